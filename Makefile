@@ -1,0 +1,130 @@
+# make crawl    sets everything up and crawls: the simulated web, or what SEEDS names
+# make test     sets everything up and runs all checks and tests
+# The rest is for who works on the code; `make help` lists it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+export PIP_REQUIRE_VIRTUALENV := 1
+
+FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
+ifndef PYTHON
+PYTHON := $(shell for p in python3.11 python3.12 python3.13 python3; do \
+	if $$p -c '$(FITS)' 2>/dev/null; then echo $$p; break; fi; done)
+endif
+
+# An environment can be neither moved nor given another Python: its stamp is named by both.
+HOME_OF_VENV := $(firstword $(shell { $(or $(PYTHON),false) -c 'import sys; print(sys.version_info[:2])'; pwd; } | cksum))
+MADE := $(VENV)/made-$(HOME_OF_VENV)
+RUNS := $(VENV)/ready-to-run
+TESTS := $(VENV)/ready-to-test
+BENCHES := $(VENV)/ready-to-bench
+INSTALL = $(BIN)/python -m pip install --quiet --constraint constraints.txt
+BUILT_FROM := pyproject.toml setup.py constraints.txt $(wildcard visited/*.c)
+
+# What SEEDS may name is anything but white space, so it passes the shell in quotes.
+SEED_OPTIONS = $(foreach seed,$(value SEEDS),--seed '$(subst ','\'',$(seed))')
+CRAWL_DIR := $(or $(DIR),crawls/seeds)
+AGENT_OPTION = $(if $(CONTACT),--set 'fetch.user_agent=onceover/0.1 (+$(subst ','\'',$(value CONTACT)))')
+
+.PHONY: help crawl test test-long bench check lint types contracts format clean debian
+
+help:
+	@echo 'make crawl                               crawl the simulated web on loopback; again: resume it'
+	@echo 'make crawl SEEDS="https://example.org/"  crawl these sites, politely, into crawls/seeds (or DIR=...)'
+	@echo '                                         CONTACT="https://your.site/bot" tells them who asks'
+	@echo 'make test                                all checks and tests'
+	@echo 'make test-long                           storms, fuzz and soaks: minutes to hours'
+	@echo 'make bench                               every benchmark, in its quick form'
+	@echo 'make check                               format, lint, types, contracts'
+	@echo 'make format                              put the code in form'
+	@echo 'make clean                               remove what was built; crawls are kept'
+	@echo 'PYTHON=python3.12 chooses the interpreter (3.11 to 3.13); ARGS="--max-pages 100" passes options on.'
+
+crawl: $(RUNS)
+ifdef SEEDS
+	$(BIN)/onceover crawl $(SEED_OPTIONS) --dir '$(CRAWL_DIR)' $(AGENT_OPTION) $(ARGS)
+else
+	$(BIN)/onceover demo $(ARGS)
+endif
+
+# --- Set-up ----------------------------------------------------------------------------------------------------------
+
+$(MADE):
+ifeq ($(PYTHON),)
+	@echo 'Python 3.11, 3.12 or 3.13 is needed, and none was found in $(PATH).' >&2
+	@echo 'On Debian 12: apt-get install python3 python3-venv. Or name one: make PYTHON=/path/to/python3.12' >&2
+	@false
+endif
+	@$(PYTHON) -c '$(FITS)' || { echo 'Python 3.11 to 3.13 is needed; $(PYTHON) is' \
+		"$$($(PYTHON) --version 2>&1)." >&2; false; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || tools/debian-packages --required \
+		"$$($(PYTHON) -c 'import sys; v = "python%d.%d" % sys.version_info[:2]; \
+		print(f"{v}-venv={sys.prefix}/lib/{v}/ensurepip")')"
+	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(RUNS): $(MADE) $(BUILT_FROM)
+	@# plyvel has no wheel for 3.13.
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info >= (3, 13))' || $(BIN)/python -c 'import plyvel' 2>/dev/null \
+		|| tools/debian-packages --required libleveldb-dev=/usr/include/leveldb/db.h g++=/usr/bin/g++ \
+		"$$($(BIN)/python -c 'import sys, sysconfig; \
+		print("python%d.%d-dev=" % sys.version_info[:2] + sysconfig.get_path("include") + "/Python.h")')"
+	$(INSTALL) --upgrade pip
+	PYTHONWARNINGS=ignore $(INSTALL) --build-constraint constraints.txt --editable .
+	@[ ! -e visited/_kernel.c ] || $(BIN)/python -c 'import visited._kernel' 2>/dev/null || \
+		echo 'Built without visited/_kernel.c, which needs a compiler and Python.h: everything works, only slower.' >&2
+	@touch $@
+
+$(TESTS): $(RUNS)
+	$(INSTALL) --group test --group check
+	@touch $@
+
+$(BENCHES): $(TESTS)
+	$(INSTALL) --group bench
+	@touch $@
+
+debian:
+	@tools/debian-packages nginx=/usr/sbin/nginx redis-server=/usr/bin/redis-server \
+		python3-doc=/usr/share/doc/python3-doc/html/index.html apache2-doc=/usr/share/doc/apache2-doc/manual/en/index.html
+
+# --- Proof -----------------------------------------------------------------------------------------------------------
+
+test: debian check
+	$(BIN)/python -m pytest -n 2 --cov $(ARGS)
+
+test-long: debian $(TESTS)
+	$(BIN)/python -m pytest -m long --hypothesis-profile=long --timeout=0 $(ARGS)
+
+check: lint types contracts
+
+lint: $(TESTS)
+	$(BIN)/ruff format --check --quiet
+	$(BIN)/ruff check --quiet
+
+types: $(TESTS)
+	$(BIN)/mypy
+
+contracts: $(TESTS)
+	$(BIN)/lint-imports
+
+format: $(TESTS)
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: debian $(BENCHES)
+	@for file in $$(grep -l __main__ tests/bench/*.py); do \
+		name=$$(basename "$$file" .py); echo "== $$name"; \
+		$(BIN)/python -m "tests.bench.$$name" --quick $(ARGS); done
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+		.import_linter_cache visited/*.so
+	find config crawler frontier tests visited -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,2 @@
+from warcio.archiveiterator import ArchiveIterator as ArchiveIterator
+from warcio.statusandheaders import StatusAndHeaders as StatusAndHeaders
