@@ -1,0 +1,67 @@
+"""Whether the owner of a site can reach whoever crawls it.
+
+Known crawlers tell in their User-Agent where to ask or complain, and site owners block those that don't. Seeds on this
+machine and under names that RFC 2606 and RFC 6761 reserve have no such owner. For the same reason a contact under such
+a name, as that of the default User-Agent, is none.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+_CONTACT = re.compile(r"https?://(?:[^\s/@]*@)?([^\s/:;,()<>\[\]]+|\[[0-9A-Fa-f:.]+\])|[^\s@():;,<>]+@([A-Za-z0-9.-]+)")
+_RESERVED = re.compile(r"(?:.*\.)?(?:test|example|invalid|localhost|example\.(?:com|net|org))")
+
+
+def has_contact(user_agent: str) -> bool:
+    """Whether a User-Agent holds a URL or an e-mail address that may lead to somebody."""
+    hosts = (match[1] or match[2] for match in _CONTACT.finditer(user_agent))
+    return any(("." in host or ":" in host) and not _nobodys(host) for host in hosts)
+
+
+def owned_by_others(urls: Iterable[str], *, hosts: Mapping[str, str]) -> str | None:
+    """The first URL whose host may belong to somebody else; None if there is none.
+
+    `hosts` are static names with their addresses. What can't be read as a URL with a host is left out.
+    """
+    return next((url for url in urls if (host := _host(url)) and not _nobodys(host) and not _static(host, hosts)), None)
+
+
+def _host(url: str) -> str | None:
+    try:
+        return urlsplit(url.strip()).hostname
+    except ValueError:
+        return None
+
+
+def _nobodys(host: str) -> bool:
+    name = host.lower().rstrip(".").strip("[]")
+    return _RESERVED.fullmatch(name) is not None or _is_loopback(name)
+
+
+def _static(host: str, hosts: Mapping[str, str]) -> bool:
+    """Whether the name has a static address on this machine; the closest pattern counts."""
+    labels = host.rstrip(".").split(".")
+    patterns = [".".join(labels), *(".".join(["*", *labels[start:]]) for start in range(1, len(labels) + 1))]
+    static = {pattern.lower(): address for pattern, address in hosts.items()}
+    address = next((static[pattern] for pattern in patterns if pattern in static), "")
+    return _is_loopback(split_address(address)[0])
+
+
+def split_address(text: str) -> tuple[str, str]:
+    """Address and port of `127.0.0.1:80`, `[::1]:80`, `127.0.0.1` or `::1`; the port is empty if there is none."""
+    if text.startswith("["):
+        address, _, port = text[1:].partition("]")
+        return address, port.removeprefix(":")
+    if text.count(":") == 1:
+        address, _, port = text.partition(":")
+        return address, port
+    return text, ""
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,67 @@
+"""On which line of a TOML file a key stands, for messages. The parser of the standard library does not tell."""
+
+import re
+from collections.abc import Sequence
+
+_PART = r"""(?:[A-Za-z0-9_-]+|"[^"\\]*"|'[^']*')"""
+_NAME = rf"{_PART}(?:[ \t]*\.[ \t]*{_PART})*"
+_HEADER = re.compile(rf"[ \t]*\[[ \t]*({_NAME})[ \t]*\]")
+_KEY = re.compile(rf"[ \t]*({_NAME})[ \t]*=")
+_NEAR = 100
+"""Lines in which the next item of a list is looked for. Without a bound, long lists of escaped texts take minutes."""
+
+
+class Lines:
+    """Line numbers, from 1, of the keys of a TOML text that is known to be valid.
+
+    Found by a scan that knows headers, dotted keys and multi-line strings. For a key inside an inline table it gives
+    the line where the table begins.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.split("\n")
+        self._found: dict[tuple[str, ...], int] = {}
+        section: tuple[str, ...] = ()
+        quote: str | None = None
+        for number, line in enumerate(self._lines, start=1):
+            if quote is None:
+                if header := _HEADER.match(line):
+                    section = _parts(header[1])
+                    self._remember(section, number)
+                elif key := _KEY.match(line):
+                    self._remember(section + _parts(key[1]), number)
+            quote = _open_quote(line, quote)
+
+    def of(self, *path: str) -> int | None:
+        """Line of a key, or of the closest table around it."""
+        for length in range(len(path), 0, -1):
+            if (line := self._found.get(path[:length])) is not None:
+                return line
+        return None
+
+    def of_items(self, items: Sequence[object], *path: str) -> list[int | None]:
+        """Line of each item of a list of texts; that of the key for an item which is not written as it reads."""
+        first = self.of(*path)
+        current = first or 1
+        found: list[int | None] = []
+        for item in items:
+            near = range(current, min(current + _NEAR, len(self._lines) + 1))
+            line = next((number for number in near if str(item) in self._lines[number - 1]), None)
+            found.append(line or first)
+            current = line or current
+        return found
+
+    def _remember(self, path: tuple[str, ...], line: int) -> None:
+        for length in range(1, len(path) + 1):
+            self._found.setdefault(path[:length], line)
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    return tuple(part.strip("\"'") for part in re.findall(_PART, name))
+
+
+def _open_quote(line: str, quote: str | None) -> str | None:
+    """The delimiter of the multi-line string that is open after this line."""
+    for delimiter in re.findall(r'"""|\'\'\'', line):
+        quote = delimiter if quote is None else None if quote == delimiter else quote
+    return quote

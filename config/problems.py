@@ -1,0 +1,29 @@
+"""What is wrong with a configuration, all of it at once."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """One thing that a user has to put right."""
+
+    message: str
+    """What was expected, what was found, and what to do."""
+    where: str | None = None
+    """`crawl.toml:12`, `environment ONCEOVER_…` or `--set`; None if it is no one place."""
+    key: str | None = None
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.where, self.key, self.message) if part)
+
+
+class ConfigError(Exception):
+    """The configuration can't be used. Its text has a line for each problem."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        lines = [str(problem) for problem in self.problems]
+        if len(lines) > 1:
+            lines = [f"{len(lines)} problems in the configuration", *(f"  {line}" for line in lines)]
+        super().__init__("\n".join(lines))

@@ -1,0 +1,40 @@
+"""Seeds, with where each of them stands, and the files they are read from."""
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from config.problems import Problem
+
+_COMMENT = re.compile(r"(?:^|\s)#.*")
+
+
+class Seed(msgspec.Struct, frozen=True, gc=False):
+    """A URL to start from, as it was written."""
+
+    url: str
+    origin: str
+    """As `seeds.txt:12`; for a message about it."""
+
+
+def read_seed_file(path: Path, *, named_at: str) -> list[Seed] | Problem:
+    """Seeds of a file in UTF-8: one URL per line, # at the start of a line or after a space begins a comment.
+
+    `named_at` is where the file is named, for a message that it can't be read.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        return Problem(f"can't read {path}: {error.strerror or error}", where=named_at, key="crawl.seed_files")
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return Problem("expected seeds in UTF-8, found UTF-16; save the file as UTF-8", where=str(path))
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        bad = f"0x{data[error.start]:02x}"
+        return Problem(f"expected seeds in UTF-8, found the byte {bad}; save the file as UTF-8", where=f"{path}:{line}")
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    urls = ((number, _COMMENT.sub("", line).strip()) for number, line in enumerate(lines, start=1))
+    return [Seed(url, f"{path}:{number}") for number, url in urls if url]

@@ -1,0 +1,183 @@
+"""The settings as values, read off the schema."""
+
+from collections.abc import Callable
+from functools import cache
+from inspect import getdoc
+from typing import Any, Literal, cast, get_args, get_type_hints
+
+import msgspec
+from msgspec import inspect
+
+from config.schema import Config
+from config.units import duration_text, size_text
+
+Kind = Literal["bool", "int", "float", "seconds", "bytes", "text", "choice", "texts", "table"]
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """One setting: where it stands, what it may be, and what it means."""
+
+    section: str
+    name: str
+    kind: Kind
+    default: Any
+    optional: bool
+    """Whether it may be unset; its default is then None."""
+    meaning: str
+    unit: str | None
+    minimum: float | None
+    maximum: float | None
+    choices: tuple[str, ...]
+    coming: tuple[str, ...]
+    """Choices of later versions."""
+    later: str | None
+    """What to say beside a refusal."""
+    form: str | None
+    """What a text must look like, in words."""
+    pattern: str | None
+    """What a text, each of the texts, or each value of a table must match."""
+    key_pattern: str | None
+    """What each key of a table must match."""
+    type: Any
+    """For `msgspec.convert`."""
+
+    @property
+    def key(self) -> str:
+        """As users name it: `fetch.timeout_s`."""
+        return f"{self.section}.{self.name}"
+
+    @property
+    def limits(self) -> str:
+        """The range, the choices or the form, for people; empty if there is none."""
+        if self.choices:
+            return " or ".join(f'"{choice}"' for choice in self.choices)
+        if self.minimum is None or self.maximum is None:
+            return self.form or ""
+        if self.minimum == self.maximum:
+            return f"only {self._number(self.minimum)}"
+        return f"{self._number(self.minimum)} to {self._number(self.maximum)}"
+
+    @property
+    def expected(self) -> str:
+        """What a value must be, to complete "expected …"."""
+        match self.kind:
+            case "bool":
+                return "true or false"
+            case "choice":
+                return self.limits
+            case "int":
+                return f"a whole number, {self.limits}"
+            case "float":
+                return f"a number, {self.limits}"
+            case "seconds":
+                return f'a duration, {self.limits}, as a number of seconds or as text such as "500 ms", "10 min"'
+            case "bytes":
+                return f'a size, {self.limits}, as a whole number of bytes or as text such as "512 KiB", "20 MB"'
+            case "text":
+                return f"text, {self.limits}"
+            case "texts":
+                return f"a list of texts, each {self.limits}"
+            case "table":
+                return f"a table such as {self.limits}"
+
+    def _number(self, value: float) -> str:
+        if self.kind == "seconds":
+            return duration_text(value)
+        if self.kind == "bytes" and isinstance(value, int):
+            text = size_text(value)
+            return f"{text} B" if text.isdigit() else text
+        return f"{value:_}" if isinstance(value, int) and value >= 10_000 else str(value)
+
+
+@cache
+def settings() -> dict[str, Setting]:
+    """All settings by key, in the order of the schema."""
+    found = (
+        _setting(section, field, choices=_choices(struct, field.name))
+        for section, struct in sections().items()
+        for field in _fields(struct)
+    )
+    return {setting.key: setting for setting in found}
+
+
+@cache
+def sections() -> dict[str, type]:
+    """The struct of each section, in the order of the schema."""
+    return get_type_hints(Config)
+
+
+def section_meaning(section: str) -> str:
+    """What a section is about."""
+    return " ".join((getdoc(sections()[section]) or "").split())
+
+
+def _fields(struct: type) -> tuple[inspect.Field, ...]:
+    return cast(inspect.StructType, inspect.type_info(struct)).fields
+
+
+def _choices(struct: type, name: str) -> tuple[str, ...]:
+    # `msgspec.inspect` sorts them; people want the order in which they were thought of.
+    hint = get_type_hints(struct)[name]
+    return get_args(hint) if getattr(hint, "__origin__", None) is Literal else ()
+
+
+def _setting(section: str, field: inspect.Field, *, choices: tuple[str, ...]) -> Setting:
+    type_, notes = _unwrapped(field.type)
+    optional = isinstance(type_, inspect.UnionType)
+    if isinstance(type_, inspect.UnionType):
+        type_, more = _unwrapped(next(each for each in type_.types if not isinstance(each, inspect.NoneType)))
+        notes |= more
+    key_type: inspect.Type | None = None
+    item: inspect.Type = type_
+    if isinstance(type_, inspect.VarTupleType):
+        item, more = _unwrapped(type_.item_type)
+        notes |= more
+    elif isinstance(type_, inspect.DictType):
+        key_type, _ = _unwrapped(type_.key_type)
+        item, more = _unwrapped(type_.value_type)
+        notes |= more
+    return Setting(
+        section=section,
+        name=field.name,
+        kind=_kind(type_, notes.get("unit")),
+        default=field.default
+        if field.default is not msgspec.NODEFAULT
+        else cast(Callable[[], Any], field.default_factory)(),
+        optional=optional,
+        meaning=notes["description"],
+        unit=notes.get("unit"),
+        minimum=getattr(type_, "ge", None),
+        maximum=getattr(type_, "le", None),
+        choices=choices,
+        coming=notes.get("coming", ()),
+        later=notes.get("later"),
+        form=notes.get("form"),
+        pattern=getattr(item, "pattern", None),
+        key_pattern=getattr(key_type, "pattern", None),
+        type=get_type_hints(sections()[section], include_extras=True)[field.name],
+    )
+
+
+def _unwrapped(type_: inspect.Type) -> tuple[inspect.Type, dict[str, Any]]:
+    if isinstance(type_, inspect.Metadata):
+        return type_.type, {**(type_.extra_json_schema or {}), **(type_.extra or {})}
+    return type_, {}
+
+
+def _kind(type_: inspect.Type, unit: str | None) -> Kind:
+    match type_:
+        case inspect.BoolType():
+            return "bool"
+        case inspect.IntType():
+            return "bytes" if unit == "bytes" else "int"
+        case inspect.FloatType():
+            return "seconds" if unit == "seconds" else "float"
+        case inspect.StrType():
+            return "text"
+        case inspect.LiteralType():
+            return "choice"
+        case inspect.VarTupleType():
+            return "texts"
+        case inspect.DictType():
+            return "table"
+    raise TypeError(f"a setting can't be a {type_}")

@@ -1,0 +1,159 @@
+"""Where values come from: a TOML text, the environment, `--set`. Each source gives entries, not yet checked."""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from config.lines import Lines
+from config.problems import Problem
+from config.settings import sections, settings
+from config.suggest import did_you_mean, unknown_key
+
+PREFIX = "ONCEOVER_"
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One value for one key, from one place."""
+
+    key: str
+    item: str | None = None
+    """The name within a table, where only that is set: `--set fetch.hosts.a.test=127.0.0.1`."""
+    value: object
+    raw: str | None = None
+    """The text that was given, where values are given as text."""
+    origin: str
+    item_origins: tuple[str, ...] = ()
+    """For a list, where each item stands, if that is known."""
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """What one place has to say."""
+
+    entries: list[Entry] = []
+    problems: list[Problem] = []
+    extends: Entry | None = None
+    """The preset that a file builds on."""
+
+
+def toml_source(text: str, name: str) -> Source:
+    """Entries of a TOML text; `name` is its file, for messages."""
+    try:
+        tables = tomllib.loads(text)
+    except ValueError as error:
+        # Also of integers with thousands of digits, for which the parser has no error of its own.
+        return Source(problems=[_syntax_problem(str(error), text, name)])
+    except RecursionError:
+        return Source(problems=[Problem("not usable: lists or tables are nested too deeply", where=name)])
+    lines = Lines(text)
+    entries: list[Entry] = []
+    problems: list[Problem] = []
+    extends: Entry | None = None
+
+    def place(line: int | None) -> str:
+        return name if line is None else f"{name}:{line}"
+
+    for section, table in tables.items():
+        where = place(lines.of(section))
+        if section == "extends":
+            extends = Entry(key=section, value=table, origin=where)
+        elif section not in sections():
+            problems.append(_unknown_section(section, table, where))
+        elif not isinstance(table, dict):
+            problems.append(Problem(f"expected a section, [{section}], found one value", where=where, key=section))
+        else:
+            for field, value in table.items():
+                key = f"{section}.{field}"
+                where = place(lines.of(section, field))
+                if key not in settings():
+                    problems.append(Problem(unknown_key(key), where=where, key=key))
+                    continue
+                items = lines.of_items(value, section, field) if isinstance(value, list) else []
+                entries.append(
+                    Entry(key=key, value=value, origin=where, item_origins=tuple(place(line) for line in items))
+                )
+    return Source(entries=entries, problems=problems, extends=extends)
+
+
+def environment_source(environ: Mapping[str, str]) -> Source:
+    """Entries from variables such as `ONCEOVER_FETCH__TIMEOUT_S`.
+
+    Variables with the prefix but without two underscores after a section are for others.
+    """
+    entries: list[Entry] = []
+    problems: list[Problem] = []
+    for variable, text in sorted(environ.items()):
+        if not variable.startswith(PREFIX) or "__" not in variable:
+            continue
+        origin = f"environment {variable}"
+        key = variable.removeprefix(PREFIX).lower().replace("__", ".", 1)
+        if key not in settings():
+            problems.append(Problem(unknown_key(key), where=origin, key=key))
+        elif not _is_unicode(text):
+            problems.append(Problem("expected text in UTF-8", where=origin, key=key))
+        else:
+            entries.append(Entry(key=key, value=_parsed(text), raw=text, origin=origin))
+    return Source(entries=entries, problems=problems)
+
+
+def override_source(overrides: Sequence[str]) -> Source:
+    """Entries from the arguments of `--set`, as `fetch.timeout_s=5`."""
+    entries: list[Entry] = []
+    problems: list[Problem] = []
+    for override in overrides:
+        key, equals, text = override.partition("=")
+        key = key.strip()
+        table, item = _table_item(key)
+        if not equals or not _is_unicode(override):
+            message = f"expected KEY=VALUE in UTF-8, as fetch.timeout_s=5, found {override!r}"
+            problems.append(Problem(message, where="--set"))
+        elif key in settings():
+            entries.append(Entry(key=key, value=_parsed(text), raw=text, origin="--set"))
+        elif table is not None:
+            entries.append(Entry(key=table, item=item, value=_parsed(text), raw=text, origin="--set"))
+        else:
+            problems.append(Problem(unknown_key(key), where="--set", key=key))
+    return Source(entries=entries, problems=problems)
+
+
+def _parsed(text: str) -> object:
+    """The text as a TOML value, or as it is."""
+    try:
+        values = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return text
+    return values["value"] if len(values) == 1 else text
+
+
+def _table_item(key: str) -> tuple[str | None, str]:
+    section, _, rest = key.partition(".")
+    field, _, item = rest.partition(".")
+    found = settings().get(f"{section}.{field}")
+    return (found.key if found and found.kind == "table" and item else None), item.strip("\"'")
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether text from the system was decodable; Python smuggles other bytes in as surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _unknown_section(section: str, value: object, where: str) -> Problem:
+    if isinstance(value, dict):
+        hint = (
+            did_you_mean(section, sections(), written="[{}]") or f"there are {', '.join(f'[{s}]' for s in sections())}"
+        )
+        return Problem(f"unknown section [{section}]; {hint}", where=where)
+    return Problem(unknown_key(section), where=where, key=section)
+
+
+def _syntax_problem(message: str, text: str, name: str) -> Problem:
+    match = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL)
+    if match:
+        return Problem(f"not valid TOML: {match[1]}", where=f"{name}:{match[2]}:{match[3]}")
+    last = text.rstrip("\n").count("\n") + 1
+    return Problem(f"not valid TOML: {message}", where=f"{name}:{last}")

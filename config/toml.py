@@ -1,0 +1,50 @@
+"""Values as TOML; the standard library only reads it."""
+
+from collections.abc import Mapping
+
+_ESCAPES = {8: "\\b", 9: "\\t", 10: "\\n", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"} | {
+    code: f"\\u{code:04x}" for code in (*range(8), 11, *range(14, 32), 127)
+}
+_LINE = 110
+
+
+def toml_value(value: object) -> str:
+    """A value as TOML, such that reading it gives the value again.
+
+    Texts, numbers, booleans, and lists and tables of these; what else TOML can hold, as a date, is given as text.
+    """
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return _int(value)
+        case float():
+            return repr(value)
+        case str():
+            return _text(value)
+        case list() | tuple():
+            return _list([toml_value(item) for item in value])
+        case Mapping():
+            items = ", ".join(f"{_text(str(name))} = {toml_value(item)}" for name, item in value.items())
+            return f"{{ {items} }}" if items else "{}"
+        case _:
+            return _text(str(value))
+
+
+def _text(text: str) -> str:
+    # Patterns are full of backslashes, and stay readable only where TOML takes them as they stand.
+    if "\\" in text and "'" not in text and not any(ord(char) < 32 or ord(char) == 127 for char in text):
+        return f"'{text}'"
+    return f'"{text.translate(_ESCAPES)}"'
+
+
+def _int(value: int) -> str:
+    # Python writes no number of thousands of digits in base ten, and such a one stands in messages only.
+    if abs(value) >= 1 << 1000:
+        return hex(value)
+    return f"{value:_}" if abs(value) >= 10_000 else str(value)
+
+
+def _list(items: list[str]) -> str:
+    line = f"[{', '.join(items)}]"
+    return line if len(line) <= _LINE else "[\n" + "".join(f"    {item},\n" for item in items) + "]"

@@ -1,0 +1,81 @@
+"""Sizes and durations as people write them."""
+
+import re
+from decimal import Decimal
+
+_BYTES = {
+    "": 1,
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "tb": 10**12,
+    "pb": 10**15,
+    "eb": 10**18,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+    "tib": 2**40,
+}
+_SECONDS = {
+    "": Decimal(1),
+    "ms": Decimal("0.001"),
+    "s": Decimal(1),
+    "min": Decimal(60),
+    "h": Decimal(3600),
+    "d": Decimal(86400),
+}
+_SIZES = tuple(
+    zip(
+        ("EB", "PB", "TB", "GB", "MB", "kB", "TiB", "GiB", "MiB", "KiB"),
+        (*(10**power for power in range(18, 0, -3)), 2**40, 2**30, 2**20, 2**10),
+        strict=True,
+    )
+)
+_TIMES = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
+_QUANTITY = re.compile(r"\s*([0-9]{1,30}(?:_[0-9]{1,3}){0,9}(?:\.[0-9]{1,30})?)\s*([A-Za-z]*)\s*")
+
+
+def parse_size(text: str) -> int:
+    """Bytes of a size such as "10 GB" (decimal), "512 KiB" (binary) or "1.5 MB". Raises `ValueError`.
+
+    Upper and lower case are not told apart. The result must be whole.
+    """
+    number, unit = _quantity(text)
+    if unit not in _BYTES:
+        raise ValueError(f"no unit of size: {unit!r}")
+    size = number * _BYTES[unit]
+    if size != int(size):
+        raise ValueError(f"not a whole number of bytes: {text!r}")
+    return int(size)
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of a duration such as "500 ms", "5 s", "10 min", "1.5 h" or "2 d". Raises `ValueError`."""
+    number, unit = _quantity(text)
+    if unit not in _SECONDS:
+        raise ValueError(f"no unit of time: {unit!r}")
+    return float(number * _SECONDS[unit])
+
+
+def _quantity(text: str) -> tuple[Decimal, str]:
+    match = _QUANTITY.fullmatch(text)
+    if match is None:
+        raise ValueError(f"not a number with a unit: {text!r}")
+    return Decimal(match[1].replace("_", "")), match[2].lower()
+
+
+def size_text(size_bytes: int) -> str:
+    """The shortest text with a unit that means exactly this many bytes; the bare number if there is none."""
+    for unit, factor in _SIZES:
+        if size_bytes and size_bytes % factor == 0:
+            return f"{size_bytes // factor} {unit}"
+    return str(size_bytes)
+
+
+def duration_text(duration_s: float) -> str:
+    """A text with a unit that means exactly this duration, in whole days, hours or minutes, or else in seconds."""
+    for unit, factor in _TIMES:
+        if duration_s and duration_s % factor == 0:
+            return f"{duration_s / factor:.0f} {unit}"
+    return f"{duration_s!r} s"
