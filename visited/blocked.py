@@ -1,0 +1,151 @@
+"""The blocked Bloom filter: all bits of a URL in one cache line."""
+
+from collections.abc import Sequence
+from typing import BinaryIO, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visited import sizing
+from visited.kernel import ADD, TEST, Kernel, best_kernel
+from visited.protocol import CannotForget, SnapshotRefused, VisitedStats
+from visited.snapshot import Value, read_snapshot, write_snapshot
+from visited.tally import Tally
+
+BACKEND = "blocked"
+
+_MOST_AT_ONCE = 8192
+_BLOCK_BYTES = sizing.BLOCK_BITS // 8
+
+
+class BlockedSet:
+    """A Bloom filter in blocks of 512 bits: one memory access for each URL, for 3 % (at 1 %) to 14 % (at 0.01 %) more
+    bits, because blocks fill unevenly (Putze, Sanders and Singler 2007).
+
+    The rate is the mean of (ones/512)^k over the blocks; the share of set bits alone would tell too little.
+    """
+
+    def __init__(self, *, capacity: int, error_rate: float, seed: int = 0, kernel: Kernel | None = None) -> None:
+        sizing.check_capacity(capacity)
+        sizing.check_error_rate(error_rate)
+        sizing.check_seed(seed)
+        bits, self._hashes = sizing.blocked_for(capacity, error_rate)
+        self._blocks = bits // sizing.BLOCK_BITS
+        # The rate is taken once for each piece, so that a huge batch is accounted for as it fills the filter.
+        self._piece = min(_MOST_AT_ONCE, max(64, self._blocks // 8))
+        self._capacity = capacity
+        self._error_rate = error_rate
+        self._seed = seed
+        self._kernel = kernel or best_kernel()
+        self._powers = (np.arange(sizing.BLOCK_BITS + 1) / sizing.BLOCK_BITS) ** self._hashes
+        self._tally = Tally(backend=BACKEND, capacity=capacity, error_rate=error_rate)
+        self._array: NDArray[np.uint64]
+        self._blocks_by_ones: NDArray[np.int64]
+        self._empty()
+
+    async def add_many(self, urls: Sequence[str], /) -> list[bool]:
+        if len(urls) <= self._piece:
+            return self._add_piece(urls)
+        verdicts: list[bool] = []
+        for start in range(0, len(urls), self._piece):
+            verdicts += self._add_piece(urls[start : start + self._piece])
+        return verdicts
+
+    def has_many(self, urls: Sequence[str], /) -> list[bool]:
+        """Tell for each URL whether it is known, without remembering it; for inspection and comparison."""
+        absent, _, _ = self._probe(urls, TEST)
+        return [not verdict for verdict in absent]
+
+    async def forget_many(self, _urls: Sequence[str], /) -> NoReturn:
+        raise CannotForget("a Bloom filter can't forget: its bits are shared; use counting or exact")
+
+    def describe(self) -> VisitedStats:
+        return VisitedStats(
+            backend=BACKEND,
+            count=self._tally.count,
+            capacity=self._capacity,
+            memory_bytes=self._array.nbytes + self._blocks_by_ones.nbytes + self._powers.nbytes,
+            fill=self._ones / (self._blocks * sizing.BLOCK_BITS),
+            false_positive_rate=self._rate(),
+            expected_lost=self._tally.expected_lost,
+            details={
+                "bits": self._blocks * sizing.BLOCK_BITS,
+                "bits_set": self._ones,
+                "blocks": self._blocks,
+                "fullest_block": int(np.flatnonzero(self._blocks_by_ones)[-1]) / sizing.BLOCK_BITS,
+                "hashes": self._hashes,
+                "kernel": self._kernel.name,
+            },
+        )
+
+    def dump(self, file: BinaryIO, /) -> None:
+        write_snapshot(
+            file,
+            backend=BACKEND,
+            parameters=self._parameters(),
+            state={"count": self._tally.count, "ones": self._ones, "expected_lost": self._tally.expected_lost},
+            parts=[self._array.data, self._blocks_by_ones.data],
+        )
+
+    def load(self, file: BinaryIO, /) -> None:
+        self._empty()
+        snapshot = read_snapshot(file, backend=BACKEND, parameters=self._parameters())
+        sizes = [len(part) for part in snapshot.parts]
+        if sizes != [self._array.nbytes, self._blocks_by_ones.nbytes]:
+            raise SnapshotRefused(f"expected {self._array.nbytes:,} bytes of bits and a table, found {sizes}")
+        count, ones, lost = snapshot.integer("count"), snapshot.integer("ones"), snapshot.number("expected_lost")
+        self._array = np.frombuffer(snapshot.parts[0], dtype=np.uint64)
+        self._blocks_by_ones = np.frombuffer(snapshot.parts[1], dtype=np.int64)
+        self._ones = ones
+        self._count_at_rate = 0
+        self._tally.restore(count, lost)
+
+    def __len__(self) -> int:
+        return self._tally.count
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+    def _empty(self) -> None:
+        self._array = np.zeros(self._blocks * _BLOCK_BYTES // 8, dtype=np.uint64)
+        self._blocks_by_ones = np.zeros(sizing.BLOCK_BITS + 1, dtype=np.int64)
+        self._blocks_by_ones[0] = self._blocks
+        self._ones = 0
+        self._last_rate = 0.0
+        self._count_at_rate = 0
+        self._tally.restore(0, 0.0)
+
+    def _probe(self, urls: Sequence[str], mode: int) -> tuple[list[bool], int, int]:
+        return self._kernel.blocked_probe(urls, self._array, self._blocks_by_ones, self._hashes, self._seed, mode)
+
+    def _rate(self) -> float:
+        return float(self._powers @ self._blocks_by_ones) / self._blocks
+
+    def _add_piece(self, urls: Sequence[str]) -> list[bool]:
+        fresh, new, ones = self._probe(urls, ADD)
+        if new:
+            tally = self._tally
+            tally.accept(new, self._rate_now())
+            self._ones += ones
+            if tally.count > tally.limit:
+                tally.warn(self._rate())
+        return fresh
+
+    def _rate_now(self) -> float:
+        """The rate as it was some additions ago: adding it up over the blocks takes longer than a small batch."""
+        count = self._tally.count
+        if (count - self._count_at_rate) * 512 >= count:
+            self._last_rate = self._rate()
+            self._count_at_rate = count
+        return self._last_rate
+
+    def _parameters(self) -> dict[str, Value]:
+        return {
+            "capacity": self._capacity,
+            "error_rate": self._error_rate,
+            "blocks": self._blocks,
+            "hashes": self._hashes,
+            "hash": "murmur3_x64_128",
+            "positions": "h1 block, h2 by nines",
+            "seed": self._seed,
+        }

@@ -1,0 +1,306 @@
+"""The splitting Bloom filter: it grows without bound, and its rate does not."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visited import sizing
+from visited.kernel import ADD, TEST, Kernel, best_kernel
+from visited.leafimages import LeafImages
+from visited.leaflist import LeafList
+from visited.leaves import Leaves
+from visited.protocol import CannotForget, SnapshotRefused, VisitedStats
+from visited.regrowth import Regrowth
+from visited.snapshot import Snapshot, Value, read_snapshot, write_snapshot
+from visited.tally import Tally
+
+BACKEND = "dsbf"
+LEAF_BITS = 1 << 20
+
+_PIECE = 512
+_LEAST_PIECE = 8
+_LEAST_LEAF_BITS = 1 << 13
+# A leaf is rebuilt when it is that near to the fill at which its rate reaches the bound: it goes on filling while it
+# waits for its turn.
+_READY = 0.99
+_NEARLY_READY = 0.97
+_MOST_AT_ONCE = 64
+
+
+class SplittingSet:
+    """A tree of Bloom filters: a URL belongs to one leaf, by the leading bits of its hash, so a lookup reads one leaf,
+    and the rate of the whole is that of its leaves.
+
+    When a leaf's fill nears e^(1/k) it grows in place, by 5/8, 6/8, 7/8 and 8/8 of a size, up to `leaf_bits`; then it
+    splits in two leaves of 5/8. Both read the leaf's fingerprints again, from a list on disk, 8 bytes per URL. Memory
+    is 1.1 to 1.2 times that of a Bloom filter made for the count, in the mean. Rebuilding is spread over many calls.
+
+    A URL that was swallowed by a false positive is not in the list; after the next rebuild it may well be accepted. The
+    promise is kept for those that were called new.
+    """
+
+    def __init__(
+        self,
+        *,
+        capacity: int,
+        error_rate: float,
+        directory: Path | None = None,
+        seed: int = 0,
+        leaf_bits: int = LEAF_BITS,
+        kernel: Kernel | None = None,
+    ) -> None:
+        """`capacity` is an estimate, and only sets the number of first leaves. `directory` is for this set alone and
+        holds its list; without one it is a temporary file, and `dump` writes the list too."""
+        sizing.check_capacity(capacity)
+        sizing.check_error_rate(error_rate)
+        sizing.check_seed(seed)
+        if not _LEAST_LEAF_BITS <= leaf_bits <= 1 << 32 or leaf_bits % 512:
+            raise ValueError(
+                f"leaf_bits must be a multiple of 512 from {_LEAST_LEAF_BITS:,} to {1 << 32:,}, found {leaf_bits:,};"
+                f" {LEAF_BITS:,} is a good size"
+            )
+        self._shape = sizing.leaf_shape(capacity, leaf_bits, error_rate)
+        self._sizes = _sizes_up_to(leaf_bits)
+        self._capacity = capacity
+        self._error_rate = error_rate
+        self._seed = seed
+        self._kernel = kernel or best_kernel()
+        self._list = LeafList(directory)
+        self._images = None if directory is None else LeafImages(directory / "images")
+        self._tally = Tally(backend=BACKEND, capacity=None, error_rate=error_rate)
+        self._empty()
+
+    async def add_many(self, urls: Sequence[str], /) -> list[bool]:
+        verdicts: list[bool] = []
+        while len(verdicts) < len(urls):
+            # Between two looks at the leaves no more may come than fills them by some percent.
+            piece = min(_PIECE, max(_LEAST_PIECE, self._tally.count >> 6))
+            verdicts += self._add_piece(urls[len(verdicts) : len(verdicts) + piece])
+        return verdicts
+
+    def has_many(self, urls: Sequence[str], /) -> list[bool]:
+        """Tell for each URL whether it is known, without remembering it; for inspection and comparison."""
+        return [not verdict for verdict in self._probe(urls, np.empty(0, dtype=np.uint64), TEST)[0]]
+
+    async def forget_many(self, _urls: Sequence[str], /) -> NoReturn:
+        raise CannotForget("a splitting Bloom filter can't forget: its bits are shared; use counting or exact")
+
+    def describe(self) -> VisitedStats:
+        leaves = self._leaves
+        bits = int(leaves.sizes.sum())
+        ones = int(leaves.ones.sum())
+        growing = self._regrowth.memory_bytes if self._regrowth else 0
+        images = self._images.disk_bytes() if self._images else 0
+        return VisitedStats(
+            backend=BACKEND,
+            count=self._tally.count,
+            capacity=None,
+            memory_bytes=leaves.memory_bytes + self._list.memory_bytes + growing,
+            disk_bytes=self._list.disk_bytes + images,
+            fill=ones / bits,
+            false_positive_rate=leaves.rate(self._shape.hashes),
+            expected_lost=self._tally.expected_lost,
+            details={
+                "bits": bits,
+                "bits_set": ones,
+                "hashes": self._shape.hashes,
+                "leaves": len(leaves.bits),
+                "depth": leaves.depth,
+                "splits": len(leaves.bits) - leaves.first_leaves,
+                "growths": self._growths,
+                "list_bytes": self._list.disk_bytes,
+                "kernel": self._kernel.name,
+            },
+        )
+
+    def dump(self, file: BinaryIO, /) -> None:
+        self._list.flush()
+        if self._images:
+            self._images.write_changed(self._leaves, self._list)
+        table = np.array(self._leaves.places, dtype=np.int64)
+        write_snapshot(
+            file,
+            backend=BACKEND,
+            parameters=self._parameters(),
+            state={
+                "count": self._tally.count,
+                "expected_lost": self._tally.expected_lost,
+                "growths": self._growths,
+                "list": self._list.identity.hex(),
+                "list_bytes": self._list.disk_bytes,
+            },
+            parts=[
+                np.column_stack([table, self._leaves.sizes, self._leaves.ones]).tobytes(),
+                b"" if self._images else self._list.content(),
+            ],
+        )
+
+    def load(self, file: BinaryIO, /) -> None:
+        """The list in the directory is cut back to what it was at the dump: what came later is not in the snapshot."""
+        self._empty()
+        snapshot = read_snapshot(file, backend=BACKEND, parameters=self._parameters())
+        try:
+            self._restore(snapshot)
+        except SnapshotRefused:
+            self._empty()
+            raise
+
+    def __len__(self) -> int:
+        return self._tally.count
+
+    async def aclose(self) -> None:
+        self._list.forget()
+
+    def _empty(self) -> None:
+        self._list.forget()
+        self._leaves = Leaves(first_leaves=self._shape.first_leaves, bits=self._sizes[0])
+        self._regrowth: Regrowth | None = None
+        self._growths = 0
+        self._next_look = 0
+        self._rate = 0.0
+        self._count_at_rate = 0
+        self._tally.restore(0, 0.0)
+
+    def _probe(self, urls: Sequence[str], fresh: NDArray[np.uint64], mode: int) -> tuple[list[bool], int]:
+        leaves = self._leaves
+        return self._kernel.leaf_probe(
+            urls, leaves.routes, leaves.bits, leaves.ones, self._shape.hashes, self._seed, fresh, mode
+        )
+
+    def _add_piece(self, urls: Sequence[str]) -> list[bool]:
+        fresh = np.empty(len(urls), dtype=np.uint64)
+        absent, new = self._probe(urls, fresh, ADD)
+        if new:
+            self._list.append(fresh[:new])
+            self._tally.accept(new, self._rate_now())
+        if new or self._regrowth:
+            self._rebuild_a_little()
+        return absent
+
+    def _rate_now(self) -> float:
+        """The rate as it was some additions ago: it moves slowly, and adding it up over all leaves takes long."""
+        if self._tally.count - self._count_at_rate >= self._tally.count >> 10:
+            self._rate = self._leaves.rate(self._shape.hashes)
+            self._count_at_rate = self._tally.count
+        return self._rate
+
+    def _rebuild_a_little(self) -> None:
+        budget = self._kernel.quick_fill
+        while budget > 0:
+            if self._regrowth is None:
+                # A look at all leaves takes as long as some URLs; between two, leaves fill by a four-thousandth.
+                if self._tally.count < self._next_look:
+                    return
+                group = self._fullest_leaves(budget)
+                if not group:
+                    self._next_look = self._tally.count + (self._tally.count >> 12) + 1
+                    return
+                sizes = {leaf: self._next_sizes(leaf) for leaf in group}
+                self._regrowth = Regrowth(self._leaves, self._list, sizes_by_leaf=sizes, hashes=self._shape.hashes)
+            budget = self._regrowth.advance(self._kernel, budget)
+            if budget > 0:
+                self._growths += self._regrowth.leaf_count
+                self._regrowth = None
+
+    def _fullest_leaves(self, budget: int) -> list[int]:
+        """The leaf that is to be rebuilt next, if one is, with such neighbours as are nearly ready too.
+
+        One look into the list then serves them all. The first leaves of a tree fill in step, so while they are small
+        all are rebuilt at once.
+        """
+        leaves = self._leaves
+        fills = leaves.ones / leaves.sizes
+        leaf = int(fills.argmax())
+        if fills[leaf] <= self._shape.split_fill * _READY or not self._can_grow(leaf):
+            return []
+        mean_list = self._tally.count // len(leaves.bits) + 1
+        most = max(1, min(budget // mean_list, _MOST_AT_ONCE))
+        place = leaves.order.index(leaf)
+        group = [leaf]
+        for neighbour in leaves.order[place + 1 : place + most]:
+            if fills[neighbour] <= self._shape.split_fill * _NEARLY_READY or not self._can_grow(neighbour):
+                break
+            group.append(neighbour)
+        return group
+
+    def _can_grow(self, leaf: int) -> bool:
+        return bool(self._leaves.sizes[leaf] < self._sizes[-1]) or self._leaves.can_split(leaf)
+
+    def _next_sizes(self, leaf: int) -> list[int]:
+        size = int(self._leaves.sizes[leaf])
+        if size < self._sizes[-1]:
+            return [self._sizes[self._sizes.index(size) + 1]]
+        return [size * 5 // 8] * 2
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        if len(snapshot.parts) != 2 or len(snapshot.parts[0]) % 32:
+            raise SnapshotRefused("expected a table of leaves and a list of fingerprints in the snapshot")
+        count, lost = snapshot.integer("count"), snapshot.number("expected_lost")
+        growths = snapshot.integer("growths")
+        if self._images is None:
+            self._list.open_content(snapshot.parts[1])
+        else:
+            identity = bytes.fromhex(str(snapshot.state.get("list")))
+            self._list.open_at(identity, snapshot.integer("list_bytes"))
+        table = np.frombuffer(snapshot.parts[0], dtype=np.int64).reshape(-1, 4)
+        leaves = _leaves_from(table, self._shape.first_leaves)
+        self._fill(leaves)
+        if leaves.ones.tolist() != table[:, 3].tolist() or len(self._list) != count:
+            raise SnapshotRefused("the snapshot and the list of fingerprints do not agree; rebuild it")
+        self._leaves = leaves
+        self._growths = growths
+        self._tally.restore(count, lost)
+        self._rate = leaves.rate(self._shape.hashes)
+
+    def _fill(self, leaves: Leaves) -> None:
+        """Set the bits of leaves from their images and, for what these lack, from the list."""
+        histories = self._list.histories() if self._images else []
+        first_run = self._list.run_count
+        for leaf, (depth, index) in enumerate(leaves.places):
+            size_bytes = len(leaves.bits[leaf])
+            image = self._images.read(depth, index, size_bytes, self._list, histories) if self._images else None
+            if image is not None:
+                leaves.replace(leaf, image.bits, image.ones)
+            first_run = min(first_run, image.runs if image is not None else 0)
+        lows = np.array([leaves.span(leaf)[0] for leaf in leaves.order], dtype=np.uint64)
+        arrays = [leaves.bits[leaf] for leaf in leaves.order]
+        ones = np.zeros(len(arrays), dtype=np.int64)
+        # Some leaves get again what their image has; that changes nothing.
+        for run, fingerprints in enumerate(self._list.runs()):
+            # The earlier ones are read too, to see that they are whole: a later rebuilding relies on it.
+            if run >= first_run:
+                self._kernel.leaves_fill(fingerprints, lows, (1 << 64) - 1, arrays, ones, self._shape.hashes)
+        leaves.ones[leaves.order] += ones
+
+    def _parameters(self) -> dict[str, Value]:
+        return {
+            "first_leaves": self._shape.first_leaves,
+            "leaf_bits": self._shape.leaf_bits,
+            "error_rate": self._error_rate,
+            "hashes": self._shape.hashes,
+            "hash": "murmur3_x64_128",
+            "positions": "h1 prefix leaf, remixed h1",
+            "seed": self._seed,
+            "list": "directory" if self._images else "snapshot",
+        }
+
+
+def _sizes_up_to(leaf_bits: int) -> list[int]:
+    """The sizes through which a leaf grows: four to each doubling, in whole words of 64 bits."""
+    sizes = []
+    scale = leaf_bits
+    while scale >= _LEAST_LEAF_BITS:
+        sizes += [-(-scale * eighths // 8 // 64) * 64 for eighths in (8, 7, 6, 5)]
+        scale //= 2
+    return sizes[::-1]
+
+
+def _leaves_from(table: NDArray[np.int64], first_leaves: int) -> Leaves:
+    """Empty leaves from the rows (depth, index, bits, ones) of a snapshot, in their order."""
+    try:
+        return Leaves.from_places([(row[0], row[1]) for row in table.tolist()], table[:, 2].tolist(), first_leaves)
+    except ValueError as error:
+        raise SnapshotRefused(f"the snapshot's leaves are no tree: {error}") from error

@@ -1,0 +1,156 @@
+"""The one door to the code that touches bits, and the choice between its two forms.
+
+`_kernel` is compiled C and takes a batch from strings to verdicts in one call; `numpy_kernel`, `numpy_counting` and
+`numpy_table` do the same in NumPy, for where the package could not be compiled. They agree bit for bit.
+`ONCEOVER_KERNEL=numpy` or `=c` forces one.
+"""
+
+import os
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visited import numpy_counting, numpy_kernel, numpy_table
+from visited.numpy_kernel import ADD, FORGET, TEST, Writable
+
+try:
+    from visited import _kernel as compiled
+except ImportError:
+    # The extension is optional.
+    IS_COMPILED = False
+else:
+    IS_COMPILED = True
+
+__all__ = ["ADD", "FORGET", "TEST", "Kernel", "Writable", "best_kernel", "kernels"]
+
+
+class Kernel(Protocol):
+    """Each call takes a whole batch, and answers as if its URLs came one after the other.
+
+    `mode` is TEST, ADD or FORGET. Verdicts say whether a URL was absent. Raises TypeError, having changed nothing, for
+    what is not a sequence of str.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def quick_fill(self) -> int:
+        """How many fingerprints `leaves_fill` takes in some five milliseconds."""
+        ...
+
+    def hash_many(self, urls: Sequence[str], seed: int, out: Writable, /) -> None:
+        """Write the MurmurHash3 x64 128 of each URL to `out`: 16 bytes each, h1 then h2, little-endian."""
+        ...
+
+    def digest_many(self, urls: Sequence[str], /) -> bytes:
+        """The MD5 digests of the URLs, 16 bytes each."""
+        ...
+
+    def bloom_probe(
+        self, urls: Sequence[str], bits: Writable, hashes: int, seed: int, mode: int, /
+    ) -> tuple[list[bool], int, int]:
+        """Verdicts, how many were absent, and how many bits were set."""
+        ...
+
+    def blocked_probe(
+        self,
+        urls: Sequence[str],
+        bits: Writable,
+        blocks_by_ones: NDArray[np.int64],
+        hashes: int,
+        seed: int,
+        mode: int,
+        /,
+    ) -> tuple[list[bool], int, int]:
+        """The same, for blocks of 64 bytes; keeps the count of blocks by bits set, 513 numbers."""
+        ...
+
+    def counting_probe(
+        self, urls: Sequence[str], counters: Writable, width: int, hashes: int, seed: int, mode: int, /
+    ) -> tuple[list[bool], int, int, int]:
+        """Verdicts, how many were absent, and the change in counters that are not zero and in full ones."""
+        ...
+
+    def leaf_probe(
+        self,
+        urls: Sequence[str],
+        routes: NDArray[np.int32],
+        leaves: list[bytearray],
+        ones: NDArray[np.int64],
+        hashes: int,
+        seed: int,
+        fingerprints: NDArray[np.uint64],
+        mode: int,
+        /,
+    ) -> tuple[list[bool], int]:
+        """Verdicts, and how many were absent; counts bits into `ones`, writes what is new to `fingerprints`."""
+        ...
+
+    def leaves_fill(
+        self,
+        ascending: NDArray[np.uint64],
+        lows: NDArray[np.uint64],
+        last: int,
+        leaves: list[bytearray],
+        ones: NDArray[np.int64],
+        hashes: int,
+        /,
+    ) -> None:
+        """Set the bits of fingerprints in neighbouring leaves; those below the first or above `last` are left out."""
+        ...
+
+    def table_probe(
+        self, urls: Sequence[str], shards: list[bytearray], counts: NDArray[np.int64], mode: int, /
+    ) -> tuple[list[bool], int]:
+        """Verdicts, and by how much the number of digests has changed."""
+        ...
+
+
+class NumpyKernel:
+    """The kernel in NumPy."""
+
+    name = "numpy"
+    quick_fill = 8_192
+    hash_many = staticmethod(numpy_kernel.hash_many)
+    digest_many = staticmethod(numpy_table.digest_many)
+    bloom_probe = staticmethod(numpy_kernel.bloom_probe)
+    blocked_probe = staticmethod(numpy_kernel.blocked_probe)
+    counting_probe = staticmethod(numpy_counting.counting_probe)
+    leaf_probe = staticmethod(numpy_kernel.leaf_probe)
+    leaves_fill = staticmethod(numpy_kernel.leaves_fill)
+    table_probe = staticmethod(numpy_table.table_probe)
+
+
+class CompiledKernel:
+    """The kernel in C, where it could be compiled."""
+
+    name = "c"
+    quick_fill = 65_536
+
+    def __init__(self) -> None:
+        self.hash_many = compiled.hash_many
+        self.digest_many = compiled.digest_many
+        self.bloom_probe = compiled.bloom_probe
+        self.blocked_probe = compiled.blocked_probe
+        self.counting_probe = compiled.counting_probe
+        self.leaf_probe = compiled.leaf_probe
+        self.leaves_fill = compiled.leaves_fill
+        self.table_probe = compiled.table_probe
+
+
+def kernels() -> list[Kernel]:
+    """The kernels that work here, the best one first."""
+    return [CompiledKernel(), NumpyKernel()] if IS_COMPILED else [NumpyKernel()]
+
+
+def best_kernel() -> Kernel:
+    """The compiled kernel where there is one, unless the environment asks for the other."""
+    wanted = os.environ.get("ONCEOVER_KERNEL")
+    for kernel in kernels():
+        if wanted in (None, "", kernel.name):
+            return kernel
+    found = ", ".join(kernel.name for kernel in kernels())
+    raise ImportError(f"ONCEOVER_KERNEL asks for {wanted!r}; here there is {found}; unset it, or build the extension")

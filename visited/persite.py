@@ -1,0 +1,214 @@
+"""One fixed Bloom filter for each site: what crawlers did before there was one filter for all; to compare against."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import BinaryIO, NoReturn
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from visited import sizing
+from visited.batch import check_batch
+from visited.kernel import ADD, TEST, Kernel, best_kernel
+from visited.protocol import CannotForget, SnapshotRefused, VisitedStats
+from visited.snapshot import Value, read_snapshot, write_snapshot
+from visited.tally import Tally
+
+BACKEND = "per-site"
+INTERNET_ARCHIVE_BYTES = 32 * 1024
+"""A filter for each site (Burner, "Crawling towards Eternity", 1997)."""
+APOIDEA_BYTES = 8 * 1024
+"""A filter chosen by the hash of the domain (Singh, Srivatsa, Liu and Miller 2003)."""
+
+_SEED_OF_SITES = 0x517E
+_LOG = logging.getLogger("visited")
+
+
+class PerSiteSet:
+    """A Bloom filter of fixed size for each site, whatever the site's size: small ones waste it, large ones overrun it.
+
+    With `filters` there are so many, and the hash of the site chooses one; else each site has its own.
+    """
+
+    def __init__(
+        self,
+        *,
+        key: Callable[[str], str],
+        bytes_per_site: int = INTERNET_ARCHIVE_BYTES,
+        error_rate: float = 0.01,
+        filters: int | None = None,
+        seed: int = 0,
+        kernel: Kernel | None = None,
+    ) -> None:
+        """`key` tells the site of a URL. The rate holds for `sizing.count_for` URLs of a site: 27,327 in 32 KB."""
+        sizing.check_error_rate(error_rate)
+        sizing.check_seed(seed)
+        if bytes_per_site < 64 or bytes_per_site % 8:
+            raise ValueError(f"bytes_per_site must be a multiple of 8 from 64 on, found {bytes_per_site!r}")
+        if filters is not None and filters < 1:
+            raise ValueError(f"filters must be at least 1, found {filters!r}; None gives each site its own")
+        self._key = key
+        self._bytes = bytes_per_site
+        self._hashes = sizing.hashes_for(error_rate)
+        self._error_rate = error_rate
+        self._capacity_of_one = sizing.count_for(bytes_per_site * 8, self._hashes, error_rate)
+        self._has_warned = False
+        self._filters = filters
+        self._seed = seed
+        self._kernel = kernel or best_kernel()
+        self._tally = Tally(backend=BACKEND, capacity=None, error_rate=error_rate)
+        self._numbers: dict[str, int]
+        self._bits: list[bytearray]
+        self._ones: NDArray[np.int64]
+        self._counts: NDArray[np.int64]
+        self._empty()
+
+    async def add_many(self, urls: Sequence[str], /) -> list[bool]:
+        verdicts = [False] * len(urls)
+        for name, places in self._by_filter(urls).items():
+            number = self._number_of(name)
+            before = int(self._ones[number])
+            absent, new, ones = self._kernel.bloom_probe(
+                [urls[place] for place in places], self._bits[number], self._hashes, self._seed, ADD
+            )
+            self._ones[number] += ones
+            self._counts[number] += new
+            if self._counts[number] > self._capacity_of_one and not self._has_warned:
+                self._warn(name, number)
+            self._tally.accept(new, sizing.mean_rate_between(before, before + ones, self._bytes * 8, self._hashes))
+            for place, fresh in zip(places, absent, strict=True):
+                verdicts[place] = fresh
+        return verdicts
+
+    def has_many(self, urls: Sequence[str], /) -> list[bool]:
+        """Tell for each URL whether it is known, without remembering it; for inspection and comparison."""
+        known = [False] * len(urls)
+        for name, places in self._by_filter(urls).items():
+            number = self._numbers.get(name)
+            if number is not None:
+                absent, _, _ = self._kernel.bloom_probe(
+                    [urls[place] for place in places], self._bits[number], self._hashes, self._seed, TEST
+                )
+                for place, fresh in zip(places, absent, strict=True):
+                    known[place] = not fresh
+        return known
+
+    async def forget_many(self, _urls: Sequence[str], /) -> NoReturn:
+        raise CannotForget("Bloom filters can't forget: their bits are shared; use counting or exact")
+
+    def describe(self) -> VisitedStats:
+        sites = len(self._bits)
+        fills = self._ones[:sites] / (self._bytes * 8)
+        rates = fills**self._hashes
+        counts = self._counts[:sites]
+        over = int((rates > self._error_rate).sum())
+        return VisitedStats(
+            backend=BACKEND,
+            count=self._tally.count,
+            capacity=None,
+            memory_bytes=sites * self._bytes + self._ones.nbytes + self._counts.nbytes,
+            fill=float(fills.mean()) if sites else 0.0,
+            # New URLs come as they came so far: mostly from the large sites, whose filters are the fullest.
+            false_positive_rate=float(rates @ counts / counts.sum()) if self._tally.count else 0.0,
+            expected_lost=self._tally.expected_lost,
+            details={
+                "filters": sites,
+                "filters_over_rate": over,
+                "worst_rate": float(rates.max()) if sites else 0.0,
+                "bytes_per_filter": self._bytes,
+                "capacity_per_filter": self._capacity_of_one,
+                "hashes": self._hashes,
+            },
+        )
+
+    def dump(self, file: BinaryIO, /) -> None:
+        sites = len(self._bits)
+        parts: list[bytes | bytearray] = [
+            msgspec.json.encode(list(self._numbers)),
+            np.column_stack([self._counts[:sites], self._ones[:sites]]).tobytes(),
+            *self._bits,
+        ]
+        state: dict[str, Value] = {"count": self._tally.count, "expected_lost": self._tally.expected_lost}
+        write_snapshot(file, backend=BACKEND, parameters=self._parameters(), state=state, parts=parts)
+
+    def load(self, file: BinaryIO, /) -> None:
+        self._empty()
+        snapshot = read_snapshot(file, backend=BACKEND, parameters=self._parameters())
+        count, lost = snapshot.integer("count"), snapshot.number("expected_lost")
+        try:
+            names = msgspec.json.decode(snapshot.parts[0], type=list[str])
+            table = np.frombuffer(snapshot.parts[1], dtype=np.int64).reshape(len(names), 2)
+        except (IndexError, ValueError) as error:
+            raise SnapshotRefused(f"the snapshot's table of filters can't be read: {error}") from error
+        bits = snapshot.parts[2:]
+        if len(bits) != len(names) or any(len(each) != self._bytes for each in bits):
+            raise SnapshotRefused(f"expected {len(names)} filters of {self._bytes} bytes, found {len(bits)} parts")
+        self._numbers = {name: number for number, name in enumerate(names)}
+        self._bits = bits
+        if names:
+            self._counts, self._ones = table[:, 0].copy(), table[:, 1].copy()
+        self._tally.restore(count, lost)
+
+    def __len__(self) -> int:
+        return self._tally.count
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+    def _empty(self) -> None:
+        self._numbers = {}
+        self._bits = []
+        self._ones = np.zeros(16, dtype=np.int64)
+        self._counts = np.zeros(16, dtype=np.int64)
+        self._tally.restore(0, 0.0)
+
+    def _by_filter(self, urls: Sequence[str]) -> dict[str, list[int]]:
+        """The places of the batch that belong to each filter."""
+        check_batch(urls)
+        sites: dict[str, list[int]] = {}
+        for place, url in enumerate(urls):
+            sites.setdefault(self._key(url), []).append(place)
+        if self._filters is None:
+            return sites
+        hashes = np.empty((len(sites), 2), dtype=np.uint64)
+        self._kernel.hash_many(list(sites), _SEED_OF_SITES, hashes)
+        chosen: dict[str, list[int]] = {}
+        numbers = (hashes[:, 0] % np.uint64(self._filters)).tolist()
+        for number, places in zip(numbers, sites.values(), strict=True):
+            chosen.setdefault(str(number), []).extend(places)
+        return {name: sorted(places) for name, places in chosen.items()}
+
+    def _number_of(self, name: str) -> int:
+        number = self._numbers.setdefault(name, len(self._bits))
+        if number == len(self._bits):
+            self._bits.append(bytearray(self._bytes))
+            if number == len(self._ones):
+                self._ones = np.concatenate([self._ones, np.zeros_like(self._ones)])
+                self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)])
+        return number
+
+    def _warn(self, name: str, number: int) -> None:
+        self._has_warned = True
+        count = int(self._counts[number])
+        _LOG.warning(
+            "visited set %r: the filter of %r has taken %s URLs and was made for %s: its rate is %.3g now"
+            " and rises; for twice as many it needs %s bytes. Others may follow; this is said once",
+            BACKEND,
+            name,
+            f"{count:,}",
+            f"{self._capacity_of_one:,}",
+            sizing.rate_from_fill(int(self._ones[number]), self._bytes * 8, self._hashes),
+            f"{sizing.bits_for(2 * count, self._error_rate) // 8:,}",
+        )
+
+    def _parameters(self) -> dict[str, Value]:
+        return {
+            "bytes_per_site": self._bytes,
+            "error_rate": self._error_rate,
+            "hashes": self._hashes,
+            "filters": self._filters,
+            "hash": "murmur3_x64_128",
+            "positions": "guava_mitz_64",
+            "seed": self._seed,
+        }
