@@ -1,0 +1,106 @@
+"""What a change makes of a queue's record and of the counters; pure."""
+
+from frontier.lifecycle import Budgets, Queue, QueueState, Standing, is_retired
+from frontier.store import Counters, QueueRecord
+
+
+def recorded(
+    queue: Queue,
+    counters: Counters,
+    budgets: Budgets,
+    *,
+    size: int | None = None,
+    wake_at: float | None = None,
+    error_streak: int | None = None,
+    pace_s: float | None = None,
+    precedence: int | None = None,
+    head: int | None = None,
+    more_spent: int = 0,
+    retired: bool | None = None,
+    budget: int | None = None,
+    to: QueueState | None = None,
+) -> QueueRecord:
+    """The record of the queue after a change, which is counted in `counters`. What is None stays as it is.
+
+    `to` sends the queue away: as INACTIVE behind those that wait, as SNOOZED to those put away while they rest.
+    """
+    size = queue.size if size is None else size
+    wake_at = queue.wake_at if wake_at is None else wake_at
+    precedence = queue.precedence if precedence is None else precedence
+    retired = queue.retired if retired is None else retired
+    budget = queue.budget if budget is None else budget
+    spent = queue.spent + more_spent
+    limit = budgets.total if budget is None else budget
+    served = not retired and (limit is None or spent < limit)
+    count(counters, queue.size, queue.stands is not None, -1)
+    count(counters, size, served, 1)
+    stands = queue.stands
+    if size == 0 or not served:
+        stands = None
+    elif to is QueueState.SNOOZED:
+        stands = _turn(counters, QueueState.SNOOZED, int(wake_at * 1000) + 1)
+    elif to is QueueState.INACTIVE or stands is None or precedence != queue.precedence:
+        stands = _turn(counters, QueueState.INACTIVE, precedence)
+    moved = stands is not queue.stands
+    return QueueRecord(
+        key=queue.key,
+        size=size,
+        wake_at=wake_at,
+        error_streak=queue.error_streak if error_streak is None else error_streak,
+        pace_s=queue.pace_s if pace_s is None else pace_s,
+        precedence=precedence,
+        spent=spent,
+        budget=budget,
+        retired=retired,
+        head=queue.head if head is None else head,
+        stands=stands,
+        moved=moved,
+        left=queue.stands if moved else None,
+    )
+
+
+def count(counters: Counters, size: int, served: bool, sign: int) -> None:
+    """Count a queue in, or with -1 out. Without URLs it is counted nowhere."""
+    if size == 0:
+        return
+    if served:
+        counters.pending += sign * size
+        counters.queues += sign
+    else:
+        counters.retired_urls += sign * size
+        counters.retired_queues += sign
+
+
+def queue_of(record: QueueRecord) -> Queue:
+    """The queue as it was recorded, not active."""
+    queue = Queue(record.key, wake_at=record.wake_at, error_streak=record.error_streak, precedence=record.precedence)
+    queue.size = record.size
+    queue.pace_s = record.pace_s
+    queue.spent = record.spent
+    queue.budget = record.budget
+    queue.retired = record.retired
+    queue.head = record.head
+    queue.stands = record.stands
+    if record.size:
+        queue.state = QueueState.RETIRED if record.stands is None else record.stands.state
+    return queue
+
+
+def mark(queue: Queue, record: QueueRecord) -> None:
+    """A record has been written: take from it what the schedule does not keep itself."""
+    queue.error_streak = record.error_streak
+    queue.pace_s = record.pace_s
+    queue.precedence = record.precedence
+    queue.budget = record.budget
+    queue.head = record.head
+    queue.stands = record.stands
+
+
+def is_served(queue: Queue, budgets: Budgets) -> bool:
+    return queue.size > 0 and not is_retired(queue, budgets)
+
+
+def _turn(counters: Counters, state: QueueState, at: int) -> Standing:
+    stands = Standing(state, at, counters.next_turn)
+    counters.next_turn += 1
+    return stands

@@ -1,0 +1,279 @@
+"""How the frontier's values are written down: compact, versioned msgpack arrays.
+
+Each value begins with a number that names its form, so that a later version can tell what it reads. Fields are only
+ever appended, with a default: older records stay readable.
+"""
+
+import struct
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from frontier.lifecycle import QueueState, Standing
+from frontier.store import Postponed, QueueRecord, Waiting, precedence_of
+from frontier.values import CrawlUrl, LedgerEntry, UrlState
+
+_QUEUE = struct.Struct(">BBBQdIdQqQ")
+_STANDING = struct.Struct(">BQQ")
+_QUEUE_FORM = 1
+_RETIRED = 1
+_Record = TypeVar("_Record")
+
+
+class _Pending(msgspec.Struct, array_like=True, tag=1, gc=False):
+    number: int
+    found_at: int
+    url: str
+    canonical: str | None
+    """None if it equals `url`, as it mostly does."""
+    depth: int
+    via: str | None
+    kind: str
+    anchor: str | None
+    weight: float
+    redirects: int
+    attempt: int
+    last_modified: str | None = None
+    cost: int = 1
+    had_etag: str | None = None
+    had_last_modified: str | None = None
+
+
+class _Postponed(msgspec.Struct, array_like=True, tag=2, gc=False):
+    queue_key: str
+    order: int
+    pending: _Pending
+    reason: str | None = None
+
+
+class _LedgerPending(msgspec.Struct, array_like=True, tag=3, gc=False):
+    """Says where the pending or postponed entry stands, which has all that is known of the URL."""
+
+    number: int
+    found_at: int
+    queue_key: str
+    order: int
+    due_ms: int | None
+
+
+class _LedgerSettled(msgspec.Struct, array_like=True, tag=4, gc=False):
+    state: int
+    number: int
+    found_at: int
+    via: str | None
+    status: int | None
+    reason: str | None
+    fetched_at: float | None
+    digest: bytes | None
+    etag: str | None
+    last_modified: str | None
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a URL that is not settled stands: in its queue, or postponed until `due_ms`."""
+
+    number: int
+    queue_key: str
+    order: int
+    due_ms: int | None
+
+
+DecodeError = msgspec.DecodeError
+"""Raised by all `decode_…` functions for bytes that are not what they should be."""
+
+
+def decoder(decode: Callable[[bytes], _Record]) -> Callable[[bytes], _Record]:
+    """The same, raising `DecodeError` for text that is not UTF-8 too."""
+
+    def decode_record(value: bytes) -> _Record:
+        try:
+            return decode(value)
+        except UnicodeDecodeError as error:
+            raise DecodeError(str(error)) from error
+
+    return decode_record
+
+
+_encode_record = msgspec.msgpack.Encoder().encode
+_decode_pending = decoder(msgspec.msgpack.Decoder(_Pending).decode)
+_decode_postponed = decoder(msgspec.msgpack.Decoder(_Postponed).decode)
+_decode_ledger = decoder(msgspec.msgpack.Decoder(_LedgerPending | _LedgerSettled).decode)
+
+
+def _encode(record: _Pending | _Postponed | _LedgerPending | _LedgerSettled) -> bytes:
+    try:
+        return _encode_record(record)
+    except UnicodeEncodeError:
+        # A header or a link's text can hold a lone surrogate, which no server and no reader could be told again.
+        return _encode_record(_without_surrogates(record))
+
+
+def _without_surrogates(value: object) -> object:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, msgspec.Struct):
+        return type(value)(*map(_without_surrogates, msgspec.structs.astuple(value)))
+    return value
+
+
+def encode_waiting(waiting: Waiting) -> bytes:
+    return _encode(_pending(waiting))
+
+
+def decode_waiting(value: bytes, *, queue_key: str, order: int) -> Waiting:
+    return _waiting(_decode_pending(value), queue_key=queue_key, order=order)
+
+
+def encode_postponed(postponed: Postponed) -> bytes:
+    waiting = postponed.waiting
+    return _encode(
+        _Postponed(
+            queue_key=waiting.url.queue_key, order=waiting.order, pending=_pending(waiting), reason=postponed.reason
+        )
+    )
+
+
+def decode_postponed(value: bytes, *, due_ms: int) -> Postponed:
+    record = _decode_postponed(value)
+    waiting = _waiting(record.pending, queue_key=record.queue_key, order=record.order)
+    return Postponed(waiting=waiting, due_ms=due_ms, reason=record.reason)
+
+
+def encode_place(waiting: Waiting, *, due_ms: int | None = None) -> bytes:
+    return _encode(
+        _LedgerPending(
+            number=waiting.number,
+            found_at=waiting.found_at,
+            queue_key=waiting.url.queue_key,
+            order=waiting.order,
+            due_ms=due_ms,
+        )
+    )
+
+
+def encode_entry(entry: LedgerEntry) -> bytes:
+    return _encode(
+        _LedgerSettled(
+            state=entry.state,
+            number=entry.number,
+            found_at=int(entry.found_at),
+            via=entry.via,
+            status=entry.status,
+            reason=entry.reason,
+            fetched_at=entry.fetched_at,
+            digest=entry.digest,
+            etag=entry.etag,
+            last_modified=entry.last_modified,
+        )
+    )
+
+
+def decode_entry(value: bytes, *, canonical: str) -> tuple[LedgerEntry, Place | None]:
+    """The entry, and for one that is not settled its place, whose record knows the rest."""
+    record = _decode_ledger(value)
+    if isinstance(record, _LedgerPending):
+        entry = LedgerEntry(canonical=canonical, state=UrlState.PENDING, number=record.number, found_at=record.found_at)
+        return entry, Place(record.number, record.queue_key, record.order, record.due_ms)
+    try:
+        state = UrlState(record.state)
+    except ValueError as error:
+        raise DecodeError(str(error)) from None
+    entry = LedgerEntry(
+        canonical=canonical,
+        state=state,
+        number=record.number,
+        found_at=record.found_at,
+        via=record.via,
+        status=record.status,
+        reason=record.reason,
+        fetched_at=record.fetched_at,
+        digest=record.digest,
+        etag=record.etag,
+        last_modified=record.last_modified,
+    )
+    return entry, None
+
+
+def encode_queue(queue: QueueRecord) -> bytes:
+    fixed = _QUEUE.pack(
+        _QUEUE_FORM,
+        _RETIRED if queue.retired else 0,
+        queue.precedence,
+        queue.size,
+        queue.wake_at,
+        queue.error_streak,
+        queue.pace_s,
+        queue.spent,
+        -1 if queue.budget is None else queue.budget,
+        queue.head + 1,
+    )
+    stands = queue.stands
+    return fixed if stands is None else fixed + _STANDING.pack(stands.state, stands.at, stands.turn)
+
+
+def decode_queue(value: bytes, *, key: str) -> QueueRecord:
+    try:
+        form, flags, precedence, size, wake_at, error_streak, pace_s, spent, budget, head = _QUEUE.unpack_from(value)
+        rest = value[_QUEUE.size :]
+        state, at, turn = _STANDING.unpack(rest) if rest else (None, 0, 0)
+        stands = None if state is None else Standing(QueueState(state), at, turn)
+    except (struct.error, ValueError) as error:
+        raise DecodeError(f"a queue record has {_QUEUE.size} bytes and a place, found {len(value)}: {error}") from error
+    if form != _QUEUE_FORM:
+        raise DecodeError(f"a queue record has form {_QUEUE_FORM}, found {form}")
+    return QueueRecord(
+        key=key,
+        size=size,
+        wake_at=wake_at,
+        error_streak=error_streak,
+        pace_s=pace_s,
+        precedence=precedence,
+        spent=spent,
+        budget=None if budget < 0 else budget,
+        retired=bool(flags & _RETIRED),
+        head=head - 1,
+        stands=stands,
+    )
+
+
+def _pending(waiting: Waiting) -> _Pending:
+    url = waiting.url
+    return _Pending(
+        number=waiting.number,
+        found_at=waiting.found_at,
+        url=url.url,
+        canonical=None if url.canonical == url.url else url.canonical,
+        depth=url.depth,
+        via=url.via,
+        kind=url.kind,
+        anchor=url.anchor,
+        weight=url.weight,
+        redirects=url.redirects,
+        attempt=url.attempt,
+        last_modified=url.last_modified,
+        cost=url.cost,
+        had_etag=url.had_etag,
+        had_last_modified=url.had_last_modified,
+    )
+
+
+def _waiting(record: _Pending, *, queue_key: str, order: int) -> Waiting:
+    url = CrawlUrl(
+        url=record.url,
+        canonical=record.url if record.canonical is None else record.canonical,
+        queue_key=queue_key,
+        depth=record.depth,
+        via=record.via,
+        kind=record.kind,
+        anchor=record.anchor,
+        weight=record.weight,
+        precedence=precedence_of(order),
+        redirects=record.redirects,
+        attempt=record.attempt,
+        last_modified=record.last_modified,
+        cost=record.cost,
+        had_etag=record.had_etag,
+        had_last_modified=record.had_last_modified,
+    )
+    return Waiting(url=url, number=record.number, order=order, found_at=record.found_at)

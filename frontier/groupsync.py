@@ -1,0 +1,48 @@
+"""Group commit: whoever waits for the disk at the same time shares one sync."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+
+class GroupSync:
+    """Counts writes, and tells when they are safe. `sync`, run in a thread, makes all that was written before safe."""
+
+    def __init__(self, sync: Callable[[], None]) -> None:
+        self._sync = sync
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="frontier-sync")
+        self._running: asyncio.Future[None] | None = None
+        self._written = 0
+        self._safe = 0
+
+    def wrote(self) -> None:
+        """Something was written."""
+        self._written += 1
+
+    async def synced(self) -> None:
+        """Returns when all that was written before the call is safe; raises what `sync` raises."""
+        mine = self._written
+        while self._safe < mine:
+            if self._running is None:
+                self._running = self._begin()
+            # The others wait for it too, so whoever is cancelled must not take it along.
+            await asyncio.shield(self._running)
+
+    def close(self, *, once_more: bool) -> None:
+        """Wait for a running sync, and make the rest safe: then those who still wait have what they wait for."""
+        self._thread.shutdown(wait=True)
+        if once_more and self._safe < self._written:
+            self._sync()
+            self._safe = self._written
+
+    def _begin(self) -> asyncio.Future[None]:
+        upto = self._written
+
+        def ended(future: asyncio.Future[None]) -> None:
+            self._running = None
+            if not future.cancelled() and future.exception() is None:
+                self._safe = max(self._safe, upto)
+
+        running = asyncio.wrap_future(self._thread.submit(self._sync))
+        running.add_done_callback(ended)
+        return running

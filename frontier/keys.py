@@ -1,0 +1,75 @@
+"""Under which keys the LevelDB store keeps what it keeps.
+
+The first byte of a key names its space. Numbers are big-endian, so that the order of keys is their order.
+
+    P  queue key, 0x00, order u64      a pending URL
+    R  due u64 (ms), number u64        a postponed URL
+    L  canonical URL                   ledger entry: what became of it, or where it stands
+    Q  queue key                       the queue's record: size, wake time, error streak, budget, where it stands
+    I  precedence u8, turn u64         the key of an inactive queue
+    W  wake time u64 (ms), turn u64    the key of a queue that rests, and is not in memory
+    J  sequence u64                    canonical URLs admitted and forgotten since the last snapshot of the visited set
+    M  name                            format, identity, counters, snapshot
+    N  key                             notes
+    X  the key it had                  a record that could not be decoded
+"""
+
+import struct
+
+from frontier.encoding import Place
+from frontier.lifecycle import QueueState, Standing
+
+U64 = struct.Struct(">Q")
+U64_PAIR = struct.Struct(">QQ")
+_INACTIVE = struct.Struct(">cBQ")
+_SNOOZED = struct.Struct(">cQQ")
+
+
+def text(value: str) -> bytes:
+    return value.encode("utf-8", "surrogatepass")
+
+
+def untext(value: bytes) -> str:
+    return value.decode("utf-8", "surrogatepass")
+
+
+def pending_key(queue_key: str, order: int) -> bytes:
+    return b"P" + text(queue_key) + b"\0" + U64.pack(order)
+
+
+def postponed_key(due_ms: int, number: int) -> bytes:
+    return b"R" + U64_PAIR.pack(due_ms, number)
+
+
+def ledger_key(canonical: str) -> bytes:
+    return b"L" + text(canonical)
+
+
+def queue_key(key: str) -> bytes:
+    return b"Q" + text(key)
+
+
+def standing_key(stands: Standing) -> bytes:
+    if stands.state is QueueState.INACTIVE:
+        return _INACTIVE.pack(b"I", stands.at, stands.turn)
+    return _SNOOZED.pack(b"W", stands.at, stands.turn)
+
+
+def standing_of(key: bytes) -> Standing:
+    """The place that a key of `I` or `W` names."""
+    if key[:1] == b"I":
+        _, at, turn = _INACTIVE.unpack(key)
+        return Standing(QueueState.INACTIVE, at, turn)
+    _, at, turn = _SNOOZED.unpack(key)
+    return Standing(QueueState.SNOOZED, at, turn)
+
+
+def place_key(place: Place) -> bytes:
+    if place.due_ms is None:
+        return pending_key(place.queue_key, place.order)
+    return postponed_key(place.due_ms, place.number)
+
+
+def order_in(pending_key: bytes) -> int:
+    order: int = U64.unpack(pending_key[-8:])[0]
+    return order

@@ -1,0 +1,138 @@
+"""The life of a queue, as one pure state machine: no clock, no store.
+
+    EXHAUSTED    it has no URL
+    INACTIVE     it has URLs and waits for a place among the active ones: by precedence, then first come, first served
+    READY        active: its first URL may be fetched now
+    IN_PROCESS   active: all that may be leased of it is leased
+    SNOOZED      it rests until its wake time; active, or put away when very many rest
+    RETIRED      it is not served: by an operator, or because its budget is spent; what comes for it is kept
+
+A session budget sends a queue back to INACTIVE while others wait, so that no giant host starves the rest; a total
+budget retires it.
+"""
+
+from enum import IntEnum
+
+import msgspec
+
+
+class QueueState(IntEnum):
+    """Where a queue stands; see the module's text."""
+
+    INACTIVE = 0
+    READY = 1
+    SNOOZED = 2
+    IN_PROCESS = 3
+    EXHAUSTED = 4
+    RETIRED = 5
+
+
+_S = QueueState
+FOLLOWS: dict[QueueState, frozenset[QueueState]] = {
+    _S.EXHAUSTED: frozenset({_S.INACTIVE, _S.READY, _S.SNOOZED, _S.IN_PROCESS, _S.RETIRED}),
+    _S.INACTIVE: frozenset({_S.READY, _S.SNOOZED, _S.RETIRED}),
+    _S.READY: frozenset({_S.READY, _S.IN_PROCESS, _S.SNOOZED, _S.EXHAUSTED, _S.INACTIVE, _S.RETIRED}),
+    _S.SNOOZED: frozenset({_S.READY, _S.IN_PROCESS, _S.SNOOZED, _S.EXHAUSTED, _S.INACTIVE, _S.RETIRED}),
+    _S.IN_PROCESS: frozenset(_S),
+    _S.RETIRED: frozenset({_S.INACTIVE, _S.EXHAUSTED}),
+}
+"""Which state may follow which. From SNOOZED to IN_PROCESS goes a queue of which other leases are out."""
+
+
+class IllegalTransition(ValueError):
+    """What was asked makes no sense in the state that the queue is in; nothing has been changed."""
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """Where a queue stands when it is not active, or came from when it is."""
+
+    state: QueueState
+    """INACTIVE or SNOOZED."""
+    at: int
+    """The precedence, or the wake time in milliseconds since 1970."""
+    turn: int
+    """Tells those of equal rank apart: first come, first served."""
+
+
+class Budgets(msgspec.Struct, frozen=True, kw_only=True):
+    """What a queue may spend. A fetch costs what its URL costs, a failure of the server `error_penalty` more."""
+
+    session: int | None = 1000
+    """In one go, while others wait; None for no end."""
+    total: int | None = None
+    """In all, unless the queue has a budget of its own."""
+    error_penalty: int = 0
+
+
+class Queue:
+    """The URLs that must take turns. Only `Schedule`, and who stores it, changes it."""
+
+    __slots__ = (
+        "budget",
+        "error_streak",
+        "head",
+        "in_line",
+        "key",
+        "leased",
+        "pace_s",
+        "precedence",
+        "retired",
+        "session_spent",
+        "size",
+        "spent",
+        "stands",
+        "state",
+        "wake_at",
+    )
+
+    def __init__(self, key: str, *, wake_at: float = 0.0, error_streak: int = 0, precedence: int = 128) -> None:
+        self.key = key
+        self.size = 0
+        """URLs that are pending, the leased ones included but for those removed since."""
+        self.leased = 0
+        self.in_line = False
+        """Whether it stands in a ready line, where it may be no more than a gap."""
+        self.wake_at = wake_at
+        self.error_streak = error_streak
+        self.pace_s = 0.0
+        """How long it rested after its server's last good answer."""
+        self.precedence = precedence
+        """0..255; lower goes first."""
+        self.spent = 0
+        self.session_spent = 0
+        self.budget: int | None = None
+        """Of its own; None for that of all."""
+        self.retired = False
+        """By an operator."""
+        self.head = -1
+        """None of its URLs has an order up to this."""
+        self.stands: Standing | None = None
+        self.state = QueueState.EXHAUSTED
+
+
+def is_retired(queue: Queue, budgets: Budgets, *, more_spent: int = 0) -> bool:
+    """Whether a queue is not served, by an operator or for its budget, once it has spent so much more."""
+    if queue.retired:
+        return True
+    budget = budgets.total if queue.budget is None else queue.budget
+    return budget is not None and queue.spent + more_spent >= budget
+
+
+def state_of(*, size: int, leased: int, per_queue: int, retired: bool, session_over: bool, resting: bool) -> QueueState:
+    """The state that an active queue takes. One that is to leave gives no more leases, and leaves with the last."""
+    if leased == 0:
+        if size == 0:
+            return QueueState.EXHAUSTED
+        if retired:
+            return QueueState.RETIRED
+        if session_over:
+            return QueueState.INACTIVE
+    elif retired or session_over or leased >= per_queue or leased >= size:
+        return QueueState.IN_PROCESS
+    return QueueState.SNOOZED if resting else QueueState.READY
+
+
+def check_follows(queue: Queue, state: QueueState) -> None:
+    """Raises `IllegalTransition` if the state can't follow the one that the queue is in."""
+    if state not in FOLLOWS[queue.state]:
+        raise IllegalTransition(f"queue {queue.key} is {queue.state.name}, and can't become {state.name}")

@@ -1,0 +1,78 @@
+"""The promise of a frontier."""
+
+from collections.abc import AsyncIterator, Iterable
+from typing import Protocol
+
+from frontier.values import CrawlUrl, FrontierStats, Lease, LedgerEntry, Outcome
+
+
+class Frontier(Protocol):
+    """Hands out URLs politely, loses none, and remembers what became of each.
+
+    Each call that changes something is one transition: it happens whole or, if it raises or the process dies, not at
+    all. Two calls may overlap; transitions do not. A call that is cancelled has been carried out or not begun.
+
+    Raises `ValueError`, changing nothing, for what makes no sense. Once a change could not be stored, every further
+    call raises `StoreFailed`.
+    """
+
+    async def add(self, urls: Iterable[CrawlUrl], /, *, force: bool = False) -> int:
+        """Enqueue the URLs that are new to the visited set, and return their count.
+
+        Adding again changes nothing. With `force`, a URL that is known and settled is enqueued once more, under a new
+        number; one that still waits is left where it is. One that is leased is enqueued too, as a redirect to its own
+        canonical form needs it: the outcome of that lease then counts for its queue only.
+        """
+        ...
+
+    def __aiter__(self) -> AsyncIterator[Lease]:
+        """Iterate over leases; any number of workers iterate at once.
+
+        `anext` waits until some queue may be fetched. Iteration ends when nothing waits and nothing is leased, or after
+        `stop`. A cancelled wait takes no lease.
+        """
+        ...
+
+    async def done(self, lease: Lease, /, *, cooldown_s: float, outcome: Outcome) -> None:
+        """Settle the lease for good; its queue rests for `cooldown_s`. Settling twice is an error (`ValueError`)."""
+        ...
+
+    async def retry(self, lease: Lease, /, *, after_s: float, cooldown_s: float, reason: str | None = None) -> None:
+        """Fetch the URL again after `after_s`, behind those that wait then. Its `attempt` and the queue's error
+        streak grow by one."""
+        ...
+
+    def release(self, lease: Lease, /, *, cooldown_s: float = 0.0) -> None:
+        """Hand the URL back untouched: it stays first in its queue, which rests for `cooldown_s`."""
+        ...
+
+    async def forget(self, canonicals: Iterable[str], /) -> int:
+        """Remove settled URLs from ledger and visited set, so that they are new again; return how many were known.
+
+        Raises `visited.CannotForget` where the visited set can't; URLs that still wait are left.
+        """
+        ...
+
+    async def status_of(self, canonical: str, /) -> LedgerEntry | None:
+        """What became of a URL; None if it was never admitted."""
+        ...
+
+    def describe(self) -> FrontierStats:
+        """Where the URLs are now; needs no scan."""
+        ...
+
+    def stop(self) -> None:
+        """End iteration for all workers; leases that are out can still be settled."""
+        ...
+
+    async def aclose(self) -> None:
+        """Save what makes the next opening quick, and let go of the store. Closing twice is harmless."""
+        ...
+
+
+class Notes(Protocol):
+    """A small durable map beside the queues, for what must outlive a restart, as robots.txt verdicts."""
+
+    def get(self, key: str, /) -> bytes | None: ...
+
+    def put(self, key: str, value: bytes, /) -> None: ...

@@ -1,0 +1,24 @@
+"""By what queues are served: what a user may set."""
+
+import msgspec
+
+from frontier.lifecycle import Budgets
+from frontier.schedule import SNOOZED_IN_MEMORY
+
+ACTIVE_LEAST = 4096
+"""So many queues are active if there are as many: a crawl of fewer hosts serves all of them in turn."""
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """By what queues are served."""
+
+    per_queue: int = 1
+    """Leases of one queue at most."""
+    budgets: Budgets = Budgets()
+    precedence_floor: int = 256
+    """Queues of this precedence or more are never served."""
+    by_best_url: bool = False
+    """Whether a queue takes the precedence of the best URL that came for it; else all are equal."""
+    active_least: int = ACTIVE_LEAST
+    snoozed_in_memory: int = SNOOZED_IN_MEMORY
+    """Queues that rest beyond these are put away."""

@@ -1,0 +1,154 @@
+"""Copies of the visited set on disk, so that opening a crawl need not read its whole ledger.
+
+A snapshot is the file `snapshot-N`, where N is the journal's sequence number that it includes. It is written aside,
+synced and renamed; only then the store notes N and drops the journal up to it. A crash in between leaves a file that
+nobody names, which the next save removes.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+
+import msgspec
+
+from frontier.store import JournalDamaged, JournalEntry, Store
+from visited import CannotForget, SnapshotRefused, VisitedSet
+
+log = logging.getLogger(__name__)
+
+REBUILD_BATCH = 4096
+
+
+class Copy(msgspec.Struct, frozen=True):
+    """The visited set as it was after a journal entry."""
+
+    journal_end: int
+    content: BytesIO
+
+
+class Snapshots:
+    """The snapshots of one crawl, in a directory of their own. A new one is due after `every` admitted URLs, and at a
+    quarter more than the last: so all of them together cost no more than a few times the last."""
+
+    def __init__(self, directory: Path, *, every: int = 500_000) -> None:
+        self._directory = directory
+        self._every = every
+        self._admitted_then = 0
+
+    def is_due(self, store: Store) -> bool:
+        return store.counters.admitted - self._admitted_then >= max(self._every, self._admitted_then // 4)
+
+    def copy(self, store: Store, visited: VisitedSet) -> Copy:
+        """The set as it is now, between two transitions. The event loop is held for this, not for the disk."""
+        self._admitted_then = store.counters.admitted
+        content = BytesIO()
+        visited.dump(content)
+        return Copy(store.counters.journal_end, content)
+
+    async def save(self, copy: Copy, store: Store) -> None:
+        """Write the copy to the disk and have the store note it; one call at a time.
+
+        A disk that does not take it is no reason to stop, since the ledger has all of it: that is logged.
+        """
+        path = self._path(copy.journal_end)
+        try:
+            await asyncio.to_thread(self._write, path, copy.content)
+        except OSError as error:
+            log.warning("no snapshot of the visited set was saved: %s; the next start takes longer", error)
+            return
+        store.snapshot_saved(copy.journal_end)
+        for other in self._directory.glob("snapshot-*"):
+            if other != path:
+                other.unlink(missing_ok=True)
+
+    def load(self, journal_end: int, visited: VisitedSet) -> None:
+        """Fill the set from the snapshot. Raises `SnapshotRefused` or `OSError`."""
+        with self._path(journal_end).open("rb") as file:
+            visited.load(file)
+
+    def replayed(self, store: Store, urls: int) -> None:
+        """`urls` of the admitted ones came from the journal: they count towards the next snapshot."""
+        self._admitted_then = store.counters.admitted - urls
+
+    def _path(self, journal_end: int) -> Path:
+        return self._directory / f"snapshot-{journal_end}"
+
+    def _write(self, path: Path, content: BytesIO) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        aside = path.with_suffix(".new")
+        with aside.open("wb") as file:
+            file.write(content.getbuffer())
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+        directory = os.open(self._directory, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+async def restore(
+    store: Store, visited: VisitedSet, snapshots: Snapshots | None, *, rebuilding: Callable[[int], None] | None = None
+) -> None:
+    """Fill an empty visited set with every URL of the ledger: from snapshot and journal, else by reading the ledger."""
+    if store.counters.admitted == 0:
+        return
+    if snapshots is not None:
+        try:
+            journal = store.journal(store.snapshot_at or 0)
+            snapshots.replayed(store, await replay(store.snapshot_at, journal, visited, snapshots))
+        except (SnapshotRefused, OSError, JournalDamaged, CannotForget) as error:
+            log.warning("the visited set is rebuilt from the ledger: %s", error)
+            _empty(visited)
+        else:
+            return
+    await _rebuild(store, visited, rebuilding)
+    if snapshots is not None:
+        await snapshots.save(snapshots.copy(store, visited), store)
+
+
+async def replay(
+    snapshot_at: int | None, journal: Iterable[JournalEntry], visited: VisitedSet, snapshots: Snapshots
+) -> int:
+    """Fill the set from the snapshot, if there is one, and from what the journal tells since; return its admissions.
+
+    Raises `SnapshotRefused`, `OSError`, `JournalDamaged` or `CannotForget` where these don't serve; the set is then
+    filled in part.
+    """
+    if snapshot_at is not None:
+        snapshots.load(snapshot_at, visited)
+    replayed = 0
+    for entry in journal:
+        replayed += len(entry.admitted)
+        await visited.add_many(entry.admitted)
+        if entry.forgotten:
+            await visited.forget_many(entry.forgotten)
+    return replayed
+
+
+def _empty(visited: VisitedSet) -> None:
+    # A set that refuses a snapshot is as empty as when made.
+    with suppress(SnapshotRefused):
+        visited.load(BytesIO())
+
+
+async def _rebuild(store: Store, visited: VisitedSet, rebuilding: Callable[[int], None] | None) -> None:
+    urls = 0
+    batch: list[str] = []
+    for canonical in store.ledger():
+        batch.append(canonical)
+        if len(batch) == REBUILD_BATCH:
+            await visited.add_many(batch)
+            urls += len(batch)
+            batch = []
+            if rebuilding is not None:
+                rebuilding(urls)
+            await asyncio.sleep(0)
+    await visited.add_many(batch)
+    if rebuilding is not None:
+        rebuilding(urls + len(batch))

@@ -1,0 +1,227 @@
+"""What a frontier asks of the place where its URLs are kept.
+
+Each transition method is atomic: after a crash, all of it is there or none. A store decides nothing: which queue is
+next, when it may be asked again and what a failure means is settled before it is called. It numbers the journal itself.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import msgspec
+
+from frontier.lifecycle import QueueState, Standing
+from frontier.values import CrawlUrl, LedgerEntry
+
+ORDINAL_BITS = 56
+"""An order is a precedence (8 bits) above an ordinal: one number that sorts as the URLs of a queue are fetched."""
+
+
+def order_of(precedence: int, ordinal: int) -> int:
+    """The place of a URL in its queue: lower precedence first, then first come, first served."""
+    return precedence << ORDINAL_BITS | ordinal
+
+
+def precedence_of(order: int) -> int:
+    return order >> ORDINAL_BITS
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """A pending URL, and where it stands."""
+
+    url: CrawlUrl
+    number: int
+    order: int
+    found_at: int
+    """Seconds since 1970."""
+
+
+class Postponed(msgspec.Struct, frozen=True, kw_only=True):
+    """A URL that waits for another attempt."""
+
+    waiting: Waiting
+    """With the order it had; it gets another when it comes due."""
+    due_ms: int
+    """Milliseconds since 1970."""
+    reason: str | None = None
+    """Why it was not fetched."""
+
+
+class QueueRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What outlives a restart of a queue."""
+
+    key: str
+    size: int
+    wake_at: float
+    error_streak: int
+    precedence: int = 128
+    spent: int = 0
+    budget: int | None = None
+    """Of its own; None for that of all."""
+    retired: bool = False
+    """By an operator."""
+    head: int = -1
+    """None of its URLs has an order up to this."""
+    stands: Standing | None = None
+    """Where it waits, or came from if it is active; None if it has no URL or is retired."""
+    moved: bool = False
+    """Whether `stands` is new: a store puts it there. Not kept."""
+    left: Standing | None = None
+    """Where it stood before it moved: a store removes it from there. Not kept."""
+    pace_s: float = 0.0
+    """How long it rested after its server's last good answer."""
+
+
+class Counters(msgspec.Struct, kw_only=True, array_like=True):
+    """Counts that need no scan; written with every transition, so they agree with it after a crash."""
+
+    next_number: int = 1
+    next_ordinal: int = 1
+    next_turn: int = 1
+    pending: int = 0
+    """URLs in queues that are not retired."""
+    queues: int = 0
+    """Queues with URLs that are not retired."""
+    retired_urls: int = 0
+    retired_queues: int = 0
+    """Queues with URLs that are retired."""
+    admitted: int = 0
+    retrying: int = 0
+    done: int = 0
+    failed: int = 0
+    excluded: int = 0
+    quarantined: int = 0
+    journal_end: int = 0
+    """Sequence number of the newest journal entry."""
+    clock: float = 0.0
+    """When that was, by the frontier's clock: seconds since 1970, never running backwards."""
+
+
+class Damaged(msgspec.Struct, frozen=True):
+    """A record that can't be decoded."""
+
+    key: bytes
+    message: str
+
+
+class JournalEntry(msgspec.Struct, frozen=True, array_like=True):
+    """Canonical URLs admitted and forgotten by one transition, in that order."""
+
+    admitted: list[str]
+    forgotten: list[str]
+
+
+class JournalDamaged(Exception):
+    """The journal does not tell all that happened since the snapshot; the ledger does."""
+
+
+class Store(Protocol):
+    """Keeps pending URLs, postponed ones, the ledger, queue records and the journal."""
+
+    @property
+    def counters(self) -> Counters:
+        """As last written. The caller hands a changed copy to the transition that makes it true."""
+        ...
+
+    # transitions
+
+    def admit(
+        self,
+        admitted: Sequence[Waiting],
+        superseded: Sequence[Waiting],
+        queues: Sequence[QueueRecord],
+        counters: Counters,
+        /,
+    ) -> None:
+        """Write the URLs as pending, and into ledger and journal. Those they supersede leave their queues."""
+        ...
+
+    def settle(self, waiting: Waiting, entry: LedgerEntry, queue: QueueRecord, counters: Counters, /) -> None:
+        """Remove the URL from its queue and write its ledger entry."""
+        ...
+
+    def postpone(self, waiting: Waiting, postponed: Postponed, queue: QueueRecord, counters: Counters, /) -> None:
+        """Move a URL from its queue to the postponed ones."""
+        ...
+
+    def requeue(self, postponed: Sequence[Postponed], queues: Sequence[QueueRecord], counters: Counters, /) -> None:
+        """Move postponed URLs back into their queues."""
+        ...
+
+    def forget(self, canonicals: Sequence[str], counters: Counters, /) -> None:
+        """Remove ledger entries, and journal that."""
+        ...
+
+    def record(self, entries: Sequence[LedgerEntry], counters: Counters, /) -> None:
+        """Write ledger entries of settled URLs that were never admitted, and journal that."""
+        ...
+
+    def rest(self, queues: Sequence[QueueRecord], counters: Counters, /) -> None:
+        """Write queue records alone."""
+        ...
+
+    # questions
+
+    def waiting(self, key: str, /, *, after: int, limit: int) -> list[Waiting]:
+        """The first URLs of a queue with an order above `after`, in order. What can't be decoded is set aside."""
+        ...
+
+    def due(self, now_ms: int, /, *, limit: int) -> list[Postponed]:
+        """Postponed URLs whose time has come, earliest first."""
+        ...
+
+    def next_due_ms(self) -> int | None: ...
+
+    def entry(self, canonical: str, /) -> LedgerEntry | None: ...
+
+    def knows_many(self, canonicals: Sequence[str], /) -> list[bool]:
+        """For each canonical URL, whether the ledger has it."""
+        ...
+
+    def queue(self, key: str, /) -> QueueRecord | None: ...
+
+    def queues(self) -> Iterator[QueueRecord]:
+        """All of them, those without URLs too, by key."""
+        ...
+
+    def standing(self, state: QueueState, /, *, after: Standing, limit: int) -> list[tuple[Standing, str]]:
+        """Queues that stand as INACTIVE or SNOOZED behind a place, in order: rank and turn; with their keys."""
+        ...
+
+    def ledger(self) -> Iterator[str]:
+        """All canonical URLs ever admitted, in the store's order."""
+        ...
+
+    def journal(self, after: int, /) -> Iterator[JournalEntry]:
+        """Entries whose sequence number is above `after`, in order. Raises `JournalDamaged` if one is missing or can't
+        be decoded."""
+        ...
+
+    # the visited set's snapshot
+
+    @property
+    def snapshot_at(self) -> int | None:
+        """Journal sequence number that the saved snapshot of the visited set includes; None if there is none."""
+        ...
+
+    def snapshot_saved(self, journal_end: int, /) -> None:
+        """Note that a snapshot is safe, and drop the journal up to it."""
+        ...
+
+    # who uses it
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a frontier has it, or had it when its process died."""
+        ...
+
+    def set_in_use(self, in_use: bool, /) -> None: ...
+
+    def mend(self) -> None:
+        """After `StoreFull`: take writes again, if there is room. Raises `StoreFull` if there is none."""
+        ...
+
+    async def synced(self) -> None:
+        """Returns when all earlier transitions are as safe as the store was asked to make them."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,42 @@
+"""Changes that are made whole, or end the crawl."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from types import TracebackType
+from typing import TypeVar
+
+from frontier.lifecycle import IllegalTransition
+from frontier.values import StoreFull
+from visited import CannotForget
+
+_Result = TypeVar("_Result")
+
+
+class Failing:
+    """A change that can't be made whole ends the crawl, so that nothing is built upon it."""
+
+    def __init__(self, fail: Callable[[BaseException], None]) -> None:
+        self._fail = fail
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None and not isinstance(error, CannotForget | StoreFull | IllegalTransition):
+            self._fail(error)
+
+
+async def whole(step: Coroutine[object, object, _Result], *, cancelled: Callable[[], None]) -> _Result:
+    """Carry a step to its end. A cancellation is told at once, and passed on when it has ended."""
+    task = asyncio.ensure_future(step)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        cancelled()
+        while not task.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([task])
+        raise
