@@ -1,0 +1,81 @@
+"""The command line. Results go to stdout, all else to stderr.
+
+Exit codes: 0 the crawl is complete; 1 failed; 2 wrong usage or configuration; 3 stopped by a limit; 4 stopped by a
+signal, with the state saved; 5 the crawl directory is locked or of another version.
+"""
+
+import errno
+import os
+import signal
+import sys
+
+import click
+
+from config import ConfigError
+from crawler.cli.codes import FAILED, REFUSED, STOPPED, USAGE
+from crawler.cli.configure import config
+from crawler.cli.crawl import crawl
+from crawler.cli.demo import demo
+from crawler.cli.frontier import frontier
+from crawler.cli.inspect import inspect
+from crawler.cli.simulate import simweb
+from crawler.directory import DirectoryRefused
+from frontier import StoreFailed, StoreRefused
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="onceover")
+def onceover() -> None:
+    """Crawl a web: every page once, politely, and none lost."""
+
+
+for command in (crawl, config, demo, frontier, inspect, simweb):
+    onceover.add_command(command)
+
+
+def main() -> None:
+    """Run a command, and end the process with its exit code."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        code = onceover(standalone_mode=False)
+    except click.exceptions.Abort:
+        _complain("stopped before it was done; what was saved is kept")
+        sys.exit(STOPPED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except ConfigError as error:
+        _complain(error)
+        sys.exit(USAGE)
+    except (DirectoryRefused, StoreRefused) as error:
+        _complain(error)
+        sys.exit(REFUSED)
+    except (StoreFailed, OSError) as error:
+        _complain(trouble(error))
+        sys.exit(FAILED)
+    except BaseExceptionGroup as group:
+        known, unknown = group.split((StoreFailed, OSError))
+        if known is None or unknown is not None:
+            raise
+        _complain(trouble(known))
+        sys.exit(FAILED)
+    sys.exit(code or 0)
+
+
+def trouble(error: BaseException) -> str:
+    """What is broken, for a person, and what to do."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        text = error.strerror + (f": {error.filename}" if error.filename else "")
+    if os.strerror(errno.ENOSPC) in text or os.strerror(errno.EDQUOT) in text:
+        return (
+            f"the disk is full: make room, then run the same command again; what was written is kept, and the crawl "
+            f"goes on where it stopped. ({text})"
+        )
+    return text
+
+
+def _complain(error: object) -> None:
+    click.echo(f"onceover: {error}", err=True)

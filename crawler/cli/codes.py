@@ -1,0 +1,8 @@
+"""Exit codes."""
+
+COMPLETE = 0
+FAILED = 1
+USAGE = 2
+LIMIT = 3
+STOPPED = 4
+REFUSED = 5

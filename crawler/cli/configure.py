@@ -1,0 +1,79 @@
+"""onceover config"""
+
+import json
+import os
+import textwrap
+from pathlib import Path
+
+import click
+import msgspec
+
+from config import Config, json_schema, load, preset_text, presets, render_show, render_toml
+from crawler.wiring import check_configuration
+
+WIDEST_VALUE = 24
+"""Characters; what is longer moves the rest of its line to the right."""
+
+
+@click.group()
+def config() -> None:
+    """Write, check and explain configurations."""
+
+
+@config.command()
+@click.argument("configuration", type=click.Path(path_type=Path))
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a value, as fetch.timeout_s=5.")
+def check(configuration: Path, settings: tuple[str, ...]) -> None:
+    """Say what is wrong with CONFIGURATION, or that nothing is."""
+    loaded = load(configuration, overrides=settings, environ=os.environ)
+    check_configuration(loaded)
+    seeds = "1 seed" if len(loaded.seeds) == 1 else f"{len(loaded.seeds):,} seeds"
+    click.echo(f"{configuration} is right: {seeds}, into {loaded.config.crawl.directory}")
+
+
+@config.command()
+@click.argument("configuration", required=False, type=click.Path(path_type=Path))
+@click.option("--preset", metavar="NAME", help="Settings to begin with, in place of the defaults.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a value, as fetch.timeout_s=5.")
+@click.option("--meanings", is_flag=True, help="Tell also what each setting means.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(
+    configuration: Path | None, preset: str | None, settings: tuple[str, ...], meanings: bool, as_json: bool
+) -> None:
+    """Show each setting, its value, and where the value comes from."""
+    rows = render_show(load(configuration, overrides=settings, environ=os.environ, preset=preset, require_seeds=False))
+    if as_json:
+        click.echo(msgspec.json.encode(rows))
+        return
+    keys = max(len(row.key) for row in rows)
+    values = min(max(len(row.value) for row in rows), WIDEST_VALUE)
+    for row in rows:
+        # Never wrapped, so that it can be searched.
+        click.echo(f"{row.key:<{keys}}  {row.value:<{values}}  {row.origin}")
+        if meanings:
+            click.echo(textwrap.fill(row.meaning, 80, initial_indent="    ", subsequent_indent="    "))
+
+
+@config.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--preset", type=click.Choice(presets()), help="A short configuration for one purpose, instead of a full one."
+)
+def init(file: Path | None, preset: str | None) -> None:
+    """Write a configuration to begin with, to FILE or stdout."""
+    text = render_toml(Config()) if preset is None else preset_text(preset)
+    if file is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        with file.open("x", encoding="utf-8") as opened:
+            opened.write(text)
+    except FileExistsError:
+        raise click.UsageError(f"{file} exists and is left as it is; name another file") from None
+    click.echo(f"wrote {file}; set its seeds, then: onceover crawl {file}", err=True)
+
+
+@config.command()
+def schema() -> None:
+    """Print the JSON Schema of a configuration, for editors."""
+    click.echo(json.dumps(json_schema(), indent=2))

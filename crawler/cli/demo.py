@@ -1,0 +1,69 @@
+"""onceover demo"""
+
+import shlex
+from pathlib import Path
+
+import click
+
+from config import load, toml_value
+from crawler.cli.codes import COMPLETE, FAILED
+from crawler.cli.running import run_crawl
+from crawler.directory import CrawlDirectory
+from crawler.page import LinkKind
+from crawler.simweb.expected import Kind
+from crawler.simweb.params import demo_params
+from crawler.simweb.process import running
+from crawler.simweb.world import World
+from crawler.urls import UrlReader
+from crawler.write.records import read_records
+
+_SETTINGS = (
+    'crawl.name="demo"',
+    'crawl.seeds=["http://h00000.sim.test/"]',
+    'scope.within="domain"',
+    "politeness.min_delay_s=0.0",
+    "politeness.delay_factor=0.0",
+    "frontier.retry_delay_s=0.3",
+    "frontier.retry_max_delay_s=1.0",
+    'visited.backend="bloom"',
+    "visited.capacity=100_000",
+)
+
+
+@click.command()
+@click.option("--dir", "directory", default="crawls/demo", show_default=True, help="Where state and output are kept.")
+@click.option("--fresh", is_flag=True, help="Delete the state and output of an earlier demo first.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a value, as visited.backend=exact.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def demo(directory: str, fresh: bool, settings: tuple[str, ...], as_json: bool) -> int:
+    """Crawl a simulated web of 40 hosts on loopback, and check that every page was found.
+
+    The web has redirects, dead links, servers that fail at first, robots.txt rules, traps behind them, session ids
+    and old charsets. Its 2,000 pages are known beforehand.
+    """
+    params = demo_params()
+    with running(params) as port:
+        overrides = [
+            *_SETTINGS,
+            f"crawl.directory={toml_value(directory)}",
+            f'fetch.hosts={{"*.sim.test" = "127.0.0.1:{port}"}}',
+            *settings,
+        ]
+        loaded = load(None, overrides=overrides, environ={})
+        again = f"onceover demo --dir {shlex.quote(directory)}"
+        run = run_crawl(loaded, fresh=fresh, as_json=as_json, again=again)
+    if run.exit_code != COMPLETE or not loaded.config.output.records:
+        return run.exit_code
+    expected = {item.url for item in World(params).expected() if item.kind is Kind.PAGE}
+    reader = UrlReader()
+    found = {
+        reader.seed(record.url).canonical
+        for record in read_records(CrawlDirectory(Path(run.directory)).records)
+        if record.state == "done" and record.status == 200 and record.kind != LinkKind.SITEMAP
+    }
+    click.echo(
+        f"{len(found & expected):,} of {len(expected):,} expected pages fetched, "
+        f"{len(expected - found):,} missing, {len(found - expected):,} unexpected",
+        err=as_json,
+    )
+    return COMPLETE if found == expected else FAILED

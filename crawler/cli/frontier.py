@@ -1,0 +1,170 @@
+"""onceover frontier"""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TextIO
+
+import click
+import msgspec
+
+from config import Config
+from crawler.cli.inspect import opened
+from crawler.directory import CrawlDirectory
+from crawler.wiring import read_url, snapshots, visited_set
+from frontier import CrawlUrl, LedgerEntry, UrlState
+from frontier.encoding import Place
+from frontier.leveldb import LevelDBStore
+from frontier.shell import QueueFrontier
+from frontier.store import Damaged
+
+LINES_AT_ONCE = 1000
+
+
+class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One URL of the ledger, as a line of JSON. Of an imported line only `url` is needed."""
+
+    url: str
+    canonical: str | None = None
+    """If it is not what the URL's would be."""
+    state: str = "pending"
+    queue: str | None = None
+    precedence: int = 128
+    depth: int = 0
+    via: str | None = None
+    kind: str = "link"
+    found_at: float = 0.0
+    due_at: float | None = None
+    status: int | None = None
+    reason: str | None = None
+    fetched_at: float | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+@click.group()
+def frontier() -> None:
+    """Carry the URLs of a crawl to another."""
+
+
+@frontier.command("export")
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option("--after", default="", metavar="URL", help="Begin behind this canonical URL: that of the last line got.")
+@click.option("--pending", is_flag=True, help="Only URLs that wait.")
+def export(directory: Path, after: str, pending: bool) -> None:
+    """Print the URLs of the crawl in DIRECTORY as JSON Lines, in the order of their canonical forms."""
+    encode = msgspec.json.Encoder().encode
+    with opened(directory) as (_, _, store):
+        for found in store.all_entries(after):
+            if isinstance(found, Damaged):
+                click.echo(f"left out, as it can't be decoded: {found.key!r}", err=True)
+            elif not pending or found[1] is not None:
+                sys.stdout.buffer.write(encode(_line(store, *found)) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+def _line(store: LevelDBStore, entry: LedgerEntry, place: Place | None) -> Line:
+    if place is None:
+        return Line(
+            url=entry.canonical,
+            state=entry.state.name.lower(),
+            via=entry.via,
+            found_at=entry.found_at,
+            status=entry.status,
+            reason=entry.reason,
+            fetched_at=entry.fetched_at,
+            etag=entry.etag,
+            last_modified=entry.last_modified,
+        )
+    waiting = store.waiting_at(place)
+    if waiting is None:
+        return Line(url=entry.canonical, found_at=entry.found_at)
+    url = waiting.url
+    return Line(
+        url=url.url,
+        canonical=None if url.canonical == url.url else url.canonical,
+        queue=url.queue_key,
+        precedence=url.precedence,
+        depth=url.depth,
+        via=url.via,
+        kind=url.kind,
+        found_at=entry.found_at,
+        due_at=None if place.due_ms is None else place.due_ms / 1000,
+    )
+
+
+@frontier.command("import")
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("lines", type=click.File(encoding="utf-8"), default="-")
+def import_(directory: Path, lines: TextIO) -> None:
+    """Add the URLs of LINES, as `export` prints them, to the crawl in DIRECTORY.
+
+    What it knows already is left as it is, so that an import that was broken off is simply run again. URLs that wait
+    come to wait; what became of others is taken into the ledger, and they are not fetched.
+    """
+    with opened(directory) as (crawl, config, store):
+        asyncio.run(_import(crawl, config, store, lines))
+
+
+async def _import(crawl: CrawlDirectory, config: Config, store: LevelDBStore, lines: TextIO) -> None:
+    visited = visited_set(config, crawl, store)
+    frontier = await QueueFrontier.open(store, visited, snapshots=snapshots(config, crawl))
+    read = known = 0
+    try:
+        while batch := list(islice(_decoded(lines, read), LINES_AT_ONCE)):
+            read += len(batch)
+            waiting = [_url(config, line) for line in batch if line.state == "pending"]
+            settled = [_entry(line) for line in batch if line.state != "pending"]
+            new = await frontier.add(waiting) + (await frontier.record(settled) if settled else 0)
+            known += len(batch) - new
+            if read % 100_000 == 0:
+                click.echo(f"{read:,} lines", err=True)
+    finally:
+        await frontier.aclose()
+        await visited.aclose()
+    click.echo(f"{read - known:,} URLs added, {known:,} were known")
+
+
+def _decoded(lines: TextIO, read: int) -> Iterator[Line]:
+    decode = msgspec.json.Decoder(Line).decode
+    for number, text in enumerate(lines, read + 1):
+        try:
+            line = decode(text)
+            if line.state.upper() not in UrlState.__members__:
+                raise ValueError(f"state {line.state!r} is none of pending, done, failed, excluded")
+        except ValueError as error:
+            raise click.UsageError(f"line {number} is not a URL as `frontier export` prints it: {error}") from error
+        yield line
+
+
+def _url(config: Config, line: Line) -> CrawlUrl:
+    try:
+        target = read_url(config, line.url)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    return CrawlUrl(
+        url=target.url,
+        canonical=line.canonical or target.canonical,
+        queue_key=line.queue or target.queue_key,
+        depth=line.depth,
+        via=line.via,
+        kind=line.kind,
+        precedence=line.precedence,
+    )
+
+
+def _entry(line: Line) -> LedgerEntry:
+    return LedgerEntry(
+        canonical=line.canonical or line.url,
+        state=UrlState[line.state.upper()],
+        number=0,
+        found_at=line.found_at,
+        via=line.via,
+        status=line.status,
+        reason=line.reason,
+        fetched_at=line.fetched_at,
+        etag=line.etag,
+        last_modified=line.last_modified,
+    )

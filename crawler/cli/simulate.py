@@ -1,0 +1,55 @@
+"""onceover simweb"""
+
+import asyncio
+from pathlib import Path
+
+import click
+import msgspec
+
+from crawler.simweb.params import WorldParams, demo_params
+from crawler.simweb.process import serve_until_stopped
+from crawler.simweb.world import World
+
+
+@click.command()
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1; 0, the default, takes a free one."
+)
+@click.option("--hosts", type=click.IntRange(min=1), help="Number of virtual hosts.")
+@click.option("--pages-per-host", type=click.IntRange(min=1), help="Pages of each host.")
+@click.option("--params", metavar="JSON", help='More of what the web is like, as {"redirects": 0.1}.')
+@click.option("--log", type=click.Path(path_type=Path), help="Write each request to this file, as JSON Lines.")
+@click.option("--expected", is_flag=True, help="Print what a complete crawl must settle, as JSON Lines, and end.")
+def simweb(
+    port: int, hosts: int | None, pages_per_host: int | None, params: str | None, log: Path | None, expected: bool
+) -> None:
+    """Serve a simulated web on loopback, until Ctrl-C. Its port is the first line of the output.
+
+    Point a crawl at it with fetch.hosts = { "*.sim.test" = "127.0.0.1:PORT" } and the seed http://h00000.sim.test/.
+    """
+    world = _params(hosts, pages_per_host, params)
+    if expected:
+        for item in World(world).expected():
+            click.echo(msgspec.json.encode(item))
+        return
+    click.echo("Serving; Ctrl-C ends it.", err=True)
+    asyncio.run(serve_until_stopped(world, port=port, log_path=log))
+
+
+def _params(hosts: int | None, pages_per_host: int | None, params: str | None) -> WorldParams:
+    given = {} if params is None else _decoded(params)
+    if hosts is not None:
+        given["hosts"] = hosts
+    if pages_per_host is not None:
+        given["pages_per_host"] = pages_per_host
+    try:
+        return msgspec.convert({**msgspec.to_builtins(demo_params()), **given}, WorldParams)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise click.UsageError(f"the simulated web can't be so: {error}") from error
+
+
+def _decoded(params: str) -> dict[str, object]:
+    try:
+        return msgspec.json.decode(params, type=dict[str, object])
+    except msgspec.DecodeError as error:
+        raise click.UsageError(f'--params: expected a JSON object, as {{"redirects": 0.1}}: {error}') from error

@@ -1,0 +1,316 @@
+"""From the links of a page to URLs to crawl: resolved, judged, canonical, each in its queue. Pure.
+
+Most links of a site stand on most of its pages, so what an href means, and what scope says of it, is remembered. An
+href that starts with a slash means the same on a whole origin, an absolute one everywhere, and others in one
+directory; `?page=2` alone depends on the document, and is not remembered.
+
+A sitemap is no step away from a seed, and may lie anywhere, if robots.txt or another sitemap names it: it is fetched
+unless an exclude pattern matches. What it lists is a link like others, and its host lends it nothing: it must be in
+scope, or near the page whose robots.txt named the sitemap.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Final
+
+from crawler.focus import Focus, precedence_of
+from crawler.page import Link, LinkKind, Redirect
+from crawler.protocols import Discovered
+from crawler.scope import EMBEDDED, Refusal, Scope
+from crawler.traps import Trap, Traps
+from crawler.urls import BadUrl, Target, UrlReader, join, origin_of
+from frontier import CrawlUrl
+
+MAX_LINKS_PER_PAGE: Final = 6000
+MAX_REDIRECTS: Final = 10
+MAX_NESTED_SITEMAPS: Final = 5
+"""The protocol knows one level; some have two, and a generator of sitemaps would have no end."""
+REMEMBERED_LINKS: Final = 50_000
+
+
+class LinkRefusal(StrEnum):
+    """Why a link is not followed, beside `urls.BadUrl` and `scope.Refusal`."""
+
+    TOO_MANY_LINKS = "too-many-links"
+    NOFOLLOW = "nofollow"
+    UNWANTED_KIND = "unwanted-kind"
+    TOO_MANY_REDIRECTS = "too-many-redirects"
+    REDIRECT_LOOP = "redirect-loop"
+    NESTED_SITEMAP = "nested-sitemap"
+    IRRELEVANT = "irrelevant"
+    """promises too little by the guide words"""
+
+
+Judged = tuple[Target | BadUrl, Refusal | Trap | None]
+"""What an href means, and why it is refused wherever it stands."""
+
+
+class ScopedDiscovery:
+    """Links and redirects within a scope."""
+
+    def __init__(
+        self,
+        *,
+        urls: UrlReader,
+        scope: Scope,
+        traps: Traps | None = None,
+        focus: Focus | None = None,
+        min_weight: float = 0.0,
+        max_links_per_page: int = MAX_LINKS_PER_PAGE,
+        max_redirects: int = MAX_REDIRECTS,
+        obey_nofollow: bool = False,
+        kinds: frozenset[LinkKind] = frozenset(LinkKind),
+        remembered_links: int = REMEMBERED_LINKS,
+    ) -> None:
+        """`max_links_per_page` does not count for what sitemaps list, which is long by nature; `kinds` are followed,
+        others not; `remembered_links` bounds the memory of hrefs. With a `focus`, precedence follows weight instead of
+        depth, and links of less than `min_weight` are not followed."""
+        self._urls = urls
+        self._scope = scope
+        self._traps = traps or Traps()
+        self._focus = focus or None
+        self._min_weight = min_weight
+        self._max_links_per_page = max_links_per_page
+        self._max_redirects = max_redirects
+        self._kinds = kinds
+        self._obey_nofollow = obey_nofollow
+        self._picky = obey_nofollow or kinds != frozenset(LinkKind)
+        # Embeds apart: scope may judge them by another rule.
+        self._links = _Memory(self._judge_link, capacity=remembered_links)
+        self._embeds = _Memory(self._judge_embed, capacity=remembered_links)
+
+    def seeds(self, urls: Sequence[str], /) -> list[CrawlUrl]:
+        unique: dict[str, Target] = {}
+        for url in urls:
+            target = self._urls.seed(url)
+            unique.setdefault(target.canonical, target)
+        return [
+            CrawlUrl(
+                url=target.url,
+                canonical=target.canonical,
+                queue_key=target.queue_key,
+                kind=LinkKind.SEED,
+                weight=1.0 if self._focus else 0.0,
+                precedence=0,
+            )
+            for target in unique.values()
+        ]
+
+    def links(self, base_url: str, links: Sequence[Link], /, *, parent: CrawlUrl, about: str = "") -> Discovered:
+        found: list[CrawlUrl] = []
+        refusals: list[tuple[str, str]] = []
+        seen = {parent.canonical}
+        depth = parent.depth + 1
+        precedence = min(255, depth)
+        via = parent.url
+        weight = 0.0
+        worth_of_page = self._focus.of_page(about, parent.weight) if self._focus else 0.0
+        too_deep = Refusal.TOO_DEEP if self._scope.too_deep(depth) else None
+        meaning = self._links.on(base_url)
+        meaning_of_embed = self._embeds.on(base_url)
+        met: set[str] = set()
+        met_embeds: set[str] = set()
+        for link in links:
+            kind = link.kind
+            # Manuals and indexes link to many places of one document: told apart here, each would be resolved anew.
+            href = link.href.partition("#")[0]
+            embedded = kind in EMBEDDED
+            met_before = met_embeds if embedded else met
+            if href in met_before:
+                continue
+            target, refusal = meaning_of_embed(href) if embedded else meaning(href)
+            if isinstance(target, BadUrl):
+                met_before.add(href)
+                refusals.append((link.href, target))
+                continue
+            canonical = target.canonical
+            if canonical in seen:
+                met_before.add(href)
+                continue
+            if self._picky and (unwanted := self._unwanted(link)):
+                refusals.append((target.url, unwanted))
+                continue
+            seen.add(canonical)
+            met_before.add(href)
+            if refusal is Refusal.OUT_OF_SCOPE:
+                refusal = self._refusal_near(target, parent)
+            reason: str | None = too_deep or refusal
+            if kind is LinkKind.SITEMAP and parent.kind == LinkKind.SITEMAP:
+                nested = self._sitemap(target, parent)
+                if isinstance(nested, CrawlUrl):
+                    found.append(nested)
+                    continue
+                reason = nested
+            elif reason is None and len(found) >= self._max_links_per_page and kind is not LinkKind.LISTED:
+                reason = LinkRefusal.TOO_MANY_LINKS
+            if reason is None and self._focus:
+                weight = self._focus.of_link(link.text, target.url, worth_of_page)
+                precedence = precedence_of(weight)
+                if weight < self._min_weight:
+                    reason = LinkRefusal.IRRELEVANT
+            if reason is not None:
+                refusals.append((target.url, reason))
+                continue
+            found.append(
+                CrawlUrl(
+                    url=target.url,
+                    canonical=canonical,
+                    queue_key=target.queue_key,
+                    depth=depth,
+                    via=via,
+                    kind=kind,
+                    anchor=link.text or None,
+                    weight=weight,
+                    precedence=precedence,
+                    last_modified=link.last_modified or None,
+                )
+            )
+        refused = dict(Counter(reason for _, reason in refusals))
+        return Discovered(urls=found, refused=refused, refusals=refusals)
+
+    def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Discovered:
+        robots_txt = join(parent.url, "/robots.txt") or parent.url
+        named = CrawlUrl(
+            url=robots_txt,
+            canonical=robots_txt,
+            queue_key=parent.queue_key,
+            kind=LinkKind.SITEMAP,
+            depth=parent.depth,
+            via=robots_txt,
+            precedence=parent.precedence,
+            redirects=-1,
+        )
+        return self.links(robots_txt, [Link(href, LinkKind.SITEMAP) for href in hrefs], parent=named)
+
+    def _sitemap(self, target: Target, parent: CrawlUrl) -> CrawlUrl | str:
+        """A sitemap that a sitemap or robots.txt names."""
+        if self._scope.is_excluded(target):
+            return Refusal.EXCLUDED
+        if parent.redirects >= MAX_NESTED_SITEMAPS:
+            return LinkRefusal.NESTED_SITEMAP
+        return CrawlUrl(
+            url=target.url,
+            canonical=target.canonical,
+            queue_key=target.queue_key,
+            depth=parent.depth,
+            via=parent.via,  # what it lists is judged from there, however many sitemaps lie between
+            kind=LinkKind.SITEMAP,
+            precedence=parent.precedence,
+            redirects=parent.redirects + 1,
+        )
+
+    def redirect(self, redirect: Redirect, /, *, parent: CrawlUrl) -> CrawlUrl | str:
+        target = self._urls.read(redirect.location.strip(), parent.url)
+        if isinstance(target, BadUrl):
+            return target
+        if target.url == parent.url:
+            return LinkRefusal.REDIRECT_LOOP
+        if parent.redirects >= self._max_redirects:
+            return LinkRefusal.TOO_MANY_REDIRECTS
+        refusal = self._redirect_refusal(target, parent)
+        if refusal is not None:
+            return refusal
+        canonical = target.canonical
+        if canonical == parent.canonical:
+            # The server wants a session id or the like, which canonical rules remove. The visited set would know the
+            # target already, and the page be lost; a fragment is part of no other canonical URL.
+            canonical = f"{canonical}#redirect-{parent.redirects + 1}"
+        return CrawlUrl(
+            url=target.url,
+            canonical=canonical,
+            queue_key=target.queue_key,
+            depth=parent.depth,
+            via=parent.via if parent.kind == LinkKind.SITEMAP else parent.url,
+            kind=LinkKind.SITEMAP if parent.kind == LinkKind.SITEMAP else LinkKind.REDIRECT,
+            weight=parent.weight,
+            precedence=parent.precedence,
+            redirects=parent.redirects + 1,
+        )
+
+    def _redirect_refusal(self, target: Target, parent: CrawlUrl) -> Refusal | Trap | None:
+        if parent.depth == 0 or parent.kind == LinkKind.SITEMAP:
+            return Refusal.EXCLUDED if self._scope.is_excluded(target) else None
+        refusal = self._scope.standing_refusal(target, kind=LinkKind(parent.kind))
+        if refusal is Refusal.OUT_OF_SCOPE:
+            return self._refusal_near(target, parent)
+        return refusal or self._traps.refusal(target)
+
+    def _refusal_near(self, target: Target, parent: CrawlUrl) -> Refusal | Trap | None:
+        """Judge once more a URL that is out of the seeds' scope: it may be near the page it stands on."""
+        if parent.kind in EMBEDDED:
+            return Refusal.OUT_OF_SCOPE
+        near = parent.via or parent.url if parent.kind == LinkKind.SITEMAP else parent.url
+        page = self._urls.read(near, near)
+        if isinstance(page, BadUrl) or not self._scope.is_lent(target, page):
+            return Refusal.OUT_OF_SCOPE
+        return self._scope.pattern_refusal(target) or self._traps.refusal(target)
+
+    def _unwanted(self, link: Link) -> LinkRefusal | None:
+        if link.kind not in self._kinds:
+            return LinkRefusal.UNWANTED_KIND
+        if self._obey_nofollow and "nofollow" in link.rel.split():
+            return LinkRefusal.NOFOLLOW
+        return None
+
+    def _judge_link(self, href: str, base_url: str) -> Judged:
+        return self._judge(href, base_url, LinkKind.LINK)
+
+    def _judge_embed(self, href: str, base_url: str) -> Judged:
+        return self._judge(href, base_url, LinkKind.EMBED)
+
+    def _judge(self, href: str, base_url: str, kind: LinkKind) -> Judged:
+        target = self._urls.read(href, base_url)
+        if isinstance(target, BadUrl):
+            return target, None
+        return target, self._scope.standing_refusal(target, kind=kind) or self._traps.refusal(target)
+
+
+_DEPENDS_ON_DOCUMENT = re.compile(r"[\x00- ]|[?#]|$|https?:(?![/\\])", re.IGNORECASE)
+"""Hrefs that mean another URL in each document of a directory: empty ones, `?x`, and the odd `http:?x`."""
+
+
+_MAX_REMEMBERED_LENGTH: Final = 512
+"""Characters. Images inlined as data would fill the memory."""
+
+
+class _Memory:
+    """What hrefs mean. Holds the entries used lately: at most `capacity`, and at least half of it."""
+
+    def __init__(self, judge: Callable[[str, str], Judged], /, *, capacity: int) -> None:
+        self._judge = judge
+        self._half = max(1, capacity // 2)
+        self._young: dict[tuple[str, str], Judged] = {}
+        self._old: dict[tuple[str, str], Judged] = {}
+
+    def on(self, base_url: str, /) -> Callable[[str], Judged]:
+        """A function that tells what an href means in a document with that base URL."""
+        directory = base_url[: base_url.partition("?")[0].rindex("/") + 1]
+        origin = origin_of(base_url)
+
+        def meaning(href: str) -> Judged:
+            if href.startswith("/") and not href.startswith("//"):
+                key = (origin, href)
+            elif href.startswith(("https://", "http://")):
+                key = ("", href)
+            else:
+                key = (directory, href)
+            known = self._young.get(key)
+            if known is None:
+                known = self._recall(key, href, base_url)
+            return known
+
+        return meaning
+
+    def _recall(self, key: tuple[str, str], href: str, base_url: str) -> Judged:
+        if len(href) > _MAX_REMEMBERED_LENGTH or _DEPENDS_ON_DOCUMENT.match(href):
+            return self._judge(href, base_url)
+        known = self._old.get(key)
+        if known is None:
+            known = self._judge(href, base_url)
+        if len(self._young) >= self._half:
+            self._old = self._young
+            self._young = {}
+        self._young[key] = known
+        return known

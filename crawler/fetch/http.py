@@ -1,0 +1,332 @@
+"""Asks servers over HTTP, with aiohttp."""
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
+from functools import partial
+from io import BytesIO
+from time import monotonic, time
+from typing import Any, cast
+
+import aiohttp
+from aiohttp.abc import AbstractResolver
+from aiohttp.client_reqrep import ClientResponse
+from aiohttp.connector import AddrInfoType
+from yarl import URL
+
+from crawler.fetch.coding import codings, decode
+from crawler.fetch.connections import Answer, Connections, TolerantHandler
+from crawler.fetch.failures import NoResponse, TooSlow, Trouble, printable, translate
+from crawler.fetch.guard import AddressRefused, Guard
+from crawler.fetch.headers import recorded, sent_always, sent_once
+from crawler.fetch.memory import Claim, Memory
+from crawler.fetch.names import Names, StaticNames, SystemResolver
+from crawler.fetch.routes import Routes
+from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request
+
+_log = logging.getLogger(__name__)
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_MAX_HEADER_BYTES = 64 * 1024
+"""Of one header line. What browsers accept in all; aiohttp's own limit of 8 KiB refuses real sites."""
+_MAX_HEADERS = 512
+_DECODE_APART_BYTES = 64 * 1024
+"""Coded bodies from this size on are decoded in a thread, so that no one else waits for it."""
+_KEEP_ALIVE_S = 15.0
+
+
+class HttpFetcher:
+    """Asks a server for one URL over HTTP/1.1; a `Fetcher`.
+
+    To be made inside the running event loop. `concurrency` is how many fetches the caller has under way at most,
+    `per_host` how many connections one host gets; at most `max_connections` stay open, idle ones included.
+    `timeout_s` is for the whole fetch, `connect_timeout_s` for each address tried, TLS included, `head_timeout_s` from
+    the request to the end of the headers; of a body at least `min_window_bytes` must come in each `window_s`.
+    `max_body_bytes` holds for the body as received and as decoded, and one that unfolds to more than `max_ratio` times
+    what was received is cut there. Bodies, until their pages are gone, take about `max_memory_bytes` all together, and
+    one body more. `headers` are sent with every request. `hosts` are static names, as `StaticNames`
+    takes them; `resolver` is asked for the others instead of the system's, and closed with the fetcher. `authorities`
+    are files of certificates, in PEM, that vouch for servers beside those that the system knows. Raises `ValueError`
+    for a setting that can't be. `routes` say what is different for some hosts.
+
+    A request that finds a kept connection closed is sent once more, over a new one (RFC 9112, section 9.3.1); any other
+    is sent once.
+    """
+
+    def __init__(
+        self,
+        *,
+        user_agent: str,
+        concurrency: int = 64,
+        per_host: int = 1,
+        timeout_s: float = 60.0,
+        connect_timeout_s: float = 10.0,
+        head_timeout_s: float = 30.0,
+        min_window_bytes: int = 1000,
+        window_s: float = 20.0,
+        max_body_bytes: int = 20_000_000,
+        max_ratio: float = 1000.0,
+        max_memory_bytes: int = 32_000_000,
+        max_connections: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        hosts: Mapping[str, str] | None = None,
+        allow_private: bool = False,
+        allow_networks: Iterable[str] = (),
+        verify_tls: bool = True,
+        authorities: Iterable[str] = (),
+        resolver: AbstractResolver | None = None,
+        routes: Routes | None = None,
+    ) -> None:
+        self._routes = routes or Routes()
+        always = sent_always(user_agent, headers or {})
+        self._max_body_bytes = max_body_bytes
+        self._max_ratio = max_ratio
+        self._timeout_s = timeout_s
+        self._memory = Memory(max_memory_bytes)
+        self._window_s = window_s
+        self._min_window_bytes = min_window_bytes
+        self._guard = Guard(allow_private=allow_private, networks=allow_networks)
+        self._static = StaticNames(hosts or {})
+        self._connections = Connections(max_connections or max(4 * concurrency, 256))
+        self._names = Names(static=self._static, guard=self._guard, system=resolver or SystemResolver())
+        connector = aiohttp.TCPConnector(
+            resolver=self._names,
+            use_dns_cache=False,
+            limit=0,
+            limit_per_host=per_host,
+            keepalive_timeout=_KEEP_ALIVE_S,
+            socket_factory=self._socket,
+            ssl=_trust(verify_tls, authorities),
+        )
+        connector._factory = cast(Any, partial(TolerantHandler, loop=asyncio.get_running_loop()))
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            response_class=cast(type[ClientResponse], partial(Answer, self._connections, head_timeout_s)),
+            headers=always,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout_s),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            requote_redirect_url=False,
+            max_line_size=_MAX_HEADER_BYTES,
+            max_field_size=_MAX_HEADER_BYTES,
+            max_headers=_MAX_HEADERS,
+        )
+
+    async def fetch(self, request: Request, /) -> Fetched:
+        fetched_at = time()
+        started = monotonic()
+        response: Answer | None = None
+        fetched: Fetched | None = None
+        claim = Claim(self._memory)
+        try:
+            self._refuse_literal(url := _wire_url(request.url))
+            deadline = asyncio.get_running_loop().time() + self._timeout_s
+            async with asyncio.timeout_at(deadline):
+                response = await self._ask(url, sent_once(request))
+            raw, truncated = await self._body(response, claim, deadline)
+            fetched = await self._understood(request.url, response, raw, truncated, claim, fetched_at, started)
+            return fetched
+        except Exception as error:  # noqa: BLE001
+            trouble = translate(error)
+            if trouble is None:
+                _log.exception("unexpected error while fetching %s", request.url)
+                trouble = Trouble(FailureKind.UNEXPECTED, printable(f"{type(error).__name__}: {error}"), True)
+            return Failure(
+                url=request.url,
+                kind=trouble.kind,
+                message=trouble.message,
+                ip=response.peer[0] if response is not None and response.peer else None,
+                fetched_at=fetched_at,
+                duration_s=monotonic() - started,
+                reached=trouble.reached,
+            )
+        finally:
+            if response is not None and not response.closed:
+                response.close()
+            claim.release(fetched if isinstance(fetched, Page | Redirect) else None)
+
+    async def _ask(self, url: URL, headers: dict[str, str]) -> Answer:
+        """Ask, in the way that the host's route wants."""
+        host = url.raw_host or ""
+        more: dict[str, Any] = {}
+        if (login := self._routes.authorization(host)) is not None:
+            headers["Authorization"] = login
+        if not self._routes.verifies(host):
+            more["ssl"] = False
+        if (proxy := self._routes.proxy(host)) is not None:
+            await self._refuse_name(host)
+            more["proxy"] = proxy.url
+            if url.scheme == "https":
+                more["proxy_headers"] = proxy.headers  # with CONNECT, not for the server behind it
+            else:
+                headers |= proxy.headers or {}
+        answer = cast(Answer, await self._session.get(url, headers=headers, allow_redirects=False, **more))
+        if proxy is not None:
+            answer.peer = None  # it is the proxy's
+        return answer
+
+    async def _refuse_name(self, host: str) -> None:
+        """Refuse a name that leads to a private address, before a proxy is asked. One that can't be resolved here is
+        left to the proxy."""
+        try:
+            await self._names.resolve(host)
+        except AddressRefused:
+            raise
+        except OSError:
+            return
+
+    async def aclose(self) -> None:
+        """Close every connection. Closing twice is harmless."""
+        await self._session.close()
+        await self._names.close()
+
+    def _refuse_literal(self, url: URL) -> None:
+        """Refuse an address in the URL itself: no resolver sees it."""
+        host = url.raw_host
+        if self._guard.open or not host or not (host[-1].isdigit() or ":" in host):
+            return
+        why = self._guard.refusal(host)
+        if why not in (None, "not an address"):
+            raise AddressRefused(f"{host} ({why})")
+
+    def _socket(self, address: AddrInfoType) -> socket.socket:
+        """Make a socket for an address, if the guard lets it pass. Every connection begins here."""
+        family, kind, protocol, _, place = address
+        host = str(place[0])
+        why = self._guard.refusal(host)
+        if why is not None and host not in self._static.addresses and (host, place[1]) not in self._routes.places:
+            raise AddressRefused(f"{host} ({why})")
+        made = socket.socket(family, kind, protocol)
+        self._connections.opened(made)
+        return made
+
+    async def _body(self, response: Answer, claim: Claim, deadline: float) -> tuple[bytes, str | None]:
+        """The body as received, and why it is not whole. `deadline` is by the loop's clock."""
+        content = response.content
+        limit = self._max_body_bytes
+        if content.is_eof():
+            raw = content.read_nowait()
+            return (raw, None) if len(raw) <= limit else (raw[:limit], "length")
+        received = BytesIO()  # unlike a list that is joined, it never holds everything twice
+        size = 0
+        clock = asyncio.get_running_loop().time
+        mark = self._min_window_bytes
+        patience = asyncio.timeout_at(min(clock() + self._window_s, deadline))
+        try:
+            async with patience:
+                while chunk := await content.readany():
+                    size += received.write(chunk)
+                    if size > limit:
+                        received.truncate(limit)
+                        return received.getvalue(), "length"
+                    if not claim.grow_to(size):
+                        patience.reschedule(None)
+                        before = clock()
+                        await claim.may_grow()
+                        deadline += clock() - before
+                        mark = size
+                    if size >= mark:
+                        mark = size + self._min_window_bytes
+                        patience.reschedule(min(clock() + self._window_s, deadline))
+        except (aiohttp.ClientError, OSError) as error:
+            # asyncio's TimeoutError is an OSError too.
+            if not size and response.status not in _REDIRECTS:
+                if patience.expired():
+                    raise TooSlow("the body comes too slowly") from error
+                raise
+            return received.getvalue(), "time" if isinstance(error, asyncio.TimeoutError) else "disconnect"
+        return received.getvalue(), None
+
+    async def _understood(
+        self,
+        url: str,
+        response: Answer,
+        raw: bytes,
+        truncated: str | None,
+        claim: Claim,
+        fetched_at: float,
+        started: float,
+    ) -> Fetched:
+        status = response.status
+        headers = response.headers
+        body = raw
+        if status < 100:
+            raise NoResponse(f"a status of {status}")
+        if raw and "Content-Encoding" in headers and (applied := codings(",".join(headers.getall("Content-Encoding")))):
+            large = len(raw) >= _DECODE_APART_BYTES
+            undo = partial(decode, raw, applied, max_bytes=self._max_body_bytes, max_ratio=self._max_ratio)
+            async with self._memory.unpacking if large else nullcontext():
+                decoded = await asyncio.to_thread(undo) if large else undo()
+            body = decoded.body
+            claim.grow_to(len(raw) + len(body))
+            if decoded.error is not None and not body:
+                return Failure(
+                    url=url,
+                    kind=FailureKind.ENCODING,
+                    message=printable(f"Content-Encoding {headers['Content-Encoding']}: {decoded.error}"),
+                    ip=response.peer[0] if response.peer else None,
+                    fetched_at=fetched_at,
+                    duration_s=monotonic() - started,
+                )
+            truncated = truncated or ("length" if decoded.truncated else "encoding" if decoded.error else None)
+        version = response.version
+        common: dict[str, Any] = {
+            "url": url,
+            "status": status,
+            "reason": _text(response.reason or ""),
+            "http_version": "1.1" if version is None or version == (1, 1) else f"{version.major}.{version.minor}",
+            "headers": list(response.raw_headers),
+            "request_headers": recorded(response),
+            "ip": response.peer[0] if response.peer else None,
+            "port": response.peer[1] if response.peer else None,
+            "fetched_at": fetched_at,
+            "duration_s": monotonic() - started,
+        }
+        if status in _REDIRECTS and (location := headers.get("Location")):
+            return Redirect(location=_text(location), body=body, raw_body=raw, **common)
+        if status == 304:
+            return NotModified(**common)
+        return Page(body=body, raw_body=raw, truncated=truncated, **common)
+
+
+def _trust(verify: bool, authorities: Iterable[str]) -> bool | ssl.SSLContext:
+    """What aiohttp takes. Raises `ValueError` for a file without certificates."""
+    files = list(authorities)
+    if not verify or not files:
+        return verify
+    context = ssl.create_default_context()
+    for file in files:
+        try:
+            context.load_verify_locations(file)
+        except (OSError, ssl.SSLError) as error:
+            raise ValueError(f"no certificates in PEM can be read from {file}: {error}") from error
+    return context
+
+
+def _wire_url(url: str) -> URL:
+    """The URL, to be sent byte for byte; without its fragment."""
+    if "#" in url:
+        url = url.partition("#")[0]
+    try:
+        parsed = URL(url, encoded=True)
+        _ = parsed.raw_host  # yarl reads the authority when it is asked for
+    except ValueError as error:
+        raise aiohttp.InvalidURL(url, str(error)) from error
+    if url.endswith("?") and not parsed.raw_query_string:
+        # yarl drops a query that is there but empty.
+        parsed = parsed.with_path(f"{parsed.raw_path}?", encoded=True)
+    return parsed
+
+
+def _text(value: str) -> str:
+    """A header as its sender meant it: UTF-8, else Latin-1. aiohttp leaves what is not UTF-8 as surrogates."""
+    if value.isascii():
+        return value
+    raw = value.encode("utf-8", "surrogateescape")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")

@@ -1,0 +1,169 @@
+"""What the text of a robots.txt says to one crawler: RFC 9309, as Google's matcher reads it.
+
+Where the RFC leaves room, or real files don't keep to it, this follows the parser that site owners test with
+(https://github.com/google/robotstxt):
+
+- `User-agent` names a crawler by its letters, dashes and underscores, whatever follows: `Foo/2.0` and `Foo bar` are
+  `Foo`; `* x` is still everybody. Names are equal or not: `Foo` does not speak to `Foobot`.
+- Groups of one name are one group; only Allow and Disallow end a list of names, not blank or unknown lines. Rules
+  before the first name are for nobody.
+- The longest matching pattern decides, and Allow decides between two of one length. `*` is anything, a last `$` is the
+  end. Patterns are compared with the escaped URL: `é` in a pattern is `%C3%A9`, `%aa` is `%AA`, and nothing is decoded.
+- `Allow: /x/index.html` allows `/x/` too. A colon may be missing, `Disallow` be misspelled in common ways.
+
+Crawl-delay, which Google ignores, is that of the group whose rules apply.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+_MAX_LINE_CHARACTERS: Final = 8 * 2083 - 1
+"""Of longer lines the rest is ignored."""
+_LINE_END = re.compile("\r\n|\r|\n")
+_NAME = re.compile("[A-Za-z_-]*")
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
+_TO_ESCAPE = re.compile("%[0-9A-Fa-f]{2}|[^\x00-\x7f]+")
+
+_KEYS: Final = (
+    ("user-agent", "user-agent"),
+    ("useragent", "user-agent"),
+    ("user agent", "user-agent"),
+    ("allow", "allow"),
+    *((spelling, "disallow") for spelling in "disallow dissallow dissalow disalow diasllow disallaw".split()),
+    ("sitemap", "sitemap"),
+    ("site-map", "sitemap"),
+    ("crawl-delay", "crawl-delay"),
+    ("crawl delay", "crawl-delay"),
+)
+
+
+class Pattern(msgspec.Struct, frozen=True, gc=False):
+    """One Allow or Disallow."""
+
+    allows: bool
+    length: int
+    """Of the pattern as written, escaped: the longest match decides."""
+    start: str
+    """What stands before the first `*`."""
+    pieces: tuple[str, ...]
+    """What stands between and behind the `*`s."""
+    to_end: bool
+    """Whether a `$` ends it."""
+
+    def matches(self, path: str) -> bool:
+        """In time proportional to the path: each piece is looked for once, from where the one before ended."""
+        if not path.startswith(self.start):
+            return False
+        if not self.pieces:
+            return not self.to_end or len(path) == len(self.start)
+        position = len(self.start)
+        *middle, last = self.pieces
+        for piece in middle:
+            found = path.find(piece, position)
+            if found < 0:
+                return False
+            position = found + len(piece)
+        if self.to_end:
+            return len(path) - len(last) >= position and path.endswith(last)
+        return path.find(last, position) >= 0
+
+
+class Rules:
+    """The rules of one robots.txt for one crawler."""
+
+    def __init__(self, text: str, /, *, agent: str) -> None:
+        """`agent` is the product token; whatever the text is, it is read as far as it makes sense."""
+        sitemaps: dict[str, None] = {}
+        own: list[Pattern] = []
+        everybodys: list[Pattern] = []
+        own_delay: float | None = None
+        everybodys_delay: float | None = None
+        named = names_us = names_all = ended = False
+        agent = agent.lower()
+        for key, value in _directives(text):
+            if key == "user-agent":
+                if ended:
+                    names_us = names_all = ended = False
+                if value == "*" or (value.startswith("*") and value[1].isspace()):
+                    names_all = True
+                elif (name := _NAME.match(value)) and name[0].lower() == agent:
+                    named = names_us = True
+            elif key == "sitemap":
+                if value:
+                    sitemaps[value] = None
+            elif key == "crawl-delay":
+                delay = _delay(value)
+                if names_us:
+                    own_delay = own_delay if delay is None else delay
+                elif names_all:
+                    everybodys_delay = everybodys_delay if delay is None else delay
+            else:
+                # Also rules for others end the list of names.
+                ended = True
+                if names_us or names_all:
+                    (own if names_us else everybodys).extend(_patterns(key == "allow", value))
+        self.sitemaps = tuple(sitemaps)
+        """As they stand there, each once."""
+        self.crawl_delay_s = own_delay if named else everybodys_delay
+        patterns = own if named else everybodys
+        self._patterns = sorted(patterns, key=lambda each: (-each.length, not each.allows))
+        self._starts = tuple({each.start for each in patterns})
+
+    def allows(self, path: str, /) -> bool:
+        """Whether a path with its query, as the URL standard writes it, may be fetched."""
+        if path.startswith(self._starts) and path != "/robots.txt":
+            for pattern in self._patterns:
+                if pattern.matches(path):
+                    return pattern.allows
+        return True
+
+
+def _directives(text: str) -> Iterator[tuple[str, str]]:
+    """Known keys by their usual name, and values, of the lines that have both a key and a separator."""
+    for line in _LINE_END.split(text):
+        content = line[:_MAX_LINE_CHARACTERS].partition("#")[0].strip()
+        key, colon, value = content.partition(":")
+        if not colon:
+            words = content.split()
+            if len(words) != 2:
+                continue
+            key, value = words
+        key = key.strip().lower()
+        for spelling, name in _KEYS:
+            if key.startswith(spelling):
+                yield name, value.strip()
+                break
+
+
+def _patterns(allows: bool, value: str) -> Iterator[Pattern]:
+    if not value:
+        return
+    escaped = _TO_ESCAPE.sub(_escaped, value)
+    yield _pattern(allows, escaped)
+    directory, slash, page = escaped.rpartition("/")
+    if allows and slash and page.startswith("index.htm"):
+        yield _pattern(allows, f"{directory}/$")
+
+
+def _pattern(allows: bool, escaped: str) -> Pattern:
+    to_end = escaped.endswith("$")
+    start, *pieces = (escaped[:-1] if to_end else escaped).split("*")
+    return Pattern(allows, len(escaped), start, tuple(pieces), to_end)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    found = match[0]
+    if found.startswith("%"):
+        return found.upper()
+    return "".join(f"%{byte:02X}" for byte in found.encode("utf-8", "replace"))
+
+
+def _delay(value: str) -> float | None:
+    """The number that the value begins with: some write `10s`, or a comment behind it."""
+    match = _NUMBER.match(value)
+    delay_s = float(match[0]) if match else math.inf
+    return delay_s if math.isfinite(delay_s) else None

@@ -1,0 +1,71 @@
+"""How much a link promises, by words that guide the crawl. Pure.
+
+A text is worth the more of the guide words it holds, each once: with weights w1, w2, … it is 1 - (1-w1)(1-w2)… A link
+has three witnesses, of unlike credit: the words it is written with (1), its URL (0.8), and the page it stands on (0.5),
+which is worth what its title and its description or first sentences say, and at least half of what the link to it
+promised; so that one page off the subject may lie between two on it. The weight of the link is made of these as that of
+a text is of its words. It decides precedence: what promises most is fetched first, wherever it was found.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import unquote
+
+URL_CREDIT: Final = 0.8
+PAGE_CREDIT: Final = 0.5
+INHERITED: Final = 0.5
+_WORST: Final = 255
+_BEST: Final = 1
+"""Seeds have 0."""
+
+
+class Focus:
+    """Guide words and what they are worth. No words, no focus: every weight is 0."""
+
+    def __init__(self, words: Mapping[str, float]) -> None:
+        """Words or phrases, in any case, and weights above 0 and up to 1. Raises `ValueError` for another weight or an
+        empty word."""
+        self._weights: dict[str, float] = {}
+        for word, weight in words.items():
+            key = " ".join(word.casefold().split())
+            if not key or not 0 < weight <= 1:
+                raise ValueError(f"guide word {word!r} has weight {weight!r}: expected a word, and above 0 and up to 1")
+            self._weights[key] = max(weight, self._weights.get(key, 0.0))
+        # Longest first, so that a phrase is found where one of its words is a guide word too.
+        together = "|".join(
+            r"[\W_]+".join(map(re.escape, key.split())) for key in sorted(self._weights, key=len, reverse=True)
+        )
+        self._found = re.compile(rf"(?<![^\W_])(?:{together})(?![^\W_])").finditer if together else None
+        self._gap = re.compile(r"[\W_]+")
+
+    def __bool__(self) -> bool:
+        return self._found is not None
+
+    def of_text(self, text: str, /) -> float:
+        """What a text is worth, 0..1."""
+        if self._found is None or not text:
+            return 0.0
+        words = {self._gap.sub(" ", match[0]) for match in self._found(text.casefold())}
+        return 1.0 - _doubt(*(self._weights.get(word, 0.0) for word in words))
+
+    def of_page(self, text: str, weight: float, /) -> float:
+        """What a page is worth whose text says that, and to which a link of that weight led."""
+        return max(self.of_text(text), INHERITED * weight)
+
+    def of_link(self, anchor: str, url: str, page: float, /) -> float:
+        """The weight of a link on a page that is worth `page`."""
+        by_url = self.of_text(unquote(url) if "%" in url else url)
+        return round(1.0 - _doubt(self.of_text(anchor), URL_CREDIT * by_url, PAGE_CREDIT * page), 4)
+
+
+def precedence_of(weight: float, /) -> int:
+    """Of a link of that weight: 1 for the heaviest, 255 for 0."""
+    return _WORST - round(weight * (_WORST - _BEST))
+
+
+def _doubt(*weights: float) -> float:
+    doubt = 1.0
+    for weight in weights:
+        doubt *= 1.0 - weight
+    return doubt

@@ -1,0 +1,274 @@
+"""The values of a crawl: what is asked of the web, what it answers, what is understood of it and what is recorded."""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from enum import StrEnum
+
+import msgspec
+
+
+class LinkKind(StrEnum):
+    """How a URL was found."""
+
+    SEED = "seed"
+    LINK = "link"
+    """a, area"""
+    EMBED = "embed"
+    """img, script, stylesheet, source, …: what a page needs to be shown"""
+    FRAME = "frame"
+    FORM = "form"
+    REDIRECT = "redirect"
+    REFRESH = "refresh"
+    CANONICAL = "canonical"
+    ALTERNATE = "alternate"
+    NEXT = "next"
+    """rel=next and rel=prev"""
+    HEADER = "header"
+    """Link header"""
+    CSS = "css"
+    SITEMAP = "sitemap"
+    """a sitemap itself, named by robots.txt, by a page or by a sitemap index"""
+    LISTED = "listed"
+    """a page that a sitemap or a list of URLs names"""
+    FEED = "feed"
+    SPECULATIVE = "speculative"
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One URL to ask a server for."""
+
+    url: str
+    referer: str | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+class FailureKind(StrEnum):
+    """Why there is no response. The words are what users read in records, counters and logs."""
+
+    DNS = "dns"
+    """the name does not resolve"""
+    CONNECT = "connect"
+    """no connection: refused, unreachable"""
+    TLS = "tls"
+    TIMEOUT = "timeout"
+    DISCONNECTED = "disconnected"
+    """the server closed before the response was whole"""
+    PROTOCOL = "protocol"
+    """what came is not HTTP"""
+    ENCODING = "encoding"
+    """the body can't be decompressed"""
+    PRIVATE_ADDRESS = "private-address"
+    """the name resolves to an address that must not be fetched"""
+    BAD_URL = "bad-url"
+    UNEXPECTED = "unexpected"
+    """an error that the fetcher does not know: a bug worth a report"""
+
+
+TRANSIENT_FAILURES = frozenset(
+    {
+        FailureKind.DNS,
+        FailureKind.CONNECT,
+        FailureKind.TIMEOUT,
+        FailureKind.DISCONNECTED,
+        FailureKind.PROTOCOL,
+        FailureKind.ENCODING,
+    }
+)
+"""Failures that another attempt may cure."""
+
+
+class Response(msgspec.Struct, frozen=True, kw_only=True, weakref=True):
+    """What every answer of a server has, whatever its status."""
+
+    url: str
+    status: int
+    reason: str = ""
+    """The reason phrase of the status line."""
+    http_version: str = "1.1"
+    headers: list[tuple[bytes, bytes]]
+    """As received, in order."""
+    request_headers: list[tuple[str, str]] = []
+    """As sent, in order, without credentials."""
+    ip: str | None = None
+    """The address that answered."""
+    port: int | None = None
+    fetched_at: float
+    """Seconds since 1970 at which the request was sent."""
+    duration_s: float
+    """From sending the request to the last byte of the body, or to the point of truncation."""
+
+    def header(self, name: str, /) -> str | None:
+        """The first header of that name, whatever its case, decoded as Latin-1 and stripped; None if absent."""
+        wanted = name.lower().encode("latin-1")
+        for key, value in self.headers:
+            if key.lower() == wanted:
+                return value.decode("latin-1").strip()
+        return None
+
+    def header_values(self, name: str, /) -> list[str]:
+        """All headers of that name, in order."""
+        wanted = name.lower().encode("latin-1")
+        return [value.decode("latin-1").strip() for key, value in self.headers if key.lower() == wanted]
+
+
+class Page(Response, frozen=True, kw_only=True):
+    """A response with its body: any status but a redirect that says where to, or 304."""
+
+    body: bytes
+    """After Content-Encoding is undone; cut at the body limit."""
+    raw_body: bytes
+    """As received, Content-Encoding still applied, transfer coding undone. The same object as `body` if not encoded."""
+    truncated: str | None = None
+    """Why the body is not whole: `length` (over the limit), `time`, `disconnect`, `encoding` (decoded in part;
+    `raw_body` is whole); None when it is whole."""
+
+
+class Redirect(Response, frozen=True, kw_only=True):
+    """A 301, 302, 303, 307 or 308 with a Location. It is not followed: its target is a discovery like a link."""
+
+    location: str
+    """The Location header, not yet joined with the URL."""
+    body: bytes = b""
+    raw_body: bytes = b""
+
+
+class NotModified(Response, frozen=True, kw_only=True):
+    """A 304: what the crawl has is still current."""
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """No usable response."""
+
+    url: str
+    kind: FailureKind
+    message: str
+    """For a person, without the URL."""
+    ip: str | None = None
+    fetched_at: float
+    duration_s: float
+    reached: bool = True
+    """False if no byte was sent to a server, so that nobody has to rest from it."""
+
+
+Fetched = Page | Redirect | NotModified | Failure
+
+
+class Link(msgspec.Struct, frozen=True, gc=False):
+    """A link as it stands in a document."""
+
+    href: str
+    """Stripped of white space, not yet resolved."""
+    kind: LinkKind
+    text: str = ""
+    """Anchor text, white space collapsed, shortened to 200 characters."""
+    rel: str = ""
+    """Lower-case tokens, space-separated."""
+    last_modified: str = ""
+    """When the target changed last, as a sitemap says it."""
+
+
+class Extract(msgspec.Struct, frozen=True, kw_only=True):
+    """What was understood of a page."""
+
+    content_type: str
+    """Sniffed: the type by which the page was read, as `text/html`."""
+    base_url: str
+    """Against which the links resolve: the page's own URL, or its <base>."""
+    links: Sequence[Link] = ()
+    """In document order, repeats included."""
+    charset: str | None = None
+    """WHATWG name of the encoding the text was decoded with; None for what is not text."""
+    charset_source: str | None = None
+    """bom, http, meta, xml, detected or default."""
+    title: str | None = None
+    description: str | None = None
+    abstract: str | None = None
+    author: str | None = None
+    language: str | None = None
+    canonical: str | None = None
+    """href of <link rel=canonical>, resolved."""
+    nofollow: bool = False
+    """The page asks that none of its links be followed."""
+    noindex: bool = False
+    error: str | None = None
+    """What the extractor stumbled over; the rest of the extract is then what it got so far."""
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What robots.txt says of one URL."""
+
+    allowed: bool
+    reason: str
+    """robots (allowed or disallowed by a rule), none (no robots.txt), unreachable, …"""
+    asked: bool = False
+    """True if robots.txt had to be fetched just now: the server has had a request and must rest."""
+    duration_s: float = 0.0
+    """How long that took."""
+    retry_after_s: float | None = None
+    """When disallowed because robots.txt could not be had: when to ask again."""
+    message: str | None = None
+    """For a person: why robots.txt could not be had."""
+
+
+class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the crawl found out about one URL; one line of `records/*.jsonl`."""
+
+    number: int
+    url: str
+    resolved_url: str | None = None
+    state: str
+    """done, failed or excluded"""
+    status: int | None = None
+    reason: str | None = None
+    """Why it failed or was excluded; the kind of failure, or the rule."""
+    message: str | None = None
+    depth: int
+    via: str | None = None
+    kind: str
+    anchor: str | None = None
+    hit_count: int | None = None
+    weight: float | None = None
+    precedence: int | None = None
+    fetched_at: str | None = None
+    """RFC 3339, UTC, milliseconds."""
+    duration_s: float | None = None
+    attempts: int = 1
+    ip: str | None = None
+    redirect: str | None = None
+    """Where it redirects to, absolute."""
+    content_type: str | None = None
+    declared_type: str | None = None
+    charset: str | None = None
+    charset_source: str | None = None
+    title: str | None = None
+    description: str | None = None
+    abstract: str | None = None
+    author: str | None = None
+    language: str | None = None
+    canonical: str | None = None
+    noindex: bool = False
+    """It asks not to be shown in search results."""
+    size_bytes: int | None = None
+    """Bytes of the body after decompression."""
+    received_bytes: int | None = None
+    """Bytes of the body as received."""
+    truncated: str | None = None
+    digest: str | None = None
+    """sha1 of the body in base 32, with its prefix, as WARC payload digests are written."""
+    duplicate_of: str | None = None
+    last_modified: str | None = None
+    etag: str | None = None
+    expires_at: str | None = None
+    references: list[str] | None = None
+    """Canonical URLs of the links that were in scope, without repeats, in document order."""
+    refused: dict[str, int] | None = None
+    """Links that were not admitted, by reason."""
+    refusals: list[tuple[str, str]] | None = None
+    """Each of these, where it is asked for: its URL, or the href if it is none, and the reason."""
+
+
+def body_digest(body: bytes, /) -> str:
+    """A body's digest as records and WARC files write it: `sha1:` and 32 characters of base 32."""
+    return "sha1:" + base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode("ascii")

@@ -1,0 +1,174 @@
+"""Shows how a crawl goes, on stderr.
+
+A live table on a terminal, a plain line every few seconds elsewhere, and a summary at the end.
+"""
+
+import asyncio
+import textwrap
+import time
+from collections import deque
+from collections.abc import Callable
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from crawler.status import Status, duration, rate, size, status_of
+from crawler.tally import Tally
+from frontier import FrontierStats
+from visited import VisitedStats
+
+RATE_WINDOW_S = 5.0
+LIVE_INTERVAL_S = 0.5
+WORTH_TELLING_RATE = 1e-9
+WORTH_TELLING_LOST = 0.05
+"""Pages. Less is none."""
+
+
+class Gauge:
+    """Takes the status of a running crawl, and knows its rate over the last seconds."""
+
+    def __init__(
+        self,
+        tally: Tally,
+        frontier: Callable[[], FrontierStats],
+        visited: Callable[[], VisitedStats],
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._tally = tally
+        self._frontier = frontier
+        self._visited = visited
+        self._monotonic = monotonic
+        self._began = monotonic()
+        self._samples: deque[tuple[float, int]] = deque([(self._began, 0)])
+
+    def status(self) -> Status:
+        now = self._monotonic()
+        self._samples.append((now, self._tally.pages))
+        while len(self._samples) > 2 and self._samples[1][0] < now - RATE_WINDOW_S:
+            self._samples.popleft()
+        then, pages = self._samples[0]
+        elapsed_s = now - self._began
+        return status_of(
+            self._tally,
+            self._frontier(),
+            self._visited(),
+            elapsed_s=elapsed_s,
+            pages_per_s=(self._tally.pages - pages) / max(now - then, 1e-9),
+            monotonic=now,
+        )
+
+
+async def show_progress(gauge: Gauge, console: Console, *, interval_s: float = 5.0) -> None:
+    """Show progress until cancelled."""
+    if not console.is_terminal or console.is_dumb_terminal:
+        while True:
+            await asyncio.sleep(interval_s)
+            console.print(line(gauge.status()), highlight=False, markup=False, soft_wrap=True)
+    with Live(table(gauge.status()), console=console, auto_refresh=False, transient=True) as live:
+        while True:
+            await asyncio.sleep(LIVE_INTERVAL_S)
+            live.update(table(gauge.status()), refresh=True)
+
+
+def line(status: Status) -> str:
+    """The status in one line."""
+    frontier = status.frontier
+    parts = [
+        duration(status.elapsed_s),
+        f"{status.pages:,} pages",
+        rate(status.pages_per_s),
+        size(status.bytes_received),
+        f"{frontier.pending + frontier.retrying:,} queued",
+        f"hosts: {frontier.in_process_queues + frontier.ready_queues:,} active, {frontier.snoozed_queues:,} resting",
+        _visited(status.visited),
+    ]
+    if status.failures or status.failed:
+        parts.append(f"errors: {_counts(status.failures)}; {status.failed:,} given up")
+    if status.waiting:
+        parts.append(status.waiting)
+    return " · ".join(parts)
+
+
+def table(status: Status) -> Group:
+    """The status as a table, for a terminal."""
+    frontier = status.frontier
+    settled = frontier.done + frontier.failed + frontier.excluded
+    urls = [f"{frontier.pending:,} queued", f"{frontier.retrying:,} to try again"]
+    urls.append(f"{settled:,} of {frontier.admitted:,} settled")
+    hosts = [f"{frontier.in_process_queues:,} in process", f"{frontier.ready_queues:,} ready"]
+    hosts.append(f"{frontier.snoozed_queues:,} resting")
+    rows = [
+        ("pages", f"{status.pages:,} · {rate(status.pages_per_s)} · {size(status.bytes_received)}"),
+        ("URLs", " · ".join(urls)),
+        ("hosts", " · ".join(hosts)),
+        *_common_rows(status),
+        ("time", duration(status.elapsed_s)),
+    ]
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", justify="right")
+    grid.add_column(overflow="fold")
+    for name, value in rows:
+        grid.add_row(name, Text(value))
+    # Always there, so that what stands above does not jump.
+    return Group(grid, Text(status.waiting or "", style="yellow"))
+
+
+def summary(status: Status, *, ending: str, directory: str, width: int = 80) -> list[str]:
+    """What a run did, for its end: lines of at most `width` characters, but for a path that is longer."""
+    frontier = status.frontier
+    took_s = status.elapsed_s
+    speed = f"{rate(status.pages / took_s)}, " if took_s > 0 and status.pages else ""
+    settled = frontier.done + frontier.failed + frontier.excluded
+    waits = frontier.pending + frontier.retrying
+    urls = f"{settled:,} settled" + (f", {waits:,} wait" if waits else "")
+    if frontier.failed or frontier.excluded:
+        urls += f"; of these {frontier.failed:,} given up, {frontier.excluded:,} excluded"
+    rows = [
+        ("pages", f"{status.pages:,} in {duration(took_s)} ({speed}{size(status.bytes_received)})"),
+        ("URLs", urls),
+        *_common_rows(status),
+    ]
+    lines = [ending]
+    for name, value in rows:
+        head = f"{name:>10}  "
+        # A count stays with its name.
+        kept = value.replace(": ", ":\N{NO-BREAK SPACE}")
+        wrapped = textwrap.wrap(kept, width, initial_indent=head, subsequent_indent=" " * len(head))
+        lines += [line.replace("\N{NO-BREAK SPACE}", " ") for line in wrapped]
+    return [*lines, f"    output  {directory}"]
+
+
+def _common_rows(status: Status) -> list[tuple[str, str]]:
+    rows = []
+    if status.responses:
+        rows.append(("answers", _counts({str(code): count for code, count in status.responses.items()})))
+    if status.links:
+        rows.append(("links", f"{status.links:,} in scope, {status.admitted:,} of them new"))
+    if status.refused:
+        rows.append(("refused", f"{_counts(status.refused)} (links)"))
+    if status.failures or status.failed or status.retries:
+        rows.append(("errors", f"{_counts(status.failures)}; {status.retries:,} retries, {status.failed:,} given up"))
+    if status.excluded:
+        rows.append(("excluded", _counts(status.excluded)))
+    rows.append(("visited", _visited(status.visited)))
+    return rows
+
+
+def _visited(visited: VisitedStats) -> str:
+    parts = [f"{visited.backend}, {visited.count:,} {'URL' if visited.count == 1 else 'URLs'}"]
+    parts.append(size(visited.memory_bytes))
+    if visited.capacity is not None and visited.fill is not None:
+        parts.append(f"{visited.fill:.1%} of its bits set")
+    if visited.false_positive_rate >= WORTH_TELLING_RATE:
+        parts.append(f"error rate {visited.false_positive_rate:.1g}")
+    if visited.expected_lost >= WORTH_TELLING_LOST:
+        parts.append(f"about {visited.expected_lost:.2g} pages lost")
+    return ", ".join(parts)
+
+
+def _counts(counts: dict[str, int]) -> str:
+    ordered = sorted(counts.items(), key=lambda item: -item[1])
+    return ", ".join(f"{name}: {count:,}" for name, count in ordered) or "none"

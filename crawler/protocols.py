@@ -1,0 +1,105 @@
+"""What the engine asks of its parts."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from crawler.page import Extract, Fetched, Link, Page, PageRecord, Redirect, Request, Verdict
+from frontier import CrawlUrl
+
+
+class Fetcher(Protocol):
+    """Asks a server for one URL.
+
+    Never raises for what a server or the network does: that is a value. Redirects are returned, not followed.
+    Cancelled, it closes the connection.
+    """
+
+    async def fetch(self, request: Request, /) -> Fetched: ...
+
+    async def aclose(self) -> None: ...
+
+
+class LinkExtractor(Protocol):
+    """Reads a page. Pure and synchronous; never raises for what a page contains."""
+
+    def extract(self, page: Page, /) -> Extract: ...
+
+
+class Robots(Protocol):
+    """Says whether a URL may be fetched, and how slowly its host wants to be asked.
+
+    `allows` may have to fetch robots.txt first, once per host however many ask at the same time; the verdict tells
+    whether it did, so that the host can rest.
+    """
+
+    async def allows(self, url: str, /) -> Verdict: ...
+
+    def crawl_delay(self, url: str, /) -> float | None:
+        """Crawl-delay in seconds for the URL's host; None if unknown or not stated."""
+        ...
+
+    def new_sitemaps(self, url: str, /) -> Sequence[str]:
+        """The sitemaps that the robots.txt of the URL's host names, as they stand there, once per host and reading of
+        that file: again after a restart, so that none is lost when they could not be admitted."""
+        ...
+
+
+class Discovered(msgspec.Struct, frozen=True, kw_only=True):
+    """The links of one page, resolved and judged."""
+
+    urls: list[CrawlUrl]
+    """In scope, without repeats, in document order."""
+    refused: dict[str, int]
+    """How many others were refused, by reason."""
+    refusals: list[tuple[str, str]] = []
+    """Each of these with its reason, as a URL, or as it stands where it is none."""
+
+
+class Discovery(Protocol):
+    """Turns the links of a page into URLs to crawl: resolves, judges scope, canonicalizes, assigns queues. Pure."""
+
+    def seeds(self, urls: Sequence[str], /) -> list[CrawlUrl]:
+        """Seeds as URLs of depth 0. Raises `ValueError`, naming the seed, if one can't be crawled."""
+        ...
+
+    def links(self, base_url: str, links: Sequence[Link], /, *, parent: CrawlUrl, about: str = "") -> Discovered:
+        """The links of a page. `about` is what the page says of itself: title, description, first sentences."""
+        ...
+
+    def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Discovered:
+        """Sitemaps named by the robots.txt that covers `parent`, at its depth."""
+        ...
+
+    def redirect(self, redirect: Redirect, /, *, parent: CrawlUrl) -> CrawlUrl | str:
+        """The target as a URL to crawl, at its parent's depth, or the reason why it is refused."""
+        ...
+
+
+class Quota(Protocol):
+    """Says when a host, or a part of it, has given enough pages."""
+
+    def refusal(self, url: str, /) -> str | None:
+        """Why the URL may not be fetched any more; None if it may."""
+        ...
+
+    def spend(self, url: str, /) -> None:
+        """A page was fetched from there. Noted durably."""
+        ...
+
+
+class Sink(Protocol):
+    """Where pages and records go."""
+
+    async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+        """Returns once the page is as safe as the durability promises. `page` is None for a URL that was not fetched.
+
+        A page is written again, with the same number, if the crawl died before it was done. Raises `OSError` when it
+        can't write: the page is then not done, and the crawl stops.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Finish files. Closing twice is harmless."""
+        ...

@@ -1,0 +1,61 @@
+"""HTML by Beautiful Soup on Python's own parser: slow, and without any compiled code."""
+
+from collections.abc import Iterator
+from typing import Final, cast
+
+from bs4 import BeautifulSoup
+from bs4.element import Tag
+
+from crawler.page import Extract, Page
+from crawler.read.document import ELEMENTS, Attributes, Reading
+from crawler.read.pages import Document, PageReader, summary
+from crawler.read.text import to_text
+from crawler.read.wishes import NO_WISHES, Wishes
+
+_MAX_PARAGRAPHS: Final = 20
+
+
+class Bs4Extractor:
+    """Links and metadata, from the tree of `html.parser`."""
+
+    def __init__(self, *, agent: str = "", wishes: Wishes = NO_WISHES) -> None:
+        self._pages = PageReader(_read, agent=agent, wishes=wishes)
+
+    def extract(self, page: Page, /) -> Extract:
+        return self._pages.extract(page)
+
+
+def _read(document: Document) -> Reading[Tag]:
+    soup = BeautifulSoup(
+        # With a line end, a page that is nothing but a URL is not taken for a mistake of the caller.
+        f"{to_text(document.body, document.encoding)}\n",
+        "html.parser",
+        # Values as they stand, not lists of class names; of a repeated attribute the first, as the standard says.
+        multi_valued_attributes=None,
+        on_duplicate_attribute="ignore",
+    )
+    reading: Reading[Tag] = Reading(
+        text_of=Tag.get_text,
+        parent_tag_of=_parent_tag,
+        size=len(document.body),
+        robots_names=document.robots_names,
+        wishes=document.wishes,
+    )
+    for template in soup.find_all("template"):
+        # To this parser the contents of a template are part of the document.
+        template.clear()
+    for node in soup.descendants:
+        if isinstance(node, Tag) and node.name in ELEMENTS:
+            reading.take(node.name, cast(Attributes, node.attrs), node)
+    if reading.description is None:
+        reading.abstract = summary(_paragraphs(soup))
+    return reading
+
+
+def _parent_tag(tag: Tag) -> str | None:
+    return tag.parent.name if tag.parent is not None else None
+
+
+def _paragraphs(soup: BeautifulSoup) -> Iterator[str]:
+    for tag in soup.find_all("p", limit=_MAX_PARAGRAPHS):
+        yield tag.get_text()

@@ -1,0 +1,160 @@
+"""Links of XML documents made for machines: sitemaps (https://www.sitemaps.org/protocol.html), RSS and Atom; and of
+plain text that lists URLs, which is a sitemap too.
+
+XML is read as a stream and as far as it goes: a sitemap may be of fifty megabytes, and feeds are often broken. Entities
+are not expanded, and nothing is loaded from elsewhere.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final, cast
+
+import lxml.etree
+import msgspec
+
+from crawler.page import Link, LinkKind
+
+MAX_LINKS: Final = 50_000
+"""URLs that one sitemap may hold, by its protocol; what follows is ignored."""
+
+MAX_LINKS_AND_EXTENSIONS: Final = 500_000
+"""With the translations, images and videos of these URLs."""
+_MAX_DATE_CHARACTERS: Final = 40
+_ENTRIES: Final = frozenset({"url", "sitemap", "item", "entry"})
+_CHUNK_BYTES: Final = 1 << 16
+_SITEMAP_EXTENSIONS: Final = frozenset({"image", "video", "news"})
+
+
+def xml_links(body: bytes, /) -> list[Link]:
+    """Links of a sitemap, a sitemap index, a feed, in document order; none for any other XML. `body` is in UTF-8."""
+    parser = lxml.etree.XMLPullParser(
+        events=("start", "end"),
+        recover=True,
+        resolve_entities=False,
+        no_network=True,
+        remove_comments=True,
+        encoding="utf-8",
+    )
+    links: list[Link] = []
+    reader: Callable[[lxml.etree._Element], Iterator[Link]] | None = None
+    entries = entry_at = 0
+    body = body.lstrip()
+    for start in range(0, len(body), _CHUNK_BYTES):
+        parser.feed(body[start : start + _CHUNK_BYTES])
+        for event, found in parser.read_events():
+            element = cast(lxml.etree._Element, found)
+            if event == "start":
+                if reader is None:
+                    reader = _READERS.get(_local(element))
+                    if reader is None:
+                        return links
+                elif _local(element) in _ENTRIES:
+                    entry_at = len(links)
+            elif reader is not None:
+                links.extend(reader(element))
+                if len(links) >= MAX_LINKS_AND_EXTENSIONS:
+                    return links
+                if _local(element) in _ENTRIES:
+                    _date(links, entry_at, element)
+                    _forget(element)
+                    entries += 1
+                    if entries >= MAX_LINKS:
+                        return links
+    return links
+
+
+def _date(links: list[Link], start: int, entry: lxml.etree._Element) -> None:
+    """Put the <lastmod> of an entry to the link that its <loc> made."""
+    texts = (child.text for child in entry if _local(child) == "lastmod")
+    last_modified = (next(texts, None) or "").strip()
+    if last_modified and len(last_modified) <= _MAX_DATE_CHARACTERS:
+        for index in range(start, len(links)):
+            if links[index].kind in (LinkKind.SITEMAP, LinkKind.LISTED):
+                links[index] = msgspec.structs.replace(links[index], last_modified=last_modified)
+                return
+
+
+def _forget(entry: lxml.etree._Element) -> None:
+    """Free what was read, but not below an entry, whose parts are looked at together."""
+    entry.clear()
+    parent = entry.getparent()
+    while parent is not None and entry.getprevious() is not None:
+        del parent[0]
+
+
+def _local(element: lxml.etree._Element) -> str:
+    tag = element.tag
+    return tag.rpartition("}")[2].lower() if isinstance(cast(object, tag), str) else ""
+
+
+def _sitemap_links(element: lxml.etree._Element) -> Iterator[Link]:
+    match _local(element):
+        case "loc":
+            parent = element.getparent()
+            of_image = parent is not None and _local(parent) in _SITEMAP_EXTENSIONS
+            if parent is not None and _local(parent) == "sitemap":
+                kind = LinkKind.SITEMAP
+            else:
+                kind = LinkKind.EMBED if of_image else LinkKind.LISTED
+            yield from _link(element.text, kind)
+        case "url" | "sitemap" as name if (text := (element.text or "").strip()).startswith(("http://", "https://")):
+            # Some leave the <loc> out.
+            yield from _link(text, LinkKind.SITEMAP if name == "sitemap" else LinkKind.LISTED)
+        case "content_loc" | "thumbnail_loc":
+            yield from _link(element.text, LinkKind.EMBED)
+        case "player_loc":
+            yield from _link(element.text, LinkKind.FRAME)
+        case "link":
+            yield from _link(element.get("href"), LinkKind.ALTERNATE, rel=element.get("rel") or "")
+
+
+def _feed_links(element: lxml.etree._Element) -> Iterator[Link]:
+    match _local(element):
+        case "link":
+            href = element.get("href")
+            if href is None:
+                yield from _link(element.text, LinkKind.FEED)
+                return
+            rel = (element.get("rel") or "alternate").lower()
+            if rel in ("hub", "edit", "edit-media", "replies-edit", "search"):
+                return
+            yield from _link(href, LinkKind.EMBED if rel == "enclosure" else LinkKind.FEED, rel=rel)
+        case "enclosure":
+            yield from _link(element.get("url"), LinkKind.EMBED)
+        case "guid":
+            if (element.get("isPermaLink") or "true").lower() == "true":
+                text = (element.text or "").strip()
+                if text.startswith(("http://", "https://")):
+                    yield from _link(text, LinkKind.FEED)
+        case "comments" | "wfw:commentrss":
+            yield from _link(element.text, LinkKind.FEED)
+
+
+def _link(href: str | None, kind: LinkKind, *, rel: str = "") -> Iterator[Link]:
+    href = (href or "").strip()
+    if href:
+        yield Link(href, kind, "", rel.lower())
+
+
+_READERS: Final[dict[str, Callable[[lxml.etree._Element], Iterator[Link]]]] = {
+    "urlset": _sitemap_links,
+    "sitemapindex": _sitemap_links,
+    "rss": _feed_links,
+    "rdf": _feed_links,
+    "feed": _feed_links,
+}
+"""By the local name of the root, whatever its name space: many get that wrong."""
+
+
+def listed_urls(text: str, /) -> list[Link]:
+    """Links of a plain text in which each line is an absolute URL; none if another line stands in it."""
+    links: list[Link] = []
+    for line in text.splitlines():
+        url = line.strip()
+        if not url:
+            continue
+        if not url.lower().startswith(("http://", "https://")) or " " in url:
+            return []
+        links.append(Link(url, LinkKind.LISTED))
+        if len(links) >= MAX_LINKS:
+            break
+    return links

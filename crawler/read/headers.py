@@ -1,0 +1,68 @@
+"""What HTTP headers say of a page, beside its body."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from crawler.read.document import robots_words
+
+_WANTED: Final = frozenset({b"content-type", b"link", b"x-robots-tag", b"content-language", b"refresh"})
+_CHARSET = re.compile(r";\s*charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s;,\"']+))", re.IGNORECASE)
+_LINK = re.compile(r"<([^>]*)>([^<]*)")
+_REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]+))", re.IGNORECASE)
+
+
+class Headers(msgspec.Struct, frozen=True, kw_only=True):
+    """The headers that matter for reading, decoded as Latin-1."""
+
+    media_type: str | None
+    """The declared type without its parameters, lower-case."""
+    charset: str | None
+    links: tuple[tuple[str, str], ...]
+    """URL and rel of each Link header value."""
+    robots: tuple[str, ...]
+    """X-Robots-Tag values."""
+    language: str | None
+    refresh: str | None
+
+
+def read_headers(headers: Sequence[tuple[bytes, bytes]], /) -> Headers:
+    wanted: dict[bytes, list[str]] = {}
+    for name, value in headers:
+        lower = name.lower()
+        if lower in _WANTED:
+            wanted.setdefault(lower, []).append(value.decode("latin-1").strip())
+    # Of several Content-Type headers, browsers take the last.
+    declared = wanted.get(b"content-type", [""])[-1]
+    charset = _CHARSET.search(declared)
+    return Headers(
+        media_type=declared.partition(";")[0].strip().lower() or None,
+        charset=(charset[1] or charset[2] or charset[3]) if charset else None,
+        links=tuple(link for value in wanted.get(b"link", ()) for link in _links(value)),
+        robots=tuple(wanted.get(b"x-robots-tag", ())),
+        language=wanted.get(b"content-language", [None])[0],
+        refresh=wanted.get(b"refresh", [None])[0],
+    )
+
+
+def _links(value: str) -> Iterator[tuple[str, str]]:
+    for url, parameters in _LINK.findall(value):
+        rel = _REL.search(parameters)
+        yield url.strip(), (rel[1] or rel[2] or "").lower() if rel else ""
+
+
+def robots_tag_words(values: Sequence[str], names: frozenset[str], /) -> set[str]:
+    """Directives of X-Robots-Tag values that are for one of the agents, or for all: `bot: noindex` or `noindex`."""
+    words: set[str] = set()
+    for value in values:
+        agent, colon, rest = value.partition(":")
+        agent = agent.strip().lower()
+        # A colon may also belong to a directive's value, as in `unavailable_after: 25 Jun 2027`.
+        if colon and "," not in agent and agent not in ("unavailable_after", "max-snippet", "max-image-preview"):
+            if agent in names:
+                words |= robots_words(rest)
+        else:
+            words |= robots_words(value)
+    return words

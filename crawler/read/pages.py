@@ -1,0 +1,212 @@
+"""From a fetched page to its extract, with whichever parser."""
+
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, Final
+
+import msgspec
+
+from crawler.page import Extract, Link, LinkKind, Page
+from crawler.read.css import css_urls
+from crawler.read.document import MAX_LINKS, Reading, refresh_url
+from crawler.read.feeds import listed_urls, xml_links
+from crawler.read.headers import Headers, read_headers, robots_tag_words
+from crawler.read.hostile import readable_bytes
+from crawler.read.sniff import is_html, is_text, is_xml, sniffed_type
+from crawler.read.text import Encoding, encoding_of, percent_encoded_query, to_text, to_utf8
+from crawler.read.wishes import NO_WISHES, Wishes
+from crawler.urls import join
+
+MAX_ABSTRACT_CHARACTERS: Final = 300
+MAX_SITEMAP_BYTES: Final = 50_000_000
+"""Unpacked, by the sitemap protocol."""
+_SNIFFED_BYTES: Final = 1445
+_SENTENCE_END = re.compile(r".*[.!?。！？](?=\s|$)|.*[。！？]", re.DOTALL)
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """What a parser adapter is given."""
+
+    body: bytes
+    encoding: Encoding
+    robots_names: frozenset[str]
+    wishes: Wishes
+
+
+class PageReader:
+    """Reads pages with one parser."""
+
+    def __init__(
+        self, parse: Callable[[Document], Reading[Any]], /, *, agent: str = "", wishes: Wishes = NO_WISHES
+    ) -> None:
+        """`agent` is the product token by which robots directives may address this crawler."""
+        self._parse = parse
+        self._robots_names = frozenset({"robots", agent.lower()} - {""})
+        self._wishes = wishes
+
+    def extract(self, page: Page, /) -> Extract:
+        """What is understood of the page. Never raises."""
+        try:
+            return self._extract(page)
+        except Exception as error:  # noqa: BLE001 - a document may break a parser in ways nobody knows yet
+            return Extract(
+                content_type="application/octet-stream",
+                base_url=page.url,
+                error=f"{type(error).__name__}: {error}",
+            )
+
+    def _extract(self, page: Page) -> Extract:
+        headers = read_headers(page.headers)
+        content_type = sniffed_type(headers.media_type, page.body)
+        if not is_html(content_type):
+            return self._other(page, headers, content_type=content_type)
+        encoding = encoding_of(page.body, http_charset=headers.charset)
+        readable = readable_bytes(page.body, wide=encoding.name.startswith("utf-16"))
+        reading = self._parse(
+            Document(
+                body=page.body if readable == len(page.body) else page.body[:readable],
+                encoding=encoding,
+                robots_names=self._robots_names,
+                wishes=self._wishes,
+            )
+        )
+        base_url = page.url
+        if reading.base_href is not None:
+            base_url = (join(page.url, reading.base_href) or page.url).partition("#")[0]
+        robots = reading.robots | robots_tag_words(headers.robots, self._robots_names)
+        links, canonical = _header_links(page.url, headers)
+        links.extend(reading.links if encoding.name == "utf-8" else _in_encoding(reading.links, encoding))
+        if "nofollow" in robots:
+            links = [msgspec.structs.replace(link, rel=f"{link.rel} nofollow".strip()) for link in links]
+        if canonical is None and reading.canonical_href is not None:
+            canonical = join(base_url, reading.canonical_href)
+        meta = reading.meta
+        description = reading.description
+        return Extract(
+            content_type=content_type,
+            base_url=base_url,
+            links=links,
+            charset=encoding.name,
+            charset_source=encoding.source,
+            title=reading.title or meta.get("og:title"),
+            description=description,
+            abstract=shortened(description) if description else reading.abstract,
+            author=meta.get("author") or meta.get("article:author") or meta.get("dc.creator"),
+            language=reading.language or meta.get("content-language") or headers.language,
+            canonical=canonical,
+            nofollow="nofollow" in robots,
+            noindex="noindex" in robots,
+            error=None if readable == len(page.body) else f"too much to parse: read the first {readable} bytes",
+        )
+
+    def _other(self, page: Page, headers: Headers, *, content_type: str) -> Extract:
+        robots = robots_tag_words(headers.robots, self._robots_names)
+        links, canonical = _header_links(page.url, headers)
+        encoding = (
+            encoding_of(page.body, http_charset=headers.charset, is_xml=is_xml(content_type))
+            if is_text(content_type)
+            else None
+        )
+        title = author = error = None
+        if content_type == "application/pdf" and self._wishes.pdf is not None:
+            try:
+                printed = self._wishes.pdf(page.body)
+            except Exception as broken:  # noqa: BLE001 - as above
+                error = f"{type(broken).__name__}: {broken}"
+            else:
+                links.extend(printed.links)
+                title, author = printed.title, printed.author
+        else:
+            links.extend(_links_of(content_type, page.body, encoding))
+        return Extract(
+            content_type=content_type,
+            base_url=page.url,
+            links=links,
+            title=title,
+            author=author,
+            error=error,
+            charset=encoding.name if encoding else None,
+            charset_source=encoding.source if encoding else None,
+            language=headers.language,
+            canonical=canonical,
+            nofollow="nofollow" in robots,
+            noindex="noindex" in robots,
+        )
+
+
+def _links_of(content_type: str, body: bytes, encoding: Encoding | None) -> list[Link]:
+    """Links of what is not HTML."""
+    if encoding is None:
+        return _links_of_packed(body) if content_type == "application/gzip" else []
+    if content_type == "text/css":
+        return [Link(url, LinkKind.CSS) for url in islice(css_urls(to_text(body, encoding)), MAX_LINKS)]
+    if content_type == "text/plain":
+        return listed_urls(to_text(body, encoding))
+    return xml_links(to_utf8(body, encoding)) if is_xml(content_type) else []
+
+
+def _links_of_packed(body: bytes) -> list[Link]:
+    """Links of a sitemap that is kept compressed, as `sitemap.xml.gz`."""
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        head = unpacker.decompress(body, _SNIFFED_BYTES)
+        content_type = sniffed_type(None, head)
+        if content_type == "text/plain" or is_xml(content_type):
+            unpacked = head + unpacker.decompress(unpacker.unconsumed_tail, MAX_SITEMAP_BYTES)
+            encoding = encoding_of(unpacked, http_charset=None, is_xml=is_xml(content_type))
+            return _links_of(content_type, unpacked, encoding)
+    except zlib.error:
+        # The name says gzip, the content does not; it is some other file then, not an error of the page.
+        pass
+    return []
+
+
+def _in_encoding(links: list[Link], encoding: Encoding) -> Iterator[Link]:
+    for link in links:
+        if link.href.isascii():
+            yield link
+        else:
+            yield msgspec.structs.replace(link, href=percent_encoded_query(link.href, encoding))
+
+
+def _header_links(url: str, headers: Headers) -> tuple[list[Link], str | None]:
+    """Links of the headers, and the canonical URL among them. They are absolute: a <base> has no say in them."""
+    links: list[Link] = []
+    canonical = None
+    if headers.refresh and (target := refresh_url(headers.refresh)) and (absolute := join(url, target)):
+        links.append(Link(absolute, LinkKind.REFRESH))
+    for href, rel in headers.links:
+        absolute = join(url, href)
+        if absolute is None or "preconnect" in rel or "dns-prefetch" in rel:
+            continue
+        if "canonical" in rel.split() and canonical is None:
+            canonical = absolute
+        links.append(Link(absolute, LinkKind.HEADER, "", rel))
+    return links, canonical
+
+
+def shortened(text: str, /) -> str:
+    """At most `MAX_ABSTRACT_CHARACTERS`, ending with a sentence if one ends in the second half."""
+    if len(text) <= MAX_ABSTRACT_CHARACTERS:
+        return text
+    cut = text[:MAX_ABSTRACT_CHARACTERS]
+    sentences = _SENTENCE_END.match(cut)
+    if sentences is not None and sentences.end() >= MAX_ABSTRACT_CHARACTERS // 2:
+        return sentences[0]
+    return f"{cut.rpartition(' ')[0] or cut[:-1]}…"
+
+
+def summary(paragraphs: Iterable[str], /) -> str | None:
+    """The first sentences of the paragraphs; None if they hold no words. Reads no more of them than it needs."""
+    collected: list[str] = []
+    length = 0
+    for paragraph in paragraphs:
+        words = " ".join(paragraph[: 8 * MAX_ABSTRACT_CHARACTERS].split())
+        if words:
+            collected.append(words)
+            length += len(words) + 1
+        if length >= MAX_ABSTRACT_CHARACTERS:
+            break
+    return shortened(" ".join(collected)) if collected else None

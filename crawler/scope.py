@@ -1,0 +1,164 @@
+"""Which URLs belong to the crawl. Pure.
+
+Seeds are crawled because somebody asked for them, and are not judged. Any other URL is judged in this order, and the
+first that refuses it gives the reason:
+
+1. `within`: it must lie on a seed's host, in a seed's registered domain, below a seed's directory, or anywhere; or in
+   one of the `places` that are listed beside;
+2. `exclude`: it may lie in no excluded place, and no exclude pattern may be found in it;
+3. `include`: if there are include patterns, one of them must be found in it; so they narrow, and exclude wins;
+4. `max_depth`: no more links than that may lie between it and a seed.
+
+A seed often redirects to another host, as example.org to www.example.org, and who gave that seed wants the pages
+there. So a seed's redirect is followed wherever it leads, unless an exclude pattern matches, and a page that was
+admitted lends its own host (domain, directory) to the links on it. That needs no memory that a restart could lose, and
+adds no more than one host for each hop of a seed's redirect: all other links to a foreign host are refused, so no page
+there is ever admitted. Only embedded resources from elsewhere lend nothing.
+
+Patterns run in RE2, whose time grows with the URL's length alone: no pattern can hang a crawl.
+"""
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Final, Literal
+
+import re2
+
+from crawler.page import LinkKind
+from crawler.places import Places, directory, is_covered, shortest, surt
+from crawler.urls import Target, domain_of_site
+
+Within = Literal["host", "domain", "prefix", "any"]
+
+EMBEDDED: Final = frozenset({LinkKind.EMBED, LinkKind.CSS})
+"""Kinds of links that a page needs to be shown."""
+
+
+_PATTERN_MEMORY_BYTES: Final = 64 << 20
+
+
+class Refusal(StrEnum):
+    """Why a URL is not crawled, beside those of `urls.BadUrl`. The words are what users read in records."""
+
+    OUT_OF_SCOPE = "out-of-scope"
+    EXCLUDED = "excluded"
+    NOT_INCLUDED = "not-included"
+    TOO_DEEP = "too-deep"
+
+
+class Scope:
+    """The limits of one crawl."""
+
+    def __init__(
+        self,
+        *,
+        within: Within,
+        seeds: Sequence[Target],
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        max_depth: int | None = None,
+        offsite_embeds: bool = False,
+        places: Sequence[str] = (),
+        exclude_places: Sequence[str] = (),
+    ) -> None:
+        """`places`, written as the module of that name says, belong to the crawl beside those of the seeds, and nothing
+        in `exclude_places` does. `offsite_embeds` admits images, scripts and styles from other hosts too. Raises
+        `ValueError`, naming the pattern and the reason, for a pattern that RE2 can't compile."""
+        self._place_of = _place_function(within)
+        self._within_any = within == "any"
+        self._by_prefix = within == "prefix"
+        self._places = frozenset(map(self._place_of, seeds))
+        self._prefixes = shortest(self._places)
+        self._more = Places(places)
+        self._barred = Places(exclude_places)
+        self._include = _alternatives(include, "include")
+        self._exclude = _alternatives(exclude, "exclude")
+        self._max_depth = max_depth
+        self._offsite_embeds = offsite_embeds
+
+    def refusal(
+        self, target: Target, /, *, depth: int, kind: LinkKind = LinkKind.LINK, parent: Target | None = None
+    ) -> Refusal | None:
+        """Why the URL, found at that depth on an admitted parent, is not crawled; None if it is."""
+        if self._max_depth is not None and depth > self._max_depth:
+            return Refusal.TOO_DEEP
+        refusal = self.standing_refusal(target, kind=kind)
+        if refusal is Refusal.OUT_OF_SCOPE and parent is not None and self.is_lent(target, parent):
+            return self.pattern_refusal(target)
+        return refusal
+
+    def standing_refusal(self, target: Target, /, *, kind: LinkKind = LinkKind.LINK) -> Refusal | None:
+        """What holds of the URL wherever it is found, so that it may be remembered."""
+        if not self._is_within(target) and not (self._offsite_embeds and kind in EMBEDDED):
+            return Refusal.OUT_OF_SCOPE
+        return self.pattern_refusal(target)
+
+    def is_lent(self, target: Target, parent: Target, /) -> bool:
+        """Whether an admitted page has the URL on its own host, in its domain or below its directory."""
+        if self._by_prefix:
+            return surt(target).startswith(directory(parent))
+        return self._place_of(target) == self._place_of(parent)
+
+    def too_deep(self, depth: int, /) -> bool:
+        return self._max_depth is not None and depth > self._max_depth
+
+    def pattern_refusal(self, target: Target, /) -> Refusal | None:
+        """What the patterns alone say."""
+        if self.is_excluded(target):
+            return Refusal.EXCLUDED
+        if self._include is not None and not self._include(target.url):
+            return Refusal.NOT_INCLUDED
+        return None
+
+    def is_excluded(self, target: Target, /) -> bool:
+        """Whether an excluded place or pattern has it; it is all that is asked of where a seed redirects to."""
+        if self._barred and self._barred.cover(target):
+            return True
+        return self._exclude is not None and bool(self._exclude(target.url))
+
+    def _is_within(self, target: Target) -> bool:
+        if self._within_any or (self._more and self._more.cover(target)):
+            return True
+        if self._by_prefix:
+            return is_covered(surt(target), self._prefixes)
+        return self._place_of(target) in self._places
+
+
+def _place_function(within: Within) -> Callable[[Target], str]:
+    match within:
+        case "host" | "any":
+            return _host
+        case "domain":
+            return _domain
+        case "prefix":
+            return directory
+    raise ValueError(f"scope must be within host, domain, prefix or any, not {within!r}")
+
+
+def _host(target: Target) -> str:
+    return target.site
+
+
+def _domain(target: Target) -> str:
+    return domain_of_site(target.site)
+
+
+def _alternatives(patterns: Sequence[str], name: str) -> Callable[[str], object] | None:
+    """One search for all patterns; None if there is none."""
+    if not patterns:
+        return None
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _PATTERN_MEMORY_BYTES
+    for pattern in patterns:
+        try:
+            re2.compile(pattern, options=options)
+        except re2.error as error:
+            reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error.args[0]
+            raise ValueError(
+                f"scope.{name}: {pattern!r} is not a pattern that RE2 can search for ({reason}); "
+                "look-around and back-references are not available"
+            ) from None
+    together = re2.compile("|".join(f"(?:{pattern})" for pattern in patterns), options=options)
+    search: Callable[[str], object] = together.search
+    return search

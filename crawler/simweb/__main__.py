@@ -1,0 +1,62 @@
+"""`python -m crawler.simweb`: a server in a process of its own, for tests and benchmarks."""
+
+import argparse
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import msgspec
+import uvloop
+
+from crawler.simweb.params import WorldParams, bench_params, demo_params
+from crawler.simweb.process import serve_until_stopped
+
+
+def main(arguments: list[str]) -> int:
+    """Exit code: 0 when stopped, 1 if it can't serve, 2 for wrong arguments."""
+    parser = argparse.ArgumentParser(
+        prog="python -m crawler.simweb",
+        description="Serve a simulated web on loopback until SIGTERM. The first line on stdout is the port.",
+    )
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--params", metavar="JSON", help='fields of WorldParams, as {"hosts": 3}; the demo by default')
+    kind.add_argument("--bench", metavar="PAGES", type=int, help="so many plain pages")
+    parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free one")
+    parser.add_argument("--port-file", type=Path, metavar="FILE", help="where to write the port, too")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="requests, one JSON object per line")
+    parser.add_argument("--cache-bytes", type=int, default=64_000_000, metavar="N", help="for responses kept in memory")
+    parser.add_argument("--cpu", type=int, metavar="N", help="stay on this core")
+    parser.add_argument("--stop-with-stdin", action="store_true", help="stop when stdin ends")
+    options = parser.parse_args(arguments)
+    try:
+        params = _params(options.params, options.bench)
+    except ValueError as error:
+        parser.error(str(error))
+    if options.cpu is not None:
+        os.sched_setaffinity(0, {options.cpu})
+    serving = serve_until_stopped(
+        params,
+        port=options.port,
+        log_path=options.log,
+        port_file=options.port_file,
+        cache_bytes=options.cache_bytes,
+        stop_at_end_of_stdin=options.stop_with_stdin,
+    )
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(serving)
+    except OSError as error:
+        sys.stderr.write(f"can't serve the simulated web on port {options.port}: {error}\n")
+        return 1
+    return 0
+
+
+def _params(params_json: str | None, bench_pages: int | None) -> WorldParams:
+    if bench_pages is not None:
+        return bench_params(bench_pages)
+    return demo_params() if params_json is None else msgspec.json.decode(params_json, type=WorldParams)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,164 @@
+"""What a simulated web is like, and two webs that are often asked for."""
+
+import msgspec
+
+_LEAF_SHARES = ("flaky", "throttled", "slow", "cut", "duplicates")
+_HOST_SHARES = ("robots_rules", "robots_missing", "robots_redirect")
+_COUNTS = ("hosts", "pages_per_host", "giant_factor", "branching", "host_branching", "flaky_failures")
+_NOT_NEGATIVE = (
+    "links_per_page",
+    "page_bytes",
+    "throttled_answers",
+    "cut_answers",
+    "retry_after_s",
+    "delay_s",
+    "crawl_delay_s",
+)
+
+
+class WorldParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that decides a simulated web: equal params, equal web, byte for byte.
+
+    A share is between 0 and 1, and 0 by default: a web of default params is plain. Raises `ValueError` for a number out
+    of its limits.
+    """
+
+    seed: int = 1
+    domain: str = "sim.test"
+    """Hosts are h00000.sim.test, h00001.sim.test, …"""
+    hosts: int = 10
+    pages_per_host: int = 20
+    giant_hosts: float = 0.0
+    """Share of hosts that have `giant_factor` times as many pages."""
+    giant_factor: int = 10
+    links_per_page: int = 40
+    """Half of them navigation; a page that needs more to keep the web connected has more."""
+    page_bytes: int = 8_000
+    """Mean size of a page before compression; single pages have between half of it and one and a half."""
+    branching: int = 8
+    """How many pages a page of the trunk leads to that it alone is sure to lead to."""
+    host_branching: int = 8
+    """The same for hosts."""
+
+    redirects: float = 0.0
+    """Redirects (301, 302, 303, 307, 308) per page: to a page, through chains of up to 4, to other hosts."""
+    redirect_loops: float = 0.0
+    """Redirect loops per page, of 1, 2 and 5 URLs."""
+    not_found: float = 0.0
+    """Dead links per page: 404, some 410."""
+    broken: float = 0.0
+    """URLs per page that always answer 500 or 502."""
+    cut_forever: float = 0.0
+    """URLs per page whose connection always closes in the middle of the body."""
+
+    flaky: float = 0.0
+    """Share of leaf pages that answer 500 to the first `flaky_failures` requests."""
+    flaky_failures: int = 1
+    throttled: float = 0.0
+    """Share of leaf pages that answer 429 with Retry-After to the first `throttled_answers` requests."""
+    throttled_answers: int = 1
+    retry_after_s: int = 1
+    slow: float = 0.0
+    """Share of leaf pages that answer after `delay_s`."""
+    delay_s: float = 0.5
+    cut: float = 0.0
+    """Share of leaf pages whose connection closes in the middle of the body on the first `cut_answers` requests."""
+    cut_answers: int = 1
+    duplicates: float = 0.0
+    """Share of leaf pages whose body is that of another page of their host."""
+
+    robots_rules: float = 0.0
+    """Share of hosts whose robots.txt disallows something."""
+    robots_redirect: float = 0.0
+    """Share of hosts whose robots.txt, with rules, is behind a redirect."""
+    robots_missing: float = 0.0
+    """Share of hosts whose robots.txt is a 404."""
+    robots_broken: float = 0.0
+    """Hosts per host, beside the `hosts`, whose robots.txt answers 5xx, so that nothing on them may be fetched."""
+    crawl_delays: float = 0.0
+    """Share of hosts whose robots.txt states a Crawl-delay of `crawl_delay_s`."""
+    crawl_delay_s: float = 1.0
+    disallowed: float = 0.0
+    """Disallowed URLs per page, on hosts with rules."""
+    traps: float = 0.0
+    """Share of the hosts with rules that have an endless calendar and an endless path."""
+    traps_disallowed: bool = True
+    """Whether robots.txt keeps crawlers from the traps; if not, any host may have them and no crawl is complete."""
+    sitemap_only: float = 0.0
+    """Pages per page that no page links to, only the sitemap, on hosts that have a robots.txt."""
+
+    session_ids: float = 0.0
+    """Share of the links to known pages that carry a session id, ;jsessionid= or PHPSESSID=."""
+    odd_links: float = 0.0
+    """Share of the links to known pages that are written oddly: fragments, dot segments, upper case, white space."""
+    legacy_charsets: float = 0.0
+    """Share of pages in another encoding than plain UTF-8, declared by header, by meta or not at all."""
+    broken_html: float = 0.0
+    """Share of pages with unclosed tags, nested tables, missing quotes and stray NULs."""
+    compressed: float = 0.0
+    """Share of pages that are compressed (br, gzip, deflate) for clients that accept it."""
+    chunked: float = 0.0
+    """Share of pages sent in chunks instead of with a Content-Length."""
+
+    def __post_init__(self) -> None:
+        for field in msgspec.structs.fields(self):
+            value = getattr(self, field.name)
+            if field.type is float and not field.name.endswith("_s") and not 0.0 <= value <= 1.0:
+                raise ValueError(f"{field.name} must be a share between 0 and 1, not {value!r}")
+        for name in _COUNTS:
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)!r}")
+        for name in _NOT_NEGATIVE:
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative, but is {getattr(self, name)!r}")
+        for names, of in ((_LEAF_SHARES, "leaf pages"), (_HOST_SHARES, "hosts")):
+            total = sum(getattr(self, name) for name in names)
+            if total > 1.0 + 1e-9:
+                raise ValueError(f"{', '.join(names)} are shares of the same {of}: their sum is {total:g}, at most 1")
+        if not -(2**63) <= self.seed < 2**63:
+            raise ValueError(f"seed must fit in 64 bits, not {self.seed!r}")
+        if self.domain != self.domain.lower().strip(".") or not self.domain.isascii() or not self.domain:
+            raise ValueError(f"domain must be a lower-case ASCII name without dots at its ends, not {self.domain!r}")
+
+
+def demo_params() -> WorldParams:
+    """40 hosts with 50 pages each, exactly 2,000 pages, and some of everything that a crawl survives within seconds."""
+    return WorldParams(
+        seed=2026,
+        hosts=40,
+        pages_per_host=50,
+        page_bytes=6_000,
+        redirects=0.06,
+        redirect_loops=0.02,
+        not_found=0.06,
+        flaky=0.02,
+        throttled=0.005,
+        retry_after_s=1,
+        slow=0.02,
+        delay_s=0.05,
+        cut=0.01,
+        duplicates=0.03,
+        robots_rules=0.4,
+        robots_redirect=0.1,
+        robots_missing=0.2,
+        disallowed=0.06,
+        traps=0.5,
+        session_ids=0.1,
+        odd_links=0.1,
+        legacy_charsets=0.15,
+        broken_html=0.1,
+        compressed=0.5,
+        chunked=0.1,
+    )
+
+
+def bench_params(pages: int, *, pages_per_host: int = 250) -> WorldParams:
+    """Plain pages of 8 KB with 40 links, no failures.
+
+    `pages` must be a multiple of `pages_per_host`, or less than it: then they are all on one host.
+    """
+    if 0 < pages <= pages_per_host:
+        return WorldParams(hosts=1, pages_per_host=pages)
+    if pages < 1 or pages % pages_per_host:
+        raise ValueError(f"pages must be a positive multiple of {pages_per_host} (pages per host), not {pages}")
+    return WorldParams(hosts=pages // pages_per_host, pages_per_host=pages_per_host)

@@ -1,0 +1,203 @@
+"""A simulated web behind one loopback port: all its hosts by their Host header, HTTP/1.1 with keep-alive.
+
+A raw protocol, because benchmarks crawl it: whole responses are kept as bytes, up to a bound, and most requests are
+answered from there within the callback that received them.
+"""
+
+import asyncio
+import ipaddress
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Protocol, cast
+
+import msgspec
+
+from crawler.simweb.log import Log, Logged
+from crawler.simweb.wire import Asked, Refused, encode, parse
+from crawler.simweb.world import Reply
+
+MAX_HEAD_BYTES = 65_536
+MAX_COUNTED_TARGETS = 100_000
+
+
+class Web(Protocol):
+    """What is served: a `World`, or what a test puts around or in place of one."""
+
+    def respond(self, authority: str, target: str, *, attempt: int, accept_encoding: str) -> Reply: ...
+
+
+class Server(msgspec.Struct, frozen=True, kw_only=True):
+    """A running server."""
+
+    host: str
+    port: int
+
+
+class _Desk:
+    """What the connections of one server share: the web, kept responses, counts of attempts, the log."""
+
+    def __init__(self, web: Web, *, log: Log | None, cache_bytes: int) -> None:
+        self._web = web
+        self._log = log
+        self.connections: set[_Connection] = set()
+        self._room_bytes = cache_bytes
+        self._kept: dict[tuple[str, str, str], tuple[int, str, bytes]] = {}
+        self._attempts: dict[tuple[str, str], int] = {}
+
+    def answer(self, request: Asked) -> tuple[Reply | None, bytes]:
+        """What to send. The reply comes along where there is more to do than to send it: wait, or cut."""
+        key = (request.host, request.target, request.accept_encoding)
+        kept = self._kept.get(key)
+        if kept is not None and request.is_usual and kept[1] != request.if_none_match:
+            self._note(request, kept[0], 1)
+            return None, kept[2]
+        counted = (request.host, request.target)
+        attempt = self._attempts.get(counted, 0) + 1
+        reply = self._web.respond(
+            request.host, request.target, attempt=attempt, accept_encoding=request.accept_encoding
+        )
+        if not reply.steady:
+            self._count(counted, attempt)
+        etag = next((value for name, value in reply.headers if name == "ETag"), "")
+        if etag and etag == request.if_none_match:
+            reply = Reply(status=304, headers=(("ETag", etag),), steady=reply.steady)
+        self._note(request, reply.status, attempt)
+        if reply.chunked and not request.takes_chunks:
+            reply = msgspec.structs.replace(reply, chunked=False)
+        data = encode(reply, head_only=request.method == "HEAD", keep_alive=request.keep_alive)
+        is_plain = reply.steady and not reply.delay_s and reply.cut_at is None and reply.status != 304
+        if is_plain and request.is_usual:
+            self._keep(key, (reply.status, etag or "-", data))
+        return (None if is_plain else reply), data
+
+    def refuse(self, refused: Refused) -> bytes:
+        reply = Reply(
+            status=refused.status,
+            headers=(("Content-Type", "text/plain; charset=utf-8"),),
+            body=f"{refused.why}\n".encode(),
+        )
+        return encode(reply, head_only=False, keep_alive=False)
+
+    def _note(self, request: Asked, status: int, attempt: int) -> None:
+        if self._log is not None:
+            self._log(Logged(time.monotonic(), request.method, request.host, request.target, status, attempt))
+
+    def _count(self, counted: tuple[str, str], attempt: int) -> None:
+        self._attempts.pop(counted, None)
+        self._attempts[counted] = attempt
+        if len(self._attempts) > MAX_COUNTED_TARGETS:
+            del self._attempts[next(iter(self._attempts))]
+
+    def _keep(self, key: tuple[str, str, str], entry: tuple[int, str, bytes]) -> None:
+        self._room_bytes -= len(entry[2])
+        self._kept[key] = entry
+        while self._room_bytes < 0:
+            oldest = next(iter(self._kept))
+            self._room_bytes += len(self._kept.pop(oldest)[2])
+
+
+class _Connection(asyncio.Protocol):
+    """One client. Requests are answered in order, the next one only after the last is sent."""
+
+    def __init__(self, desk: _Desk, loop: asyncio.AbstractEventLoop) -> None:
+        self._desk = desk
+        self._loop = loop
+        self._transport: asyncio.Transport | None = None
+        self._received = b""
+        self._client_is_slow = False
+        self._waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._desk.connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._desk.connections.discard(self)
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        self._received = self._received + data if self._received else data
+        if self._waiting is None and not self._client_is_slow:
+            self._serve()
+        elif self._transport is not None and len(self._received) > MAX_HEAD_BYTES:
+            self._transport.pause_reading()
+
+    def pause_writing(self) -> None:
+        self._client_is_slow = True
+
+    def resume_writing(self) -> None:
+        self._client_is_slow = False
+        if self._waiting is None:
+            self._go_on()
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _serve(self) -> None:
+        while (end := self._received.find(b"\r\n\r\n")) >= 0:
+            head, self._received = self._received[:end], self._received[end + 4 :]
+            request = parse(head)
+            if isinstance(request, Refused):
+                self._refuse(request)
+                return
+            reply, data = self._desk.answer(request)
+            if reply is not None and reply.delay_s:
+                self._waiting = self._loop.call_later(reply.delay_s, self._send_late, request, reply, data)
+                return
+            self._send(request, reply, data)
+            if self._client_is_slow or self._transport is None or self._transport.is_closing():
+                return
+        if len(self._received) > MAX_HEAD_BYTES:
+            self._refuse(Refused(431, f"the request head has more than {MAX_HEAD_BYTES} bytes"))
+
+    def _send_late(self, request: Asked, reply: Reply, data: bytes) -> None:
+        self._waiting = None
+        self._send(request, reply, data)
+        if not self._client_is_slow:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+            self._serve()
+
+    def _send(self, request: Asked, reply: Reply | None, data: bytes) -> None:
+        assert self._transport is not None
+        if reply is not None and reply.cut_at is not None and request.method != "HEAD":
+            self._transport.write(data[: data.find(b"\r\n\r\n") + 4 + reply.cut_at])
+            self._transport.close()
+            return
+        self._transport.write(data)
+        if not request.keep_alive:
+            self._transport.close()
+
+    def _refuse(self, refused: Refused) -> None:
+        assert self._transport is not None
+        self._transport.write(self._desk.refuse(refused))
+        self._transport.close()
+
+
+@asynccontextmanager
+async def serve(
+    web: Web, *, host: str = "127.0.0.1", port: int = 0, log: Log | None = None, cache_bytes: int = 64_000_000
+) -> AsyncIterator[Server]:
+    """Serve a web until the block ends. Port 0 takes a free one. At most `cache_bytes` of responses are kept.
+
+    Binds to loopback only: raises `ValueError` for any other address; `OSError` if the port is taken.
+    """
+    if not ipaddress.ip_address(host).is_loopback:
+        raise ValueError(f"the simulated web is served on loopback only, as 127.0.0.1 or ::1, not on {host}")
+    desk = _Desk(web, log=log, cache_bytes=cache_bytes)
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: _Connection(desk, loop), host, port, backlog=1024)
+    try:
+        yield Server(host=host, port=server.sockets[0].getsockname()[1])
+    finally:
+        server.close()
+        for connection in tuple(desk.connections):
+            connection.abort()
+        await server.wait_closed()

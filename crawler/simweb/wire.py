@@ -1,0 +1,92 @@
+"""HTTP/1.1 as bytes: request heads in, responses out. Pure."""
+
+from http import HTTPStatus
+
+import msgspec
+
+from crawler.simweb.world import Reply
+
+_CHUNK_BYTES = 3_000
+_REASONS = {status.value: status.phrase for status in HTTPStatus}
+
+
+class Asked(msgspec.Struct, frozen=True, gc=False):
+    """A request that can be answered."""
+
+    method: str
+    host: str
+    target: str
+    accept_encoding: str
+    if_none_match: str
+    keep_alive: bool
+    takes_chunks: bool
+    """False for HTTP/1.0."""
+
+    @property
+    def is_usual(self) -> bool:
+        """A request as crawlers send it, whose answer is worth keeping."""
+        return self.method == "GET" and self.keep_alive and self.takes_chunks
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A request that is answered with an error and the end of the connection."""
+
+    status: int
+    why: str
+
+
+def parse(head: bytes) -> Asked | Refused:
+    """A request head, without the empty line. Requests with a body are refused: no crawler has one to send."""
+    lines = head.decode("latin-1").split("\r\n")
+    words = lines[0].split(" ")
+    if len(words) != 3 or words[2] not in ("HTTP/1.1", "HTTP/1.0"):
+        return Refused(400, f"expected a request line as 'GET / HTTP/1.1', found {lines[0][:100]!r}")
+    method, target, version = words
+    headers: dict[str, str] = {}
+    for line in lines[1:]:
+        name, colon, value = line.partition(":")
+        if not colon or not name or name != name.strip():
+            return Refused(400, f"expected a header as 'Name: value', found {line[:100]!r}")
+        headers[name.lower()] = value.strip()
+    if method not in ("GET", "HEAD"):
+        return Refused(405, f"this server answers GET and HEAD, not {method[:20]!r}")
+    if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
+        return Refused(400, "this server takes no request bodies")
+    host = headers.get("host", "")
+    if target.startswith("http://"):
+        host, slash, path = target[7:].partition("/")
+        target = slash + path or "/"
+    if not host or not target.startswith("/"):
+        return Refused(400, "expected a Host header and a target that starts with a slash")
+    connection = headers.get("connection", "").lower()
+    return Asked(
+        method=method,
+        host=host,
+        target=target,
+        accept_encoding=headers.get("accept-encoding", ""),
+        if_none_match=headers.get("if-none-match", ""),
+        keep_alive=connection == "keep-alive" if version == "HTTP/1.0" else connection != "close",
+        takes_chunks=version == "HTTP/1.1",
+    )
+
+
+def encode(reply: Reply, *, head_only: bool, keep_alive: bool) -> bytes:
+    """A reply as bytes on the wire, not yet cut."""
+    lines = [f"HTTP/1.1 {reply.status} {_REASONS[reply.status]}"]
+    lines += [f"{name}: {value}" for name, value in reply.headers]
+    body = reply.body
+    if reply.status == 304:
+        body = b""
+    elif reply.chunked:
+        lines.append("Transfer-Encoding: chunked")
+        body = _chunks(body)
+    else:
+        lines.append(f"Content-Length: {len(body)}")
+    lines.append(f"Connection: {'keep-alive' if keep_alive else 'close'}")
+    head = "\r\n".join([*lines, "", ""]).encode("latin-1")
+    return head if head_only else head + body
+
+
+def _chunks(body: bytes) -> bytes:
+    pieces = [body[start : start + _CHUNK_BYTES] for start in range(0, len(body), _CHUNK_BYTES)]
+    return b"".join([b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces] + [b"0\r\n\r\n"])

@@ -1,0 +1,235 @@
+"""The simulated web as one pure function: what a server answers to a request."""
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator
+from email.utils import formatdate
+from functools import cache
+from http import HTTPStatus
+from itertools import chain, islice
+
+import brotli
+import msgspec
+
+from crawler.simweb.expected import PRIVILEGED_AGENT, Expected, expected_on
+from crawler.simweb.geography import (
+    MAX_SITEMAP_ENTRIES,
+    Geography,
+    Obstacle,
+    RobotsStyle,
+    Site,
+    broken_status,
+    dead_status,
+    redirect_status,
+)
+from crawler.simweb.hypertext import CONTENT_CODINGS, Declared, Hypertext, PageFacts, error_page, trap_page
+from crawler.simweb.params import WorldParams
+from crawler.simweb.paths import Sort, Spot, path_of
+
+HTML = "text/html"
+_EPOCH_S = 1_577_836_800
+_DAY_S = 86_400
+_WRITTEN_SORTS = frozenset({Sort.PAGE, Sort.DISALLOWED, Sort.HIDDEN, Sort.CUT})
+
+Headers = tuple[tuple[str, str], ...]
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server answers. Content-Length or Transfer-Encoding are left to who sends it."""
+
+    status: int
+    headers: Headers = ()
+    body: bytes = b""
+    """With its Content-Encoding applied."""
+    delay_s: float = 0.0
+    """To wait before the first byte."""
+    cut_at: int | None = None
+    """Close the connection after that many bytes of the body."""
+    chunked: bool = False
+    steady: bool = True
+    """The same answer to every attempt."""
+
+
+class World:
+    """A simulated web. Pure: equal arguments, equal answers; nothing is stored but bounded caches of arithmetic."""
+
+    def __init__(self, params: WorldParams) -> None:
+        self.params = params
+        self.geography = Geography(params)
+        self._hypertext = Hypertext(self.geography)
+
+    def seeds(self, *, port: int | None = None) -> list[str]:
+        """The one URL from which everything is reachable."""
+        return [self.url(0, 0, port=port)]
+
+    def origin(self, host: int, *, port: int | None = None) -> str:
+        """Scheme and authority of a host, as `http://h00017.sim.test:8080`; the default port is left out."""
+        return self.geography.origin(host, port=port)
+
+    def url(self, host: int, number: int, *, port: int | None = None) -> str:
+        """The canonical URL of a page."""
+        return self.geography.url(host, Spot(Sort.PAGE, number), port=port)
+
+    def facts(self, host: int, number: int) -> PageFacts:
+        """Title, author, encoding and faults of a page."""
+        return self._hypertext.facts(self.geography.site(host), Spot(Sort.PAGE, number))
+
+    def expected(
+        self, *, robots: bool = True, agent: str = "onceover", sitemaps: bool = False, port: int | None = None
+    ) -> Iterator[Expected]:
+        """Every URL that a complete crawl of all hosts settles, host by host, each once; see `expected.expected_on`."""
+        for index in range(self.geography.host_count + self.geography.barred_count):
+            yield from expected_on(self.geography, index, robots=robots, agent=agent, sitemaps=sitemaps, port=port)
+
+    def respond(self, authority: str, target: str, *, attempt: int = 1, accept_encoding: str = "") -> Reply:
+        """The answer to the n-th request (`attempt`, from 1) for a target (path and query) of a host (`name[:port]`).
+
+        A port in the authority is repeated in absolute links, so that a web can be served on any port.
+        """
+        name, _, digits = authority.partition(":")
+        port = int(digits) if digits.isascii() and digits.isdecimal() and digits != "80" else None
+        index = self.geography.host_index(name)
+        if index is None:
+            return _error(HTTPStatus.MISDIRECTED_REQUEST)
+        site = self.geography.site(index)
+        spot = self.geography.locate(site, target)
+        if spot is None:
+            return _error(HTTPStatus.NOT_FOUND)
+        if spot.sort in _WRITTEN_SORTS:
+            return self._page(site, spot, port, attempt=attempt, accept_encoding=accept_encoding)
+        return self._other(site, spot, port)
+
+    def _page(self, site: Site, spot: Spot, port: int | None, *, attempt: int, accept_encoding: str) -> Reply:
+        p = self.params
+        facts = self._hypertext.facts(site, spot)
+        if facts.obstacle is Obstacle.FLAKY and attempt <= p.flaky_failures:
+            return _error(HTTPStatus.INTERNAL_SERVER_ERROR, steady=False)
+        if facts.obstacle is Obstacle.THROTTLED and attempt <= p.throttled_answers:
+            retry_after = ("Retry-After", str(p.retry_after_s))
+            return _error(HTTPStatus.TOO_MANY_REQUESTS, (retry_after,), steady=False)
+        body = self._hypertext.body(site, spot, facts, port=port)
+        content_type = f"{HTML}; charset={facts.encoding.label}" if facts.declared is Declared.HEADER else HTML
+        headers: Headers = (
+            ("Content-Type", content_type),
+            ("Last-Modified", last_modified(facts)),
+            ("ETag", f'"{facts.noise:016x}"'),
+        )
+        if facts.content_coding:
+            headers = (*headers, ("Vary", "Accept-Encoding"))
+            coding = _agree(facts.content_coding, accept_encoding)
+            if coding:
+                body = _COMPRESS[coding](body)
+                headers = (*headers, ("Content-Encoding", coding))
+        is_cut = spot.sort is Sort.CUT or (facts.obstacle is Obstacle.CUT and attempt <= p.cut_answers)
+        return Reply(
+            status=200,
+            headers=headers,
+            body=body,
+            delay_s=p.delay_s if facts.obstacle is Obstacle.SLOW else 0.0,
+            cut_at=len(body) // 2 if is_cut else None,
+            chunked=facts.chunked,
+            steady=facts.obstacle in (None, Obstacle.SLOW),
+        )
+
+    def _other(self, site: Site, spot: Spot, port: int | None) -> Reply:
+        index = site.index
+        match spot.sort:
+            case Sort.REDIRECT | Sort.LOOP:
+                return _redirect(redirect_status(spot), self._location(site, spot, port))
+            case Sort.DEAD:
+                return _error(dead_status(spot))
+            case Sort.BROKEN:
+                return _error(broken_status(spot))
+            case Sort.CALENDAR:
+                onward = path_of(index, Spot(Sort.CALENDAR, 0, spot.step + 1))
+                return Reply(status=200, headers=_TYPED, body=trap_page(f"Month {spot.step + 1}", onward))
+            case Sort.MAZE:
+                onward = "b/" if spot.step % 2 else "a/"
+                return Reply(status=200, headers=_TYPED, body=trap_page(f"Room {spot.step}", onward))
+            case Sort.ROBOTS if site.robots is RobotsStyle.REDIRECT:
+                return _redirect(HTTPStatus.MOVED_PERMANENTLY, path_of(index, Spot(Sort.ROBOTS_MOVED)))
+            case Sort.ROBOTS if site.robots is RobotsStyle.MISSING:
+                return _error(HTTPStatus.NOT_FOUND)
+            case Sort.ROBOTS if site.robots is RobotsStyle.BROKEN:
+                return _error(HTTPStatus.SERVICE_UNAVAILABLE)
+            case Sort.ROBOTS | Sort.ROBOTS_MOVED:
+                return Reply(status=200, headers=(("Content-Type", "text/plain"),), body=self._robots(site, port))
+            case Sort.SITEMAP:
+                body = self._sitemap(site, spot.number, port)
+                return Reply(status=200, headers=(("Content-Type", "application/xml"),), body=body)
+        raise AssertionError(f"no answer is written for {spot.sort}")
+
+    def _location(self, site: Site, spot: Spot, port: int | None) -> str:
+        host, onward = self.geography.onward(site, spot)
+        is_relative = host == site.index and spot.number % 2 == 0
+        return path_of(host, onward) if is_relative else self.geography.url(host, onward, port=port)
+
+    def _robots(self, site: Site, port: int | None) -> bytes:
+        delay = [] if site.crawl_delay_s is None else [f"Crawl-delay: {site.crawl_delay_s:g}"]
+        if site.has_rules:
+            never = ["Disallow: /*.cgi"]
+            if self.params.traps_disallowed:
+                never += ["Disallow: /calendar/", "Disallow: /maze/"]
+            general = ["User-agent: *", "Disallow: /private/", "Allow: /private/open-", *never, *delay]
+            lines = [*general, "", f"User-agent: {PRIVILEGED_AGENT}", *never, *delay]
+        else:
+            lines = ["User-agent: *", "Disallow:", *delay]
+        sitemap = self.geography.url(site.index, Spot(Sort.SITEMAP), port=port)
+        return "\n".join([f"# {site.name}", *lines, "", f"Sitemap: {sitemap}", ""]).encode()
+
+    def _sitemap(self, site: Site, part: int, port: int | None) -> bytes:
+        parts = self.geography.sitemap_parts(site)
+        spots = (
+            (Spot(Sort.SITEMAP, n) for n in range(1, parts + 1))
+            if parts and not part
+            else islice(
+                chain(
+                    (Spot(Sort.PAGE, n) for n in range(site.page_count)),
+                    (Spot(Sort.HIDDEN, n) for n in range(site.counts[Sort.HIDDEN])),
+                ),
+                max(0, part - 1) * MAX_SITEMAP_ENTRIES,
+                max(1, part) * MAX_SITEMAP_ENTRIES,
+            )
+        )
+        outer, inner = ("sitemapindex", "sitemap") if parts and not part else ("urlset", "url")
+        lines = (f"<{inner}><loc>{self.geography.url(site.index, spot, port=port)}</loc></{inner}>" for spot in spots)
+        opening = (
+            f'<?xml version="1.0" encoding="UTF-8"?>\n<{outer} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+        )
+        return "\n".join([opening, *lines, f"</{outer}>", ""]).encode()
+
+
+_TYPED: Headers = (("Content-Type", f"{HTML}; charset=utf-8"),)
+_COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "br": lambda body: bytes(brotli.compress(body, quality=1)),
+    "gzip": lambda body: gzip.compress(body, compresslevel=1, mtime=0),
+    "deflate": lambda body: zlib.compress(body, level=1),
+}
+
+
+def last_modified(facts: PageFacts) -> str:
+    return _http_date(facts.noise % 2000)
+
+
+@cache
+def _http_date(day: int) -> str:
+    return formatdate(_EPOCH_S + day * _DAY_S, usegmt=True)
+
+
+def _redirect(status: int, location: str) -> Reply:
+    return Reply(status=status, headers=(*_TYPED, ("Location", location)), body=error_page(status, "Moved"))
+
+
+def _error(status: int, headers: Headers = (), *, steady: bool = True) -> Reply:
+    body = error_page(status, HTTPStatus(status).phrase)
+    return Reply(status=status, headers=(*_TYPED, *headers), body=body, steady=steady)
+
+
+def _agree(wanted: str, accept_encoding: str) -> str | None:
+    """The wanted content coding if the client accepts it, else another that it accepts, else None."""
+    accepted = set()
+    for entry in accept_encoding.lower().split(","):
+        coding, _, weight = entry.partition(";")
+        if weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000"):
+            accepted.add(coding.strip())
+    return next((coding for coding in (wanted, *CONTENT_CODINGS) if coding in accepted), None)

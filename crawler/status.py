@@ -1,0 +1,122 @@
+"""How a crawl stands, as one value: what progress shows, what the summary says and what `--json` prints. Pure."""
+
+import msgspec
+
+from crawler.tally import InFlight, Tally
+from frontier import FrontierStats
+from visited import VisitedStats
+
+WAIT_WORTH_TELLING_S = 2.0
+REST_WORTH_TELLING_S = 0.1
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """A crawl at one moment. Counts are of this run, but for those of the frontier and the visited set."""
+
+    elapsed_s: float
+    pages: int
+    pages_per_s: float
+    """Over the last few seconds."""
+    bytes_received: int
+    redirects: int
+    responses: dict[int, int]
+    failures: dict[str, int]
+    """Fetches without a usable response, by kind."""
+    retries: int
+    failed: int
+    excluded: dict[str, int]
+    links: int
+    admitted: int
+    refused: dict[str, int]
+    robots_asked: int
+    frontier: FrontierStats
+    visited: VisitedStats
+    waiting: str | None
+    """Why nothing moves, in words; None while something does."""
+
+
+def status_of(
+    tally: Tally,
+    frontier: FrontierStats,
+    visited: VisitedStats,
+    *,
+    elapsed_s: float,
+    pages_per_s: float,
+    monotonic: float,
+) -> Status:
+    """The status at `monotonic` (seconds of the monotonic clock)."""
+    return Status(
+        elapsed_s=elapsed_s,
+        pages=tally.pages,
+        pages_per_s=pages_per_s,
+        bytes_received=tally.bytes_received,
+        redirects=tally.redirects,
+        responses=dict(sorted(tally.responses.items())),
+        failures=dict(tally.failures),
+        retries=tally.retries,
+        failed=tally.failed,
+        excluded=dict(tally.excluded),
+        links=tally.links,
+        admitted=tally.admitted,
+        refused=dict(tally.refused),
+        robots_asked=tally.robots_asked,
+        frontier=frontier,
+        visited=visited,
+        waiting=why_waiting(frontier, list(tally.in_flight.values()), monotonic=monotonic),
+    )
+
+
+def why_waiting(frontier: FrontierStats, in_flight: list[InFlight], *, monotonic: float) -> str | None:
+    """What is being waited for; None if something has begun in the last two seconds or can begin now."""
+    if frontier.ready_queues and not in_flight and frontier.held is None:
+        return None
+    if in_flight:
+        oldest = min(in_flight, key=lambda work: work.since)
+        newest_s = monotonic - max(work.since for work in in_flight)
+        if newest_s < WAIT_WORTH_TELLING_S:
+            return None
+        servers = "one answer" if len(in_flight) == 1 else f"{len(in_flight)} answers"
+        return (
+            f"waiting for {servers}; the longest, {oldest.stage} of {oldest.url}, for {monotonic - oldest.since:.0f} s"
+        )
+    if frontier.held is not None:
+        return f"held: {frontier.held}"
+    if frontier.next_wake_s is None or frontier.next_wake_s < REST_WORTH_TELLING_S:
+        return None
+    if frontier.next_wake_key is None:
+        urls = "one URL" if frontier.retrying == 1 else f"{frontier.retrying} URLs"
+        return f"{urls} to try again; the next in {duration(frontier.next_wake_s)}"
+    hosts = "the only host rests" if frontier.snoozed_queues == 1 else f"all {frontier.snoozed_queues} hosts rest"
+    host = host_of(frontier.next_wake_key)
+    return f"{hosts} between requests; {host} is next, in {duration(frontier.next_wake_s)}"
+
+
+def host_of(queue_key: str) -> str:
+    """A queue's key as a host is read: `com,example,www:8080` is www.example.com:8080."""
+    queue_key, part, number = queue_key.partition("#")
+    labels, colon, port = queue_key.partition(":")
+    return ".".join(reversed(labels.split(","))) + colon + port + part + number
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them: 4.2 s, 3 min 20 s, 2 h 5 min."""
+    if round(seconds, 1) < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def rate(per_s: float) -> str:
+    """Events per second; with a decimal where they are few."""
+    return f"{per_s:,.0f}/s" if per_s == 0 or round(per_s, 1) >= 10 else f"{per_s:.1f}/s"
+
+
+def size(count: float) -> str:
+    """Bytes as a person says them, in decimal units."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if round(count, 1) < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"

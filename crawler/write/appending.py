@@ -1,0 +1,124 @@
+"""A file that grows by whole chunks or not at all."""
+
+import asyncio
+import errno
+import os
+from pathlib import Path
+from typing import Literal
+
+Durability = Literal["process", "power"]
+
+
+class AppendFile:
+    """Appends chunks to a file, each one whole or not at all, except where the process dies in the middle of it.
+
+    For one process and one event loop. Errors are `OSError` with number, file and what to do about it.
+    """
+
+    def __init__(self, path: Path, *, durability: Durability) -> None:
+        self.path = path
+        self._power = durability == "power"
+        self._fd: int | None = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self.size = os.fstat(self._fd).st_size
+        self._synced = 0
+        self._broken: OSError | None = None
+        self._sync_turn = asyncio.Lock()
+        if self._power:
+            sync_directory(path.parent)
+
+    def append(self, chunk: bytes) -> None:
+        """Write the chunk at the end; if it can't be written whole, restore the file and raise `OSError`."""
+        self.ensure_whole()
+        fd = self._descriptor()
+        rest = memoryview(chunk)
+        try:
+            while rest:
+                written = os.write(fd, rest)
+                if written == 0:
+                    raise OSError(errno.EIO, os.strerror(errno.EIO))
+                rest = rest[written:]
+        except OSError as error:
+            self._take_back(fd)
+            raise self._explained(error) from error
+        self.size += len(chunk)
+
+    async def settle(self) -> None:
+        """Return once all that was appended before is as safe as promised. Callers at the same time share a sync."""
+        if not self._power:
+            return
+        wanted = self.size
+        async with self._sync_turn:
+            if self._synced >= wanted:
+                return
+            self.ensure_whole()
+            reached = self.size
+            try:
+                await asyncio.to_thread(os.fsync, self._descriptor())
+            except OSError as error:
+                if self._synced >= wanted:  # closed meanwhile, which syncs
+                    return
+                # The system forgets which pages it failed to store: another fsync would succeed and prove nothing.
+                self._broken = self._explained(error)
+                raise self._broken from error
+            self._synced = max(self._synced, reached)
+
+    @property
+    def whole(self) -> bool:
+        """False once an error left the file in doubt: what was not acknowledged may stand at its end, or half of it."""
+        return self._broken is None
+
+    def ensure_whole(self) -> None:
+        """Raise the error that left the file in doubt, if one did. Only opening it again repairs it."""
+        if self._broken is not None:
+            raise self._broken
+
+    def close(self) -> None:
+        """Make the file safe and let go of it. Closing twice is harmless."""
+        if self._fd is None:
+            return
+        fd, self._fd = self._fd, None
+        try:
+            if self._power and self._broken is None:
+                os.fsync(fd)
+                self._synced = self.size
+        except OSError as error:
+            self._broken = self._explained(error)
+            raise self._broken from error
+        finally:
+            os.close(fd)
+
+    def _descriptor(self) -> int:
+        if self._fd is None:
+            raise ValueError(f"{self.path} is closed; a sink can't be written to after aclose()")
+        return self._fd
+
+    def _take_back(self, fd: int) -> None:
+        try:
+            os.ftruncate(fd, self.size)
+        except OSError as error:
+            # Whatever came next would be glued to half a record. The next opening repairs the tail.
+            self._broken = self._explained(error)
+
+    def _explained(self, error: OSError) -> OSError:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            advice = "free some space, then run the same command again"
+        elif error.errno == errno.EFBIG:
+            advice = "raise the file size limit (ulimit -f) or lower the rotation size, then run the same command again"
+        else:
+            advice = "check the disk and the permissions, then run the same command again"
+        number = error.errno or errno.EIO
+        return OSError(
+            number,
+            f"{os.strerror(number)}: a record could not be written at byte {self.size} and was taken back, "
+            f"what was written before it is kept; {advice}",
+            str(self.path),
+        )
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the names in a directory survive a power cut."""
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,32 @@
+"""Several sinks as one."""
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from typing import Protocol
+
+from crawler.page import Fetched, PageRecord
+
+
+class _Sink(Protocol):
+    async def write(self, page: Fetched | None, record: PageRecord, /) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+
+class Sinks:
+    """Writes to each sink in turn, in the given order.
+
+    Put records last: then a line in the records says that the page is in all the others.
+    """
+
+    def __init__(self, sinks: Sequence[_Sink]) -> None:
+        self._sinks = tuple(sinks)
+
+    async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+        for sink in self._sinks:
+            await sink.write(page, record)
+
+    async def aclose(self) -> None:
+        async with AsyncExitStack() as stack:  # closes all, even when one of them fails
+            for sink in reversed(self._sinks):
+                stack.push_async_callback(sink.aclose)

@@ -1,0 +1,157 @@
+"""Web archives: `warc/PREFIX-TIMESTAMP-SERIAL.warc.gz`, WARC/1.1, one gzip member per record.
+
+A file is called `….warc.gz.open` while it is written, and loses the suffix once nothing will be added. Opening a sink
+ends the files that a crash left open: each is cut after its last whole record and renamed. A sink never goes on in an
+old file, since the warcinfo record at the head of each names the software and settings of what follows.
+"""
+
+import asyncio
+import logging
+import os
+import re
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from crawler.page import Failure, Fetched, NotModified, Page, PageRecord, Redirect
+from crawler.write.appending import AppendFile, Durability, sync_directory
+from crawler.write.members import whole_members_bytes
+from crawler.write.warcgroup import Group, Original, page_group, warcinfo
+
+_log = logging.getLogger(__name__)
+_OPEN = ".open"
+_SERIAL = re.compile(r"-(\d{5,})\.warc\.gz(?:\.open)?$")
+_PREFIX = re.compile(r"[A-Za-z0-9._-]+")
+_THREAD_BYTES = 256 * 1024
+_THREADS = 2
+
+_ABOUT_FORMAT = (
+    ("format", "WARC File Format 1.1"),
+    ("conformsTo", "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"),
+)
+
+
+class WarcSink:
+    """Writes what servers sent. Failures and URLs that were not fetched leave no trace here.
+
+    `info` goes into the warcinfo records, in its order: `software`, `operator`, `http-header-user-agent`, `robots`,
+    `isPartOf`, `description`, … `level` is from 1 (fast) to 9 (small), see `warcgroup`. With `duplicates` > 0, a page
+    whose payload equals one of the last so many that this sink wrote is written as a revisit record without its body.
+    `torn_bytes` tells how much was cut off at opening.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        prefix: str = "onceover",
+        max_bytes: int = 1_000_000_000,
+        durability: Durability = "process",
+        info: Mapping[str, str] | None = None,
+        metadata: bool = True,
+        duplicates: int = 0,
+        level: int = 3,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if not _PREFIX.fullmatch(prefix):
+            raise ValueError(f"a WARC prefix consists of letters, digits, '.', '_' and '-'; found {prefix!r}")
+        if not 1 <= level <= 9:
+            raise ValueError(f"a compression level is 1 (fast) to 9 (small); found {level}")
+        directory.mkdir(parents=True, exist_ok=True)
+        self._directory = directory
+        self._prefix = prefix
+        self._max_bytes = max_bytes
+        self._durability = durability
+        self._info = (*(info or {}).items(), *_ABOUT_FORMAT)
+        self._metadata = metadata
+        self._duplicates = duplicates
+        self._level = level
+        self._clock = clock
+        self._known: dict[str, Original] = {}
+        self._threads = asyncio.Semaphore(_THREADS)
+        self._file: AppendFile | None = None
+        self._closed = False
+        self.torn_bytes = sum(_finish_left_open(path) for path in sorted(directory.glob(f"*.warc.gz{_OPEN}")))
+        self._serial = _next_serial(directory)
+
+    async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+        if self._closed:
+            raise ValueError(f"the WARC sink of {self._directory} is closed; it can't be written to any more")
+        if page is None or isinstance(page, Failure):
+            return
+        if isinstance(page, NotModified) or len(page.raw_body) < _THREAD_BYTES:
+            group = self._compose(page, record)
+        else:
+            async with self._threads:  # which also bounds how many large copies are in memory
+                group = await asyncio.to_thread(self._compose, page, record)
+        file = self._append(group.data)
+        self._remember(group)
+        await file.settle()
+
+    async def aclose(self) -> None:
+        self._closed = True
+        self._finish_file()
+
+    def _compose(self, page: Page | Redirect | NotModified, record: PageRecord) -> Group:
+        return page_group(page, record, level=self._level, metadata=self._metadata, known=self._known)
+
+    def _append(self, data: bytes) -> AppendFile:
+        if self._file is not None and self._file.size and self._file.size + len(data) > self._max_bytes:
+            self._file.ensure_whole()
+            self._finish_file()
+        if self._file is None:
+            self._file = self._new_file()
+        if self._file.size == 0:
+            name = self._file.path.name.removesuffix(_OPEN)
+            data = warcinfo(name, self._info, now=self._clock(), level=self._level) + data
+        self._file.append(data)
+        return self._file
+
+    def _new_file(self) -> AppendFile:
+        now = self._clock()
+        stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(now)) + f"{int(now * 1000) % 1000:03d}"
+        name = f"{self._prefix}-{stamp}-{self._serial:05d}.warc.gz{_OPEN}"
+        self._serial += 1
+        return AppendFile(self._directory / name, durability=self._durability)
+
+    def _finish_file(self) -> None:
+        if self._file is None:
+            return
+        file, self._file = self._file, None
+        file.close()
+        if not file.whole:
+            return  # left open, for the next opening to repair
+        if file.size == 0:
+            file.path.unlink()
+            return
+        file.path.rename(file.path.with_name(file.path.name.removesuffix(_OPEN)))
+        if self._durability == "power":
+            sync_directory(self._directory)
+
+    def _remember(self, group: Group) -> None:
+        if not self._duplicates or group.payload_digest is None or group.payload_digest in self._known:
+            return
+        if len(self._known) >= self._duplicates:
+            del self._known[next(iter(self._known))]
+        self._known[group.payload_digest] = group.original
+
+
+def _finish_left_open(path: Path) -> int:
+    """Cut a file that a crash left open after its last whole record, and rename it; return the bytes cut off."""
+    _log.info("%s: looking for the last whole record of a file that a crash left open", path)
+    good = whole_members_bytes(path)
+    torn = path.stat().st_size - good
+    if torn:
+        _log.warning("%s: cut off %d bytes of a record that a crash left unfinished", path, torn)
+    if good == 0:
+        path.unlink()
+        return torn
+    if torn:
+        os.truncate(path, good)
+    path.rename(path.with_name(path.name.removesuffix(_OPEN)))
+    return torn
+
+
+def _next_serial(directory: Path) -> int:
+    serials = (_SERIAL.search(path.name) for path in directory.iterdir())
+    return max((int(match[1]) + 1 for match in serials if match), default=0)
