@@ -1,0 +1,196 @@
+"""How fast one process crawls, against Scrapy on the same pages and core, and against the bare client.
+
+Two sites: the simulated web with pages of 8 KB and 40 links, and Debian's python3-doc with pages of 95 KB, served by
+nginx. The crawler runs on one core, the server on the other. LevelDB frontier, Bloom visited set, records on, archive
+off; robots.txt off and no delay, as for Scrapy. Only HTML pages count, though this crawler also fetches images, styles
+and scripts. Rates are by each crawler's own clock, from start to finish; rounds alternate, and medians are compared.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from crawler.simweb.params import bench_params
+from crawler.simweb.process import running
+from tests.bench.report import Options, emit, options, spread, tell
+from tests.nginx import NGINX, serving
+
+CRAWLER_CPU, SERVER_CPU = 0, 1
+DOCS = Path("/usr/share/doc/python3-doc/html")
+MEANINGS = {
+    "ratio_scrapy_small": "times Scrapy's rate, pages of 8 KB with 40 links",
+    "ratio_scrapy_docs": "times Scrapy's rate, python3-doc",
+    "share_of_bare_aiohttp": "of the rate of the bare client that only fetches the same URLs, pages of 8 KB",
+    "share_of_bare_aiohttp_docs": "the same for python3-doc",
+    "pages_per_s": "pages of 8 KB",
+    "docs_pages_per_s": "pages of python3-doc",
+    "peak_mb": "peak resident memory of this crawler, pages of 8 KB",
+}
+
+
+class Result(msgspec.Struct, frozen=True):
+    """One run of one crawler."""
+
+    pages: int
+    seconds: float
+    peak_mb: float
+
+    @property
+    def rate(self) -> float:
+        return self.pages / self.seconds
+
+
+class Site(msgspec.Struct, frozen=True):
+    """What is crawled."""
+
+    name: str
+    seed: str
+    suffix: str
+    port: int
+    pages: int
+
+
+def main() -> None:
+    asked = options(__doc__ or "")
+    figures: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        pages = 1000 if asked.quick else 4000
+        with running(bench_params(pages), cpu=SERVER_CPU) as port:
+            site = Site("8 KB pages", f"http://h00000.sim.test:{port}/", "sim.test", port, pages)
+            ours, scrapy, bare = _compared(site, directory / "small", asked)
+        figures["ratio_scrapy_small"] = _ratio(ours, scrapy)
+        figures["share_of_bare_aiohttp"] = _ratio(ours, bare)
+        figures["pages_per_s"] = statistics.median(run.rate for run in ours)
+        figures["peak_mb"] = max(run.peak_mb for run in ours)
+        figures["scrapy_pages_per_s"] = statistics.median(run.rate for run in scrapy)
+        figures["scrapy_peak_mb"] = max(run.peak_mb for run in scrapy)
+        figures["bare_aiohttp_pages_per_s"] = statistics.median(run.rate for run in bare)
+        figures["bare_aiohttp_peak_mb"] = max(run.peak_mb for run in bare)
+        figures |= _docs(directory, asked)
+    packages = ("onceover", "aiohttp", "uvloop", "selectolax", "scrapy", "twisted", "lxml")
+    emit(figures, asked=asked, packages=packages, meanings=MEANINGS)
+
+
+def _docs(directory: Path, asked: Options) -> dict[str, float]:
+    if NGINX is None or not DOCS.is_dir():
+        tell("python3-doc or nginx is not installed: apt-get install nginx python3-doc; its figures are left out")
+        return {}
+    (directory / "nginx").mkdir()
+    with serving(DOCS, directory / "nginx", cpu=SERVER_CPU) as port:
+        site = Site("python3-doc", f"http://docs.test:{port}/index.html", "docs.test", port, 0)
+        ours, scrapy, bare = _compared(site, directory / "docs", asked)
+    return {
+        "ratio_scrapy_docs": _ratio(ours, scrapy),
+        "share_of_bare_aiohttp_docs": _ratio(ours, bare),
+        "docs_pages_per_s": statistics.median(run.rate for run in ours),
+        "docs_peak_mb": max(run.peak_mb for run in ours),
+        "scrapy_docs_pages_per_s": statistics.median(run.rate for run in scrapy),
+        "scrapy_docs_peak_mb": max(run.peak_mb for run in scrapy),
+    }
+
+
+def _compared(site: Site, directory: Path, asked: Options) -> tuple[list[Result], list[Result], list[Result]]:
+    rounds = 1 if asked.quick else 3
+    results: list[tuple[Result, Result, Result]] = []
+    for number in range(rounds):
+        place = directory / str(number)
+        place.mkdir(parents=True)
+        ours, urls = _onceover(site, place)
+        scrapy = _scrapy(site, place)
+        bare = _bare(site, place, urls)
+        results.append((ours, scrapy, bare))
+        tell(
+            f"{site.name}, round {number + 1} of {rounds}: {ours.pages} pages at {ours.rate:,.0f}/s; "
+            f"Scrapy {scrapy.pages} at {scrapy.rate:,.0f}/s; bare aiohttp {bare.pages} at {bare.rate:,.0f}/s"
+        )
+    columns = [list(column) for column in zip(*results, strict=True)]
+    for name, column in zip(("onceover", "Scrapy", "bare aiohttp"), columns, strict=True):
+        tell(f"{site.name}: {name} {spread([run.rate for run in column])} pages/s")
+    return columns[0], columns[1], columns[2]
+
+
+def _ratio(ours: list[Result], theirs: list[Result]) -> float:
+    """The median of the ratios, round by round: so a machine that changes its speed between rounds does not count."""
+    return statistics.median(our.rate / their.rate for our, their in zip(ours, theirs, strict=True))
+
+
+def _onceover(site: Site, place: Path) -> tuple[Result, Path]:
+    directory = place / "onceover"
+    settings = (
+        'scope.within="domain"' if site.suffix == "sim.test" else 'scope.within="host"',
+        f'fetch.hosts={{"*.{site.suffix}" = "127.0.0.1", "{site.suffix}" = "127.0.0.1"}}',
+        "politeness.robots=false",
+        "politeness.min_delay_s=0.0",
+        "politeness.delay_factor=0.0",
+        "politeness.per_host=16",
+        'visited.backend="bloom"',
+        "output.warc=false",
+    )
+    command = [
+        sys.executable,
+        "-c",
+        "from crawler.cli import main; main()",
+        "crawl",
+        "--seed",
+        site.seed,
+        "--dir",
+        str(directory),
+    ]
+    for setting in settings:
+        command += ["--set", setting]
+    command.append("--json")
+    printed, peak_mb = _run(command, place)
+    status = json.loads(printed)["status"]
+    urls = place / "urls.txt"
+    pages = 0
+    with urls.open("w", encoding="utf-8") as file:
+        for path in sorted((directory / "records").glob("*.jsonl")):
+            for line in path.open("rb"):
+                record = json.loads(line)
+                if record.get("status") == 200 and record.get("content_type") == "text/html":
+                    pages += 1
+                    file.write(f"{record['url']}\n")
+    if site.pages and pages != site.pages:
+        raise AssertionError(f"expected {site.pages} pages, crawled {pages}")
+    return Result(pages, status["elapsed_s"], peak_mb), urls
+
+
+def _scrapy(site: Site, place: Path) -> Result:
+    directory = place / "scrapy"
+    directory.mkdir()
+    command = [sys.executable, "-m", "tests.bench.peers.scrapy_crawl", site.seed, str(directory), site.suffix]
+    printed, peak_mb = _run(command, place)
+    return msgspec.convert({**json.loads(printed), "peak_mb": peak_mb}, Result)
+
+
+def _bare(site: Site, place: Path, urls: Path) -> Result:
+    command = [sys.executable, "-m", "tests.bench.peers.aiohttp_fetch", str(urls), str(site.port)]
+    printed, peak_mb = _run(command, place)
+    return msgspec.convert({**json.loads(printed), "peak_mb": peak_mb}, Result)
+
+
+def _run(command: list[str], place: Path) -> tuple[bytes, float]:
+    """What a command on the crawler's core printed, and its peak resident memory in MB."""
+    pin: Callable[[], None] = lambda: os.sched_setaffinity(0, {CRAWLER_CPU})  # noqa: E731
+    with (place / "stderr").open("wb") as stderr:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, preexec_fn=pin)  # noqa: PLW1509
+        assert process.stdout is not None
+        printed = process.stdout.read()
+        process.stdout.close()
+        _, code, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(code)
+    if process.returncode:
+        raise RuntimeError(f"{command[:4]} failed with {process.returncode}: {(place / 'stderr').read_text()[-2000:]}")
+    return printed, usage.ru_maxrss / 1000
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""How fast pages are read: decoded, parsed, their links resolved and made canonical.
+
+The pages are the real ones of the corpora, or made-up ones where these are missing. Each reader gets the same bytes,
+and gives the distinct links in canonical form: this crawler's three, Scrapy's LinkExtractor, and parsel with w3lib.
+This crawler's readers also find every other kind of link, the title, the abstract and the rest of a record, because a
+crawl needs them; so their work is more, not less. A ratio is one of times, for the same pages in the same process.
+"""
+
+import cProfile
+import io
+import pstats
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from parsel import Selector
+from scrapy.http import HtmlResponse
+from scrapy.linkextractors import LinkExtractor
+from w3lib.url import canonicalize_url
+
+from crawler.discovery import ScopedDiscovery
+from crawler.page import Page
+from crawler.protocols import LinkExtractor as OurExtractor
+from crawler.read.bs4 import Bs4Extractor
+from crawler.read.lexbor import LexborExtractor
+from crawler.read.lxml import LxmlExtractor
+from crawler.scope import Scope
+from crawler.urls import UrlReader
+from frontier import CrawlUrl
+from tests.bench.report import emit, options, spread, tell
+from tests.conftest import CORPORA
+from tests.unit.read.suites import page, real_pages
+
+Reader = Callable[[Page], int]
+"""Reads a page, and returns how many links it found."""
+
+MEANINGS = {
+    "ratio_scrapy_lexbor": "times as fast as Scrapy's LinkExtractor",
+    "ratio_scrapy_lxml": "the same with lxml",
+    "lexbor_mb_per_s": "megabytes of pages read per second, with lexbor",
+    "links_per_s": "distinct links per second, resolved and canonical, with lexbor",
+}
+_PROFILED_LINES = 18
+
+
+def pages(*, quick: bool) -> list[Page]:
+    """Real pages, every fourth of them if it has to be quick."""
+    if not CORPORA.is_dir():
+        tell(f"no corpora at {CORPORA}: made-up pages instead")
+        return _made_up()
+    found = [each for _, each in real_pages(CORPORA)]
+    return found[::4] if quick else found
+
+
+def _made_up() -> list[Page]:
+    links = "".join(f"<li><a href='../p{n}/x?b={n}&amp;a=1#s'>Link {n}</a> and some words</li>" for n in range(200))
+    body = f"<!doctype html><meta charset=utf-8><title>T</title><ul>{links}</ul><p>{'words ' * 3000}"
+    return [page(body.encode(), url=f"https://h{n}.example/a/b/") for n in range(100)]
+
+
+def ours(extractor: OurExtractor) -> Reader:
+    """Extractor and discovery, as the engine calls them."""
+    urls = UrlReader()
+    discovery = ScopedDiscovery(urls=urls, scope=Scope(within="any", seeds=[urls.seed("https://example.org/")]))
+
+    def read(page: Page) -> int:
+        extract = extractor.extract(page)
+        parent = CrawlUrl(url=page.url, canonical=page.url, queue_key="org,example")
+        return len(discovery.links(extract.base_url, extract.links, parent=parent).urls)
+
+    return read
+
+
+def scrapys() -> Reader:
+    """With canonical links, all file types, as lenient as ours."""
+    extractor = LinkExtractor(canonicalize=True, deny_extensions=())
+
+    def read(page: Page) -> int:
+        response = HtmlResponse(page.url, body=page.body, headers=dict(page.headers))
+        return len(extractor.extract_links(response))
+
+    return read
+
+
+def parsels() -> Reader:
+    """What one writes by hand: select, join, canonicalize."""
+
+    def read(page: Page) -> int:
+        response = HtmlResponse(page.url, body=page.body, headers=dict(page.headers))
+        hrefs = Selector(text=response.text).css("a::attr(href), area::attr(href)").getall()
+        return len({_canonical(response, href) for href in hrefs})
+
+    return read
+
+
+def _canonical(response: HtmlResponse, href: str) -> str | None:
+    try:
+        return str(canonicalize_url(response.urljoin(href)))
+    except ValueError:
+        return None
+
+
+def times_of(
+    readers: Mapping[str, Reader], given: Sequence[Page], *, rounds: int
+) -> dict[str, tuple[list[float], int]]:
+    """Seconds for all pages in each round, and the links of one, by reader. They take turns, so that a machine that is
+    busy for a while is so for all of them. A first round warms up."""
+    samples: dict[str, list[float]] = {name: [] for name in readers}
+    links: dict[str, int] = {}
+    for number in range(rounds + 1):
+        for name, read in readers.items():
+            started = time.perf_counter()
+            links[name] = sum(map(read, given))
+            if number:
+                samples[name].append(time.perf_counter() - started)
+    return {name: (samples[name], links[name]) for name in readers}
+
+
+def profile(read: Reader, given: Sequence[Page]) -> None:
+    """Tell where the time goes."""
+    profiler = cProfile.Profile()
+    profiler.runcall(lambda: [read(each) for each in given])
+    text = io.StringIO()
+    pstats.Stats(profiler, stream=text).sort_stats("tottime").print_stats(_PROFILED_LINES)
+    tell("\n".join(line for line in text.getvalue().splitlines() if line.strip()))
+
+
+def main() -> None:
+    asked = options(__doc__ or "")
+    given = pages(quick=asked.quick)
+    megabytes = sum(len(each.body) for each in given) / 1e6
+    tell(f"{len(given)} pages, {megabytes:.1f} MB")
+    readers: dict[str, Reader] = {
+        "lexbor": ours(LexborExtractor()),
+        "lxml": ours(LxmlExtractor()),
+        "scrapy": scrapys(),
+        "parsel": parsels(),
+    }
+    measured = times_of(readers, given, rounds=3)
+    if not asked.quick:
+        measured |= times_of({"bs4": ours(Bs4Extractor())}, given[::4], rounds=1)
+    figures: dict[str, float] = {}
+    seconds: dict[str, float] = {}
+    for name, (samples, links) in measured.items():
+        seconds[name] = statistics.median(samples)
+        size = megabytes if name in readers else sum(len(each.body) for each in given[::4]) / 1e6
+        figures[f"{name}_mb_per_s"] = size / seconds[name]
+        figures[f"{name}_links_per_s"] = links / seconds[name]
+        tell(f"{name:>8} {links:>8,} links, {spread([size / sample for sample in samples])} MB/s")
+    figures["links_per_s"] = figures["lexbor_links_per_s"]
+    for name in ("lexbor", "lxml"):
+        figures[f"ratio_scrapy_{name}"] = seconds["scrapy"] / seconds[name]
+        figures[f"ratio_parsel_{name}"] = seconds["parsel"] / seconds[name]
+    profile(ours(LexborExtractor()), given)
+    emit(
+        figures,
+        asked=asked,
+        packages=("selectolax", "lxml", "ada-url", "scrapy", "parsel", "w3lib"),
+        meanings=MEANINGS,
+    )
+
+
+if __name__ == "__main__":
+    main()

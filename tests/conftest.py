@@ -1,0 +1,119 @@
+"""What holds for every test: a fixed seed, nothing left behind, and where the corpora are."""
+
+import asyncio
+import contextlib
+import inspect
+import os
+import threading
+import time
+from collections.abc import AsyncIterator, Generator
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import aioresponses.core
+import pytest
+from aiohttp import ClientResponse
+from hypothesis import HealthCheck, settings
+
+REPOSITORY = Path(__file__).parents[1]
+CORPORA = REPOSITORY.parent / "shared" / "corpora"
+
+# The machine's speed must not decide whether a test passes, so nothing is timed.
+settings.register_profile(
+    "default", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "long", settings.get_profile("default"), derandomize=False, max_examples=5_000, print_blob=True
+)
+settings.load_profile("default")
+
+GRACE_S = 5.0
+"""How long what was told to end may take to do so; waited only when something is still there."""
+
+
+def pytest_configure() -> None:
+    """Mends aioresponses 0.7.9, which does not pass an argument that aiohttp asks for since 3.14 (its issue 289)."""
+    writer: Any = SimpleNamespace(output_size=0)
+    pytest.MonkeyPatch().setattr(aioresponses.core, "ClientResponse", partial(ClientResponse, stream_writer=writer))
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The checkout."""
+    return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def corpora() -> Path:
+    """Files of others to test against, which are not ours to hand on."""
+    if not CORPORA.is_dir():
+        pytest.skip(f"no corpora at {CORPORA}: they are not part of the repository")
+    return CORPORA
+
+
+def _children() -> set[int]:
+    """Processes started by this one that were not waited for, dead ones included; none where there is no /proc."""
+    found: set[int] = set()
+    for task in Path(f"/proc/{os.getpid()}/task").glob("*/children"):
+        # A thread may end between being listed and being read.
+        with contextlib.suppress(OSError):
+            found.update(int(pid) for pid in task.read_text(encoding="ascii").split() if not _is_service(pid))
+    return found
+
+
+def _is_service(pid: str) -> bool:
+    """True for the processes that `multiprocessing` starts once and keeps to its end."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return b"multiprocessing.resource_tracker" in command or b"multiprocessing.forkserver" in command
+
+
+def _threads() -> set[threading.Thread]:
+    # pycares keeps one for the life of the process, in which resolvers are closed.
+    return {each for each in threading.enumerate() if each.is_alive() and "_run_safe_shutdown_loop" not in each.name}
+
+
+_BEFORE = pytest.StashKey[tuple[set[int], set[threading.Thread]]]()
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_behind(request: pytest.FixtureRequest) -> None:
+    """Fails a test after which a task, a thread or a child process of its own is alive.
+
+    Requested first among the fixtures of a test, hence what fixtures of a wider scope started is not counted.
+    """
+    request.node.stash[_BEFORE] = (_children(), _threads())
+    if inspect.iscoroutinefunction(getattr(request.node, "obj", None)):
+        request.getfixturevalue("_no_task_is_left_behind")
+
+
+@pytest.fixture
+async def _no_task_is_left_behind() -> AsyncIterator[None]:
+    before = asyncio.all_tasks()
+    yield
+    # What was cancelled or closed may need a few turns of the loop to be gone.
+    for _ in range(10):
+        if not asyncio.all_tasks() - before - {asyncio.current_task()}:
+            return
+        await asyncio.sleep(0)
+    left = asyncio.all_tasks() - before - {asyncio.current_task()}
+    assert not left, f"tasks left behind: {sorted(str(task.get_coro()) for task in left)}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    """Looks after all fixtures of the test are torn down, its event loop among them."""
+    yield
+    before = item.stash.get(_BEFORE, None)
+    if before is None:
+        return
+    children, threads = before
+    give_up_at = time.monotonic() + GRACE_S
+    while (_children() - children or _threads() - threads) and time.monotonic() < give_up_at:
+        time.sleep(0.01)
+    assert not (left := _threads() - threads), f"threads left behind: {sorted(thread.name for thread in left)}"
+    assert not (pids := _children() - children), f"child processes left behind: {sorted(pids)}"

@@ -1,0 +1,484 @@
+"""What every link extractor promises, run over all three."""
+
+import base64
+import io
+import json
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pypdf import PdfWriter, annotations
+
+from crawler.page import Extract, Link, LinkKind
+from crawler.protocols import LinkExtractor
+from crawler.read.bs4 import Bs4Extractor
+from crawler.read.lexbor import LexborExtractor
+from crawler.read.lxml import LxmlExtractor
+from crawler.read.pdf import read_pdf
+from crawler.read.wishes import Wishes
+from crawler.urls import join
+from tests.unit.read.suites import page, real_pages, suite, suite_files
+
+Make = Callable[..., LinkExtractor]
+MAKERS: list[Make] = [LexborExtractor, LxmlExtractor, Bs4Extractor]
+
+
+@pytest.fixture(params=MAKERS, ids=lambda make: make.__name__)
+def make(request: pytest.FixtureRequest) -> Make:
+    return request.param  # type: ignore[no-any-return]
+
+
+def read(make: Make, html: str | bytes, **options: Any) -> Extract:
+    extract = make(agent="onceover", wishes=Wishes(**options)).extract(
+        page(html if isinstance(html, bytes) else html.encode())
+    )
+    assert extract.error is None
+    return extract
+
+
+def hrefs(extract: Extract, *kinds: LinkKind) -> list[str]:
+    return [link.href for link in extract.links if not kinds or link.kind in kinds]
+
+
+KINDS = """<!doctype html>
+<html lang="de"><head>
+<link rel="stylesheet" href="s.css"><link rel="shortcut icon" href="i.ico"><link rel=preconnect href="//x.test">
+<link rel="alternate" hreflang="fr" href="fr/"><link rel="Alternate" type="application/atom+xml" href="feed">
+<link rel="canonical" href="/c"><link rel=next href=n><link rel=prev href=p><link rel=license href=l>
+<link rel=sitemap href=sm.xml><script src="x.js"></script>
+<meta http-equiv="Refresh" content="5; URL='r'">
+</head><body background=bg.png>
+<a href=" a \n" rel="NoFollow  external">one <b>two</b>\n three</a>
+<img src=i1 srcset="i2 1x, i3,4 2x"><area href=ar alt=Ar>
+<iframe src=if></iframe><video src=v poster=po><source src=so><track src=t></video><audio src=au></audio>
+<object data=ob></object><embed src=em><input type=image src=in><input type=text src=no><form action=fo></form>
+<table background=tb><tr><td background=td>x</table><a>no href</a><a href>empty</a>
+</body></html>"""
+
+
+def test_each_link_has_its_kind_and_stands_in_document_order(make: Make) -> None:
+    extract = read(make, KINDS, forms=True)
+    embed, link = LinkKind.EMBED, LinkKind.LINK
+    assert [(each.href, each.kind) for each in extract.links] == [
+        ("s.css", embed),
+        ("i.ico", embed),
+        ("fr/", LinkKind.ALTERNATE),
+        ("feed", LinkKind.FEED),
+        ("/c", LinkKind.CANONICAL),
+        ("n", LinkKind.NEXT),
+        ("p", LinkKind.NEXT),
+        ("l", LinkKind.ALTERNATE),
+        ("sm.xml", LinkKind.SITEMAP),
+        ("x.js", embed),
+        ("r", LinkKind.REFRESH),
+        ("bg.png", embed),
+        ("a", link),
+        ("i2", embed),
+        ("i3,4", embed),
+        ("i1", embed),
+        ("ar", link),
+        ("if", LinkKind.FRAME),
+        ("v", embed),
+        ("po", embed),
+        ("so", embed),
+        ("t", embed),
+        ("au", embed),
+        ("ob", embed),
+        ("em", embed),
+        ("in", embed),
+        ("fo", LinkKind.FORM),
+        ("tb", embed),
+        ("td", embed),
+        ("", link),
+    ]
+    assert Link("a", link, "one two three", "nofollow external") in extract.links
+    assert Link("ar", link, "Ar", "") in extract.links
+
+
+def test_forms_are_left_alone_unless_asked_for(make: Make) -> None:
+    assert hrefs(read(make, "<form action=/delete></form>")) == []
+
+
+SCRIPTS = """<script src=x.js></script><script type="application/ld+json">
+{"@context": "https://schema.org", "@type": "Article", "url": "https://e.org/a",
+ "n": [{"image": "https:\\/\\/e.org\\/i.png"}],
+ "text": "see https://e.org/no", "id": "urn:x"}</script>
+<script>var a = '/path/to', b = "https:\\/\\/cdn.e.org\\/x.js?y=1", c = "/",
+d = '//e.org/z', e = "a/b", f = "</p>";</script>
+<script type="text/template"><a href="https://e.org/template"></script>"""
+
+
+def test_urls_in_scripts_are_guessed_only_where_wanted_and_marked_so(make: Make) -> None:
+    assert hrefs(read(make, SCRIPTS)) == ["x.js"]
+    found = read(make, SCRIPTS, scripts=True)
+    assert hrefs(found, LinkKind.EMBED) == ["x.js"]
+    assert hrefs(found, LinkKind.SPECULATIVE) == [
+        "https://e.org/a",
+        "https://e.org/i.png",
+        "/path/to",
+        "https://cdn.e.org/x.js?y=1",
+        "//e.org/z",
+    ]
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["'/" * 200_000, '"https:\\/' * 100_000, "'/" + "\\/" * 200_000, "'//" + "a" * 400_000],
+    ids=lambda script: script[:8],
+)
+@pytest.mark.timeout(60)
+def test_hostile_scripts_take_no_hostile_time(script: str) -> None:
+    for media_type in ("", "application/ld+json"):
+        read(LexborExtractor, f"<script type='{media_type}'>{script}</script>", scripts=True)
+    read(LexborExtractor, f"<script type=application/ld+json>{'[' * 100_000}</script>", scripts=True)
+
+
+def _pdf(*uris: str) -> bytes:
+    writer = PdfWriter()
+    for uri in uris:
+        writer.add_blank_page(100, 100)
+        writer.add_annotation(len(writer.pages) - 1, annotations.Link(rect=(0, 0, 9, 9), url=uri))
+    writer.add_metadata({"/Title": " A  title ", "/Author": "Ada"})
+    file = io.BytesIO()
+    writer.write(file)
+    return file.getvalue()
+
+
+def test_links_of_pdf_documents_are_read_where_wanted(make: Make) -> None:
+    body = _pdf("https://e.org/a", "/b?c")
+    assert list(make().extract(page(body, headers=(("Content-Type", "text/html"),))).links) == []
+    reader = make(wishes=Wishes(pdf=read_pdf))
+    found = reader.extract(page(body, headers=()))
+    assert (found.content_type, found.title, found.author) == ("application/pdf", "A title", "Ada")
+    assert [(link.href, link.kind) for link in found.links] == [
+        ("https://e.org/a", LinkKind.LINK),
+        ("/b?c", LinkKind.LINK),
+    ]
+    for broken in (body[: len(body) // 2], b"%PDF-1.7 nothing", body.replace(b"/Annots", b"/Annotz")):
+        assert reader.extract(page(broken, headers=())).content_type == "application/pdf"
+
+
+def test_frames_are_links(make: Make) -> None:
+    html = "<html><frameset><frame src=a><frame src=b><noframes><a href=c>x</a></noframes></frameset></html>"
+    assert hrefs(read(make, html), LinkKind.FRAME) == ["a", "b"]
+
+
+def test_style_sheets_within_a_page_are_read(make: Make) -> None:
+    html = "<style>@import 'a.css'; /* url(no) */ p { background: url(b.png) }</style><style>p { color: red }</style>"
+    assert hrefs(read(make, html), LinkKind.CSS) == ["a.css", "b.png"]
+
+
+def test_metadata_is_read_from_the_head(make: Make) -> None:
+    extract = read(
+        make,
+        "<html lang=de-AT><title> A\n title </title><meta name=Author content=' Ada  L. '>"
+        "<meta name=description content='What it\nis about.'><link rel=canonical href=../c><p>Text.",
+    )
+    assert extract.title == "A title"
+    assert extract.author == "Ada L."
+    assert extract.description == extract.abstract == "What it is about."
+    assert extract.language == "de-AT"
+    assert extract.canonical == "https://example.org/c"
+
+
+def test_open_graph_stands_in_for_what_is_missing(make: Make) -> None:
+    extract = read(make, "<meta property=og:title content=T><meta property=og:description content=D><p>Text.")
+    assert (extract.title, extract.description, extract.abstract) == ("T", "D", "D")
+
+
+def test_the_abstract_is_the_first_sentences_of_a_page_without_description(make: Make) -> None:
+    html = (
+        "<script>var p = 1</script><h1>H</h1><p> </p><p>One  is first.</p><p>Two <i>is</i> second.</p><p>" + "x " * 500
+    )
+    extract = read(make, html)
+    assert extract.description is None
+    assert extract.abstract is not None
+    assert extract.abstract.startswith("One is first. Two is second. x x")
+    assert len(extract.abstract) <= 301
+
+
+def test_an_svg_title_is_not_the_pages(make: Make) -> None:
+    assert read(make, "<body><svg><title>icon</title></svg><p>x").title is None
+
+
+def test_the_first_base_decides_wherever_it_stands(make: Make) -> None:
+    extract = read(make, "<base target=_top><a href=x>x</a><base href=../b/><base href=/c/>")
+    assert extract.base_url == "https://example.org/b/"
+
+
+@pytest.mark.parametrize("base", ["javascript:x", "http://[", "data:,"])
+def test_a_base_that_is_no_web_address_is_ignored(make: Make, base: str) -> None:
+    assert read(make, f"<base href='{base}'><a href=x>x</a>").base_url == "https://example.org/a/page.html"
+
+
+def test_noscript_is_read_and_templates_and_comments_are_not(make: Make) -> None:
+    html = (
+        "<head><noscript><link rel=stylesheet href=n.css></noscript></head><noscript><img src=n.png></noscript>"
+        "<template><a href=t>t</a><img src=t></template><!-- <a href=c>c</a> --><a href=x>x</a>"
+    )
+    assert hrefs(read(make, html)) == ["n.css", "n.png", "x"]
+
+
+def test_robots_directives_for_all_and_for_this_agent_are_read(make: Make) -> None:
+    assert not read(make, "<meta name=robots content=all>").noindex
+    extract = read(make, "<meta name=ROBOTS content='NoIndex'><meta name=otherbot content=nofollow><a href=x>x</a>")
+    assert (extract.noindex, extract.nofollow) == (True, False)
+    assert extract.links[0].rel == ""
+    extract = read(make, "<a href=x rel=me>x</a><meta name=onceover content=none>")
+    assert (extract.noindex, extract.nofollow) == (True, True)
+    assert extract.links[0].rel == "me nofollow"
+
+
+def test_headers_speak_too(make: Make) -> None:
+    found = make(agent="onceover").extract(
+        page(
+            b"<base href=/b/><a href=x>x</a>",
+            headers=(
+                ("content-type", 'Text/HTML; charset="utf-8"'),
+                ("Link", '<../n>; rel="next", <c>; rel=canonical, <//x.test>; rel=preconnect'),
+                ("X-Robots-Tag", "otherbot: nofollow"),
+                ("X-Robots-Tag", "onceover: noindex"),
+                ("Content-Language", "fr"),
+                ("Refresh", "0; url=r"),
+            ),
+        )
+    )
+    assert [(link.href, link.kind) for link in found.links] == [
+        ("https://example.org/a/r", LinkKind.REFRESH),
+        ("https://example.org/n", LinkKind.HEADER),
+        ("https://example.org/a/c", LinkKind.HEADER),
+        ("x", LinkKind.LINK),
+    ]
+    assert found.canonical == "https://example.org/a/c"
+    assert (found.noindex, found.nofollow, found.language) == (True, False, "fr")
+    assert (found.charset, found.charset_source) == ("utf-8", "http")
+
+
+def test_legacy_text_is_decoded_as_declared(make: Make) -> None:
+    html = '<meta charset="windows-1251"><title>Привет</title><a href="/путь?q=1">Ссылка</a>'
+    extract = read(make, html.encode("cp1251"))
+    assert extract.title == "Привет"
+    assert [(link.href, link.text) for link in extract.links] == [("/путь?q=1", "Ссылка")]
+    assert (extract.charset, extract.charset_source) == ("windows-1251", "meta")
+
+
+def test_a_query_beyond_ascii_is_sent_in_the_encoding_of_its_page(make: Make) -> None:
+    html = '<meta charset=windows-1251><a href="/п?q=п&amp;x=%20#п">x</a><a href="?ы=漢">x</a>'.encode(
+        "cp1251", "xmlcharrefreplace"
+    )
+    assert hrefs(read(make, html)) == ["/п?q=%EF&x=%20#п", "?%FB=%26%2328450%3B"]
+
+
+def test_nothing_is_lost_behind_nuls_and_broken_bytes(make: Make) -> None:
+    html = b"<p>\0\xff\xfe\x80<a href='a\0b'>\xe4</a>\0<a href=c>\xc3</a>\xed\xa0\x80<a href=d>d</a>"
+    assert [link.href for link in read(make, html).links][1:] == ["c", "d"]
+
+
+def test_broken_html_is_read_as_far_as_it_goes(make: Make) -> None:
+    html = "<html><head></head></html><body><div><a href=a>x<p><a href=b>y</div></body></html><p><a href='c'>z"
+    # An <a> that is left open is opened again in the next block, by the standard; so `a` may be there twice.
+    assert list(dict.fromkeys(hrefs(read(make, html)))) == ["a", "b", "c"]
+
+
+def test_xhtml_is_read_like_html(make: Make) -> None:
+    body = (
+        b'<?xml version="1.0" encoding="utf-8"?>\n<html xmlns="http://www.w3.org/1999/xhtml" xml:lang="en">'
+        b'<head><title>T</title></head><body><a href="x?a=1&amp;b=2"/><p/></body></html>'
+    )
+    for declared in ("application/xhtml+xml", "text/xml"):
+        found = make().extract(page(body, headers=(("Content-Type", declared),)))
+        assert found.content_type == "application/xhtml+xml"
+        assert (found.title, hrefs(found)) == ("T", ["x?a=1&b=2"])
+
+
+@pytest.mark.parametrize(
+    ("declared", "body", "content_type"),
+    [
+        ("image/png", b"\x89PNG\r\n\x1a\n<a href=x>", "image/png"),
+        ("text/html", b"%PDF-1.7 <a href=x>", "application/pdf"),
+        ("text/plain", b"<a href=x>", "text/plain"),
+        ("application/octet-stream", b"\x00\x01\x02<a href=x>", "application/octet-stream"),
+    ],
+)
+def test_what_is_not_html_has_no_links_of_its_own(make: Make, declared: str, body: bytes, content_type: str) -> None:
+    found = make().extract(page(body, headers=(("Content-Type", declared),)))
+    assert (found.content_type, list(found.links), found.error) == (content_type, [], None)
+
+
+def test_an_empty_body_is_an_empty_page(make: Make) -> None:
+    for body in (b"", b" ", b"\0", b"\xef\xbb\xbf", b"<"):
+        found = make().extract(page(body))
+        assert (list(found.links), found.title, found.error) == ([], None, None)
+
+
+def test_nested_anchors_cannot_make_text_without_bound(make: Make) -> None:
+    found = make().extract(page(b"<a href=x><object>" * 2000 + b"text " * 20_000))
+    assert found.error is None
+    assert all(len(link.text) <= 200 for link in found.links)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<div>" * 100_000,
+        b"<ul><li>" * 100_000,
+        b"<a " + b" ".join(b"a%d=1" % number for number in range(100_000)) + b">",
+        b"<img srcset='" + b"," * 100_000 + b"'>",
+        b"<meta http-equiv=refresh content='" + b"1" * 100_000 + b"'>",
+        b"<!-- -->" * 50_000,
+        b"<![CDATA[" * 50_000,
+        b"<base " * 50_000,
+        b"<meta charset=" * 20_000,
+    ],
+    ids=lambda body: body[:12].decode(),
+)
+@pytest.mark.timeout(60)
+def test_hostile_pages_take_no_hostile_time(make: Make, body: bytes) -> None:
+    make().extract(page(body))
+
+
+def test_a_bomb_of_nesting_is_read_in_part_and_says_so() -> None:
+    found = LexborExtractor().extract(page(b"<a href=first>x</a>" + b"<ul><li>" * 100_000))
+    assert hrefs(found) == ["first"]
+    assert found.error is not None
+    assert "200000 bytes" in found.error
+
+
+TOKENS = [
+    *("<a href=", "<img srcset=", "<base href=", "<meta ", "<link rel=", "<template>", "<svg>", "<table>", "</table>"),
+    *(
+        "<p>",
+        "</a>",
+        "<!--",
+        "-->",
+        ">",
+        '"',
+        "'",
+        " ",
+        "x",
+        "\0",
+        "&amp;",
+        "&#0;",
+        "\ud800",
+        "é",
+        "<title>",
+        "<noscript>",
+    ),
+    *(
+        "charset=",
+        "content=",
+        "http-equiv=refresh ",
+        "0;url=",
+        "name=robots ",
+        "<![CDATA[",
+        "<frameset>",
+        "/",
+        "=",
+        "//[",
+    ),
+]
+
+
+def _encoded(html: str) -> bytes:
+    return html.encode("utf-8", "surrogatepass")
+
+
+@given(st.lists(st.sampled_from(TOKENS), max_size=30).map("".join).map(_encoded))
+def test_no_page_breaks_an_extractor(body: bytes) -> None:
+    for make in MAKERS:
+        assert make().extract(page(body)).error is None
+
+
+@pytest.mark.long
+@settings(settings.get_profile("long"))
+@given(
+    st.binary(max_size=2000) | st.lists(st.sampled_from(TOKENS), max_size=100).map("".join).map(_encoded),
+    st.sampled_from(["text/html", "text/xml", "text/css", "application/rss+xml", "text/plain", ""]),
+)
+def test_no_bytes_break_an_extractor_in_the_long_run(body: bytes, declared: str) -> None:
+    for make in MAKERS:
+        assert make().extract(page(body, headers=(("Content-Type", declared),))).error is None
+
+
+def _fuzz_inputs(corpora: Path) -> list[bytes]:
+    with tarfile.open(fileobj=io.BytesIO(suite(corpora, "html_url.tar.gz"))) as archive:
+        members = (archive.extractfile(member) for member in archive if member.isfile())
+        return [file.read() for file in members if file is not None]
+
+
+def test_fuzz_inputs_of_others_break_nothing(corpora: Path, make: Make) -> None:
+    inputs = _fuzz_inputs(corpora)
+    assert len(inputs) > 500
+    extractor = make()
+    for body in inputs if make is not Bs4Extractor else inputs[::10]:
+        assert extractor.extract(page(body)).error is None, body[:200]
+
+
+def _link_set(extract: Extract) -> set[str]:
+    joined = (join(extract.base_url, link.href) for link in extract.links if link.kind is LinkKind.LINK)
+    return {url.partition("#")[0] for url in joined if url is not None}
+
+
+def _differing(corpora: Path, extractor: LinkExtractor, every: int) -> list[str]:
+    different, count = [], 0
+    for number, (oracle, each) in enumerate(real_pages(corpora)):
+        if number % every:
+            continue
+        count += 1
+        extract = extractor.extract(each)
+        assert extract.error is None
+        if _link_set(extract) != set(oracle["links_http_no_fragment"]):
+            different.append(oracle["file"])
+    assert count >= 400 // every
+    return different
+
+
+def test_links_of_real_pages_are_those_of_the_oracle(corpora: Path) -> None:
+    assert _differing(corpora, LexborExtractor(), 4) == []
+    assert _differing(corpora, LxmlExtractor(), 8) == []
+
+
+@pytest.mark.long
+def test_links_of_all_real_pages_are_those_of_the_oracle(corpora: Path) -> None:
+    assert _differing(corpora, LexborExtractor(), 1) == []
+    assert _differing(corpora, LxmlExtractor(), 1) == []
+
+
+@pytest.mark.long
+def test_beautiful_soup_differs_only_where_python_unescapes_what_browsers_do_not(corpora: Path) -> None:
+    # Until it was mended in Python 3.13 and later, html.parser took `&sectionId=` in an attribute for `§ionId=`.
+    known = {
+        "abookshelffullofsunshine.blogspot.com.interview.html.gz",
+        "chineselyrics4u.com.zhineng.html.gz",
+        "instyle.com.cancer.html.gz",
+    }
+    assert set(_differing(corpora, Bs4Extractor(), 1)) <= known
+
+
+def test_the_three_agree_on_sites_made_to_be_hard(corpora: Path) -> None:
+    for name, body in suite_files(corpora, "heritrix-selftest-sites/"):
+        if name.endswith((".html", ".htm")):
+            by_lexbor, by_lxml, by_soup = (_link_set(make().extract(page(body))) for make in MAKERS)
+            assert by_lexbor == by_lxml, name
+            # By the standard, <noframes> holds text, because browsers show frames; html.parser takes it for markup.
+            assert by_lexbor == by_soup or b"<noframes>" in body.lower(), name
+            assert by_lexbor <= by_soup
+
+
+def test_links_that_scrapy_expects_are_found(corpora: Path, make: Make) -> None:
+    # Its policies (allowed and denied patterns, restricted areas, one of each URL) are not an extractor's.
+    cases = [
+        case for case in json.loads(suite(corpora, "link_extractor_tests.json")) if case["options"] == {"args": []}
+    ]
+    assert cases
+    for case in cases:
+        body = base64.b64decode(case["body_base64"])
+        found = make().extract(
+            page(body, url=case["url"], headers=(("Content-Type", f"text/html; charset={case['encoding']}"),))
+        )
+        missing = {link["url"].partition("#")[0] for link in case["links"]} - _link_set(found)
+        assert {url for url in missing if url.startswith("http")} == set(), case["test"]

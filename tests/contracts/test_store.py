@@ -1,0 +1,134 @@
+"""What every store of the frontier promises; that it is atomic is shown where it can be torn."""
+
+from copy import copy
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from frontier import LedgerEntry, UrlState
+from frontier.store import Postponed, QueueRecord, Store, Waiting, order_of
+from tests.unit.frontier.crawls import Crawl, page
+
+
+@pytest.fixture(params=["memory", "leveldb"])
+def crawl(request: pytest.FixtureRequest, tmp_path: Path) -> Crawl:
+    return Crawl(tmp_path, kind=request.param)
+
+
+def waiting(host: str, number: int, *, precedence: int = 128) -> Waiting:
+    url = page(host, f"{number}", precedence=precedence, via="http://seed.test/")
+    return Waiting(url=url, number=number, order=order_of(precedence, number), found_at=1000 + number)
+
+
+def record(host: str, size: int, *, wake_at: float = 0.0, error_streak: int = 0) -> QueueRecord:
+    return QueueRecord(key=f"test,{host}", size=size, wake_at=wake_at, error_streak=error_streak)
+
+
+def admit(store: Store, *admitted: Waiting, superseded: tuple[Waiting, ...] = ()) -> None:
+    counters = copy(store.counters)
+    counters.admitted += len(admitted)
+    store.admit(admitted, superseded, [], counters)
+
+
+def numbers(store: Store, host: str, *, after: int = -1, limit: int = 100) -> list[int]:
+    return [found.number for found in store.waiting(f"test,{host}", after=after, limit=limit)]
+
+
+def test_a_queue_is_read_in_order_from_any_place_and_holds_no_url_of_another(crawl: Crawl) -> None:
+    store = crawl.store()
+    admit(store, waiting("a", 3), waiting("a", 1), waiting("a", 2, precedence=0), waiting("a", 4, precedence=255))
+    admit(store, waiting("a.b", 5), waiting("a,b", 6), waiting("", 7), waiting("a\x01", 8), waiting("ä", 9))
+    assert numbers(store, "a") == [2, 1, 3, 4]
+    assert numbers(store, "a", limit=2) == [2, 1]
+    assert numbers(store, "a", after=order_of(128, 1)) == [3, 4]
+    assert numbers(store, "a", after=order_of(255, 4)) == []
+    for host, number in (("a.b", 5), ("a,b", 6), ("", 7), ("a\x01", 8), ("ä", 9)):
+        assert numbers(store, host) == [number]
+    assert store.waiting("test,a", after=-1, limit=1) == [waiting("a", 2, precedence=0)]
+    store.close()
+
+
+def test_what_is_settled_leaves_its_queue_and_stands_in_the_ledger(crawl: Crawl) -> None:
+    store = crawl.store()
+    first, second = waiting("a", 1), waiting("a", 2)
+    admit(store, first, second)
+    entry = LedgerEntry(canonical=first.url.canonical, state=UrlState.DONE, number=1, found_at=1001, status=200)
+    counters = copy(store.counters)
+    counters.done += 1
+    store.settle(first, entry, record("a", 1, wake_at=12.5, error_streak=3), counters)
+    assert numbers(store, "a") == [2]
+    assert store.entry(first.url.canonical) == entry
+    assert store.queue("test,a") == record("a", 1, wake_at=12.5, error_streak=3)
+    assert list(store.queues()) == [record("a", 1, wake_at=12.5, error_streak=3)]
+    assert store.queue("test,b") is None
+    assert (store.counters.admitted, store.counters.done) == (2, 1)
+    store.close()
+
+
+def test_counters_are_the_callers_until_a_transition_takes_them(crawl: Crawl) -> None:
+    store = crawl.store()
+    counters = copy(store.counters)
+    counters.admitted = 77
+    assert store.counters.admitted == 0
+    store.rest([record("a", 0, wake_at=9.0)], store.counters)
+    assert store.counters.admitted == 0
+    assert store.queue("test,a") == record("a", 0, wake_at=9.0)
+    store.close()
+
+
+def test_postponed_urls_come_due_in_order_and_no_more_than_asked_for(crawl: Crawl) -> None:
+    store = crawl.store()
+    all_ = [waiting("a", number) for number in range(1, 6)]
+    admit(store, *all_)
+    assert store.next_due_ms() is None
+    for item, due_ms in zip(all_, (500, 100, 300, 300, 900), strict=True):
+        store.postpone(item, Postponed(waiting=item, due_ms=due_ms, reason="503"), record("a", 0), store.counters)
+    assert numbers(store, "a") == []
+    assert store.next_due_ms() == 100
+    assert store.due(99, limit=9) == []
+    assert [found.waiting.number for found in store.due(500, limit=9)] == [2, 3, 4, 1]
+    entry = store.entry(all_[0].url.canonical)
+    assert entry is not None
+    assert (entry.state, entry.reason, entry.via) == (UrlState.PENDING, "503", "http://seed.test/")
+    due = store.due(500, limit=3)
+    assert [found.waiting.number for found in due] == [2, 3, 4]
+    moved = [
+        Postponed(waiting=msgspec.structs.replace(found.waiting, order=order_of(128, 10 + at)), due_ms=found.due_ms)
+        for at, found in enumerate(due)
+    ]
+    store.requeue(moved, [record("a", 3)], store.counters)
+    assert numbers(store, "a") == [2, 3, 4]
+    assert store.next_due_ms() == 500
+    entry = store.entry(all_[1].url.canonical)
+    assert entry is not None
+    assert (entry.state, entry.number, entry.reason) == (UrlState.PENDING, 2, None)
+    store.close()
+
+
+def test_a_superseded_url_leaves_its_queue_and_the_ledger_names_the_newer(crawl: Crawl) -> None:
+    store = crawl.store()
+    first = waiting("a", 1)
+    admit(store, first)
+    newer = msgspec.structs.replace(first, number=2, order=order_of(128, 2))
+    admit(store, newer, superseded=(first,))
+    assert numbers(store, "a") == [2]
+    entry = store.entry(first.url.canonical)
+    assert entry is not None
+    assert entry.number == 2
+    store.close()
+
+
+def test_the_ledger_lists_what_was_admitted_and_not_forgotten(crawl: Crawl) -> None:
+    store = crawl.store()
+    all_ = [waiting("a", number) for number in range(1, 5)]
+    admit(store, *all_)
+    names = [item.url.canonical for item in all_]
+    for item in all_[:2]:
+        entry = LedgerEntry(canonical=item.url.canonical, state=UrlState.DONE, number=item.number, found_at=1)
+        store.settle(item, entry, record("a", 0), store.counters)
+    store.forget(names[:2], copy(store.counters))
+    assert sorted(store.ledger()) == names[2:]
+    assert store.knows_many([*names, "http://a.test/5"]) == [False, False, True, True, False]
+    assert store.entry(names[0]) is None
+    store.close()

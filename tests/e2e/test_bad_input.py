@@ -1,0 +1,331 @@
+"""That bad input, and a bad environment, end in a message that a user can act on, with nothing lost or overwritten."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from signal import SIGTERM
+from socket import create_server
+
+import plyvel
+import pytest
+
+from frontier.leveldb import FORMAT
+from tests.e2e.crawling import (
+    COMPLETE,
+    FAILED,
+    LIMIT,
+    REFUSED,
+    STOPPED,
+    USAGE,
+    Web,
+    assert_sound,
+    assert_told,
+    fetched,
+    onceover,
+    records,
+    setting,
+    started,
+    tree,
+)
+from tests.servers import page, raw_server
+
+LOCAL = setting("fetch.allow_private=true", "politeness.min_delay_s=0", "frontier.retry_delay_s=0.1")
+
+
+@contextmanager
+def mounted(*options: str, at: Path) -> Iterator[Path]:
+    """A small file system in memory; skips where that takes more rights."""
+    at.mkdir()
+    mount = shutil.which("mount")
+    if os.geteuid() != 0 or mount is None:
+        pytest.skip("mounting a file system takes root")
+    done = subprocess.run([mount, "-t", "tmpfs", *options, "tmpfs", at], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip(f"can't mount a file system here: {done.stderr.decode().strip()}")
+    try:
+        yield at
+    finally:
+        subprocess.run(["umount", "--lazy", at], check=True)
+
+
+def closed_port() -> int:
+    with create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+# the configuration
+
+
+def test_all_that_is_wrong_with_a_configuration_is_told_at_once_and_nothing_is_made(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(
+        """
+        [crawl]
+        seed_files = ["none.txt"]
+        seed_file = "x"
+        [fetch]
+        timeout_s = -1
+        """
+    )
+    before = tree(tmp_path)
+    ended = onceover("crawl", "c.toml", cwd=tmp_path)
+    assert_told(ended, USAGE, "c.toml:4: crawl.seed_file: unknown key; did you mean crawl.seed_files?")
+    assert_told(ended, USAGE, "c.toml:3: crawl.seed_files: can't read none.txt: No such file or directory")
+    assert_told(ended, USAGE, "c.toml:6: fetch.timeout_s", "found -1")
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (
+            'seeds = ["ftp://a.test/", "/index.html", "http://", "http://127.0.0.1/", "http://[::1]:80/"]',
+            [
+                "c.toml:2: crawl.seeds: seed 'ftp://a.test/' can't be crawled: expected http or https, found 'ftp'",
+                "seed '/index.html' has no scheme; write",
+                "seed 'http://' is not a URL",
+                "127.0.0.1 is not a public address (loopback); if it is yours to crawl, set fetch.allow_private = true",
+                "::1 is not a public address (loopback)",
+            ],
+        ),
+        ("seeds = []", ["no seeds: write seeds = "]),
+        ('seed_files = ["empty.txt"]', ["no seeds (there is none in", "empty.txt"]),
+        ('seeds = ["https://perhaps.org/"]', ["fetch.user_agent", "perhaps.org", "put in your own"]),
+        ('seeds = ["http://a.test/"]\n[scope]\nexclude = ["("]', ["c.toml:4: scope.exclude", "'('", "RE2"]),
+        ('seeds = ["http://a.test/"]\n[urls]\nrules = ["sort-querys"]', ["c.toml:4: urls.rules", "sort-query"]),
+    ],
+    ids=["seeds", "none", "empty file", "no contact", "pattern", "rule"],
+)
+def test_what_only_the_parts_can_judge_is_refused_before_anything_is_made(
+    tmp_path: Path, lines: str, words: list[str]
+) -> None:
+    (tmp_path / "c.toml").write_text(f"[crawl]\n{lines}\n")
+    (tmp_path / "empty.txt").write_text("# nothing\n")
+    before = tree(tmp_path)
+    assert_told(onceover("crawl", "c.toml", cwd=tmp_path), USAGE, *words)
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], ["Give a configuration file, or --seed URL, or the --dir of a crawl"]),
+        (["none.toml"], ["can't read the configuration: No such file", "onceover config init"]),
+        (["--dir", "none"], ["there is no crawl in none", "--seed URL"]),
+    ],
+    ids=["nothing", "no file", "no crawl"],
+)
+def test_wrong_arguments_are_refused_before_anything_is_made(
+    tmp_path: Path, arguments: list[str], words: list[str]
+) -> None:
+    assert_told(onceover("crawl", *arguments, cwd=tmp_path), USAGE, *words)
+    assert tree(tmp_path) == {}
+
+
+# the directory
+
+
+def test_a_wrong_configuration_with_fresh_deletes_nothing(tmp_path: Path, web: Web) -> None:
+    assert onceover("crawl", *web.options, "--dir", "crawl", cwd=tmp_path).code == COMPLETE
+    before = tree(tmp_path)
+    ended = onceover("crawl", "--seed", "ftp://a.test/", "--dir", "crawl", "--fresh", cwd=tmp_path)
+    assert_told(ended, USAGE, "ftp")
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("fresh", [[], ["--fresh"]], ids=["", "fresh"])
+def test_a_directory_with_files_of_others_is_left_as_it_is(tmp_path: Path, fresh: list[str]) -> None:
+    for name in ("thesis.txt", "crawl.toml", "records/1.jsonl", "logs/x.log", "frontier/x"):
+        file = tmp_path / "mine" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("years of work")
+    before = tree(tmp_path)
+    ended = onceover("crawl", "--seed", "http://a.test/", "--dir", "mine", *fresh, cwd=tmp_path)
+    assert_told(ended, REFUSED, "mine holds files, but no crawl", "left as they are", "--dir")
+    assert tree(tmp_path) == before
+
+
+def test_a_directory_below_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    ended = onceover("crawl", "--seed", "http://a.test/", "--dir", "file/below", cwd=tmp_path)
+    assert_told(ended, REFUSED, "can't be used", "expected a directory", "found: Not a directory", "--dir")
+    assert tree(tmp_path) == {"file": b"mine"}
+
+
+def test_a_directory_that_cannot_be_written_to_is_refused(tmp_path: Path) -> None:
+    with mounted("-o", "ro,size=1m", at=tmp_path / "mount") as mount:
+        ended = onceover("crawl", "--seed", "http://a.test/", "--dir", mount, cwd=tmp_path)
+        assert_told(ended, REFUSED, f"{mount} can't be used", "found: Read-only file system", "--dir")
+
+
+def test_a_second_process_is_told_who_holds_the_directory(tmp_path: Path, web: Web) -> None:
+    options = [*web.options, "--dir", "crawl", *setting("politeness.min_delay_s=1")]
+    with started("crawl", *options, cwd=tmp_path) as first:
+        first.wait_until((tmp_path / "crawl" / "crawl.toml").exists, "configuration")
+        held = f"in use by process {first.pid}"
+        assert_told(onceover("crawl", *options, "--fresh", cwd=tmp_path), REFUSED, held, "wait until it ends, or stop")
+        assert_told(onceover("inspect", "crawl", "fsck", cwd=tmp_path), REFUSED, held, "wait until it ends, or stop it")
+        first.signal(SIGTERM)
+        assert first.wait().code == STOPPED
+    assert_sound(tmp_path / "crawl")
+
+
+def test_a_crawl_of_another_version_is_refused_and_left_as_it_is(tmp_path: Path, web: Web) -> None:
+    options = [*web.options, "--dir", "crawl"]
+    assert onceover("crawl", *options, "--max-pages", "5", cwd=tmp_path).code == LIMIT
+    store = plyvel.DB(str(tmp_path / "crawl" / "frontier"))
+    store.put(b"Mformat", b"999")
+    store.close()
+    kept = {name: content for name, content in tree(tmp_path / "crawl").items() if not name.startswith("frontier")}
+    words = ["format 999", f"reads format {FORMAT}", "use the version that wrote it, or another directory"]
+    assert_told(onceover("crawl", *options, cwd=tmp_path), REFUSED, *words)
+    assert_told(onceover("inspect", "crawl", "fsck", cwd=tmp_path), REFUSED, *words)
+    after = tree(tmp_path / "crawl")
+    assert {name: content for name, content in after.items() if not name.startswith("frontier")} == kept
+    ended = onceover("crawl", *options, "--fresh", cwd=tmp_path)
+    assert ended.code == COMPLETE, ended
+    assert set(fetched(tmp_path / "crawl")) == web.pages
+
+
+def test_changed_canonicalization_is_refused_with_the_ways_out(tmp_path: Path, web: Web) -> None:
+    options = [*web.options, "--dir", "crawl"]
+    assert onceover("crawl", *options, "--max-pages", "5", cwd=tmp_path).code == LIMIT
+    toml = (tmp_path / "crawl" / "crawl.toml").read_bytes()
+    changed = onceover("crawl", *options, *setting('urls.rules=["sort-query"]'), cwd=tmp_path)
+    assert_told(changed, REFUSED, "was crawled with urls.rules", "Restore the setting, or begin anew with --fresh")
+    assert (tmp_path / "crawl" / "crawl.toml").read_bytes() == toml
+    assert onceover("crawl", "--dir", "crawl", cwd=tmp_path).code == COMPLETE
+    assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
+
+
+def test_a_damaged_configuration_of_a_crawl_is_told_with_its_place(tmp_path: Path, web: Web) -> None:
+    assert onceover("crawl", *web.options, "--dir", "crawl", "--max-pages", "5", cwd=tmp_path).code == LIMIT
+    (tmp_path / "crawl" / "crawl.toml").write_text("[crawl")
+    assert_told(onceover("crawl", "--dir", "crawl", cwd=tmp_path), USAGE, "crawl/crawl.toml")
+
+
+def test_output_is_not_written_behind_that_of_another_crawl(tmp_path: Path, web: Web) -> None:
+    in_memory = [*web.options, "--dir", "crawl", *setting('frontier.backend="memory"')]
+    assert onceover("crawl", *in_memory, cwd=tmp_path).code == COMPLETE
+    before = tree(tmp_path)
+    words = ["output of an earlier crawl", "--fresh", "--dir"]
+    assert_told(onceover("crawl", *in_memory, cwd=tmp_path), REFUSED, "memory, which resumes nothing", *words)
+    ended = onceover("crawl", *web.options, "--dir", "crawl", cwd=tmp_path)
+    assert_told(ended, REFUSED, "its state is not there", *words)
+    assert tree(tmp_path) == before
+    assert onceover("crawl", *in_memory, "--fresh", cwd=tmp_path).code == COMPLETE
+    assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
+
+
+def test_fresh_begins_anew(tmp_path: Path, web: Web) -> None:
+    options = [*web.options, "--dir", "crawl"]
+    assert onceover("crawl", *options, cwd=tmp_path).code == COMPLETE
+    (tmp_path / "crawl" / "notes.txt").write_text("mine")
+    ended = onceover("crawl", *options, "--fresh", cwd=tmp_path)
+    assert_told(ended, COMPLETE)
+    assert "Resuming" not in ended.err
+    assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
+    assert (tmp_path / "crawl" / "notes.txt").read_text() == "mine"
+
+
+# the world
+
+
+@pytest.mark.parametrize(
+    ("seed", "robots", "state", "reason", "message"),
+    [
+        ("http://127.0.0.1:{port}/", "true", "excluded", "unreachable", "connect: "),
+        ("http://127.0.0.1:{port}/", "false", "failed", "connect", "refused"),
+        ("http://nowhere.invalid/", "true", "excluded", "unreachable", "dns: "),
+        ("http://nowhere.invalid/", "false", "failed", "dns", ""),
+    ],
+    ids=["refused", "refused, no robots", "no name", "no name, no robots"],
+)
+def test_a_server_that_cannot_be_reached_is_given_up_and_the_record_says_why(
+    tmp_path: Path, seed: str, robots: str, state: str, reason: str, message: str
+) -> None:
+    url = seed.format(port=closed_port())
+    options = ["--seed", url, *LOCAL, *setting(f"politeness.robots={robots}"), "--dir", "crawl"]
+    ended = onceover("crawl", *options, cwd=tmp_path)
+    assert_told(ended, COMPLETE)
+    (record,) = records(tmp_path / "crawl")
+    assert (record.url, record.state, record.reason) == (url, state, reason)
+    assert message in (record.message or "")
+    assert reason in ended.out
+
+
+async def test_a_seed_with_spaces_and_letters_of_other_scripts_is_crawled(tmp_path: Path) -> None:
+    async with raw_server(
+        lambda seen: [page(b"<title>Gr\xc3\xbc\xc3\x9fe</title>", b"Content-Type: text/html")]
+    ) as server:
+        seed = f"  http://Bücher.test:{server.port}/straße nach/süd?q=ä ö#x  "
+        hosts = setting('fetch.hosts={"xn--bcher-kva.test" = "127.0.0.1"}')
+        options = ["--seed", seed, *LOCAL, *hosts, "--dir", "crawl"]
+        ended = await asyncio.to_thread(onceover, "crawl", *options, cwd=tmp_path)
+    assert_told(ended, COMPLETE)
+    asked = "/stra%C3%9Fe%20nach/s%C3%BCd?q=%C3%A4%20%C3%B6"
+    assert server.targets == ["/robots.txt", asked]
+    assert server.seen[1].header("Host") == f"xn--bcher-kva.test:{server.port}"
+    (record,) = records(tmp_path / "crawl")
+    assert record.url == f"http://xn--bcher-kva.test:{server.port}{asked}"
+    assert (record.status, record.title) == (200, "Grüße")
+
+
+def test_a_full_disk_stops_the_crawl_which_goes_on_when_there_is_room(tmp_path: Path, web: Web) -> None:
+    with mounted("-o", "size=100k", at=tmp_path / "mount") as mount:
+        directory = mount / "crawl"
+        options = [*web.options, "--dir", str(directory), *setting("output.min_free_bytes=0")]
+        for _ in range(2):
+            ended = onceover("crawl", *options, cwd=tmp_path)
+            assert_told(ended, FAILED, "No space left", "make room", "run the same command again")
+            assert len(ended.err.splitlines()) < 10
+        subprocess.run(["mount", "-o", "remount,size=20m", mount], check=True)
+        assert_told(onceover("crawl", *options, cwd=tmp_path), COMPLETE, "Resuming")
+        assert set(fetched(directory)) == web.pages
+        numbers = {record.number: record.url for record in records(directory)}
+        assert all(numbers[record.number] == record.url for record in records(directory))
+        assert_sound(directory)
+
+
+def test_a_crawl_waits_for_room_before_the_disk_is_full_and_says_so(tmp_path: Path, web: Web) -> None:
+    with mounted("-o", "size=10m", at=tmp_path / "mount") as mount:
+        directory = mount / "crawl"
+        settings = setting("output.min_free_bytes=20_000_000", "progress.interval_s=0.2")
+        with started("crawl", *web.options, "--dir", directory, *settings, cwd=tmp_path) as crawl:
+            crawl.wait_until(lambda: "free" in crawl.err, "word of the disk")
+            assert not fetched(directory)
+            subprocess.run(["mount", "-o", "remount,size=60m", mount], check=True)
+            assert_told(crawl.wait(), COMPLETE)
+        assert fetched(directory) == dict.fromkeys(web.pages, 1)
+
+
+# looking into a crawl
+
+
+def test_inspecting_what_is_no_crawl_is_refused_and_makes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    for path in ("mine", "none"):
+        ended = onceover("inspect", path, "fsck", cwd=tmp_path)
+        assert_told(ended, REFUSED, f"there is no crawl to look into in {path}", "expected", "name the directory")
+    assert tree(tmp_path) == {"mine": None}
+
+
+def test_an_existing_file_is_not_overwritten_by_config_init(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text("mine")
+    assert_told(onceover("config", "init", "c.toml", cwd=tmp_path), USAGE, "c.toml exists and is left as it is")
+    assert (tmp_path / "c.toml").read_text() == "mine"
+    assert_told(onceover("config", "init", "none/c.toml", cwd=tmp_path), FAILED, "No such file or directory: none/c")
+
+
+def test_a_simulated_web_on_a_port_that_is_taken_says_so(tmp_path: Path) -> None:
+    with create_server(("127.0.0.1", 0)) as server:
+        ended = onceover("simweb", "--port", str(server.getsockname()[1]), cwd=tmp_path)
+    assert_told(ended, FAILED, "address already in use")
+
+
+def test_a_simulated_web_that_cannot_be_is_wrong_usage(tmp_path: Path) -> None:
+    assert_told(onceover("simweb", "--params", '{"redirect": 1}', cwd=tmp_path), USAGE, "redirect")

@@ -1,0 +1,371 @@
+"""That each command does what its page says, on whole processes."""
+
+import json
+import os
+import pty
+import re
+import select
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from signal import SIGTERM
+from socket import create_server
+
+import click
+import jsonschema
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from crawler.cli import onceover as command_line
+from crawler.simweb.params import demo_params
+from tests.e2e.crawling import (
+    COMPLETE,
+    FAILED,
+    LIMIT,
+    ONCEOVER,
+    STOPPED,
+    TIMEOUT_S,
+    USAGE,
+    Web,
+    assert_sound,
+    assert_told,
+    environment,
+    fetched,
+    onceover,
+    records,
+    setting,
+    started,
+)
+
+
+@pytest.fixture(scope="module")
+def halfway(tmp_path_factory: pytest.TempPathFactory, web: Web) -> Path:
+    """A crawl that was stopped by a limit; to be read only."""
+    folder = tmp_path_factory.mktemp("halfway")
+    ended = onceover("crawl", *web.options, "--dir", "crawl", "--max-pages", "10", "--json", cwd=folder)
+    assert ended.code == LIMIT, ended
+    (folder / "run.json").write_text(ended.out)
+    return folder / "crawl"
+
+
+def on_terminal(*arguments: str, cwd: Path, columns: int = 80, term: str = "xterm-256color") -> tuple[int, str]:
+    """Exit code and output of a command that writes to a terminal, escape sequences included."""
+    main, sub = pty.openpty()
+    env = environment(TERM=term, COLUMNS=str(columns), LINES="40")
+    process = subprocess.Popen([ONCEOVER, *arguments], cwd=cwd, env=env, stdin=sub, stdout=sub, stderr=sub)
+    os.close(sub)
+    written = bytearray()
+    try:
+        while select.select([main], [], [], TIMEOUT_S)[0]:
+            try:
+                read = os.read(main, 65536)
+            except OSError:
+                break  # the end, as Linux tells it
+            if not read:
+                break
+            written += read
+        return process.wait(TIMEOUT_S), written.decode()
+    finally:
+        process.kill()
+        process.wait()
+        os.close(main)
+
+
+def without_escapes(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "")
+
+
+# crawl
+
+
+def test_json_is_one_object_on_stdout_whose_figures_agree_with_the_records(tmp_path: Path, web: Web) -> None:
+    ended = onceover("crawl", *web.options, "--dir", "crawl", "--json", cwd=tmp_path)
+    assert_told(ended, COMPLETE)
+    run = ended.json()
+    assert (run["ending"], run["exit_code"], run["resumed"], run["new_seeds"]) == ("complete", 0, False, 1)
+    status = msgspec.convert(run["status"], dict[str, object])
+    written = records(tmp_path / "crawl")
+    pages = [record for record in written if record.status == 200 and record.kind != "sitemap"]
+    assert status["pages"] == len(pages) == 40
+    assert status["redirects"] == sum(record.redirect is not None for record in written)
+    assert status["bytes_received"] == sum(record.received_bytes or 0 for record in written)
+    assert msgspec.convert(status["frontier"], dict[str, object])["admitted"] == len(written)
+    assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
+    assert ended.err == ""
+
+
+@pytest.mark.parametrize("pages", [1, 17])
+def test_max_pages_stops_a_run_at_exactly_that_many_and_does_not_bind_the_next(
+    tmp_path: Path, web: Web, pages: int
+) -> None:
+    options = ["--dir", "crawl", "--max-pages", str(pages)]
+    ended = onceover("crawl", *web.options, *options, *setting("fetch.concurrency=64"), cwd=tmp_path)
+    assert_told(ended, LIMIT)
+    assert ended.out.startswith("Stopped by a limit. To go on: onceover crawl --dir crawl\n")
+    assert len(fetched(tmp_path / "crawl")) == pages
+    assert onceover("crawl", "--dir", "crawl", cwd=tmp_path).code == COMPLETE
+    assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
+
+
+@pytest.mark.parametrize("limit", ['limits.bytes="15 kB"', "limits.seconds=0.3", "limits.pages=9"])
+def test_a_configured_limit_stops_the_crawl_which_goes_on_without_it(tmp_path: Path, slow_web: Web, limit: str) -> None:
+    ended = onceover("crawl", *slow_web.options, *setting(limit), "--dir", "crawl", cwd=tmp_path)
+    assert_told(ended, LIMIT)
+    assert len(fetched(tmp_path / "crawl")) < 40
+    assert onceover("crawl", *slow_web.options, "--dir", "crawl", cwd=tmp_path).code == COMPLETE
+    assert fetched(tmp_path / "crawl") == dict.fromkeys(slow_web.pages, 1)
+
+
+def test_another_visited_set_in_the_middle_of_a_crawl_is_rebuilt_and_the_crawl_ends_exactly(
+    tmp_path: Path, web: Web
+) -> None:
+    options = [*web.options, "--dir", "crawl"]
+    assert onceover("crawl", *options, "--max-pages", "10", cwd=tmp_path).code == LIMIT
+    bloom = setting('visited.backend="bloom"', "visited.capacity=10000")
+    ended = onceover("crawl", *options, *bloom, cwd=tmp_path)
+    assert_told(ended, COMPLETE, "Rebuilding the visited set from the ledger: ", "Resuming: ")
+    assert "bloom, 54 URLs" in ended.out
+    assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
+    assert_sound(tmp_path / "crawl")
+    told = onceover("inspect", "crawl", "visited", "--json", cwd=tmp_path).json()
+    assert (told["backend"], told["count"]) == ("bloom", 54)
+
+
+def test_a_crawl_of_a_file_is_complete_the_second_time(tmp_path: Path, web: Web) -> None:
+    (tmp_path / "seeds.txt").write_text("# to begin with\nhttp://h00000.sim.test/\nhttp://h00001.sim.test/ # two\n")
+    (tmp_path / "mine.toml").write_text('[crawl]\nseed_files = ["seeds.txt"]\n')
+    settings = web.options[2:]
+    ended = onceover("crawl", "mine.toml", *settings, cwd=tmp_path)
+    assert_told(ended, COMPLETE)
+    assert fetched(tmp_path / "crawls" / "mine") == dict.fromkeys(web.pages, 1)
+    again = onceover("crawl", "mine.toml", *settings, cwd=tmp_path)
+    assert_told(again, COMPLETE, "Resuming: 54 of 54 URLs are settled, 0 wait.")
+    assert again.out.startswith("The crawl is complete: nothing was left to fetch.\n")
+
+
+def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(tmp_path: Path, slow_web: Web) -> None:
+    ended = onceover("crawl", *slow_web.options, "--dir", "c", *setting("progress.interval_s=0.1"), cwd=tmp_path)
+    assert_told(ended, COMPLETE)
+    lines = ended.err.splitlines()
+    assert len(lines) >= 3
+    form = r"\d+\.\d s · \d+ pages · [\d.]+/s · [\d.]+ k?B · \d+ queued · hosts: \d+ active, \d+ resting · exact, .*"
+    assert all(re.fullmatch(form, line) for line in lines), lines
+    assert "\x1b" not in ended.err + ended.out
+
+
+def test_the_summary_fits_a_terminal_and_says_where_the_output_is(tmp_path: Path, web: Web) -> None:
+    ended = onceover("crawl", *web.options, "--dir", "crawl", cwd=tmp_path)
+    lines = ended.out.splitlines()
+    assert lines[0] == "The crawl is complete."
+    assert re.fullmatch(r" +pages  40 in \d+\.\d s \([\d.,]+/s, [\d.]+ kB\)", lines[1])
+    assert lines[-1].split() == ["output", "crawl"]
+    assert all(len(line) <= 80 and line == line.rstrip() for line in lines)
+
+
+def test_why_nothing_moves_is_said_when_a_server_does_not_answer(tmp_path: Path) -> None:
+    with create_server(("127.0.0.1", 0)) as server:
+        seed = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        options = ["--seed", seed, "--dir", "c", *setting("fetch.allow_private=true", "progress.interval_s=0.2")]
+        with started("crawl", *options, cwd=tmp_path) as crawl:
+            words = f"waiting for one answer; the longest, robots.txt of {seed}, for 2 s"
+            crawl.wait_until(lambda: words in crawl.err, "word of it")
+            crawl.signal(SIGTERM)
+            crawl.signal(SIGTERM)
+
+
+def test_why_nothing_moves_is_said_when_all_hosts_rest(tmp_path: Path, web: Web) -> None:
+    options = [*web.options, "--dir", "c", *setting("politeness.min_delay_s=5", "progress.interval_s=0.1")]
+    with started("crawl", *options, cwd=tmp_path) as crawl:
+        said = re.compile(
+            r"(the only host rests|all \d hosts rest) between requests; h0000\d\.sim\.test is next, in 4\."
+        )
+        crawl.wait_until(lambda: said.search(crawl.err), "word of it")
+        crawl.signal(SIGTERM)
+        assert crawl.wait().code == STOPPED
+
+
+def test_a_terminal_shows_a_live_table_which_is_gone_at_the_end(tmp_path: Path, slow_web: Web) -> None:
+    code, written = on_terminal("crawl", *slow_web.options, "--dir", "crawl", cwd=tmp_path)
+    assert code == COMPLETE, written
+    assert "Traceback" not in written
+    live, _, end = without_escapes(written).partition("The crawl is complete.")
+    assert re.search(r"pages +\d+ · [\d.]+/s · ", live)
+    assert re.search(r"URLs +\d+ queued · \d+ to try again · \d+ of \d+ settled", live)
+    assert re.search(r"hosts +\d in process · \d ready · \d resting", live)
+    assert "queued" not in end
+    assert all(len(line) <= 80 for line in without_escapes(written).split("\n"))
+    # Each row of the last table is erased.
+    assert written.count("\x1b[2K") >= 5
+
+
+def test_a_terminal_that_can_do_nothing_gets_lines(tmp_path: Path, slow_web: Web) -> None:
+    options = [*slow_web.options, "--dir", "c", *setting("progress.interval_s=0.1")]
+    code, written = on_terminal("crawl", *options, cwd=tmp_path, term="dumb")
+    assert code == COMPLETE, written
+    assert "\x1b" not in written
+    assert re.search(r"\d pages · [\d.]+/s", written)
+
+
+# demo, simweb
+
+
+def test_the_demo_crawls_its_web_exactly_twice_with_nothing_left_for_the_second(tmp_path: Path) -> None:
+    first = onceover("demo", cwd=tmp_path)
+    assert_told(first, COMPLETE)
+    assert first.out.splitlines()[0] == "The crawl is complete."
+    assert first.out.splitlines()[-1] == "2,000 of 2,000 expected pages fetched, 0 missing, 0 unexpected"
+    assert len(fetched(tmp_path / "crawls" / "demo")) == demo_params().hosts * demo_params().pages_per_host
+    second = onceover("demo", "--json", cwd=tmp_path)
+    assert_told(second, COMPLETE, "2,000 of 2,000 expected pages fetched")
+    assert second.json()["ending"] == "complete"
+
+
+def test_the_demo_notices_a_page_that_is_missing(tmp_path: Path) -> None:
+    small = [*setting("scope.within=host")]
+    ended = onceover("demo", *small, cwd=tmp_path)
+    assert_told(ended, FAILED)
+    assert ended.out.splitlines()[-1] == "50 of 2,000 expected pages fetched, 1,950 missing, 0 unexpected"
+
+
+def test_simweb_serves_a_web_and_states_what_is_to_be_found_in_it(tmp_path: Path) -> None:
+    shape = ["--hosts", "2", "--pages-per-host", "3", "--params", '{"traps": 0, "robots_rules": 0}']
+    with started("simweb", *shape, "--log", "requests.jsonl", cwd=tmp_path) as served:
+        served.wait_until(lambda: (tmp_path / "stdout").read_text().endswith("\n"), "port")
+        web = Web(int((tmp_path / "stdout").read_text()), demo_params())
+        (tmp_path / "crawl").mkdir()
+        assert onceover("crawl", *web.options, "--dir", "c", cwd=tmp_path / "crawl").code == COMPLETE
+        served.signal(SIGTERM)
+        assert served.wait().code == COMPLETE
+    lines = onceover("simweb", *shape, "--expected", cwd=tmp_path).out.splitlines()
+    items = [msgspec.json.decode(line, type=dict[str, object]) for line in lines]
+    assert set(fetched(tmp_path / "crawl" / "c")) == {item["url"] for item in items if item["kind"] == "page"}
+    assert (tmp_path / "requests.jsonl").read_text().count("\n") >= 6
+
+
+# config
+
+
+def test_a_written_configuration_loads_and_crawls(tmp_path: Path) -> None:
+    assert_told(onceover("config", "init", "c.toml", cwd=tmp_path), COMPLETE, "wrote c.toml", "onceover crawl c.toml")
+    text = (tmp_path / "c.toml").read_text()
+    assert "seeds = []" in text
+    (tmp_path / "c.toml").write_text(text.replace("seeds = []", 'seeds = ["http://a.test/"]', 1))
+    ended = onceover("config", "check", "c.toml", cwd=tmp_path)
+    assert_told(ended, COMPLETE)
+    assert ended.out.startswith("c.toml is right: 1 seed, ")
+
+
+@pytest.mark.parametrize("preset", ["quickstart", "broad"])
+def test_a_preset_prints_and_is_a_configuration(tmp_path: Path, preset: str) -> None:
+    ended = onceover("config", "init", "--preset", preset, cwd=tmp_path)
+    assert_told(ended, COMPLETE)
+    (tmp_path / "c.toml").write_text(ended.out)
+    shown = onceover("config", "show", "c.toml", "--json", cwd=tmp_path)
+    assert_told(shown, COMPLETE)
+
+
+def test_show_tells_where_each_value_comes_from(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text('[crawl]\nseeds = ["http://a.test/"]\n')
+    ended = onceover(
+        "config", "show", "c.toml", *setting("fetch.concurrency=7"), cwd=tmp_path, ONCEOVER_FETCH__TIMEOUT_S="5"
+    )
+    assert_told(ended, COMPLETE)
+    rows = {line.split()[0]: " ".join(line.split()) for line in ended.out.splitlines() if line and line[0] != " "}
+    assert rows["crawl.seeds"] == 'crawl.seeds ["http://a.test/"] c.toml:2'
+    assert rows["fetch.concurrency"] == "fetch.concurrency 7 --set"
+    assert rows["fetch.timeout_s"] == "fetch.timeout_s 5.0 environment ONCEOVER_FETCH__TIMEOUT_S"
+    assert rows["scope.within"] == 'scope.within "host" default'
+    as_json = onceover("config", "show", "c.toml", "--json", cwd=tmp_path)
+    assert {row["key"] for row in json.loads(as_json.out)} == set(rows)
+
+
+def test_the_schema_is_json_and_judges_configurations(tmp_path: Path) -> None:
+    schema = onceover("config", "schema", cwd=tmp_path).json()
+    validator = jsonschema.Draft202012Validator(schema)
+    assert validator.is_valid({"crawl": {"seeds": ["http://a.test/"]}})
+    assert not validator.is_valid({"crawl": {"seedz": []}})
+
+
+# inspect
+
+
+def test_fsck_finds_a_crawl_stopped_halfway_sound(halfway: Path) -> None:
+    ended = onceover("inspect", halfway, "fsck", cwd=halfway.parent)
+    assert_told(ended, COMPLETE)
+    assert re.fullmatch(r"54 URLs, \d+ pending, 0 to try again, \d queues: no problems\n", ended.out)
+
+
+def test_queues_lists_what_waits_where(halfway: Path) -> None:
+    ended = onceover("inspect", halfway, "queues", "--json", cwd=halfway.parent)
+    queues = [msgspec.json.decode(line, type=dict[str, object]) for line in ended.out.splitlines()]
+    run = json.loads((halfway.parent / "run.json").read_text())
+    assert sum(int(str(queue["size"])) for queue in queues) == run["status"]["frontier"]["pending"]
+    table = onceover("inspect", halfway, "queues", "--match", "h00001", "--sort", "key", cwd=halfway.parent).out
+    assert [line.split()[0] for line in table.splitlines()] == ["host", "h00001.sim.test"]
+    one = onceover("inspect", halfway, "queues", "--limit", "1", cwd=halfway.parent)
+    assert re.search(r"and \d more; --limit or --offset 1 shows them", one.err)
+
+
+def test_url_tells_what_became_of_it(halfway: Path) -> None:
+    ended = onceover("inspect", halfway, "url", "HTTP://H00000.sim.test:80/#top", cwd=halfway.parent)
+    assert_told(ended, COMPLETE)
+    assert re.search(r"state  done\n +found  .*Z on the list of seeds\n +fetched  .*Z\n +status  200\n", ended.out)
+    pending = onceover("inspect", halfway, "queues", "--json", "--limit", "1", cwd=halfway.parent)
+    assert pending.out
+    unknown = onceover("inspect", halfway, "url", "http://elsewhere.test/", cwd=halfway.parent)
+    assert_told(unknown, FAILED)
+    assert "http://elsewhere.test/ was never admitted" in unknown.out
+
+
+def test_visited_tells_count_and_size(halfway: Path) -> None:
+    ended = onceover("inspect", halfway, "visited", cwd=halfway.parent)
+    assert_told(ended, COMPLETE)
+    assert re.search(r"backend  exact\n +URLs  54\n +memory  [\d.]+ k?B\n", ended.out)
+
+
+def test_inspecting_changes_nothing_that_matters(tmp_path: Path, halfway: Path, web: Web) -> None:
+    shutil.copytree(halfway, tmp_path / "crawl")
+    for command in (["fsck"], ["visited"], ["queues"]):
+        assert onceover("inspect", "crawl", *command, cwd=tmp_path).code == COMPLETE
+    assert onceover("crawl", *web.options, "--dir", "crawl", cwd=tmp_path).code == COMPLETE
+    assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
+
+
+# the page about the commands
+
+
+def shown_commands(text: str) -> Iterator[list[str]]:
+    """The command lines of the console examples of a page, without redirections."""
+    for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL):
+        for line in re.sub(r"\\\n\s*", " ", block).splitlines():
+            if line.startswith("$ onceover"):
+                yield shlex.split(line.partition(" > ")[0])[2:]
+
+
+def test_each_command_line_of_the_page_is_understood(repository: Path) -> None:
+    lines = list(shown_commands((repository / "docs" / "commands.md").read_text(encoding="utf-8")))
+    assert len(lines) >= 15
+    for line in lines:
+        # All options are parsed before --help is obeyed.
+        result = CliRunner().invoke(command_line, [*line, "--help"])
+        assert result.exit_code == 0, (line, result.output)
+
+
+def test_the_page_names_each_command_and_option(repository: Path) -> None:
+    text = (repository / "docs" / "commands.md").read_text(encoding="utf-8")
+    unnamed = []
+    waiting: list[click.Command] = list(command_line.commands.values())
+    while waiting:
+        command = waiting.pop()
+        if isinstance(command, click.Group):
+            waiting += command.commands.values()
+        names = [command.name or "", *(name for param in command.params for name in param.opts if name[:2] == "--")]
+        unnamed += [name for name in names if name not in text]
+    assert unnamed == []
+
+
+def test_an_option_that_does_not_exist_would_be_noticed() -> None:
+    assert CliRunner().invoke(command_line, ["crawl", "--none-such", "--help"]).exit_code == USAGE

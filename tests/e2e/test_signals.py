@@ -1,0 +1,97 @@
+"""That a crawl stops when it is told to, says so, and goes on as if nothing had been."""
+
+import signal
+import time
+from pathlib import Path
+from socket import create_server
+
+import pytest
+
+from tests.e2e.crawling import (
+    COMPLETE,
+    LIMIT,
+    STOPPED,
+    Web,
+    assert_sound,
+    assert_told,
+    fetched,
+    onceover,
+    records,
+    setting,
+    started,
+)
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+
+
+def has_records(directory: Path, *, at_least: int = 1) -> bool:
+    return (directory / "records").is_dir() and len(records(directory)) >= at_least
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_lets_what_is_in_flight_finish_and_the_crawl_goes_on_exactly(
+    tmp_path: Path, slow_web: Web, number: signal.Signals
+) -> None:
+    directory = tmp_path / "crawl"
+    with started("crawl", *slow_web.options, "--dir", "crawl", cwd=tmp_path) as crawl:
+        crawl.wait_until(lambda: has_records(directory, at_least=6), "records")
+        crawl.signal(number)
+        ended = crawl.wait()
+    assert_told(ended, STOPPED, "Stopping when the", "URLs in flight are done; once more stops at once")
+    assert ended.out.startswith("Stopped. To go on: onceover crawl --dir crawl\n")
+    assert_sound(directory)
+    before = fetched(directory)
+    assert 0 < len(before) < 40
+    resumed = onceover("crawl", "--dir", "crawl", cwd=tmp_path)
+    assert_told(resumed, COMPLETE, "Resuming: ")
+    # Drained, not dropped: nothing was fetched twice.
+    assert fetched(directory) == dict.fromkeys(slow_web.pages, 1)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_second_signal_stops_at_once_although_a_server_never_answers(tmp_path: Path, number: signal.Signals) -> None:
+    with create_server(("127.0.0.1", 0)) as server:
+        seed = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        options = ["--seed", seed, "--dir", "crawl", *setting("fetch.allow_private=true", "fetch.timeout_s=3600")]
+        with started("crawl", *options, cwd=tmp_path) as crawl:
+            server.accept()[0].detach()  # held open, and left without an answer
+            crawl.signal(number)
+            crawl.wait_until(lambda: "Stopping when the 1 URLs in flight are done" in crawl.err, "word of it")
+            crawl.signal(number)
+            ended = crawl.wait(20.0)
+    assert_told(ended, STOPPED)
+    assert_sound(tmp_path / "crawl")
+    assert records(tmp_path / "crawl") == []
+
+
+def test_a_crawl_that_is_told_again_and_again_still_ends_in_order(tmp_path: Path, slow_web: Web) -> None:
+    with started("crawl", *slow_web.options, "--dir", "crawl", cwd=tmp_path) as crawl:
+        crawl.wait_until(lambda: has_records(tmp_path / "crawl"), "records")
+        for _ in range(200):
+            if crawl.process.poll() is not None:
+                break
+            crawl.signal(signal.SIGTERM)
+            time.sleep(0.002)
+        ended = crawl.wait()
+    assert_told(ended, STOPPED)
+    assert_sound(tmp_path / "crawl")
+    assert onceover("crawl", "--dir", "crawl", cwd=tmp_path).code == COMPLETE
+    assert set(fetched(tmp_path / "crawl")) == slow_web.pages
+
+
+@pytest.mark.parametrize("delay_s", [0.45, 0.7])
+def test_a_signal_at_any_moment_of_the_start_ends_it_in_order(tmp_path: Path, web: Web, delay_s: float) -> None:
+    directory = tmp_path / "crawl"
+    assert onceover("crawl", *web.options, "--dir", "crawl", "--max-pages", "10", cwd=tmp_path).code == LIMIT
+    # Another backend: the start rebuilds the visited set.
+    options = setting('visited.backend="bloom"', "politeness.min_delay_s=1")
+    with started("crawl", "--dir", "crawl", *options, cwd=tmp_path) as crawl:
+        time.sleep(delay_s)
+        crawl.signal(signal.SIGTERM)
+        ended = crawl.wait()
+    # Until the program's first line runs, the system's own way of ending it holds.
+    assert ended.code in (STOPPED, -signal.SIGTERM), ended
+    assert "Traceback" not in ended.err
+    assert_sound(directory)
+    assert onceover("crawl", "--dir", "crawl", *setting("politeness.min_delay_s=0"), cwd=tmp_path).code == COMPLETE
+    assert fetched(directory) == dict.fromkeys(web.pages, 1)

@@ -1,0 +1,99 @@
+"""nginx on loopback, serving a folder of files: a server as users have it."""
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
+START_TIMEOUT_S = 10.0
+
+_CONFIGURATION = """
+daemon off;
+worker_processes 1;
+pid {directory}/nginx.pid;
+error_log {directory}/error.log;
+{affinity}
+events {{ worker_connections 1024; }}
+http {{
+    include /etc/nginx/mime.types;
+    default_type application/octet-stream;
+    access_log {access_log};
+    client_body_temp_path {directory}/body;
+    proxy_temp_path {directory}/proxy;
+    fastcgi_temp_path {directory}/fastcgi;
+    uwsgi_temp_path {directory}/uwsgi;
+    scgi_temp_path {directory}/scgi;
+    sendfile on;
+    keepalive_requests 1000000;
+    {http}
+    server {{
+        listen 127.0.0.1:{port};
+        root {root};
+        index index.html;
+        {server}
+    }}
+}}
+"""
+
+
+@contextmanager
+def serving(
+    root: Path, directory: Path, *, server: str = "", http: str = "", cpu: int | None = None, log: bool = False
+) -> Iterator[int]:
+    """Serve the files under `root`; yields the port. Its own files go to `directory`.
+
+    `server` and `http` are directives for those blocks, `cpu` ties the worker to one core, `log` writes
+    `directory`/access.log.
+    """
+    assert NGINX is not None, "nginx is not installed"
+    port = _free_port()
+    affinity = "" if cpu is None else f"worker_cpu_affinity {1 << cpu:b};"
+    user = "user root;" if _is_root() else ""
+    text = _CONFIGURATION.format(
+        directory=directory,
+        affinity=f"{affinity}\n{user}",
+        access_log=directory / "access.log" if log else "off",
+        http=http,
+        server=server,
+        port=port,
+        root=root,
+    )
+    configuration = directory / "nginx.conf"
+    configuration.write_text(text)
+    with subprocess.Popen(
+        [NGINX, "-p", str(directory), "-c", str(configuration)], stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            _await_port(port, process)
+            yield port
+        finally:
+            process.terminate()
+            process.wait(START_TIMEOUT_S)
+
+
+def _is_root() -> bool:
+    return Path("/proc/self").stat().st_uid == 0
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _await_port(port: int, process: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise OSError(f"nginx ended with exit code {process.returncode}")
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=0.2):
+                return
+        except OSError:
+            time.sleep(0.02)
+    raise OSError("nginx did not start in time")

@@ -1,0 +1,270 @@
+"""A crawl of nothing but memory, for tests of the engine: a web that is a dictionary, timed by the event loop."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+
+from crawler.discovery import ScopedDiscovery
+from crawler.engine import Engine, Limits, Parts
+from crawler.manners import Manners
+from crawler.pace import Pace
+from crawler.page import (
+    Extract,
+    Failure,
+    FailureKind,
+    Fetched,
+    Link,
+    LinkKind,
+    Page,
+    PageRecord,
+    Redirect,
+    Request,
+    Verdict,
+)
+from crawler.protocols import Quota
+from crawler.scope import Scope
+from crawler.urls import UrlReader
+from frontier import CrawlUrl, FrontierStats, Lease, LedgerEntry, Outcome
+from frontier.memory import MemoryStore
+from frontier.shell import QueueFrontier
+from visited.exact import ExactSet
+
+START = 1_700_000_000.0
+SEED = "http://a.test/"
+QUICK = Pace(min_delay_s=0.0, max_delay_s=0.0, delay_factor=0.0, retry_delay_s=10.0, retry_max_delay_s=100.0)
+ALLOWED = Verdict(allowed=True, reason="robots")
+NO_LIMITS = Limits()
+
+Event = tuple[str, str]
+Site = dict[str, Fetched | list[Fetched]]
+"""Answers by URL; a list is used up from the front, and its last answer stays."""
+
+
+def now() -> float:
+    return START + asyncio.get_running_loop().time()
+
+
+def page(
+    url: str, links: Sequence[str] = (), *, status: int = 200, headers: Sequence[tuple[bytes, bytes]] = ()
+) -> Page:
+    """A page whose body is its links, one on each line."""
+    body = "\n".join(links).encode()
+    return Page(
+        url=url, status=status, headers=list(headers), fetched_at=START, duration_s=0.0, body=body, raw_body=body
+    )
+
+
+def redirect(url: str, location: str) -> Redirect:
+    return Redirect(url=url, status=301, headers=[], fetched_at=START, duration_s=0.0, location=location)
+
+
+def failure(url: str, kind: FailureKind = FailureKind.CONNECT) -> Failure:
+    return Failure(url=url, kind=kind, message="Connection refused", fetched_at=START, duration_s=0.0)
+
+
+def star(pages: int, *, host: str = "a.test") -> Site:
+    """A site whose front page links to all others."""
+    urls = [f"http://{host}/{number}" for number in range(1, pages)]
+    site: Site = {f"http://{host}/": page(f"http://{host}/", urls)}
+    site |= {url: page(url) for url in urls}
+    return site
+
+
+class Web:
+    """A fetcher of a site; what is not there is 404."""
+
+    def __init__(self, site: Site, events: list[Event]) -> None:
+        self._site = site
+        self._events = events
+        self.asked: defaultdict[str, int] = defaultdict(int)
+        self.requests: list[Request] = []
+        self.busy = 0
+        self.most_busy = 0
+        self.duration_s = 0.0
+        """What an answer takes."""
+
+    async def fetch(self, request: Request, /) -> Fetched:
+        self._events.append(("fetch", request.url))
+        self.asked[request.url] += 1
+        self.requests.append(request)
+        self.busy += 1
+        self.most_busy = max(self.most_busy, self.busy)
+        try:
+            await asyncio.sleep(self.duration_s)
+        finally:
+            self.busy -= 1
+        answers = self._site.get(request.url, page(request.url, status=404))
+        if not isinstance(answers, list):
+            return answers
+        return answers[min(self.asked[request.url], len(answers)) - 1]
+
+    async def aclose(self) -> None: ...
+
+
+class Reader:
+    """Reads the pages of `page`."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self._events = events
+
+    def extract(self, page: Page, /) -> Extract:
+        self._events.append(("extract", page.url))
+        links = [Link(href=href, kind=LinkKind.LINK) for href in page.body.decode().split()]
+        return Extract(content_type="text/html", base_url=page.url, links=links)
+
+
+class Rules:
+    """Robots that say what they are told to, by URL; a list is used up from the front, and its last verdict stays."""
+
+    def __init__(self, verdicts: dict[str, list[Verdict]], events: list[Event]) -> None:
+        self._verdicts = verdicts
+        self.sitemaps: dict[str, Sequence[str]] = {}
+        self._events = events
+
+    async def allows(self, url: str, /) -> Verdict:
+        self._events.append(("robots", url))
+        await asyncio.sleep(0)
+        verdicts = self._verdicts.get(url, [ALLOWED])
+        return verdicts.pop(0) if len(verdicts) > 1 else verdicts[0]
+
+    def crawl_delay(self, url: str, /) -> float | None:
+        return None
+
+    def new_sitemaps(self, url: str, /) -> Sequence[str]:
+        self._events.append(("sitemaps", url))
+        return self.sitemaps.pop(url, ())
+
+
+class Records:
+    """A sink in memory, whose disk is full after `room` records."""
+
+    def __init__(self, events: list[Event], *, room: float = float("inf")) -> None:
+        self.records: list[PageRecord] = []
+        self._events = events
+        self.room = room
+        self.duration_s = 0.0
+        """What a write takes."""
+
+    async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+        self._events.append(("sink", record.url))
+        await asyncio.sleep(self.duration_s)
+        if len(self.records) >= self.room:
+            raise OSError(28, "No space left on device")
+        self.records.append(record)
+
+    async def aclose(self) -> None: ...
+
+
+class Traced:
+    """A frontier that notes what is asked of it."""
+
+    def __init__(self, frontier: QueueFrontier, events: list[Event]) -> None:
+        self._frontier = frontier
+        self._events = events
+
+    async def add(self, urls: Iterable[CrawlUrl], /, *, force: bool = False) -> int:
+        batch = list(urls)
+        self._events += [("add", url.url) for url in batch]
+        await asyncio.sleep(0)
+        return await self._frontier.add(batch, force=force)
+
+    def __aiter__(self) -> AsyncIterator[Lease]:
+        return self
+
+    async def __anext__(self) -> Lease:
+        lease = await anext(self._frontier)
+        self._events.append(("lease", lease.url.url))
+        return lease
+
+    async def done(self, lease: Lease, /, *, cooldown_s: float, outcome: Outcome) -> None:
+        self._events.append(("done", lease.url.url))
+        await asyncio.sleep(0)
+        await self._frontier.done(lease, cooldown_s=cooldown_s, outcome=outcome)
+
+    async def retry(self, lease: Lease, /, *, after_s: float, cooldown_s: float, reason: str | None = None) -> None:
+        self._events.append(("retry", lease.url.url))
+        await asyncio.sleep(0)
+        await self._frontier.retry(lease, after_s=after_s, cooldown_s=cooldown_s, reason=reason)
+
+    def release(self, lease: Lease, /, *, cooldown_s: float = 0.0) -> None:
+        self._events.append(("release", lease.url.url))
+        self._frontier.release(lease, cooldown_s=cooldown_s)
+
+    async def forget(self, canonicals: Iterable[str], /) -> int:
+        return await self._frontier.forget(canonicals)
+
+    async def status_of(self, canonical: str, /) -> LedgerEntry | None:
+        return await self._frontier.status_of(canonical)
+
+    def describe(self) -> FrontierStats:
+        return self._frontier.describe()
+
+    def stop(self) -> None:
+        self._frontier.stop()
+
+    async def aclose(self) -> None:
+        await self._frontier.aclose()
+
+
+class Rig:
+    """One crawl of a site, and its state: one engine may follow another."""
+
+    def __init__(
+        self, site: Site, *, verdicts: dict[str, list[Verdict]] | None = None, pace: Pace = QUICK, per_host: int = 100
+    ) -> None:
+        self.events: list[Event] = []
+        self.store = MemoryStore()
+        self.web = Web(site, self.events)
+        self.sink = Records(self.events)
+        self.rules = Rules(verdicts or {}, self.events)
+        self.quota: Quota | None = None
+        self._pace = pace
+        self._per_host = per_host
+
+    @asynccontextmanager
+    async def engine(
+        self,
+        *,
+        concurrency: int = 4,
+        limits: Limits = NO_LIMITS,
+        references: bool = False,
+        sitemaps: bool = False,
+        refusals: bool = False,
+        seeds: Sequence[str] = (),
+    ) -> AsyncIterator[Engine]:
+        """An engine over the state that the last one left."""
+        reader = UrlReader()
+        discovery = ScopedDiscovery(urls=reader, scope=Scope(within="any", seeds=[reader.seed(SEED)]))
+        frontier = await QueueFrontier.open(self.store, ExactSet(), per_queue=self._per_host, now=now)
+        await frontier.add(discovery.seeds(seeds or [SEED]))
+        parts = Parts(
+            frontier=Traced(frontier, self.events),
+            fetcher=self.web,
+            extractor=Reader(self.events),
+            robots=self.rules,
+            discovery=discovery,
+            sink=self.sink,
+            manners=Manners(pace=self._pace, max_attempts=3),
+            quota=self.quota,
+        )
+        try:
+            yield Engine(
+                parts,
+                concurrency=concurrency,
+                limits=limits,
+                references=references,
+                sitemaps=sitemaps,
+                refusals=refusals,
+            )
+        finally:
+            await frontier.aclose()
+
+    @property
+    def urls(self) -> list[str]:
+        """Of the records, in order of writing."""
+        return [record.url for record in self.sink.records]
+
+    def of(self, url: str) -> list[str]:
+        """What happened to a URL, in order."""
+        return [name for name, about in self.events if about == url]

@@ -1,0 +1,1 @@
+"""Tests of the fetcher and what stands on its way."""

@@ -1,0 +1,140 @@
+import gzip
+import zlib
+from collections.abc import Callable
+
+import brotli
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.fetch.coding import Decoded, codings, decode
+
+MEGABYTE = 1 << 20
+
+CODERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "br": brotli.compress,
+    "zstd": zstandard.compress,
+}
+
+
+def undo(raw: bytes, content_encoding: str, *, max_bytes: int = 64 * MEGABYTE, max_ratio: float = 1e6) -> Decoded:
+    return decode(raw, codings(content_encoding), max_bytes=max_bytes, max_ratio=max_ratio)
+
+
+@pytest.mark.parametrize(
+    ("header", "applied"),
+    [
+        ("gzip", ["gzip"]),
+        (" GZIP ", ["gzip"]),
+        ("deflate, gzip", ["gzip", "deflate"]),
+        ("", []),
+        ("identity", []),
+        ("utf-8", []),
+        ("none,gzip,", ["gzip"]),
+    ],
+)
+def test_codings_are_undone_from_the_last_and_unknown_ones_are_none(header: str, applied: list[str]) -> None:
+    assert codings(header) == applied
+
+
+@pytest.mark.parametrize("coding", CODERS)
+@given(text=st.binary(max_size=2000), repeats=st.sampled_from([1, 1, 1, 500]))
+def test_what_was_coded_comes_back(coding: str, text: bytes, repeats: int) -> None:
+    assert undo(CODERS[coding](text * repeats), coding) == Decoded(text * repeats)
+
+
+@pytest.mark.parametrize("coding", CODERS)
+@given(rubbish=st.binary(min_size=1, max_size=300))
+def test_rubbish_is_an_error_or_decoded_but_raises_nothing(coding: str, rubbish: bytes) -> None:
+    assert len(undo(rubbish, coding).body) <= 64 * MEGABYTE
+
+
+@pytest.mark.parametrize("coding", CODERS)
+@given(keep=st.integers(min_value=0, max_value=200), flip=st.integers(min_value=0, max_value=10_000))
+def test_a_damaged_body_gives_a_part_or_an_error_and_raises_nothing(coding: str, keep: int, flip: int) -> None:
+    coded = bytearray(CODERS[coding](bytes(range(256)) * 8))
+    coded[flip % len(coded)] ^= 1 << flip % 8
+    undo(bytes(coded), coding)
+    undo(bytes(coded[:keep]), coding)
+
+
+@pytest.mark.parametrize("coding", CODERS)
+def test_a_body_without_its_end_gives_what_there_is(coding: str) -> None:
+    text = b"".join(b"%d " % (number * 7919 % 100_003) for number in range(100_000))
+    coded = CODERS[coding](text)
+    decoded = undo(coded[: len(coded) // 2], coding)
+    assert decoded.error is None
+    assert text.startswith(decoded.body)
+    assert len(decoded.body) > 1000
+
+
+@pytest.mark.parametrize("coding", CODERS)
+def test_no_more_than_the_limit_comes_out(coding: str) -> None:
+    bomb = CODERS[coding](bytes(8 * MEGABYTE))
+    assert undo(bomb, coding, max_bytes=8 * MEGABYTE) == Decoded(bytes(8 * MEGABYTE))
+    assert undo(bomb, coding, max_bytes=8 * MEGABYTE - 1) == Decoded(bytes(8 * MEGABYTE - 1), truncated=True)
+    assert undo(bomb, coding, max_bytes=1) == Decoded(b"\0", truncated=True)
+
+
+def test_a_bomb_in_a_bomb_is_cut() -> None:
+    bomb = brotli.compress(gzip.compress(bytes(32 * MEGABYTE)))
+    decoded = undo(bomb, "gzip, br", max_bytes=4 * MEGABYTE)
+    assert decoded.truncated
+    assert len(decoded.body) <= 4 * MEGABYTE
+
+
+def test_a_ratio_counts_only_from_a_megabyte_on() -> None:
+    small = zstandard.compress(bytes(MEGABYTE))
+    assert undo(small, "zstd", max_ratio=10) == Decoded(bytes(MEGABYTE))
+    large = zstandard.compress(bytes(2 * MEGABYTE))
+    assert undo(large, "zstd", max_ratio=10) == Decoded(bytes(MEGABYTE), truncated=True)
+
+
+def test_a_zstd_window_over_eight_megabytes_is_refused() -> None:
+    parameters = zstandard.ZstdCompressionParameters(window_log=27)
+    coder = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    bomb = coder.compress(bytes(64)) + coder.flush()
+    decoded = undo(bomb, "zstd")
+    assert decoded.error is not None
+    assert not decoded.body
+
+
+def test_members_follow_each_other_and_what_is_none_is_passed_over() -> None:
+    members = gzip.compress(b"a" * 100_000) + gzip.compress(b"b") + gzip.compress(b"")
+    text = b"a" * 100_000 + b"b"
+    assert undo(members, "gzip") == Decoded(text)
+    assert undo(members + b"\0" * 100 + b"rubbish", "gzip") == Decoded(text)
+    # The end of the last member falls together with the limit on what comes out at a time.
+    members = gzip.compress(b"a" * 600) + gzip.compress(b"hello world " * 100_000) + b"\0\0junk"
+    assert len(undo(members, "gzip").body) == 1_200_600
+
+
+def test_very_many_members_are_cut() -> None:
+    decoded = undo(gzip.compress(b"") * 12_000 + gzip.compress(b"late"), "gzip")
+    assert decoded.body == b""
+    assert decoded.error is not None
+
+
+def test_two_zstd_frames_are_one_body() -> None:
+    assert undo(zstandard.compress(b"a") + zstandard.compress(b"b"), "zstd") == Decoded(b"ab")
+
+
+def test_deflate_is_read_with_and_without_its_wrapping() -> None:
+    assert undo(zlib.compress(b"text"), "deflate") == Decoded(b"text")
+    assert undo(zlib.compress(b"text")[2:-4], "deflate") == Decoded(b"text")
+
+
+def test_too_many_codings_are_not_undone() -> None:
+    raw = b"text"
+    for _ in range(5):
+        raw = gzip.compress(raw)
+    decoded = undo(raw, "gzip, gzip, gzip, gzip, gzip")
+    assert decoded.error == "5 content codings, at most 4 are undone"
+
+
+def test_an_empty_body_is_empty() -> None:
+    for coding in CODERS:
+        assert undo(b"", coding).body == b""

@@ -1,0 +1,604 @@
+import asyncio
+import gzip
+import itertools
+import ssl
+import zlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import brotli
+import pytest
+import zstandard
+
+from crawler.fetch.http import HttpFetcher
+from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request
+from tests.servers import CLOSE, HANG, RESET, RawServer, Script, head, page, raw_server
+
+Fetchers = Callable[..., HttpFetcher]
+
+
+@pytest.fixture
+async def fetchers() -> AsyncIterator[Fetchers]:
+    async with AsyncExitStack() as stack:
+
+        def make(**settings: Any) -> HttpFetcher:
+            fetcher = HttpFetcher(**{"user_agent": "onceover/1.0", "allow_private": True, **settings})
+            stack.push_async_callback(fetcher.aclose)
+            return fetcher
+
+        yield make
+
+
+async def fetch(fetcher: HttpFetcher, url: str, **more: str) -> Fetched:
+    return await fetcher.fetch(Request(url=url, **more))
+
+
+async def answer(script: Script, **settings: Any) -> Fetched:
+    """What a fetcher makes of a server that answers so."""
+    async with raw_server({"/": script}) as server:
+        fetcher = HttpFetcher(**{"user_agent": "onceover/1.0", "allow_private": True, **settings})
+        try:
+            return await fetch(fetcher, server.url())
+        finally:
+            await fetcher.aclose()
+
+
+async def page_of(script: Script, **settings: Any) -> Page:
+    answered = await answer(script, **settings)
+    assert isinstance(answered, Page), answered
+    return answered
+
+
+async def failure_of(script: Script, **settings: Any) -> Failure:
+    answered = await answer(script, **settings)
+    assert isinstance(answered, Failure), answered
+    assert answered.message
+    return answered
+
+
+# what a response becomes
+
+
+async def test_a_page_tells_what_was_asked_and_what_came(fetchers: Fetchers) -> None:
+    async with raw_server({"/a": [page(b"<p>hi", b"Content-Type: text/html", b"X-Twice: 1", b"x-twice: 2")]}) as server:
+        answered = await fetch(
+            fetchers(headers={"From": "me@example.org"}), server.url("/a?b"), referer="http://r.test/"
+        )
+        assert isinstance(answered, Page)
+        assert (answered.status, answered.reason, answered.http_version) == (200, "OK", "1.1")
+        assert answered.body == b"<p>hi"
+        assert answered.raw_body is answered.body
+        assert answered.truncated is None
+        assert answered.headers == [
+            (b"Content-Length", b"5"),
+            (b"Content-Type", b"text/html"),
+            (b"X-Twice", b"1"),
+            (b"x-twice", b"2"),
+        ]
+        assert (answered.ip, answered.port) == ("127.0.0.1", server.port)
+        assert answered.request_headers == server.seen[0].headers
+        assert dict(answered.request_headers) == {
+            "Host": f"127.0.0.1:{server.port}",
+            "User-Agent": "onceover/1.0",
+            "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+            "Accept-Encoding": "gzip, deflate, br, zstd",
+            "From": "me@example.org",
+            "Referer": "http://r.test/",
+        }
+        assert 0 <= answered.duration_s < 60
+        assert answered.fetched_at > 1_700_000_000
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/",
+        "/?",
+        "/a?",
+        "//b//c/",
+        "/%7e%zz|^`{}",
+        "/x?a=b+c&d=%20'",
+        "/a%2Fb;c=d?e?f",
+        "/x?a=%E4&b=/../",
+        "/.well-known/a!$()*,:@",
+    ],
+)
+async def test_the_url_goes_over_the_wire_byte_for_byte(fetchers: Fetchers, target: str) -> None:
+    async with raw_server(lambda _: [page()]) as server:
+        await fetch(fetchers(), server.url(target))
+        assert server.targets == [target]
+
+
+async def test_a_fragment_stays_at_home(fetchers: Fetchers) -> None:
+    async with raw_server(lambda _: [page()]) as server:
+        answered = await fetch(fetchers(), server.url("/a?#top"))
+        assert server.targets == ["/a?"]
+        assert answered.url == server.url("/a?#top")
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_is_returned_and_not_followed(fetchers: Fetchers, status: int) -> None:
+    script = [page(b"gone", b"Location: /b c", status=b"%d Elsewhere" % status)]
+    async with raw_server({"/a": script}) as server:
+        answered = await fetch(fetchers(), server.url("/a"))
+        assert isinstance(answered, Redirect)
+        assert (answered.status, answered.location, answered.body) == (status, "/b c", b"gone")
+        assert server.targets == ["/a"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        (b"/\xc3\xa4", "/ä"),
+        (b"/\xe4", "/ä"),
+        (b"  /padded ", "/padded"),
+        (b"javascript:alert(1)", "javascript:alert(1)"),
+    ],
+)
+async def test_a_location_is_read_as_utf_8_or_else_latin_1(sent: bytes, read: str) -> None:
+    answered = await answer([page(b"", b"Location: " + sent, status=b"302 Found")])
+    assert isinstance(answered, Redirect)
+    assert answered.location == read
+
+
+@pytest.mark.parametrize("status", [b"301 Nowhere", b"300 Choose", b"305 Proxy"])
+async def test_a_redirect_that_says_not_where_to_is_a_page(status: bytes) -> None:
+    assert (await page_of([page(b"?", status=status)])).status == int(status[:3])
+
+
+async def test_what_is_still_current_is_not_modified(fetchers: Fetchers) -> None:
+    async with raw_server({"/": [head(b'ETag: "1"', status=b"304 Not Modified")]}) as server:
+        answered = await fetch(fetchers(), server.url(), etag='"1"', last_modified="Sat, 01 Jan 2022 00:00:00 GMT")
+        assert isinstance(answered, NotModified)
+        assert server.seen[0].header("If-None-Match") == '"1"'
+        assert server.seen[0].header("If-Modified-Since") == "Sat, 01 Jan 2022 00:00:00 GMT"
+
+
+async def test_a_reason_may_be_anything() -> None:
+    answered = await page_of([page(status=b"200 \xe4\xf6")])
+    assert answered.reason == "äö"
+
+
+async def test_informational_responses_are_passed_over() -> None:
+    hints = head(b"Link: </a.css>; rel=preload", status=b"103 Early Hints") + head(status=b"100 Continue")
+    assert (await page_of([hints, page(b"final")])).body == b"final"
+
+
+@pytest.mark.parametrize(("referer", "told"), [("http://r.test/", "http://r.test/"), ("https://r.test/", None)])
+async def test_what_was_read_over_tls_is_not_told_in_the_clear(
+    fetchers: Fetchers, referer: str, told: str | None
+) -> None:
+    async with raw_server({"/": [page()]}) as server:
+        await fetch(fetchers(), server.url(), referer=referer)
+        assert server.seen[0].header("Referer") == told
+
+
+async def test_cookies_are_not_kept(fetchers: Fetchers) -> None:
+    async with raw_server({"/": [page(b"", b"Set-Cookie: a=b")]}) as server:
+        fetcher = fetchers()
+        await fetch(fetcher, server.url())
+        await fetch(fetcher, server.url())
+        assert [seen.header("Cookie") for seen in server.seen] == [None, None]
+
+
+@pytest.mark.parametrize("name", ["Host", "Connection", "content-length", "X\nY", "Accept-Encoding"])
+async def test_headers_that_frame_a_message_or_are_none_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="headers:"):
+        HttpFetcher(user_agent="onceover/1.0", headers={name: "1"})
+
+
+async def test_a_header_value_of_two_lines_is_refused() -> None:
+    with pytest.raises(ValueError, match="expected one line"):
+        HttpFetcher(user_agent="onceover/1.0", headers={"X": "a\r\nCookie: b"})
+
+
+async def test_configured_headers_take_the_place_of_ours(fetchers: Fetchers) -> None:
+    async with raw_server({"/": [page()]}) as server:
+        await fetch(fetchers(headers={"accept": "text/*", "Authorization": "Bearer x"}), server.url())
+        assert [value for name, value in server.seen[0].headers if name.lower() == "accept"] == ["text/*"]
+
+
+async def test_credentials_are_sent_and_not_recorded(fetchers: Fetchers) -> None:
+    async with raw_server({"/": [page()]}) as server:
+        answered = await fetch(fetchers(headers={"Authorization": "Bearer x"}), server.url())
+        assert isinstance(answered, Page)
+        assert server.seen[0].header("Authorization") == "Bearer x"
+        assert "Authorization" not in dict(answered.request_headers)
+
+
+# bodies
+
+TEXT = b"It was the best of times, it was the worst of times. " * 40
+
+
+@pytest.mark.parametrize(
+    ("coding", "coded"),
+    [
+        ("gzip", gzip.compress(TEXT)),
+        ("x-gzip", gzip.compress(TEXT[:100]) + gzip.compress(TEXT[100:])),
+        ("deflate", zlib.compress(TEXT)),
+        ("deflate", zlib.compress(TEXT)[2:-4]),
+        ("br", brotli.compress(TEXT)),
+        ("zstd", zstandard.compress(TEXT)),
+        ("gzip, br", brotli.compress(gzip.compress(TEXT))),
+    ],
+    ids=["gzip", "members", "deflate", "raw-deflate", "br", "zstd", "both"],
+)
+async def test_a_coded_body_comes_both_ways(coding: str, coded: bytes) -> None:
+    answered = await page_of([page(coded, b"Content-Encoding: " + coding.encode())])
+    assert answered.body == TEXT
+    assert answered.raw_body == coded
+    assert answered.truncated is None
+
+
+async def test_a_large_coded_body_is_decoded_too() -> None:
+    text = b"".join(b"%d " % (number * 7919 % 1_000_003) for number in range(100_000))
+    coded = gzip.compress(text)
+    assert len(coded) > 100_000
+    answered = await page_of([page(coded, b"Content-Encoding: gzip")])
+    assert answered.body == text
+
+
+async def test_a_body_that_is_not_coded_as_it_says_is_a_failure() -> None:
+    failure = await failure_of([page(TEXT, b"Content-Encoding: gzip")])
+    assert failure.kind is FailureKind.ENCODING
+    assert failure.ip == "127.0.0.1"
+
+
+async def test_a_body_that_breaks_while_it_is_decoded_is_kept_in_part() -> None:
+    coded = bytearray(gzip.compress(bytes(range(256)) * 4000, compresslevel=0))
+    coded[-8] ^= 0xFF
+    answered = await page_of([page(bytes(coded), b"Content-Encoding: gzip")])
+    assert answered.truncated == "encoding"
+    assert answered.raw_body == coded
+    assert answered.body == bytes(range(256)) * 4000
+
+
+@pytest.mark.parametrize("transfer", ["length", "chunked", "close"])
+async def test_a_body_over_the_limit_is_cut_and_marked(transfer: str) -> None:
+    body = b"x" * 300_000
+    scripts: dict[str, Script] = {
+        "length": [page(body)],
+        "chunked": [head(b"Transfer-Encoding: chunked"), b"%x\r\n%s\r\n" % (len(body), body), b"0\r\n\r\n"],
+        "close": [head(), body, CLOSE],
+    }
+    script = scripts[transfer]
+    answered = await page_of(script, max_body_bytes=1000)
+    assert answered.body == b"x" * 1000
+    assert answered.truncated == "length"
+    assert (await page_of(script, max_body_bytes=300_000)).truncated is None
+
+
+async def test_a_small_body_over_the_limit_is_cut_too() -> None:
+    answered = await page_of([page(b"12345")], max_body_bytes=3)
+    assert (answered.body, answered.truncated) == (b"123", "length")
+
+
+async def test_a_body_without_end_is_cut_at_the_limit() -> None:
+    answered = await page_of([head(), itertools.repeat(b"abc" * 1000)], max_body_bytes=100_000)
+    assert len(answered.body) == 100_000
+    assert answered.truncated == "length"
+
+
+async def test_a_bomb_is_cut_at_the_limit_on_decoded_bytes() -> None:
+    bomb = gzip.compress(bytes(30_000_000))
+    answered = await page_of([page(bomb, b"Content-Encoding: gzip")], max_body_bytes=2_000_000)
+    assert len(answered.body) == 2_000_000
+    assert answered.raw_body == bomb
+    assert answered.truncated == "length"
+
+
+async def test_a_body_without_a_length_ends_with_the_connection() -> None:
+    answered = await page_of([head(version=b"HTTP/1.0"), b"all ", b"of it", CLOSE])
+    assert answered.body == b"all of it"
+    assert answered.truncated is None
+    assert answered.http_version == "1.0"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        [head(b"Content-Length: 100"), b"half", CLOSE],
+        [head(b"Transfer-Encoding: chunked"), b"4\r\nhalf\r\n", CLOSE],
+    ],
+)
+async def test_a_body_that_breaks_off_is_kept_and_marked(script: Script) -> None:
+    answered = await page_of(script)
+    assert answered.body == b"half"
+    assert answered.truncated == "disconnect"
+
+
+async def test_a_body_of_broken_chunks_is_cut_or_a_failure() -> None:
+    """Which of the two depends on whether the broken chunk comes together with the headers."""
+    answered = await answer([head(b"Transfer-Encoding: chunked"), b"4\r\nhalf\r\nnot a length\r\n", HANG])
+    if isinstance(answered, Failure):
+        assert answered.kind is FailureKind.PROTOCOL
+    else:
+        assert isinstance(answered, Page)
+        assert (answered.body, answered.truncated) == (b"half", "disconnect")
+
+
+@pytest.mark.parametrize("end", [CLOSE, RESET])
+async def test_a_body_of_which_nothing_came_is_a_failure(end: Any) -> None:
+    assert (await failure_of([head(b"Content-Length: 100"), end])).kind is FailureKind.DISCONNECTED
+
+
+async def test_a_body_that_takes_too_long_is_kept_and_marked() -> None:
+    answered = await page_of([head(b"Content-Length: 100"), b"half", HANG], timeout_s=0.2)
+    assert answered.body == b"half"
+    assert answered.truncated == "time"
+
+
+async def test_a_redirect_whose_body_breaks_off_is_a_redirect() -> None:
+    answered = await answer([head(b"Content-Length: 9", b"Location: /b", status=b"302 Found"), CLOSE])
+    assert isinstance(answered, Redirect)
+    assert answered.location == "/b"
+
+
+# what is no response
+
+
+@pytest.mark.parametrize(
+    ("script", "kind"),
+    [
+        ([CLOSE], FailureKind.DISCONNECTED),
+        ([RESET], FailureKind.DISCONNECTED),
+        ([b"HTTP/1.1 200 OK\r\nContent-Le", CLOSE], FailureKind.DISCONNECTED),
+        ([b"<html>no headers at all, as in 1991</html>", CLOSE], FailureKind.PROTOCOL),
+        ([b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", CLOSE], FailureKind.PROTOCOL),
+        ([b"SSH-2.0-OpenSSH_9.2p1\r\n", CLOSE], FailureKind.PROTOCOL),
+        ([b"HTTP/1.1 abc OK\r\n\r\n", CLOSE], FailureKind.PROTOCOL),
+        ([head(b"Content-Length: -1"), CLOSE], FailureKind.PROTOCOL),
+        ([head(b"Content-Length: 1", b"Content-Length: 2"), b"ab", CLOSE], FailureKind.PROTOCOL),
+        ([head(b"A: \0b"), CLOSE], FailureKind.PROTOCOL),
+        ([head(b"A: " + b"x" * 1_000_000), CLOSE], FailureKind.PROTOCOL),
+        ([head(*[b"A%d: b" % number for number in range(100_000)]), CLOSE], FailureKind.PROTOCOL),
+        ([b"HTTP/1.1 200 OK\r\n", (b"A%d: b\r\n" % number for number in itertools.count())], FailureKind.PROTOCOL),
+    ],
+)
+async def test_what_is_no_response_is_a_failure_with_its_kind(script: Script, kind: FailureKind) -> None:
+    failure = await failure_of(script)
+    assert failure.kind is kind
+    assert failure.reached
+    assert failure.message.isprintable()
+    assert len(failure.message) <= 200
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        [HANG],
+        [b"HTTP/1.1 200 OK\r\n", HANG],
+        [head(b"Content-Length: 9"), HANG],
+        [itertools.repeat(head(status=b"100 Continue"))],
+    ],
+)
+async def test_a_server_that_does_not_come_to_the_point_times_out(script: Script) -> None:
+    failure = await failure_of(script, timeout_s=0.2)
+    assert failure.kind is FailureKind.TIMEOUT
+    assert failure.reached
+
+
+async def test_a_header_of_32_kilobytes_is_read() -> None:
+    answered = await page_of([page(b"", b"Content-Security-Policy: " + b"x" * 32_000)])
+    assert len(answered.header("content-security-policy") or "") == 32_000
+
+
+async def test_a_server_that_is_down_is_a_failure(fetchers: Fetchers) -> None:
+    async with raw_server({}) as server:
+        url = server.url()
+    failure = await fetch(fetchers(), url)
+    assert isinstance(failure, Failure)
+    assert failure.kind is FailureKind.CONNECT
+    assert "127.0.0.1" not in failure.message
+
+
+@pytest.mark.parametrize("url", ["ftp://example.org/", "http://", "/relative", "", "http://a:b/", "http://a:70000/"])
+async def test_what_is_no_web_url_is_a_failure_that_reached_nobody(fetchers: Fetchers, url: str) -> None:
+    failure = await fetch(fetchers(), url)
+    assert isinstance(failure, Failure)
+    assert failure.kind is FailureKind.BAD_URL
+    assert not failure.reached
+
+
+async def test_a_name_that_does_not_exist_is_a_failure_that_reached_nobody(fetchers: Fetchers) -> None:
+    failure = await fetch(fetchers(), "http://nowhere.invalid/")
+    assert isinstance(failure, Failure)
+    assert failure.kind is FailureKind.DNS
+    assert not failure.reached
+
+
+# connections
+
+
+async def test_a_connection_is_used_again(fetchers: Fetchers) -> None:
+    async with raw_server({"/": [page(b"x")]}) as server:
+        fetcher = fetchers()
+        answers = [await fetch(fetcher, server.url()) for _ in range(3)]
+        assert server.connections == 1
+        assert [(each.ip, getattr(each, "port", None)) for each in answers] == [("127.0.0.1", server.port)] * 3
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        [head(b"Content-Length: 5", status=b"204 No Content"), b"extra"],
+        [head(b"Content-Length: 5", status=b"304 Not Modified"), b"extra"],
+        [page(b"short") + b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged"],
+        [page(b"short") + b" and more than was announced"],
+    ],
+)
+async def test_what_comes_behind_a_response_is_taken_for_no_other(fetchers: Fetchers, first: Script) -> None:
+    async with raw_server({"/first": first, "/second": [page(b"second")]}) as server:
+        fetcher = fetchers()
+        await fetch(fetcher, server.url("/first"))
+        answered = await fetch(fetcher, server.url("/second"))
+        assert isinstance(answered, Page)
+        assert answered.body == b"second"
+
+
+async def test_a_kept_connection_that_the_server_closed_is_replaced(fetchers: Fetchers) -> None:
+    def script(seen: Any) -> Script:
+        return [CLOSE] if seen.connection == 0 and len(server.seen) > 1 else [page(b"x")]
+
+    async with raw_server(script) as server:
+        fetcher = fetchers()
+        await fetch(fetcher, server.url())
+        assert isinstance(await fetch(fetcher, server.url()), Page)
+        assert [seen.connection for seen in server.seen] == [0, 0, 1]
+
+
+@pytest.mark.parametrize("end", [CLOSE, RESET])
+async def test_a_server_that_closes_a_new_connection_is_asked_once(fetchers: Fetchers, end: Any) -> None:
+    async with raw_server({"/": [end]}) as server:
+        failure = await fetch(fetchers(), server.url())
+        assert isinstance(failure, Failure)
+        assert failure.kind is FailureKind.DISCONNECTED
+        assert len(server.seen) == 1
+
+
+async def test_cancelled_it_closes_the_connection(fetchers: Fetchers) -> None:
+    for script in ([HANG], [head(b"Content-Length: 9"), b"half", HANG]):
+        asked = asyncio.Event()
+
+        async def note(asked: asyncio.Event = asked) -> None:
+            asked.set()
+
+        async with raw_server({"/": [*script[:-1], note, HANG]}) as server:
+            task = asyncio.create_task(fetch(fetchers(), server.url()))
+            await asked.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await server.gone.wait()
+
+
+async def test_a_host_gets_no_more_connections_than_allowed(fetchers: Fetchers) -> None:
+    async with raw_server({"/": [page(b"x")]}) as server:
+        fetcher = fetchers(per_host=2)
+        await asyncio.gather(*(fetch(fetcher, server.url()) for _ in range(10)))
+        assert server.connections == 2
+
+
+async def test_where_many_connections_are_open_new_ones_are_not_kept(fetchers: Fetchers) -> None:
+    async with raw_server({"/": [page(b"x")]}) as server:
+        fetcher = fetchers(hosts={"*.sim.test": f"127.0.0.1:{server.port}"}, max_connections=3)
+        for number in range(10):
+            await fetch(fetcher, f"http://h{number}.sim.test/")
+        assert server.connections == 10
+        # The last of them may still be closing.
+        assert server.open <= 4
+
+
+async def test_closing_closes_every_connection_and_twice_is_harmless() -> None:
+    async with raw_server({"/": [page(b"x")]}) as server:
+        fetcher = HttpFetcher(user_agent="onceover/1.0", allow_private=True)
+        await fetch(fetcher, server.url())
+        assert server.open == 1
+        await fetcher.aclose()
+        await fetcher.aclose()
+        await server.gone.wait()
+
+
+# names and addresses
+
+
+async def test_a_static_name_leads_to_its_address_and_port_whatever_the_url_says(fetchers: Fetchers) -> None:
+    async with raw_server({"/": [page(b"x")]}) as server:
+        fetcher = fetchers(hosts={"*.sim.test": f"127.0.0.1:{server.port}"}, allow_private=False)
+        answered = await fetch(fetcher, "http://h1.sim.test/")
+        assert isinstance(answered, Page)
+        assert server.seen[0].header("Host") == "h1.sim.test"
+        assert (answered.ip, answered.port) == ("127.0.0.1", server.port)
+        assert isinstance(await fetch(fetcher, "http://h1.sim.test:81/"), Page)
+        assert server.seen[1].header("Host") == "h1.sim.test:81"
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0x7f.1", "127.1", "2130706433"]
+)
+async def test_no_spelling_of_this_machine_is_connected_to(fetchers: Fetchers, host: str) -> None:
+    async with raw_server({"/": [page(b"secret")]}) as server:
+        fetcher = fetchers(hosts={"*.sim.test": f"127.0.0.1:{server.port}"}, allow_private=False)
+        failure = await fetch(fetcher, server.url(host=host))
+        assert isinstance(failure, Failure)
+        assert failure.kind in (FailureKind.PRIVATE_ADDRESS, FailureKind.BAD_URL)
+        assert not failure.reached
+        assert server.connections == 0
+
+
+async def test_a_network_can_be_opened(fetchers: Fetchers) -> None:
+    async with raw_server({"/": [page(b"x")]}) as server:
+        fetcher = fetchers(allow_private=False, allow_networks=["127.0.0.0/8"])
+        assert isinstance(await fetch(fetcher, server.url()), Page)
+        failure = await fetch(fetcher, "http://10.0.0.1/")
+        assert isinstance(failure, Failure)
+        assert failure.kind is FailureKind.PRIVATE_ADDRESS
+
+
+# TLS
+
+
+@pytest.fixture(scope="module")
+def tls() -> ssl.SSLContext:
+    """Self-signed, for localhost and *.sim.test."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(Path(__file__).with_name("localhost.pem"))
+    return context
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_a_failure(fetchers: Fetchers, tls: ssl.SSLContext) -> None:
+    async with raw_server({"/": [page(b"x")]}, tls=tls) as server:
+        failure = await fetch(fetchers(), server.url())
+        assert isinstance(failure, Failure)
+        assert failure.kind is FailureKind.TLS
+        assert failure.message == "certificate: self-signed certificate"
+        assert not server.seen
+
+
+async def test_certificates_can_go_unverified(fetchers: Fetchers, tls: ssl.SSLContext) -> None:
+    async with raw_server({"/": [page(b"x")]}, tls=tls) as server:
+        answered = await fetch(fetchers(verify_tls=False), server.url())
+        assert isinstance(answered, Page)
+        assert answered.ip == "127.0.0.1"
+
+
+async def test_a_server_that_speaks_no_tls_is_a_failure(fetchers: Fetchers) -> None:
+    async with raw_server({}, greeting=page(status=b"400 Bad Request")) as server:
+        failure = await fetch(fetchers(), server.url().replace("http:", "https:"))
+        assert isinstance(failure, Failure)
+        assert failure.kind is FailureKind.TLS
+
+
+async def test_a_handshake_that_hangs_times_out(fetchers: Fetchers) -> None:
+    async with raw_server({}) as server:
+        failure = await fetch(fetchers(connect_timeout_s=0.2), server.url().replace("http:", "https:"))
+        assert isinstance(failure, Failure)
+        assert failure.kind is FailureKind.TIMEOUT
+        assert failure.message == "no connection in time"
+
+
+# our own faults
+
+
+async def test_an_error_nobody_expects_is_a_failure_and_logged(
+    fetchers: Fetchers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    fetcher = fetchers()
+
+    async def broken(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(fetcher, "_body", broken)
+    async with raw_server({"/": [page(b"x")]}) as server:
+        failure = await fetch(fetcher, server.url())
+    assert isinstance(failure, Failure)
+    assert failure.kind is FailureKind.UNEXPECTED
+    assert failure.message == "RuntimeError: a bug"
+    assert "unexpected error" in caplog.text
+
+
+def test_raw_server_is_what_it_says() -> None:
+    assert RawServer(80, "http").url("/a") == "http://127.0.0.1:80/a"

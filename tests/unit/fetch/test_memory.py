@@ -1,0 +1,52 @@
+import asyncio
+import gc
+
+from crawler.fetch.memory import FREE_BYTES, Claim, Memory
+
+
+class Page:
+    """What holds a body; weakly referable."""
+
+
+def test_the_beginning_of_a_body_is_free() -> None:
+    memory = Memory(0)
+    assert Claim(memory).grow_to(FREE_BYTES)
+    assert memory.used_bytes == 0
+
+
+async def test_beyond_the_limit_one_body_grows_and_the_others_wait_for_it() -> None:
+    memory = Memory(1000)
+    first, second, third = Claim(memory), Claim(memory), Claim(memory)
+    assert first.grow_to(FREE_BYTES + 2000)
+    assert not second.grow_to(FREE_BYTES + 1)
+    assert not third.grow_to(FREE_BYTES + 1)
+    waiting = [asyncio.ensure_future(each.may_grow()) for each in (second, third)]
+    await asyncio.sleep(0)
+    assert first.grow_to(FREE_BYTES + 3000)
+    page = Page()
+    first.release(page)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert [task.done() for task in waiting] == [True, False]
+    assert memory.used_bytes == 3002
+    del page
+    gc.collect()
+    await asyncio.gather(*waiting)
+    assert memory.used_bytes == 2
+
+
+async def test_a_wait_that_is_cancelled_leaves_the_turn_to_others() -> None:
+    memory = Memory(0)
+    first, second, third = Claim(memory), Claim(memory), Claim(memory)
+    assert first.grow_to(FREE_BYTES + 10)
+    assert not second.grow_to(FREE_BYTES + 10)
+    assert not third.grow_to(FREE_BYTES + 10)
+    waiting = [asyncio.ensure_future(each.may_grow()) for each in (second, third)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    await asyncio.sleep(0)
+    second.release(None)
+    first.release(None)
+    await waiting[1]
+    third.release(None)
+    assert memory.used_bytes == 0

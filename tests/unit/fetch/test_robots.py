@@ -1,0 +1,404 @@
+import asyncio
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.fetch.robots import MAX_ROBOTS_BYTES, UNREACHABLE_LIMIT_S, RobotsTxt, product_token, read_robots
+from crawler.pace import parse_retry_after
+from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request, Verdict
+
+DAY_S = 86400.0
+START = 1_700_000_000.0
+
+
+def page(body: bytes = b"", status: int = 200, *, truncated: str | None = None, **headers: str) -> Page:
+    pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    return Page(
+        url="",
+        status=status,
+        headers=pairs,
+        fetched_at=START,
+        duration_s=0.5,
+        body=body,
+        raw_body=body,
+        truncated=truncated,
+    )
+
+
+def redirect(location: str, status: int = 301) -> Redirect:
+    return Redirect(url="", status=status, headers=[], fetched_at=START, duration_s=0.5, location=location)
+
+
+def failure(kind: FailureKind = FailureKind.TIMEOUT, *, reached: bool = True) -> Failure:
+    return Failure(url="", kind=kind, message="it broke", fetched_at=START, duration_s=0.5, reached=reached)
+
+
+class FakeWeb:
+    """A fetcher with a fixed answer for each URL, which may be changed; waits while `gate` is closed."""
+
+    def __init__(self, answers: Mapping[str, Fetched]) -> None:
+        self.answers = dict(answers)
+        self.asked: list[str] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def fetch(self, request: Request, /) -> Fetched:
+        self.asked.append(request.url)
+        await self.gate.wait()
+        return self.answers.get(request.url, page(status=404))
+
+
+class Notebook(dict[str, bytes]):
+    def put(self, key: str, value: bytes, /) -> None:
+        self[key] = value
+
+
+class World:
+    """A RobotsTxt in a world of one site, with a clock that moves when it sleeps or is told to."""
+
+    def __init__(self, answer: Fetched, *, notes: Notebook | None = None, max_origins: int = 100) -> None:
+        self.web = FakeWeb({"http://a.test/robots.txt": answer})
+        self.notes = notes if notes is not None else Notebook()
+        self.now = START
+        self.slept: list[float] = []
+        self.robots = RobotsTxt(
+            self.web,
+            user_agent="onceover/1.0 (+https://example.org/)",
+            notes=self.notes,
+            min_delay_s=2.0,
+            max_origins=max_origins,
+            read_retry_after=parse_retry_after,
+            clock=lambda: self.now,
+            sleep=self.sleep,
+        )
+
+    async def sleep(self, delay_s: float) -> None:
+        self.slept.append(delay_s)
+        self.now += delay_s
+
+    async def allows(self, path: str = "/", *, host: str = "a.test") -> Verdict:
+        return await self.robots.allows(f"http://{host}{path}")
+
+
+RULES = b"""User-agent: other
+Disallow: /
+
+User-agent: onceover
+Disallow: /private
+Allow: /private/open
+Crawl-delay: 7.5
+
+User-agent: *
+Disallow: /for-nobody
+Sitemap: https://a.test/sitemap.xml
+"""
+
+
+# what a file says
+
+
+async def test_the_rules_for_our_name_decide() -> None:
+    world = World(page(RULES))
+    assert (await world.allows("/public")).allowed
+    assert not (await world.allows("/private/x?y")).allowed
+    assert (await world.allows("/private/open")).allowed
+    assert (await world.allows("/for-nobody")).allowed
+    assert (await world.allows("/robots.txt")).allowed
+    assert (await world.allows("/private")).reason == "robots"
+
+
+async def test_crawl_delay_and_sitemaps_are_told_once_they_are_known() -> None:
+    world = World(page(RULES))
+    assert world.robots.crawl_delay("http://a.test/") is None
+    assert world.robots.new_sitemaps("http://a.test/") == ()
+    await world.allows()
+    assert world.robots.crawl_delay("http://a.test/x") == 7.5
+    assert world.robots.new_sitemaps("http://a.test/x") == ("https://a.test/sitemap.xml",)
+
+
+async def test_sitemaps_are_told_once_for_each_reading_and_again_after_a_restart() -> None:
+    world = World(page(RULES))
+    await world.allows()
+    assert len(world.robots.new_sitemaps("http://a.test/x")) == 1
+    assert world.robots.new_sitemaps("http://a.test/y") == ()
+    again = World(page(RULES), notes=world.notes)
+    assert len(again.robots.new_sitemaps("http://a.test/x")) == 1
+    assert again.web.asked == []
+    world.now += DAY_S + 1
+    await world.allows()
+    assert len(world.robots.new_sitemaps("http://a.test/x")) == 1
+
+
+async def test_each_origin_has_its_own_file() -> None:
+    world = World(page(RULES))
+    for url in ("http://a.test/x", "http://a.test:8080/x", "https://a.test/x", "http://b.test/x", "http://u:p@a.test/"):
+        await world.robots.allows(url)
+    assert world.web.asked == [
+        "http://a.test/robots.txt",
+        "http://a.test:8080/robots.txt",
+        "https://a.test/robots.txt",
+        "http://b.test/robots.txt",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "token"),
+    [
+        ("onceover/1.0 (+https://example.org/)", "onceover"),
+        ("OnceOver", "onceover"),
+        ("My_Crawler-X/2", "my_crawler-x"),
+        ("Mozilla/5.0 (compatible; onceover/1.0; +https://example.org/)", "onceover"),
+    ],
+)
+def test_the_product_token_is_the_name_without_version_and_comment(user_agent: str, token: str) -> None:
+    assert product_token(user_agent) == token
+
+
+@pytest.mark.parametrize("user_agent", ["", "1.0", "(comment)"])
+def test_a_user_agent_without_a_name_is_refused(user_agent: str) -> None:
+    with pytest.raises(ValueError, match="does not begin with a name"):
+        product_token(user_agent)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\xef\xbb\xbfUser-agent: *\nDisallow: /private",
+        b"\xff\xfe" + "User-agent: *\nDisallow: /private".encode("utf-16-le"),
+        b"user-AGENT : *\r\rdisallow :/private",
+        b"<html>\n\0\xff\xfe what?\nUser-agent: *\nDisallow: /private # all of it",
+        b"User-agent: *\nDisallow: /private\n" + b"#" * 1_000_000,
+    ],
+)
+async def test_a_file_is_read_leniently(body: bytes) -> None:
+    world = World(page(body))
+    assert not (await world.allows("/private")).allowed
+    assert (await world.allows("/public")).allowed
+
+
+async def test_a_file_is_read_up_to_its_limit_and_a_whole_line() -> None:
+    lines = b"User-agent: *\n" + b"Disallow: /private/and/longer\n" * 20_000
+    assert len(lines) > MAX_ROBOTS_BYTES
+    text = read_robots(lines)
+    assert MAX_ROBOTS_BYTES - 40 < len(text) <= MAX_ROBOTS_BYTES
+    assert text.endswith("/private/and/longer\n")
+    assert (await World(page(lines)).allows("/private/and")).allowed
+
+
+@given(body=st.binary(max_size=500), path=st.text("/abc?%[]:@é\\", max_size=20))
+async def test_no_file_and_no_url_raises(body: bytes, path: str) -> None:
+    world = World(page(body))
+    verdict = await world.allows(f"/{path}")
+    assert verdict.allowed or verdict.reason == "robots"
+
+
+# whether there is a file
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *[page(b"User-agent: *\nDisallow: /", status) for status in (400, 401, 403, 404, 410, 451)],
+        page(b"User-agent: *\nDisallow: /", 302),
+        redirect("mailto:webmaster@a.test"),
+        redirect("http://"),
+        NotModified(url="", status=304, headers=[], fetched_at=START, duration_s=0),
+    ],
+)
+async def test_without_a_file_everything_is_allowed_for_a_day(answer: Fetched) -> None:
+    world = World(answer)
+    verdict = await world.allows("/x")
+    assert (verdict.allowed, verdict.reason) == (True, "none")
+    world.now += DAY_S - 1
+    await world.allows("/x")
+    assert len(world.web.asked) == 1
+    world.now += 2
+    await world.allows("/x")
+    assert len(world.web.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (page(status=500), "status 500"),
+        (page(status=503), "status 503"),
+        (page(status=429), "status 429"),
+        (page(b"User-agent: *\nAllo", truncated="disconnect"), "cut: disconnect"),
+        (page(b"User-agent: *\nAllo", truncated="time"), "cut: time"),
+        (failure(FailureKind.DNS, reached=False), "dns: it broke"),
+        (failure(FailureKind.CONNECT), "connect: it broke"),
+        (failure(FailureKind.ENCODING), "encoding: it broke"),
+    ],
+)
+async def test_while_nobody_knows_everything_is_disallowed_for_a_while(answer: Fetched, message: str) -> None:
+    world = World(answer)
+    verdict = await world.allows("/x")
+    assert (verdict.allowed, verdict.reason, verdict.message) == (False, "unreachable", message)
+    assert verdict.retry_after_s == 60
+    world.now += 59
+    later = await world.allows("/x")
+    assert (later.allowed, later.asked, later.retry_after_s) == (False, False, 1)
+    world.now += 1
+    world.web.answers["http://a.test/robots.txt"] = page(b"")
+    assert (await world.allows("/x")).allowed
+
+
+async def test_failures_in_a_row_double_the_wait_up_to_an_hour_and_a_success_ends_that() -> None:
+    world = World(failure())
+    waits = []
+    for _ in range(8):
+        verdict = await world.allows("/x")
+        assert verdict.retry_after_s is not None
+        waits.append(verdict.retry_after_s)
+        world.now += verdict.retry_after_s
+    assert waits == [60, 120, 240, 480, 960, 1920, 3600, 3600]
+    world.web.answers["http://a.test/robots.txt"] = page(b"")
+    await world.allows("/x")
+    world.now += DAY_S
+    world.web.answers["http://a.test/robots.txt"] = failure()
+    assert (await world.allows("/x")).retry_after_s == 60
+
+
+async def test_a_host_is_never_asked_again_before_its_rest() -> None:
+    robots = RobotsTxt(FakeWeb({"http://a.test/robots.txt": failure()}), user_agent="a", min_delay_s=2, retry_s=0)
+    verdict = await robots.allows("http://a.test/")
+    assert verdict.retry_after_s == pytest.approx(2, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("header", "wait_s"), [("10", 60), ("600", 600), ("Tue, 14 Nov 2023 22:23:20 GMT", 600), ("99999999", DAY_S)]
+)
+async def test_retry_after_is_obeyed_up_to_a_day(header: str, wait_s: float) -> None:
+    world = World(page(status=503, Retry_After=header))
+    assert (await world.allows("/x")).retry_after_s == wait_s
+
+
+async def test_who_has_not_known_for_30_days_has_no_file() -> None:
+    world = World(failure())
+    await world.allows("/x")
+    world.now += UNREACHABLE_LIMIT_S
+    verdict = await world.allows("/x")
+    assert (verdict.allowed, verdict.asked) == (True, True)
+    assert not (await world.allows("/x")).asked
+    world.now += DAY_S
+    world.web.answers["http://a.test/robots.txt"] = page(RULES)
+    assert not (await world.allows("/private")).allowed
+
+
+# redirects
+
+
+async def test_five_redirects_are_followed_also_to_other_hosts() -> None:
+    world = World(redirect("/1"))
+    world.web.answers |= {
+        "http://a.test/1": redirect("2", 302),
+        "http://a.test/2": redirect("https://b.test/3", 307),
+        "https://b.test/3": redirect("/4", 308),
+        "https://b.test/4": redirect("http://c.test/robots.txt", 303),
+        "http://c.test/robots.txt": page(RULES),
+    }
+    verdict = await world.allows("/private")
+    assert (verdict.allowed, verdict.reason) == (False, "robots")
+    assert verdict.duration_s == 3.0
+    assert len(world.web.asked) == 6
+
+
+async def test_a_host_rests_between_two_redirects() -> None:
+    world = World(redirect("/1"))
+    world.web.answers |= {"http://a.test/1": redirect("http://b.test/2"), "http://b.test/2": redirect("/3")}
+    await world.allows("/x")
+    assert world.slept == [2.0, 2.0]
+
+
+async def test_after_five_redirects_there_is_no_file() -> None:
+    world = World(redirect("/robots.txt"))
+    verdict = await world.allows("/x")
+    assert (verdict.allowed, verdict.reason) == (True, "none")
+    assert len(world.web.asked) == 6
+
+
+async def test_what_a_redirect_leads_to_decides() -> None:
+    world = World(redirect("http://b.test/"))
+    world.web.answers["http://b.test/"] = failure()
+    assert not (await world.allows("/x")).allowed
+
+
+# who asks, and how often
+
+
+async def test_many_who_ask_at_once_ask_once_and_all_are_told() -> None:
+    world = World(page(RULES))
+    world.web.gate.clear()
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(world.allows("/public")) for _ in range(10)]
+        await asyncio.sleep(0)
+        world.web.gate.set()
+    assert all(task.result().asked for task in tasks)
+    assert all(task.result().duration_s == 0.5 for task in tasks)
+    assert len(world.web.asked) == 1
+    later = await world.allows("/public")
+    assert (later.asked, later.duration_s) == (False, 0.0)
+
+
+async def test_who_reached_no_server_has_not_asked() -> None:
+    world = World(failure(FailureKind.DNS, reached=False))
+    assert not (await world.allows("/x")).asked
+
+
+async def test_if_the_first_to_ask_is_cancelled_another_asks() -> None:
+    world = World(page(RULES))
+    world.web.gate.clear()
+    first, second = (asyncio.create_task(world.allows("/private")) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.sleep(0)
+    world.web.gate.set()
+    verdict = await second
+    assert (verdict.allowed, verdict.asked) == (False, True)
+    assert len(world.web.asked) == 2
+    with pytest.raises(asyncio.CancelledError):
+        await first
+
+
+# what is kept
+
+
+@pytest.mark.parametrize(
+    ("answer", "path"),
+    [(page(RULES), "/private"), (page(RULES), "/public"), (page(status=404), "/x"), (failure(), "/x")],
+)
+async def test_a_restart_asks_nobody_again(answer: Fetched, path: str) -> None:
+    before = World(answer)
+    verdict = await before.allows(path)
+    after = World(page(status=500), notes=before.notes)
+    again = await after.allows(path)
+    assert again == msgspec.structs.replace(verdict, asked=False, duration_s=0.0)
+    assert after.robots.crawl_delay("http://a.test/") == before.robots.crawl_delay("http://a.test/")
+    assert not after.web.asked
+
+
+async def test_a_restart_does_not_begin_the_failures_anew() -> None:
+    before = World(failure())
+    await before.allows("/x")
+    after = World(failure(), notes=before.notes)
+    after.now += 60
+    assert (await after.allows("/x")).retry_after_s == 120
+
+
+async def test_a_note_that_cannot_be_read_costs_a_request() -> None:
+    world = World(page(RULES), notes=Notebook({"robots http://a.test": b"\xc1 rubbish"}))
+    assert not (await world.allows("/private")).allowed
+    assert world.web.asked == ["http://a.test/robots.txt"]
+
+
+async def test_memory_is_bounded_and_the_notes_know_the_rest() -> None:
+    world = World(page(RULES), max_origins=2)
+    for host in ("a.test", "b.test", "c.test"):
+        await world.allows("/private", host=host)
+    assert len(world.robots._cache) == 2
+    assert not (await world.allows("/private")).allowed
+    assert len(world.web.asked) == 3
+    assert world.robots._cached_bytes == sum(known.size_bytes for known in world.robots._cache.values())

@@ -1,0 +1,216 @@
+import base64
+import io
+import json
+import tarfile
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawler.fetch.robots import MAX_ROBOTS_BYTES, read_robots
+from crawler.fetch.rules import Rules
+
+
+def allows(text: str, path: str, *, agent: str = "FooBot") -> bool:
+    return Rules(text, agent=agent).allows(path)
+
+
+def path_of(url: str) -> str:
+    """Of URLs as the suites of others have them, whole or not."""
+    rest = url.partition("#")[0]
+    if "//" in rest[:9]:
+        rest = rest.partition("//")[2]
+    at = min((found for mark in "/?" if (found := rest.find(mark)) >= 0), default=-1)
+    return "/" if at < 0 else f"{'' if rest[at] == '/' else '/'}{rest[at:]}"
+
+
+def cases(corpora: Path, name: str) -> Any:
+    return json.loads((corpora / "robots" / name).read_bytes())
+
+
+def test_every_case_of_googles_matcher_is_judged_as_it_does(corpora: Path) -> None:
+    judged = cases(corpora, "google-robotstxt/google_robotstxt_tests.json")["can_fetch"]
+    assert len(judged) > 100
+    for case in judged:
+        text = read_robots(case["robotstxt"].encode("utf-8", "surrogateescape"))
+        path = path_of(case["url"])
+        assert allows(text, path, agent=case["user_agent"]) is case["allowed"], (case["test"], text[:200], path[:100])
+
+
+def test_cases_of_crawler_commons_pass_where_google_agrees(corpora: Path) -> None:
+    counts: Counter[str] = Counter()
+    for case in cases(corpora, "crawler-commons/simple_robot_rules_tests.json"):
+        agents = case.get("user_agent") or "anybot"
+        agent = agents if isinstance(agents, str) else agents[0]
+        if "robotstxt_base64" not in case or (case["test"], agent) == ("testHtmlMarkupInRobotsTxt", "bogusbot"):
+            continue  # `*<BR>` is nobody to Google
+        rules = Rules(read_robots(base64.b64decode(case["robotstxt_base64"])), agent=agent)
+        if case["call"] == "can_fetch" and case.get("google_cpp_agrees"):
+            assert rules.allows(path_of(case["url"])) is case["expected"], case["test"]
+        elif case["call"] == "getSitemaps" and isinstance(case["expected"], int):
+            # A URL on a line of its own is a sitemap to them.
+            assert len(rules.sitemaps) == case["expected"] - (case["test"] == "testSitemap"), case["test"]
+        elif case["call"] == "crawl_delay_ms" and "/" not in agent and " " not in agent:
+            assert rules.crawl_delay_s == case["expected"] / 1000, case["test"]
+        else:
+            continue
+        counts[case["call"]] += 1
+    assert counts["can_fetch"] >= 300
+    assert counts["crawl_delay_ms"] >= 5
+
+
+@lru_cache(maxsize=1)
+def _archive(corpora: Path) -> ZipFile:
+    return ZipFile(corpora / "robots-real.zip")
+
+
+def differences_from_google(corpora: Path, *, every: int) -> Iterator[tuple[str, str, bool | None]]:
+    """File, URL and Google's verdict of each judged question on real files; None where both agree."""
+    archive = _archive(corpora)
+    files: dict[str, list[tuple[str, list[tuple[str, bool]]]]] = {}
+    for line in archive.read("verdicts_dev.jsonl").splitlines():
+        row = json.loads(line)
+        verdicts = [(agent, google) for agent, google, _ in row["verdict"]]
+        files.setdefault(row["file"], []).append((row["url"], verdicts))
+    for name, questions in list(files.items())[::every]:
+        text = read_robots(archive.read(f"robots/{name}"))
+        rules: dict[str, Rules] = {}
+        for url, verdicts in questions:
+            for agent, google in verdicts:
+                if agent not in rules:
+                    rules[agent] = Rules(text, agent=agent)
+                yield name, url, None if rules[agent].allows(path_of(url)) is google else google
+
+
+def _class_of(corpora: Path, name: str, url: str) -> str:
+    if path_of(url) == "/robots.txt":
+        return "robots.txt may always be fetched (RFC 9309, 2.2.2)"
+    body = _archive(corpora).read(f"robots/{name}")
+    if len(body) > MAX_ROBOTS_BYTES:
+        return "longer than 500 KiB: the rest is not read (RFC 9309, 2.5)"
+    if body.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "UTF-16 is read"
+    return f"unknown: {name}"
+
+
+def test_real_files_are_judged_as_google_does_but_for_named_differences(corpora: Path) -> None:
+    counts: Counter[str] = Counter()
+    judged = 0
+    for name, url, google in differences_from_google(corpora, every=1):
+        judged += 1
+        if google is not None:
+            counts[_class_of(corpora, name, url)] += 1
+    assert judged > 50_000
+    assert not [name for name in counts if name.startswith("unknown")], counts
+    assert sum(counts.values()) < 0.001 * judged, counts
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "allowed"),
+    [
+        ("User-agent: *\nDisallow: /a*b*c$", "/axbxc", False),
+        ("User-agent: *\nDisallow: /a*b*c$", "/abcc", False),
+        ("User-agent: *\nDisallow: /a*b*c$", "/axbxcx", True),
+        ("User-agent: *\nDisallow: /a*bc$", "/abc", False),
+        ("User-agent: *\nDisallow: /abc*bc$", "/abc", True),
+        ("User-agent: *\nDisallow: /a$b", "/a$bc", False),
+        ("User-agent: *\nDisallow: *.pdf", "/x/y.pdf?z", False),
+        ("User-agent: *\nDisallow: /a$", "/a", False),
+        ("User-agent: *\nDisallow: /a$", "/ab", True),
+        ("User-agent: *\nDisallow: /\nAllow: /", "/x", True),
+        ("User-agent: *\nDisallow: /x\nAllow: /x/y", "/x/y/z", True),
+        ("User-agent: *\nDisallow:", "/x", True),
+        ("Disallow: /", "/x", True),
+        ("User-agent: foobot/2.0\nDisallow: /x\n\nUser-agent: *\nDisallow: /y", "/x", False),
+        ("User-agent: foobot/2.0\nDisallow: /x\n\nUser-agent: *\nDisallow: /y", "/y", True),
+        ("User-agent: foo\nDisallow: /", "/x", True),
+        ("User-agent: foobots\nDisallow: /", "/x", True),
+        ("User-agent: *\nDisallow: /é", "/%C3%A9", False),
+        ("User-agent: *\nDisallow: /", "/robots.txt", True),
+        ("User-agent: *\nDisallow: /\nAllow: /x/index.html", "/x/", True),
+        ("User-agent: *\nDisallow: /\nAllow: /x/index.html", "/x/y", False),
+        ("disallow /x\nuser-agent *\ndissallow /y", "/y", False),
+    ],
+)
+def test_the_longest_pattern_for_this_name_decides(text: str, path: str, allowed: bool) -> None:
+    assert allows(text, path) is allowed
+
+
+def test_delay_and_sitemaps_are_read_with_the_rules() -> None:
+    text = (
+        "User-agent: *\nCrawl-delay: 9\nUser-agent: x\nDisallow: /\n\nUser-agent: foobot\nCrawl-delay: 0.5\n"
+        "Crawl-delay: soon\nDisallow: /a\nSitemap: /one.xml\nsite-map : https://a.test/two.xml # both\n"
+    )
+    rules = Rules(text, agent="foobot")
+    assert rules.crawl_delay_s == 0.5
+    assert rules.sitemaps == ("/one.xml", "https://a.test/two.xml")
+    assert Rules(text, agent="other").crawl_delay_s == 9
+    assert (
+        Rules("User-agent: *\nCrawl-delay: 9\n\nUser-agent: foobot\nDisallow: /a", agent="foobot").crawl_delay_s is None
+    )
+    for odd in ("-1", "nan", "inf", "9" * 400, "x"):
+        assert Rules(f"User-agent: *\nCrawl-delay: {odd}", agent="foobot").crawl_delay_s is None
+
+
+@pytest.mark.timeout(20)
+def test_a_hostile_file_takes_no_hostile_time() -> None:
+    rules = Rules("User-agent: *\nDisallow: /" + "*a" * 8000 + "$\n" + "Disallow: /*b*c\n" * 20_000, agent="foobot")
+    for _ in range(20):
+        assert rules.allows("/" + "a" * 2000)
+
+
+LINES = st.sampled_from(
+    [
+        "user-agent:",
+        " *",
+        "foobot",
+        "allow:",
+        "disallow",
+        "sitemap:",
+        "crawl-delay: 1",
+        ":",
+        "/",
+        "*",
+        "$",
+        "\n",
+        "\r",
+        "#",
+        "é",
+        "%aa",
+        " ",
+    ]
+)
+
+
+def _check_any(body: bytes, path: str) -> None:
+    rules = Rules(read_robots(body), agent="foobot")
+    assert isinstance(rules.allows(f"/{path}"), bool)
+    assert sum(map(len, rules.sitemaps)) <= len(body) * 3
+
+
+@given(st.lists(LINES, max_size=60).map("".join).map(str.encode) | st.binary(max_size=300), st.text(max_size=20))
+def test_no_file_breaks_the_reader(body: bytes, path: str) -> None:
+    _check_any(body, path)
+
+
+@pytest.mark.long
+@settings(settings.get_profile("long"), max_examples=100_000)
+@given(st.lists(LINES, max_size=60).map("".join).map(str.encode) | st.binary(max_size=300), st.text(max_size=20))
+def test_no_file_breaks_the_reader_in_the_long_run(body: bytes, path: str) -> None:
+    _check_any(body, path)
+
+
+def test_fuzz_inputs_of_others_break_nothing(corpora: Path) -> None:
+    with tarfile.open(
+        fileobj=io.BytesIO((corpora / "robots/temoto-robotstxt/fuzz_corpus.tar.gz").read_bytes())
+    ) as inputs:
+        files = [file.read() for member in inputs if (file := inputs.extractfile(member)) is not None]
+    assert len(files) > 10
+    for body in files:
+        _check_any(body, "x")

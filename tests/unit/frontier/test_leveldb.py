@@ -1,0 +1,781 @@
+"""What can be wrong with a store on disk, and what becomes of the crawl then."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import plyvel
+import pytest
+
+from frontier import Lease, StoreFailed, StoreRefused, UrlState
+from frontier.fsck import fsck
+from frontier.groupsync import GroupSync
+from frontier.leveldb import LevelDBStore
+from frontier.lifecycle import Budgets
+from frontier.rules import Rules
+from frontier.shell import QueueFrontier
+from frontier.snapshots import Snapshots
+from frontier.store import JournalDamaged
+from tests.unit.frontier.crawls import (
+    DONE,
+    IDENTITY,
+    Crawl,
+    RemoteSet,
+    check,
+    drain,
+    lease,
+    leveldb,
+    now,
+    page,
+    pages,
+    turns,
+)
+from tests.unit.frontier.virtual_time import in_virtual_time
+from visited.bloom import BloomSet
+from visited.exact import ExactSet
+
+Change = Callable[[bytes], bytes | None]
+"""What becomes of a value: another, or None for none."""
+
+
+def records(directory: Path) -> dict[bytes, bytes]:
+    with plyvel.DB(str(directory / "frontier")) as db:
+        return dict(db)
+
+
+def damage(directory: Path, prefix: bytes, change: Change = lambda value: b"\xc1" + value, *, which: int = 0) -> bytes:
+    """Change the value of one record of a closed store, and return its key."""
+    with plyvel.DB(str(directory / "frontier")) as db:
+        key, value = sorted((key, value) for key, value in db if key.startswith(prefix))[which]
+        changed = change(value)
+        if changed is None:
+            db.delete(key)
+        else:
+            db.put(key, changed)
+    return key
+
+
+def quarantined(directory: Path) -> dict[bytes, bytes]:
+    return {key[1:]: value for key, value in records(directory).items() if key.startswith(b"X")}
+
+
+# refusals
+
+
+def test_a_store_that_another_process_has_open_is_refused(tmp_path: Path) -> None:
+    holder = "import sys, plyvel; db = plyvel.DB(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
+    leveldb(tmp_path).close()
+    command = [sys.executable, "-c", holder, str(tmp_path / "frontier")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        with pytest.raises(StoreRefused, match="in use by another process"):
+            leveldb(tmp_path)
+        process.communicate(b"")
+    leveldb(tmp_path).close()
+
+
+def test_a_store_that_this_process_has_open_is_refused(tmp_path: Path) -> None:
+    store = leveldb(tmp_path)
+    with pytest.raises(StoreRefused, match="in use"):
+        leveldb(tmp_path)
+    store.close()
+
+
+@in_virtual_time
+async def test_another_format_is_refused_and_nothing_is_changed(tmp_path: Path) -> None:
+    async with Crawl(tmp_path).opened() as frontier:
+        await frontier.add(pages(2, 2))
+    damage(tmp_path, b"Mformat", lambda _: b"9")
+    before = records(tmp_path)
+    with pytest.raises(StoreRefused, match="has frontier format 9, this version reads format 2"):
+        leveldb(tmp_path)
+    assert records(tmp_path) == before
+
+
+@in_virtual_time
+async def test_another_identity_is_refused_and_nothing_is_changed(tmp_path: Path) -> None:
+    async with Crawl(tmp_path).opened() as frontier:
+        await frontier.add(pages(2, 2))
+    before = records(tmp_path)
+    with pytest.raises(StoreRefused, match=r"canonicalization = 'tests', the configuration now says 'other'.*--fresh"):
+        LevelDBStore(tmp_path / "frontier", identity={"canonicalization": "other"})
+    with pytest.raises(StoreRefused, match="was crawled with queue_by = None"):
+        LevelDBStore(tmp_path / "frontier", identity={**IDENTITY, "queue_by": "host"})
+    assert records(tmp_path) == before
+
+
+def test_a_database_of_another_program_is_refused_and_nothing_is_changed(tmp_path: Path) -> None:
+    with plyvel.DB(str(tmp_path / "frontier"), create_if_missing=True) as db:
+        db.put(b"theirs", b"1")
+    with pytest.raises(StoreRefused, match="not a frontier's"):
+        leveldb(tmp_path)
+    assert records(tmp_path) == {b"theirs": b"1"}
+
+
+def test_a_path_that_is_no_directory_fails_with_a_reason(tmp_path: Path) -> None:
+    (tmp_path / "frontier").write_text("a file")
+    with pytest.raises(StoreFailed, match="can't be opened"):
+        leveldb(tmp_path)
+
+
+def test_a_damaged_database_fails_with_what_to_do(tmp_path: Path) -> None:
+    leveldb(tmp_path).close()
+    (tmp_path / "frontier" / "CURRENT").write_text("nonsense\n")
+    with pytest.raises(StoreFailed, match=r"--fresh|can't be opened"):
+        leveldb(tmp_path)
+
+
+# damaged records
+
+
+@in_virtual_time
+async def test_a_damaged_pending_url_is_set_aside_and_the_rest_is_served(tmp_path: Path) -> None:
+    async with Crawl(tmp_path).opened() as frontier:
+        await frontier.add(pages(2, 3))
+    key = damage(tmp_path, b"Ptest,h0", which=1)
+    assert [problem.kind for problem in Crawl(tmp_path).fsck().problems] == ["damaged", "queue"]
+    async with Crawl(tmp_path).opened() as frontier:
+        assert len(await drain(frontier)) == 5
+        stats = frontier.describe()
+        assert (stats.quarantined, stats.done, stats.pending, stats.snoozed_queues) == (1, 5, 0, 0)
+    assert quarantined(tmp_path).keys() == {key}
+    assert (await check(tmp_path)).quarantined == 1
+
+
+@in_virtual_time
+async def test_a_store_is_clean_while_a_url_set_aside_is_still_counted(tmp_path: Path) -> None:
+    async with Crawl(tmp_path).opened() as frontier:
+        await frontier.add(pages(1, 4))
+    damage(tmp_path, b"Ptest,h0", which=1)
+    async with Crawl(tmp_path).opened() as frontier:
+        await lease(frontier)
+    report = await check(tmp_path)
+    assert (report.pending, report.quarantined) == (3, 1)
+
+
+@in_virtual_time
+async def test_a_queue_of_nothing_but_damaged_urls_ends(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with Crawl(tmp_path).opened() as frontier:
+        await frontier.add(pages(1, 3))
+    for which in range(3):
+        damage(tmp_path, b"P", lambda _: b"", which=which)
+    async with Crawl(tmp_path).opened() as frontier:
+        waits = [asyncio.ensure_future(anext(frontier, None)) for _ in range(3)]
+        assert await asyncio.gather(*waits) == [None] * 3
+        assert frontier.describe().quarantined == 3
+    await check(tmp_path)
+    assert "can't be decoded and is set aside" in caplog.text
+
+
+@in_virtual_time
+async def test_a_damaged_postponed_url_is_set_aside_and_the_crawl_ends(tmp_path: Path) -> None:
+    async with Crawl(tmp_path).opened() as frontier:
+        await frontier.add(pages(1, 3))
+        for _ in range(2):
+            await frontier.retry(await lease(frontier), after_s=60, cooldown_s=0)
+    damage(tmp_path, b"R")
+    async with Crawl(tmp_path).opened() as frontier:
+        assert len(await drain(frontier)) == 2
+        stats = frontier.describe()
+        assert (stats.retrying, stats.quarantined, stats.done) == (0, 1, 2)
+    await check(tmp_path)
+
+
+@pytest.mark.parametrize("garbage", [b"", b"\xc1", b"\x9b\x04\x63", b"\x04"])
+@in_virtual_time
+async def test_a_damaged_ledger_entry_is_set_aside_and_its_url_stays_known(tmp_path: Path, garbage: bytes) -> None:
+    async with Crawl(tmp_path).opened() as frontier:
+        await frontier.add(pages(1, 3))
+        await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
+    damage(tmp_path, b"Lhttp://h0.test/p0", lambda _: garbage)
+    damage(tmp_path, b"Lhttp://h0.test/p1", lambda _: garbage)
+    async with Crawl(tmp_path).opened() as frontier:
+        for path in ("p0", "p1"):
+            entry = await frontier.status_of(f"http://h0.test/{path}")
+            assert entry is not None
+            assert (entry.state, entry.reason) == (UrlState.FAILED, "its record in the ledger was damaged")
+        assert await frontier.add(pages(1, 3)) == 0
+    assert (await check(tmp_path)).urls == 3
+    async with Crawl(tmp_path).opened() as frontier:
+        assert await drain(frontier) == ["http://h0.test/p1", "http://h0.test/p2"]
+        assert frontier.describe().quarantined == 2
+        entry = await frontier.status_of("http://h0.test/p1")
+        assert entry is not None
+        assert entry.state is UrlState.DONE
+        assert await frontier.add([page("h0", "p0")], force=True) == 1
+        assert await frontier.forget(["http://h0.test/p1"]) == 1
+    await check(tmp_path)
+
+
+@in_virtual_time
+async def test_a_damaged_queue_record_is_counted_anew_and_its_urls_are_served(tmp_path: Path) -> None:
+    async with Crawl(tmp_path).opened() as frontier:
+        await frontier.add(pages(2, 3))
+        await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
+    damage(tmp_path, b"Qtest,h0")
+    damage(tmp_path, b"Qtest,h1", lambda value: value[:-1])
+    async with Crawl(tmp_path).opened() as frontier:
+        assert frontier.describe().pending == 5
+        assert len(await drain(frontier)) == 5
+        assert frontier.describe().quarantined == 2
+    await check(tmp_path)
+
+
+@in_virtual_time
+async def test_the_record_of_an_exhausted_queue_may_be_damaged_while_urls_come(tmp_path: Path) -> None:
+    async with Crawl(tmp_path).opened() as frontier:
+        await frontier.add([page("a", "1"), page("b", "1")])
+        await drain(frontier)
+    for queue in (b"Qtest,a", b"Qtest,b"):
+        damage(tmp_path, queue)
+    store = leveldb(tmp_path)
+    frontier = await QueueFrontier.open(store, ExactSet(), now=now)
+    assert await frontier.add([page("a", "2"), page("b", "2")]) == 2
+    assert frontier.describe().quarantined == 2
+    assert len(await drain(frontier)) == 2
+    await frontier.aclose()
+    await check(tmp_path)
+
+
+@in_virtual_time
+async def test_damaged_counters_fail_with_a_reason(tmp_path: Path) -> None:
+    async with Crawl(tmp_path).opened() as frontier:
+        await frontier.add(pages(1, 3))
+    damage(tmp_path, b"Mcounters")
+    with pytest.raises(StoreFailed, match=r"the counters of .* are damaged .*--fresh"):
+        leveldb(tmp_path)
+
+
+@in_virtual_time
+async def test_fsck_tells_what_does_not_agree(tmp_path: Path) -> None:
+    async with Crawl(tmp_path).opened() as frontier:
+        await frontier.add(pages(2, 3))
+        await frontier.retry(await lease(frontier), after_s=60, cooldown_s=0)
+        await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
+    assert Crawl(tmp_path).fsck().problems == []
+    damage(tmp_path, b"Ptest,h0", lambda _: None)
+    damage(tmp_path, b"Lhttp://h1.test/p0", lambda _: None)
+    damage(tmp_path, b"R", lambda _: None)
+    assert {problem.kind for problem in Crawl(tmp_path).fsck().problems} == {"lost", "queue", "counter"}
+
+
+# the visited set's snapshot
+
+
+async def three_lives(directory: Path, *, every: int) -> None:
+    async with Crawl(directory).opened(every=every) as frontier:
+        await frontier.add(pages(2, 5))
+        await frontier.add([page("late", f"{number}") for number in range(7)])
+        await drain(frontier)
+        await frontier.forget(["http://late.test/0"])
+
+
+@pytest.mark.parametrize("every", [5, 500_000])
+@pytest.mark.parametrize("fate", ["kept", "missing", "garbage", "torn", "empty", "foreign", "wrong note"])
+@in_virtual_time
+async def test_a_snapshot_that_does_not_serve_is_replaced_from_the_ledger(
+    tmp_path: Path, fate: str, every: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    await three_lives(tmp_path, every=every)
+    (saved,) = (tmp_path / "visited").iterdir()
+    content = saved.read_bytes()
+    match fate:
+        case "missing":
+            saved.unlink()
+        case "garbage":
+            saved.write_bytes(content[:-3] + b"???")
+        case "torn":
+            saved.write_bytes(content[: len(content) // 2])
+        case "empty":
+            saved.write_bytes(b"")
+        case "foreign":
+            with saved.open("wb") as file:
+                BloomSet(capacity=1000, error_rate=0.01).dump(file)
+        case "wrong note":
+            damage(tmp_path, b"Msnapshot", lambda _: b"odd")
+    told: list[int] = []
+    store, visited = leveldb(tmp_path), ExactSet()
+    frontier = await QueueFrontier.open(
+        store, visited, snapshots=Snapshots(tmp_path / "visited"), now=now, rebuilding=told.append
+    )
+    assert told == ([] if fate == "kept" else [16])
+    assert ("rebuilt from the ledger" in caplog.text) == (fate != "kept")
+    assert len(visited) == 16
+    assert await frontier.add([*pages(2, 5), page("late", "0")]) == 1
+    await frontier.aclose()
+    await check(tmp_path)
+
+
+@in_virtual_time
+async def test_another_backend_is_filled_from_the_ledger(tmp_path: Path) -> None:
+    await three_lives(tmp_path, every=5)
+    async with Crawl(tmp_path).opened(visited=BloomSet(capacity=1000, error_rate=1e-9)) as frontier:
+        assert await frontier.add([*pages(2, 5), page("late", "0"), page("late", "1")]) == 1
+    async with Crawl(tmp_path).opened() as frontier:
+        assert await frontier.add([*pages(2, 5), page("late", "0"), page("late", "1")]) == 0
+
+
+@in_virtual_time
+async def test_a_set_that_cannot_forget_takes_up_a_journal_in_which_something_was_forgotten(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path / "crawl")
+    frontier = await crawl.open()
+    await frontier.add([page("a", "1"), page("a", "2")])
+    await drain(frontier)
+    await frontier.forget(["http://a.test/1"])
+    crashed = crawl.crashed(tmp_path / "crashed")  # no snapshot yet
+    await frontier.aclose()
+    async with crashed.opened(visited=BloomSet(capacity=1000, error_rate=1e-9)) as frontier:
+        assert await frontier.add([page("a", "1"), page("a", "2")]) == 1
+
+
+@pytest.mark.parametrize("change", [lambda value: None, lambda value: b"\xc1", lambda value: value[:-1] + b"\xff"])
+@in_virtual_time
+async def test_a_damaged_journal_is_no_loss(tmp_path: Path, change: Change) -> None:
+    crawl = Crawl(tmp_path / "crawl")
+    frontier = await crawl.open()
+    for number in range(5):
+        await frontier.add([page("a", f"{number}")])
+    for which in (4, 2):
+        crashed = crawl.crashed(tmp_path / f"crashed{which}")
+        damage(crashed.directory, b"J", change, which=which)
+        store = leveldb(crashed.directory)
+        with pytest.raises(JournalDamaged):
+            list(store.journal(0))
+        assert "journal" in {problem.kind for problem in fsck(store).problems} | {
+            "journal" for problem in fsck(store).problems if problem.where.startswith("b'J")
+        }
+        store.close()
+        async with crashed.opened() as again:
+            assert await again.add([page("a", f"{number}") for number in range(5)]) == 0
+            assert len(crashed.visited) == 5
+        await check(crashed.directory)
+    await frontier.aclose()
+
+
+@in_virtual_time
+async def test_a_crash_between_the_snapshot_and_its_note_is_no_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = Crawl(tmp_path / "crawl")
+    async with crawl.opened() as frontier:
+        await frontier.add([page("a", "1")])
+    frontier = await crawl.open(every=2)
+    left: list[Crawl] = []
+
+    def die(_self: LevelDBStore, _journal_end: int) -> None:
+        left.append(crawl.crashed(tmp_path / "left"))
+        raise StoreFailed("died here")
+
+    monkeypatch.setattr(LevelDBStore, "snapshot_saved", die)
+    with pytest.raises(StoreFailed, match="died here"):
+        await frontier.add([page("a", f"{number}") for number in range(2, 6)])
+    await frontier.aclose()
+    monkeypatch.undo()
+    assert len(list((left[0].directory / "visited").iterdir())) == 2
+    async with left[0].opened(every=2) as frontier:
+        assert len(left[0].visited) == 5
+        await frontier.add([page("b", "1"), page("b", "2"), page("b", "3")])
+        await frontier.forget(["http://a.test/1"])
+    assert len(list((left[0].directory / "visited").iterdir())) == 1
+    await check(left[0].directory)
+
+
+@in_virtual_time
+async def test_a_disk_that_takes_no_snapshot_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "visited").write_text("a file where the directory should be")
+    async with Crawl(tmp_path).opened(every=2) as frontier:
+        await frontier.add(pages(1, 3))
+        assert "no snapshot of the visited set was saved" in caplog.text
+        assert len(await drain(frontier)) == 3
+
+
+@in_virtual_time
+async def test_a_snapshot_is_not_taken_in_the_middle_of_an_admission(tmp_path: Path) -> None:
+    """A set on another machine has taken the links of one page, which the ledger has not, while another page's call
+    brings a snapshot about."""
+    crawl, remote = Crawl(tmp_path / "crawl"), RemoteSet()
+    frontier = await crawl.open(visited=remote, every=3)
+    first = asyncio.ensure_future(frontier.add(pages(1, 3)))
+    await turns()
+    remote.answer.clear()
+    second = asyncio.ensure_future(frontier.add([page("b", "1")]))
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(5):
+            await asyncio.shield(asyncio.gather(second))
+    left = crawl.crashed(tmp_path / "left")
+    remote.answer.set()
+    await asyncio.gather(first, second)
+    await frontier.aclose()
+    async with left.opened() as frontier:
+        assert len(left.visited) == frontier.describe().admitted
+
+
+@pytest.mark.parametrize("with_snapshots", [False, True])
+@in_virtual_time
+async def test_closing_waits_for_an_admission_that_is_under_way(tmp_path: Path, with_snapshots: bool) -> None:
+    crawl, remote = Crawl(tmp_path), RemoteSet()
+    saved = Snapshots(tmp_path / "visited", every=1) if with_snapshots else None
+    frontier = await QueueFrontier.open(leveldb(tmp_path), remote, snapshots=saved, now=now)
+    remote.answer.clear()
+    adding = asyncio.ensure_future(frontier.add(pages(1, 3)))
+    await turns()
+    closing = asyncio.ensure_future(frontier.aclose())
+    await turns()
+    assert not closing.done()
+    remote.answer.set()
+    await asyncio.gather(adding, closing)
+    assert adding.result() == 3
+    async with crawl.opened() as frontier:
+        assert len(crawl.visited) == frontier.describe().admitted == 3
+
+
+# a disk that is full
+
+
+class Disk:
+    """Stands before a database; a write to a full disk fails, and so does opening it."""
+
+    def __init__(self) -> None:
+        self.is_full = False
+        self.failure: str | None = None
+        self.can_sync = True
+        self.written = 0
+        self.opened = 0
+        self._db: Any = None
+
+    def open(self, directory: Path) -> Any:
+        self.opened += 1
+        if self.is_full:
+            raise StoreFailed("No space left on device")
+        self._db = plyvel.DB(str(directory), create_if_missing=True)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._db, name)
+
+    def put(self, key: bytes, value: bytes, *, sync: bool = False) -> None:
+        self.count()
+        if sync and not self.can_sync:
+            raise plyvel.IOError("Input/output error")
+        self._db.put(key, value, sync=sync)
+
+    def write_batch(self) -> "Batch":
+        return Batch(self, self._db.write_batch())
+
+    def count(self) -> None:
+        if self.is_full:
+            raise plyvel.IOError("No space left on device")
+        if self.failure is not None:
+            raise plyvel.IOError(self.failure)
+        self.written += 1
+
+
+class Batch:
+    def __init__(self, disk: Disk, batch: Any) -> None:
+        self._disk = disk
+        self._batch = batch
+        self.put = batch.put
+        self.delete = batch.delete
+
+    def write(self) -> None:
+        self._disk.count()
+        self._batch.write()
+
+
+async def make(change: str, frontier: QueueFrontier, out: Lease) -> None:
+    match change:
+        case "add":
+            await frontier.add([page("new")])
+        case "force":
+            await frontier.add([out.url, page("h1", "p0")], force=True)
+        case "done":
+            await frontier.done(out, cooldown_s=0, outcome=DONE)
+        case "retry":
+            await frontier.retry(out, after_s=5, cooldown_s=0)
+        case "release":
+            frontier.release(out, cooldown_s=5)
+        case "forget":
+            await frontier.forget(["http://h1.test/p0"])
+        case "requeue":
+            await asyncio.sleep(10)
+            await anext(frontier)
+
+
+CHANGES = pytest.mark.parametrize("change", ["add", "force", "done", "retry", "release", "forget", "requeue"])
+
+
+async def on_a_disk(directory: Path) -> tuple[Disk, LevelDBStore, QueueFrontier, Lease]:
+    """A frontier with one URL that is leased, one that is settled and one to be tried again."""
+    async with Crawl(directory).opened() as frontier:
+        await frontier.add(pages(4, 3))
+        await frontier.retry(await lease(frontier), after_s=5, cooldown_s=0)
+        await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
+    disk = Disk()
+    store = LevelDBStore(directory / "frontier", identity=IDENTITY, open_database=disk.open)
+    frontier = await QueueFrontier.open(store, ExactSet(), snapshots=Snapshots(directory / "visited"), now=now)
+    return disk, store, frontier, await lease(frontier)
+
+
+@CHANGES
+@in_virtual_time
+async def test_a_change_for_which_there_is_no_room_waits_for_it(tmp_path: Path, change: str) -> None:
+    disk, store, frontier, out = await on_a_disk(tmp_path)
+    before = frontier.describe()
+    disk.is_full = True
+    made = asyncio.ensure_future(make(change, frontier, out))
+    adding, waiting = asyncio.ensure_future(frontier.add([page("other", "1")])), asyncio.ensure_future(anext(frontier))
+    await asyncio.sleep(60)
+    store.put("robots", b"a note is no reason to wait")
+    assert made.done() == (change == "release")
+    assert not adding.done()
+    held = frontier.describe()
+    assert held.held is not None
+    assert "No space left" in held.held
+    assert (held.admitted, held.retrying, held.done) == (before.admitted, before.retrying, before.done)
+    assert disk.opened > 10
+    disk.is_full = False
+    await made
+    assert await adding == 1
+    assert frontier.describe().held is None
+    await waiting
+    for each in list(frontier._leases):
+        await frontier.done(each.lease, cooldown_s=0, outcome=DONE)
+    await drain(frontier)
+    assert frontier.describe().pending == frontier.describe().in_process == 0
+    assert store.get("robots") == b"a note is no reason to wait"
+    await frontier.aclose()
+    await check(tmp_path)
+
+
+@CHANGES
+@in_virtual_time
+async def test_a_crawl_that_is_stopped_while_it_waits_for_room_loses_nothing(tmp_path: Path, change: str) -> None:
+    disk, store, frontier, out = await on_a_disk(tmp_path)
+    before = frontier.describe()
+    disk.is_full = True
+    made = asyncio.ensure_future(make(change, frontier, out))
+    await asyncio.sleep(10)
+    frontier.stop()
+    if change == "release":
+        await made
+    elif change == "requeue":
+        with pytest.raises(StopAsyncIteration):
+            await made
+    else:
+        with pytest.raises(StoreFailed, match="No space left"):
+            await made
+    snapshot, written = store.snapshot_at, disk.written
+    await frontier.aclose()
+    assert (store.snapshot_at, disk.written) == (snapshot, written)
+    await check(tmp_path)
+    async with Crawl(tmp_path).opened() as frontier:
+        after = frontier.describe()
+        for name in ("admitted", "retrying", "done", "failed"):
+            assert getattr(after, name) == getattr(before, name)
+        assert await frontier.add([page("new")]) == 1
+        assert len(await drain(frontier)) == 12
+
+
+@CHANGES
+@in_virtual_time
+async def test_a_change_that_cannot_be_written_ends_the_crawl_and_leaves_all_in_agreement(
+    tmp_path: Path, change: str
+) -> None:
+    disk, store, frontier, out = await on_a_disk(tmp_path)
+    before = frontier.describe()
+    disk.failure = "Input/output error"
+    with pytest.raises(StoreFailed, match="Input/output error"):
+        await make(change, frontier, out)
+    disk.failure = None  # it is mended, but what is half done must not be built upon
+    with pytest.raises(StoreFailed, match="mend the cause"):
+        await frontier.add([page("another")])
+    with pytest.raises(StoreFailed, match="mend the cause"):
+        await anext(frontier)
+    with pytest.raises(StoreFailed, match="mend the cause"):
+        await frontier.done(out, cooldown_s=0, outcome=DONE)
+    with pytest.raises(StoreFailed, match="earlier write"):
+        store.put("note", b"1")
+    snapshot, written = store.snapshot_at, disk.written
+    await frontier.aclose()
+    assert (store.snapshot_at, disk.written) == (snapshot, written)
+    await check(tmp_path)
+    async with Crawl(tmp_path).opened() as frontier:
+        after = frontier.describe()
+        for name in ("admitted", "retrying", "done", "failed"):
+            assert getattr(after, name) == getattr(before, name)
+        assert await frontier.add([page("new")]) == 1
+        assert len(await drain(frontier)) == 12
+
+
+def test_the_drained_range_of_a_giant_queue_is_compacted(tmp_path: Path) -> None:
+    async def crawl() -> None:
+        store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, compact_after=2000)
+        compacted: list[tuple[str, int]] = []
+        compact = store._compact
+
+        def noted(key: str, order: int) -> None:
+            compact(key, order)
+            compacted.append((key, order))
+
+        store._compaction._compact = noted
+        frontier = await QueueFrontier.open(store, ExactSet())
+        await frontier.add([page("giant", f"{number}") for number in range(5000)])
+        await frontier.add(pages(10, 3))
+        await drain(frontier)
+        await frontier.aclose()
+        assert [key for key, _ in compacted] == ["test,giant"] * 2
+        assert compacted[0][1] < compacted[1][1]
+
+    asyncio.run(crawl())
+    report = Crawl(tmp_path).fsck()
+    assert (report.problems, report.pending) == ([], 0)
+
+
+@in_virtual_time
+async def test_with_power_a_call_returns_when_the_disk_has_it_and_those_that_wait_share_a_sync(tmp_path: Path) -> None:
+    store = leveldb(tmp_path, durability="power")
+    disk = Disk()
+    disk._db = store._db
+    syncs = 0
+
+    def put(key: bytes, value: bytes, *, sync: bool = False) -> None:
+        nonlocal syncs
+        syncs += sync
+
+    disk.put = put  # type: ignore[method-assign]
+    store._db = disk  # type: ignore[assignment]
+    frontier = await QueueFrontier.open(store, ExactSet(), now=now)
+    await asyncio.gather(*(frontier.add([page("a", f"{number}")]) for number in range(50)))
+    assert 1 <= syncs < 50
+    before = syncs
+    await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
+    assert syncs == before + 1
+    await frontier.aclose()
+
+
+@in_virtual_time
+async def test_a_sync_that_fails_ends_the_crawl(tmp_path: Path) -> None:
+    store = leveldb(tmp_path, durability="power")
+    disk = Disk()
+    disk._db = store._db
+    store._db = disk  # type: ignore[assignment]
+    frontier = await QueueFrontier.open(store, ExactSet(), now=now)
+    disk.can_sync = False
+    with pytest.raises(StoreFailed, match="can't sync"):
+        await frontier.add([page("a")])
+    disk.can_sync = True
+    with pytest.raises(StoreFailed, match="mend the cause"):
+        await frontier.add([page("b")])
+    await frontier.aclose()
+
+
+@in_virtual_time
+async def test_cancelling_one_that_waits_for_a_sync_does_not_take_it_from_the_others(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path, durability="power")
+    frontier = await crawl.open()
+    adding = [asyncio.ensure_future(frontier.add([page("a", f"{number}")])) for number in range(10)]
+    await turns(3)
+    for each in adding[::2]:
+        each.cancel()
+    await asyncio.wait(adding)
+    assert all(each.result() == 1 for each in adding[1::2])
+    adding = [asyncio.ensure_future(frontier.add([page("b", f"{number}")])) for number in range(10)]
+    await turns(3)
+    await frontier.aclose()
+    await asyncio.wait(adding)
+    assert all(isinstance(each.exception(), StoreFailed | None) for each in adding)
+    await check(tmp_path)
+
+
+@in_virtual_time
+async def test_one_that_is_cancelled_does_not_take_the_sync_from_the_others() -> None:
+    may_sync = threading.Event()
+    sync = GroupSync(lambda: asserted(may_sync.wait(30)))
+    sync.wrote()
+    waits = [asyncio.ensure_future(sync.synced()) for _ in range(3)]
+    await turns()
+    waits[0].cancel()
+    await turns()
+    assert waits[0].cancelled()
+    may_sync.set()
+    await asyncio.gather(*waits[1:])
+    sync.close(once_more=True)
+
+
+@in_virtual_time
+async def test_closing_makes_safe_what_was_written_and_not_synced() -> None:
+    syncs: list[int] = []
+    for once_more in (True, False):
+        sync = GroupSync(lambda: syncs.append(1))
+        sync.wrote()
+        sync.close(once_more=once_more)
+        if once_more:
+            await sync.synced()
+    assert syncs == [1]
+
+
+def asserted(condition: bool) -> None:
+    assert condition
+
+
+# notes
+
+
+def test_notes_outlive_the_process(tmp_path: Path) -> None:
+    store = leveldb(tmp_path)
+    assert store.get("robots http://a.test") is None
+    store.put("robots http://a.test", b"\x00verdict")
+    store.close()
+    store = leveldb(tmp_path)
+    assert store.get("robots http://a.test") == b"\x00verdict"
+    assert fsck(store).problems == []
+    store.close()
+
+
+@in_virtual_time
+async def test_a_crawl_that_is_cancelled_while_it_waits_for_room_ends_at_once(tmp_path: Path) -> None:
+    disk, _, frontier, _ = await on_a_disk(tmp_path)
+    disk.is_full = True
+    adding = asyncio.ensure_future(frontier.add([page("other", "1")]))
+    await asyncio.sleep(10)
+    adding.cancel()
+    before = now()
+    with pytest.raises(asyncio.CancelledError):
+        await adding
+    assert now() == before
+    with pytest.raises(StoreFailed, match="given up"):
+        await anext(frontier)
+    await frontier.aclose()
+    await check(tmp_path)
+    async with Crawl(tmp_path).opened() as frontier:
+        assert await frontier.add([page("other", "1")]) == 1
+
+
+# a disk that is full while queues come and go
+
+
+@in_virtual_time
+async def test_queues_that_rest_or_make_room_while_the_disk_is_full_are_served_afterwards(tmp_path: Path) -> None:
+    async with Crawl(tmp_path).opened() as frontier:
+        await frontier.add(pages(20, 2))
+        for _ in range(10):
+            await frontier.done(await lease(frontier), cooldown_s=50, outcome=DONE)
+    rules = Rules(active_least=1, snoozed_in_memory=0, budgets=Budgets(session=1))
+    disk = Disk()
+    store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, open_database=disk.open)
+    frontier = await QueueFrontier.open(store, ExactSet(), rules=rules, now=now)
+    out = await lease(frontier)
+    disk.is_full = True
+    frontier.release(out, cooldown_s=5)
+    waiting = asyncio.ensure_future(anext(frontier))
+    await asyncio.sleep(30)
+    disk.is_full = False
+    await frontier.done(await waiting, cooldown_s=0, outcome=DONE)
+    assert len(await drain(frontier)) == 29
+    await frontier.aclose()
+    await check(tmp_path)

@@ -1,0 +1,296 @@
+"""The life of the queues, by random steps against a model that only counts."""
+
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from frontier.lifecycle import FOLLOWS, Budgets, IllegalTransition, Queue, QueueState
+from frontier.schedule import Schedule
+
+KEYS = st.sampled_from("abcd")
+SESSION, TOTAL = 3, 9
+
+
+class Model:
+    """What is known of one queue."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.leased = 0
+        self.wake_at = 0.0
+        self.precedence = 128
+        self.spent = 0
+        self.session = 0
+        self.retired = False
+        self.active = False
+        self.closing = False
+        """Whether its session is over, and it leaves when its leases are back."""
+
+    @property
+    def is_retired(self) -> bool:
+        return self.retired or self.spent >= TOTAL
+
+
+class ScheduleMachine(RuleBasedStateMachine):
+    """Activates, fills, leases, settles, retires and lets time pass."""
+
+    @initialize(per_queue=st.integers(1, 3))
+    def begin(self, per_queue: int) -> None:
+        self.per_queue = per_queue
+        self.schedule = Schedule(
+            per_queue=per_queue, budgets=Budgets(session=SESSION, total=TOTAL), snoozed_in_memory=2
+        )
+        self.now = 100.0
+        self.models: dict[str, Model] = {}
+        self.out: list[Queue] = []
+
+    @rule(key=KEYS, urls=st.integers(1, 3), precedence=st.integers(0, 2))
+    def fill(self, key: str, urls: int, precedence: int) -> None:
+        model = self.models.setdefault(key, Model())
+        queue = self.schedule.get(key)
+        model.size += urls
+        if queue is not None:
+            if queue.state is QueueState.IN_PROCESS:
+                model.closing = False
+            self.schedule.fill(queue, urls, now=self.now)
+            return
+        if model.is_retired:
+            return
+        queue = Queue(key, wake_at=model.wake_at, precedence=precedence)
+        queue.size, queue.spent = model.size, model.spent
+        model.precedence, model.session, model.active = precedence, 0, True
+        self.schedule.activate(queue, now=self.now)
+
+    @rule(seconds=st.sampled_from([0.0, 1.0, 5.0, 30.0]))
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule()
+    def lease(self) -> None:
+        self.schedule.wake(self.now)
+        best = self.schedule.best_ready()
+        queue = self.schedule.lease()
+        if queue is None:
+            assert best is None
+            assert not any(self.may_lease(model) for model in self.models.values())
+            return
+        assert self.may_lease(self.models[queue.key])
+        assert best == queue.precedence == min(m.precedence for m in self.models.values() if self.may_lease(m))
+        self.models[queue.key].leased += 1
+        self.out.append(queue)
+
+    def may_lease(self, model: Model) -> bool:
+        return (
+            model.active
+            and not model.is_retired
+            and model.leased < min(self.per_queue, model.size)
+            and model.wake_at <= self.now
+            and not model.closing
+        )
+
+    @precondition(lambda self: self.out)
+    @rule(
+        which=st.randoms(use_true_random=False),
+        gone=st.booleans(),
+        cooldown_s=st.sampled_from([0.0, 1.0, 7.0]),
+        cost=st.integers(0, 2),
+        others_wait=st.booleans(),
+    )
+    def settle(self, which: Random, gone: bool, cooldown_s: float, cost: int, others_wait: bool) -> None:
+        queue = self.out.pop(which.randrange(len(self.out)))
+        model = self.models[queue.key]
+        gone = gone and model.size > 0
+        was_full = self.schedule.snoozed_count >= 2
+        outlook = self.schedule.outlook(
+            queue, gone=gone, cooldown_s=cooldown_s, cost=cost, others_wait=others_wait, now=self.now
+        )
+        self.schedule.settle(
+            queue,
+            gone=gone,
+            cooldown_s=cooldown_s,
+            cost=cost,
+            now=self.now,
+            state=outlook.state,
+            put_away=outlook.put_away,
+        )
+        assert queue.state is outlook.state
+        model.leased -= 1
+        model.size -= gone
+        model.spent += cost
+        model.session += cost
+        model.wake_at = max(model.wake_at, self.now + cooldown_s)
+        model.closing = others_wait and model.session >= SESSION and model.leased > 0
+        if model.leased == 0:
+            over = others_wait and model.session >= SESSION
+            assert (outlook.state is QueueState.EXHAUSTED) == (model.size == 0)
+            if model.size:
+                assert (outlook.state is QueueState.RETIRED) == model.is_retired
+                assert (outlook.state is QueueState.INACTIVE) == (over and not model.is_retired)
+            assert outlook.put_away == (was_full and outlook.state is QueueState.SNOOZED)
+        model.active = self.schedule.get(queue.key) is queue
+        assert model.active or model.leased == 0
+
+    @rule(key=KEYS)
+    def retire(self, key: str) -> None:
+        queue = self.schedule.get(key)
+        if queue is None or queue.retired:
+            return
+        queue.retired = self.models[key].retired = True
+        self.schedule.reconsider(queue, now=self.now)
+        self.models[key].active = self.models[key].leased > 0
+
+    @precondition(lambda self: any(queue.size for queue in self.out))
+    @rule()
+    def remove(self) -> None:
+        queue = next(queue for queue in self.out if queue.size)
+        self.schedule.remove(queue, now=self.now)
+        self.models[queue.key].size -= 1
+        self.models[queue.key].closing = False
+
+    @invariant()
+    def each_queue_stands_where_its_state_says(self) -> None:
+        if not hasattr(self, "schedule"):
+            return
+        schedule = self.schedule
+        queues = {queue.key: queue for queue in schedule}
+        assert queues.keys() == {key for key, model in self.models.items() if model.active}
+        line = Counter(id(queue) for line in schedule._lines.values() for queue in line)
+        heap = Counter(id(queue) for at, _, queue in schedule._snoozed if at == queue.wake_at)
+        for key, queue in queues.items():
+            model = self.models[key]
+            assert (queue.size, queue.leased) == (model.size, model.leased)
+            assert queue.leased <= self.per_queue
+            assert line[id(queue)] == queue.in_line
+            match queue.state:
+                case QueueState.READY:
+                    assert queue.in_line
+                    assert queue.leased < min(self.per_queue, queue.size)
+                    assert queue.wake_at <= self.now
+                case QueueState.SNOOZED:
+                    assert heap[id(queue)] >= 1
+                    assert queue.leased < min(self.per_queue, queue.size)
+                case QueueState.IN_PROCESS:
+                    full = queue.leased >= min(self.per_queue, queue.size)
+                    assert queue.leased
+                    assert full or model.closing or model.is_retired
+                case _:
+                    pytest.fail(f"a queue that is {queue.state.name} is not active")
+        states = Counter(queue.state for queue in queues.values())
+        assert schedule.ready_count == states[QueueState.READY]
+        assert schedule.snoozed_count == states[QueueState.SNOOZED]
+        assert schedule.leased == len(self.out)
+
+    @invariant()
+    def the_next_to_wake_is_the_earliest(self) -> None:
+        if not hasattr(self, "schedule"):
+            return
+        snoozed = [queue.wake_at for queue in self.schedule if queue.state is QueueState.SNOOZED]
+        first = self.schedule.next_wake()
+        assert (first.wake_at if first else None) == min(snoozed, default=None)
+
+
+ScheduleMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40)
+TestSchedule = ScheduleMachine.TestCase
+
+
+def activate(schedule: Schedule, key: str, urls: int, *, precedence: int = 128) -> Queue:
+    queue = Queue(key, precedence=precedence)
+    queue.size = urls
+    schedule.activate(queue, now=0)
+    return queue
+
+
+def test_ready_queues_are_served_in_the_order_they_became_ready() -> None:
+    schedule = Schedule()
+    for key in "abc":
+        activate(schedule, key, 5)
+    served = []
+    for _ in range(9):
+        queue = schedule.lease()
+        assert queue is not None
+        served.append(queue.key)
+        schedule.settle(queue, gone=True, cooldown_s=0, now=0)
+    assert served == list("abcabcabc")
+
+
+def test_what_makes_no_sense_is_refused_and_changes_nothing() -> None:
+    schedule = Schedule()
+    queue = activate(schedule, "a", 2)
+    with pytest.raises(ValueError, match="at least one"):
+        schedule.fill(queue, 0, now=0)
+    with pytest.raises(IllegalTransition, match="not active"):
+        schedule.fill(Queue("a"), 1, now=0)
+    with pytest.raises(IllegalTransition, match="not active"):
+        schedule.reconsider(Queue("b"), now=0)
+    with pytest.raises(IllegalTransition, match="active already"):
+        activate(schedule, "a", 1)
+    with pytest.raises(IllegalTransition, match="has no URL"):
+        activate(schedule, "b", 0)
+    retired = Queue("b")
+    retired.size, retired.retired = 1, True
+    with pytest.raises(IllegalTransition, match="is retired"):
+        schedule.activate(retired, now=0)
+    with pytest.raises(ValueError, match="none can be settled"):
+        schedule.settle(queue, gone=True, cooldown_s=0, now=0)
+    with pytest.raises(ValueError, match="none can be removed"):
+        schedule.remove(queue, now=0)
+    with pytest.raises(ValueError, match="at least 1"):
+        Schedule(per_queue=0)
+    assert (queue.size, schedule.leased, schedule.ready_count, len(schedule)) == (2, 0, 1, 1)
+
+
+def test_a_queue_whose_rest_grows_lets_another_wake_before_it() -> None:
+    schedule = Schedule(per_queue=2)
+    longer = activate(schedule, "longer", 5)
+    assert [schedule.lease(), schedule.lease()] == [longer, longer]
+    other = activate(schedule, "other", 1)
+    schedule.settle(longer, gone=True, cooldown_s=1, now=0)
+    assert schedule.lease() is other
+    schedule.settle(other, gone=False, cooldown_s=3, now=0)
+    schedule.settle(longer, gone=True, cooldown_s=9, now=0)
+    assert schedule.next_wake() is other
+    assert schedule.wake(3) == 1
+    assert schedule.lease() is other
+    assert schedule.wake(8) == 0
+    assert schedule.wake(9) == 1
+
+
+def test_the_heap_of_wake_times_does_not_grow_with_what_is_no_longer_true() -> None:
+    schedule = Schedule(per_queue=2)
+    activate(schedule, "a", 1000)
+    now = 0.0
+    for _ in range(300):
+        first, second = schedule.lease(), schedule.lease()
+        assert first is not None
+        assert second is not None
+        schedule.settle(first, gone=True, cooldown_s=1, now=now)
+        schedule.settle(second, gone=True, cooldown_s=2, now=now)
+        now += 2
+        schedule.wake(now)
+        assert len(schedule._snoozed) <= 2
+
+
+def test_the_best_precedence_goes_first_and_equals_take_turns() -> None:
+    schedule = Schedule()
+    for key, precedence in (("late", 9), ("a", 3), ("b", 3)):
+        activate(schedule, key, 2, precedence=precedence)
+    served = []
+    while (queue := schedule.lease()) is not None:
+        served.append(queue.key)
+        schedule.settle(queue, gone=True, cooldown_s=0, now=0)
+    assert served == ["a", "b", "a", "b", "late", "late"]
+
+
+def test_a_state_follows_only_those_that_the_table_names() -> None:
+    schedule = Schedule()
+    queue = activate(schedule, "a", 2)
+    assert schedule.lease() is queue
+    queue.state = QueueState.RETIRED  # as no transition leaves a leased queue
+    with pytest.raises(IllegalTransition, match="is RETIRED, and can't become READY"):
+        schedule.settle(queue, gone=True, cooldown_s=0, now=0)
+    assert (queue.size, queue.leased, schedule.leased) == (2, 1, 1)
+    assert FOLLOWS.keys() == set(QueueState)

@@ -1,0 +1,47 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.read.css import css_urls
+
+
+@pytest.mark.parametrize(
+    ("css", "urls"),
+    [
+        ("a{background:url(a.png)}", ["a.png"]),
+        ("a{background:URL( 'a b.png' ) , url(\"c)d\")}", ["a b.png", "c)d"]),
+        ("@import 'a.css';@import url(b.css) screen;@IMPORT\n\"c.css\"", ["a.css", "b.css", "c.css"]),
+        ("@import url('a.css')", ["a.css"]),
+        ("/* url(a) @import 'b' */ a{b:url(c)}", ["c"]),
+        ("a{content:'url(a)'} b{c:\"@import 'x'\"}", []),
+        (r"a{b:url(a\ b\)\2e png)}", ["a b).png"]),
+        (r"a{b:url('a\'b\
+c')}", ["a'bc"]),
+        ("a{b:curl(a)} @important 'b'; .url (x)", []),
+        ("a{b:url()} c{d:url('')}", []),
+        ("@import/**/'a'", ["a"]),
+        ("@import foo 'a'", []),
+        ("a{b:url(unclosed", []),
+        ("/* unclosed url(a)", []),
+        ("@font-face{src:url(a.woff2) format('woff2'),url(a.eot?#iefix)}", ["a.woff2", "a.eot?#iefix"]),
+    ],
+)  # fmt: skip
+def test_urls_are_those_that_the_tokens_of_css_make(css: str, urls: list[str]) -> None:
+    assert list(css_urls(css)) == urls
+
+
+@given(
+    st.lists(
+        st.sampled_from(["url(", ")", "'", '"', "\\", "/*", "*/", "@import", " ", "a", "\n", "\\41 "]), max_size=200
+    )
+)
+def test_no_style_sheet_breaks_it(pieces: list[str]) -> None:
+    assert all(css_urls("".join(pieces)))
+
+
+@pytest.mark.parametrize(
+    "piece", ["url(", "url( ", "url(a ", "'", "/*", "/* *", "@import ", "\\", 'url("', "@import/**/"]
+)
+@pytest.mark.timeout(20)
+def test_hostile_style_sheets_take_no_hostile_time(piece: str) -> None:
+    list(css_urls(piece * 100_000))

@@ -1,0 +1,135 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.read.document import collapsed, refresh_url, robots_words, srcset_urls
+from crawler.read.headers import read_headers, robots_tag_words
+from crawler.read.hostile import HARMLESS_BYTES, MAX_READ_BYTES, MAX_TAGS, readable_bytes
+from crawler.read.pages import MAX_ABSTRACT_CHARACTERS, shortened, summary
+
+
+@pytest.mark.parametrize(
+    ("srcset", "urls"),
+    [
+        ("a.png", ["a.png"]),
+        ("a.png 1x, b.png 2x", ["a.png", "b.png"]),
+        ("a.png, b.png", ["a.png", "b.png"]),
+        ("a,b.png 2x,c.png", ["a,b.png", "c.png"]),
+        (" , ,a.png,, b.png ,", ["a.png", "b.png"]),
+        ("data:image/png;base64,AA== 1x, b.png", ["data:image/png;base64,AA==", "b.png"]),
+        ("a.png calc(1, 2) , b.png", ["a.png", "b.png"]),
+        ("a.png (unclosed, b.png", ["a.png"]),
+        ("\n\ta.png\n100w,\n\tb.png\t200w\n", ["a.png", "b.png"]),
+        ("", []),
+        (",", []),
+    ],
+)
+def test_srcset_is_split_as_the_standard_says(srcset: str, urls: list[str]) -> None:
+    assert list(srcset_urls(srcset)) == urls
+
+
+@given(st.text(alphabet="ab ,()\t1x", max_size=60))
+def test_no_srcset_yields_an_empty_url(srcset: str) -> None:
+    assert all(url and not url.endswith(",") and not url.startswith(",") for url in srcset_urls(srcset))
+
+
+@pytest.mark.parametrize(
+    ("content", "url"),
+    [
+        ("0;url=a", "a"),
+        ("5; URL = 'a b' trailing", "a b"),
+        ('0;url="a', "a"),
+        ("0,url=a", "a"),
+        ("0 url=a", "a"),
+        ("0;a", "a"),
+        ("0.5;url=a;b", "a;b"),
+        (".5;url=a", "a"),
+        ("0;urla", "urla"),
+        ("5", None),
+        ("5;", None),
+        ("5;url=", None),
+        ("x;url=a", None),
+        ("5a;url=a", None),
+        (";url=a", None),
+        ("", None),
+    ],
+)
+def test_a_refresh_is_read_as_the_standard_says(content: str, url: str | None) -> None:
+    assert refresh_url(content) == url
+
+
+def test_none_means_neither_index_nor_follow() -> None:
+    assert robots_words("NONE") >= {"noindex", "nofollow"}
+    assert robots_words("NoIndex ,max-snippet:3") == {"noindex", "max-snippet:3"}
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("noindex, nofollow", {"noindex", "nofollow"}),
+        ("mybot: noindex", {"noindex"}),
+        ("otherbot: noindex", set()),
+        ("unavailable_after: 25 Jun 2027 15:00:00 PST", None),
+    ],
+)
+def test_robots_tags_are_for_all_or_for_one_agent(value: str, words: set[str] | None) -> None:
+    found = robots_tag_words([value], frozenset({"robots", "mybot"}))
+    assert found == words if words is not None else not found & {"noindex", "nofollow"}
+
+
+def test_headers_are_read_whatever_their_case_and_the_last_type_counts() -> None:
+    headers = read_headers(
+        [
+            (b"CONTENT-TYPE", b"text/plain"),
+            (b"content-type", b" Text/HTML ; Charset='koi8-r'"),
+            (b"Link", b"<a,b>; rel=next, <c>"),
+            (b"link", b"nonsense"),
+        ]
+    )
+    assert (headers.media_type, headers.charset) == ("text/html", "koi8-r")
+    assert headers.links == (("a,b", "next"), ("c", ""))
+    assert read_headers([]).media_type is None
+
+
+def test_text_is_collapsed_and_cut() -> None:
+    assert collapsed(" a\n\tb ", 10) == "a b"
+    assert collapsed(" \n", 10) is None
+    assert collapsed("ab cd", 3) == "ab"
+
+
+def test_an_abstract_ends_with_a_sentence_if_it_can() -> None:
+    assert shortened("Short.") == "Short."
+    text = "A" * 200 + ". " + "b" * 200
+    assert shortened(text) == "A" * 200 + "."
+    assert shortened("word " * 100).endswith("word…")
+    assert len(shortened("x" * 1000)) == MAX_ABSTRACT_CHARACTERS
+    assert summary(["", " \n", "One.", "Two."]) == "One. Two."
+    assert summary([" "]) is None
+
+
+def test_a_summary_reads_no_more_paragraphs_than_it_needs() -> None:
+    read = []
+
+    def paragraphs() -> object:
+        for number in range(100):
+            read.append(number)
+            yield "word " * 20
+
+    assert summary(paragraphs())  # type: ignore[arg-type]
+    assert len(read) < 6
+
+
+def test_large_pages_are_read_whole_unless_they_are_monstrous() -> None:
+    row = b"<tr><td><img src=x><a href=y>z</a><br><p>text"
+    assert readable_bytes(row * 20_000) == len(row) * 20_000
+    assert readable_bytes(row * 50_000) == len(row) * (MAX_TAGS // 7) + row.index(b"<a")
+    script = b"<script>" + b"if (a < b) c(d, e);\n" * 20_000 + b"</script>"
+    assert readable_bytes(script) == len(script)
+    nuls = b"x\0" * 150_000
+    assert readable_bytes(nuls) == HARMLESS_BYTES
+    assert readable_bytes(nuls, wide=True) == len(nuls)
+    assert readable_bytes(b"x" * 11_000_000) == MAX_READ_BYTES
+    for monster in (b"<ul><li>", b"<b><i>", b"<svg><g>"):
+        assert readable_bytes(monster * 50_000) == HARMLESS_BYTES
+        assert readable_bytes(monster * 10) == len(monster) * 10
+    assert readable_bytes(b"<a " + b"x=1 " * 60_000 + b">") == HARMLESS_BYTES

@@ -1,0 +1,268 @@
+import base64
+import gzip
+import io
+import json
+import re
+import tarfile
+from collections import Counter
+from html import unescape
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.page import Extract, LinkKind
+from crawler.read import feeds
+from crawler.read.feeds import listed_urls, xml_links
+from crawler.read.lexbor import LexborExtractor
+from tests.unit.read.suites import page
+
+
+def found(body: bytes | str) -> list[tuple[str, LinkKind]]:
+    return [(link.href, link.kind) for link in xml_links(body.encode() if isinstance(body, str) else body)]
+
+
+def extract(body: bytes, declared: str | None = None) -> Extract:
+    result = LexborExtractor().extract(page(body, headers=(("Content-Type", declared),) if declared else ()))
+    assert result.error is None
+    return result
+
+
+SITEMAP, LISTED, FEED, EMBED = LinkKind.SITEMAP, LinkKind.LISTED, LinkKind.FEED, LinkKind.EMBED
+
+
+def test_a_sitemap_gives_its_pages_and_what_its_extensions_name() -> None:
+    assert found(
+        """<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:image="i" xmlns:xhtml="x" xmlns:video="v">
+        <url><loc> /a?x=1&amp;y=<![CDATA[2&z]]> </loc><image:image><image:loc>a.png</image:loc></image:image>
+        <xhtml:link rel="alternate" hreflang="de" href="/de"/>
+        <video:video><video:content_loc>v.mp4</video:content_loc><video:player_loc>p</video:player_loc></video:video></url>
+        <url><loc></loc></url><url><loc>b</loc></url></urlset>"""
+    ) == [
+        ("/a?x=1&y=2&z", LISTED),
+        ("a.png", EMBED),
+        ("/de", LinkKind.ALTERNATE),
+        ("v.mp4", EMBED),
+        ("p", LinkKind.FRAME),
+        ("b", LISTED),
+    ]
+
+
+def test_a_sitemap_index_gives_its_sitemaps_in_whatever_name_space() -> None:
+    index = "<s:SitemapIndex xmlns:s='wrong'><s:sitemap><s:loc>a.xml</s:loc></s:sitemap><s:sitemap>https://e.org/b.xml</s:sitemap>"
+    assert found(index) == [("a.xml", SITEMAP), ("https://e.org/b.xml", SITEMAP)]
+
+
+def test_the_date_of_an_entry_is_that_of_its_page_and_of_no_other_link() -> None:
+    links = xml_links(
+        b"<urlset><url><lastmod> 2026-01-02 </lastmod><loc>/a</loc><image><loc>i.png</loc></image></url>"
+        b"<url><loc>/b</loc></url><url><loc>/c</loc><lastmod>2026</lastmod></url>"
+        b"<url><loc>/d</loc><lastmod>" + b"9" * 99 + b"</lastmod></url></urlset>"
+    )
+    assert [(link.href, link.last_modified) for link in links] == [
+        ("/a", "2026-01-02"),
+        ("i.png", ""),
+        ("/b", ""),
+        ("/c", "2026"),
+        ("/d", ""),
+    ]
+
+
+def test_feeds_give_their_entries() -> None:
+    assert found(
+        "<rss><channel><link>/</link><item><link>a</link><guid>https://e.org/a</guid><guid isPermaLink='false'>https://x/</guid>"
+        "<enclosure url='a.mp3'/><comments>a#c</comments></item></channel></rss>"
+    ) == [("/", FEED), ("a", FEED), ("https://e.org/a", FEED), ("a.mp3", EMBED), ("a#c", FEED)]
+    assert found(
+        "<feed xmlns='http://www.w3.org/2005/Atom'><link href='/'/><link rel='hub' href='h'/><link rel=next href='n'/>"
+        "<entry><link rel='alternate' href='a'/><link rel='enclosure' href='e'/></entry></feed>"
+    )[-2:] == [("a", FEED), ("e", EMBED)]
+
+
+def test_other_xml_has_no_links() -> None:
+    assert found("<note><link>x</link><loc>y</loc></note>") == []
+
+
+def test_broken_xml_is_read_as_far_as_it_goes() -> None:
+    assert found("<urlset><url><loc>a</loc></url><url><loc>b&nbsp;</loc></url><url><loc>c")[:2] == [
+        ("a", LISTED),
+        ("b", LISTED),
+    ]
+
+
+def test_no_entity_is_loaded_or_expanded(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("https://secret.test/")
+    bomb = "".join(f"<!ENTITY e{n} '{f'&e{n - 1};' * 10}'>" for n in range(1, 12))
+    for body in (
+        f"<!DOCTYPE urlset [<!ENTITY x SYSTEM '{secret.as_uri()}'>]><urlset><url><loc>&x;</loc></url></urlset>",
+        f"<!DOCTYPE urlset [<!ENTITY e0 'x'>{bomb}]><urlset><url><loc>&e11;</loc></url></urlset>",
+    ):
+        assert found(body) == []
+
+
+def test_a_sitemap_may_not_have_more_urls_than_its_protocol_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeds, "MAX_LINKS", 3)
+    assert len(found("<urlset>" + "<url><loc>a</loc></url>" * 9)) == 3
+    assert len(listed_urls("https://e.org/\n" * 9)) == 3
+
+
+def test_a_list_of_urls_is_one_only_if_every_line_is() -> None:
+    assert [link.href for link in listed_urls("\n https://e.org/a\r\n\nHTTP://e.org/b\n")] == [
+        "https://e.org/a",
+        "HTTP://e.org/b",
+    ]
+    assert listed_urls("https://e.org/a\nand some words") == []
+    assert listed_urls("https://e.org/a has words") == []
+
+
+@pytest.mark.parametrize("declared", ["text/xml", "text/html", "application/octet-stream", None])
+def test_sitemaps_are_known_by_their_content(declared: str | None) -> None:
+    body = b"\xef\xbb\xbf\n<?xml version='1.0'?>\n<urlset><url><loc>/a</loc></url></urlset>"
+    for each in (body, body[3:].lstrip(), b"<urlset><url><loc>/a</loc></url></urlset>"):
+        result = extract(each, declared)
+        assert [link.href for link in result.links] == ["/a"], (declared, each)
+
+
+def test_compressed_sitemaps_are_unpacked_and_other_archives_are_not() -> None:
+    sitemap = gzip.compress(b"<?xml version='1.0'?><urlset><url><loc>/a</loc></url></urlset>")
+    assert [link.href for link in extract(sitemap, "application/x-gzip").links] == ["/a"]
+    assert [link.href for link in extract(sitemap, "application/octet-stream").links] == ["/a"]
+    assert [link.href for link in extract(sitemap, "text/html").links] == ["/a"]
+    assert [link.href for link in extract(gzip.compress(b"https://e.org/a\n"), None).links] == ["https://e.org/a"]
+    assert extract(gzip.compress(bytes(10_000)), None).links == []
+    assert extract(sitemap[:30], None).links == []
+    assert extract(b"\x1f\x8b\x08broken", None).links == []
+
+
+def _archive(corpora: Path) -> ZipFile:
+    return ZipFile(corpora / "sitemaps.zip")
+
+
+def _cases(corpora: Path, end: str) -> Any:
+    with _archive(corpora) as archive:
+        [name] = [name for name in archive.namelist() if name.endswith(end)]
+        return json.loads(archive.read(name))
+
+
+def test_sitemaps_that_scrapy_reads_are_read_alike(corpora: Path) -> None:
+    cases = [case for case in _cases(corpora, "scrapy/sitemap_tests.json") if case["kind"] == "sitemap"]
+    assert cases
+    for case in cases:
+        expected = [entry["loc"] for entry in case["expected"] if "loc" in entry]
+        hrefs = [href for href, kind in found(base64.b64decode(case["body_base64"])) if kind in (SITEMAP, LISTED)]
+        assert hrefs == [loc for loc in expected if loc], case["test"]
+
+
+_POLICIES = {
+    "testSitemapXXE": "refused as a whole by them; here the entity is not read, and the rest is",
+    "testSitemapXXEWithDocTypeAllowed": "its file name could not be taken over into the corpus, which left NULs",
+    "testSitemapTXTfilterUrls": "a line without a scheme makes it no list of URLs",
+    "testLenientParser": "they judge by the place of the sitemap, which is the scope's business here",
+    "testSitemapParserBrokenXml": "refused as a whole by them; here it is read as far as it goes",
+    "testPartialSitemapsAllowed": "half a URL is not taken for one",
+    "testUnclosedSitemapIndexFile": "two documents in one body",
+    "testAtomFormat": "of a feed, the links of the feed itself count here too",
+    "testRSSFormat": "as above",
+    "testRSS10SyndicationFormat": "as above",
+    "testRSSPubDate": "as above",
+}
+"""Cases of crawler-commons in which another answer is given, and why."""
+
+
+def test_sitemaps_that_crawler_commons_reads_are_read_alike(corpora: Path) -> None:
+    counted = named = 0
+    suites = _cases(corpora, "crawler-commons/inline_sitemaps_and_asserts.json")
+    for case in [case for cases in suites.values() for case in cases]:
+        if case["test"] in _POLICIES or len(case["bodies"]) != 1:
+            continue
+        links = extract(case["bodies"][0].encode()).links
+        for what, expected, *rest in case["asserts"]:
+            if what != "assertEquals" or not rest:
+                continue
+            if rest[0].endswith((".getSiteMapUrls().size()", ".getSitemaps().size()")) and expected.isdecimal():
+                assert len([link for link in links if link.kind in (SITEMAP, LISTED)]) == int(expected), case["test"]
+                counted += 1
+            elif "getUrl()" in rest[0] and expected.startswith('"http'):
+                assert expected.strip('"') in {link.href for link in links}, case["test"]
+                named += 1
+    assert counted >= 8
+    assert named >= 4
+
+
+def test_extensions_of_sitemaps_are_found_in_files_of_others(corpora: Path) -> None:
+    with _archive(corpora) as archive:
+        for name, kind, least in (
+            ("sitemap-images.xml", EMBED, 2),
+            ("sitemap-videos.xml", EMBED, 2),
+            ("sitemap-links.xml", LinkKind.ALTERNATE, 3),
+            ("sitemap-news.xml", LISTED, 1),
+            ("shinpaideshou-news-sitemap.xml", LISTED, 1),
+            ("pagemaps-sitemap.xml", LISTED, 1),
+        ):
+            links = extract(archive.read(f"crawler-commons/extension/{name}")).links
+            assert len([link for link in links if link.kind is kind]) >= least, name
+
+
+def test_sitemaps_of_real_sites_are_read_whole(corpora: Path) -> None:
+    sites: Counter[str] = Counter()
+    with _archive(corpora) as archive:
+        for name in archive.namelist():
+            if not name.startswith("real-sites/") or "sitemap" not in name.rpartition("/")[2]:
+                continue
+            body = archive.read(name)
+            if name.endswith(".xml"):
+                # Written in another way: what a reader without a parser sees.
+                wanted = [unescape(loc.strip()) for loc in re.findall(r"<loc>([^<]*)</loc>", body.decode())]
+            elif name.endswith(".txt"):
+                wanted = body.decode().split()
+            else:
+                continue
+            links = extract(body).links
+            found = [link.href for link in links if link.kind in (SITEMAP, LISTED)]
+            images = [link.href for link in links if link.kind is EMBED]
+            assert found + images == wanted or sorted(found + images) == sorted(wanted), name
+            assert found
+            dates = re.findall(rb"<lastmod>\s*([^<\s]+)\s*</lastmod>", body)
+            assert [link.last_modified for link in links if link.last_modified] == [date.decode() for date in dates]
+            sites[name.split("/")[1]] += 1
+    assert len(sites) >= 2
+
+
+def test_fuzz_inputs_of_others_break_nothing(corpora: Path) -> None:
+    with _archive(corpora) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".tar.gz")]
+        for name in names:
+            with tarfile.open(fileobj=io.BytesIO(archive.read(name))) as inputs:
+                for member in inputs:
+                    file = inputs.extractfile(member)
+                    if file is not None:
+                        extract(file.read(), "application/xml")
+    assert names
+
+
+TOKENS = [
+    "<urlset>",
+    "<url>",
+    "<loc>",
+    "</loc>",
+    "a",
+    "&amp;",
+    "&x;",
+    "<![CDATA[",
+    "]]>",
+    "<rss>",
+    "<link ",
+    "href='x'",
+    ">",
+    "\0",
+    "é",
+]
+
+
+@given(st.lists(st.sampled_from(TOKENS), max_size=30).map("".join))
+def test_no_xml_breaks_it(text: str) -> None:
+    xml_links(text.encode())

@@ -1,0 +1,65 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.read.sniff import is_html, is_text, is_xml, sniffed_type
+
+
+@pytest.mark.parametrize(
+    ("declared", "body", "expected"),
+    [
+        ("text/html", b"anything", "text/html"),
+        ("text/html", b"<?xml version='1.0'?>\n<!-- x --><rss version='2.0'>", "application/rss+xml"),
+        ("text/html", b"\xef\xbb\xbf <feed xmlns='http://www.w3.org/2005/Atom'>", "application/atom+xml"),
+        ("text/html", b"<?xml version='1.0'?><html>", "text/html"),
+        ("text/html", b"GIF89a", "image/gif"),
+        ("text/html", b"\x1f\x8b\x08\x00", "application/gzip"),
+        (None, b"  \n<!DOCTYPE HTML><p>", "text/html"),
+        (None, b"<html>", "text/html"),
+        (None, b"<htmlx>", "text/plain"),
+        (None, b"<?xml version='1.0'?><urlset>", "text/xml"),
+        (None, b"just words", "text/plain"),
+        (None, b"", "text/plain"),
+        (None, b"\x00\x01", "application/octet-stream"),
+        (None, b"\xff\xfea\x00", "text/plain"),
+        ("application/octet-stream", b"%PDF-1.4", "application/pdf"),
+        ("application/octet-stream", b"<html>", "text/html"),
+        ("nonsense", b"<html>", "text/html"),
+        ("text/plain", b"<html>", "text/plain"),
+        ("text/plain", b"PK\x03\x04\x00", "application/zip"),
+        ("text/plain", b"\x00", "application/octet-stream"),
+        ("text/xml", b"<!DOCTYPE html [ <!ENTITY a '>'> ]><html xmlns=''>", "application/xhtml+xml"),
+        ("application/xml", b"<rdf:RDF xmlns:rdf=''>", "application/rss+xml"),
+        ("application/xml", b"<urlset>", "application/xml"),
+        ("application/xhtml+xml", b"no markup", "application/xhtml+xml"),
+        ("image/jpeg", b"\x89PNG\r\n\x1a\n", "image/png"),
+        ("image/jpeg", b"<html>", "image/jpeg"),
+        ("image/png", b"RIFF\x00\x00\x00\x00WEBPVP8 ", "image/webp"),
+        ("text/css", b"<html>", "text/css"),
+        ("application/json", b"{}", "application/json"),
+    ],
+)  # fmt: skip
+def test_the_type_comes_from_what_is_declared_and_what_is_there(
+    declared: str | None, body: bytes, expected: str
+) -> None:
+    assert sniffed_type(declared, body) == expected
+
+
+def test_types_are_grouped_by_how_they_are_read() -> None:
+    assert is_html("text/html")
+    assert is_html("application/xhtml+xml")
+    assert is_xml("application/rss+xml")
+    assert not is_xml("text/html")
+    assert is_text("application/ld+json")
+    assert not is_text("image/png")
+
+
+@given(
+    st.sampled_from(["text/html", "text/xml", "text/plain", "image/png", None]),
+    st.lists(
+        st.sampled_from([b"<!--", b"-->", b"<?", b"?>", b"<!DOCTYPE", b"[", b"]", b">", b" ", b"<rss", b"\0"]),
+        max_size=400,
+    ),
+)
+def test_no_prolog_breaks_or_stalls_it(declared: str | None, pieces: list[bytes]) -> None:
+    assert "/" in sniffed_type(declared, b"".join(pieces))

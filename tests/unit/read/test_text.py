@@ -1,0 +1,188 @@
+import base64
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.read.labels import PYTHON_CODECS, SINGLE_BYTE, encoding_of_label
+from crawler.read.text import Encoding, encoding_of, prescan, to_text, to_utf8
+from tests.unit.read.suites import suite, suite_files
+
+
+def test_every_label_of_the_standard_names_its_encoding(corpora: Path) -> None:
+    wrong = [
+        (label, encoding["name"])
+        for group in json.loads(suite(corpora, "whatwg-encoding/encodings.json"))
+        for encoding in group["encodings"]
+        for label in encoding["labels"]
+        if encoding_of_label(label) != encoding["name"].lower()
+    ]
+    assert wrong == []
+
+
+def test_labels_are_read_without_regard_to_case_and_space() -> None:
+    assert encoding_of_label(" \tISO-8859-1\n") == "windows-1252"
+    assert encoding_of_label("utf-7") is None
+    assert encoding_of_label("") is None
+
+
+@pytest.mark.parametrize("name", sorted(PYTHON_CODECS))
+def test_every_encoding_can_be_decoded_whatever_the_bytes(name: str) -> None:
+    body = bytes(range(256)) * 2 + b"<a href=x>"
+    assert isinstance(to_text(body, Encoding(name, "http")), str)
+    assert to_utf8(body, Encoding(name, "http")).decode("utf-8", "replace")
+
+
+def test_every_sniffing_case_is_decided_as_it_says(corpora: Path) -> None:
+    wrong = []
+    for case in json.loads(suite(corpora, "encoding_sniffing_tests1.json")):
+        found = encoding_of(base64.b64decode(case["data_base64"]), http_charset=None)
+        if found.name != case["expected_encoding"].lower():
+            wrong.append((case["data"][:200], found, case["expected_encoding"]))
+    assert wrong == []
+
+
+_FOLDERS = {
+    "ascii": "windows-1252",
+    "cp932": "shift_jis",
+    "gb2312": "gbk",
+    "maccyrillic": "x-mac-cyrillic",
+    "macroman": "macintosh",
+    "tis-620": "windows-874",
+    "utf-8-sig": "utf-8",
+}
+_NOT_IN_THE_STANDARD = {"euc-tw", "utf-32", "utf-32le", "utf-32be"}
+
+
+def test_declared_legacy_encodings_are_all_right_and_undeclared_ones_mostly(corpora: Path) -> None:
+    declared, declared_wrong, undeclared, undeclared_wrong = 0, [], 0, []
+    for name, body in suite_files(corpora, "chardet-tests/"):
+        folder = name.split("/")[-2].lower()
+        if folder in _NOT_IN_THE_STANDARD:
+            continue
+        base = match[0] if (match := re.match(r"(?:iso-8859|windows)-\d+", folder)) else folder
+        expected = _FOLDERS.get(base) or encoding_of_label(base)
+        assert expected is not None, folder
+        found = encoding_of(body, http_charset=None, is_xml=name.endswith(".xml"))
+        text = to_text(body, found).lstrip("\ufeff")
+        right = text == to_text(body, Encoding(expected, "http")).lstrip("\ufeff")
+        if found.source in ("detected", "default"):
+            undeclared += 1
+            undeclared_wrong += [] if right else [(name, found)]
+        else:
+            declared += 1
+            declared_wrong += [] if right else [(name, found)]
+    assert declared > 100
+    assert declared_wrong == []
+    assert len(undeclared_wrong) <= 0.05 * undeclared, undeclared_wrong
+
+
+@pytest.mark.parametrize(
+    ("body", "http", "expected"),
+    [
+        (b"\xef\xbb\xbfx", "windows-1251", ("utf-8", "bom")),
+        (b"\xff\xfex\0", None, ("utf-16le", "bom")),
+        (b"<meta charset=koi8-r>", "windows-1251", ("windows-1251", "http")),
+        (b"<meta charset=koi8-r>", "no-such-charset", ("koi8-r", "meta")),
+        (b"<meta charset=utf-16le>", None, ("utf-8", "meta")),
+        (b"<meta charset=x-user-defined>", None, ("windows-1252", "meta")),
+        (b"<META content='text/html; charset = \"gb2312\"' HTTP-EQUIV=Content-Type>", None, ("gbk", "meta")),
+        (b"<!-- <meta charset=koi8-r> --><p>x", None, ("windows-1252", "default")),
+        (b"<title>" + b" " * 5000 + b"</title><meta charset=koi8-r>", None, ("koi8-r", "meta")),
+        (b'<?xml version="1.0" encoding="iso-8859-5"?><html>', None, ("iso-8859-5", "xml")),
+        (b'<?xml version="1.0" encoding="iso-8859-5"?><meta charset=koi8-r>', None, ("koi8-r", "meta")),
+        ("Grüße".encode(), None, ("utf-8", "detected")),
+        ("Grüße".encode()[:4], None, ("utf-8", "detected")),
+        (b"plain", None, ("windows-1252", "default")),
+        (b"", None, ("windows-1252", "default")),
+        ("Привет, мир! Это обычный русский текст.".encode("cp1251"), None, ("windows-1251", "detected")),
+        ("これは日本語の文章です。".encode("iso2022_jp") * 5, None, ("iso-2022-jp", "detected")),
+    ],
+)
+def test_the_encoding_comes_from_the_strongest_witness(
+    body: bytes, http: str | None, expected: tuple[str, str]
+) -> None:
+    found = encoding_of(body, http_charset=http)
+    assert (found.name, found.source) == expected
+
+
+def test_xml_is_utf8_unless_it_says_otherwise_or_cannot_be() -> None:
+    assert encoding_of(b"<a/>", http_charset=None, is_xml=True) == Encoding("utf-8", "default")
+    declared = b"<?xml version='1.0' encoding='Shift_JIS'?><a/>"
+    assert encoding_of(declared, http_charset=None, is_xml=True) == Encoding("shift_jis", "xml")
+    assert encoding_of("<a>ж</a>".encode("utf-16-le"), http_charset=None, is_xml=True).name == "utf-16le"
+    text = "<a>" + "Обычный русский текст. " * 5 + "</a>"
+    assert encoding_of(text.encode("koi8-r"), http_charset=None, is_xml=True) == Encoding("koi8-r", "detected")
+
+
+def test_one_broken_character_does_not_make_a_utf8_page_another() -> None:
+    body = ("Ärger über öffentliche Fußgängerübergänge " * 5).encode() + b"\xe9" + "ä".encode()
+    found = encoding_of(body, http_charset=None)
+    assert found == Encoding("utf-8", "detected")
+    assert to_text(body, found).endswith("\ufffdä")
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "text"),
+    [
+        ("gbk", b"\xc4\xe3\x80<b>", "你\N{EURO SIGN}<b>"),
+        ("gb18030", b"\x80\xc4\x80\xff<b>", "\N{EURO SIGN}膧\ufffd<b>"),
+        ("euc-jp", b"\xad\xa1\xfc\xe2\xa1\xc1\xa4\xa2\xff<b>", "①髙～あ\ufffd<b>"),
+        ("euc-jp", b"\xa2\xaf<b>", "\ufffd<b>"),
+        ("euc-jp", b"\x8f\xb0\xa1\x8e\xb1\xa4<b>", "丂ｱ\ufffd<b>"),
+        ("iso-2022-jp", b"\x1b$B!A\x1b(B<b>", "～<b>"),
+        ("windows-1252", b"\x80\x81\x93", "\N{EURO SIGN}\x81\N{LEFT DOUBLE QUOTATION MARK}"),
+        ("windows-1253", b"\xd2", "\ufffd"),
+        ("shift_jis", b"\x87\x40<a>", "\N{CIRCLED DIGIT ONE}<a>"),
+        ("shift_jis", b"\x83<a>", "\ufffd<a>"),
+        ("euc-kr", b"\x81\x41<a>", "\uac02<a>"),
+        ("utf-8", b"\xe4\xbd<a>\0b", "\ufffd<a>\0b"),
+        ("iso-8859-8-i", b"\xe0", "א"),
+        ("utf-16le", b"a\0b", "a\ufffd"),
+    ],
+)
+def test_broken_and_odd_bytes_lose_nothing_of_what_follows(name: str, body: bytes, text: str) -> None:
+    assert to_text(body, Encoding(name, "http")) == text
+
+
+def test_utf8_and_ascii_are_handed_on_without_a_copy() -> None:
+    body = b"<p>plain</p>"
+    assert to_utf8(body, Encoding("utf-8", "http")) is body
+    assert to_utf8(body, Encoding("windows-1252", "default")) is body
+    assert to_utf8("é".encode("cp1252"), Encoding("windows-1252", "default")) == "é".encode()
+
+
+def test_single_byte_encodings_are_known_as_such() -> None:
+    assert "windows-1251" in SINGLE_BYTE
+    assert not SINGLE_BYTE & {"gbk", "big5", "utf-8", "utf-16le", "euc-kr", "replacement"}
+
+
+_PIECES = [
+    b"<meta",
+    b" charset",
+    b"=",
+    b'"',
+    b"'",
+    b"utf-8",
+    b">",
+    b"<!--",
+    b"-->",
+    b"</a",
+    b"<a",
+    b"<?",
+    b" ",
+    b"/",
+    b"content",
+]
+
+
+@given(st.lists(st.sampled_from(_PIECES), max_size=40).map(b"".join) | st.binary(max_size=200))
+def test_no_bytes_break_the_decision(body: bytes) -> None:
+    prescan(body)
+    for is_xml in (False, True):
+        found = encoding_of(body, http_charset=None, is_xml=is_xml)
+        to_text(body, found)
+        assert found.name in PYTHON_CODECS

@@ -1,0 +1,111 @@
+"""URLs are carried from one crawl to another as JSON Lines."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from config import load, render_toml
+from crawler.cli import onceover
+from crawler.directory import CrawlDirectory
+from crawler.wiring import open_leveldb
+from frontier import LedgerEntry
+from frontier.fsck import fsck
+from frontier.shell import QueueFrontier
+from tests.unit.frontier.crawls import DONE, pages
+from visited.exact import ExactSet
+
+
+def made(path: Path, *, fetched: int = 0, hosts: int = 0) -> Path:
+    """A crawl directory with three URLs of each host."""
+    with CrawlDirectory(path) as directory:
+        config = load(None, environ={}, require_seeds=False).config
+        directory.write_configuration(render_toml(config))
+
+        async def fill() -> None:
+            frontier = await QueueFrontier.open(open_leveldb(config, directory), ExactSet())
+            await frontier.add(pages(hosts, 3))
+            for _ in range(fetched):
+                await frontier.done(await anext(frontier), cooldown_s=0, outcome=DONE)
+            await frontier.aclose()
+
+        asyncio.run(fill())
+    return path
+
+
+def run(*arguments: str | Path, given: str | None = None) -> str:
+    ended = CliRunner().invoke(
+        onceover, [str(each) for each in arguments], input=given, standalone_mode=False, catch_exceptions=False
+    )
+    return ended.stdout
+
+
+def ledger(path: Path) -> dict[str, LedgerEntry]:
+    with CrawlDirectory(path) as directory:
+        store = open_leveldb(load(directory.configuration, environ={}, require_seeds=False).config, directory)
+        assert fsck(store).problems == []
+        found = {
+            url: msgspec.structs.replace(entry, number=0, via=None)
+            for url in store.ledger()
+            if (entry := store.entry(url))
+        }
+        store.close()
+        return found
+
+
+def test_an_export_is_imported_whole_and_a_second_time_without_change(tmp_path: Path) -> None:
+    here, there = made(tmp_path / "here", hosts=4, fetched=5), made(tmp_path / "there")
+    lines = run("frontier", "export", here)
+    assert len(lines.splitlines()) == 12
+    assert run("frontier", "import", there, given=lines) == "12 URLs added, 0 were known\n"
+    assert run("frontier", "import", there, given=lines) == "0 URLs added, 12 were known\n"
+    before, after = ledger(here), ledger(there)
+    assert before.keys() == after.keys()
+    assert {url: entry.state for url, entry in before.items()} == {url: entry.state for url, entry in after.items()}
+
+
+def test_an_export_goes_on_behind_the_last_line_that_was_got(tmp_path: Path) -> None:
+    here = made(tmp_path / "here", hosts=2, fetched=1)
+    lines = run("frontier", "export", here).splitlines()
+    last = msgspec.json.decode(lines[2])["url"]
+    assert run("frontier", "export", here, "--after", last).splitlines() == lines[3:]
+    pending = run("frontier", "export", here, "--pending").splitlines()
+    assert pending == [line for line in lines if '"done"' not in line]
+
+
+def test_a_line_needs_no_more_than_a_url(tmp_path: Path) -> None:
+    there = made(tmp_path / "there")
+    assert run("frontier", "import", there, given='{"url": "http://A.test/x#y"}\n') == "1 URLs added, 0 were known\n"
+    assert list(ledger(there)) == ["http://a.test/x"]
+
+
+@pytest.mark.parametrize(
+    "line", ["{", '{"url": 1}', '{"url": "http://a.test/", "state": "odd"}', '{"url": "mailto:x"}']
+)
+def test_a_line_that_is_no_url_is_refused_with_its_place(tmp_path: Path, line: str) -> None:
+    there = made(tmp_path / "there")
+    ended = CliRunner().invoke(
+        onceover, ["frontier", "import", str(there)], input=f'{{"url": "http://a.test/"}}\n{line}\n'
+    )
+    assert ended.exit_code == 2
+    assert "line 2" in ended.stderr or "mailto:x" in ended.stderr
+
+
+def test_queues_are_paged_and_filtered(tmp_path: Path) -> None:
+    here = made(tmp_path / "here", hosts=5, fetched=1)
+    first = run("inspect", here, "queues", "--sort", "key", "--limit", "2", "--json").splitlines()
+    rest = run("inspect", here, "queues", "--sort", "key", "--offset", "2", "--json").splitlines()
+    keys = [msgspec.json.decode(line)["key"] for line in first + rest]
+    assert keys == [f"test,h{host}" for host in range(5)]
+    assert run("inspect", here, "queues", "--retired", "--json") == ""
+    assert "waits  in the queue of h3.test, which holds 3" in run("inspect", here, "url", "http://h3.test/p0")
+    assert "h3.test" in run("inspect", here, "queues", "--match", "h3")
+
+
+def test_a_repair_of_what_is_sound_says_so(tmp_path: Path) -> None:
+    here = made(tmp_path / "here", hosts=2, fetched=1)
+    ended = CliRunner().invoke(onceover, ["inspect", str(here), "fsck", "--repair"], standalone_mode=False)
+    assert "mended: nothing" in ended.stderr
+    assert "no problems" in ended.stdout

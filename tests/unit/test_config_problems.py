@@ -1,0 +1,309 @@
+"""Bad input: each problem names the place, what was expected, what was found and what to do."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from config import ConfigError, Problem, load, settings, toml_value
+from tests.unit.test_config_loader import CONTACT, MINIMAL, SEED, problems_of, written
+
+HUGE = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("fetch.timout_s = 1", "fetch.timout_s: unknown key; did you mean fetch.timeout_s?"),
+        ("fetch.max-redirects = 1", "fetch.max-redirects: unknown key; did you mean fetch.max_redirects?"),
+        ("fetch.max_depth = 1", "fetch.max_depth: unknown key; did you mean scope.max_depth?"),
+        ("scope.backend = 1", "scope.backend: unknown key; did you mean frontier.backend or visited.backend?"),
+        ("urls.zzz = 1", "urls.zzz: unknown key; [urls] has rules"),
+        ("timeout_s = 1", "timeout_s: unknown key; did you mean fetch.timeout_s?"),
+        ("fetsh.timeout_s = 1", "unknown section [fetsh]; did you mean [fetch]?"),
+        (
+            "zzz.timeout_s = 1",
+            "unknown section [zzz]; there are [crawl], [scope], [traps], [focus], [frontier], [visited], ",
+        ),
+        ("zzz = 1", "zzz: unknown key; `onceover config show` lists all keys"),
+        ("outputs = 1", "outputs: unknown key; did you mean [output]?"),
+        ("output = 1", "output: expected a section, [output], found one value"),
+        ("frontier.backend = 'redis'", 'frontier.backend: "redis" is planned, and not available in this version; '),
+        ("frontier.queue_by = 'ip'", 'frontier.queue_by: "ip" is planned, and not available in this version; '),
+        ("visited.backend = 'auto'", 'visited.backend: "auto" is planned, and not available in this version; '),
+        ("visited.store = 'disk'", 'visited.store: expected "memory" or "leveldb", found "disk"'),
+        ("visited.store = ['memory']", 'visited.store: expected "memory" or "leveldb", found ["memory"]'),
+        ("scope.within = true", 'scope.within: expected "host" or "domain" or "prefix" or "any", found true'),
+        ("scope.max_depth = -1", "scope.max_depth: expected a whole number, 0 to 1_000_000, found -1"),
+        ("scope.max_depth = 2.0", "scope.max_depth: expected a whole number, 0 to 1_000_000, found 2.0"),
+        ("scope.max_depth = true", "scope.max_depth: expected a whole number, 0 to 1_000_000, found true"),
+        ("scope.max_depth = '5'", 'scope.max_depth: expected a whole number, 0 to 1_000_000, found "5"'),
+        (
+            "scope.max_depth = 0xffffffffffffffffff",
+            "scope.max_depth: expected a whole number, 0 to 1_000_000, found 4_722_",
+        ),
+        (
+            "fetch.processes = 2",
+            "fetch.processes: expected a whole number, only 0, found 2; worker processes are planned",
+        ),
+        ("visited.error_rate = 0", "visited.error_rate: expected a number, 1e-12 to 0.5, found 0"),
+        ("visited.error_rate = nan", "visited.error_rate: expected a number, 1e-12 to 0.5, found nan"),
+        ("visited.error_rate = '1 %'", 'visited.error_rate: expected a number, 1e-12 to 0.5, found "1 %"'),
+        ("politeness.delay_factor = inf", "politeness.delay_factor: expected a number, 0 to 1000, found inf"),
+        (
+            "fetch.timeout_s = '5 parsecs'",
+            (
+                "fetch.timeout_s: expected a duration, 0.001 s to 1 d, as a number of seconds or as text such as "
+                '"500 ms", "10 min", found "5 parsecs"'
+            ),
+        ),
+        ("fetch.timeout_s = 0", "fetch.timeout_s: expected a duration, 0.001 s to 1 d, "),
+        ("fetch.timeout_s = '2 d'", "fetch.timeout_s: expected a duration, 0.001 s to 1 d, "),
+        ("fetch.timeout_s = 2024-01-01", "fetch.timeout_s: expected a duration, 0.001 s to 1 d, "),
+        ("fetch.timeout_s = -0x" + "f" * 400, "not valid TOML"),
+        ("fetch.timeout_s = 0x" + "f" * 400, "fetch.timeout_s: expected a duration, 0.001 s to 1 d, "),
+        (
+            "fetch.max_body_bytes = '2 TB'",
+            (
+                "fetch.max_body_bytes: expected a size, 1 B to 1 TB, as a whole number of bytes or as text such as "
+                '"512 KiB", "20 MB", found "2 TB"'
+            ),
+        ),
+        ("fetch.max_body_bytes = 1e6", "fetch.max_body_bytes: expected a size, 1 B to 1 TB, "),
+        ("limits.pages = 0", "limits.pages: expected a whole number, 1 to 1_000_000_000_000, found 0"),
+        ("output.warc = 'yes'", 'output.warc: expected true or false, found "yes"'),
+        ("output.warc = 1", "output.warc: expected true or false, found 1"),
+        ("crawl.name = 'a/b'", 'crawl.name: expected text, of letters, digits, dots and dashes, found "a/b"'),
+        ("crawl.directory = ''", 'crawl.directory: expected text, not empty, found ""'),
+        ('crawl.directory = "a\\u0000"', "crawl.directory: expected text, not empty, found "),
+        ("crawl.seeds = 'https://a.test/'", "crawl.seeds: expected a list of texts, each not empty, found "),
+        ("crawl.seeds = ['https://a.test/', 5]", "crawl.seeds: expected a list of texts, each not empty, found 5"),
+        ("crawl.seeds = ['  ']", 'crawl.seeds: expected a list of texts, each not empty, found "  "'),
+        ('fetch.user_agent = "a\\n"', r'fetch.user_agent: expected text, in printable ASCII, found "a\n"'),
+        ("fetch.user_agent = 'Käfer'", 'fetch.user_agent: expected text, in printable ASCII, found "Käfer"'),
+        (
+            "fetch.languages = ['de', 'e_n']",
+            'fetch.languages: expected a list of texts, each a language tag, as "en" or ',
+        ),
+        (
+            "urls.rules = ['Sort Query']",
+            'urls.rules: expected a list of texts, each the name of a rule, as "sort-query", ',
+        ),
+        (
+            "fetch.hosts = { 'b.test' = '127.0.0.1', 'a.test' = 'localhost' }",
+            (
+                'fetch.hosts: expected a table such as { "*.example.org" = "127.0.0.1:8080" }, '
+                'found { "a.test" = "localhost" }'
+            ),
+        ),
+        ("fetch.hosts = { '*x' = '127.0.0.1' }", "fetch.hosts: expected a table such as "),
+        (
+            "fetch.hosts = { a = '999.0.0.1' }",
+            'fetch.hosts: expected an IP address for "a", with or without port, found ',
+        ),
+        (
+            "fetch.hosts = { a = '127.0.0.1:0' }",
+            'fetch.hosts: expected a port from 1 to 65535 for "a", found "127.0.0.1:0"',
+        ),
+        ("fetch.hosts = { a = '[::1]:65536' }", 'fetch.hosts: expected a port from 1 to 65535 for "a", found '),
+        ("fetch.headers = { 'X-A' = \"b\\r\\nX-C: d\" }", "fetch.headers: expected a table such as "),
+        ("fetch.headers = { 'X A' = 'b' }", "fetch.headers: expected a table such as "),
+        (
+            "fetch.headers = { 'user-agent' = 'b' }",
+            "fetch.headers: the header user-agent can't be set here: set fetch.user",
+        ),
+        ("fetch.headers = { 'Host' = 'b' }", "fetch.headers: the header Host can't be set here: the fetcher sets it"),
+        (
+            "politeness.min_delay_s = 60",
+            "politeness.min_delay_s: expected at most politeness.max_delay_s, which is 30 (default), found 60",
+        ),
+        (
+            "frontier.retry_delay_s = 7200",
+            "frontier.retry_delay_s: expected at most frontier.retry_max_delay_s, which is 3600 (default), found 7200",
+        ),
+        (
+            "fetch.connect_timeout_s = 61",
+            "fetch.connect_timeout_s: expected at most fetch.timeout_s, which is 60 (default), found 61",
+        ),
+        (
+            "extends = 'brod'",
+            "extends: expected the name of a preset, one of broad, one-site, polite-archive, quickstart, ",
+        ),
+        ("extends = 5", "extends: expected the name of a preset, one of broad, one-site, polite-archive, quickstart, "),
+        ("extends = '../broad'", "extends: expected the name of a preset, one of broad, one-site, polite-archive, "),
+        (f"scope.max_depth = {HUGE}", "not valid TOML: "),
+        ("scope.include = " + "[" * 3000, "not "),
+    ],
+)
+def test_a_wrong_line_of_a_file_is_refused_with_its_place_and_what_was_expected(
+    line: str, problem: str, tmp_path: Path
+) -> None:
+    seeds = "" if line.startswith("crawl.seeds") else 'crawl.seeds = ["https://a.test/"]'
+    [found] = problems_of(written(tmp_path, f"{line}\n{seeds}\n"))
+    place, _, rest = found.partition(": ")
+    assert rest.startswith(problem)
+    assert place.startswith("crawl.toml:1") or "not " in problem
+    assert len(found) < 400
+
+
+def test_a_long_value_is_shortened_in_the_message(tmp_path: Path) -> None:
+    [problem] = problems_of(written(tmp_path, f'{MINIMAL}name = "{"/" * 10_000}"\n'))
+    assert problem.endswith("//…")
+    assert len(problem) < 200
+
+
+def test_all_problems_of_all_sources_are_told_at_once(tmp_path: Path) -> None:
+    path = written(tmp_path, '[crawl]\nseed_files = ["no.txt"]\n[fetch]\ntimeout_s = "x"\nzzz = 1\n[zzz]\na = 1\n')
+    problems = problems_of(
+        path,
+        environ={"ONCEOVER_FETCH__CONCURENCY": "5", "ONCEOVER_LIMITS__PAGES": "many"},
+        overrides=["politeness.min_delay_s=60", "scope.within", "=", "zzz.x=1", "fetch.hosts.=x", CONTACT],
+    )
+    hosts = "fetch.hosts.: unknown key; did you mean fetch.hosts?"
+    assert [problem.partition(", found")[0] for problem in problems] == [
+        (
+            "crawl.toml:5: fetch.zzz: unknown key; [fetch] has user_agent, concurrency, processes, timeout_s, "
+            "connect_timeout_s, head_timeout_s, min_window_bytes, window_s, max_body_bytes, "
+            "max_memory_bytes, extractor, allow_private, allow_networks, authorities, hosts, "
+            "resolver, unverified, proxies, logins, max_redirects, languages, headers"
+        ),
+        (
+            "crawl.toml:6: unknown section [zzz]; there are [crawl], [scope], [traps], [focus], [frontier], [visited], "
+            "[politeness], [fetch], [urls], [output], [limits], [progress]"
+        ),
+        "environment ONCEOVER_FETCH__CONCURENCY: fetch.concurency: unknown key; did you mean fetch.concurrency?",
+        "--set: expected KEY=VALUE in UTF-8, as fetch.timeout_s=5",
+        "--set: unknown key; `onceover config show` lists all keys",
+        "--set: zzz.x: unknown key; `onceover config show` lists all keys",
+        f"--set: {hosts}",
+        (
+            "crawl.toml:4: fetch.timeout_s: expected a duration, 0.001 s to 1 d, as a number of seconds "
+            'or as text such as "500 ms", "10 min"'
+        ),
+        "environment ONCEOVER_LIMITS__PAGES: limits.pages: expected a whole number, 1 to 1_000_000_000_000",
+        "--set: politeness.min_delay_s: expected at most politeness.max_delay_s, which is 30 (default)",
+        f"crawl.toml:2: crawl.seed_files: can't read {tmp_path}/no.txt: No such file or directory",
+    ]
+
+
+def test_the_text_of_an_error_has_a_line_for_each_problem() -> None:
+    one = ConfigError([Problem("expected this", where="--set", key="a.b")])
+    assert str(one) == "--set: a.b: expected this"
+    two = ConfigError([Problem("this"), Problem("that", where="x.toml:1")])
+    assert str(two) == "2 problems in the configuration\n  this\n  x.toml:1: that"
+
+
+def test_a_default_gives_way_where_lowering_its_upper_limit_is_meant() -> None:
+    config = load(None, overrides=[SEED, "fetch.timeout_s=5", "frontier.retry_max_delay_s=1"]).config
+    assert (config.fetch.timeout_s, config.frontier.retry_max_delay_s) == (5.0, 1.0)
+    assert problems_of(None, overrides=[SEED, "politeness.max_delay_s=0.5"]) == [
+        "politeness.min_delay_s: expected at most politeness.max_delay_s, which is 0.5 (--set), found 1"
+    ]
+
+
+def test_two_values_are_not_compared_when_one_of_them_is_refused_already() -> None:
+    [problem] = problems_of(None, overrides=[SEED, "politeness.max_delay_s=-1", "politeness.min_delay_s=60"])
+    assert problem.startswith("--set: politeness.max_delay_s: expected a duration")
+
+
+def test_a_filter_that_no_memory_can_hold_is_refused() -> None:
+    [problem] = problems_of(None, overrides=[SEED, "visited.backend=bloom", "visited.capacity=1_000_000_000_000"])
+    assert problem == (
+        "--set: visited.capacity: 1_000_000_000_000 URLs at error_rate 0.0001 (default) need a filter of 2232 GiB, "
+        "and 128 GiB is the most; lower the capacity or raise the error_rate"
+    )
+    load(None, overrides=[SEED, "visited.backend=bloom", "visited.capacity=1_000_000_000"])
+
+
+def test_a_value_that_is_replaced_is_not_checked(tmp_path: Path) -> None:
+    path = written(tmp_path, f"{MINIMAL}[fetch]\ntimeout_s = -1\n")
+    assert load(path, overrides=["fetch.timeout_s=5"]).config.fetch.timeout_s == 5.0
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[crawl]\nseeds = [", "crawl.toml:2: not valid TOML: "),
+        ("[crawl]\nseeds = 'x\n", "crawl.toml:2: not valid TOML: "),
+        ("[crawl]\nseeds\n", "crawl.toml:2:6: not valid TOML: Expected '='"),
+        ("[crawl]\nname = 'a'\nname = 'b'\n", "crawl.toml:3:11: not valid TOML: Cannot overwrite a value"),
+        ("[fetch]\n[crawl]\n[fetch]\n", "crawl.toml:3:7: not valid TOML: "),
+    ],
+)
+def test_a_syntax_error_names_line_and_column(text: str, problem: str, tmp_path: Path) -> None:
+    [found] = problems_of(written(tmp_path, text))
+    assert found.startswith(problem)
+
+
+def test_a_missing_file_is_refused_with_the_way_to_write_one(tmp_path: Path) -> None:
+    expected = "no.toml: can't read the configuration: No such file or directory; `onceover config init` writes one"
+    assert problems_of(tmp_path / "no.toml") == [expected]
+
+
+def test_a_directory_is_no_configuration(tmp_path: Path) -> None:
+    (tmp_path / "crawl.toml").mkdir()
+    assert problems_of(tmp_path / "crawl.toml") == ["crawl.toml: can't read the configuration: Is a directory"]
+
+
+def test_a_file_that_is_not_utf_8_is_refused_with_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.toml"
+    path.write_bytes("[crawl]\n# Käse\n".encode("latin-1"))
+    assert problems_of(path) == ["crawl.toml:2: expected TOML in UTF-8; save the file as UTF-8"]
+
+
+def test_bytes_that_are_no_text_are_refused_from_environment_and_command_line() -> None:
+    bad = b"\xff".decode("utf-8", "surrogateescape")
+    problems = problems_of(None, environ={"ONCEOVER_CRAWL__NAME": bad}, overrides=[SEED, f"crawl.directory={bad}"])
+    assert problems[0] == "environment ONCEOVER_CRAWL__NAME: crawl.name: expected text in UTF-8"
+    assert problems[1].startswith("--set: expected KEY=VALUE in UTF-8")
+
+
+def test_an_unknown_preset_is_refused_with_the_closest() -> None:
+    [problem] = problems_of(None, preset="quick-start", overrides=[SEED])
+    assert problem == (
+        "--preset: preset: expected the name of a preset, one of broad, one-site, polite-archive, quickstart, "
+        'found "quick-start"; did you mean quickstart?'
+    )
+
+
+texts = st.text(st.characters(codec="utf-8"), max_size=20)
+scalars = (
+    st.booleans() | st.integers() | st.floats() | texts | st.dates() | st.sampled_from(["5 s", "10 GB", "host", ""])
+)
+values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3))
+KEYS = st.sampled_from([key for key in settings() if key != "crawl.seed_files"])
+
+
+def refusals(path: Path | None, *, overrides: Sequence[str] = ()) -> tuple[Problem, ...]:
+    try:
+        load(path, overrides=overrides, require_seeds=False)
+    except ConfigError as error:
+        return error.problems
+    return ()
+
+
+@given(KEYS, values)
+def test_any_value_at_any_key_is_taken_or_refused_by_name(
+    tmp_path_factory: pytest.TempPathFactory, key: str, value: object
+) -> None:
+    path = written(tmp_path_factory.getbasetemp(), f"{key} = {toml_value(value)}\n", name="any-value.toml")
+    assert [(problem.key, bool(problem.where)) for problem in refusals(path)] in (
+        [],
+        [(key, True)],
+        [("politeness.min_delay_s", False)],
+        [("fetch.user_agent", False)],
+    )
+
+
+@given(KEYS, st.text(max_size=30) | values.map(toml_value))
+def test_any_text_on_the_command_line_is_taken_or_refused_by_name(key: str, text: str) -> None:
+    assert len(refusals(None, overrides=[f"{key}={text}"])) <= 1
+
+
+@given(st.binary(max_size=60) | st.text("[]{}='\"#\\.\n ax", max_size=40).map(str.encode))
+def test_any_bytes_as_a_file_are_taken_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "any-bytes.toml"
+    path.write_bytes(data)
+    assert all(str(path) in str(problem) for problem in refusals(path))

@@ -1,0 +1,298 @@
+"""A configuration written out: rows, TOML, JSON Schema, the manual."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from config import (
+    Config,
+    ConfigError,
+    Fetch,
+    Loaded,
+    Setting,
+    json_schema,
+    load,
+    preset_text,
+    presets,
+    render_show,
+    render_toml,
+    settings,
+    toml_value,
+)
+from config.markdown import render_markdown, with_tables
+from config.settings import sections
+from tests.unit.test_config_loader import CONTACT, DESIGNED, MINIMAL, problems_of, written
+
+MANUAL = Path(__file__).parents[2] / "docs" / "configuration.md"
+ADDRESSES = ["127.0.0.1", "127.0.0.1:8080", "::1", "[::1]", "[2001:db8::1]:65535"]
+
+
+def valid(setting: Setting, seed_file: str) -> st.SearchStrategy[Any]:
+    """Values that a setting may have, extremes among them."""
+    values = st.none() | _valid(setting, seed_file) if setting.optional else _valid(setting, seed_file)
+    assert isinstance(values, st.SearchStrategy)
+    return values
+
+
+def _valid(setting: Setting, seed_file: str) -> st.SearchStrategy[Any]:
+    texts = st.from_regex(setting.pattern or "")
+    match setting.key:
+        case "crawl.seed_files":
+            return st.sampled_from([(), (seed_file,), (seed_file, seed_file)])
+        case "fetch.hosts":
+            return st.dictionaries(st.from_regex(setting.key_pattern or ""), st.sampled_from(ADDRESSES), max_size=3)
+        case "fetch.allow_networks":
+            return st.sampled_from([(), ("10.1.0.0/16", "fd00::/8"), ("192.168.1.1",)])
+        case "fetch.proxies" | "fetch.logins":
+            return st.dictionaries(st.from_regex(setting.key_pattern or ""), texts, max_size=3)
+        case "fetch.headers":
+            return st.dictionaries(st.from_regex(r"^X-[a-z]+\Z"), texts, max_size=3)
+        case "fetch.user_agent":
+            return texts.map(lambda text: f"{text}(+https://library.se/)")
+        case "visited.capacity":
+            return st.integers(1, 10**10)
+        case "visited.site_bytes":
+            return st.integers(8, 2**27).map(lambda words: 8 * words)
+    match setting.kind:
+        case "bool":
+            return st.booleans()
+        case "int":
+            return st.integers(int(setting.minimum or 0), int(setting.maximum or 0))
+        case "bytes":
+            sizes = st.integers(int(setting.minimum or 0), int(setting.maximum or 0))
+            return sizes | st.sampled_from([10**6, 3 * 10**9, 2**30])
+        case "float" | "seconds":
+            return st.floats(setting.minimum, setting.maximum)
+        case "choice":
+            return st.sampled_from(setting.choices)
+        case "text":
+            return texts
+        case "texts":
+            return st.lists(texts, max_size=3).map(tuple)
+        case "table":
+            raise NotImplementedError(setting.key)
+
+
+def ordered(values: dict[str, Any], lower: str, upper: str) -> None:
+    values[lower], values[upper] = sorted((values[lower], values[upper]))
+
+
+def config_of(values: dict[str, Any]) -> Config:
+    ordered(values, "politeness.min_delay_s", "politeness.max_delay_s")
+    ordered(values, "frontier.retry_delay_s", "frontier.retry_max_delay_s")
+    ordered(values, "fetch.connect_timeout_s", "fetch.timeout_s")
+    tables: dict[str, dict[str, Any]] = {section: {} for section in sections()}
+    for key, value in values.items():
+        tables[settings()[key].section][settings()[key].name] = value
+    return msgspec.convert(tables, Config)
+
+
+@pytest.fixture(scope="module")
+def seed_file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("seeds") / "seeds.txt"
+    path.write_text("https://a.test/\n")
+    return str(path)
+
+
+@given(st.data())
+def test_a_configuration_that_is_written_loads_as_the_same_configuration(
+    seed_file: str, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    strategy = st.fixed_dictionaries({key: valid(setting, seed_file) for key, setting in settings().items()})
+    config = config_of(data.draw(strategy))
+    text = render_toml(config)
+    path = written(tmp_path_factory.getbasetemp(), text, name="written.toml")
+    assert load(path, require_seeds=False).config == config
+    assert list(Draft202012Validator(json_schema()).iter_errors(tomllib.loads(text))) == []
+
+
+def test_a_written_configuration_tells_of_each_setting_what_it_means_and_what_it_may_be() -> None:
+    text = render_toml(Config())
+    for setting in settings().values():
+        line = re.search(rf"^(# )?{setting.name} =.*$", text, re.MULTILINE)
+        assert line is not None
+        assert " ".join(setting.meaning.split()) in text.replace("\n# ", " ")
+    assert "# Longest duration of a fetch. [0.001 s to 1 d]\ntimeout_s = 60.0\n" in text
+    assert '# Longer bodies are cut here, and marked so. [1 B to 1 TB]\nmax_body_bytes = "20 MB"\n' in text
+    assert "# Pages fetched. [1 to 1_000_000_000_000 pages]\n# pages =\n" in text
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_each_row_tells_key_value_origin_and_meaning(tmp_path: Path) -> None:
+    path = written(tmp_path, f"{MINIMAL}[fetch]\nmax_body_bytes = 5_000_000\n")
+    rows = render_show(load(path, overrides=["limits.pages=10_000"]))
+    assert [row.key for row in rows] == list(settings())
+    by_key = {row.key: row for row in rows}
+    assert by_key["crawl.seeds"].value == '["https://a.test/"]'
+    size = by_key["fetch.max_body_bytes"]
+    assert (size.value, size.origin) == ('"5 MB"', f"{path}:4")
+    assert size.meaning == "Longer bodies are cut here, and marked so."
+    assert (by_key["limits.pages"].value, by_key["limits.pages"].origin) == ("10_000", "--set")
+    assert (by_key["limits.bytes"].value, by_key["limits.bytes"].origin) == ("unset", "default")
+
+
+@pytest.mark.parametrize("setting", settings().values(), ids=list(settings()))
+def test_each_setting_states_its_unit_its_limits_and_its_meaning(setting: Setting) -> None:
+    assert setting.meaning[0].isupper() or setting.meaning.startswith(setting.choices or "?")
+    assert setting.meaning.endswith(".")
+    assert setting.name.endswith("_s") == (setting.kind == "seconds") or setting.key == "limits.seconds"
+    assert setting.name.endswith("_bytes") == (setting.kind == "bytes") or setting.key == "limits.bytes"
+    if setting.kind in ("int", "float", "bytes", "seconds"):
+        assert setting.minimum is not None
+        assert setting.maximum is not None
+    if setting.kind in ("text", "texts", "table"):
+        assert setting.pattern
+        assert setting.form
+    assert not setting.optional or setting.default is None
+    assert msgspec.convert(setting.default, setting.type) == setting.default
+    assert not set(setting.choices) & set(setting.coming)
+
+
+def test_values_are_frozen() -> None:
+    with pytest.raises(AttributeError):
+        Fetch().timeout_s = 5.0  # type: ignore[misc]
+
+
+def schema_errors(text: str) -> list[str]:
+    return [error.message for error in Draft202012Validator(json_schema()).iter_errors(tomllib.loads(text))]
+
+
+def test_the_json_schema_is_one_of_draft_2020_12_and_can_be_written_as_json() -> None:
+    schema = json.loads(json.dumps(json_schema()))
+    Draft202012Validator.check_schema(schema)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    described = schema["properties"]["fetch"]["properties"]["timeout_s"]
+    assert described["description"] == "Longest duration of a fetch."
+    assert described["default"] == 60.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        MINIMAL,
+        DESIGNED.replace("dsbf", "exact", 1),
+        'extends = "broad"\n',
+        'limits.bytes = "10 GB"',
+        'limits.bytes = "1.5 GiB"',
+        "limits.bytes = 5",
+        'fetch.timeout_s = "5 min"',
+        'fetch.timeout_s = "500ms"',
+        "fetch.timeout_s = 0.5",
+        'fetch.hosts = { "*.a.test" = "[::1]:80" }',
+        *map(preset_text, presets()),
+    ],
+)
+def test_the_json_schema_takes_what_loads(text: str, tmp_path: Path) -> None:
+    assert schema_errors(text) == []
+    load(written(tmp_path, text), require_seeds=False)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "fetch.timout_s = 1",
+        "fetsh = {}",
+        "fetch = 1",
+        "extends = 'brod'",
+        "frontier.backend = 'redis'",
+        "scope.max_depth = -1",
+        "scope.max_depth = 1.5",
+        "scope.max_depth = true",
+        "fetch.processes = 1",
+        "visited.error_rate = 0",
+        "fetch.timeout_s = 0",
+        "fetch.timeout_s = '5 parsecs'",
+        "fetch.max_body_bytes = '5 K'",
+        "output.warc = 'yes'",
+        "crawl.name = 'a/b'",
+        'crawl.name = "a\\n"',
+        "crawl.seeds = 'https://a.test/'",
+        "crawl.seeds = [1]",
+        "crawl.seeds = ['']",
+        "fetch.hosts = { a = 'localhost' }",
+        "fetch.hosts = { '*x' = '127.0.0.1' }",
+    ],
+)
+def test_the_json_schema_refuses_what_is_refused(line: str, tmp_path: Path) -> None:
+    assert schema_errors(line) != []
+    with pytest.raises(ConfigError):
+        load(written(tmp_path, line), require_seeds=False)
+
+
+def test_there_are_four_presets() -> None:
+    assert presets() == ["broad", "one-site", "polite-archive", "quickstart"]
+    with pytest.raises(KeyError):
+        preset_text("../pyproject")
+
+
+@pytest.mark.parametrize("name", presets())
+def test_each_preset_loads_once_it_has_a_seed(name: str, tmp_path: Path) -> None:
+    path = written(tmp_path, preset_text(name))
+    loaded = load(path, overrides=["crawl.seeds=https://a.test/"])
+    changed = {key for key, origin in loaded.origins.items() if origin.startswith(str(path))}
+    assert len(changed) > 8
+    assert problems_of(path) == ['no seeds: write seeds = ["https://…/"] or seed_files = ["…"] under [crawl]']
+
+
+@pytest.mark.parametrize("name", presets())
+def test_each_preset_says_in_its_first_line_what_it_is_for_and_where_to_put_seeds_and_contact(name: str) -> None:
+    text = preset_text(name)
+    assert re.match(r"# [A-Z].*\n", text)
+    assert re.search(r"^# (seeds|seed_files) = ", text, re.MULTILINE)
+    assert re.search(r"^# user_agent = ", text, re.MULTILINE)
+
+
+def test_a_preset_extended_or_copied_is_the_same_configuration(tmp_path: Path) -> None:
+    def loaded(text: str) -> Loaded:
+        return load(written(tmp_path, text), require_seeds=False)
+
+    for name in presets():
+        assert loaded(f'extends = "{name}"\n').config == loaded(preset_text(name)).config
+
+
+def test_the_tables_of_the_manual_are_current() -> None:
+    text = MANUAL.read_text(encoding="utf-8")
+    assert text == with_tables(text), "run `python -m config.markdown docs/configuration.md`"
+
+
+def test_the_tables_name_every_setting_and_every_row_has_four_cells() -> None:
+    rows = [row for row in render_markdown().splitlines() if row.startswith("| `")]
+    assert [row.split("`")[1] for row in rows] == [setting.name for setting in settings().values()]
+    assert {len(re.split(r"(?<!\\)\|", row)) for row in rows} == {6}
+
+
+def test_tables_go_between_their_marks_only() -> None:
+    with pytest.raises(ValueError, match="expected the lines"):
+        with_tables("# no marks\n")
+
+
+def test_the_examples_of_the_manual_are_true(tmp_path: Path) -> None:
+    blocks = re.findall(r"```(\w+)\n(.*?)```", MANUAL.read_text(encoding="utf-8"), re.DOTALL)
+    [example] = [text for language, text in blocks if language == "toml"]
+    [output] = [text for language, text in blocks if language == "text"]
+    path = written(tmp_path, example)
+    assert load(path).config.fetch.user_agent in example
+    path = written(tmp_path, example.replace("user_agent", "timout_s = 5\nconcurrency = 'many'\nuser_agent"))
+    problems = problems_of(path, overrides=["politeness.min_delay_s=60"])
+    assert [
+        f"{len(problems)} problems in the configuration",
+        *(f"  {each}" for each in problems),
+    ] == output.splitlines()
+    overrides = re.findall(r"`--set '?([^`]*?)'?`", MANUAL.read_text(encoding="utf-8"))
+    assert len(overrides) >= 6
+    for override in overrides:
+        load(None, overrides=[CONTACT, override], require_seeds=False)
+
+
+def test_a_value_quoted_as_toml_passes_through_the_command_line_unchanged() -> None:
+    for name in ('"x"', "2024", "true", "[1]", "a b", r"c:\d", "'"):
+        loaded = load(None, overrides=[f"crawl.directory={toml_value(name)}"], require_seeds=False)
+        assert loaded.config.crawl.directory == name

@@ -1,0 +1,110 @@
+"""That a crawl's directory is held by one process, and that files of other people are never touched."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from crawler.directory import CrawlDirectory, DirectoryRefused
+
+
+def tree(path: Path) -> dict[str, bytes | None]:
+    """Every file and folder below, with its content."""
+    return {str(entry.relative_to(path)): entry.read_bytes() if entry.is_file() else None for entry in path.rglob("*")}
+
+
+def test_a_new_directory_is_created_with_its_parents(tmp_path: Path) -> None:
+    with CrawlDirectory(tmp_path / "a" / "b") as directory:
+        assert directory.lock.read_text() == f"{os.getpid()}\n"
+        assert not directory.has_state()
+        assert not directory.has_output()
+
+
+def test_a_second_holder_is_told_the_process_of_the_first(tmp_path: Path) -> None:
+    refused = pytest.raises(DirectoryRefused, match=rf"in use by process {os.getpid()}; wait until it ends, or stop it")
+    with CrawlDirectory(tmp_path), refused:
+        CrawlDirectory(tmp_path).__enter__()
+    with CrawlDirectory(tmp_path):
+        pass
+
+
+def test_a_lock_left_by_a_dead_process_does_not_hold(tmp_path: Path) -> None:
+    (tmp_path / "lock").write_text("99999\n")
+    with CrawlDirectory(tmp_path) as directory:
+        assert directory.lock.read_text() == f"{os.getpid()}\n"
+    assert directory.lock.read_text() == ""
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "crawl.toml", "records/a.jsonl", "logs/a.log", "frontier/a"])
+def test_files_of_others_are_refused_and_left_as_they_are(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("mine")
+    before = tree(tmp_path)
+    with pytest.raises(DirectoryRefused, match="holds files, but no crawl; they are left as they are"):
+        CrawlDirectory(tmp_path).__enter__()
+    assert tree(tmp_path) == before
+
+
+def test_what_lies_beside_a_crawl_does_not_make_it_foreign(tmp_path: Path) -> None:
+    with CrawlDirectory(tmp_path):
+        pass
+    (tmp_path / "notes.txt").write_text("mine")
+    with CrawlDirectory(tmp_path):
+        pass
+
+
+def test_a_copy_without_the_lock_is_known_by_its_frontier(tmp_path: Path) -> None:
+    (tmp_path / "frontier").mkdir()
+    (tmp_path / "frontier" / "CURRENT").touch()
+    with CrawlDirectory(tmp_path) as directory:
+        assert directory.has_state()
+
+
+@pytest.mark.parametrize("name", ["file", "file/below"])
+def test_a_path_that_is_no_directory_is_refused_with_the_reason(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(DirectoryRefused, match=r"expected a directory .* found: Not a directory .*--dir"):
+        CrawlDirectory(tmp_path / name).__enter__()
+    assert tree(tmp_path) == {"file": b"mine"}
+
+
+def test_a_full_disk_is_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(OSError, match="No space left"):
+        CrawlDirectory(tmp_path).__enter__()
+    monkeypatch.undo()
+    with CrawlDirectory(tmp_path):
+        pass
+
+
+def test_clearing_deletes_state_and_output_and_nothing_else(tmp_path: Path) -> None:
+    with CrawlDirectory(tmp_path) as directory:
+        for folder in (directory.frontier, directory.visited, directory.records, directory.warc, directory.log.parent):
+            folder.mkdir()
+            (folder / "file").touch()
+        directory.write_configuration("[crawl]\n")
+        (tmp_path / "notes.txt").write_text("mine")
+        assert directory.has_output()
+        directory.clear()
+        assert set(tree(tmp_path)) == {"lock", "notes.txt"}
+        directory.clear()
+
+
+def test_a_configuration_that_cannot_be_written_leaves_the_earlier_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = CrawlDirectory(tmp_path)
+    directory.write_configuration("old")
+
+    def full(self: Path, target: Path) -> Path:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        directory.write_configuration("new")
+    assert directory.configuration.read_text() == "old"

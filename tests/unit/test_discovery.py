@@ -1,0 +1,318 @@
+from collections.abc import Sequence
+
+import pytest
+
+from crawler.discovery import MAX_NESTED_SITEMAPS, LinkRefusal, ScopedDiscovery
+from crawler.page import Link, LinkKind, Redirect
+from crawler.protocols import Discovery
+from crawler.scope import Refusal, Scope, Within
+from crawler.traps import Trap
+from crawler.urls import BadUrl, UrlReader
+from frontier import CrawlUrl
+
+PAGE = "https://example.org/a/page.html"
+
+
+def discovery(
+    *,
+    seeds: Sequence[str] = ("https://example.org/",),
+    within: Within = "host",
+    exclude: Sequence[str] = (),
+    max_depth: int | None = None,
+    max_links_per_page: int = 6000,
+    max_redirects: int = 5,
+    obey_nofollow: bool = False,
+    kinds: frozenset[LinkKind] = frozenset(LinkKind),
+    offsite_embeds: bool = False,
+    remembered_links: int = 1000,
+) -> ScopedDiscovery:
+    reader = UrlReader()
+    scope = Scope(
+        within=within,
+        seeds=[reader.seed(seed) for seed in seeds],
+        exclude=exclude,
+        max_depth=max_depth,
+        offsite_embeds=offsite_embeds,
+    )
+    return ScopedDiscovery(
+        urls=reader,
+        scope=scope,
+        max_links_per_page=max_links_per_page,
+        max_redirects=max_redirects,
+        obey_nofollow=obey_nofollow,
+        kinds=kinds,
+        remembered_links=remembered_links,
+    )
+
+
+def page(url: str = PAGE, *, depth: int = 3, kind: str = "link", redirects: int = 0) -> CrawlUrl:
+    return CrawlUrl(
+        url=url, canonical=url, queue_key="org,example", depth=depth, kind=kind, redirects=redirects, precedence=depth
+    )
+
+
+def links(*hrefs: str, kind: LinkKind = LinkKind.LINK, rel: str = "") -> list[Link]:
+    return [Link(href, kind, f"to {href}", rel) for href in hrefs]
+
+
+def redirect(location: str, *, url: str = PAGE) -> Redirect:
+    return Redirect(url=url, status=302, headers=[], fetched_at=0.0, duration_s=0.1, location=location)
+
+
+def test_it_is_a_discovery() -> None:
+    made: Discovery = discovery()
+    assert made.seeds([]) == []
+
+
+def test_seeds_are_of_depth_zero_and_kept_once_in_their_order() -> None:
+    seeds = discovery().seeds(["https://b.test/", " https://a.test/x#y", "https://b.test/?utm_source=x"])
+    assert [(seed.url, seed.depth, seed.kind, seed.precedence) for seed in seeds] == [
+        ("https://b.test/", 0, "seed", 0),
+        ("https://a.test/x", 0, "seed", 0),
+    ]
+
+
+def test_a_bad_seed_is_named() -> None:
+    with pytest.raises(ValueError, match=r"example\.org"):
+        discovery().seeds(["https://example.com/", "example.org"])
+
+
+def test_links_carry_what_must_travel_with_them() -> None:
+    found = discovery().links(PAGE, links("b.html?utm_source=x#top"), parent=page()).urls
+    assert found == [
+        CrawlUrl(
+            url="https://example.org/a/b.html?utm_source=x",
+            canonical="https://example.org/a/b.html",
+            queue_key="org,example",
+            depth=4,
+            via=PAGE,
+            kind="link",
+            anchor="to b.html?utm_source=x#top",
+            precedence=4,
+        )
+    ]
+
+
+def test_links_come_in_document_order_without_repeats_and_without_the_page_itself() -> None:
+    found = discovery().links(PAGE, links("z", "/y", "#top", "z#x", "page.html", "", "./z", "x"), parent=page())
+    assert [url.url for url in found.urls] == [
+        "https://example.org/a/z",
+        "https://example.org/y",
+        "https://example.org/a/x",
+    ]
+    assert found.refused == {}
+
+
+def test_each_refused_link_is_counted_once_under_its_reason() -> None:
+    made = discovery(exclude=(r"\.iso$",))
+    hrefs = (
+        "mailto:a@b.test",
+        "mailto:a@b.test",
+        "http://[",
+        "https://other.test/",
+        "https://other.test/",
+        "a.iso",
+        "b",
+    )
+    found = made.links(PAGE, links(*hrefs), parent=page())
+    assert [url.url for url in found.urls] == ["https://example.org/a/b"]
+    assert found.refused == {
+        BadUrl.SCHEME: 1,
+        BadUrl.INVALID: 1,
+        Refusal.OUT_OF_SCOPE: 1,
+        Refusal.EXCLUDED: 1,
+    }
+
+
+def test_traps_are_refused_by_their_names() -> None:
+    made = discovery()
+    found = made.links(PAGE, links("x/x/x/", "?a=1&a=1&a=1", "b"), parent=page())
+    assert [url.url for url in found.urls] == ["https://example.org/a/b"]
+    assert found.refused == {Trap.REPEATED_SEGMENTS: 1, Trap.QUERY_GROWTH: 1}
+    assert made.redirect(redirect("/x/x/x/"), parent=page()) is Trap.REPEATED_SEGMENTS
+
+
+def test_links_too_deep_are_refused() -> None:
+    made = discovery(max_depth=4)
+    assert len(made.links(PAGE, links("b"), parent=page(depth=3)).urls) == 1
+    assert made.links(PAGE, links("b", "c"), parent=page(depth=4)).refused == {Refusal.TOO_DEEP: 2}
+
+
+def test_a_page_may_not_have_more_links_than_the_limit() -> None:
+    found = discovery(max_links_per_page=2).links(PAGE, links("a", "b", "a", "c", "d"), parent=page())
+    assert [url.url[-1] for url in found.urls] == ["a", "b"]
+    assert found.refused == {LinkRefusal.TOO_MANY_LINKS: 2}
+
+
+def test_nofollow_is_obeyed_where_configured_unless_the_link_stands_there_without_it_too() -> None:
+    given = [*links("a", "b", rel="external nofollow"), *links("b")]
+    assert len(discovery().links(PAGE, given, parent=page()).urls) == 2
+    found = discovery(obey_nofollow=True).links(PAGE, given, parent=page())
+    assert [url.url for url in found.urls] == ["https://example.org/a/b"]
+    assert found.refused == {LinkRefusal.NOFOLLOW: 2}
+
+
+def test_kinds_that_are_not_wanted_are_refused() -> None:
+    made = discovery(kinds=frozenset({LinkKind.LINK}))
+    found = made.links(PAGE, [*links("a.png", kind=LinkKind.EMBED), *links("b")], parent=page())
+    assert [url.url for url in found.urls] == ["https://example.org/a/b"]
+    assert found.refused == {LinkRefusal.UNWANTED_KIND: 1}
+
+
+def test_precedence_grows_with_depth_to_its_end() -> None:
+    assert discovery().links(PAGE, links("b"), parent=page(depth=300)).urls[0].precedence == 255
+
+
+def test_what_is_remembered_of_one_document_does_not_reach_into_another() -> None:
+    made = discovery()
+    cases = [
+        ("x", "https://example.org/a/1.html", "https://example.org/a/x"),
+        ("x", "https://example.org/b/1.html", "https://example.org/b/x"),
+        ("?p=2", "https://example.org/a/1.html", "https://example.org/a/1.html?p=2"),
+        ("?p=2", "https://example.org/a/2.html", "https://example.org/a/2.html?p=2"),
+        ("http:?p=3", "http://example.org/a/1.html", "http://example.org/a/1.html?p=3"),
+        ("http:?p=3", "http://example.org/a/2.html", "http://example.org/a/2.html?p=3"),
+        ("\t?p=4", "https://example.org/a/1.html", "https://example.org/a/1.html?p=4"),
+        ("\t?p=4", "https://example.org/a/2.html", "https://example.org/a/2.html?p=4"),
+        ("//example.org/c", "https://example.org/a/", "https://example.org/c"),
+        ("//example.org/c", "http://example.org/a/", "http://example.org/c"),
+        ("/d", "https://example.org/a/?q=/x/y", "https://example.org/d"),
+        ("/d", "http://example.org/a/", "http://example.org/d"),
+        ("\\e", "https://example.org/a/?q=/x/y", "https://example.org/e"),
+    ]
+    for _ in range(2):
+        for href, base, expected in cases:
+            assert [url.url for url in made.links(base, links(href), parent=page()).urls] == [expected], (href, base)
+
+
+@pytest.mark.parametrize("remembered", [1, 2, 7])
+def test_forgetting_changes_nothing(remembered: int) -> None:
+    made = discovery(remembered_links=remembered)
+    hrefs = [f"/{number}" for number in range(20)]
+    first = made.links(PAGE, links(*hrefs), parent=page())
+    assert made.links(PAGE, links(*hrefs), parent=page()) == first
+    assert len(first.urls) == 20
+
+
+def test_the_memory_of_hrefs_is_bounded() -> None:
+    made = discovery(remembered_links=100)
+    for start in range(0, 1000, 50):
+        made.links(PAGE, links(*(f"/{start + number}" for number in range(50))), parent=page())
+    assert len(made._links._young) + len(made._links._old) <= 100
+
+
+def test_a_redirect_keeps_depth_and_precedence_of_its_parent() -> None:
+    parent = page(depth=3)
+    found = discovery().redirect(redirect(" ../b#c "), parent=parent)
+    assert found == CrawlUrl(
+        url="https://example.org/b",
+        canonical="https://example.org/b",
+        queue_key="org,example",
+        depth=3,
+        via=PAGE,
+        kind="redirect",
+        precedence=3,
+        redirects=1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("location", "reason"),
+    [
+        (PAGE, LinkRefusal.REDIRECT_LOOP),
+        ("mailto:a@example.org", BadUrl.SCHEME),
+        ("http://[", BadUrl.INVALID),
+        ("https://other.test/", Refusal.OUT_OF_SCOPE),
+        ("https://example.org/x.iso", Refusal.EXCLUDED),
+    ],
+)
+def test_a_redirect_that_is_not_followed_says_why(location: str, reason: str) -> None:
+    assert discovery(exclude=(r"\.iso$",)).redirect(redirect(location), parent=page()) == reason
+
+
+def test_redirects_in_a_row_are_limited() -> None:
+    made = discovery(max_redirects=2)
+    assert isinstance(made.redirect(redirect("/b"), parent=page(redirects=1)), CrawlUrl)
+    assert made.redirect(redirect("/b"), parent=page(redirects=2)) is LinkRefusal.TOO_MANY_REDIRECTS
+
+
+def test_a_redirect_that_only_adds_a_session_id_is_still_fetched() -> None:
+    found = discovery().redirect(redirect("/a/page.html;jsessionid=1"), parent=page())
+    assert isinstance(found, CrawlUrl)
+    assert found.url == "https://example.org/a/page.html;jsessionid=1"
+    assert found.canonical not in (PAGE, found.url)
+    assert found.canonical.startswith(PAGE)
+
+
+def test_where_a_seed_redirects_to_is_crawled_and_nothing_beyond() -> None:
+    made = discovery()
+    [seed] = made.seeds(["https://example.org/"])
+    target = made.redirect(redirect("https://www.example.org/", url=seed.url), parent=seed)
+    assert isinstance(target, CrawlUrl)
+    assert target.depth == 0
+    found = made.links(target.url, links("/a", "https://example.org/b", "https://other.test/"), parent=target)
+    assert [url.url for url in found.urls] == ["https://www.example.org/a", "https://example.org/b"]
+    assert found.refused == {Refusal.OUT_OF_SCOPE: 1}
+    beyond = made.redirect(redirect("https://other.test/", url=found.urls[0].url), parent=found.urls[0])
+    assert beyond is Refusal.OUT_OF_SCOPE
+
+
+def test_an_embed_from_elsewhere_opens_no_way_into_its_host() -> None:
+    made = discovery(offsite_embeds=True)
+    [style] = made.links(PAGE, links("https://cdn.test/a.css", kind=LinkKind.EMBED), parent=page()).urls
+    found = made.links(style.url, [*links("b.png", kind=LinkKind.CSS), *links("/about")], parent=style)
+    assert [url.url for url in found.urls] == ["https://cdn.test/b.png"]
+    assert found.refused == {Refusal.OUT_OF_SCOPE: 1}
+
+
+def named(
+    *hrefs: str, url: str = "https://www.example.org/page", made: ScopedDiscovery | None = None
+) -> list[CrawlUrl]:
+    parent = page(url, depth=3)
+    return (made or discovery(exclude=(r"\.iso",))).sitemaps(hrefs, parent=parent).urls
+
+
+def test_sitemaps_that_robots_txt_names_are_fetched_from_anywhere_at_the_depth_of_the_page() -> None:
+    found = named("/sitemap.xml", "map.txt", "https://cdn.test/s.xml.gz", "https://cdn.test/s.iso", "mailto:x@y.z")
+    assert [(url.url, url.depth, url.kind, url.via, url.redirects) for url in found] == [
+        (url, 3, "sitemap", "https://www.example.org/robots.txt", 0)
+        for url in (
+            "https://www.example.org/sitemap.xml",
+            "https://www.example.org/map.txt",
+            "https://cdn.test/s.xml.gz",
+        )
+    ]
+    assert discovery().sitemaps(["/s.xml"], parent=page(depth=0)).urls[0].depth == 0
+
+
+def test_what_a_sitemap_lists_is_judged_from_where_it_was_named_and_its_host_lends_nothing() -> None:
+    made = discovery(max_links_per_page=1)
+    [foreign] = named("https://cdn.test/s.xml", made=made)
+    hrefs = ("https://example.org/a", "https://www.example.org/b", "https://cdn.test/c", "https://other.test/")
+    found = made.links(foreign.url, links(*hrefs, kind=LinkKind.LISTED), parent=foreign)
+    assert [(url.url, url.depth, url.kind) for url in found.urls] == [
+        ("https://example.org/a", 4, "listed"),
+        ("https://www.example.org/b", 4, "listed"),
+    ]
+    assert found.refused == {Refusal.OUT_OF_SCOPE: 2}
+
+
+def test_sitemaps_may_be_nested_to_a_limit_and_redirected() -> None:
+    made = discovery(max_redirects=10)
+    [sitemap] = named("https://cdn.test/0.xml", made=made)
+    for level in range(1, MAX_NESTED_SITEMAPS + 1):
+        nested = Link(f"{level}.xml", LinkKind.SITEMAP, last_modified="2026")
+        [sitemap] = made.links(sitemap.url, [nested], parent=sitemap).urls
+        assert (sitemap.depth, sitemap.kind, sitemap.via) == (3, "sitemap", "https://www.example.org/robots.txt")
+    beyond = made.links(sitemap.url, links("x.xml", kind=LinkKind.SITEMAP), parent=sitemap)
+    assert (beyond.urls, beyond.refused) == ([], {LinkRefusal.NESTED_SITEMAP: 1})
+    moved = made.redirect(redirect("https://elsewhere.test/s.xml", url=sitemap.url), parent=sitemap)
+    assert isinstance(moved, CrawlUrl)
+    assert (moved.kind, moved.via) == ("sitemap", "https://www.example.org/robots.txt")
+    assert made.links(moved.url, links("/x", kind=LinkKind.LISTED), parent=moved).refused == {Refusal.OUT_OF_SCOPE: 1}
+
+
+def test_the_date_that_a_sitemap_gives_travels_with_the_url() -> None:
+    [sitemap] = named("/s.xml", made=(made := discovery()))
+    [found] = made.links(sitemap.url, [Link("/a", LinkKind.LISTED, last_modified="2026-01-02")], parent=sitemap).urls
+    assert found.last_modified == "2026-01-02"

@@ -1,0 +1,401 @@
+"""That the loop keeps its order, its limits and its counts, and can be stopped anywhere."""
+
+import asyncio
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+
+from crawler.engine import Ending, Limits
+from crawler.pace import Pace
+from crawler.page import FailureKind, NotModified, Verdict
+from crawler.quota import PageQuota
+from frontier import UrlState
+from frontier.memory import MemoryNotes
+from tests.unit.crawling import QUICK, SEED, START, Rig, failure, page, redirect, star
+from tests.unit.frontier.virtual_time import in_virtual_time
+
+UNREACHABLE = Verdict(allowed=False, reason="unreachable", asked=True, retry_after_s=5.0, message="connect: refused")
+FORBIDDEN = Verdict(allowed=False, reason="robots")
+
+
+@in_virtual_time
+async def test_a_page_is_done_last_and_written_before_its_links_are_added() -> None:
+    rig = Rig(star(2))
+    async with rig.engine() as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert rig.of(SEED) == ["lease", "robots", "fetch", "extract", "sink", "done"]
+    written, done = rig.events.index(("sink", SEED)), rig.events.index(("done", SEED))
+    assert written < rig.events.index(("add", "http://a.test/1")) < done
+
+
+@in_virtual_time
+async def test_each_page_is_fetched_once_whoever_links_to_it() -> None:
+    urls = [f"http://{host}.test/{number}" for host in "abc" for number in range(20)]
+    rig = Rig({SEED: page(SEED, urls), **{url: page(url, urls) for url in urls}})
+    async with rig.engine(concurrency=8) as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert Counter(rig.urls) == Counter([SEED, *urls])
+    assert set(rig.web.asked.values()) == {1}
+    assert engine.tally.links == 20 * 3 + 60 * 59
+    assert engine.tally.admitted == 60
+
+
+@in_virtual_time
+async def test_no_more_fetches_are_out_than_the_concurrency() -> None:
+    rig = Rig(star(50))
+    rig.web.duration_s = 1.0
+    async with rig.engine(concurrency=5) as engine:
+        await engine.run()
+    assert rig.web.most_busy == 5
+
+
+@in_virtual_time
+async def test_a_full_disk_stops_the_crawl_and_leaves_the_page_pending() -> None:
+    rig = Rig(star(30))
+    rig.sink.room = 10
+    async with rig.engine() as engine:
+        with pytest.raises(ExceptionGroup) as raised:
+            await engine.run()
+        assert raised.value.subgroup(OSError) is not None
+        assert not engine.tally.in_flight
+    assert engine.tally.pages == rig.store.counters.done <= 10
+    refused = next(url for name, url in reversed(rig.events) if name == "sink" and url not in rig.urls)
+    entry = rig.store.entry(refused)
+    assert entry is not None
+    assert entry.state is UrlState.PENDING
+    rig.sink.room = 1000
+    async with rig.engine() as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert set(rig.urls) == set(star(30))
+    assert len(rig.urls) - 30 <= 3
+
+
+@in_virtual_time
+async def test_an_engine_cancelled_at_any_moment_leaves_what_was_in_flight_to_the_next() -> None:
+    site = star(12)
+    site["http://a.test/3"] = redirect("http://a.test/3", "/13")
+    site["http://a.test/13"] = page("http://a.test/13")
+    site["http://a.test/4"] = [failure("http://a.test/4"), page("http://a.test/4")]
+    asked = Verdict(allowed=True, reason="robots", asked=True)
+    cancelled_at = 0
+    for turns in range(1, 400):
+        rig = Rig(
+            site, verdicts={SEED: [asked, Verdict(allowed=True, reason="robots")], "http://a.test/5": [FORBIDDEN]}
+        )
+        async with rig.engine(concurrency=3) as engine:
+            running = asyncio.ensure_future(engine.run())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            if running.done():
+                break
+            cancelled_at += 1
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            assert not engine.tally.in_flight
+        before = Counter(rig.urls)
+        async with rig.engine(concurrency=3) as engine:
+            assert await engine.run() is Ending.COMPLETE
+        after = Counter(rig.urls)
+        assert set(after) == set(site)
+        # What is written twice was in flight: at most one page for each worker.
+        assert sum(after.values()) - len(after) <= 3
+        assert before <= after
+        assert rig.store.counters.done + rig.store.counters.excluded == len(site)
+    assert cancelled_at > 50
+
+
+@pytest.mark.parametrize("limit", [1, 7, 20])
+@pytest.mark.parametrize("concurrency", [1, 64])
+def test_a_limit_of_pages_stops_at_exactly_that_many(limit: int, concurrency: int) -> None:
+    @in_virtual_time
+    async def crawl() -> None:
+        site = star(60)
+        for number in range(1, 30, 2):
+            url = f"http://a.test/{number}"
+            site[url] = redirect(url, f"/{number + 100}")
+            site[f"http://a.test/{number + 100}"] = page(f"http://a.test/{number + 100}")
+        site["http://a.test/2"] = page("http://a.test/2", status=404)
+        rig = Rig(site)
+        rig.web.duration_s = 0.1
+        runs = 0
+        while True:
+            async with rig.engine(concurrency=concurrency, limits=Limits(pages=limit)) as engine:
+                ending = await engine.run()
+            runs += 1
+            assert engine.tally.pages <= limit
+            if ending is Ending.COMPLETE:
+                break
+            assert engine.tally.pages == limit
+        assert Counter(rig.urls) == Counter(site.keys())
+        pages = sum(1 for record in rig.sink.records if record.status == 200)
+        assert runs == -(-pages // limit)
+
+    crawl()
+
+
+@in_virtual_time
+async def test_pages_of_others_do_not_use_up_the_place_of_a_redirect() -> None:
+    """A worker whose fetch made no page gives its place back, although pages were made meanwhile."""
+    site = star(4)
+    site["http://a.test/1"] = [failure("http://a.test/1"), page("http://a.test/1")]
+    rig = Rig(site)
+    rig.web.duration_s = 1.0
+    async with rig.engine(concurrency=4, limits=Limits(pages=4)) as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert engine.tally.pages == 4
+
+
+@in_virtual_time
+async def test_a_limit_that_is_reached_with_the_last_page_leaves_the_crawl_complete() -> None:
+    rig = Rig(star(5))
+    async with rig.engine(limits=Limits(pages=5)) as engine:
+        assert await engine.run() is Ending.COMPLETE
+
+
+@in_virtual_time
+async def test_a_limit_of_bytes_is_overrun_by_no_more_than_what_is_in_flight() -> None:
+    site = star(100)
+    site |= {url: page(url, ["x" * 1000]) for url in list(site)[1:]}
+    rig = Rig(site)
+    async with rig.engine(concurrency=4, limits=Limits(bytes=20_000)) as engine:
+        assert await engine.run() is Ending.LIMIT
+    assert 20_000 <= engine.tally.bytes_received < 20_000 + 4 * 1010
+
+
+@in_virtual_time
+async def test_a_limit_of_seconds_lets_what_is_in_flight_finish() -> None:
+    rig = Rig(star(100))
+    rig.web.duration_s = 2.0
+    async with rig.engine(concurrency=4, limits=Limits(seconds=9.0)) as engine:
+        assert await engine.run() is Ending.LIMIT
+        assert asyncio.get_running_loop().time() == pytest.approx(10.0)
+        assert not engine.tally.in_flight
+    # The front page, then four at a time: begun at 0, 2, 4, 6 and 8 s.
+    assert len(rig.urls) == engine.tally.pages == 1 + 4 * 4
+
+
+@in_virtual_time
+async def test_a_stopped_engine_finishes_what_is_in_flight_and_begins_nothing() -> None:
+    rig = Rig(star(100))
+    rig.web.duration_s = 2.0
+    async with rig.engine(concurrency=4) as engine:
+        asyncio.get_running_loop().call_later(3.0, engine.stop)
+        assert await engine.run() is Ending.SIGNAL
+        assert asyncio.get_running_loop().time() == pytest.approx(4.0)
+    assert engine.tally.pages == 5
+    async with rig.engine() as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert engine.tally.pages == 95
+    assert Counter(rig.urls) == Counter(star(100).keys())
+
+
+@in_virtual_time
+async def test_a_stop_ends_workers_that_wait_for_a_place() -> None:
+    rig = Rig(star(30))
+    rig.web.duration_s = 1.0
+    async with rig.engine(concurrency=20, limits=Limits(pages=3)) as engine:
+        asyncio.get_running_loop().call_later(1.5, engine.stop)
+        assert await engine.run() is Ending.SIGNAL
+    assert engine.tally.pages <= 3
+
+
+@in_virtual_time
+async def test_a_failure_is_tried_again_and_then_given_up_with_its_reason() -> None:
+    site = {SEED: page(SEED, ["/gone", "/flaky"])}
+    rig = Rig(
+        {
+            **site,
+            "http://a.test/gone": failure("http://a.test/gone", FailureKind.TIMEOUT),
+            "http://a.test/flaky": [page("http://a.test/flaky", status=503), page("http://a.test/flaky")],
+        }
+    )
+    async with rig.engine() as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert rig.web.asked["http://a.test/gone"] == 3
+    by_url = {record.url: record for record in rig.sink.records}
+    assert len(by_url) == len(rig.sink.records) == 3
+    gone = by_url["http://a.test/gone"]
+    assert (gone.state, gone.reason, gone.attempts) == ("failed", "timeout", 3)
+    assert (by_url["http://a.test/flaky"].state, by_url["http://a.test/flaky"].attempts) == ("done", 2)
+    assert engine.tally.failures == {"timeout": 3, "http-503": 1}
+    assert (engine.tally.retries, engine.tally.failed, engine.tally.pages) == (3, 1, 2)
+
+
+@in_virtual_time
+async def test_a_host_that_was_asked_for_robots_txt_rests_before_its_first_page() -> None:
+    asked = Verdict(allowed=True, reason="robots", asked=True, duration_s=1.0)
+    verdicts = {SEED: [asked, Verdict(allowed=True, reason="robots")]}
+    rig = Rig(star(1), verdicts=verdicts, pace=Pace(min_delay_s=7.0, delay_factor=0.0))
+    async with rig.engine() as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert rig.of(SEED) == ["lease", "robots", "release", "lease", "robots", "fetch", "extract", "sink", "done"]
+    assert asyncio.get_running_loop().time() == pytest.approx(7.0)
+    assert engine.tally.robots_asked == 1
+
+
+@in_virtual_time
+async def test_a_host_rests_from_its_answer_on_however_long_the_work_on_it_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr("crawler.engine.time", SimpleNamespace(monotonic=loop.time))
+    rig = Rig(star(3), pace=Pace(min_delay_s=7.0, delay_factor=0.0), per_host=1)
+    rig.web.duration_s = 1.0
+    rig.sink.duration_s = 3.0
+    async with rig.engine() as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert loop.time() == pytest.approx(1.0 + 7.0 + 1.0 + 7.0 + 1.0 + 3.0)
+
+
+@in_virtual_time
+async def test_what_robots_txt_forbids_is_recorded_and_not_fetched() -> None:
+    rig = Rig(star(3), verdicts={"http://a.test/2": [FORBIDDEN]})
+    async with rig.engine() as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert rig.of("http://a.test/2")[-4:] == ["lease", "robots", "sink", "done"]
+    (record,) = (record for record in rig.sink.records if record.url == "http://a.test/2")
+    assert (record.state, record.reason, record.status) == ("excluded", "robots", None)
+    assert engine.tally.excluded == {"robots": 1}
+    assert rig.store.counters.excluded == 1
+
+
+@in_virtual_time
+async def test_a_host_whose_robots_txt_cannot_be_had_is_asked_again_and_the_record_says_why_it_was_given_up() -> None:
+    rig = Rig(star(1), verdicts={SEED: [UNREACHABLE]})
+    async with rig.engine() as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert rig.of(SEED) == ["lease", "robots", "retry"] * 2 + ["lease", "robots", "sink", "done"]
+    (record,) = rig.sink.records
+    assert (record.state, record.reason, record.message) == ("excluded", "unreachable", "connect: refused")
+    assert engine.tally.failures == {"robots-unreachable": 2}
+
+
+@in_virtual_time
+async def test_a_redirect_is_recorded_with_its_target_which_is_fetched_in_its_turn() -> None:
+    rig = Rig({SEED: redirect(SEED, "http://b.test/x#y"), "http://b.test/x": page("http://b.test/x")})
+    async with rig.engine() as engine:
+        assert await engine.run() is Ending.COMPLETE
+    first, second = rig.sink.records
+    assert (first.status, first.redirect) == (301, "http://b.test/x")
+    assert (second.url, second.via, second.depth) == ("http://b.test/x", SEED, 0)
+    assert (engine.tally.redirects, engine.tally.pages, engine.tally.admitted) == (1, 1, 1)
+
+
+@in_virtual_time
+async def test_a_redirect_that_leads_nowhere_is_recorded_with_the_reason() -> None:
+    rig = Rig({SEED: redirect(SEED, "mailto:a@b.test")})
+    async with rig.engine() as engine:
+        assert await engine.run() is Ending.COMPLETE
+    (record,) = rig.sink.records
+    assert record.refused == {"scheme": 1}
+    assert engine.tally.refused == {"scheme": 1}
+
+
+@in_virtual_time
+async def test_links_of_a_page_that_is_not_there_are_not_followed() -> None:
+    rig = Rig({SEED: page(SEED, ["/1"], status=404)})
+    async with rig.engine() as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert rig.urls == [SEED]
+    assert ("extract", SEED) not in rig.events
+    assert engine.tally.pages == 0
+
+
+@in_virtual_time
+async def test_references_are_written_when_they_are_asked_for() -> None:
+    for references, expected in ((True, ["http://a.test/1"]), (False, None)):
+        rig = Rig(star(2))
+        async with rig.engine(references=references) as engine:
+            await engine.run()
+        assert rig.sink.records[0].references == expected
+
+
+@in_virtual_time
+async def test_counts_agree_with_the_records() -> None:
+    site = star(40)
+    for number in range(1, 10):
+        url = f"http://a.test/{number}"
+        site[url] = redirect(url, f"/{number + 200}")
+    for number in range(10, 15):
+        site[f"http://a.test/{number}"] = failure(f"http://a.test/{number}")
+    verdicts = {f"http://a.test/{number}": [FORBIDDEN] for number in range(15, 19)}
+    rig = Rig(site, verdicts=verdicts)
+    async with rig.engine(concurrency=16) as engine:
+        assert await engine.run() is Ending.COMPLETE
+        stats = rig.store.counters
+    records, tally = rig.sink.records, engine.tally
+    assert tally.pages == sum(record.status == 200 for record in records) == 22
+    assert tally.redirects == sum(record.redirect is not None for record in records) == 9
+    assert tally.failed == sum(record.state == "failed" for record in records) == stats.failed == 5
+    assert sum(tally.excluded.values()) == sum(record.state == "excluded" for record in records) == stats.excluded == 4
+    assert tally.admitted + 1 == len(records) == stats.admitted == 49
+    assert tally.responses == {200: 22, 301: 9, 404: 9}
+    assert tally.bytes_received == sum(record.received_bytes or 0 for record in records)
+
+
+@in_virtual_time
+async def test_the_ledger_knows_what_became_of_each_url() -> None:
+    rig = Rig({SEED: page(SEED, ["/1", "/2"], headers=[(b"ETag", b'"x"')]), "http://a.test/1": page("http://a.test/1")})
+    async with rig.engine() as engine:
+        await engine.run()
+    seed = rig.store.entry(SEED)
+    missing = rig.store.entry("http://a.test/2")
+    assert seed is not None
+    assert missing is not None
+    assert (seed.state, seed.status, seed.etag) == (UrlState.DONE, 200, '"x"')
+    assert (missing.state, missing.status, missing.via) == (UrlState.DONE, 404, SEED)
+
+
+@in_virtual_time
+async def test_a_page_is_fetched_again_only_if_it_has_changed() -> None:
+    headers = [(b"ETag", b'"x"'), (b"Last-Modified", b"Sat, 01 Jan 2022 00:00:00 GMT")]
+    current = NotModified(url=SEED, status=304, headers=[], fetched_at=START, duration_s=0.0)
+    rig = Rig({SEED: [page(SEED, headers=headers), current, current]})
+    async with rig.engine() as engine:
+        parts = engine._parts
+        for _ in range(3):
+            await engine.run()
+            await parts.frontier.add(parts.discovery.seeds([SEED]), force=True)
+        await engine.run()
+    told = [(request.etag, request.last_modified) for request in rig.web.requests]
+    assert told == [(None, None), *[('"x"', "Sat, 01 Jan 2022 00:00:00 GMT")] * 3]
+
+
+@in_virtual_time
+async def test_what_is_in_flight_tells_its_stage() -> None:
+    rig = Rig(star(1), pace=QUICK)
+    rig.web.duration_s = 5.0
+    async with rig.engine() as engine:
+        running = asyncio.ensure_future(engine.run())
+        await asyncio.sleep(1)
+        (work,) = engine.tally.in_flight.values()
+        assert (work.url, work.stage) == (SEED, "the server")
+        await running
+
+
+@in_virtual_time
+async def test_sitemaps_that_robots_txt_names_are_read_where_wanted_and_count_as_no_pages() -> None:
+    sitemap, hidden = "http://a.test/sitemap.xml", "http://a.test/hidden"
+    site = star(3) | {sitemap: page(sitemap, [hidden]), hidden: page(hidden)}
+    for wanted in (True, False):
+        rig = Rig(site)
+        rig.rules.sitemaps = {SEED: ["/sitemap.xml"]}
+        async with rig.engine(sitemaps=wanted) as engine:
+            assert await engine.run() is Ending.COMPLETE
+        assert (hidden in rig.urls) is wanted
+        assert (sitemap in rig.urls) is wanted
+        assert engine.tally.pages == 3 + wanted
+
+
+@in_virtual_time
+async def test_a_host_that_has_given_enough_pages_is_asked_no_more_and_its_urls_say_why() -> None:
+    rig = Rig(star(10))
+    rig.quota = PageQuota(MemoryNotes(), per_host=4)
+    async with rig.engine(concurrency=1) as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert engine.tally.pages == 4
+    assert engine.tally.excluded == {"pages-per-host": 6}
+    assert [record.reason for record in rig.sink.records if record.state == "excluded"] == ["pages-per-host"] * 6
+    assert sum(rig.web.asked.values()) == 4

@@ -1,0 +1,46 @@
+"""Importing a package must not load what its parts stand on: import-linter sees the arrows, this the effect."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TECHNOLOGIES = {
+    "aiohttp",
+    "bs4",
+    "fastwarc",
+    "lxml",
+    "mmh3",
+    "numpy",
+    "plyvel",
+    "protego",
+    "redis",
+    "rich",
+    "selectolax",
+    "uvloop",
+}
+
+
+def loaded_by_importing(module: str, directory: Path) -> set[str]:
+    """Top-level modules that a fresh interpreter holds after importing one."""
+    command = f"import {module}, sys; print(*{{name.partition('.')[0] for name in sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", command], cwd=directory, check=True, capture_output=True, text=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("module", ["visited", "frontier", "config", "crawler", "crawler.page", "crawler.engine"])
+def test_importing_what_the_engine_knows_loads_no_technology(module: str, repository: Path) -> None:
+    assert loaded_by_importing(module, repository) & TECHNOLOGIES == set()
+
+
+@pytest.mark.parametrize(
+    ("module", "ours"),
+    [("visited", {"visited"}), ("config", {"config"}), ("frontier", {"frontier"}), ("crawler.page", {"crawler"})],
+)
+def test_importing_a_package_loads_no_package_above_it(module: str, ours: set[str], repository: Path) -> None:
+    assert loaded_by_importing(module, repository) & {"config", "crawler", "frontier", "visited"} == ours
+
+
+def test_the_concrete_frontier_is_what_loads_leveldb(repository: Path) -> None:
+    assert "plyvel" in loaded_by_importing("frontier.leveldb", repository)

@@ -1,0 +1,146 @@
+"""That servers get the rest that is due to them, and URLs the attempts."""
+
+import pytest
+
+from crawler.manners import Decision, Manners
+from crawler.pace import Pace
+from crawler.page import Failure, FailureKind, NotModified, Page, Redirect, Verdict
+from frontier import CrawlUrl, Lease
+
+PACE = Pace(min_delay_s=1.0, max_delay_s=30.0, delay_factor=2.0, retry_delay_s=30.0, retry_max_delay_s=3600.0)
+MANNERS = Manners(pace=PACE, max_attempts=4, dead_after=8)
+URL = "http://a.test/"
+
+
+def lease(*, attempt: int = 0, streak: int = 0) -> Lease:
+    return Lease(
+        url=CrawlUrl(url=URL, canonical=URL, queue_key="test,a", attempt=attempt), number=1, error_streak=streak
+    )
+
+
+def page(
+    status: int = 200, *, duration_s: float = 2.0, retry_after: bytes | None = None, cut: str | None = None
+) -> Page:
+    headers = [] if retry_after is None else [(b"Retry-After", retry_after)]
+    return Page(
+        url=URL,
+        status=status,
+        headers=headers,
+        fetched_at=1e9,
+        duration_s=duration_s,
+        body=b"",
+        raw_body=b"",
+        truncated=cut,
+    )
+
+
+def failure(kind: FailureKind) -> Failure:
+    return Failure(url=URL, kind=kind, message="", fetched_at=1e9, duration_s=2.0)
+
+
+def after(
+    answer: Page | Redirect | NotModified | Failure,
+    *,
+    attempt: int = 0,
+    streak: int = 0,
+    crawl_delay_s: float | None = None,
+) -> Decision:
+    return MANNERS.after(answer, lease=lease(attempt=attempt, streak=streak), crawl_delay_s=crawl_delay_s)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        page(),
+        page(404),
+        page(410),
+        page(cut="length"),
+        Redirect(url=URL, status=301, headers=[], fetched_at=1e9, duration_s=2.0, location="/"),
+        NotModified(url=URL, status=304, headers=[], fetched_at=1e9, duration_s=2.0),
+    ],
+)
+def test_an_answer_settles_its_url_and_the_host_rests_by_how_long_it_took(
+    answer: Page | Redirect | NotModified,
+) -> None:
+    assert after(answer) == Decision(cooldown_s=4.0)
+
+
+def test_crawl_delay_lengthens_the_rest() -> None:
+    assert after(page(), crawl_delay_s=10.0).cooldown_s == 10.0
+
+
+@pytest.mark.parametrize("status", [500, 502, 504, 408])
+def test_a_url_that_fails_is_tried_again_while_its_host_rests_no_longer_than_the_limit(status: int) -> None:
+    decision = after(page(status))
+    assert decision.retry_after_s is not None
+    assert 22.5 <= decision.retry_after_s <= 37.5
+    assert (decision.reason, decision.failed, decision.server_ok) == (f"http-{status}", False, False)
+    assert after(page(status), streak=10).cooldown_s == 30.0
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_host_that_asks_for_it_rests_longer_each_time(status: int) -> None:
+    rests = [after(page(status), streak=streak).cooldown_s for streak in range(12)]
+    assert rests == sorted(rests)
+    assert rests[0] == 8.0
+    assert rests[-1] == 3600.0
+
+
+def test_retry_after_is_kept_by_host_and_url() -> None:
+    decision = after(page(503, retry_after=b"120"))
+    assert decision.cooldown_s == 120.0
+    assert decision.retry_after_s is not None
+    assert decision.retry_after_s >= 120.0
+
+
+def test_a_body_cut_short_is_tried_again() -> None:
+    decision = after(page(cut="disconnect"))
+    assert decision.reason == "disconnected"
+    assert decision.retry_after_s is not None
+
+
+@pytest.mark.parametrize("answer", [page(500), page(429), failure(FailureKind.TIMEOUT), failure(FailureKind.CONNECT)])
+def test_the_last_attempt_settles_a_url_as_failed(answer: Page | Failure) -> None:
+    assert after(answer, attempt=2).retry_after_s is not None
+    last = after(answer, attempt=3)
+    assert (last.failed, last.retry_after_s, last.server_ok) == (True, None, False)
+    assert last.reason is not None
+
+
+@pytest.mark.parametrize("kind", [FailureKind.CONNECT, FailureKind.DNS])
+def test_a_host_that_cannot_be_reached_rests_with_its_whole_queue_longer_each_time(kind: FailureKind) -> None:
+    rests = [after(failure(kind), streak=streak) for streak in range(7)]
+    assert all(decision.cooldown_s == decision.retry_after_s for decision in rests)
+    assert rests[0].cooldown_s < 40 < rests[1].cooldown_s < 80 < rests[2].cooldown_s < rests[6].cooldown_s
+
+
+def test_the_urls_of_a_dead_host_are_given_up_at_their_first_failure() -> None:
+    dead = after(failure(FailureKind.CONNECT), streak=7)
+    assert (dead.failed, dead.retry_after_s) == (True, None)
+
+
+@pytest.mark.parametrize("kind", [FailureKind.TLS, FailureKind.PRIVATE_ADDRESS, FailureKind.BAD_URL])
+def test_what_no_other_attempt_cures_is_given_up_at_once(kind: FailureKind) -> None:
+    decision = after(failure(kind))
+    assert (decision.failed, decision.retry_after_s, decision.reason) == (True, None, kind.value)
+
+
+@pytest.mark.parametrize("kind", [FailureKind.DNS, FailureKind.PRIVATE_ADDRESS, FailureKind.BAD_URL])
+def test_nobody_rests_from_a_request_that_was_never_sent(kind: FailureKind) -> None:
+    assert after(failure(kind), attempt=3).cooldown_s == 0.0
+
+
+def test_what_robots_txt_forbids_is_settled_and_costs_no_rest_unless_it_was_asked_for() -> None:
+    verdict = Verdict(allowed=False, reason="robots")
+    assert MANNERS.forbidden(verdict, lease=lease(), crawl_delay_s=9.0) == Decision(cooldown_s=0.0, reason="robots")
+    asked = Verdict(allowed=False, reason="robots", asked=True, duration_s=3.0)
+    assert MANNERS.forbidden(asked, lease=lease(), crawl_delay_s=None).cooldown_s == 6.0
+
+
+def test_a_robots_txt_that_cannot_be_had_keeps_the_host_waiting_and_then_gives_up() -> None:
+    verdict = Verdict(allowed=False, reason="unreachable", asked=True, duration_s=1.0, retry_after_s=60.0)
+    first = MANNERS.forbidden(verdict, lease=lease(), crawl_delay_s=None)
+    assert (first.cooldown_s, first.retry_after_s, first.failed, first.server_ok) == (60.0, 60.0, False, False)
+    for held in (lease(attempt=3), lease(streak=7)):
+        last = MANNERS.forbidden(verdict, lease=held, crawl_delay_s=None)
+        assert (last.retry_after_s, last.reason, last.server_ok) == (None, "unreachable", False)

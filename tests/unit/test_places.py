@@ -1,0 +1,76 @@
+import pytest
+
+from crawler.places import Places, listed
+from crawler.scope import Refusal, Scope
+from crawler.urls import UrlReader
+
+READER = UrlReader()
+
+
+def cover(entry: str, *urls: str) -> list[bool]:
+    places = Places([entry])
+    return [places.cover(READER.seed(url)) for url in urls]
+
+
+URLS = (
+    "https://example.org/",
+    "http://www.example.org/docs/a?b",
+    "https://www.example.org/docs2",
+    "https://www.example.org:8443/docs/",
+    "https://examples.org/",
+    "http://192.0.2.1/",
+)
+
+
+@pytest.mark.parametrize(
+    ("entry", "covered"),
+    [
+        ("example.org", [1, 0, 0, 0, 0, 0]),
+        ("WWW.Example.org", [0, 1, 1, 0, 0, 0]),
+        ("www.example.org:8443", [0, 0, 0, 1, 0, 0]),
+        ("*.example.org", [1, 1, 1, 1, 0, 0]),
+        ("org,example,", [1, 1, 1, 1, 0, 0]),
+        ("http://(org,example,", [1, 1, 1, 1, 0, 0]),
+        ("http://(org,example", [1, 1, 1, 1, 1, 0]),
+        ("https://www.example.org/docs/start.html", [0, 1, 0, 0, 0, 0]),
+        ("org,example,www)/docs", [0, 1, 1, 0, 0, 0]),
+        ("https://(org,example,www,)/docs/", [0, 1, 0, 0, 0, 0]),
+        ("192.0.2.1", [0, 0, 0, 0, 0, 1]),
+    ],
+)
+def test_a_place_covers_what_it_says(entry: str, covered: list[int]) -> None:
+    assert cover(entry, *URLS) == list(map(bool, covered))
+
+
+@pytest.mark.parametrize("entry", ["", "two words", "example.org/docs", "https://", "*"])
+def test_what_is_no_place_is_refused_by_name(entry: str) -> None:
+    with pytest.raises(ValueError, match=r"place|seed|URL"):
+        Places([entry])
+
+
+def test_one_of_many_places_is_found() -> None:
+    places = Places([f"h{number}.example.org" for number in range(1000)])
+    assert all(places.cover(READER.seed(f"https://h{number}.example.org/x")) for number in range(1000))
+    assert not places.cover(READER.seed("https://h1000.example.org/"))
+    assert not Places([])
+
+
+def test_places_widen_the_scope_and_excluded_ones_narrow_it() -> None:
+    scope = Scope(
+        within="host",
+        seeds=[READER.seed("https://example.org/")],
+        places=["*.example.net"],
+        exclude_places=["https://example.org/private/", "ads.example.net"],
+    )
+    for url, refusal in (
+        ("https://example.org/a", None),
+        ("https://www.example.net/a", None),
+        ("https://example.com/", Refusal.OUT_OF_SCOPE),
+        ("https://example.org/private/a", Refusal.EXCLUDED),
+        ("https://ads.example.net/a", Refusal.EXCLUDED),
+    ):
+        assert scope.refusal(READER.seed(url), depth=1) is refusal, url
+
+
+def test_a_list_has_an_entry_on_each_line_and_comments() -> None:
+    assert listed("# hosts\n example.org \n\n*.example.net # all of it\r\n") == ["example.org", "*.example.net"]

@@ -1,0 +1,118 @@
+import pytest
+
+from crawler.page import LinkKind
+from crawler.scope import Refusal, Scope, Within
+from crawler.urls import Target, UrlReader
+
+READER = UrlReader()
+
+
+def url(text: str) -> Target:
+    return READER.seed(text)
+
+
+def scope(
+    within: Within,
+    *seeds: str,
+    include: tuple[str, ...] = (),
+    exclude: tuple[str, ...] = (),
+    max_depth: int | None = None,
+    offsite_embeds: bool = False,
+) -> Scope:
+    return Scope(
+        within=within,
+        seeds=[url(seed) for seed in seeds],
+        include=include,
+        exclude=exclude,
+        max_depth=max_depth,
+        offsite_embeds=offsite_embeds,
+    )
+
+
+@pytest.mark.parametrize(
+    ("within", "seed", "inside", "outside"),
+    [
+        ("host", "https://a.example.org/x/", ["http://a.example.org/"], ["https://b.example.org/", "https://example.org/"]),
+        ("host", "http://127.0.0.1:8001/", ["http://127.0.0.1:8001/x"], ["http://127.0.0.1:8002/", "http://127.0.0.1/"]),
+        ("domain", "https://a.example.co.uk/", ["https://b.c.example.co.uk/"], ["https://other.co.uk/"]),
+        ("domain", "http://192.0.2.1/", ["http://192.0.2.1/x"], ["http://192.0.2.2/"]),
+        (
+            "prefix",
+            "https://example.org/docs/start.html?x=1",
+            ["https://example.org/docs/", "http://example.org/docs/a/b"],
+            ["https://example.org/docs", "https://example.org/", "https://docs.example.org/docs/"],
+        ),
+        ("any", "https://example.org/", ["https://elsewhere.test/"], []),
+    ],
+)  # fmt: skip
+def test_a_url_must_lie_within_what_the_seeds_span(
+    within: Within, seed: str, inside: list[str], outside: list[str]
+) -> None:
+    limits = scope(within, seed)
+    for each in inside:
+        assert limits.refusal(url(each), depth=1) is None, each
+    for each in outside:
+        assert limits.refusal(url(each), depth=1) is Refusal.OUT_OF_SCOPE, each
+
+
+def test_the_right_one_of_many_prefixes_is_found() -> None:
+    limits = scope("prefix", *(f"https://example.org/{name}/" for name in ("b", "a", "a/c", "ab", "d")))
+    for inside in ("a/x", "a/c/x", "ab/x", "b/", "d/e/f"):
+        assert limits.refusal(url(f"https://example.org/{inside}"), depth=1) is None
+    for outside in ("", "aa/", "c/", "abc/", "e/"):
+        assert limits.refusal(url(f"https://example.org/{outside}"), depth=1) is Refusal.OUT_OF_SCOPE
+
+
+def test_include_narrows_and_exclude_wins() -> None:
+    limits = scope("host", "https://example.org/", include=("/docs/", "/api/"), exclude=(r"\.iso$", "/api/private"))
+    assert limits.refusal(url("https://example.org/docs/a"), depth=1) is None
+    assert limits.refusal(url("https://example.org/api/a"), depth=1) is None
+    assert limits.refusal(url("https://example.org/blog/"), depth=1) is Refusal.NOT_INCLUDED
+    assert limits.refusal(url("https://example.org/docs/a.iso"), depth=1) is Refusal.EXCLUDED
+    assert limits.refusal(url("https://example.org/api/private/x"), depth=1) is Refusal.EXCLUDED
+    assert limits.refusal(url("https://elsewhere.test/docs/"), depth=1) is Refusal.OUT_OF_SCOPE
+
+
+def test_depth_is_limited_inclusively() -> None:
+    limits = scope("host", "https://example.org/", max_depth=2)
+    assert limits.refusal(url("https://example.org/"), depth=2) is None
+    assert limits.refusal(url("https://example.org/"), depth=3) is Refusal.TOO_DEEP
+
+
+def test_embeds_from_elsewhere_are_admitted_when_asked_for() -> None:
+    image = url("https://images.test/a.png")
+    assert scope("host", "https://example.org/").refusal(image, depth=1, kind=LinkKind.EMBED) is Refusal.OUT_OF_SCOPE
+    limits = scope("host", "https://example.org/", offsite_embeds=True, exclude=(r"\.gif$",))
+    assert limits.refusal(image, depth=1, kind=LinkKind.EMBED) is None
+    assert limits.refusal(image, depth=1, kind=LinkKind.LINK) is Refusal.OUT_OF_SCOPE
+    assert limits.refusal(url("https://images.test/a.gif"), depth=1, kind=LinkKind.EMBED) is Refusal.EXCLUDED
+
+
+def test_an_admitted_page_lends_its_own_place_to_its_links() -> None:
+    limits = scope("host", "https://example.org/", exclude=("/private",))
+    parent = url("https://www.example.org/")
+    assert limits.refusal(url("https://www.example.org/a"), depth=1, parent=parent) is None
+    assert limits.refusal(url("https://www.example.org/private"), depth=1, parent=parent) is Refusal.EXCLUDED
+    assert limits.refusal(url("https://elsewhere.test/"), depth=1, parent=parent) is Refusal.OUT_OF_SCOPE
+    limits = scope("prefix", "https://example.org/docs/")
+    parent = url("https://www.example.org/docs/index.html")
+    assert limits.refusal(url("https://www.example.org/docs/a/b"), depth=1, parent=parent) is None
+    assert limits.refusal(url("https://www.example.org/blog/"), depth=1, parent=parent) is Refusal.OUT_OF_SCOPE
+
+
+@pytest.mark.parametrize("pattern", ["(", r"(?=a)", r"(a)\1", "a{1,100000}"])
+def test_a_pattern_that_cannot_run_in_linear_time_is_refused_by_name(pattern: str) -> None:
+    with pytest.raises(ValueError, match=r"scope\.exclude: .* is not a pattern") as caught:
+        scope("host", "https://example.org/", exclude=("ok", pattern))
+    assert repr(pattern) in str(caught.value)
+
+
+def test_one_patterns_flags_do_not_reach_the_next() -> None:
+    limits = scope("host", "https://example.org/", exclude=("(?i)PDF$", "Private"))
+    assert limits.refusal(url("https://example.org/a.pdf"), depth=1) is Refusal.EXCLUDED
+    assert limits.refusal(url("https://example.org/private"), depth=1) is None
+
+
+def test_an_unknown_extent_is_refused() -> None:
+    with pytest.raises(ValueError, match="host, domain, prefix or any"):
+        scope("planet")  # type: ignore[arg-type]

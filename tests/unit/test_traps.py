@@ -1,0 +1,126 @@
+import gzip
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.quota import OverQuota, PageQuota, pattern_of
+from crawler.traps import Trap, Traps
+from crawler.urls import BadUrl, UrlReader
+
+READER = UrlReader()
+TRAPS = Traps(calendar_years=10, year=2026)
+
+
+def refusal(path: str, traps: Traps = TRAPS) -> Trap | None:
+    return traps.refusal(READER.seed(f"https://example.org{path}"))
+
+
+@pytest.mark.parametrize(
+    ("path", "trap"),
+    [
+        ("/a/a/x", None),
+        ("/a/a/a/x", Trap.REPEATED_SEGMENTS),
+        ("/x/a/b/a/b/", None),
+        ("/x/a/b/a/b/a/b/", Trap.REPEATED_SEGMENTS),
+        ("/x/a/b/c/a/b/c/a/b/c", Trap.REPEATED_SEGMENTS),
+        ("/2011/11/11/11/", None),
+        ("/1/1/1/1/1", Trap.REPEATED_SEGMENTS),
+        ("////", None),
+        ("/" + "/".join("abcdefghijklmnopqrst"), None),
+        ("/" + "/".join("abcdefghijklmnopqrst") + "/", None),
+        ("/" + "/".join("abcdefghijklmnopqrstu"), Trap.TOO_MANY_SEGMENTS),
+        ("/?a=1&a=2&a=3", None),
+        ("/?a=1&a=1&a=1", Trap.QUERY_GROWTH),
+        ("/?" + "&".join(f"a{n}=1" for n in range(30)), None),
+        ("/?" + "&".join(f"a{n}=1" for n in range(31)), Trap.QUERY_GROWTH),
+        ("/calendar/2036/12", None),
+        ("/calendar/2037/01", Trap.CALENDAR),
+        ("/calendar/2015/12/31", Trap.CALENDAR),
+        ("/calendar/3000/01", Trap.CALENDAR),
+        ("/news/1998/05/31/a-story.html", None),
+        ("/events/2040-05-01", Trap.CALENDAR),
+        ("/?view=month&date=2040-05-01", Trap.CALENDAR),
+        ("/?month=5&year=1999", Trap.CALENDAR),
+        ("/film?year=1999", None),
+        ("/products/3000/12", None),
+        ("/products/20401/12", None),
+        ("/a/b-2040.html", None),
+    ],
+)
+def test_a_url_that_shows_a_trap_is_refused_by_its_name(path: str, trap: Trap | None) -> None:
+    assert refusal(path) is trap
+
+
+def test_limits_that_are_unset_refuse_nothing() -> None:
+    none = Traps(max_segments=None, max_repeats=None, max_parameters=None)
+    for path in ("/a" * 100, "/?" + "a=1&" * 100, "/calendar/2999/01"):
+        assert refusal(path, none) is None
+
+
+def test_hardly_any_url_that_people_made_shows_a_trap(corpora: Path) -> None:
+    refused: list[tuple[str, Trap]] = []
+    count = 0
+    for path in sorted((corpora / "url-lists").glob("*.txt.gz")):
+        with gzip.open(path, "rt", encoding="utf-8", errors="replace") as lines:
+            for number, line in enumerate(lines):
+                if number % 20:
+                    continue
+                target = READER.read(line.strip(), "https://example.org/")
+                if isinstance(target, BadUrl):
+                    continue
+                count += 1
+                if trap := TRAPS.refusal(target):
+                    refused.append((target.url, trap))
+    assert count > 20_000
+    assert len(refused) < 0.0005 * count, refused
+
+
+@given(st.text("/a1?&=-", max_size=60))
+def test_no_url_breaks_the_traps(path: str) -> None:
+    refusal(f"/{path}")
+
+
+@pytest.mark.timeout(20)
+def test_a_hostile_url_takes_no_hostile_time() -> None:
+    reader = UrlReader(max_length=100_000)
+    for path in ("/a" * 40_000, "/2" * 40_000, "/?" + "year" * 20_000, "/?" + "&" * 80_000, "/2024-" * 15_000):
+        target = reader.read(f"https://example.org{path}", "https://example.org/")
+        assert not isinstance(target, BadUrl)
+        Traps(max_segments=None, max_repeats=1000, max_parameters=None, calendar_years=10, year=2026).refusal(target)
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern"),
+    [
+        ("/", "/"),
+        ("/a/17.html?page=2&q=x", "/a/0.html?page&q"),
+        ("/x/0f8fad5b-d9cb-469f-a165-70867728950e/y", "/x/0/y"),
+        ("/facade/deadbeef", "/facade/0"),
+    ],
+)
+def test_a_pattern_leaves_out_what_machines_count(path: str, pattern: str) -> None:
+    assert pattern_of(path) == pattern
+
+
+class Notebook(dict[str, bytes]):
+    def put(self, key: str, value: bytes, /) -> None:
+        self[key] = value
+
+
+def test_pages_are_counted_per_host_and_pattern_over_restarts() -> None:
+    notes = Notebook()
+    quota = PageQuota(notes, per_host=4, per_pattern=2)
+    for number in range(2):
+        assert quota.refusal(f"https://a.test/{number}") is None
+        quota.spend(f"https://a.test/{number}")
+    assert quota.refusal("https://a.test/3") is OverQuota.PATTERN
+    quota = PageQuota(notes, per_host=4, per_pattern=2)
+    assert quota.refusal("http://a.test/4") is OverQuota.PATTERN
+    assert quota.refusal("https://b.test/4") is None
+    assert quota.refusal("https://a.test/x") is None
+    for name in ("x", "y"):
+        quota.spend(f"https://a.test/{name}")
+    assert quota.refusal("https://a.test/z") is OverQuota.HOST
+    assert PageQuota(notes).refusal("https://a.test/z") is None

@@ -1,0 +1,346 @@
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.urls import (
+    DEFAULT_RULES,
+    MAX_URL_LENGTH,
+    RULES,
+    BadUrl,
+    Target,
+    UrlReader,
+    domain_of_site,
+    host_of,
+    join,
+    origin_of,
+    registered_domain,
+    surt_host,
+)
+
+BASE = "https://docs.example.org/a/b/page.html?x=1"
+
+
+def read(href: str, base: str = BASE, *, rules: tuple[str, ...] = DEFAULT_RULES) -> Target:
+    target = UrlReader(rules=rules).read(href, base)
+    assert isinstance(target, Target), target
+    return target
+
+
+def canonical(url: str, *rules: str) -> str:
+    return read(url, rules=rules or DEFAULT_RULES).canonical
+
+
+def test_every_http_case_of_the_url_standard_is_read_as_it_says(corpora: Path) -> None:
+    reader = UrlReader(rules=(), max_length=100_000)
+    cases = [case for case in json.loads((corpora / "url/urltestdata.json").read_bytes()) if isinstance(case, dict)]
+    judged = 0
+    for case in cases:
+        base = case.get("base")
+        if base is None or base == "about:blank":
+            base = "non-special:opaque"
+        target = reader.read(case["input"], base)
+        if case.get("failure"):
+            assert isinstance(target, BadUrl), case
+        elif case["protocol"] not in ("http:", "https:"):
+            assert target is BadUrl.SCHEME, case
+        else:
+            assert isinstance(target, Target), case
+            credentials = f"{case['username']}{':' if case['password'] else ''}{case['password']}@"
+            expected = case["href"].partition("#")[0]
+            if credentials != "@":
+                expected = expected.replace(credentials, "", 1)
+            assert target.url == expected, case
+            assert target.host == case["hostname"], case
+            assert target.path == case["pathname"] + (case["search"] or ("?" if expected.endswith("?") else "")), case
+            judged += 1
+    assert judged > 200
+
+
+def test_every_real_href_becomes_the_url_that_a_browser_makes_of_it(corpora: Path) -> None:
+    wrong = []
+    with gzip.open(corpora / "url/real-hrefs/hrefs_dev.jsonl.gz") as lines:
+        for line in lines:
+            case = json.loads(line)
+            if join(case["base"], case["href"]) != case["expected"] and (case["expected"] or "http").startswith("http"):
+                wrong.append(case)
+    assert wrong == []
+
+
+def test_fragment_and_credentials_are_never_fetched() -> None:
+    assert read("https://user:secret@example.org/x?q=a@b#part").url == "https://example.org/x?q=a@b"
+    assert read("#part").url == BASE
+    assert read("").url == BASE
+
+
+@pytest.mark.parametrize(
+    ("href", "refused"),
+    [
+        ("mailto:a@example.org", BadUrl.SCHEME),
+        ("javascript:void(0)", BadUrl.SCHEME),
+        ("data:text/html," + "x" * 100_000, BadUrl.SCHEME),
+        ("ftp://example.org/", BadUrl.SCHEME),
+        ("http://[::1", BadUrl.INVALID),
+        ("https://exa mple.org/", BadUrl.INVALID),
+        ("http://\ud800/", BadUrl.INVALID),
+        ("/" + "x" * MAX_URL_LENGTH, BadUrl.TOO_LONG),
+        ("/" + "x" * 10 * MAX_URL_LENGTH, BadUrl.TOO_LONG),
+    ],
+)
+def test_what_is_no_url_to_crawl_is_refused_by_name(href: str, refused: BadUrl) -> None:
+    assert UrlReader().read(href, BASE) is refused
+
+
+def test_the_length_limit_counts_the_whole_url_but_not_its_fragment() -> None:
+    reader = UrlReader(max_length=40)
+    assert isinstance(reader.read("https://example.org/" + "x" * 20 + "#" + "y" * 100, BASE), Target)
+    assert reader.read("https://example.org/" + "x" * 21, BASE) is BadUrl.TOO_LONG
+    assert reader.read("ü" * 7, "https://example.org/") is BadUrl.TOO_LONG
+
+
+@pytest.mark.parametrize(
+    ("rule", "url", "expected"),
+    [
+        ("session-ids", "https://e.org/a;jsessionid=0F3?x=1", "https://e.org/a?x=1"),
+        ("session-ids", "https://e.org/a?PHPSESSID=0123456789abcdef0123456789abcdef&b=1", "https://e.org/a?b=1"),
+        ("session-ids", "https://e.org/a?sid=0123456789abcdef0123456789abcdef", "https://e.org/a"),
+        ("session-ids", "https://e.org/a?sid=17", "https://e.org/a?sid=17"),
+        ("session-ids", "https://e.org/a?x=1&CFID=12&CFTOKEN=34", "https://e.org/a?x=1"),
+        ("session-ids", f"https://e.org/a.asp?ASPSESSIONIDABCDEFGH={'A' * 24}&b=1", "https://e.org/a.asp?b=1"),
+        ("session-ids", f"https://e.org/(S({'a' * 24}))/x.aspx", "https://e.org/x.aspx"),
+        ("tracking-parameters", "https://e.org/?utm_source=x&id=3&fbclid=y&gclid=z", "https://e.org/?id=3"),
+        ("tracking-parameters", "https://e.org/?utm_source=x", "https://e.org/"),
+        ("tracking-parameters", "https://e.org/?utmost=x", "https://e.org/?utmost=x"),
+        ("empty-query", "https://e.org/a?", "https://e.org/a"),
+        ("empty-query", "https://e.org/a?&b=1&&c=2&", "https://e.org/a?b=1&c=2"),
+        ("percent-encoding", "https://e.org/%7ea%c3%a9?q=%2f%41", "https://e.org/~a%C3%A9?q=%2FA"),
+        ("trailing-dot", "https://e.org./a", "https://e.org/a"),
+        ("trailing-dot", "https://.../a", "https://.../a"),
+        ("sort-query", "https://e.org/?b=2&a=1&b=1", "https://e.org/?a=1&b=2&b=1"),
+        ("strip-www", "https://www.e.org/", "https://e.org/"),
+        ("strip-www", "https://www2.e.org:8443/", "https://e.org:8443/"),
+        ("strip-www", "https://www.org/", "https://www.org/"),
+        ("default-document", "https://e.org/a/index.html?x", "https://e.org/a/?x"),
+        ("default-document", "https://e.org/myindex.html", "https://e.org/myindex.html"),
+        ("trailing-slash", "https://e.org/a/", "https://e.org/a"),
+        ("trailing-slash", "https://e.org/", "https://e.org/"),
+        ("extra-slashes", "https://e.org//a///b?x=//", "https://e.org/a/b?x=//"),
+        ("lower-case", "https://e.org/A?B=C", "https://e.org/a?b=c"),
+        ("any-scheme", "http://e.org/", "https://e.org/"),
+        ("any-scheme", "http://e.org:8080/", "http://e.org:8080/"),
+    ],
+)
+def test_each_rule_removes_its_difference_and_no_other(rule: str, url: str, expected: str) -> None:
+    assert canonical(url, rule) == expected
+    assert read(url, rules=(rule,)).url == url
+
+
+def test_every_rule_has_a_case_above() -> None:
+    [marker] = list(test_each_rule_removes_its_difference_and_no_other.pytestmark)  # type: ignore[attr-defined]
+    assert {case[0] for case in marker.args[1]} == set(RULES)
+
+
+def test_only_the_canonical_form_loses_anything() -> None:
+    target = read("https://example.org/a;jsessionid=1?utm_source=x&b=%7e")
+    assert target.url == "https://example.org/a;jsessionid=1?utm_source=x&b=%7e"
+    assert target.canonical == "https://example.org/a?b=~"
+
+
+def test_a_clean_url_is_its_own_canonical_form() -> None:
+    target = read("https://example.org/a/b?c=d")
+    assert target.canonical is target.url
+
+
+def test_rules_apply_in_the_order_given() -> None:
+    assert canonical("https://e.org/a?utm_id=1&", "empty-query", "tracking-parameters") == "https://e.org/a"
+    assert canonical("https://e.org/a?&utm_id=1", "tracking-parameters", "empty-query") == "https://e.org/a"
+
+
+def test_the_identity_names_version_and_rules() -> None:
+    assert UrlReader(rules=("empty-query", "strip-www")).identity == "1:empty-query,strip-www"
+    assert UrlReader().identity != UrlReader(rules=()).identity
+
+
+def test_an_unknown_rule_is_refused_with_those_that_exist() -> None:
+    with pytest.raises(ValueError, match=r"'strip-www2'.*strip-www"):
+        UrlReader(rules=("strip-www2",))
+
+
+@given(st.text(max_size=80), st.sampled_from(["", "?", "?a=%7e&", "?utm_source=1&x", "?sid=" + "a" * 32]))
+def test_canonical_forms_are_stable(path: str, query: str) -> None:
+    reader = UrlReader(rules=tuple(RULES))
+    first = reader.read(f"http://www.example.org/{path}{query}", BASE)
+    if isinstance(first, Target):
+        second = reader.read(first.canonical, BASE)
+        assert isinstance(second, Target)
+        third = reader.read(second.canonical, BASE)
+        assert isinstance(third, Target)
+        assert third.canonical == second.canonical
+
+
+PIECES = [
+    "http://",
+    "https://",
+    "/",
+    "//",
+    ".",
+    "..",
+    "a",
+    "B",
+    "-",
+    "xn--",
+    "e.org",
+    "1",
+    "0x1",
+    ":80",
+    "@",
+    "?",
+    "=",
+    "&",
+    "%2e",
+    "~",
+    "_",
+    ";",
+    "é",
+    " ",
+    "\\",
+]
+
+
+@given(
+    st.lists(st.sampled_from(PIECES), max_size=8).map("".join),
+    st.lists(st.sampled_from(PIECES), max_size=5).map("".join),
+)
+def test_plain_hrefs_are_read_as_the_standard_would(href: str, base: str) -> None:
+    reader = UrlReader()
+    for against in (BASE, f"http://u:p@e.org:81/{base}", base):
+        target = reader.read(href, against)
+        expected = join(against, href)
+        if isinstance(target, Target):
+            assert expected is not None
+            again = reader.seed(expected)
+            assert (target, target.canonical) == (again, again.canonical)
+        else:
+            assert expected is None
+
+
+def test_plain_real_urls_are_read_as_the_standard_would(corpora: Path) -> None:
+    reader = UrlReader(max_length=100_000)
+    count = 0
+    for path in sorted((corpora / "url-lists").glob("*.txt.gz")):
+        with gzip.open(path, "rt", encoding="utf-8", errors="replace") as lines:
+            for number, line in enumerate(lines):
+                url = line.strip()
+                if number % 10 == 0 and isinstance(target := reader.read(url, BASE), Target):
+                    expected = join(BASE, url)
+                    assert expected is not None
+                    assert target == reader.seed(expected), url
+                    count += 1
+    assert count > 40_000
+
+
+@given(st.text(max_size=60) | st.from_regex(r"(https?:)?//[a-z.:@\[\]0-9%-]{0,20}(/[ -~]{0,20})?", fullmatch=True))
+def test_no_href_raises(href: str) -> None:
+    target = UrlReader().read(href, BASE)
+    if isinstance(target, Target):
+        assert target.url.startswith(("http://", "https://"))
+        assert "#" not in target.url
+        assert target.path.startswith("/")
+
+
+@pytest.mark.parametrize(
+    ("url", "site"),
+    [
+        ("https://www.Example.org/", "org,example,www"),
+        ("http://www.example.org:80/", "org,example,www"),
+        ("https://www.example.org:8443/", "org,example,www:8443"),
+        ("http://www.example.org:443/", "org,example,www:443"),
+        ("http://192.0.2.7:8080/", "192.0.2.7:8080"),
+        ("http://3221225991/", "192.0.2.7"),
+        ("http://[2001:db8::1]/", "[2001:db8::1]"),
+        ("http://[2001:db8::1]:81/", "[2001:db8::1]:81"),
+        ("http://localhost/", "localhost"),
+        ("http://example.org./", "org,example"),
+        ("http://bücher.example/", "example,xn--bcher-kva"),
+    ],
+)
+def test_queue_keys_are_hosts_in_surt_order(url: str, site: str) -> None:
+    target = read(url)
+    assert target.site == site
+    assert target.queue_key == site
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("https://a.b.example.co.uk/", "uk,co,example"),
+        ("https://www.example.org:8443/", "org,example:8443"),
+        ("https://someone.github.io/", "io,github,someone"),
+        ("http://192.0.2.7/", "192.0.2.7"),
+        ("http://[2001:db8::1]:81/", "[2001:db8::1]:81"),
+        ("http://localhost:8000/", "localhost:8000"),
+        ("http://h00017.sim.test/", "test,sim"),
+    ],
+)
+def test_queues_may_be_made_by_registered_domain(url: str, key: str) -> None:
+    target = UrlReader(queue_by="domain").read(url, BASE)
+    assert isinstance(target, Target)
+    assert target.queue_key == key
+
+
+def test_registered_domains_follow_the_public_suffix_list() -> None:
+    assert registered_domain("www.example.co.uk") == "example.co.uk"
+    assert registered_domain("co.uk") == "co.uk"
+    assert registered_domain("192.0.2.1") == "192.0.2.1"
+    assert domain_of_site("uk,co,example,www:8080") == "uk,co,example:8080"
+    assert surt_host("www.example.org") == "org,example,www"
+
+
+def test_host_and_origin_of_a_serialised_url() -> None:
+    assert host_of("https://user@www.example.org:8443/a@b") == "www.example.org"
+    assert host_of("http://[::1]:80/") == "[::1]"
+    assert origin_of("https://user:pw@www.example.org:8443/a") == "https://www.example.org:8443"
+
+
+def test_joining_keeps_the_fragment_and_refuses_other_schemes() -> None:
+    assert join("https://example.org/a/b", "../c#d") == "https://example.org/c#d"
+    assert join("https://example.org/", "mailto:x@example.org") is None
+    assert join("https://example.org/", "http://[") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("  https://example.org \n", "https://example.org/"),
+        ("https://example.org/a b/ü?q=ü", "https://example.org/a%20b/%C3%BC?q=%C3%BC"),
+        ("HTTPS://EXÄMPLE.org:443/#top", "https://xn--exmple-cua.org/"),
+        ("http:example.org", "http://example.org/"),
+    ],
+)
+def test_seeds_are_read_as_a_browser_reads_its_address_line(text: str, url: str) -> None:
+    assert UrlReader().seed(text).url == url
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("example.org", "has no scheme; write 'https://example.org/'"),
+        ("example.org:8080/x", "has no scheme; write 'https://example.org:8080/x'"),
+        ("localhost:8080", "has no scheme; write 'https://localhost:8080/'"),
+        ("//example.org/x", "has no scheme; write 'https://example.org/x'"),
+        ("ftp://example.org/", "expected http or https, found 'ftp'"),
+        ("mailto:me@example.org", "expected http or https, found 'mailto'"),
+        ("https://exa mple.org/", "not a URL"),
+        ("two words", "not a URL"),
+        ("   ", "empty seed"),
+        ("https://example.org/" + "x" * 3000, "more than 2083 characters"),
+    ],
+)
+def test_a_seed_that_cannot_be_crawled_says_what_to_do(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=r"seed") as caught:
+        UrlReader().seed(text)
+    assert message in str(caught.value)
+    assert len(str(caught.value)) < 300

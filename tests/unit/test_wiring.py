@@ -1,0 +1,117 @@
+"""That a configuration becomes the parts it names, and that what was opened is closed."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from config import ConfigError, Loaded, load
+from crawler.directory import CrawlDirectory
+from crawler.engine import Ending
+from crawler.wiring import assembled, check_configuration, open_leveldb
+from frontier import StoreRefused
+from frontier.shell import QueueFrontier
+
+
+def loaded(*settings: str, seeds: str = '["http://a.test/"]') -> Loaded:
+    agent = 'fetch.user_agent="tests/1.0 (us@our.site)"'
+    return load(None, overrides=[f"crawl.seeds={seeds}", agent, *settings], environ={})
+
+
+@pytest.mark.parametrize(
+    ("settings", "key", "words"),
+    [
+        (['scope.exclude=["("]'], "scope.exclude", "'('"),
+        (['scope.include=["(?=a)"]'], "scope.include", "look-around"),
+        (['urls.rules=["none-such"]'], "urls.rules", "none-such"),
+    ],
+)
+def test_what_a_part_refuses_is_told_with_its_key(settings: list[str], key: str, words: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        check_configuration(loaded(*settings))
+    assert [problem.key for problem in refused.value.problems] == [key]
+    assert words in str(refused.value)
+
+
+def test_all_seeds_that_cannot_be_crawled_are_told_at_once() -> None:
+    with pytest.raises(ConfigError) as refused:
+        check_configuration(loaded(seeds='["mailto:a@b.test", "http://a.test/", "http://192.168.0.1/"]'))
+    assert len(refused.value.problems) == 2
+
+
+@pytest.mark.parametrize("seed", ["http://127.0.0.1/", "http://[::1]/", "http://localhost:8000/", "http://10.1.2.3/x"])
+def test_a_seed_on_a_private_address_needs_permission(seed: str) -> None:
+    seeds = f'["{seed}"]'
+    with pytest.raises(ConfigError, match=r"not a public address .*set fetch\.allow_private = true"):
+        check_configuration(loaded(seeds=seeds))
+    check_configuration(loaded("fetch.allow_private=true", seeds=seeds))
+
+
+def test_a_seed_with_a_static_address_may_be_anywhere() -> None:
+    check_configuration(loaded('fetch.hosts={"localhost" = "127.0.0.1:8080"}', seeds='["http://localhost/"]'))
+
+
+async def test_a_crawl_without_anything_to_do_is_complete_and_leaves_nothing_open(tmp_path: Path) -> None:
+    settings = ["frontier.max_attempts=1", "politeness.robots=false", 'fetch.hosts={"a.test" = "127.0.0.1:1"}']
+    for expected in (1, 0):
+        with CrawlDirectory(tmp_path / "crawl") as directory:
+            async with assembled(loaded(*settings), directory) as crawl:
+                assert crawl.new_seeds == expected
+                assert await crawl.engine.run() is Ending.COMPLETE
+                assert crawl.gauge.status().frontier.failed == 1
+
+
+async def test_a_store_is_closed_when_the_frontier_over_it_cannot_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(*_: object, **__: object) -> QueueFrontier:
+        raise RuntimeError("on the way")
+
+    config = loaded()
+    with CrawlDirectory(tmp_path / "crawl") as directory:
+        monkeypatch.setattr(QueueFrontier, "open", fails)
+        with pytest.raises(RuntimeError, match="on the way"):
+            async with assembled(config, directory):
+                pass
+        monkeypatch.undo()
+        # LevelDB refuses a second opener.
+        open_leveldb(config.config, directory).close()
+
+
+@pytest.mark.parametrize("change", ['urls.rules=["sort-query"]', 'frontier.queue_by="domain"'])
+async def test_a_setting_on_which_stored_urls_depend_cannot_be_changed(tmp_path: Path, change: str) -> None:
+    with CrawlDirectory(tmp_path / "crawl") as directory:
+        async with assembled(loaded(), directory):
+            pass
+        with pytest.raises(StoreRefused, match="Restore the setting, or begin anew with --fresh"):
+            async with assembled(loaded(change), directory):
+                pass
+        async with assembled(loaded(), directory) as crawl:
+            assert crawl.new_seeds == 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "made"),
+    [
+        ("output.records=false", {"frontier", "warc"}),
+        ("output.warc=false", {"frontier", "records"}),
+        ('frontier.backend="memory"', {"records", "warc"}),
+    ],
+)
+async def test_what_is_not_asked_for_is_not_made(tmp_path: Path, setting: str, made: set[str]) -> None:
+    with CrawlDirectory(tmp_path / "crawl") as directory:
+        async with assembled(loaded(setting), directory):
+            pass
+        assert {entry.name for entry in directory.path.iterdir()} - {"lock", "visited"} == made
+
+
+async def test_a_rebuilt_visited_set_is_told_of(tmp_path: Path) -> None:
+    told: list[int] = []
+    telling: Callable[[int], None] = told.append
+    with CrawlDirectory(tmp_path / "crawl") as directory:
+        async with assembled(loaded(), directory):
+            pass
+        async with assembled(loaded('visited.backend="bloom"'), directory, rebuilding=telling) as crawl:
+            assert crawl.new_seeds == 0
+    assert told
+    assert told[-1] == 1

@@ -1,0 +1,200 @@
+"""Every visited set, made small, for the tests that run over all of them."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from visited import SnapshotRefused, VisitedSet, VisitedStats
+from visited.blocked import BlockedSet
+from visited.bloom import BloomSet
+from visited.counting import CountingSet
+from visited.dsbf import SplittingSet
+from visited.exact import ExactSet
+from visited.exact_leveldb import LevelDBSet
+from visited.fingerprints import FingerprintSet
+from visited.kernel import Kernel, kernels
+from visited.persite import PerSiteSet
+from visited.rawurls import RawUrlSet
+from visited.recent import RecentUrls
+from visited.saltedmd5 import SaltedMd5Set
+from visited.sharded import ShardedSet
+from visited.sixseeds import SixSeedSet
+from visited.snapshot import make_empty
+from visited.verified import Lookup, Verified
+from visited.whitelist import WhiteListed
+
+Maker = Callable[[Path], VisitedSet]
+"""Makes a set that keeps its files, if it has any, in a directory, which may not exist yet."""
+
+CAPACITY = 20_000
+ERROR_RATE = 1e-6
+"""So low that no test sees a false positive by chance."""
+
+
+def exact(_directory: Path, *, kernel: Kernel) -> VisitedSet:
+    return ExactSet(kernel=kernel)
+
+
+def bloom(_directory: Path, *, kernel: Kernel) -> VisitedSet:
+    return BloomSet(capacity=CAPACITY, error_rate=ERROR_RATE, kernel=kernel)
+
+
+def blocked(_directory: Path, *, kernel: Kernel) -> VisitedSet:
+    return BlockedSet(capacity=CAPACITY, error_rate=ERROR_RATE, kernel=kernel)
+
+
+def counting4(_directory: Path, *, kernel: Kernel) -> VisitedSet:
+    return CountingSet(capacity=CAPACITY, error_rate=ERROR_RATE, kernel=kernel)
+
+
+def counting8(_directory: Path, *, kernel: Kernel) -> VisitedSet:
+    return CountingSet(capacity=CAPACITY, error_rate=ERROR_RATE, width=8, kernel=kernel)
+
+
+def counting32(_directory: Path, *, kernel: Kernel) -> VisitedSet:
+    return CountingSet(capacity=CAPACITY, error_rate=ERROR_RATE, width=32, kernel=kernel)
+
+
+def dsbf(directory: Path, *, kernel: Kernel) -> VisitedSet:
+    return SplittingSet(
+        capacity=300, error_rate=ERROR_RATE, directory=directory / "dsbf", leaf_bits=1 << 13, kernel=kernel
+    )
+
+
+def dsbf_in_temporary_file(_directory: Path, *, kernel: Kernel) -> VisitedSet:
+    return SplittingSet(capacity=1_000, error_rate=ERROR_RATE, leaf_bits=1 << 13, kernel=kernel)
+
+
+def persite(_directory: Path, *, kernel: Kernel) -> VisitedSet:
+    return PerSiteSet(key=host_of, error_rate=ERROR_RATE, bytes_per_site=8192, kernel=kernel)
+
+
+def persite_hashed(_directory: Path, *, kernel: Kernel) -> VisitedSet:
+    return PerSiteSet(key=host_of, error_rate=ERROR_RATE, bytes_per_site=16_384, filters=5, kernel=kernel)
+
+
+def sharded(_directory: Path, *, kernel: Kernel) -> VisitedSet:
+    return ShardedSet([ExactSet(kernel=kernel) for _ in range(3)], kernel=kernel)
+
+
+def fingerprints(_directory: Path, *, kernel: Kernel) -> VisitedSet:
+    return FingerprintSet(kernel=kernel)
+
+
+def exact_leveldb(directory: Path, *, kernel: Kernel) -> VisitedSet:
+    return LevelDBSet(directory / "exact", spill=150, kernel=kernel)
+
+
+def raw(_directory: Path) -> VisitedSet:
+    return RawUrlSet()
+
+
+def six_seeds(_directory: Path) -> VisitedSet:
+    return SixSeedSet(bits=1 << 22)
+
+
+def salted_md5(_directory: Path) -> VisitedSet:
+    return SaltedMd5Set(capacity=CAPACITY, error_rate=ERROR_RATE)
+
+
+def recent(_directory: Path) -> VisitedSet:
+    return RecentUrls(BloomSet(capacity=CAPACITY, error_rate=ERROR_RATE, seed=7), size=100)
+
+
+def white_listed(_directory: Path) -> VisitedSet:
+    listed = [f"https://h{number % 17}.example/päge/{number}?q={number * 7}" for number in range(0, 2_000, 3)]
+    return WhiteListed(CountingSet(capacity=CAPACITY, error_rate=ERROR_RATE), listed)
+
+
+def verified(_directory: Path) -> VisitedSet:
+    return WithLedger(lambda lookup: Verified(CountingSet(capacity=300, error_rate=0.2), lookup))
+
+
+def verified_bloom(_directory: Path) -> VisitedSet:
+    return WithLedger(lambda lookup: Verified(BloomSet(capacity=300, error_rate=0.2), lookup))
+
+
+def stacked(directory: Path) -> VisitedSet:
+    """As a crawl has it: the cache before the check before the filter."""
+
+    def made(lookup: Lookup) -> VisitedSet:
+        leaves = SplittingSet(capacity=300, error_rate=0.2, directory=directory / "stacked", leaf_bits=1 << 13)
+        return RecentUrls(Verified(leaves, lookup), size=50)
+
+    return WithLedger(made)
+
+
+class WithLedger:
+    """What a frontier does: it writes down what was new before it asks again, and takes out what was forgotten."""
+
+    def __init__(self, make: Callable[[Lookup], VisitedSet]) -> None:
+        self._ledger = RawUrlSet()
+        self._inner = make(self._lookup)
+
+    async def _lookup(self, urls: Sequence[str]) -> Sequence[bool]:
+        return self._ledger.has_many(urls)
+
+    async def add_many(self, urls: Sequence[str], /) -> list[bool]:
+        verdicts = await self._inner.add_many(urls)
+        await self._ledger.add_many([url for url, new in zip(urls, verdicts, strict=True) if new])
+        return verdicts
+
+    async def forget_many(self, urls: Sequence[str], /) -> int:
+        count = await self._inner.forget_many(urls)
+        await self._ledger.forget_many(urls)
+        return count
+
+    def describe(self) -> VisitedStats:
+        return self._inner.describe()
+
+    def dump(self, file: BinaryIO, /) -> None:
+        self._inner.dump(file)
+        self._ledger.dump(file)
+
+    def load(self, file: BinaryIO, /) -> None:
+        self._inner.load(file)
+        try:
+            self._ledger.load(file)
+        except SnapshotRefused:
+            make_empty(self._inner)
+            raise
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def host_of(url: str) -> str:
+    return url.split("/")[2] if url.count("/") > 1 else ""
+
+
+_WITH_KERNEL = (
+    exact,
+    bloom,
+    blocked,
+    counting4,
+    counting8,
+    counting32,
+    dsbf,
+    dsbf_in_temporary_file,
+    persite,
+    persite_hashed,
+    sharded,
+    fingerprints,
+    exact_leveldb,
+)
+_PLAIN = (raw, six_seeds, salted_md5, recent, white_listed, verified, verified_bloom, stacked)
+
+
+def _all() -> dict[str, Maker]:
+    made: dict[str, Maker] = {make.__name__: make for make in _PLAIN}
+    for kernel in kernels():
+        for make in _WITH_KERNEL:
+            made[f"{make.__name__}-{kernel.name}"] = partial(make, kernel=kernel)
+    return made
+
+
+SETS: dict[str, Maker] = _all()

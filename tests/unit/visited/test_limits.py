@@ -1,0 +1,294 @@
+"""Sizes beyond 32 bits, true memory, overruns that are told, parameters that can't work."""
+
+import asyncio
+import io
+import logging
+import mmap
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typing_extensions import Buffer
+
+from visited import VisitedSet
+from visited.blocked import BlockedSet
+from visited.bloom import BloomSet
+from visited.counting import CountingSet
+from visited.exact import ExactSet
+from visited.kernel import ADD, TEST, Kernel, kernels
+from visited.persite import PerSiteSet
+from visited.saltedmd5 import SaltedMd5Set
+from visited.sixseeds import SixSeedSet
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+MAP_NORESERVE = 0x4000
+"""Of Linux; Python names it from 3.13 on."""
+
+
+@pytest.fixture(params=kernels(), ids=lambda kernel: kernel.name)
+def kernel(request: pytest.FixtureRequest) -> Kernel:
+    found: Kernel = request.param
+    return found
+
+
+def urls_of(start: int, stop: int) -> list[str]:
+    return [f"https://h{number % 13}.example/{number}" for number in range(start, stop)]
+
+
+def sparse(size_bytes: int) -> mmap.mmap:
+    """Memory of which only the pages that are touched exist."""
+    found = mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_NORESERVE)
+    found.madvise(mmap.MADV_NOHUGEPAGE)
+    return found
+
+
+@pytest.mark.parametrize("bits", [2**31, 2**32, 2**33 + 64 * 1000, 2**36])
+def test_filters_of_any_size_work(kernel: Kernel, bits: int) -> None:
+    array = np.frombuffer(sparse(bits // 8), dtype=np.uint64)
+    urls = urls_of(0, 400)
+    verdicts, new, ones = kernel.bloom_probe(urls, array, 7, 0, ADD)
+    assert (all(verdicts), new) == (True, 400)
+    assert 2_799 <= ones <= 2_800
+    assert kernel.bloom_probe(urls, array, 7, 0, TEST)[1] == 0
+    assert kernel.bloom_probe(urls_of(400, 800), array, 7, 0, TEST)[1] == 400
+    hashes = np.zeros((400, 2), np.uint64)
+    kernel.hash_many(urls, 0, hashes)
+    first = [(int(h1) & 2**63 - 1) % bits for h1 in hashes[:, 0]]
+    assert all(int(array[place // 64]) >> place % 64 & 1 for place in first)
+    # Both ends are used: nothing is cut to 31 or 32 bits.
+    assert min(first) < bits * 0.01
+    assert max(first) > bits * 0.99
+
+
+def test_blocks_beyond_32_bits_work(kernel: Kernel) -> None:
+    array = np.frombuffer(sparse(2**33 // 8), dtype=np.uint64)
+    table = np.zeros(513, np.int64)
+    table[0] = 2**33 // 512
+    urls = urls_of(0, 600)
+    assert kernel.blocked_probe(urls, array, table, 8, 0, ADD)[1] == 600
+    assert kernel.blocked_probe(urls, array, table, 8, 0, TEST)[1] == 0
+    assert kernel.blocked_probe(urls_of(600, 1_200), array, table, 8, 0, TEST)[1] == 600
+
+
+def test_counters_beyond_32_bits_work(kernel: Kernel) -> None:
+    array = np.frombuffer(sparse(2**32 + 64), dtype=np.uint32)
+    urls = urls_of(0, 300)
+    assert kernel.counting_probe(urls, array, 4, 7, 0, ADD)[1] == 300
+    assert kernel.counting_probe(urls, array, 4, 7, 0, TEST)[1] == 0
+    _, refused, ones, _ = kernel.counting_probe(urls, array, 4, 7, 0, 2)
+    assert refused == 0
+    assert -2_100 <= ones <= -2_099
+
+
+def test_a_large_leaf_uses_all_of_itself(kernel: Kernel) -> None:
+    leaf = bytearray(2**29)
+    ones = np.zeros(1, np.int64)
+    chance = np.random.default_rng(3)
+    fingerprints = np.sort(chance.integers(0, 2**64, 1_000, dtype=np.uint64))
+    kernel.leaves_fill(fingerprints, np.zeros(1, np.uint64), 2**64 - 1, [leaf], ones, 10)
+    assert ones[0] == 10_000
+    view = np.frombuffer(leaf, np.uint8)
+    places = np.flatnonzero(view)
+    assert places.min() < len(view) * 0.01
+    assert places.max() > len(view) * 0.99
+
+
+@pytest.mark.parametrize("count", [100, 1_000, 5_000, 16_384, 16_385, 20_000, 50_000, 100_000])
+async def test_the_exact_set_takes_at_most_32_bytes_per_url(count: int) -> None:
+    visited = ExactSet()
+    for start in range(0, count, 1_000):
+        await visited.add_many(urls_of(start, min(start + 1_000, count)))
+        assert visited.describe().memory_bytes <= 32 * len(visited) + 256
+    assert len(visited) == count
+
+
+async def test_the_exact_set_grows_evenly(kernel: Kernel) -> None:
+    """Not all of its shards at once: between 30,000 and 60,000 URLs memory is never far from the mean."""
+    visited = ExactSet(kernel=kernel)
+    await visited.add_many(urls_of(0, 30_000))
+    shares = []
+    for start in range(30_000, 60_000, 500):
+        await visited.add_many(urls_of(start, start + 500))
+        shares.append(visited.describe().memory_bytes / len(visited))
+    mean = sum(shares) / len(shares)
+    assert 17 < mean < 24
+    assert max(abs(share - mean) for share in shares) < 1.6
+
+
+MEMORY = """
+import asyncio, gc, os, sys
+from visited.bloom import BloomSet
+from visited.blocked import BlockedSet
+from visited.counting import CountingSet
+from visited.dsbf import SplittingSet
+from visited.exact import ExactSet
+from visited.fingerprints import FingerprintSet
+from visited.persite import PerSiteSet
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+async def run():
+    make = eval(sys.argv[1])
+    count = int(sys.argv[2])
+    small = make(1000)
+    for start in range(0, 20_000, 256):
+        await small.add_many([f"https://h{number % 50}/{number}" for number in range(start, start + 256)])
+    await small.aclose()
+    del small
+    gc.collect()
+    before = resident()
+    visited = make(count)
+    for start in range(0, count, 256):
+        await visited.add_many([f"https://h{number % 50}/{number}" for number in range(start, start + 256)])
+    gc.collect()
+    print(resident() - before, visited.describe().memory_bytes)
+    await visited.aclose()
+
+asyncio.run(run())
+"""
+
+
+# What a process takes depends on the allocator and on what else the machine does: not for every run of the suite.
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("make", "count"),
+    [
+        ("lambda n: BloomSet(capacity=n * 10, error_rate=1e-6)", 300_000),
+        ("lambda n: BlockedSet(capacity=n * 10, error_rate=1e-6)", 300_000),
+        ("lambda n: CountingSet(capacity=n, error_rate=1e-4, width=8)", 300_000),
+        ("lambda n: ExactSet()", 2_500_000),
+        ("lambda n: FingerprintSet()", 600_000),
+        ("lambda n: SplittingSet(capacity=n, error_rate=1e-9, leaf_bits=1 << 21)", 3_000_000),
+        ("lambda n: PerSiteSet(key=lambda url: url[:12], bytes_per_site=262_144)", 100_000),
+    ],
+)
+def test_the_memory_it_tells_is_the_memory_it_takes(make: str, count: int) -> None:
+    """A process grows by what the set says, within a tenth: at sizes at which the allocator's own holes are small."""
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY, make, str(count)], capture_output=True, text=True, check=True, cwd=REPOSITORY
+    )
+    grown, told = map(int, done.stdout.split())
+    assert told > 4_000_000
+    assert grown == pytest.approx(told, rel=0.1)
+
+
+OVERRUNNING: dict[str, Callable[[], VisitedSet]] = {
+    "bloom": lambda: BloomSet(capacity=500, error_rate=0.01),
+    "blocked": lambda: BlockedSet(capacity=500, error_rate=0.01),
+    "counting": lambda: CountingSet(capacity=500, error_rate=0.01),
+    "salted-md5": lambda: SaltedMd5Set(capacity=500, error_rate=0.01),
+    "six-seeds": lambda: SixSeedSet(bits=1 << 13),
+}
+
+
+@pytest.mark.parametrize("name", OVERRUNNING)
+async def test_over_capacity_it_warns_once_with_the_rate_and_the_right_size(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    visited = OVERRUNNING[name]()
+    with caplog.at_level(logging.WARNING, logger="visited"):
+        await visited.add_many(urls_of(0, 490))
+        assert not caplog.records
+        for start in range(490, 3_000, 10):
+            await visited.add_many(urls_of(start, start + 10))
+    [warning] = caplog.records
+    message = warning.getMessage()
+    assert f"visited set {name!r} has taken" in message
+    assert "its false-positive rate is 0.0" in message
+    assert "For 1,0" in message or "For 1,7" in message
+    assert "bits" in message
+
+
+async def test_the_first_site_over_its_size_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    visited = PerSiteSet(key=lambda url: url.split("/")[2], bytes_per_site=1024)
+    with caplog.at_level(logging.WARNING, logger="visited"):
+        await visited.add_many([f"http://{site}/{number}" for site in ("a", "b") for number in range(840)])
+        assert not caplog.records
+        await visited.add_many([f"http://{site}/{number}" for site in ("a", "b") for number in range(3_000)])
+        await visited.add_many([f"http://{site}/{number}" for site in ("a", "b") for number in range(5_000)])
+    [warning] = caplog.records
+    assert "the filter of 'a' has taken" in warning.getMessage()
+    assert "was made for 853" in warning.getMessage()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: BloomSet(capacity=0, error_rate=0.1), "capacity must be at least 1 URL, found 0"),
+        (lambda: BloomSet(capacity=10, error_rate=0), "between 0 and 1"),
+        (lambda: BloomSet(capacity=10**6, error_rate=1e-4, bits=10**6), "need 19,170,116 bits, found 1,000,000"),
+        (lambda: BlockedSet(capacity=10, error_rate=2), "between 0 and 1"),
+        (lambda: BlockedSet(capacity=10, error_rate=0.1, seed=1 << 32), "seed must be a number from 0"),
+        (lambda: BloomSet(capacity=10, error_rate=0.1, seed=-1), "seed must be a number from 0"),
+        (lambda: CountingSet(capacity=-1, error_rate=0.1), "capacity must be at least 1 URL"),
+        (lambda: SixSeedSet(bits=1000), "power of two"),
+        (lambda: SaltedMd5Set(capacity=10**9, error_rate=0.01), "4,294,967,296 counters"),
+        (lambda: PerSiteSet(key=str, bytes_per_site=3), "multiple of 8"),
+        (lambda: PerSiteSet(key=str, filters=0), "filters must be at least 1"),
+    ],
+)
+def test_parameters_that_can_not_work_are_refused_with_what_would(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+async def test_bits_may_be_given_where_they_are_enough() -> None:
+    visited = BloomSet(capacity=10_000, error_rate=0.01, bits=320_000)
+    await visited.add_many(urls_of(0, 10_000))
+    # 32 bits for each URL: k = 22, and a rate of 2.1e-7.
+    assert visited.describe().details["hashes"] == 22
+    assert visited.describe().false_positive_rate < 3e-7
+
+
+class Nowhere(io.BytesIO):
+    """Takes what is written, and keeps only how much it was."""
+
+    taken = 0
+
+    def write(self, data: Buffer, /) -> int:
+        self.taken += memoryview(data).nbytes
+        return memoryview(data).nbytes
+
+    def writelines(self, lines: Iterable[Buffer], /) -> None:
+        for line in lines:
+            self.write(line)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: BloomSet(capacity=4_000_000, error_rate=0.01),
+        lambda: BlockedSet(capacity=4_000_000, error_rate=0.01),
+        lambda: CountingSet(capacity=1_000_000, error_rate=0.01),
+        ExactSet,
+    ],
+)
+async def test_a_dump_copies_nothing_but_into_the_file(make: Callable[[], VisitedSet]) -> None:
+    visited = make()
+    for start in range(0, 200_000, 4_096):
+        await visited.add_many(urls_of(start, start + 4_096))
+    file = Nowhere()
+    visited.dump(file)
+    tracemalloc.start()
+    try:
+        visited.dump(file)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert file.taken > 2 * 4_000_000
+    assert peak < 100_000
+
+
+def test_the_promise_is_kept_without_waiting() -> None:
+    """Local sets never give way to the loop between looking and remembering."""
+    call = BloomSet(capacity=10, error_rate=0.1).add_many(["a"])
+    with pytest.raises(StopIteration) as stop:
+        call.send(None)
+    assert stop.value.value == [True]
+    assert asyncio.run(ExactSet().add_many(["a", "a"])) == [True, False]

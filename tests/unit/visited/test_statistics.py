@@ -1,0 +1,172 @@
+"""Filters err as often as they say, no more and no less, and their bits lie evenly."""
+
+import asyncio
+import math
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.unit.visited.corpus import real_urls
+from visited import VisitedSet
+from visited.blocked import BlockedSet
+from visited.bloom import BloomSet
+from visited.counting import CountingSet
+from visited.dsbf import SplittingSet
+from visited.kernel import kernels
+from visited.persite import PerSiteSet
+from visited.saltedmd5 import SaltedMd5Set
+from visited.sixseeds import SixSeedSet
+
+KERNEL = kernels()[0]
+CAPACITY = 30_000
+ASKED = 120_000
+SIGMAS = 4.9
+"""A chance of one in a million for an honest filter; and the seeds are fixed, so it happened or it did not."""
+
+
+class Asking(VisitedSet, Protocol):
+    def has_many(self, urls: list[str], /) -> list[bool]: ...
+
+
+FILTERS: dict[str, Callable[[float], Asking]] = {
+    "bloom": lambda rate: BloomSet(capacity=CAPACITY, error_rate=rate),
+    "bloom, seed 77": lambda rate: BloomSet(capacity=CAPACITY, error_rate=rate, seed=77),
+    "blocked": lambda rate: BlockedSet(capacity=CAPACITY, error_rate=rate),
+    "counting": lambda rate: CountingSet(capacity=CAPACITY, error_rate=rate),
+    "counting, 32 bits": lambda rate: CountingSet(capacity=CAPACITY, error_rate=rate, width=32),
+    "dsbf, small leaves": lambda rate: SplittingSet(capacity=1_000, error_rate=rate, leaf_bits=1 << 15),
+    "dsbf, one leaf": lambda rate: SplittingSet(capacity=CAPACITY, error_rate=rate),
+    "salted md5": lambda rate: SaltedMd5Set(capacity=CAPACITY, error_rate=rate),
+}
+
+
+def within(found: int, rate: float, asked: int) -> bool:
+    """Whether so many of `asked` are what a chance of `rate` gives, from both sides."""
+    return abs(found - rate * asked) <= SIGMAS * math.sqrt(asked * rate * (1 - rate)) + 1
+
+
+@pytest.mark.parametrize("error_rate", [0.03, 0.002])
+@pytest.mark.parametrize("name", FILTERS)
+async def test_false_positives_are_as_frequent_as_the_fill_says(name: str, error_rate: float) -> None:
+    visited = FILTERS[name](error_rate)
+    absent = [f"https://absent.example/{number}/page.html" for number in range(ASKED)]
+    filled = 0
+    for share in (0.3, 0.6, 1.0, 1.3):
+        target = int(CAPACITY * share)
+        await visited.add_many([f"https://present.example/{number}" for number in range(filled, target)])
+        filled = target
+        found = sum(visited.has_many(absent))
+        stats = visited.describe()
+        assert within(found, stats.false_positive_rate, ASKED), (share, found, stats)
+        if share <= 1 or name.startswith("dsbf"):
+            assert stats.false_positive_rate <= error_rate * 1.02
+    await visited.aclose()
+
+
+@pytest.mark.parametrize("name", FILTERS)
+async def test_the_expected_loss_is_the_loss(name: str) -> None:
+    visited = FILTERS[name](0.03)
+    await visited.add_many([f"https://lost.example/{number}" for number in range(20_000)])
+    for start in range(20_000, 45_000, 64):
+        await visited.add_many([f"https://lost.example/{number}" for number in range(start, min(start + 64, 45_000))])
+    lost = 45_000 - len(visited)
+    expected = visited.describe().expected_lost
+    assert lost > 100
+    assert abs(lost - expected) <= SIGMAS * math.sqrt(expected) + 0.02 * expected
+    await visited.aclose()
+
+
+async def test_a_filter_per_site_errs_as_its_sites_say() -> None:
+    visited = PerSiteSet(key=lambda url: url.split("/")[2], bytes_per_site=1024)
+    sizes = {"small": 100, "medium": 700, "large": 1_700}
+    for site, size in sizes.items():
+        await visited.add_many([f"https://{site}/{number}" for number in range(size)])
+    stats = visited.describe()
+    found, asked = 0.0, 60_000
+    for site, size in sizes.items():
+        wrong = sum(visited.has_many([f"https://{site}/absent/{number}" for number in range(asked)]))
+        found += wrong / asked * size / sum(sizes.values())
+    assert stats.details["filters_over_rate"] == 1
+    assert stats.details["capacity_per_filter"] == 853
+    # Weights are what was accepted, a little less than what came.
+    assert found == pytest.approx(stats.false_positive_rate, rel=0.05)
+
+
+async def test_the_six_seed_filter_is_full_at_ten_million() -> None:
+    # A 64th of it, with a 64th of the URLs.
+    visited = SixSeedSet(bits=(2 << 24) // 64)
+    done = 0
+    for millions, rate in [(3.49, 0.01), (5, 0.043), (10, 0.33)]:
+        target = int(millions * 1e6 / 64)
+        await visited.add_many(
+            [f"http://www.h{number % 211}.example/{number * 7919}.html" for number in range(done, target)]
+        )
+        done = target
+        found = sum(visited.has_many([f"http://absent.example/{number * 31}/x.html" for number in range(40_000)]))
+        # What was swallowed set no bits, and its hashes are weak: not to the last digit.
+        assert found / 40_000 == pytest.approx(rate, rel=0.25)
+    assert visited.describe().expected_lost > 5_000
+
+
+@pytest.mark.long
+async def test_the_six_seed_filter_saturates_as_the_table_says() -> None:
+    visited = SixSeedSet()
+    done = 0
+    for millions, rate in [(1.36, 1e-4), (2.13, 1e-3), (3.49, 0.01), (5, 0.043), (10, 0.33)]:
+        target = int(millions * 1e6)
+        while done < target:
+            end = min(done + 100_000, target)
+            urls = [f"http://www.h{number % 9973}.example/{number * 7919}.html" for number in range(done, end)]
+            await visited.add_many(urls)
+            done = end
+        found = sum(visited.has_many([f"http://absent.example/{number * 31}/x.html" for number in range(400_000)]))
+        assert found / 400_000 == pytest.approx(rate, rel=0.3)
+
+
+@pytest.mark.parametrize("cells", [997, 1 << 12])
+def test_bits_of_real_urls_lie_evenly(cells: int) -> None:
+    """Chi-square over the set bits of a filter, folded into cells: five sigma of its own law."""
+    urls = real_urls()[:200_000]
+    hashes = 7
+    bits = np.zeros(1 << 22, np.uint64)
+    KERNEL.bloom_probe(urls, bits, hashes, 0, 1)
+    check_even(np.unpackbits(bits.view(np.uint8), bitorder="little"), cells)
+
+
+@pytest.mark.parametrize("cells", [512, 4096])
+def test_blocks_of_real_urls_fill_evenly(cells: int) -> None:
+    urls = real_urls()[:200_000]
+    visited = BlockedSet(capacity=10_000_000, error_rate=0.01, kernel=KERNEL)
+    asyncio.run(visited.add_many(urls))
+    bits = np.unpackbits(np.array(visited._array).view(np.uint8), bitorder="little")
+    check_even(bits[: len(bits) // cells * cells], cells)
+
+
+def test_leaves_of_real_urls_fill_evenly() -> None:
+    urls = real_urls()[:200_000]
+    visited = SplittingSet(capacity=60_000, error_rate=0.01, leaf_bits=1 << 16, kernel=KERNEL)
+    asyncio.run(visited.add_many(urls))
+    leaves = visited._leaves
+    fills = leaves.ones / leaves.sizes
+    shares = np.array([1 / (leaves.first_leaves << depth) for depth, _ in leaves.places])
+    expected = -np.expm1(-len(visited) * shares * 7 / leaves.sizes)
+    # A leaf's keys are Poisson; its fill moves by a third of their relative spread at half fill.
+    keys = len(visited) * shares
+    assert (np.abs(fills - expected) < 6 * 0.4 / np.sqrt(keys)).all()
+
+
+def check_even(bits: NDArray[np.uint8], cells: int) -> None:
+    places = np.flatnonzero(bits)
+    # The first and last tenth have their share.
+    for part in (places < len(bits) / 10, places >= len(bits) * 0.9):
+        assert within(int(part.sum()), 0.1, len(places))
+    whole = len(bits) // cells * cells
+    counts = np.bincount(places[places < whole] % cells, minlength=cells)
+    expected = counts.mean()
+    fill = counts.sum() / whole
+    # Set bits are drawn without return, which narrows their spread by the share of clear ones.
+    chi_square = float(((counts - expected) ** 2 / (expected * (1 - fill))).sum())
+    assert abs(chi_square - cells) < 5 * math.sqrt(2 * cells)

@@ -1,0 +1,1 @@
+"""What the sinks write, read back by other people's programs."""

@@ -1,0 +1,73 @@
+"""Files that grow by whole chunks."""
+
+import asyncio
+import errno
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from crawler.write.appending import AppendFile
+
+
+async def test_a_file_closed_while_it_is_synced_is_safe_for_those_who_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = AppendFile(tmp_path / "file", durability="power")
+    file.append(b"a chunk")
+    entered, closed = threading.Event(), threading.Event()
+    real = os.fsync
+
+    def fsync(fd: int) -> None:
+        if threading.current_thread() is threading.main_thread():
+            real(fd)
+            return
+        entered.set()
+        assert closed.wait(10)
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    waiting = asyncio.ensure_future(file.settle())
+    await asyncio.to_thread(entered.wait, 10)
+    file.close()
+    closed.set()
+    await waiting
+    assert file.whole
+
+
+async def test_a_cancelled_sync_leaves_the_file_usable(tmp_path: Path) -> None:
+    file = AppendFile(tmp_path / "file", durability="power")
+    file.append(b"one")
+    waiting = asyncio.ensure_future(file.settle())
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    file.append(b"two")
+    await file.settle()
+    file.close()
+    assert (tmp_path / "file").read_bytes() == b"onetwo"
+
+
+def test_a_write_that_makes_no_progress_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = AppendFile(tmp_path / "file", durability="process")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda fd, data: 0)
+        with pytest.raises(OSError, match="byte 0") as caught:
+            file.append(b"chunk")
+    file.close()
+    assert caught.value.errno == errno.EIO
+
+
+def test_a_file_that_can_t_be_made_safe_at_the_end_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = AppendFile(tmp_path / "file", durability="power")
+    file.append(b"chunk")
+
+    def refusing(fd: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", refusing)
+    with pytest.raises(OSError, match="check the disk"):
+        file.close()
+    file.close()
+    assert not file.whole

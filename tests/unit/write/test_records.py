@@ -1,0 +1,164 @@
+"""Records as JSON Lines: names, rotation, reading back, damage."""
+
+import json
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.page import PageRecord
+from crawler.write.records import RecordSink, read_records, record_files
+from tests.unit.write.samples import page, record_of
+
+
+def record(number: int, *, title: str = "") -> PageRecord:
+    return PageRecord(
+        number=number, url=f"http://h1.sim.test/{number}", state="done", depth=0, kind="seed", title=title
+    )
+
+
+async def write_all(directory: Path, records: Iterable[PageRecord], *, max_bytes: int = 1 << 20) -> None:
+    sink = RecordSink(directory, max_bytes=max_bytes)
+    for entry in records:
+        await sink.write(None, entry)
+    await sink.aclose()
+
+
+def titles(directory: Path, *, last_only: bool = False) -> list[tuple[int, str | None]]:
+    return [(entry.number, entry.title) for entry in read_records(directory, last_only=last_only)]
+
+
+async def test_a_record_reads_back_equal_and_is_one_line_of_json(tmp_path: Path) -> None:
+    whole = record_of(page(7), 7)
+    await write_all(tmp_path, [whole])
+    assert list(read_records(tmp_path)) == [whole]
+    (line,) = (tmp_path / "records-00000.jsonl").read_text().splitlines()
+    assert json.loads(line)["title"] == "Page 7"
+
+
+async def test_files_are_rotated_by_size_and_read_in_order(tmp_path: Path) -> None:
+    await write_all(tmp_path, (record(number) for number in range(50)), max_bytes=500)
+    files = record_files(tmp_path)
+    assert [path.name for path in files[:2]] == ["records-00000.jsonl", "records-00001.jsonl"]
+    assert len(files) > 5
+    assert all(path.stat().st_size <= 500 for path in files)
+    assert [number for number, _ in titles(tmp_path)] == list(range(50))
+
+
+async def test_a_record_larger_than_a_file_may_be_is_written_all_the_same(tmp_path: Path) -> None:
+    await write_all(tmp_path, [record(1), record(2, title="x" * 1000), record(3)], max_bytes=300)
+    assert [number for number, _ in titles(tmp_path)] == [1, 2, 3]
+
+
+async def test_the_newest_file_is_told_by_its_number_not_by_its_spelling(tmp_path: Path) -> None:
+    (tmp_path / "records-99999.jsonl").write_text("")
+    (tmp_path / "records-100000.jsonl").write_text("")
+    await write_all(tmp_path, [record(1)])
+    assert (tmp_path / "records-99999.jsonl").read_text() == ""
+    assert (tmp_path / "records-100000.jsonl").read_text() != ""
+
+
+async def test_other_files_in_the_directory_are_left_alone(tmp_path: Path) -> None:
+    for name in ("notes.txt", "records-1.jsonl.bak", "records-old.jsonl"):
+        (tmp_path / name).write_text("no newline")
+    await write_all(tmp_path, [record(1)])
+    assert titles(tmp_path) == [(1, "")]
+    assert (tmp_path / "notes.txt").read_text() == "no newline"
+
+
+@given(st.lists(st.integers(0, 12), max_size=60))
+def test_with_last_only_each_number_appears_once_with_what_was_written_last(
+    tmp_path_factory: pytest.TempPathFactory, numbers: list[int]
+) -> None:
+    directory = tmp_path_factory.mktemp("records")
+    written = [record(number, title=str(turn)) for turn, number in enumerate(numbers)]
+    (directory / "records-00000.jsonl").write_bytes(
+        b"".join(msgspec.json.encode(entry) + b"\n" for entry in written[:20])
+    )
+    (directory / "records-00001.jsonl").write_bytes(
+        b"".join(msgspec.json.encode(entry) + b"\n" for entry in written[20:])
+    )
+    last = {entry.number: entry.title for entry in written}
+    found = titles(directory, last_only=True)
+    assert dict(found) == last
+    assert len(found) == len(last)
+    assert found == [pair for pair in titles(directory) if last[pair[0]] == pair[1]]
+
+
+def test_numbers_far_apart_cost_no_memory_between_them(tmp_path: Path) -> None:
+    lines = [msgspec.json.encode(record(number)) for number in (0, 1 << 62, 5, 1 << 62)]
+    (tmp_path / "records-00000.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    assert [number for number, _ in titles(tmp_path, last_only=True)] == [0, 5, 1 << 62]
+
+
+@pytest.mark.parametrize("last_only", [False, True])
+@pytest.mark.parametrize(
+    "damage", [b"{", b"\xff\xfe{}", b'{"number": "x"}', b"[]", b"\0\0\0", b"", b'{"number": 1}'], ids=repr
+)
+def test_a_damaged_line_is_reported_and_skipped(tmp_path: Path, damage: bytes, last_only: bool) -> None:
+    first, last = (msgspec.json.encode(record(number)) for number in (1, 2))
+    (tmp_path / "records-00000.jsonl").write_bytes(first + b"\n" + damage + b"\n" + last + b"\n")
+    reports: list[tuple[str, int]] = []
+
+    def note(path: Path, offset: int, why: str) -> None:
+        assert why
+        reports.append((path.name, offset))
+
+    found = [entry.number for entry in read_records(tmp_path, last_only=last_only, on_damage=note)]
+    assert found == [1, 2]
+    assert reports == [("records-00000.jsonl", len(first) + 1)]
+
+
+def test_damage_is_logged_where_nobody_asks_for_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "records-00000.jsonl").write_bytes(b"garbage\n")
+    assert list(read_records(tmp_path)) == []
+    assert "the line at byte 0 is not a page record" in caplog.text
+
+
+def test_a_damaged_last_copy_does_not_hide_the_copy_before_it(tmp_path: Path) -> None:
+    whole = msgspec.json.encode(record(1, title="whole"))
+    (tmp_path / "records-00000.jsonl").write_bytes(whole + b"\n" + whole[:-5] + b"\n")
+    assert titles(tmp_path, last_only=True) == [(1, "whole")]
+
+
+def test_reading_skips_the_unfinished_line_of_a_running_crawl_silently(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = msgspec.json.encode(record(1))
+    for end in range(len(whole) + 1):
+        (tmp_path / "records-00000.jsonl").write_bytes(whole + b"\n" + whole[:end])
+        assert titles(tmp_path, last_only=True) == [(1, "")]
+    assert caplog.text == ""
+
+
+def test_an_unfinished_line_at_the_end_of_an_older_file_is_damage(tmp_path: Path) -> None:
+    whole = msgspec.json.encode(record(1))
+    (tmp_path / "records-00000.jsonl").write_bytes(whole + b"\n" + whole[:10])
+    (tmp_path / "records-00001.jsonl").write_bytes(whole + b"\n")
+    reports: list[str] = []
+    assert len(list(read_records(tmp_path, on_damage=lambda *where: reports.append(str(where))))) == 2
+    assert len(reports) == 1
+
+
+def test_opening_tells_how_much_it_cut_off(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    torn = b'{"number": 1, "abstract": "' + b"x" * 200_000  # longer than what is read backwards at once
+    whole = msgspec.json.encode(record(1)) + b"\n"
+    (tmp_path / "records-00000.jsonl").write_bytes(whole + torn)
+    with caplog.at_level(logging.WARNING):
+        sink = RecordSink(tmp_path)
+    assert sink.torn_bytes == len(torn)
+    assert f"cut off {len(torn)} bytes" in caplog.text
+    assert (tmp_path / "records-00000.jsonl").read_bytes() == whole
+
+
+async def test_text_that_utf_8_can_t_hold_is_written_with_question_marks(tmp_path: Path) -> None:
+    await write_all(tmp_path, [record(1, title="lone \udc80 surrogate, é"), record(2)])
+    assert titles(tmp_path) == [(1, "lone ? surrogate, é"), (2, "")]
+
+
+def test_a_directory_without_records_reads_as_none(tmp_path: Path) -> None:
+    assert list(read_records(tmp_path)) == []

@@ -1,0 +1,40 @@
+"""That every behaviour is a verdict when it is met for robots.txt."""
+
+import asyncio
+from pathlib import Path
+
+from crawler.fetch.http import HttpFetcher
+from crawler.fetch.robots import RobotsTxt
+from crawler.page import Verdict
+from tests.zoo.keeper import LIMITS, OUTCOMES, open_zoo
+
+NO_ANSWER = ("failed", "page 429", "page 5")
+
+
+async def test_each_server_is_asked_once_and_gives_a_verdict(tmp_path: Path) -> None:
+    async with open_zoo(tmp_path, robots=True) as zoo:
+        fetcher = HttpFetcher(
+            user_agent="onceover/1.0",
+            hosts=zoo.hosts,
+            authorities=[zoo.authorities],
+            max_body_bytes=600_000,
+            **LIMITS,  # type: ignore[arg-type]
+        )
+        robots = RobotsTxt(fetcher, user_agent="onceover/1.0", min_delay_s=0.0)
+        places = asyncio.Semaphore(30)
+
+        async def one(name: str) -> Verdict:
+            async with places:
+                return await robots.allows(zoo.url(name))
+
+        try:
+            verdicts = dict(zip(OUTCOMES, await asyncio.gather(*map(one, OUTCOMES)), strict=True))
+            for name, verdict in verdicts.items():
+                assert robots.crawl_delay(zoo.url(name)) is None
+                assert verdict.allowed == (verdict.reason != "unreachable"), name
+                assert verdict.asked or name == "nobody-listens", name
+                if OUTCOMES[name].startswith(NO_ANSWER):
+                    assert not verdict.allowed, name
+                    assert (verdict.message or "").isprintable(), name
+        finally:
+            await fetcher.aclose()
