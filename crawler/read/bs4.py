@@ -1,5 +1,6 @@
 """HTML by Beautiful Soup on Python's own parser: slow, and without any compiled code."""
 
+import re
 from collections.abc import Iterator
 from typing import Final, cast
 
@@ -13,6 +14,7 @@ from crawler.read.text import to_text
 from crawler.read.wishes import NO_WISHES, Wishes
 
 _MAX_PARAGRAPHS: Final = 20
+_OPENING = re.compile(r"<[a-z!/?]", re.IGNORECASE)
 
 
 class Bs4Extractor:
@@ -28,7 +30,7 @@ class Bs4Extractor:
 def _read(document: Document) -> Reading[Tag]:
     soup = BeautifulSoup(
         # With a line end, a page that is nothing but a URL is not taken for a mistake of the caller.
-        f"{to_text(document.body, document.encoding)}\n",
+        f"{_without_torn_tag(to_text(document.body, document.encoding))}\n",
         "html.parser",
         # Values as they stand, not lists of class names; of a repeated attribute the first, as the standard says.
         multi_valued_attributes=None,
@@ -50,6 +52,13 @@ def _read(document: Document) -> Reading[Tag]:
     if reading.description is None:
         reading.abstract = summary(_paragraphs(soup))
     return reading
+
+
+def _without_torn_tag(text: str) -> str:
+    """The text up to a tag or comment that its end tears. By the standard such a tag is none; and many of them take
+    the `html.parser` of older Pythons time by the square of their number (CVE-2025-6069)."""
+    torn = _OPENING.search(text, text.rfind(">") + 1)
+    return text if torn is None else text[: torn.start()]
 
 
 def _parent_tag(tag: Tag) -> str | None:

@@ -332,6 +332,8 @@ def test_nested_anchors_cannot_make_text_without_bound(make: Make) -> None:
         b"<!-- -->" * 50_000,
         b"<![CDATA[" * 50_000,
         b"<base " * 50_000,
+        b'<a b="' * 50_000,
+        b"<!-- " * 50_000,
         b"<meta charset=" * 20_000,
     ],
     ids=lambda body: body[:12].decode(),
