@@ -25,8 +25,10 @@ and what became of it. The visited set is an index over it.
 Who may call what: any number of workers iterate and settle their own leases; anyone may add. Nobody polls: each
 wait ends by the event it waits for, by a deadline, or by cancellation.
 
-The decisions are made in `lifecycle` and `schedule`, which are pure and take `now`. `shell` waits and leases; it writes
-each transition as one whole into a store, of which there are two: `memory` and `leveldb`.
+The decisions are made in `lifecycle` and `schedule`, which are pure and take `now`. Around them, `shell` is what others
+call. URLs come in by `gate` and `admission`, go out by `leasing`, and come back by `settling`; `operating` is what an
+operator does. Each of these transitions is written as one whole into a store, of which there are two: `memory` and
+`leveldb`.
 """
 
 from frontier.protocol import Frontier, Notes

@@ -1,40 +1,100 @@
-"""What is asked of URLs before they are admitted, and how often links to known ones were seen."""
+"""What comes into queues and ledger, and what leaves the ledger: plain transitions, each written as one whole."""
 
 from collections.abc import Iterable, Sequence
-from itertools import islice
 
-from frontier.store import ORDINAL_BITS
-from frontier.values import CrawlUrl
+import msgspec
 
-HITS_KEPT = 100_000
-"""URLs for which links are counted while they wait: a few megabytes."""
+from frontier.books import filling
+from frontier.leases import Leases
+from frontier.serving import Serving
+from frontier.store import ORDINAL_BITS, Counters, Store, Waiting, order_of
+from frontier.values import CrawlUrl, LedgerEntry, UrlState
+
 PRECEDENCES = 1 << 64 - ORDINAL_BITS
 MOST_COST = 1 << 31
+_WHOLE = frozenset({200, 304})
+"""Statuses after which the crawl has a copy of which a server may say that it is still current."""
 
 
-class Hits:
-    """Counts the links to URLs that wait, of the latest `kept` of them."""
+class Admission:
+    """URLs that the visited set has let pass are given their places."""
 
-    def __init__(self, kept: int = HITS_KEPT) -> None:
-        self._kept = kept
-        self._hits: dict[str, int] = {}
+    def __init__(self, store: Store, serving: Serving, leases: Leases) -> None:
+        self._store = store
+        self._serving = serving
+        self._leases = leases
 
-    def count(self, canonicals: Sequence[str], verdicts: Sequence[bool]) -> None:
-        """Links were seen; the new ones among them do not count."""
-        hits = self._hits
-        for canonical, new in zip(canonicals, verdicts, strict=True):
-            if not new:
-                hits[canonical] = hits.get(canonical, 0) + 1
-        if len(hits) > self._kept:
-            # Many at once: each search for a dictionary's first key walks over those deleted before it.
-            for canonical in list(islice(hits, len(hits) - self._kept * 9 // 10)):
-                del hits[canonical]
+    def admit(self, batch: list[CrawlUrl], fresh: list[CrawlUrl], *, force: bool) -> int:
+        again = self._readmissible(batch, {url.canonical for url in fresh}) if force else {}
+        if not fresh and not again:
+            return 0
+        superseded = [out for out in self._leases if out.waiting.url.canonical in again and not out.superseded]
+        come = [*fresh, *(url for url, _ in again.values())] if again else fresh
+        # Looked up before the counters are copied, as a damaged record is counted.
+        queues = self._serving.queues([url.queue_key for url in come])
+        now = self._serving.now()
+        counters = self._serving.counting(now)
+        counters.admitted += len(fresh)
+        for _, entry in again.values():
+            if entry is None:
+                counters.admitted += 1
+            else:
+                _uncount(counters, entry)
+        lost: dict[str, int] = {}
+        for out in superseded:
+            queues[out.queue.key] = out.queue
+            lost[out.queue.key] = lost.get(out.queue.key, 0) + 1
+        admitted = self._numbered(come, counters)
+        filled, records = filling(admitted, queues, counters, self._serving.rules, lost=lost)
+        self._store.admit(admitted, [out.waiting for out in superseded], records, counters)
+        self._serving.filled(filled, records, now)
+        for out in superseded:
+            out.superseded = True
+            self._serving.schedule.remove(out.queue, now=now)
+        self._serving.waiters.wake(len(records))
+        return len(admitted)
 
-    def of(self, canonical: str) -> int:
-        return self._hits.get(canonical, 0)
+    def strike(self, settled: Sequence[LedgerEntry], names: Sequence[str]) -> None:
+        counters = self._serving.counting(self._serving.now())
+        for entry in settled:
+            _uncount(counters, entry)
+        counters.admitted -= len(settled)
+        self._store.forget(names, counters)
 
-    def drop(self, canonical: str) -> None:
-        self._hits.pop(canonical, None)
+    def enter(self, entries: Sequence[LedgerEntry]) -> None:
+        counters = self._serving.counting(self._serving.now())
+        numbered = []
+        for entry in entries:
+            numbered.append(msgspec.structs.replace(entry, number=counters.next_number))
+            counters.next_number += 1
+            counters.admitted += 1
+            counters.done += entry.state is UrlState.DONE
+            counters.failed += entry.state is UrlState.FAILED
+            counters.excluded += entry.state is UrlState.EXCLUDED
+        self._store.record(numbered, counters)
+
+    def _readmissible(
+        self, urls: Iterable[CrawlUrl], fresh: set[str]
+    ) -> dict[str, tuple[CrawlUrl, LedgerEntry | None]]:
+        """Of URLs that the visited set knows, those that are settled, leased, or swallowed by a filter's error; with
+        what the ledger has of them."""
+        leased = {out.waiting.url.canonical for out in self._leases if not out.superseded}
+        chosen: dict[str, tuple[CrawlUrl, LedgerEntry | None]] = {}
+        for url in urls:
+            if url.canonical not in fresh and url.canonical not in chosen:
+                entry = self._store.entry(url.canonical)
+                if entry is None or entry.state is not UrlState.PENDING or url.canonical in leased:
+                    chosen[url.canonical] = (_coming_back(url, entry), entry)
+        return chosen
+
+    def _numbered(self, urls: Sequence[CrawlUrl], counters: Counters) -> list[Waiting]:
+        number, ordinal, found_at = counters.next_number, counters.next_ordinal, int(self._serving.clock())
+        counters.next_number += len(urls)
+        counters.next_ordinal += len(urls)
+        return [
+            Waiting(url=url, number=number + place, order=order_of(url.precedence, ordinal + place), found_at=found_at)
+            for place, url in enumerate(urls)
+        ]
 
 
 def check_urls(urls: Iterable[CrawlUrl]) -> None:
@@ -52,3 +112,16 @@ def check_urls(urls: Iterable[CrawlUrl]) -> None:
         "".join(texts).encode()
     except UnicodeEncodeError as error:
         raise ValueError(f"a URL can't be written as UTF-8: {error}") from error
+
+
+def _uncount(counters: Counters, entry: LedgerEntry) -> None:
+    counters.done -= entry.state is UrlState.DONE
+    counters.failed -= entry.state is UrlState.FAILED
+    counters.excluded -= entry.state is UrlState.EXCLUDED
+
+
+def _coming_back(url: CrawlUrl, entry: LedgerEntry | None) -> CrawlUrl:
+    """The URL with what its server said of the copy that the crawl has."""
+    if entry is None or entry.state is not UrlState.DONE or entry.status not in _WHOLE:
+        return url
+    return msgspec.structs.replace(url, had_etag=entry.etag, had_last_modified=entry.last_modified)

@@ -1,7 +1,11 @@
 """What a change makes of a queue's record and of the counters; pure."""
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
 from frontier.lifecycle import Budgets, Queue, QueueState, Standing, is_retired
-from frontier.store import Counters, QueueRecord
+from frontier.rules import Rules
+from frontier.store import Counters, QueueRecord, Waiting
 
 
 def recorded(
@@ -57,6 +61,35 @@ def recorded(
         moved=moved,
         left=queue.stands if moved else None,
     )
+
+
+def filling(
+    waiting: Sequence[Waiting],
+    queues: Mapping[str, Queue],
+    counters: Counters,
+    rules: Rules,
+    *,
+    lost: Mapping[str, int] = MappingProxyType({}),
+) -> tuple[list[tuple[Queue, list[Waiting]]], list[QueueRecord]]:
+    """The queues into which URLs come, and what their records will be; `lost` tells how many leave which queue
+    meanwhile."""
+    by_queue: dict[str, list[Waiting]] = {key: [] for key in queues}
+    for each in waiting:
+        by_queue[each.url.queue_key].append(each)
+    filled = [(queues[key], come) for key, come in by_queue.items()]
+    budgets = rules.budgets
+    records = []
+    for queue, come in filled:
+        head, precedence = queue.head, None
+        for each in come:
+            if each.order <= head:
+                head = each.order - 1
+        if rules.by_best_url and come:
+            best = min(each.url.precedence for each in come)
+            precedence = best if queue.size == 0 else min(best, queue.precedence)
+        size = queue.size + len(come) - lost.get(queue.key, 0)
+        records.append(recorded(queue, counters, budgets, size=size, head=head, precedence=precedence))
+    return filled, records
 
 
 def count(counters: Counters, size: int, served: bool, sign: int) -> None:

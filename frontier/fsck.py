@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from frontier.books import count
+from frontier.contents import Contents
 from frontier.encoding import DecodeError, Place
 from frontier.lifecycle import QueueState, Standing
 from frontier.snapshots import Snapshots, replay
@@ -15,11 +16,10 @@ from frontier.store import (
     Damaged,
     JournalDamaged,
     JournalEntry,
-    Postponed,
     QueueRecord,
     Waiting,
 )
-from frontier.values import LedgerEntry, UrlState
+from frontier.values import UrlState
 from visited import CannotForget, SnapshotRefused, VisitedSet
 
 _Record = TypeVar("_Record")
@@ -52,23 +52,12 @@ class Checkable(Protocol):
     @property
     def counters(self) -> Counters: ...
 
-    def all_waiting(self) -> Iterator[Waiting | Damaged]: ...
-
-    def all_postponed(self) -> Iterator[Postponed | Damaged]: ...
-
-    def all_entries(self) -> Iterator[tuple[LedgerEntry, Place | None] | Damaged]: ...
-
-    def place(self, canonical: str, /) -> Place | None: ...
-
-    def has(self, place: Place, /) -> bool: ...
-
-    def set_aside(self) -> Iterator[bytes]: ...
+    @property
+    def contents(self) -> Contents: ...
 
     def queues(self) -> Iterator[QueueRecord]: ...
 
     def standing(self, state: QueueState, /, *, after: Standing, limit: int) -> list[tuple[Standing, str]]: ...
-
-    def journal_numbers(self) -> Iterator[tuple[int, JournalEntry] | Damaged]: ...
 
     def knows_many(self, canonicals: list[str], /) -> list[bool]: ...
 
@@ -95,19 +84,19 @@ def fsck(store: Checkable) -> Report:
     Records set aside are not problems, and what is lacking because of them is none either.
     """
     problems: list[Problem] = []
-    aside = _SetAside(store.set_aside())
+    aside = _SetAside(store.contents.set_aside())
     sizes: Counter[str] = Counter()
-    for waiting in _decoded(store.all_waiting(), problems):
+    for waiting in _decoded(store.contents.all_waiting(), problems):
         sizes[waiting.url.queue_key] += 1
         problems += _check_place(store, waiting, None, aside)
     retrying = 0
-    for postponed in _decoded(store.all_postponed(), problems):
+    for postponed in _decoded(store.contents.all_postponed(), problems):
         retrying += 1
         problems += _check_place(store, postponed.waiting, postponed.due_ms, aside)
     states: Counter[UrlState] = Counter()
-    for entry, place in _decoded(store.all_entries(), problems):
+    for entry, place in _decoded(store.contents.all_entries(), problems):
         states[entry.state] += 1
-        if place is not None and not store.has(place):
+        if place is not None and not store.contents.has(place):
             problems.append(
                 Problem("lost", entry.canonical, f"the ledger has it in queue {place.queue_key}, where it is not")
             )
@@ -147,7 +136,7 @@ def _check_place(store: Checkable, waiting: Waiting, due_ms: int | None, aside: 
     url = waiting.url
     expected = Place(waiting.number, url.queue_key, waiting.order, due_ms)
     try:
-        place = store.place(url.canonical)
+        place = store.contents.place(url.canonical)
     except DecodeError:
         return  # told when the ledger is read
     if place != expected and url.canonical not in aside.ledger:
@@ -202,7 +191,7 @@ def _check_journal(store: Checkable) -> Iterator[Problem]:
     forgotten: set[str] = set()
     unknown: list[str] = []
     problems: list[Problem] = []
-    for number, entry in _decoded(store.journal_numbers(), problems):
+    for number, entry in _decoded(store.contents.journal_numbers(), problems):
         if number != expected:
             yield Problem("journal", str(expected), f"entry {expected} is missing, {number} follows")
         expected = number + 1

@@ -12,6 +12,7 @@ from typing import Protocol
 import msgspec
 
 from frontier.books import count
+from frontier.contents import Contents
 from frontier.encoding import (
     DecodeError,
     Place,
@@ -23,7 +24,7 @@ from frontier.encoding import (
 )
 from frontier.keys import ledger_key, pending_key, postponed_key, queue_key, standing_key, text
 from frontier.lifecycle import QueueState, Standing
-from frontier.store import ORDINAL_BITS, Counters, Damaged, JournalEntry, Postponed, QueueRecord, Waiting, precedence_of
+from frontier.store import ORDINAL_BITS, Counters, Damaged, Postponed, QueueRecord, Waiting, precedence_of
 from frontier.values import CrawlUrl, LedgerEntry, UrlState
 
 AT_ONCE = 1000
@@ -35,23 +36,10 @@ class Repairable(Protocol):
 
     counters: Counters
 
-    def all_waiting(self) -> Iterator[Waiting | Damaged]: ...
-
-    def all_postponed(self) -> Iterator[Postponed | Damaged]: ...
-
-    def all_entries(self) -> Iterator[tuple[LedgerEntry, Place | None] | Damaged]: ...
-
-    def all_standing(self) -> Iterator[tuple[Standing, str]]: ...
+    @property
+    def contents(self) -> Contents: ...
 
     def queues(self) -> Iterator[QueueRecord]: ...
-
-    def place(self, canonical: str, /) -> Place | None: ...
-
-    def waiting_at(self, place: Place, /) -> Waiting | None: ...
-
-    def raw(self, key: bytes, /) -> bytes: ...
-
-    def journal_numbers(self) -> Iterator[tuple[int, JournalEntry] | Damaged]: ...
 
     @property
     def snapshot_at(self) -> int | None: ...
@@ -95,7 +83,7 @@ class _Writer:
         self._ended()
 
     def set_aside(self, damaged: Damaged) -> None:
-        self._puts[b"X" + damaged.key] = self._store.raw(damaged.key)
+        self._puts[b"X" + damaged.key] = self._store.contents.raw(damaged.key)
         self._deletes.add(damaged.key)
         self._ended()
 
@@ -136,7 +124,7 @@ def repair(store: Repairable) -> Mended:
 
 
 def _mend_entries(store: Repairable, writer: _Writer, mended: Mended, counters: Counters) -> None:
-    for found in store.all_entries():
+    for found in store.contents.all_entries():
         if isinstance(found, Damaged):
             mended.set_aside += 1
             writer.set_aside(found)
@@ -149,7 +137,7 @@ def _mend_entries(store: Repairable, writer: _Writer, mended: Mended, counters: 
             continue
         entry, place = found
         counters.next_number = max(counters.next_number, entry.number + 1)
-        if place is not None and store.waiting_at(place) is None:
+        if place is not None and store.contents.waiting_at(place) is None:
             mended.put_back += 1
             _put_back(writer, entry, place)
 
@@ -173,14 +161,14 @@ def _put_back(writer: _Writer, entry: LedgerEntry, place: Place) -> None:
 def _mend_waiting(store: Repairable, writer: _Writer, mended: Mended, counters: Counters) -> Counter[str]:
     """The number of URLs that wait in each queue."""
     sizes: Counter[str] = Counter()
-    for waiting in store.all_waiting():
+    for waiting in store.contents.all_waiting():
         if isinstance(waiting, Damaged):
             mended.set_aside += 1
             writer.set_aside(waiting)
         else:
             sizes[waiting.url.queue_key] += 1
             _mend_place(store, writer, mended, counters, waiting, None)
-    for postponed in store.all_postponed():
+    for postponed in store.contents.all_postponed():
         if isinstance(postponed, Damaged):
             mended.set_aside += 1
             writer.set_aside(postponed)
@@ -197,7 +185,7 @@ def _mend_place(
     counters.next_number = max(counters.next_number, waiting.number + 1)
     counters.next_ordinal = max(counters.next_ordinal, (waiting.order & _ORDINAL) + 1)
     try:
-        place = store.place(url.canonical)
+        place = store.contents.place(url.canonical)
     except DecodeError:
         place = None
     if place != Place(waiting.number, url.queue_key, waiting.order, due_ms):
@@ -206,14 +194,14 @@ def _mend_place(
 
 
 def _mend_queues(store: Repairable, writer: _Writer, mended: Mended, counters: Counters, sizes: Counter[str]) -> None:
-    for entry in store.all_entries():
+    for entry in store.contents.all_entries():
         if not isinstance(entry, Damaged):
             counters.admitted += 1
             counters.done += entry[0].state is UrlState.DONE
             counters.failed += entry[0].state is UrlState.FAILED
             counters.excluded += entry[0].state is UrlState.EXCLUDED
     stand: dict[str, Standing] = {}
-    for stands, key in store.all_standing():
+    for stands, key in store.contents.all_standing():
         counters.next_turn = max(counters.next_turn, stands.turn + 1)
         if key in stand or key not in sizes:
             mended.lines += 1
@@ -240,7 +228,7 @@ def _mend_queues(store: Repairable, writer: _Writer, mended: Mended, counters: C
 def _journal_has_a_gap(store: Repairable, counters: Counters) -> bool:
     first = expected = (store.snapshot_at or 0) + 1
     has_gap = False
-    for found in store.journal_numbers():
+    for found in store.contents.journal_numbers():
         if isinstance(found, Damaged) or found[0] != expected:
             has_gap = True
         if not isinstance(found, Damaged):

@@ -57,7 +57,7 @@ def export(directory: Path, after: str, pending: bool) -> None:
     """Print the URLs of the crawl in DIRECTORY as JSON Lines, in the order of their canonical forms."""
     encode = msgspec.json.Encoder().encode
     with opened(directory) as (_, _, store):
-        for found in store.all_entries(after):
+        for found in store.contents.all_entries(after):
             if isinstance(found, Damaged):
                 click.echo(f"left out, as it can't be decoded: {found.key!r}", err=True)
             elif not pending or found[1] is not None:
@@ -78,7 +78,7 @@ def _line(store: LevelDBStore, entry: LedgerEntry, place: Place | None) -> Line:
             etag=entry.etag,
             last_modified=entry.last_modified,
         )
-    waiting = store.waiting_at(place)
+    waiting = store.contents.waiting_at(place)
     if waiting is None:
         return Line(url=entry.canonical, found_at=entry.found_at)
     url = waiting.url

@@ -147,7 +147,7 @@ def url(path: Path, url: str, as_json: bool) -> int:
         except ValueError as error:
             raise click.UsageError(str(error)) from error
         entry = store.entry(canonical)
-        place = store.place(canonical) if entry is not None else None
+        place = store.contents.place(canonical) if entry is not None else None
         queue = None if place is None else store.queue(place.queue_key)
     if as_json:
         due_at = None if place is None or queue is None else _due_at(place, queue)

@@ -195,10 +195,10 @@ def _check(copy: CrawlDirectory) -> None:
 
 def _left(store: LevelDBStore) -> Left:
     attempts = {}
-    for waiting in store.all_waiting():
+    for waiting in store.contents.all_waiting():
         assert not isinstance(waiting, Damaged)
         attempts[waiting.url.canonical] = waiting.url.attempt
-    for postponed in store.all_postponed():
+    for postponed in store.contents.all_postponed():
         assert not isinstance(postponed, Damaged)
         attempts[postponed.waiting.url.canonical] = postponed.waiting.url.attempt
     known = frozenset(store.ledger())

@@ -13,7 +13,7 @@ from socket import create_server
 import plyvel
 import pytest
 
-from frontier.leveldb import FORMAT
+from frontier.identity import FORMAT
 from tests.e2e.crawling import (
     COMPLETE,
     FAILED,

@@ -616,7 +616,7 @@ def test_the_drained_range_of_a_giant_queue_is_compacted(tmp_path: Path) -> None
     async def crawl() -> None:
         store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, compact_after=2000)
         compacted: list[tuple[str, int]] = []
-        compact = store._compact
+        compact = store._compaction._compact
 
         def noted(key: str, order: int) -> None:
             compact(key, order)
@@ -638,9 +638,8 @@ def test_the_drained_range_of_a_giant_queue_is_compacted(tmp_path: Path) -> None
 
 @in_virtual_time
 async def test_with_power_a_call_returns_when_the_disk_has_it_and_those_that_wait_share_a_sync(tmp_path: Path) -> None:
-    store = leveldb(tmp_path, durability="power")
     disk = Disk()
-    disk._db = store._db
+    store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, durability="power", open_database=disk.open)
     syncs = 0
 
     def put(key: bytes, value: bytes, *, sync: bool = False) -> None:
@@ -648,7 +647,6 @@ async def test_with_power_a_call_returns_when_the_disk_has_it_and_those_that_wai
         syncs += sync
 
     disk.put = put  # type: ignore[method-assign]
-    store._db = disk  # type: ignore[assignment]
     frontier = await QueueFrontier.open(store, ExactSet(), now=now)
     await asyncio.gather(*(frontier.add([page("a", f"{number}")]) for number in range(50)))
     assert 1 <= syncs < 50
@@ -660,10 +658,8 @@ async def test_with_power_a_call_returns_when_the_disk_has_it_and_those_that_wai
 
 @in_virtual_time
 async def test_a_sync_that_fails_ends_the_crawl(tmp_path: Path) -> None:
-    store = leveldb(tmp_path, durability="power")
     disk = Disk()
-    disk._db = store._db
-    store._db = disk  # type: ignore[assignment]
+    store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, durability="power", open_database=disk.open)
     frontier = await QueueFrontier.open(store, ExactSet(), now=now)
     disk.can_sync = False
     with pytest.raises(StoreFailed, match="can't sync"):

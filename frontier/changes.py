@@ -1,0 +1,117 @@
+"""Changes that are made as soon as the store takes them, and what ends a crawl.
+
+A change is first written, then made in memory. A store that has no room takes nothing of it: the change waits, is
+worked out anew when there is room, and nothing else is leased meanwhile.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+from frontier.serving import Serving
+from frontier.store import Store
+from frontier.values import StoreFailed, StoreFull
+from frontier.whole import Failing
+
+log = logging.getLogger(__name__)
+
+_Result = TypeVar("_Result")
+
+LOOK_FOR_ROOM_S = 2.0
+"""Between two looks at a disk that was full. Nothing tells when there is room again."""
+
+
+class Changes:
+    """Whether changes can be made, and how they wait for it."""
+
+    def __init__(self, store: Store, serving: Serving) -> None:
+        self._store = store
+        self._serving = serving
+        self._room: asyncio.Event | None = None
+        self.stopped = False
+        self.closed = False
+        self.failure: BaseException | None = None
+        self.failing = Failing(self.fail)
+
+    async def made(self, change: Callable[[], _Result], *, must: bool = False) -> _Result:
+        """Make a change, as soon as the store has room for it. One that `must` be made ends the crawl if it is not."""
+        while True:
+            self.check_failure()
+            try:
+                with self.failing:
+                    return change()
+            except StoreFull as error:
+                try:
+                    await self.wait_for_room(error)
+                except StoreFull as given_up:
+                    if must:
+                        self.fail(given_up)
+                    raise
+
+    async def wait_for_room(self, error: StoreFull) -> None:
+        """Raises the error if the crawl is stopped meanwhile."""
+        room = self.find_room(error)
+        if not self.stopped:
+            await room.wait()
+        if self.stopped:
+            raise error
+
+    def find_room(self, error: StoreFull) -> asyncio.Event:
+        if self._room is None:
+            log.error("%s; the crawl waits for room", error)
+            self._room = asyncio.Event()
+            self._serving.hold(f"no room on the disk: {error}", by="disk")
+            asyncio.get_running_loop().call_later(LOOK_FOR_ROOM_S, self._look_for_room)
+        return self._room
+
+    def give_up_room(self) -> None:
+        """Somebody does not wait any longer for what must be made whole: if it waits for room, the crawl ends."""
+        if self._room is not None:
+            self.fail(StoreFull("a change was given up while it waited for room on the disk"))
+
+    def _look_for_room(self) -> None:
+        if self._room is None or self.closed:
+            return
+        try:
+            with self.failing:
+                self._store.mend()
+        except StoreFull:
+            asyncio.get_running_loop().call_later(LOOK_FOR_ROOM_S, self._look_for_room)
+            return
+        except StoreFailed:
+            pass  # has ended the crawl
+        else:
+            log.warning("there is room on the disk again; the crawl goes on")
+        self._room.set()
+        self._room = None
+        self._serving.let_go(by="disk")
+
+    async def synced(self) -> None:
+        try:
+            await self._store.synced()
+        except StoreFailed as error:
+            self.fail(error)
+            raise
+
+    def stop(self) -> None:
+        self.stopped = True
+        if self._room is not None:
+            self._room.set()
+        self._serving.waiters.wake_all()
+
+    def fail(self, error: BaseException) -> None:
+        self.failure = self.failure or error
+        self.stop()
+
+    def check(self) -> None:
+        self.check_failure()
+        if self.closed:
+            raise StoreFailed("the frontier is closed")
+
+    def check_failure(self) -> None:
+        if self.failure is not None:
+            raise StoreFailed(
+                "the frontier stopped because an earlier change failed; nothing that was settled is lost: "
+                f"mend the cause and start the crawl again. The cause: {self.failure}"
+            ) from self.failure

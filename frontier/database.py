@@ -1,0 +1,194 @@
+"""A LevelDB that is read and written with one memory of what failed.
+
+LevelDB's log makes a batch whole or void, also under `kill -9`. With `power`, `synced` has the log on disk. After a
+write that failed there is no other: the log may end in a torn record, behind which LevelDB would not find what follows.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+import plyvel
+
+from frontier.groupsync import GroupSync
+from frontier.values import StoreFailed, StoreFull, StoreRefused
+
+NO_ROOM = "No space left"
+"""How LevelDB tells ENOSPC."""
+WRITE_BUFFER_BYTES = 16 * 1024 * 1024
+CACHE_BYTES = 64 * 1024 * 1024
+
+
+class Batch(Protocol):
+    """What plyvel has under no public name."""
+
+    def put(self, key: bytes, value: bytes) -> None: ...
+
+    def delete(self, key: bytes) -> None: ...
+
+    def write(self) -> None: ...
+
+
+class Database:
+    """The LevelDB of a directory, created if need be. Raises `StoreRefused` if it is in use, `StoreFailed` if it can't
+    be read, and `StoreFull` for a write that the disk has no room for: then nothing is written before `mend`.
+
+    `open_database` stands in for LevelDB where faults are to be injected.
+    """
+
+    def __init__(
+        self, directory: Path, *, durability: str, open_database: Callable[[Path], plyvel.DB] | None = None
+    ) -> None:
+        self.directory = directory
+        self._open_database = open_database or _open
+        self._sync = GroupSync(self._write_synced) if durability == "power" else None
+        self._failure: Exception | None = None
+        self._full = False
+        self._db = self._open_database(directory)
+
+    # writing
+
+    def batch(self) -> Batch:
+        if self._full:
+            raise StoreFull(f"{self.directory} waits for room on the disk") from self._failure
+        batch: Batch = self._db.write_batch()
+        return batch
+
+    def write(self, batch: Batch) -> None:
+        if self._failure is not None:
+            raise StoreFailed(f"an earlier write to {self.directory} failed: {_told(self._failure)}") from self._failure
+        try:
+            batch.write()
+        except plyvel.Error as error:
+            self._failure = error
+            if NO_ROOM in _told(error):
+                self._full = True
+                raise StoreFull(f"can't write to {self.directory}: {_told(error)}; make room") from error
+            raise StoreFailed(
+                f"can't write to {self.directory}: {_told(error)}; nothing that was settled is lost: "
+                "make room or mend the disk, then start the crawl again"
+            ) from error
+        if self._sync is not None:
+            self._sync.wrote()
+
+    async def synced(self) -> None:
+        """Returns when all earlier writes are as safe as the database was asked to make them."""
+        if self._sync is not None:
+            await self._sync.synced()
+
+    def _write_synced(self) -> None:
+        # A synced write carries all that was logged before it to the disk.
+        try:
+            self._db.put(b"Msynced", b"", sync=True)
+        except plyvel.Error as error:
+            self._failure = error
+            raise StoreFailed(
+                f"can't sync {self.directory}: {_told(error)}; mend the disk, then start again"
+            ) from error
+
+    def compact(self, start: bytes, stop: bytes) -> None:
+        with suppress(RuntimeError):  # it was closed meanwhile, to be opened again
+            self._db.compact_range(start=start, stop=stop)
+
+    def close(self) -> None:
+        try:
+            if self._sync is not None:
+                self._sync.close(once_more=self._failure is None)
+        finally:
+            self._db.close()
+
+    # a disk without room
+
+    @property
+    def is_full(self) -> bool:
+        return self._full
+
+    def reopen(self) -> None:
+        """Open again, as the log may end in a torn record, behind which nothing would be found. Writes are still
+        refused until `mended`. Raises `StoreFull` if there is no room."""
+        self._try_room()
+        self._db.close()
+        try:
+            self._db = self._open_database(self.directory)
+        except StoreFailed as error:
+            if NO_ROOM in str(error):
+                raise StoreFull(str(error)) from error
+            raise
+
+    def mended(self) -> None:
+        """What was opened again is as it should be: take writes."""
+        self._full, self._failure = False, None
+
+    def _try_room(self) -> None:
+        """Raises `StoreFull` if LevelDB could not write its log anew and go on for a while."""
+        trial = self.directory / "room"
+        try:
+            with trial.open("wb") as file:
+                os.posix_fallocate(file.fileno(), 0, 2 * WRITE_BUFFER_BYTES)
+        except OSError as error:
+            raise StoreFull(f"{self.directory}: {error.strerror}") from error
+        finally:
+            with suppress(OSError):
+                trial.unlink(missing_ok=True)
+
+    # reading
+
+    def get(self, key: bytes) -> bytes | None:
+        self._check_open()
+        try:
+            return self._db.get(key)
+        except plyvel.Error as error:
+            raise self._unreadable(error) from error
+
+    def items(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
+        self._check_open()
+        try:
+            with self._db.iterator(start=start, stop=stop) as items:
+                yield from items
+        except plyvel.Error as error:
+            raise self._unreadable(error) from error
+
+    def keys(self, start: bytes, stop: bytes) -> Iterator[bytes]:
+        self._check_open()
+        try:
+            with self._db.iterator(start=start, stop=stop, include_value=False) as keys:
+                yield from keys
+        except plyvel.Error as error:
+            raise self._unreadable(error) from error
+
+    def _check_open(self) -> None:
+        if self._db.closed:
+            raise StoreFull(f"{self.directory} can't be opened again before there is room on the disk")
+
+    def _unreadable(self, error: plyvel.Error) -> StoreFailed:
+        return StoreFailed(f"can't read {self.directory}: {_told(error)}; mend the disk, then start the crawl again")
+
+
+def _open(directory: Path) -> plyvel.DB:
+    try:
+        return plyvel.DB(
+            str(directory),
+            create_if_missing=True,
+            write_buffer_size=WRITE_BUFFER_BYTES,
+            lru_cache_size=CACHE_BYTES,
+            bloom_filter_bits=10,
+        )
+    except plyvel.CorruptionError as error:
+        raise StoreFailed(
+            f"the frontier in {directory} is damaged: {_told(error)}; restore a copy, or begin anew with --fresh"
+        ) from error
+    except plyvel.IOError as error:
+        # The name of the lock file is LOCK, and stands in other messages too.
+        if "error: lock " in _told(error):
+            raise StoreRefused(
+                f"the frontier in {directory} is in use by another process; wait for its end, or stop it"
+            ) from error
+        raise StoreFailed(f"the frontier in {directory} can't be opened: {_told(error)}") from error
+
+
+def _told(error: Exception) -> str:
+    """LevelDB's message, which comes as bytes."""
+    told = error.args[0] if error.args else ""
+    return told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)

@@ -1,0 +1,64 @@
+"""The journal of admissions, and the note of the snapshot up to which it has been dropped."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from frontier import encoding
+from frontier.database import Batch, Database
+from frontier.encoding import DecodeError
+from frontier.keys import U64
+from frontier.store import Counters, JournalDamaged, JournalEntry
+
+_encode = msgspec.msgpack.Encoder().encode
+decode_journal = encoding.decoder(msgspec.msgpack.Decoder(JournalEntry).decode)
+
+
+def write_journal(batch: Batch, counters: Counters, entry: JournalEntry) -> None:
+    """Write an entry with a batch, and number it."""
+    counters.journal_end += 1
+    batch.put(b"J" + U64.pack(counters.journal_end), _encode(entry))
+
+
+class Journal:
+    """What happened to the visited set since its last snapshot, as the database has it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        snapshot = database.get(b"Msnapshot")
+        self._snapshot_at: int | None = None if snapshot is None else int.from_bytes(snapshot, "big")
+
+    @property
+    def snapshot_at(self) -> int | None:
+        return self._snapshot_at
+
+    def entries(self, after: int, upto: int) -> Iterator[JournalEntry]:
+        """Entries `after + 1` to `upto`. Raises `JournalDamaged`."""
+        expected = after + 1
+        for key, value in self._database.items(b"J" + U64.pack(expected), b"K"):
+            number = U64.unpack(key[1:])[0]
+            if number != expected:
+                raise JournalDamaged(f"entry {expected} of the journal in {self._database.directory} is missing")
+            try:
+                yield decode_journal(value)
+            except DecodeError as error:
+                raise JournalDamaged(f"entry {number} of the journal in {self._database.directory}: {error}") from error
+            expected += 1
+        if expected <= upto:
+            raise JournalDamaged(f"entry {expected} of the journal in {self._database.directory} is missing")
+
+    def saved(self, journal_end: int, /) -> None:
+        batch = self._database.batch()
+        for key in self._database.keys(b"J", b"J" + U64.pack(journal_end + 1)):
+            batch.delete(key)
+        batch.put(b"Msnapshot", U64.pack(journal_end))
+        self._database.write(batch)
+        self._snapshot_at = journal_end
+
+    def forget(self) -> None:
+        batch = self._database.batch()
+        for key in self._database.keys(b"J", b"K"):
+            batch.delete(key)
+        batch.delete(b"Msnapshot")
+        self._database.write(batch)
+        self._snapshot_at = None

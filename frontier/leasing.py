@@ -1,0 +1,61 @@
+"""Leases go out: of the queue whose turn it is, the first URL that is not leased."""
+
+import logging
+
+import msgspec
+
+from frontier.books import filling, recorded
+from frontier.leases import Leases
+from frontier.serving import Serving
+from frontier.store import Postponed, Store, order_of
+from frontier.values import Lease, StoreFull
+
+log = logging.getLogger(__name__)
+
+REQUEUE_BATCH = 256
+
+
+class Leasing:
+    """Takes the next lease."""
+
+    def __init__(self, store: Store, serving: Serving, leases: Leases) -> None:
+        self._store = store
+        self._serving = serving
+        self._leases = leases
+
+    def next_lease(self) -> Lease | None:
+        now = self._serving.now()
+        if self._serving.next_due_ms is not None and self._serving.next_due_ms <= now * 1000:
+            self._requeue_due(now)
+        self._serving.schedule.wake(now)
+        self._serving.refill(now)
+        while (queue := self._serving.schedule.lease()) is not None:
+            try:
+                waiting = self._serving.heads.take(queue.key, self._leases)
+                if waiting is not None:
+                    return self._leases.give(waiting, queue)
+                log.warning("queue %s holds one URL less than was counted: a damaged record was set aside", queue.key)
+                counters = self._serving.counting(now)
+                record = recorded(queue, counters, self._serving.rules.budgets, size=queue.size - 1)
+                self._store.rest([record], counters)
+            except StoreFull:
+                self._serving.schedule.settle(queue, gone=False, cooldown_s=0.0, now=now)
+                raise
+            self._serving.end(queue, record, gone=True, cooldown_s=0.0)
+        return None
+
+    def _requeue_due(self, now: float) -> None:
+        due = self._store.due(int(now * 1000), limit=REQUEUE_BATCH)
+        queues = self._serving.queues([postponed.waiting.url.queue_key for postponed in due])
+        counters = self._serving.counting(now)
+        counters.retrying -= len(due)
+        moved = []
+        for postponed in due:
+            order = order_of(postponed.waiting.url.precedence, counters.next_ordinal)
+            counters.next_ordinal += 1
+            waiting = msgspec.structs.replace(postponed.waiting, order=order)
+            moved.append(Postponed(waiting=waiting, due_ms=postponed.due_ms))
+        filled, records = filling([postponed.waiting for postponed in moved], queues, counters, self._serving.rules)
+        self._store.requeue(moved, records, counters)
+        self._serving.filled(filled, records, now)
+        self._serving.next_due_ms = self._store.next_due_ms()

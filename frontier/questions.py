@@ -1,0 +1,168 @@
+"""What is asked of a LevelDB store while it is used.
+
+A record that can't be decoded is set aside, under a key of its own: it is counted, logged and kept, and never a reason
+to stop.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+
+import msgspec
+
+from frontier import encoding
+from frontier.database import Batch, Database
+from frontier.encoding import DecodeError
+from frontier.keys import (
+    U64,
+    U64_PAIR,
+    ledger_key,
+    order_in,
+    place_key,
+    queue_key,
+    standing_key,
+    standing_of,
+    text,
+    untext,
+)
+from frontier.lifecycle import QueueState, Standing
+from frontier.store import Counters, Postponed, QueueRecord, Waiting
+from frontier.values import LedgerEntry, UrlState
+
+log = logging.getLogger(__name__)
+
+DAMAGED = "its record in the ledger was damaged"
+
+
+class Questions:
+    """Reads a store's records. `commit` writes a batch together with changed counters."""
+
+    def __init__(
+        self, database: Database, *, counters: Callable[[], Counters], commit: Callable[[Batch, Counters], None]
+    ) -> None:
+        self._database = database
+        self._counters = counters
+        self._commit = commit
+
+    def waiting(self, key: str, /, *, after: int, limit: int) -> list[Waiting]:
+        prefix = b"P" + text(key) + b"\0"
+        found: list[Waiting] = []
+        for stored_key, value in self._database.items(prefix + U64.pack(after + 1), prefix[:-1] + b"\1"):
+            try:
+                found.append(encoding.decode_waiting(value, queue_key=key, order=order_in(stored_key)))
+            except DecodeError as error:
+                self._set_aside(stored_key, value, error, copy(self._counters()))
+            if len(found) == limit:
+                break
+        return found
+
+    def due(self, now_ms: int, /, *, limit: int) -> list[Postponed]:
+        found: list[Postponed] = []
+        for stored_key, value in self._database.items(b"R", b"R" + U64.pack(now_ms + 1)):
+            due_ms, _ = U64_PAIR.unpack(stored_key[1:])
+            try:
+                found.append(encoding.decode_postponed(value, due_ms=due_ms))
+            except DecodeError as error:
+                counters = copy(self._counters())
+                counters.retrying -= 1
+                self._set_aside(stored_key, value, error, counters)
+            if len(found) == limit:
+                break
+        return found
+
+    def next_due_ms(self) -> int | None:
+        key = next(self._database.keys(b"R", b"S"), None)
+        return None if key is None else U64_PAIR.unpack(key[1:])[0]
+
+    def entry(self, canonical: str, /) -> LedgerEntry | None:
+        key = ledger_key(canonical)
+        value = self._database.get(key)
+        if value is None:
+            return None
+        try:
+            entry, place = encoding.decode_entry(value, canonical=canonical)
+        except DecodeError as error:
+            return self._replace_entry(canonical, value, error)
+        return entry if place is None else self._with_details(entry, place)
+
+    def _with_details(self, entry: LedgerEntry, place: encoding.Place) -> LedgerEntry:
+        value = self._database.get(place_key(place))
+        if value is None:
+            return entry
+        try:
+            if place.due_ms is None:
+                waiting = encoding.decode_waiting(value, queue_key=place.queue_key, order=place.order)
+                return msgspec.structs.replace(entry, via=waiting.url.via)
+            postponed = encoding.decode_postponed(value, due_ms=place.due_ms)
+            return msgspec.structs.replace(entry, via=postponed.waiting.url.via, reason=postponed.reason)
+        except DecodeError:
+            return entry  # it is set aside when its turn comes
+
+    def _replace_entry(self, canonical: str, value: bytes, error: Exception) -> LedgerEntry:
+        """The key stays: the ledger lists every URL, so that the visited set can be rebuilt from it."""
+        entry = LedgerEntry(canonical=canonical, state=UrlState.FAILED, number=0, found_at=0, reason=DAMAGED)
+        counters = copy(self._counters())
+        counters.failed += 1
+        self._set_aside(ledger_key(canonical), value, error, counters, instead=encoding.encode_entry(entry))
+        return entry
+
+    def knows_many(self, canonicals: Sequence[str], /) -> list[bool]:
+        return [self._database.get(ledger_key(canonical)) is not None for canonical in canonicals]
+
+    def queue(self, key: str, /) -> QueueRecord | None:
+        stored_key = queue_key(key)
+        value = self._database.get(stored_key)
+        return None if value is None else self._decode_queue(stored_key, value)
+
+    def queues(self) -> Iterator[QueueRecord]:
+        for key, value in self._database.items(b"Q", b"R"):
+            yield self._decode_queue(key, value)
+
+    def _decode_queue(self, key: bytes, value: bytes) -> QueueRecord:
+        try:
+            return encoding.decode_queue(value, key=untext(key[1:]))
+        except DecodeError as error:
+            prefix = b"P" + key[1:]
+            size = sum(1 for _ in self._database.keys(prefix + b"\0", prefix + b"\1"))
+            stands = self._stands(untext(key[1:])) if size else None
+            record = QueueRecord(
+                key=untext(key[1:]),
+                size=size,
+                wake_at=0.0,
+                error_streak=0,
+                stands=stands,
+                precedence=128 if stands is None or stands.state is QueueState.SNOOZED else stands.at,
+                retired=bool(size) and stands is None,
+            )
+            self._set_aside(key, value, error, copy(self._counters()), instead=encoding.encode_queue(record))
+            return record
+
+    def standing(self, state: QueueState, /, *, after: Standing, limit: int) -> list[tuple[Standing, str]]:
+        start = standing_key(msgspec.structs.replace(after, turn=after.turn + 1))
+        found = []
+        for key, value in self._database.items(start, b"J" if state is QueueState.INACTIVE else b"X"):
+            found.append((standing_of(key), untext(value)))
+            if len(found) == limit:
+                break
+        return found
+
+    def _stands(self, key: str) -> Standing | None:
+        """Where the queue stands, found by looking at all: what its record has told is lost."""
+        for start, stop in ((b"I", b"J"), (b"W", b"X")):
+            for stored_key, value in self._database.items(start, stop):
+                if untext(value) == key:
+                    return standing_of(stored_key)
+        return None
+
+    def _set_aside(
+        self, key: bytes, value: bytes, error: Exception, counters: Counters, *, instead: bytes | None = None
+    ) -> None:
+        log.error("a record of %s can't be decoded and is set aside: key %r: %s", self._database.directory, key, error)
+        counters.quarantined += 1
+        batch = self._database.batch()
+        if instead is None:
+            batch.delete(key)
+        else:
+            batch.put(key, instead)
+        batch.put(b"X" + key, value)
+        self._commit(batch, counters)

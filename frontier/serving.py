@@ -1,0 +1,236 @@
+"""The queues as they are served: which are active, which of them come next, and who waits for a turn.
+
+A transition is told here after it was written. Written from here are only queues that are sent elsewhere when their
+turn to be active comes.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+
+from frontier.books import is_served, mark, queue_of, recorded
+from frontier.heads import Heads
+from frontier.lifecycle import Queue, QueueState
+from frontier.rules import Rules
+from frontier.schedule import Schedule
+from frontier.standby import Standby
+from frontier.store import Counters, QueueRecord, Store, Waiting
+from frontier.values import StoreFull
+from frontier.waiters import Waiters
+
+ACTIVATE_AT_ONCE = 64
+ACTIVATE_BEYOND = 8
+"""Where enough are active, and none is ready."""
+
+
+class Serving:
+    """Schedule, lines and heads of a store's queues. `clock` tells seconds since 1970."""
+
+    def __init__(self, store: Store, rules: Rules, *, clock: Callable[[], float]) -> None:
+        self._store = store
+        self.rules = rules
+        self.clock = clock
+        # What is stored is by the clock of that time. Where the clock has been set back since, ours goes on from there:
+        # no wake time moves away, and none comes early.
+        self._ahead_s = max(0.0, store.counters.clock - clock())
+        self.schedule = Schedule(
+            per_queue=rules.per_queue, budgets=rules.budgets, snoozed_in_memory=rules.snoozed_in_memory
+        )
+        self.standby = Standby(store, floor=rules.precedence_floor)
+        self.heads = Heads(lambda key, after, limit: store.waiting(key, after=after, limit=limit))
+        self.waiters = Waiters(now=self.now, deadline=self.deadline, due=self._wake_due)
+        self.next_due_ms = store.next_due_ms()
+        """When the first of the postponed URLs comes due."""
+        self._holds: dict[str, str] = {}
+        self._crashed_at: float | None = None
+        """When the crawl was taken up, if that was after a crash."""
+        self._rest_after_crash_s = 0.0
+
+    def now(self) -> float:
+        return self.clock() + self._ahead_s
+
+    def counting(self, now: float) -> Counters:
+        """The counters, to be changed and handed to the transition that makes them true."""
+        counters = copy(self._store.counters)
+        counters.clock = max(counters.clock, now)
+        return counters
+
+    def crashed(self, *, rest_s: float) -> None:
+        """Nobody knows which servers were being asked: each queue rests as after its last good answer, and for `rest_s`
+        at least."""
+        self._crashed_at, self._rest_after_crash_s = self.now(), rest_s
+
+    # queues
+
+    def queues(self, keys: Iterable[str]) -> dict[str, Queue]:
+        return {key: self.queue(key) for key in dict.fromkeys(keys)}
+
+    def queue(self, key: str) -> Queue:
+        known = self.schedule.get(key)
+        if known is not None:
+            return known
+        record = self._store.queue(key)
+        return Queue(key) if record is None else queue_of(record)
+
+    def filled(self, filled: Sequence[tuple[Queue, list[Waiting]]], records: Sequence[QueueRecord], now: float) -> None:
+        """URLs have been written into queues: as `books.filling` has it."""
+        schedule, heads = self.schedule, self.heads
+        for (queue, come), record in zip(filled, records, strict=True):
+            was_empty = queue.size == 0
+            moved = record.stands if record.moved else None
+            mark(queue, record)
+            if schedule.get(queue.key) is queue:
+                for waiting in come:
+                    heads.put(waiting)
+                if come:
+                    schedule.fill(queue, len(come), now=now)
+                continue
+            queue.size = record.size
+            if moved is None:
+                continue
+            if was_empty and self._has_room_for(queue):
+                heads.begin(queue.key, queue.head, complete=True)
+                for waiting in come:
+                    heads.put(waiting)
+                schedule.activate(queue, now=now)
+                self.standby.passed(moved)
+            else:
+                self.standby.came(moved)
+
+    def _has_room_for(self, queue: Queue) -> bool:
+        """Whether a queue can be activated at once, as no other waits."""
+        rules = self.rules
+        return (
+            self.standby.best is None
+            and len(self.schedule) < rules.active_least
+            and queue.precedence < rules.precedence_floor
+        )
+
+    def end(
+        self,
+        queue: Queue,
+        record: QueueRecord,
+        *,
+        gone: bool,
+        cooldown_s: float,
+        cost: int = 0,
+        state: QueueState | None = None,
+        put_away: bool = False,
+    ) -> None:
+        """The end of a lease has been written; the arguments are those of `Schedule.settle`."""
+        self.schedule.settle(
+            queue,
+            gone=gone,
+            cooldown_s=cooldown_s,
+            now=self.now(),
+            cost=cost,
+            state=state,
+            put_away=put_away,
+        )
+        mark(queue, record)
+        if record.moved and record.stands is not None:
+            self.standby.came(record.stands)
+        if self.schedule.get(queue.key) is not queue:
+            self.heads.drop(queue.key)
+        if not self.waiters:
+            return
+        if self.is_complete():
+            self.waiters.wake_all()
+        else:
+            self.waiters.wake(1 if queue.state is QueueState.READY or self.standby.best is not None else 0)
+
+    # queues get their place
+
+    def refill(self, now: float) -> None:
+        """Activate queues until enough are active, some are ready and none waits that would go before those."""
+        schedule, standby = self.schedule, self.standby
+        while keys := standby.woken(int(now * 1000), ACTIVATE_AT_ONCE):
+            self._activate(keys, now)
+        for _ in range(1 + self.rules.active_least // ACTIVATE_AT_ONCE):
+            if standby.best is None:
+                return
+            ready = schedule.best_ready()
+            missing = self.rules.active_least - len(schedule)
+            # A few at a time cost a seek each; so while there is work, many are let come together.
+            enough = missing < min(ACTIVATE_AT_ONCE, self.rules.active_least)
+            if ready is not None and enough and standby.best >= ready:
+                return
+            at_once = min(missing, ACTIVATE_AT_ONCE) if missing > 0 else ACTIVATE_BEYOND
+            self._activate(standby.waiting(at_once), now)
+
+    def _activate(self, keys: Sequence[str], now: float) -> None:
+        """Those that are not to be served, or rest while many do, are sent where they belong."""
+        found = [self._store.queue(key) for key in keys if self.schedule.get(key) is None]
+        budgets, counters = self.rules.budgets, self.counting(now)
+        sent: list[QueueRecord] = []
+        for record in found:
+            if record is None or not record.size:
+                continue
+            queue = queue_of(record)
+            if self._crashed_at is not None:
+                rest_s = max(queue.pace_s, self._rest_after_crash_s)
+                queue.wake_at = max(queue.wake_at, self._crashed_at + rest_s)
+            if not is_served(queue, budgets):
+                sent.append(recorded(queue, counters, budgets))
+            elif queue.wake_at > now and self.schedule.is_full_of_snoozed():
+                sent.append(recorded(queue, counters, budgets, to=QueueState.SNOOZED))
+            else:
+                self.heads.begin(queue.key, queue.head)
+                self.schedule.activate(queue, now=now)
+        if sent:
+            try:
+                self._store.rest(sent, counters)
+            except StoreFull:
+                self.standby.read_again()
+                raise
+            for each in sent:
+                if each.stands is not None:
+                    self.standby.came(each.stands)
+
+    # when
+
+    def is_complete(self) -> bool:
+        return (
+            len(self.schedule) == 0
+            and self.next_due_ms is None
+            and self.standby.best is None
+            and self.standby.next_wake_ms is None
+        )
+
+    def deadline(self) -> float | None:
+        if self._holds:
+            return None
+        queue = self.schedule.next_wake()
+        times_ms = (self.next_due_ms, self.standby.next_wake_ms)
+        times = [at_ms / 1000 for at_ms in times_ms if at_ms is not None]
+        if queue is not None:
+            times.append(queue.wake_at)
+        return min(times, default=None)
+
+    def _wake_due(self) -> int:
+        now = self.now()
+        self.schedule.wake(now)
+        due = 0
+        for at_ms in (self.next_due_ms, self.standby.next_wake_ms):
+            due += at_ms is not None and at_ms <= now * 1000
+        return self.schedule.ready_count + due
+
+    # holds
+
+    @property
+    def is_held(self) -> bool:
+        return bool(self._holds)
+
+    @property
+    def held(self) -> str | None:
+        """Why nothing is leased; None while it may be."""
+        return "; ".join(self._holds.values()) or None
+
+    def hold(self, reason: str, /, *, by: str = "operator") -> None:
+        """Lease nothing until whoever holds lets go; what is leased can be settled."""
+        self._holds[by] = reason
+
+    def let_go(self, *, by: str = "operator") -> None:
+        """End a hold; the others' remain."""
+        self._holds.pop(by, None)
+        if not self._holds:
+            self.waiters.wake_all()

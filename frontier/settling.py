@@ -1,0 +1,145 @@
+"""Leases come back: settled for good, to be tried again, or untouched."""
+
+import msgspec
+
+from frontier.books import recorded
+from frontier.changes import Changes
+from frontier.hits import Hits
+from frontier.leases import Leases, Out
+from frontier.lifecycle import QueueState
+from frontier.schedule import Outlook
+from frontier.serving import Serving
+from frontier.store import Counters, Postponed, QueueRecord, Store
+from frontier.values import CrawlUrl, Lease, LedgerEntry, Outcome, StoreFull, UrlState
+
+
+class Settling:
+    """Ends leases: plain transitions, each written as one whole."""
+
+    def __init__(self, store: Store, serving: Serving, leases: Leases, hits: Hits, changes: Changes) -> None:
+        self._store = store
+        self._serving = serving
+        self._leases = leases
+        self._hits = hits
+        self._changes = changes
+
+    def done(self, lease: Lease, cooldown_s: float, outcome: Outcome) -> None:
+        out = self._leases.get(lease)
+        waiting, url = out.waiting, out.waiting.url
+        streak = 0 if outcome.server_ok else out.queue.error_streak + 1
+        cost = self._cost(url, server_ok=outcome.server_ok)
+        # Of a URL for which no server was asked, there is nothing to be learned.
+        pace_s = cooldown_s if outcome.server_ok and cooldown_s > 0 else None
+        counters, outlook, record = self._after(out, cooldown_s, streak, cost, pace_s=pace_s)
+        if out.superseded:
+            self._store.rest([record], counters)
+        else:
+            state = outcome.state
+            if state is UrlState.DONE:
+                counters.done += 1
+            elif state is UrlState.FAILED:
+                counters.failed += 1
+            else:
+                counters.excluded += 1
+            entry = LedgerEntry(
+                canonical=url.canonical,
+                state=state,
+                number=waiting.number,
+                found_at=waiting.found_at,
+                via=url.via,
+                status=outcome.status,
+                reason=outcome.reason,
+                fetched_at=outcome.fetched_at,
+                digest=outcome.digest,
+                etag=outcome.etag,
+                last_modified=outcome.last_modified,
+            )
+            self._store.settle(waiting, entry, record, counters)
+        self._hits.drop(url.canonical)
+        self._take_back(out, outlook, record, cooldown_s=cooldown_s, cost=cost)
+
+    def retry(self, lease: Lease, after_s: float, cooldown_s: float, reason: str | None) -> None:
+        out = self._leases.get(lease)
+        waiting = out.waiting
+        due_ms = int((self._serving.now() + after_s) * 1000)
+        url = msgspec.structs.replace(waiting.url, attempt=waiting.url.attempt + 1)
+        again = msgspec.structs.replace(waiting, url=url)
+        cost = self._cost(url, server_ok=False)
+        counters, outlook, record = self._after(out, cooldown_s, out.queue.error_streak + 1, cost)
+        if out.superseded:
+            self._store.rest([record], counters)
+        else:
+            counters.retrying += 1
+            self._store.postpone(waiting, Postponed(waiting=again, due_ms=due_ms, reason=reason), record, counters)
+            if self._serving.next_due_ms is None or due_ms < self._serving.next_due_ms:
+                self._serving.next_due_ms = due_ms
+        self._take_back(out, outlook, record, cooldown_s=cooldown_s, cost=cost)
+
+    def release(self, lease: Lease, cooldown_s: float) -> None:
+        out = self._leases.get(lease)
+        queue = out.queue
+        can_write = self._changes.failure is None and not self._changes.closed
+        pace_s = cooldown_s if cooldown_s > 0 else None
+        counters, outlook, record = self._after(out, cooldown_s, queue.error_streak, 0, gone=False, pace_s=pace_s)
+        if can_write and (cooldown_s > 0 or record.moved):
+            with self._changes.failing:
+                try:
+                    self._store.rest([record], counters)
+                except StoreFull as error:
+                    # What is lost is a rest that only a crash would make matter. The queue stays where it is.
+                    self._changes.find_room(error)
+                    record = msgspec.structs.replace(record, stands=queue.stands, moved=False, left=None)
+                    alone = self._serving.schedule.outlook_alone(queue, cooldown_s, self._serving.now())
+                    outlook = Outlook(alone, put_away=False)
+        if not out.superseded:
+            self._serving.heads.put_back(out.waiting)
+        self._take_back(out, outlook, record, cooldown_s=cooldown_s, cost=0, gone=False)
+
+    def _cost(self, url: CrawlUrl, *, server_ok: bool) -> int:
+        return url.cost if server_ok else url.cost + self._serving.rules.budgets.error_penalty
+
+    def _after(
+        self, out: Out, cooldown_s: float, streak: int, cost: int, *, gone: bool = True, pace_s: float | None = None
+    ) -> tuple[Counters, Outlook, QueueRecord]:
+        """Counters to be changed, and what the end of the lease makes of the queue."""
+        now = self._serving.now()
+        queue = out.queue
+        gone = gone and not out.superseded
+        counters = self._serving.counting(now)
+        outlook = self._serving.schedule.outlook(
+            queue,
+            gone=gone,
+            cooldown_s=cooldown_s,
+            cost=cost,
+            others_wait=self._serving.standby.best is not None,
+            now=now,
+        )
+        to = outlook.state if outlook.put_away or outlook.state is QueueState.INACTIVE else None
+        head = self._serving.heads.floor(queue.key) if gone and queue.leased == 1 else None
+        record = recorded(
+            queue,
+            counters,
+            self._serving.rules.budgets,
+            size=queue.size - gone,
+            wake_at=max(queue.wake_at, now + cooldown_s),
+            error_streak=streak,
+            pace_s=pace_s,
+            head=head,
+            more_spent=cost,
+            to=to,
+        )
+        return counters, outlook, record
+
+    def _take_back(
+        self, out: Out, outlook: Outlook, record: QueueRecord, *, cooldown_s: float, cost: int, gone: bool = True
+    ) -> None:
+        self._leases.take_back(out)
+        self._serving.end(
+            out.queue,
+            record,
+            gone=gone and not out.superseded,
+            cooldown_s=cooldown_s,
+            cost=cost,
+            state=outlook.state,
+            put_away=outlook.put_away,
+        )
