@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from config import Config, json_schema, load, preset_text, presets, render_show, render_toml
-from crawler.wiring import check_configuration
+from crawler.wiring.crawl import check_configuration
 
 WIDEST_VALUE = 24
 """Characters; what is longer moves the rest of its line to the right."""

@@ -13,7 +13,8 @@ import msgspec
 from config import Config
 from crawler.cli.inspect import opened
 from crawler.directory import CrawlDirectory
-from crawler.wiring import read_url, snapshots, visited_set
+from crawler.wiring.addressing import read_url
+from crawler.wiring.keeping import snapshots, visited_set
 from frontier import CrawlUrl, LedgerEntry, UrlState
 from frontier.encoding import Place
 from frontier.leveldb import LevelDBStore

@@ -16,7 +16,8 @@ from crawler.cli.codes import COMPLETE, FAILED
 from crawler.directory import CrawlDirectory, DirectoryRefused
 from crawler.record import rfc3339
 from crawler.status import host_of, size
-from crawler.wiring import open_leveldb, read_url, snapshots, visited_set
+from crawler.wiring.addressing import read_url
+from crawler.wiring.keeping import open_leveldb, snapshots, visited_set
 from frontier.encoding import Place
 from frontier.fsck import Problem, fsck_visited
 from frontier.fsck import fsck as check_store

@@ -20,7 +20,7 @@ from crawler.directory import CrawlDirectory, DirectoryRefused
 from crawler.engine import Ending
 from crawler.progress import show_progress, summary
 from crawler.status import Status
-from crawler.wiring import Crawl, assembled, check_configuration
+from crawler.wiring.crawl import Crawl, assembled, check_configuration
 
 log = logging.getLogger(__name__)
 

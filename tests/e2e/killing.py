@@ -20,7 +20,7 @@ from crawler.directory import CrawlDirectory
 from crawler.simweb.log import Logged, read_json_lines
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
-from crawler.wiring import open_leveldb
+from crawler.wiring.keeping import open_leveldb
 from frontier.fsck import Report
 from frontier.leveldb import LevelDBStore
 from frontier.store import Damaged

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from config import load, render_toml
 from crawler.cli import onceover
 from crawler.directory import CrawlDirectory
-from crawler.wiring import open_leveldb
+from crawler.wiring.keeping import open_leveldb
 from frontier import LedgerEntry
 from frontier.fsck import fsck
 from frontier.shell import QueueFrontier

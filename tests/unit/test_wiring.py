@@ -8,7 +8,8 @@ import pytest
 from config import ConfigError, Loaded, load
 from crawler.directory import CrawlDirectory
 from crawler.engine import Ending
-from crawler.wiring import assembled, check_configuration, open_leveldb
+from crawler.wiring.crawl import assembled, check_configuration
+from crawler.wiring.keeping import open_leveldb
 from frontier import StoreRefused
 from frontier.shell import QueueFrontier
 

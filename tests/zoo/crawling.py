@@ -17,7 +17,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from config import load
 from crawler.directory import CrawlDirectory
-from crawler.wiring import assembled
+from crawler.wiring.crawl import assembled
 
 ANSWERS = {"loopback.dns.test": ["127.0.0.1"], "metadata.dns.test": ["169.254.169.254", "::ffff:10.0.0.1"]}
 
@@ -55,7 +55,7 @@ class Dns(AbstractResolver):
 async def crawl(configuration: Path, directory: Path) -> Told:
     files_before = _files()
     loaded = load(configuration)
-    with CrawlDirectory(directory) as opened, mock.patch("crawler.wiring.DnsResolver", Dns):
+    with CrawlDirectory(directory) as opened, mock.patch("crawler.wiring.fetching.DnsResolver", Dns):
         async with assembled(loaded, opened) as made:
             idle_kib = _kib("VmRSS")
             ending = await made.engine.run()

@@ -1,0 +1,142 @@
+"""What is to be crawled: seeds, scope, traps, order and quota."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from config import Config, ConfigError, Loaded, Problem
+from crawler.fetch.guard import Guard
+from crawler.fetch.names import StaticNames
+from crawler.focus import Focus
+from crawler.places import Places, listed
+from crawler.precedence import Ordered
+from crawler.protocols import Discovery, Quota
+from crawler.quota import PageQuota
+from crawler.scope import Scope
+from crawler.traps import Traps
+from crawler.urls import DEFAULT_RULES, Target, UrlReader
+from frontier import Notes
+
+
+def url_reader(loaded: Loaded) -> UrlReader:
+    """The reader of URLs by the configured rules. Raises `ConfigError` for a rule that does not exist."""
+    config = loaded.config
+    try:
+        return UrlReader(
+            rules=DEFAULT_RULES if config.urls.rules is None else config.urls.rules,
+            queue_by=config.frontier.queue_by,
+            max_length=config.scope.max_url_length,
+        )
+    except ValueError as error:
+        raise loaded.refuse("urls.rules", str(error)) from error
+
+
+def read_url(config: Config, url: str) -> Target:
+    """A URL as a person wrote it, by the configured rules. Raises `ValueError`."""
+    rules = DEFAULT_RULES if config.urls.rules is None else config.urls.rules
+    return UrlReader(rules=rules, queue_by=config.frontier.queue_by).seed(url)
+
+
+def seeds(loaded: Loaded, urls: UrlReader) -> list[Target]:
+    targets = []
+    problems = []
+    static = StaticNames(loaded.config.fetch.hosts)
+    guard = Guard(networks=loaded.config.fetch.allow_networks)
+    for seed in loaded.seeds:
+        try:
+            target = urls.seed(seed.url)
+            if not loaded.config.fetch.allow_private:
+                _check_public(target, static, guard)
+        except ValueError as error:
+            problems.append(Problem(str(error), where=seed.origin, key="crawl.seeds"))
+        else:
+            targets.append(target)
+    if problems:
+        raise ConfigError(problems)
+    return targets
+
+
+def _check_public(seed: Target, static: StaticNames, guard: Guard) -> None:
+    """Refuse at once a seed that would not be fetched: what is found on a page is judged when it is connected to."""
+    host = seed.host.strip("[]")
+    if static.find(host) is not None:
+        return
+    if host == "localhost" or host.endswith(".localhost"):
+        why = guard.refusal("127.0.0.1")
+    else:
+        why = guard.refusal(host) if seed.host.startswith("[") or host.rpartition(".")[2].isdecimal() else None
+    if why is not None:
+        raise ValueError(
+            f"seed '{seed.url}' can't be crawled: {host} is not a public address ({why}); "
+            "if it is yours to crawl, set fetch.allow_private = true, or list its network in fetch.allow_networks"
+        )
+
+
+def scope(loaded: Loaded, seeds: list[Target]) -> Scope:
+    scope = loaded.config.scope
+    try:
+        return Scope(
+            within=scope.within,
+            seeds=seeds,
+            include=scope.include,
+            exclude=scope.exclude,
+            max_depth=scope.max_depth,
+            offsite_embeds=scope.offsite_embeds,
+            places=_places(loaded, "scope.places", scope.places, scope.place_files),
+            exclude_places=_places(loaded, "scope.exclude_places", scope.exclude_places, scope.exclude_place_files),
+        )
+    except ValueError as error:
+        key = "scope.exclude" if "exclude" in str(error) else "scope.include"
+        raise loaded.refuse(key, str(error)) from error
+
+
+def _places(loaded: Loaded, key: str, entries: Sequence[str], files: Sequence[str]) -> list[str]:
+    found = list(entries)
+    for name in files:
+        try:
+            found += listed(Path(name).read_text(encoding="utf-8-sig"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise loaded.refuse(f"{key.removesuffix('s')}_files", f"can't read {name}: {error}") from error
+    try:
+        Places(found)
+    except ValueError as error:
+        raise loaded.refuse(key, str(error)) from error
+    return found
+
+
+def traps(config: Config) -> Traps:
+    traps = config.traps
+    return Traps(
+        max_segments=traps.max_segments,
+        max_repeats=traps.max_repeats,
+        max_parameters=traps.max_parameters,
+        calendar_years=traps.calendar_years,
+        year=datetime.now(UTC).year,
+    )
+
+
+def ordered(config: Config, urls: UrlReader, discovery: Discovery) -> Discovery:
+    frontier = config.frontier
+    if (frontier.order, frontier.cost) == ("depth", "one") and not (frontier.embeds_first or frontier.parallel_queues):
+        return discovery
+    pairs = (each.rpartition(":") for each in frontier.parallel_queues)
+    parallel = {urls.seed(f"http://{host}/").queue_key: int(count) for host, _, count in pairs}
+    return Ordered(
+        discovery,
+        order=frontier.order,
+        embeds_first=frontier.embeds_first,
+        costs=frontier.cost,
+        parallel=parallel,
+    )
+
+
+def focus(config: Config) -> Focus:
+    words = (each.rpartition(":") if ":" in each else (each, ":", "1") for each in config.focus.words)
+    return Focus({word: float(weight) for word, _, weight in words})
+
+
+def quota(config: Config, notes: Notes) -> Quota | None:
+    traps = config.traps
+    if traps.pages_per_host is None and traps.pages_per_pattern is None:
+        return None
+    return PageQuota(notes, per_host=traps.pages_per_host, per_pattern=traps.pages_per_pattern)

@@ -1,0 +1,107 @@
+"""Puts the parts of a crawl together, and takes them apart in order."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+
+import msgspec
+
+from config import Loaded
+from crawler.directory import CrawlDirectory
+from crawler.discovery import ScopedDiscovery
+from crawler.engine import Engine, Limits, Parts
+from crawler.progress import Gauge
+from crawler.protocols import Discovery
+from crawler.room import RoomGuard
+from crawler.wiring import addressing, fetching, keeping, processing
+from frontier.shell import QueueFrontier
+
+
+class Crawl(msgspec.Struct, frozen=True, kw_only=True):
+    """A crawl, ready to run."""
+
+    engine: Engine
+    frontier: QueueFrontier
+    gauge: Gauge
+    new_seeds: int
+    """Seeds that were not known before."""
+
+
+@asynccontextmanager
+async def assembled(
+    loaded: Loaded, directory: CrawlDirectory, *, rebuilding: Callable[[int], None] | None = None
+) -> AsyncIterator[Crawl]:
+    """The crawl of a configuration in its locked directory; closed in order when left.
+
+    Raises `ConfigError` for what only the parts could judge, `StoreRefused` and `StoreFailed`.
+    """
+    config = loaded.config
+    urls = addressing.url_reader(loaded)
+    targets = addressing.seeds(loaded, urls)
+    discovery: Discovery = ScopedDiscovery(
+        urls=urls,
+        scope=addressing.scope(loaded, targets),
+        traps=addressing.traps(config),
+        focus=addressing.focus(config),
+        min_weight=config.focus.min_weight,
+        max_redirects=config.fetch.max_redirects,
+        obey_nofollow=config.scope.nofollow,
+    )
+    discovery = addressing.ordered(config, urls, discovery)
+    async with AsyncExitStack() as stack:
+        store, notes = keeping.open_store(config, directory)
+        try:
+            visited = keeping.visited_set(config, directory, store)
+            stack.push_async_callback(visited.aclose)
+            frontier = await QueueFrontier.open(
+                store,
+                visited,
+                snapshots=keeping.snapshots(config, directory),
+                rules=keeping.rules(config),
+                rest_after_crash_s=config.politeness.min_delay_s,
+                rebuilding=rebuilding,
+            )
+        except BaseException:
+            store.close()
+            raise
+        stack.push_async_callback(frontier.aclose)
+        sink = processing.sink(config, directory)
+        stack.push_async_callback(sink.aclose)
+        fetcher = fetching.fetcher(loaded)
+        stack.push_async_callback(fetcher.aclose)
+        guard = RoomGuard(
+            [directory.path],
+            min_free_bytes=config.output.min_free_bytes,
+            hold=partial(frontier.hold, by="room"),
+            let_go=partial(frontier.let_go, by="room"),
+        )
+        stack.callback(guard.close)
+        guard.start()
+        parts = Parts(
+            frontier=frontier,
+            fetcher=fetcher,
+            extractor=processing.extractor(loaded),
+            robots=fetching.robots(config, fetcher, notes),
+            discovery=discovery,
+            sink=sink,
+            manners=fetching.manners(config),
+            quota=addressing.quota(config, notes),
+        )
+        engine = Engine(
+            parts,
+            concurrency=config.fetch.concurrency,
+            limits=Limits(pages=config.limits.pages, bytes=config.limits.bytes, seconds=config.limits.seconds),
+            references=config.output.links,
+            refusals=config.output.refusals,
+            sitemaps=config.scope.sitemaps,
+        )
+        new_seeds = await frontier.add(discovery.seeds([target.url for target in targets]))
+        gauge = Gauge(engine.tally, frontier.describe, visited.describe)
+        yield Crawl(engine=engine, frontier=frontier, gauge=gauge, new_seeds=new_seeds)
+
+
+def check_configuration(loaded: Loaded) -> None:
+    """Judge what only the parts can: seeds, patterns, rules. Raises `ConfigError`."""
+    addressing.scope(loaded, addressing.seeds(loaded, addressing.url_reader(loaded)))
+    processing.extractor(loaded)
+    fetching.routes(loaded)

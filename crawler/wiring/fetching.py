@@ -1,0 +1,76 @@
+"""How pages are asked for: connections, routes, robots.txt, pace."""
+
+from config import Config, Loaded
+from crawler.fetch.dns import DnsResolver
+from crawler.fetch.http import HttpFetcher
+from crawler.fetch.names import SystemResolver
+from crawler.fetch.robots import NoRobots, RobotsTxt
+from crawler.fetch.routes import Routes
+from crawler.manners import Manners
+from crawler.pace import Pace, parse_retry_after
+from crawler.protocols import Robots
+from frontier import Notes
+
+
+def fetcher(loaded: Loaded) -> HttpFetcher:
+    config = loaded.config
+    fetch = config.fetch
+    headers = dict(fetch.headers)
+    if fetch.languages:
+        headers.setdefault("Accept-Language", ", ".join(fetch.languages))
+    return HttpFetcher(
+        user_agent=fetch.user_agent,
+        concurrency=fetch.concurrency,
+        per_host=config.politeness.per_host,
+        timeout_s=fetch.timeout_s,
+        connect_timeout_s=min(fetch.connect_timeout_s, fetch.timeout_s),
+        head_timeout_s=fetch.head_timeout_s,
+        min_window_bytes=fetch.min_window_bytes,
+        window_s=fetch.window_s,
+        max_body_bytes=fetch.max_body_bytes,
+        max_memory_bytes=fetch.max_memory_bytes,
+        headers=headers,
+        hosts=fetch.hosts,
+        allow_private=fetch.allow_private,
+        allow_networks=fetch.allow_networks,
+        authorities=fetch.authorities,
+        routes=routes(loaded),
+        resolver=DnsResolver() if fetch.resolver == "dns" else SystemResolver(),
+    )
+
+
+def routes(loaded: Loaded) -> Routes:
+    fetch = loaded.config.fetch
+    try:
+        return Routes(unverified=fetch.unverified, proxies=fetch.proxies, logins=fetch.logins)
+    except ValueError as error:
+        key = "fetch.logins" if str(error).startswith("logins") else "fetch.proxies"
+        raise loaded.refuse(key, str(error)) from None
+
+
+def robots(config: Config, fetcher: HttpFetcher, notes: Notes) -> Robots:
+    if not config.politeness.robots:
+        return NoRobots()
+    return RobotsTxt(
+        fetcher,
+        user_agent=config.fetch.user_agent,
+        notes=notes,
+        min_delay_s=config.politeness.min_delay_s,
+        retry_s=config.frontier.retry_delay_s,
+        max_retry_s=config.frontier.retry_max_delay_s,
+        read_retry_after=parse_retry_after,
+    )
+
+
+def manners(config: Config) -> Manners:
+    politeness, frontier = config.politeness, config.frontier
+    pace = Pace(
+        min_delay_s=politeness.min_delay_s,
+        max_delay_s=politeness.max_delay_s,
+        delay_factor=politeness.delay_factor,
+        max_crawl_delay_s=politeness.max_crawl_delay_s,
+        retry_delay_s=frontier.retry_delay_s,
+        retry_max_delay_s=frontier.retry_max_delay_s,
+        max_retry_after_s=politeness.max_retry_after_s,
+    )
+    return Manners(pace=pace, max_attempts=frontier.max_attempts, dead_after=frontier.dead_after)

@@ -1,0 +1,107 @@
+"""What a crawl knows: the frontier's store, the visited set and its snapshots."""
+
+from collections.abc import Sequence
+
+from config import Config
+from crawler.directory import CrawlDirectory
+from crawler.urls import DEFAULT_RULES, UrlReader, host_of
+from frontier import Notes
+from frontier.leveldb import LevelDBStore
+from frontier.lifecycle import Budgets
+from frontier.memory import MemoryNotes, MemoryStore
+from frontier.rules import Rules
+from frontier.snapshots import Snapshots
+from frontier.store import Store
+from visited import VisitedSet
+from visited.blocked import BlockedSet
+from visited.bloom import BloomSet
+from visited.counting import CountingSet
+from visited.dsbf import SplittingSet
+from visited.exact import ExactSet
+from visited.exact_leveldb import LevelDBSet
+from visited.persite import PerSiteSet
+from visited.recent import RecentUrls
+from visited.verified import Verified
+from visited.whitelist import WhiteListed
+
+
+def open_store(config: Config, directory: CrawlDirectory) -> tuple[Store, Notes]:
+    """The configured store of the frontier, and its notes."""
+    match config.frontier.backend:
+        case "memory":
+            return MemoryStore(), MemoryNotes()
+        case "leveldb":
+            store = open_leveldb(config, directory)
+            return store, store
+
+
+def open_leveldb(config: Config, directory: CrawlDirectory, *, to_repair: bool = False) -> LevelDBStore:
+    """The LevelDB of a crawl. Raises `StoreRefused` and `StoreFailed`."""
+    rules = DEFAULT_RULES if config.urls.rules is None else config.urls.rules
+    return LevelDBStore(
+        directory.frontier,
+        identity={
+            "urls.rules": UrlReader(rules=rules).identity,
+            "frontier.queue_by": config.frontier.queue_by,
+        },
+        durability=config.frontier.durability,
+        to_repair=to_repair,
+    )
+
+
+def snapshots(config: Config, directory: CrawlDirectory) -> Snapshots | None:
+    """Where snapshots of the visited set are kept; None for a frontier in memory."""
+    if config.frontier.backend == "memory":
+        return None
+    return Snapshots(directory.visited, every=config.frontier.snapshot_every)
+
+
+def rules(config: Config) -> Rules:
+    frontier = config.frontier
+    return Rules(
+        per_queue=config.politeness.per_host,
+        budgets=Budgets(
+            session=frontier.session_budget, total=frontier.total_budget, error_penalty=frontier.error_penalty
+        ),
+        by_best_url=frontier.queue_order == "best-url",
+        precedence_floor=256 if frontier.precedence_floor is None else frontier.precedence_floor,
+    )
+
+
+def visited_set(config: Config, directory: CrawlDirectory, store: Store) -> VisitedSet:
+    """The configured visited set, empty. What it keeps on disk lies in the crawl's directory; the ledger of `store`
+    confirms what a filter calls known."""
+    visited = _bare_visited_set(config, directory)
+    if config.visited.verify and config.visited.backend != "exact":
+
+        async def known(urls: Sequence[str]) -> Sequence[bool]:
+            return store.knows_many(urls)
+
+        visited = Verified(visited, known)
+    if config.visited.white_list:
+        visited = WhiteListed(visited, config.visited.white_list)
+    return RecentUrls(visited, size=config.visited.recent) if config.visited.recent else visited
+
+
+def _bare_visited_set(config: Config, directory: CrawlDirectory) -> VisitedSet:
+    capacity, error_rate = config.visited.capacity, config.visited.error_rate
+    on_disk = config.frontier.backend != "memory"
+    match config.visited.backend:
+        case "exact":
+            in_memory = config.visited.store == "memory" or not on_disk
+            return ExactSet() if in_memory else LevelDBSet(directory.visited / "exact")
+        case "bloom":
+            return BloomSet(capacity=capacity, error_rate=error_rate)
+        case "blocked":
+            return BlockedSet(capacity=capacity, error_rate=error_rate)
+        case "counting":
+            return CountingSet(capacity=capacity, error_rate=error_rate)
+        case "counting-8":
+            return CountingSet(capacity=capacity, error_rate=error_rate, width=8)
+        case "counting-32":
+            return CountingSet(capacity=capacity, error_rate=error_rate, width=32)
+        case "dsbf":
+            place = directory.visited / "dsbf" if on_disk else None
+            return SplittingSet(capacity=capacity, error_rate=error_rate, directory=place)
+        case "per-site":
+            return PerSiteSet(key=host_of, bytes_per_site=config.visited.site_bytes, error_rate=error_rate)
