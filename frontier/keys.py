@@ -9,7 +9,7 @@ The first byte of a key names its space. Numbers are big-endian, so that the ord
     I  precedence u8, turn u64         the key of an inactive queue
     W  wake time u64 (ms), turn u64    the key of a queue that rests, and is not in memory
     J  sequence u64                    canonical URLs admitted and forgotten since the last snapshot of the visited set
-    M  name                            format, identity, counters, snapshot
+    M  name                            format, identity, counters, snapshot, who uses it, what holds it
     N  key                             notes
     X  the key it had                  a record that could not be decoded
 """
@@ -21,6 +21,7 @@ from frontier.lifecycle import QueueState, Standing
 
 U64 = struct.Struct(">Q")
 U64_PAIR = struct.Struct(">QQ")
+SECONDS = struct.Struct(">d")
 _INACTIVE = struct.Struct(">cBQ")
 _SNOOZED = struct.Struct(">cQQ")
 

@@ -16,7 +16,7 @@ from frontier.contents import Contents
 from frontier.database import Batch, Database
 from frontier.identity import check_identity, read_counters
 from frontier.journal import Journal, write_journal
-from frontier.keys import ledger_key, pending_key, postponed_key, queue_key, standing_key, text, untext
+from frontier.keys import SECONDS, ledger_key, pending_key, postponed_key, queue_key, standing_key, text, untext
 from frontier.lifecycle import QueueState, Standing
 from frontier.questions import Questions
 from frontier.store import Counters, JournalEntry, Postponed, QueueRecord, Waiting
@@ -187,12 +187,32 @@ class LevelDBStore:
     def in_use(self) -> bool:
         return self._database.get(b"Min-use") is not None
 
-    def set_in_use(self, in_use: bool, /) -> None:
+    @property
+    def crashed_at(self) -> float | None:
+        value = self._database.get(b"Mcrashed")
+        return None if value is None else SECONDS.unpack(value)[0]
+
+    def set_in_use(self, in_use: bool, /, *, crashed_at: float | None = None) -> None:
         batch = self._database.batch()
+        if crashed_at is not None:
+            batch.put(b"Mcrashed", SECONDS.pack(crashed_at))
         if in_use:
             batch.put(b"Min-use", b"")
         else:
             batch.delete(b"Min-use")
+        self._database.write(batch)
+
+    @property
+    def held(self) -> str | None:
+        value = self._database.get(b"Mheld")
+        return None if value is None else untext(value)
+
+    def set_held(self, reason: str | None, /) -> None:
+        batch = self._database.batch()
+        if reason is None:
+            batch.delete(b"Mheld")
+        else:
+            batch.put(b"Mheld", text(reason))
         self._database.write(batch)
 
     def mend(self) -> None:

@@ -20,6 +20,8 @@ class MemoryStore:
     def __init__(self) -> None:
         self.counters = Counters()
         self.in_use = False
+        self.crashed_at: float | None = None
+        self.held: str | None = None
         self._pending: dict[str, list[Waiting]] = {}
         self._postponed: list[Postponed] = []
         self._ledger: dict[str, LedgerEntry] = {}
@@ -125,8 +127,12 @@ class MemoryStore:
     def snapshot_saved(self, journal_end: int, /) -> None:
         raise ValueError("a store in memory has no snapshots")
 
-    def set_in_use(self, in_use: bool, /) -> None:
+    def set_in_use(self, in_use: bool, /, *, crashed_at: float | None = None) -> None:
         self.in_use = in_use
+        self.crashed_at = self.crashed_at if crashed_at is None else crashed_at
+
+    def set_held(self, reason: str | None, /) -> None:
+        self.held = reason
 
     def mend(self) -> None:
         return

@@ -2,16 +2,26 @@
 
 from frontier.books import is_served, mark, recorded
 from frontier.lifecycle import IllegalTransition
-from frontier.serving import Serving
+from frontier.serving import OPERATOR, Serving
 from frontier.store import Store
 
 
 class Operating:
-    """Plain transitions of single queues, each written as one whole."""
+    """Plain transitions, each written as one whole."""
 
     def __init__(self, store: Store, serving: Serving) -> None:
         self._store = store
         self._serving = serving
+
+    def hold(self, reason: str) -> None:
+        self._store.set_held(reason)
+        self._serving.hold(reason, by=OPERATOR)
+
+    def release(self) -> None:
+        if self._store.held is None:
+            raise IllegalTransition("no operator holds the crawl")
+        self._store.set_held(None)
+        self._serving.let_go(by=OPERATOR)
 
     def set(self, key: str, *, retired: bool | None = None, budget: int | None = None) -> None:
         queue = self._serving.queue(key)

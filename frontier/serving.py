@@ -17,6 +17,8 @@ from frontier.store import Counters, QueueRecord, Store, Waiting
 from frontier.values import StoreFull
 from frontier.waiters import Waiters
 
+OPERATOR = "operator"
+"""Whose hold outlives a restart."""
 ACTIVATE_AT_ONCE = 64
 ACTIVATE_BEYOND = 8
 """Where enough are active, and none is ready."""
@@ -40,9 +42,9 @@ class Serving:
         self.waiters = Waiters(now=self.now, deadline=self.deadline, due=self._wake_due)
         self.next_due_ms = store.next_due_ms()
         """When the first of the postponed URLs comes due."""
-        self._holds: dict[str, str] = {}
+        self._holds: dict[str, str] = {} if store.held is None else {OPERATOR: store.held}
         self._crashed_at: float | None = None
-        """When the crawl was taken up, if that was after a crash."""
+        """When the crawl was taken up after its last crash, if there was one."""
         self._rest_after_crash_s = 0.0
 
     def now(self) -> float:
@@ -54,10 +56,10 @@ class Serving:
         counters.clock = max(counters.clock, now)
         return counters
 
-    def crashed(self, *, rest_s: float) -> None:
-        """Nobody knows which servers were being asked: each queue rests as after its last good answer, and for `rest_s`
-        at least."""
-        self._crashed_at, self._rest_after_crash_s = self.now(), rest_s
+    def crashed(self, at: float, *, rest_s: float) -> None:
+        """Nobody knows which servers were being asked before: each queue rests from then on as after its last good
+        answer, and for `rest_s` at least."""
+        self._crashed_at, self._rest_after_crash_s = min(at, self.now()), rest_s
 
     # queues
 
@@ -225,12 +227,10 @@ class Serving:
         """Why nothing is leased; None while it may be."""
         return "; ".join(self._holds.values()) or None
 
-    def hold(self, reason: str, /, *, by: str = "operator") -> None:
-        """Lease nothing until whoever holds lets go; what is leased can be settled."""
+    def hold(self, reason: str, /, *, by: str) -> None:
         self._holds[by] = reason
 
-    def let_go(self, *, by: str = "operator") -> None:
-        """End a hold; the others' remain."""
+    def let_go(self, *, by: str) -> None:
         self._holds.pop(by, None)
         if not self._holds:
             self.waiters.wake_all()

@@ -86,10 +86,12 @@ class QueueFrontier:
         await restore(store, visited, snapshots, rebuilding=rebuilding)
         if store.counters.retired_queues:
             await frontier.reconsider()
-        if store.in_use:
-            frontier._serving.crashed(rest_s=rest_after_crash_s)
-        frontier._serving.refill(frontier._serving.now())
-        store.set_in_use(True)
+        serving = frontier._serving
+        crashed_at = serving.now() if store.in_use else store.crashed_at
+        if crashed_at is not None:
+            serving.crashed(crashed_at, rest_s=rest_after_crash_s)
+        serving.refill(serving.now())
+        store.set_in_use(True, crashed_at=crashed_at)
         return frontier
 
     # links come in
@@ -157,13 +159,28 @@ class QueueFrontier:
 
     # what an operator does
 
-    def hold(self, reason: str, /, *, by: str = "operator") -> None:
-        """Lease nothing until whoever holds lets go; what is leased can be settled."""
+    def hold(self, reason: str, /, *, by: str) -> None:
+        """Lease nothing until whoever holds lets go, or the process ends; what is leased can be settled."""
         self._serving.hold(reason, by=by)
 
-    def let_go(self, *, by: str = "operator") -> None:
+    def let_go(self, *, by: str) -> None:
         """End a hold; the others' remain."""
         self._serving.let_go(by=by)
+
+    @property
+    def held_by_operator(self) -> str | None:
+        """Why, in an operator's words; None if no operator holds all."""
+        return self._store.held
+
+    async def hold_all(self, reason: str, /) -> None:
+        """Lease nothing until `release_all`, across restarts; what is leased can be settled."""
+        await self._changes.made(partial(self._operating.hold, reason))
+        await self._changes.synced()
+
+    async def release_all(self) -> None:
+        """Raises `IllegalTransition` if no operator holds all."""
+        await self._changes.made(self._operating.release)
+        await self._changes.synced()
 
     async def retire(self, key: str, /) -> None:
         """Serve a queue no more. What is leased of it can be settled, and what comes for it is kept.

@@ -214,7 +214,21 @@ class Store(Protocol):
         """Whether a frontier has it, or had it when its process died."""
         ...
 
-    def set_in_use(self, in_use: bool, /) -> None: ...
+    @property
+    def crashed_at(self) -> float | None:
+        """When a crawl that had not been closed in order was last taken up, by the frontier's clock."""
+        ...
+
+    def set_in_use(self, in_use: bool, /, *, crashed_at: float | None = None) -> None:
+        """With `crashed_at`, that is noted too."""
+        ...
+
+    @property
+    def held(self) -> str | None:
+        """Why an operator has it that nothing is leased; None while it may be."""
+        ...
+
+    def set_held(self, reason: str | None, /) -> None: ...
 
     def mend(self) -> None:
         """After `StoreFull`: take writes again, if there is room. Raises `StoreFull` if there is none."""

@@ -42,7 +42,7 @@ def crawl(
     flight finish; a second one stops at once.
 
     Exit codes: 0 complete, 1 failed, 2 wrong usage or configuration, 3 stopped by a limit, 4 stopped by a signal,
-    5 the directory is locked, of another version, or not a crawl's.
+    5 the directory is locked, held, of another version, or not a crawl's.
     """
     overrides = list(settings)
     if seeds:

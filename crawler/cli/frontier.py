@@ -1,4 +1,4 @@
-"""onceover frontier"""
+"""onceover frontier: export, import"""
 
 import asyncio
 import sys
@@ -12,9 +12,10 @@ import msgspec
 
 from config import Config
 from crawler.cli.inspect import opened
+from crawler.cli.operate import budget, hold, release, retire, unretire
 from crawler.directory import CrawlDirectory
 from crawler.wiring.addressing import read_url
-from crawler.wiring.keeping import snapshots, visited_set
+from crawler.wiring.keeping import rules, snapshots, visited_set
 from frontier import CrawlUrl, LedgerEntry, UrlState
 from frontier.encoding import Place
 from frontier.leveldb import LevelDBStore
@@ -47,7 +48,11 @@ class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 @click.group()
 def frontier() -> None:
-    """Carry the URLs of a crawl to another."""
+    """Act on a crawl that does not run, or carry its URLs to another."""
+
+
+for command in (retire, unretire, budget, hold, release):
+    frontier.add_command(command)
 
 
 @frontier.command("export")
@@ -111,7 +116,7 @@ def import_(directory: Path, lines: TextIO) -> None:
 
 async def _import(crawl: CrawlDirectory, config: Config, store: LevelDBStore, lines: TextIO) -> None:
     visited = visited_set(config, crawl, store)
-    frontier = await QueueFrontier.open(store, visited, snapshots=snapshots(config, crawl))
+    frontier = await QueueFrontier.open(store, visited, snapshots=snapshots(config, crawl), rules=rules(config))
     read = known = 0
     try:
         while batch := list(islice(_decoded(lines, read), LINES_AT_ONCE)):

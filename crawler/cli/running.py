@@ -84,6 +84,11 @@ async def _run(loaded: Loaded, directory: CrawlDirectory, console: Console, *, m
         interrupts.act = this.cancel
         limited = loaded if max_pages is None else _limited(loaded, max_pages)
         async with assembled(limited, directory, rebuilding=_tell_rebuilding(console)) as crawl:
+            if (reason := crawl.frontier.held_by_operator) is not None:
+                raise DirectoryRefused(
+                    f"the crawl in {directory.path} is held: {reason}. "
+                    f"`onceover frontier release {directory.path}` lets it go on"
+                )
             # Only now: what is refused on the way must leave the old configuration in place.
             directory.write_configuration(render_toml(loaded.config))
             resumed = crawl.frontier.describe().admitted > crawl.new_seeds

@@ -165,16 +165,34 @@ async def test_a_hold_leases_nothing_and_lets_what_is_leased_be_settled(crawl: C
     async with crawl.opened() as frontier:
         await frontier.add(pages(2, 2))
         out = await lease(frontier)
-        frontier.hold("the night")
+        frontier.hold("the night", by="clock")
         frontier.hold("no room", by="disk")
         await frontier.done(out, cooldown_s=0, outcome=DONE)
         assert await none_for(frontier, 1000)
-        frontier.let_go()
+        frontier.let_go(by="clock")
         assert frontier.describe().held == "no room"
         assert await none_for(frontier, 1000)
         frontier.let_go(by="disk")
         assert frontier.describe().held is None
         assert len(await drain(frontier)) == 3
+
+
+@in_virtual_time
+async def test_what_an_operator_holds_is_held_after_a_restart_too_until_it_is_released(crawl: Crawl) -> None:
+    async with crawl.opened() as frontier:
+        await frontier.add(pages(2, 2))
+        with pytest.raises(IllegalTransition, match="no operator holds"):
+            await frontier.release_all()
+        await frontier.hold_all("the site is moved")
+        assert await none_for(frontier, 1000)
+    async with crawl.opened() as frontier:
+        assert frontier.held_by_operator == frontier.describe().held == "the site is moved"
+        assert await none_for(frontier, 1000)
+        await frontier.hold_all("and moved again")
+        await frontier.release_all()
+        assert len(await drain(frontier)) == 4
+    async with crawl.opened() as frontier:
+        assert frontier.held_by_operator is None
 
 
 @in_virtual_time

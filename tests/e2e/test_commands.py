@@ -21,11 +21,13 @@ from click.testing import CliRunner
 
 from crawler.cli import onceover as command_line
 from crawler.simweb.params import demo_params
+from crawler.urls import host_of
 from tests.e2e.crawling import (
     COMPLETE,
     FAILED,
     LIMIT,
     ONCEOVER,
+    REFUSED,
     STOPPED,
     TIMEOUT_S,
     USAGE,
@@ -331,6 +333,40 @@ def test_inspecting_changes_nothing_that_matters(tmp_path: Path, halfway: Path, 
     for command in (["fsck"], ["visited"], ["queues"]):
         assert onceover("inspect", "crawl", *command, cwd=tmp_path).code == COMPLETE
     assert onceover("crawl", *web.options, "--dir", "crawl", cwd=tmp_path).code == COMPLETE
+    assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
+
+
+# frontier
+
+
+def test_a_retired_host_is_left_alone_until_it_is_served_again(tmp_path: Path, web: Web) -> None:
+    options = [*web.options, "--dir", "crawl"]
+    assert onceover("crawl", *options, "--max-pages", "10", cwd=tmp_path).code == LIMIT
+    retired = onceover("frontier", "retire", "crawl", "H00001.sim.test", cwd=tmp_path)
+    assert_told(retired, COMPLETE)
+    assert re.fullmatch(r"h00001\.sim\.test is retired: \d+ URLs are kept, and not fetched\n", retired.out)
+    before = fetched(tmp_path / "crawl")
+    assert onceover("crawl", *options, cwd=tmp_path).code == COMPLETE
+    after = fetched(tmp_path / "crawl")
+    assert {host_of(url) for url in after if url not in before} == {f"h0000{host}.sim.test" for host in (0, 2, 3, 4)}
+    assert_sound(tmp_path / "crawl")
+    assert onceover("frontier", "retire", "crawl", "h00001.sim.test", cwd=tmp_path).code == USAGE
+    served = onceover("frontier", "unretire", "crawl", "h00001.sim.test", "--json", cwd=tmp_path)
+    assert (served.json()["key"], served.json()["retired"]) == ("test,sim,h00001", False)
+    assert onceover("crawl", *options, cwd=tmp_path).code == COMPLETE
+    assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
+
+
+def test_a_held_crawl_does_not_start_until_it_is_released(tmp_path: Path, web: Web) -> None:
+    options = [*web.options, "--dir", "crawl"]
+    assert onceover("crawl", *options, "--max-pages", "10", cwd=tmp_path).code == LIMIT
+    assert onceover("frontier", "hold", "crawl", "--reason", "it is night", cwd=tmp_path).code == COMPLETE
+    refused = onceover("crawl", *options, cwd=tmp_path)
+    assert refused.code == REFUSED
+    assert "is held: it is night. `onceover frontier release crawl` lets it go on" in refused.err
+    assert len(fetched(tmp_path / "crawl")) == 10
+    assert onceover("frontier", "release", "crawl", "--json", cwd=tmp_path).json() == {"held": None}
+    assert onceover("crawl", *options, cwd=tmp_path).code == COMPLETE
     assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
 
 

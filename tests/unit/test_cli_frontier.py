@@ -104,6 +104,68 @@ def test_queues_are_paged_and_filtered(tmp_path: Path) -> None:
     assert "h3.test" in run("inspect", here, "queues", "--match", "h3")
 
 
+def test_a_host_is_retired_served_again_and_given_a_budget(tmp_path: Path) -> None:
+    here = made(tmp_path / "here", hosts=3, fetched=1)
+    assert run("frontier", "retire", here, "h1.test") == "h1.test is retired: 3 URLs are kept, and not fetched\n"
+    assert msgspec.json.decode(run("inspect", here, "queues", "--retired", "--json"))["key"] == "test,h1"
+    assert (
+        run("frontier", "budget", here, "test,h1", "9") == "h1.test is still retired: 0 of 9 spent, 3 URLs are kept\n"
+    )
+    assert run("frontier", "unretire", here, "h1.test") == "h1.test is served: 0 of 9 spent, 3 URLs wait\n"
+    assert run("frontier", "budget", here, "h0.test", "1") == (
+        "h0.test is retired, as its budget is spent: 1 of 1 spent, 2 URLs are kept\n"
+    )
+    assert msgspec.json.decode(run("frontier", "budget", here, "h0.test", "2", "--json"))["budget"] == 2
+    assert run("inspect", here, "queues", "--retired", "--json") == ""
+    ledger(here)
+
+
+def test_all_queues_of_a_host_that_is_fetched_in_parallel_are_changed_together(tmp_path: Path) -> None:
+    here = made(tmp_path / "here")
+    lines = [{"url": f"http://a.test/{number}", "queue": f"test,a#{number}"} for number in range(3)]
+    run("frontier", "import", here, given="\n".join(msgspec.json.encode(line).decode() for line in lines))
+    run("frontier", "retire", here, "a.test#1")
+    assert len(run("frontier", "retire", here, "a.test").splitlines()) == 2
+    assert len(run("inspect", here, "queues", "--retired", "--json").splitlines()) == 3
+    assert len(run("frontier", "unretire", here, "a.test").splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("retire", "none.test"), "has no queue of none.test; `onceover inspect"),
+        (("unretire", "h0.test"), "queue test,h0 is not retired by an operator; nothing was changed"),
+        (("budget", "h0.test", "much"), "'much' is not a valid integer range"),
+        (("release",), "no operator holds the crawl; nothing was changed"),
+    ],
+)
+def test_an_act_that_makes_no_sense_is_refused(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
+    here = made(tmp_path / "here", hosts=1)
+    act, *rest = arguments
+    ended = CliRunner().invoke(onceover, ["frontier", act, str(here), *rest])
+    assert ended.exit_code == 2
+    assert told in ended.stderr
+
+
+def test_a_hold_is_told_and_an_act_after_a_crash_leaves_it_a_crash(tmp_path: Path) -> None:
+    here = made(tmp_path / "here", hosts=1)
+
+    def in_use(*, become: bool = False) -> bool:
+        with CrawlDirectory(here) as directory:
+            store = open_leveldb(load(directory.configuration, environ={}, require_seeds=False).config, directory)
+            if become:
+                store.set_in_use(True)
+            found = store.in_use
+            store.close()
+            return found
+
+    in_use(become=True)
+    assert msgspec.json.decode(run("frontier", "hold", here, "--json")) == {"held": "held by the operator"}
+    assert run("frontier", "hold", here, "--reason", "rain") == f"{here} is held: rain\n"
+    run("frontier", "release", here)
+    assert in_use()
+
+
 def test_a_repair_of_what_is_sound_says_so(tmp_path: Path) -> None:
     here = made(tmp_path / "here", hosts=2, fetched=1)
     ended = CliRunner().invoke(onceover, ["inspect", str(here), "fsck", "--repair"], standalone_mode=False)

@@ -1,5 +1,6 @@
 """That a crawl which did not end in order spares the servers that it may have been asking when it died."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,23 @@ async def test_after_a_crash_each_queue_rests_as_it_did_after_its_last_good_answ
         crashed = crawl.crashed(tmp_path / "crashed")
     async with crashed.opened(rest_after_crash_s=2) as frontier:
         assert await none_for(frontier, 6.9)
+        await lease(frontier)
+
+
+@in_virtual_time
+async def test_opening_and_closing_a_crawl_after_a_crash_does_not_shorten_the_rest_of_its_queues(
+    crawl: Crawl, tmp_path: Path
+) -> None:
+    async with crawl.opened() as frontier:
+        await frontier.add([page("a", f"{number}") for number in range(9)])
+        await frontier.done(await lease(frontier), cooldown_s=7, outcome=DONE)
+        assert await none_for(frontier, 6.9)
+        await lease(frontier)
+        crashed = crawl.crashed(tmp_path / "crashed")
+    async with crashed.opened():
+        await asyncio.sleep(2)
+    async with crashed.opened() as frontier:
+        assert await none_for(frontier, 4.9)
         await lease(frontier)
 
 

@@ -1,0 +1,124 @@
+"""onceover frontier retire, unretire, budget, hold, release: what an operator does to a crawl that does not run."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+import msgspec
+
+from crawler.cli.inspect import opened
+from crawler.status import host_of
+from crawler.wiring.keeping import rules
+from frontier.clock import steady_clock
+from frontier.leveldb import LevelDBStore
+from frontier.lifecycle import IllegalTransition
+from frontier.operating import Operating
+from frontier.serving import Serving
+from frontier.store import QueueRecord
+
+_directory = click.argument("directory", type=click.Path(path_type=Path))
+_host = click.argument("host")
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@contextmanager
+def _operated(directory: Path) -> Iterator[tuple[LevelDBStore, Operating]]:
+    with opened(directory) as (_, config, store):
+        yield store, Operating(store, Serving(store, rules(config), clock=steady_clock()))
+
+
+@click.command()
+@_directory
+@_host
+@_as_json
+def retire(directory: Path, host: str, as_json: bool) -> None:
+    """Serve HOST no more: its URLs are kept, and what is still found there is kept too."""
+    with _operated(directory) as (store, operating):
+        changed = _changed(store, directory, host, lambda key: operating.set(key, retired=True))
+    _tell(changed, as_json, lambda record: f"is retired: {record.size:,} URLs are kept, and not fetched")
+
+
+@click.command()
+@_directory
+@_host
+@_as_json
+def unretire(directory: Path, host: str, as_json: bool) -> None:
+    """Serve HOST again, which was retired with `retire`."""
+    with _operated(directory) as (store, operating):
+        changed = _changed(store, directory, host, lambda key: operating.set(key, retired=False))
+    _tell(changed, as_json, _served)
+
+
+@click.command()
+@_directory
+@_host
+@click.argument("cost", type=click.IntRange(min=0, max=1 << 53))
+@_as_json
+def budget(directory: Path, host: str, cost: int, as_json: bool) -> None:
+    """Let HOST spend COST in all, whatever frontier.total_budget says. A fetch costs 1, or what frontier.cost says."""
+    with _operated(directory) as (store, operating):
+        changed = _changed(store, directory, host, lambda key: operating.set(key, budget=cost))
+    _tell(changed, as_json, _served)
+
+
+@click.command()
+@_directory
+@click.option("--reason", default="held by the operator", help="What is told while the crawl is held.")
+@_as_json
+def hold(directory: Path, reason: str, as_json: bool) -> None:
+    """Let nothing be fetched, by whoever starts the crawl, until it is released."""
+    with _operated(directory) as (_, operating):
+        operating.hold(reason)
+    click.echo(msgspec.json.encode({"held": reason}) if as_json else f"{directory} is held: {reason}")
+
+
+@click.command()
+@_directory
+@_as_json
+def release(directory: Path, as_json: bool) -> None:
+    """End a hold."""
+    with _operated(directory) as (_, operating):
+        try:
+            operating.release()
+        except IllegalTransition as error:
+            raise click.UsageError(f"{directory}: {error}; nothing was changed") from error
+    click.echo(msgspec.json.encode({"held": None}) if as_json else f"{directory} is released: `onceover crawl` goes on")
+
+
+def _changed(store: LevelDBStore, directory: Path, host: str, change: Callable[[str], None]) -> list[QueueRecord]:
+    """Change each queue of the host, of which there are several if they are fetched in parallel. Those that need no
+    change are left; if none needs it, that is an error."""
+    keys = [record.key for record in store.queues() if _is_of(host, record.key)]
+    if not keys:
+        raise click.UsageError(f"{directory} has no queue of {host}; `onceover inspect {directory} queues` lists them")
+    changed, refusal = [], None
+    for key in keys:
+        try:
+            change(key)
+        except IllegalTransition as error:
+            refusal = error
+        else:
+            changed.append(store.queue(key))
+    if not changed:
+        raise click.UsageError(f"{directory}: {refusal}; nothing was changed")
+    return [record for record in changed if record is not None]
+
+
+def _is_of(host: str, key: str) -> bool:
+    """Whether HOST, as a person or `inspect queues` writes it, names the queue."""
+    return host == key or host.lower() in (shown := host_of(key), shown.partition("#")[0])
+
+
+def _served(record: QueueRecord) -> str:
+    spent = f"{record.spent:,} spent" if record.budget is None else f"{record.spent:,} of {record.budget:,} spent"
+    if record.retired:
+        return f"is still retired: {spent}, {record.size:,} URLs are kept"
+    if record.size and record.stands is None:
+        return f"is retired, as its budget is spent: {spent}, {record.size:,} URLs are kept"
+    return f"is served: {spent}, {record.size:,} URLs wait"
+
+
+def _tell(changed: list[QueueRecord], as_json: bool, told: Callable[[QueueRecord], str]) -> None:
+    for record in changed:
+        click.echo(msgspec.json.encode(record) if as_json else f"{host_of(record.key)} {told(record)}")
