@@ -17,6 +17,9 @@ entries for one key the strongest is kept, and checked against its setting; then
 other; then the seeds are read. Problems are collected, not raised, until the last step, so that a user sees all of them
 at once, each with its place. Where a value comes from is kept for as long as the configuration is.
 
+Of blocks, as `[[site]]`, a file may hold any number (`blocks`). They are no sixth place, but say where else other
+values hold: `Loaded.of_sites` is the configuration there (`sites`), with origins of its own.
+
 A unit belongs to the name of a setting (`timeout_s`); sizes and durations may also be given as text with a unit.
 What is unset is None.
 
@@ -44,6 +47,7 @@ from config.schema import (
     Progress,
     QueueBy,
     Scope,
+    Site,
     Urls,
     Visited,
     VisitedBackend,
@@ -73,6 +77,7 @@ __all__ = [
     "Scope",
     "Seed",
     "Setting",
+    "Site",
     "Urls",
     "Visited",
     "VisitedBackend",

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from ipaddress import ip_address, ip_network
 
 from config.contact import has_contact, owned_by_others, split_address
@@ -34,9 +35,12 @@ Origins = Mapping[str, str]
 Check = Callable[[Config, Origins], str | None]
 
 
-def cross_check(config: Config, origins: Origins) -> Iterator[Problem]:
-    """Problems between values that are each within their limits. `origins` lacks the keys that are already refused."""
+def cross_check(config: Config, origins: Origins, *, about: AbstractSet[str] | None = None) -> Iterator[Problem]:
+    """Problems between values that are each within their limits, or those of them that concern the keys in `about`.
+    `origins` lacks the keys that are already refused."""
     for keys, check in _CHECKS:
+        if about is not None and about.isdisjoint(keys):
+            continue
         if all(key in origins for key in keys) and (message := check(config, origins)):
             yield _problem(message, keys[0], origins)
 

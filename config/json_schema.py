@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from config.blocks import BlockKind, block_kinds
 from config.presets import presets
 from config.settings import Setting, section_meaning, sections, settings
 
@@ -19,17 +20,33 @@ def json_schema() -> dict[str, Any]:
         "properties": {
             "extends": {"description": "The preset to build on.", "enum": presets()},
             **{section: _section(section) for section in sections()},
+            **{key: _blocks(kind) for key, kind in block_kinds().items() if "." not in key},
         },
     }
 
 
 def _section(section: str) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "description": section_meaning(section),
-        "additionalProperties": False,
-        "properties": {s.name: _setting(s) for s in settings().values() if s.section == section},
-    }
+    own = {s.name: _setting(s) for s in settings().values() if s.section == section}
+    kinds = {key.partition(".")[2]: kind for key, kind in block_kinds().items() if key.startswith(f"{section}.")}
+    return _object(section_meaning(section), own | {name: _blocks(kind) for name, kind in kinds.items()})
+
+
+def _blocks(kind: BlockKind) -> dict[str, Any]:
+    own = {setting.name: _setting(setting) for setting in kind.own}
+    tables: dict[str, dict[str, Any]] = {}
+    for name, setting in kind.settings.items():
+        if "." in name:
+            described = _setting(setting)
+            described.pop("default", None)
+            tables.setdefault(setting.section, {})[setting.name] = described
+    others = {section: _object(section_meaning(section), table) for section, table in tables.items()}
+    required = [setting.name for setting in kind.own if setting.required]
+    return {"type": "array", "description": kind.meaning, "items": _object("", own | others) | {"required": required}}
+
+
+def _object(meaning: str, properties: dict[str, Any]) -> dict[str, Any]:
+    described = {"description": meaning} if meaning else {}
+    return {"type": "object", **described, "additionalProperties": False, "properties": properties}
 
 
 def _setting(setting: Setting) -> dict[str, Any]:

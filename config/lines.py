@@ -6,6 +6,7 @@ from collections.abc import Sequence
 _PART = r"""(?:[A-Za-z0-9_-]+|"[^"\\]*"|'[^']*')"""
 _NAME = rf"{_PART}(?:[ \t]*\.[ \t]*{_PART})*"
 _HEADER = re.compile(rf"[ \t]*\[[ \t]*({_NAME})[ \t]*\]")
+_BLOCK = re.compile(rf"[ \t]*\[\[[ \t]*({_NAME})[ \t]*\]\]")
 _KEY = re.compile(rf"[ \t]*({_NAME})[ \t]*=")
 _NEAR = 100
 """Lines in which the next item of a list is looked for. Without a bound, long lists of escaped texts take minutes."""
@@ -15,18 +16,22 @@ class Lines:
     """Line numbers, from 1, of the keys of a TOML text that is known to be valid.
 
     Found by a scan that knows headers, dotted keys and multi-line strings. For a key inside an inline table it gives
-    the line where the table begins.
+    the line where the table begins. A number from 0 stands behind the name of an array of tables: `site`, `0`, `match`.
     """
 
     def __init__(self, text: str) -> None:
         self._lines = text.split("\n")
         self._found: dict[tuple[str, ...], int] = {}
+        self._blocks: dict[tuple[str, ...], int] = {}
         section: tuple[str, ...] = ()
         quote: str | None = None
         for number, line in enumerate(self._lines, start=1):
             if quote is None:
                 if header := _HEADER.match(line):
-                    section = _parts(header[1])
+                    section = self._numbered(_parts(header[1]))
+                    self._remember(section, number)
+                elif block := _BLOCK.match(line):
+                    section = self._next_block(_parts(block[1]))
                     self._remember(section, number)
                 elif key := _KEY.match(line):
                     self._remember(section + _parts(key[1]), number)
@@ -50,6 +55,20 @@ class Lines:
             found.append(line or first)
             current = line or current
         return found
+
+    def _next_block(self, name: tuple[str, ...]) -> tuple[str, ...]:
+        path = (*self._numbered(name[:-1]), name[-1])
+        self._blocks[path] = self._blocks.get(path, -1) + 1
+        return (*path, str(self._blocks[path]))
+
+    def _numbered(self, name: tuple[str, ...]) -> tuple[str, ...]:
+        """The path of a table; within an array of tables, it is in the last one so far."""
+        path: tuple[str, ...] = ()
+        for part in name:
+            path = (*path, part)
+            if path in self._blocks:
+                path = (*path, str(self._blocks[path]))
+        return path
 
     def _remember(self, path: tuple[str, ...], line: int) -> None:
         for length in range(1, len(path) + 1):

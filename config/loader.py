@@ -7,13 +7,15 @@ from typing import cast
 
 import msgspec
 
+from config.blocks import block_key, block_kinds, with_blocks
 from config.checks import DEFAULT, check_seeds, cross_check
 from config.presets import preset_text, presets
 from config.problems import ConfigError, Problem
 from config.schema import Config
 from config.seeds import Seed, read_seed_file
 from config.settings import sections, settings
-from config.sources import Entry, Source, environment_source, override_source, toml_source
+from config.sites import overridden
+from config.sources import Block, Entry, Source, environment_source, override_source, toml_source
 from config.suggest import did_you_mean
 from config.toml import toml_value
 from config.values import checked
@@ -25,7 +27,7 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     config: Config
     origins: dict[str, str]
     """Where the value of each key stands, as `default`, `crawl.toml:12`, `preset broad:7`, `environment ONCEOVER_…` or
-    `--set`."""
+    `--set`. What stands in blocks is named as `site[1].match`; the block itself, as `site[1]`."""
     seeds: tuple[Seed, ...]
     """From `seeds`, then from the seed files, in their order."""
 
@@ -33,6 +35,18 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
         """An error about a value that only a later stage could judge, as a pattern or the name of a rule."""
         origin = self.origins[key]
         return ConfigError([Problem(message, where=None if origin == DEFAULT else origin, key=key)])
+
+    def of_sites(self, numbers: Iterable[int]) -> "Loaded":
+        """What holds where these of the blocks `[[site]]` match, numbered from 0; the later goes before. It has no
+        blocks, and the origins name them."""
+        origins = dict(self.origins)
+        chosen = tuple(numbers)
+        for number in chosen:
+            for key in self.config.site[number].overrides:
+                name = block_key(block_kinds()["site"], number + 1)
+                origins[key] = f"{self.origins[f'{name}.{key}']}, {name}"
+        config = overridden(self.config, [self.config.site[number] for number in chosen])
+        return Loaded(config=msgspec.structs.replace(config, site=()), origins=origins, seeds=self.seeds)
 
 
 def load(
@@ -62,6 +76,13 @@ def load(
         _anchor(values, Path() if file is None or given_as_text else file.parent)
     config = _config(values)
     problems += cross_check(config, origins)
+    config, block_origins, refused_in_blocks = _with_blocks(
+        config, [block for source in sources for block in source.blocks]
+    )
+    origins |= block_origins
+    problems += refused_in_blocks
+    if not problems:
+        problems += _check_sites(Loaded(config=config, origins=origins, seeds=()))
     seeds = _listed_seeds(config, winners)
     for name in config.crawl.seed_files:
         read = read_seed_file(_shown(Path(name)), named_at=origins["crawl.seed_files"])
@@ -163,6 +184,44 @@ def _config(values: Mapping[str, object]) -> Config:
         section, _, field = key.partition(".")
         tables[section][field] = value
     return msgspec.convert(tables, Config)
+
+
+def _with_blocks(config: Config, blocks: Iterable[Block]) -> tuple[Config, dict[str, str], list[Problem]]:
+    """The configuration with its blocks, where each of their values stands, and the problems with them."""
+    problems: list[Problem] = []
+    origins: dict[str, str] = {}
+    built: dict[str, list[object]] = {}
+    for block in blocks:
+        kind = block.kind
+        number = len(built.setdefault(kind.key, [])) + 1
+        origins[block_key(kind, number)] = block.origin
+        values: dict[str, object] = {}
+        for entry in block.entries:
+            key = block_key(kind, number, entry.key)
+            origins[key] = entry.origin
+            try:
+                values[entry.key] = checked(kind.settings[entry.key], entry)
+            except ValueError as error:
+                problems.append(Problem(str(error), where=entry.origin, key=key))
+        given = {entry.key for entry in block.entries}
+        missing = [setting for setting in kind.own if setting.required and setting.name not in given]
+        for setting in missing:
+            message = f"expected {setting.name}, {setting.expected}, found none"
+            problems.append(Problem(message, where=block.origin, key=block_key(kind, number)))
+        built[kind.key].append(None if missing or problems else kind.built(values))
+    if not problems:
+        for key, made in built.items():
+            config = with_blocks(config, block_kinds()[key], tuple(made))
+    return config, origins, problems
+
+
+def _check_sites(loaded: Loaded) -> list[Problem]:
+    """Problems between values that a block `[[site]]` sets and others, where it alone matches."""
+    problems: list[Problem] = []
+    for number, site in enumerate(loaded.config.site):
+        there = loaded.of_sites([number])
+        problems += cross_check(there.config, there.origins, about=frozenset(site.overrides))
+    return problems
 
 
 def _listed_seeds(config: Config, winners: Mapping[str, Entry]) -> list[Seed]:

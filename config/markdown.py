@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+from config.blocks import BlockKind, block_kinds
 from config.render import value_text
 from config.settings import Setting, section_meaning, sections, settings
 
@@ -12,8 +13,9 @@ _HEAD = "| key | default | may be | meaning |\n| --- | --- | --- | --- |"
 
 
 def render_markdown() -> str:
-    """A table of settings for each section."""
-    return "\n\n".join(_section(section) for section in sections())
+    """A table of settings for each section, and for each kind of block."""
+    tables = [_section(section) for section in sections()]
+    return "\n\n".join(tables + [_blocks(kind) for kind in block_kinds().values()])
 
 
 def with_tables(text: str) -> str:
@@ -30,8 +32,16 @@ def _section(section: str) -> str:
     return f"### [{section}]\n\n{section_meaning(section)}\n\n{_HEAD}\n{rows}"
 
 
+def _blocks(kind: BlockKind) -> str:
+    rows = "\n".join(_row(setting) for setting in kind.own)
+    others = ", ".join(f"`{name}`" for name in kind.settings if "." in name)
+    more = f"\n\nBeside, each may set: {others}." if others else ""
+    return f"### [[{kind.key}]]\n\n{kind.meaning}\n\n{_HEAD}\n{rows}{more}"
+
+
 def _row(setting: Setting) -> str:
-    cells = [f"`{setting.name}`", _code(value_text(setting, setting.default)), _may_be(setting), setting.meaning]
+    default = "required" if setting.required else _code(value_text(setting, setting.default))
+    cells = [f"`{setting.name}`", default, _may_be(setting), setting.meaning]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 

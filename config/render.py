@@ -1,9 +1,12 @@
 """A configuration written out: as rows for people, and as TOML that loads back to the same configuration."""
 
 import textwrap
+from typing import Any
 
 import msgspec
 
+from config.blocks import BlockKind, block_key, block_kinds, blocks_of
+from config.checks import DEFAULT
 from config.loader import Loaded
 from config.schema import Config
 from config.settings import Setting, section_meaning, sections, settings
@@ -29,8 +32,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def render_show(loaded: Loaded) -> list[Row]:
-    """A row for each setting, in the order of the schema."""
-    return [
+    """A row for each setting, in the order of the schema, then one for each that a block sets."""
+    rows = [
         Row(
             key=key,
             value=value_text(setting, value_of(loaded.config, setting)),
@@ -39,11 +42,20 @@ def render_show(loaded: Loaded) -> list[Row]:
         )
         for key, setting in settings().items()
     ]
+    for kind in block_kinds().values():
+        for number, block in enumerate(blocks_of(loaded.config, kind), start=1):
+            for name, value in kind.values(block).items():
+                key = block_key(kind, number, name)
+                origin = loaded.origins.get(key, DEFAULT)
+                setting = kind.settings[name]
+                rows.append(Row(key=key, value=value_text(setting, value), origin=origin, meaning=setting.meaning))
+    return rows
 
 
 def render_toml(config: Config) -> str:
     """Every setting as commented TOML. Loading it gives the same configuration."""
-    return _HEAD + "".join(_section(config, section) for section in sections())
+    parts = [_section(config, section) for section in sections()]
+    return _HEAD + "".join(parts) + "".join(_blocks(config, kind) for kind in block_kinds().values())
 
 
 def value_of(config: Config, setting: Setting) -> object:
@@ -68,6 +80,22 @@ def _section(config: Config, section: str) -> str:
             written = "# " + setting.name + " =" if value is None else f"{setting.name} = {value_text(setting, value)}"
             lines.append(f"{_comment(setting.meaning + _limits(setting))}\n{written}\n")
     return "".join(lines)
+
+
+def _blocks(config: Config, kind: BlockKind) -> str:
+    """The blocks of a kind; where there is none, what one looks like, in comments."""
+    own = "".join(f"{_comment(s.meaning + _limits(s))}\n# {s.name} =\n" for s in kind.own)
+    others = [name for name in kind.settings if "." in name]
+    more = f"{_comment('It may also set ' + ', '.join(others) + '.')}\n" if others else ""
+    lines = [f"\n{_comment(kind.meaning)}\n# [[{kind.key}]]\n{own}{more}"]
+    for block in blocks_of(config, kind):
+        written = (f"{name} = {value_text(kind.settings[name], value)}\n" for name, value in _set(kind, block))
+        lines.append(f"\n[[{kind.key}]]\n" + "".join(written))
+    return "".join(lines)
+
+
+def _set(kind: BlockKind, block: Any) -> list[tuple[str, object]]:
+    return [(name, value) for name, value in kind.values(block).items() if value is not None]
 
 
 def _comment(text: str) -> str:

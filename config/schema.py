@@ -8,10 +8,12 @@ A section of the file is a struct, and its docstring says what the section is ab
     coming    choices that later versions will have: refused with a message of their own
     later     what to say beside a refusal, where a wider range comes with a later version
 
-A new choice is one more word in a `Literal`; a new setting is one more field.
+A new choice is one more word in a `Literal`; a new setting is one more field. A field that is a tuple of structs is an
+array of tables: blocks, of which a file may hold any number. One of its fields may be `overrides`, a table whose
+`extra` lists under `overrides` the keys of settings that a block may set anew; see `Site`.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -36,6 +38,13 @@ _END = r"(?![\s\S])"
 _PRINTABLE = Meta(pattern=rf"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*{_END}", extra={"form": "not empty"})
 
 Text = Annotated[str, _PRINTABLE]
+Place = Annotated[
+    str,
+    Meta(
+        pattern=_PRINTABLE.pattern,
+        extra={"form": 'a host, a domain as "*.example.org", a URL up to its last slash, or a SURT prefix'},
+    ),
+]
 CrawlName = Annotated[
     str,
     Meta(pattern=rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,99}}{_END}", extra={"form": "of letters, digits, dots and dashes"}),
@@ -604,6 +613,29 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     ] = 5.0
 
 
+SITE_KEYS: Final = (
+    "politeness.min_delay_s",
+    "politeness.max_delay_s",
+    "politeness.delay_factor",
+    "politeness.max_crawl_delay_s",
+    "politeness.max_retry_after_s",
+)
+"""Settings that may differ between sites: each reaches its part through `wiring` as a value by URL or by queue."""
+
+
+class Site(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings that are different for some of the web. Of blocks that match one URL, the more special goes before: a
+    directory before a host, a host before a domain, a domain before one around it. Of equally special ones, the later
+    goes before."""
+
+    match: Annotated[
+        tuple[Place, ...],
+        Meta(description="Where the settings of this block hold, written in the same ways as places in scope."),
+    ]
+    overrides: Annotated[dict[str, Any], Meta(extra={"overrides": SITE_KEYS})] = {}
+    """By key, as `politeness.min_delay_s`; checked."""
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """All settings of a crawl."""
 
@@ -619,3 +651,4 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     output: Output = Output()
     limits: Limits = Limits()
     progress: Progress = Progress()
+    site: tuple[Site, ...] = ()

@@ -1,9 +1,9 @@
-"""The settings as values, read off the schema."""
+"""The settings as values, read off the schema. Arrays of tables are left to `blocks`."""
 
 from collections.abc import Callable
 from functools import cache
 from inspect import getdoc
-from typing import Any, Literal, cast, get_args, get_type_hints
+from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import inspect
@@ -23,6 +23,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     default: Any
     optional: bool
     """Whether it may be unset; its default is then None."""
+    required: bool
+    """Whether it has no default, as only settings of blocks may; it is then None."""
     meaning: str
     unit: str | None
     minimum: float | None
@@ -92,36 +94,56 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 @cache
 def settings() -> dict[str, Setting]:
     """All settings by key, in the order of the schema."""
-    found = (
-        _setting(section, field, choices=_choices(struct, field.name))
-        for section, struct in sections().items()
-        for field in _fields(struct)
-    )
+    found = (setting for section, struct in sections().items() for setting in settings_of(struct, section))
     return {setting.key: setting for setting in found}
 
 
 @cache
 def sections() -> dict[str, type]:
     """The struct of each section, in the order of the schema."""
-    return get_type_hints(Config)
+    return {name: hint for name, hint in get_type_hints(Config).items() if block_struct(hint) is None}
 
 
 def section_meaning(section: str) -> str:
     """What a section is about."""
-    return " ".join((getdoc(sections()[section]) or "").split())
+    return meaning_of(sections()[section])
 
 
-def _fields(struct: type) -> tuple[inspect.Field, ...]:
-    return cast(inspect.StructType, inspect.type_info(struct)).fields
+def meaning_of(struct: type) -> str:
+    """What a struct of the schema is about, on one line."""
+    return " ".join((getdoc(struct) or "").split())
 
 
-def _choices(struct: type, name: str) -> tuple[str, ...]:
+def settings_of(struct: type, section: str) -> list[Setting]:
+    """The settings that a struct of the schema holds itself."""
+    hints = get_type_hints(struct, include_extras=True)
+    return [
+        _setting(section, field, hints[field.name])
+        for field in cast(inspect.StructType, inspect.type_info(struct)).fields
+        if block_struct(hints[field.name]) is None and overrides_of(hints[field.name]) is None
+    ]
+
+
+def block_struct(hint: object) -> type | None:
+    """The struct of which a field of that type holds any number; None if the field is none of blocks."""
+    arguments = get_args(hint)
+    is_array = get_origin(hint) is tuple and len(arguments) == 2 and arguments[1] is Ellipsis
+    return arguments[0] if is_array and isinstance(arguments[0], type(msgspec.Struct)) else None
+
+
+def overrides_of(hint: object) -> tuple[str, ...] | None:
+    """Which settings a field of that type sets anew; None if it is a setting itself."""
+    notes = [note.extra for note in getattr(hint, "__metadata__", ()) if note.extra]
+    return next((note["overrides"] for note in notes if "overrides" in note), None)
+
+
+def _choices(hint: Any) -> tuple[str, ...]:
     # `msgspec.inspect` sorts them; people want the order in which they were thought of.
-    hint = get_type_hints(struct)[name]
-    return get_args(hint) if getattr(hint, "__origin__", None) is Literal else ()
+    plain = get_args(hint)[0]
+    return get_args(plain) if get_origin(plain) is Literal else ()
 
 
-def _setting(section: str, field: inspect.Field, *, choices: tuple[str, ...]) -> Setting:
+def _setting(section: str, field: inspect.Field, hint: Any) -> Setting:
     type_, notes = _unwrapped(field.type)
     optional = isinstance(type_, inspect.UnionType)
     if isinstance(type_, inspect.UnionType):
@@ -140,22 +162,27 @@ def _setting(section: str, field: inspect.Field, *, choices: tuple[str, ...]) ->
         section=section,
         name=field.name,
         kind=_kind(type_, notes.get("unit")),
-        default=field.default
-        if field.default is not msgspec.NODEFAULT
-        else cast(Callable[[], Any], field.default_factory)(),
+        default=_default(field),
+        required=field.required,
         optional=optional,
         meaning=notes["description"],
         unit=notes.get("unit"),
         minimum=getattr(type_, "ge", None),
         maximum=getattr(type_, "le", None),
-        choices=choices,
+        choices=_choices(hint),
         coming=notes.get("coming", ()),
         later=notes.get("later"),
         form=notes.get("form"),
         pattern=getattr(item, "pattern", None),
         key_pattern=getattr(key_type, "pattern", None),
-        type=get_type_hints(sections()[section], include_extras=True)[field.name],
+        type=hint,
     )
+
+
+def _default(field: inspect.Field) -> Any:
+    if field.required:
+        return None
+    return field.default if field.default is not msgspec.NODEFAULT else cast(Callable[[], Any], field.default_factory)()
 
 
 def _unwrapped(type_: inspect.Type) -> tuple[inspect.Type, dict[str, Any]]:

@@ -3,13 +3,15 @@
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
+from config.blocks import BlockKind, block_key, block_kinds
 from config.lines import Lines
 from config.problems import Problem
 from config.settings import sections, settings
-from config.suggest import did_you_mean, unknown_key
+from config.suggest import did_you_mean, unknown_in_block, unknown_key
 
 PREFIX = "ONCEOVER_"
 
@@ -28,10 +30,20 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """For a list, where each item stands, if that is known."""
 
 
+class Block(msgspec.Struct, frozen=True, kw_only=True):
+    """One block of a file, as `[[site]]`."""
+
+    kind: BlockKind
+    entries: list[Entry]
+    """Their keys are the names in the block."""
+    origin: str
+
+
 class Source(msgspec.Struct, frozen=True, kw_only=True):
     """What one place has to say."""
 
     entries: list[Entry] = []
+    blocks: list[Block] = []
     problems: list[Problem] = []
     extends: Entry | None = None
     """The preset that a file builds on."""
@@ -46,34 +58,80 @@ def toml_source(text: str, name: str) -> Source:
         return Source(problems=[_syntax_problem(str(error), text, name)])
     except RecursionError:
         return Source(problems=[Problem("not usable: lists or tables are nested too deeply", where=name)])
-    lines = Lines(text)
-    entries: list[Entry] = []
-    problems: list[Problem] = []
-    extends: Entry | None = None
+    return _TomlReader(Lines(text), name).read(tables)
 
-    def place(line: int | None) -> str:
-        return name if line is None else f"{name}:{line}"
 
-    for section, table in tables.items():
-        where = place(lines.of(section))
-        if section == "extends":
-            extends = Entry(key=section, value=table, origin=where)
-        elif section not in sections():
-            problems.append(_unknown_section(section, table, where))
-        elif not isinstance(table, dict):
-            problems.append(Problem(f"expected a section, [{section}], found one value", where=where, key=section))
-        else:
+class _TomlReader:
+    """Gathers what the tables of a file say, with the place of each."""
+
+    def __init__(self, lines: Lines, name: str) -> None:
+        self._lines = lines
+        self._name = name
+        self._entries: list[Entry] = []
+        self._blocks: list[Block] = []
+        self._problems: list[Problem] = []
+
+    def read(self, tables: Mapping[str, Any]) -> Source:
+        extends: Entry | None = None
+        for section, table in tables.items():
+            where = self._place(section)
+            if section == "extends":
+                extends = Entry(key=section, value=table, origin=where)
+            elif section in block_kinds():
+                self._read_blocks(block_kinds()[section], table)
+            elif section not in sections():
+                self._problems.append(_unknown_section(section, table, where))
+            elif not isinstance(table, dict):
+                message = f"expected a section, [{section}], found one value"
+                self._problems.append(Problem(message, where=where, key=section))
+            else:
+                self._read_section(section, table)
+        return Source(entries=self._entries, blocks=self._blocks, problems=self._problems, extends=extends)
+
+    def _read_section(self, section: str, table: Mapping[str, object]) -> None:
+        for field, value in table.items():
+            key = f"{section}.{field}"
+            if key in block_kinds():
+                self._read_blocks(block_kinds()[key], value)
+            elif key in settings():
+                self._entries.append(self._entry(key, value, section, field))
+            else:
+                self._problems.append(Problem(unknown_key(key), where=self._place(section, field), key=key))
+
+    def _read_blocks(self, kind: BlockKind, tables: object) -> None:
+        path = tuple(kind.key.split("."))
+        if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+            found = f"one table, [{kind.key}]" if isinstance(tables, dict) else "something else"
+            message = f"expected blocks, each under [[{kind.key}]], found {found}"
+            self._problems.append(Problem(message, where=self._place(*path), key=kind.key))
+            return
+        for index, table in enumerate(tables):
+            here = (*path, str(index))
+            entries: list[Entry] = []
             for field, value in table.items():
-                key = f"{section}.{field}"
-                where = place(lines.of(section, field))
-                if key not in settings():
-                    problems.append(Problem(unknown_key(key), where=where, key=key))
-                    continue
-                items = lines.of_items(value, section, field) if isinstance(value, list) else []
-                entries.append(
-                    Entry(key=key, value=value, origin=where, item_origins=tuple(place(line) for line in items))
-                )
-    return Source(entries=entries, problems=problems, extends=extends)
+                if isinstance(value, dict) and field not in kind.settings and field in sections() and kind.overrides:
+                    inner = {f"{field}.{name}": (each, (*here, field, name)) for name, each in value.items()}
+                else:
+                    inner = {field: (value, (*here, field))}
+                for name, (each, place) in inner.items():
+                    if name in kind.settings:
+                        entries.append(self._entry(name, each, *place))
+                    else:
+                        problem_key = block_key(kind, index + 1, name)
+                        message = unknown_in_block(kind, name)
+                        self._problems.append(Problem(message, where=self._place(*place), key=problem_key))
+            self._blocks.append(Block(kind=kind, entries=entries, origin=self._place(*here)))
+
+    def _entry(self, key: str, value: object, *path: str) -> Entry:
+        items = self._lines.of_items(value, *path) if isinstance(value, list) else []
+        origins = tuple(self._placed(line) for line in items)
+        return Entry(key=key, value=value, origin=self._place(*path), item_origins=origins)
+
+    def _place(self, *path: str) -> str:
+        return self._placed(self._lines.of(*path))
+
+    def _placed(self, line: int | None) -> str:
+        return self._name if line is None else f"{self._name}:{line}"
 
 
 def environment_source(environ: Mapping[str, str]) -> Source:
@@ -148,6 +206,9 @@ def _unknown_section(section: str, value: object, where: str) -> Problem:
             did_you_mean(section, sections(), written="[{}]") or f"there are {', '.join(f'[{s}]' for s in sections())}"
         )
         return Problem(f"unknown section [{section}]; {hint}", where=where)
+    if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+        hint = f"there are {', '.join(f'[[{kind}]]' for kind in block_kinds())}"
+        return Problem(f"unknown block [[{section}]]; {hint}", where=where)
     return Problem(unknown_key(section), where=where, key=section)
 
 

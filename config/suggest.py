@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from config.blocks import BlockKind, block_kinds
 from config.settings import sections, settings
 
 
@@ -14,6 +15,9 @@ def did_you_mean(name: str, known: Iterable[str], *, written: str = "{}") -> str
 
 def unknown_key(key: str) -> str:
     """The message for a key that does not exist, with the closest that does."""
+    block = next((kind for kind in block_kinds() if f"{key}.".startswith((f"{kind}.", f"{kind}["))), None)
+    if block is not None:
+        return f"blocks, as [[{block}]], are written in the configuration file"
     section, _, field = key.rpartition(".")
     elsewhere = " or ".join(setting.key for setting in settings().values() if setting.name == field)
     if elsewhere:
@@ -23,6 +27,16 @@ def unknown_key(key: str) -> str:
         hint = did_you_mean(field, names, written=f"{section}.{{}}") or f"[{section}] has {', '.join(names)}"
         return f"unknown key; {hint}"
     return f"unknown key; {_closest(key) or '`onceover config show` lists all keys'}"
+
+
+def unknown_in_block(kind: BlockKind, name: str) -> str:
+    """The message for a name that a block of that kind can't hold."""
+    if name in settings() and kind.overrides is not None:
+        return f"the same for all of a crawl; [[{kind.key}]] can set {', '.join(kind.settings)}"
+    field = name.rpartition(".")[2]
+    same = " or ".join(known for known in kind.settings if known.rpartition(".")[2] == field)
+    hint = f"did you mean {same}?" if same else did_you_mean(name, kind.settings)
+    return f"unknown key; {hint or f'[[{kind.key}]] can set ' + ', '.join(kind.settings)}"
 
 
 def _closest(key: str) -> str | None:

@@ -9,7 +9,7 @@ The order is the crash argument. A lease is not durable, adding is idempotent, t
 import asyncio
 import time
 from base64 import b32decode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -59,7 +59,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     robots: Robots
     discovery: Discovery
     sink: Sink
-    manners: Manners
+    manners: Callable[[str], Manners]
+    """By URL."""
     quota: Quota | None = None
 
 
@@ -145,6 +146,7 @@ class Engine:
     async def _crawl(self, lease: Lease) -> bool:
         """Carry a lease to its end; whether that made a page."""
         parts, url = self._parts, lease.url
+        manners = parts.manners(url.url)
         work = self.tally.in_flight[lease.number] = InFlight(url.url, "robots.txt", time.monotonic())
         if parts.quota is not None and url.kind != LinkKind.SITEMAP and (reason := parts.quota.refusal(url.url)):
             await self._excluded(lease, reason)
@@ -159,7 +161,7 @@ class Engine:
             await self._forbidden(lease, verdict, crawl_delay_s)
             return False
         if verdict.asked:
-            rest_s = parts.manners.pace.cooldown_s(verdict.duration_s, crawl_delay_s=crawl_delay_s)
+            rest_s = manners.pace.cooldown_s(verdict.duration_s, crawl_delay_s=crawl_delay_s)
             if rest_s > 0:
                 parts.frontier.release(lease, cooldown_s=rest_s)  # the host has just had a request
                 return False
@@ -169,7 +171,7 @@ class Engine:
         )
         work.stage, work.since = "the disk", time.monotonic()
         self._count(fetched)
-        decision = parts.manners.after(fetched, lease=lease, crawl_delay_s=crawl_delay_s)
+        decision = manners.after(fetched, lease=lease, crawl_delay_s=crawl_delay_s)
         if decision.reason is not None:
             self.tally.failures[decision.reason] += 1
         if decision.retry_after_s is not None:
@@ -195,7 +197,7 @@ class Engine:
     async def _forbidden(self, lease: Lease, verdict: Verdict, crawl_delay_s: float | None) -> None:
         """robots.txt forbids the URL, or could not be had."""
         parts = self._parts
-        decision = parts.manners.forbidden(verdict, lease=lease, crawl_delay_s=crawl_delay_s)
+        decision = parts.manners(lease.url.url).forbidden(verdict, lease=lease, crawl_delay_s=crawl_delay_s)
         if decision.retry_after_s is not None:
             self.tally.retries += 1
             self.tally.failures[f"robots-{verdict.reason}"] += 1

@@ -25,7 +25,7 @@ class Places:
 
     def __init__(self, entries: Iterable[str]) -> None:
         """Raises `ValueError`, naming the entry, for one that is no place."""
-        self._prefixes = shortest(prefix for entry in entries for prefix in _prefixes(entry.strip()))
+        self._prefixes = shortest(prefix for entry in entries for prefix in prefixes_of(entry))
 
     def __bool__(self) -> bool:
         return bool(self._prefixes)
@@ -68,7 +68,9 @@ def listed(text: str, /) -> list[str]:
     return [line for line in lines if line]
 
 
-def _prefixes(entry: str) -> Iterator[str]:
+def prefixes_of(entry: str, /) -> Iterator[str]:
+    """What the SURT of a URL in that place begins with. Raises `ValueError`, naming the entry, if it is no place."""
+    entry = entry.strip()
     if entry.startswith(("http://", "https://")) and not entry.partition("//")[2].startswith("("):
         yield directory(UrlReader().seed(entry))
         return

@@ -352,6 +352,11 @@ def origin_of(url: str, /) -> str:
     return f"{url[: url.index(':')]}://{_authority(url)}"
 
 
+def site_of(url: str, /) -> str:
+    """The `Target.site` of a serialised http or https URL: `org,example,www:8443`."""
+    return _site(_authority(url))
+
+
 def path_of(url: str, /) -> str:
     """Path and query of a serialised http or https URL, from the first slash on."""
     slash = url.find("/", url.index("://") + 3)

@@ -10,6 +10,7 @@ import msgspec
 
 from config import Config, json_schema, load, preset_text, presets, render_show, render_toml
 from crawler.wiring.crawl import check_configuration
+from crawler.wiring.sites import loaded_for
 
 WIDEST_VALUE = 24
 """Characters; what is longer moves the rest of its line to the right."""
@@ -35,13 +36,25 @@ def check(configuration: Path, settings: tuple[str, ...]) -> None:
 @click.argument("configuration", required=False, type=click.Path(path_type=Path))
 @click.option("--preset", metavar="NAME", help="Settings to begin with, in place of the defaults.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a value, as fetch.timeout_s=5.")
+@click.option("--for", "url", metavar="URL", help="Show what holds for a URL, with the blocks [[site]] that match it.")
 @click.option("--meanings", is_flag=True, help="Tell also what each setting means.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(
-    configuration: Path | None, preset: str | None, settings: tuple[str, ...], meanings: bool, as_json: bool
+    configuration: Path | None,
+    preset: str | None,
+    settings: tuple[str, ...],
+    url: str | None,
+    meanings: bool,
+    as_json: bool,
 ) -> None:
     """Show each setting, its value, and where the value comes from."""
-    rows = render_show(load(configuration, overrides=settings, environ=os.environ, preset=preset, require_seeds=False))
+    loaded = load(configuration, overrides=settings, environ=os.environ, preset=preset, require_seeds=False)
+    if url is not None:
+        try:
+            loaded = loaded_for(loaded, url)
+        except ValueError as error:
+            raise click.UsageError(f"--for: {error}") from error
+    rows = render_show(loaded)
     if as_json:
         click.echo(msgspec.json.encode(rows))
         return

@@ -14,6 +14,7 @@ from crawler.progress import Gauge
 from crawler.protocols import Discovery
 from crawler.room import RoomGuard
 from crawler.wiring import addressing, fetching, keeping, processing
+from crawler.wiring.sites import Sites
 from frontier.shell import QueueFrontier
 
 
@@ -36,6 +37,7 @@ async def assembled(
     Raises `ConfigError` for what only the parts could judge, `StoreRefused` and `StoreFailed`.
     """
     config = loaded.config
+    sites = Sites(loaded)
     urls = addressing.url_reader(loaded)
     targets = addressing.seeds(loaded, urls)
     discovery: Discovery = ScopedDiscovery(
@@ -84,7 +86,7 @@ async def assembled(
             robots=fetching.robots(config, fetcher, notes),
             discovery=discovery,
             sink=sink,
-            manners=fetching.manners(config),
+            manners=sites.each(lambda there: fetching.manners(there.config)).of,
             quota=addressing.quota(config, notes),
         )
         engine = Engine(
@@ -101,7 +103,8 @@ async def assembled(
 
 
 def check_configuration(loaded: Loaded) -> None:
-    """Judge what only the parts can: seeds, patterns, rules. Raises `ConfigError`."""
+    """Judge what only the parts can: places, seeds, patterns, rules. Raises `ConfigError`."""
+    Sites(loaded)
     addressing.scope(loaded, addressing.seeds(loaded, addressing.url_reader(loaded)))
     processing.extractor(loaded)
     fetching.routes(loaded)

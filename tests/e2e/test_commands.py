@@ -284,6 +284,25 @@ def test_show_tells_where_each_value_comes_from(tmp_path: Path) -> None:
     assert {row["key"] for row in json.loads(as_json.out)} == set(rows)
 
 
+def test_show_tells_what_holds_for_a_url_and_from_which_block(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(
+        '[[site]]\nmatch = ["*.a.test"]\npoliteness.min_delay_s = 5\npoliteness.max_delay_s = 50\n'
+        '[[site]]\nmatch = ["https://www.a.test/slow/"]\npoliteness.min_delay_s = 7\n'
+    )
+
+    def shown(url: str) -> dict[str, str]:
+        ended = onceover("config", "show", "c.toml", "--for", url, cwd=tmp_path)
+        assert_told(ended, COMPLETE)
+        return dict(" ".join(line.split()).split(" ", 1) for line in ended.out.splitlines())
+
+    slow = shown("https://www.a.test/slow/1")
+    assert slow["politeness.min_delay_s"] == "7.0 c.toml:7, site[2]"
+    assert slow["politeness.max_delay_s"] == "50.0 c.toml:4, site[1]"
+    assert shown("https://www.a.test/")["politeness.min_delay_s"] == "5.0 c.toml:3, site[1]"
+    assert shown("https://b.test/")["politeness.min_delay_s"] == "1.0 default"
+    assert_told(onceover("config", "show", "c.toml", "--for", "a", cwd=tmp_path), USAGE)
+
+
 def test_the_schema_is_json_and_judges_configurations(tmp_path: Path) -> None:
     schema = onceover("config", "schema", cwd=tmp_path).json()
     validator = jsonschema.Draft202012Validator(schema)

@@ -245,7 +245,7 @@ class Rig:
             robots=self.rules,
             discovery=discovery,
             sink=self.sink,
-            manners=Manners(pace=self._pace, max_attempts=3),
+            manners=lambda _: Manners(pace=self._pace, max_attempts=3),
             quota=self.quota,
         )
         try:

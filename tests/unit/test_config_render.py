@@ -27,6 +27,7 @@ from config import (
     settings,
     toml_value,
 )
+from config.blocks import block_kinds
 from config.markdown import render_markdown, with_tables
 from config.settings import sections
 from tests.unit.test_config_loader import CONTACT, DESIGNED, MINIMAL, problems_of, written
@@ -265,7 +266,8 @@ def test_the_tables_of_the_manual_are_current() -> None:
 
 def test_the_tables_name_every_setting_and_every_row_has_four_cells() -> None:
     rows = [row for row in render_markdown().splitlines() if row.startswith("| `")]
-    assert [row.split("`")[1] for row in rows] == [setting.name for setting in settings().values()]
+    own = [setting.name for kind in block_kinds().values() for setting in kind.own]
+    assert [row.split("`")[1] for row in rows] == [*(setting.name for setting in settings().values()), *own]
     assert {len(re.split(r"(?<!\\)\|", row)) for row in rows} == {6}
 
 
@@ -276,10 +278,11 @@ def test_tables_go_between_their_marks_only() -> None:
 
 def test_the_examples_of_the_manual_are_true(tmp_path: Path) -> None:
     blocks = re.findall(r"```(\w+)\n(.*?)```", MANUAL.read_text(encoding="utf-8"), re.DOTALL)
-    [example] = [text for language, text in blocks if language == "toml"]
+    example, sites = (text for language, text in blocks if language == "toml")
     [output] = [text for language, text in blocks if language == "text"]
     path = written(tmp_path, example)
     assert load(path).config.fetch.user_agent in example
+    assert len(load(written(tmp_path, example + sites)).config.site) == 2
     path = written(tmp_path, example.replace("user_agent", "timout_s = 5\nconcurrency = 'many'\nuser_agent"))
     problems = problems_of(path, overrides=["politeness.min_delay_s=60"])
     assert [

@@ -1,0 +1,93 @@
+"""Blocks: arrays of tables, as `[[site]]`, of which a file may hold any number.
+
+A kind of block is a field of the schema that holds a tuple of structs: one of `Config` is named as it is, one of a
+section with the section before it, as `[[compare.set]]`. Blocks are written in files alone, and taken together: those
+of a preset first.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, get_type_hints
+
+import msgspec
+
+from config.schema import Config
+from config.settings import Setting, block_struct, meaning_of, overrides_of, sections, settings, settings_of
+
+
+class BlockKind(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of block."""
+
+    key: str
+    """As users name it: `site`, `compare.set`."""
+    struct: type
+    own: tuple[Setting, ...]
+    """The settings that only such a block has."""
+    overrides: str | None
+    """The field that holds what else it sets; None if it sets nothing else."""
+    settings: dict[str, Setting]
+    """All that it may hold, by the name there: `match`, `politeness.min_delay_s`."""
+
+    @property
+    def meaning(self) -> str:
+        return meaning_of(self.struct)
+
+    def built(self, values: Mapping[str, object]) -> Any:
+        """The struct with these values, which are checked, by their names in the block."""
+        own = {setting.name for setting in self.own}
+        fields: dict[str, Any] = {name: value for name, value in values.items() if name in own}
+        if self.overrides is not None:
+            fields[self.overrides] = {key: value for key, value in values.items() if key not in own}
+        return self.struct(**fields)
+
+    def values(self, block: Any) -> dict[str, object]:
+        """What a block sets, by the names in it; what is left at its default too, for its own settings."""
+        found = {setting.name: getattr(block, setting.name) for setting in self.own}
+        return found if self.overrides is None else {**found, **getattr(block, self.overrides)}
+
+
+@cache
+def block_kinds() -> dict[str, BlockKind]:
+    """All kinds, by key, in the order of the schema."""
+    found: dict[str, BlockKind] = {}
+    for prefix, parent in [("", Config), *((f"{name}.", struct) for name, struct in sections().items())]:
+        for name, hint in get_type_hints(parent, include_extras=True).items():
+            if (struct := block_struct(hint)) is not None:
+                found[prefix + name] = _kind(prefix + name, struct)
+    return found
+
+
+def blocks_of(config: Config, kind: BlockKind) -> tuple[Any, ...]:
+    """The blocks of a kind that a configuration holds."""
+    section, _, name = kind.key.rpartition(".")
+    found: tuple[Any, ...] = getattr(getattr(config, section) if section else config, name)
+    return found
+
+
+def with_blocks(config: Config, kind: BlockKind, blocks: tuple[Any, ...]) -> Config:
+    """The configuration with these blocks of a kind."""
+    section, _, name = kind.key.rpartition(".")
+    if not section:
+        return msgspec.structs.replace(config, **{name: blocks})
+    return msgspec.structs.replace(
+        config, **{section: msgspec.structs.replace(getattr(config, section), **{name: blocks})}
+    )
+
+
+def block_key(kind: BlockKind, number: int, name: str = "") -> str:
+    """A setting in block `number`, from 1, as `site[2].fetch.timeout_s`; without `name`, the block itself."""
+    return f"{kind.key}[{number}].{name}".removesuffix(".")
+
+
+def _kind(key: str, struct: type) -> BlockKind:
+    own = tuple(settings_of(struct, key))
+    hints = get_type_hints(struct, include_extras=True)
+    overrides = {name: keys for name, hint in hints.items() if (keys := overrides_of(hint)) is not None}
+    others = {other: settings()[other] for keys in overrides.values() for other in keys}
+    return BlockKind(
+        key=key,
+        struct=struct,
+        own=own,
+        overrides=next(iter(overrides), None),
+        settings={setting.name: setting for setting in own} | others,
+    )

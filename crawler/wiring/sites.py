@@ -1,0 +1,32 @@
+"""What differs between sites, by the blocks `[[site]]`."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from config import Loaded
+from crawler.sites import Blocks, BySite
+from crawler.wiring.addressing import read_url
+
+_Value = TypeVar("_Value")
+
+
+class Sites:
+    """A configuration with its blocks. Raises `ConfigError` for a place that is none."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        for number, site in enumerate(loaded.config.site, start=1):
+            try:
+                Blocks([site.match])
+            except ValueError as error:
+                raise loaded.refuse(f"site[{number}].match", str(error)) from error
+        self._loaded = loaded
+        self._blocks = Blocks([site.match for site in loaded.config.site])
+
+    def each(self, make: Callable[[Loaded], _Value], /) -> BySite[_Value]:
+        """A value for each site, made of the configuration that holds there."""
+        return BySite(self._blocks, lambda chosen: make(self._loaded.of_sites(chosen)))
+
+
+def loaded_for(loaded: Loaded, url: str) -> Loaded:
+    """The configuration that holds for a URL. Raises `ValueError` for what is none, and `ConfigError`."""
+    return Sites(loaded).each(lambda there: there).of(read_url(loaded.config, url).url)
