@@ -68,12 +68,13 @@ class Queue:
     """The URLs that must take turns. Only `Schedule`, and who stores it, changes it."""
 
     __slots__ = (
+        "address",
         "budget",
         "error_streak",
         "head",
-        "in_line",
         "key",
         "leased",
+        "line",
         "pace_s",
         "precedence",
         "retired",
@@ -90,8 +91,8 @@ class Queue:
         self.size = 0
         """URLs that are pending, the leased ones included but for those removed since."""
         self.leased = 0
-        self.in_line = False
-        """Whether it stands in a ready line, where it may be no more than a gap."""
+        self.line: object | None = None
+        """The lines in which it stands when it is ready, and is no more than a gap when it is not."""
         self.wake_at = wake_at
         self.error_streak = error_streak
         self.pace_s = 0.0
@@ -104,6 +105,8 @@ class Queue:
         """Of its own; None for that of all."""
         self.retired = False
         """By an operator."""
+        self.address: str | None = None
+        """Where its server was found last."""
         self.head = -1
         """None of its URLs has an order up to this."""
         self.stands: Standing | None = None

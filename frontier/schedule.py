@@ -4,7 +4,8 @@ It knows how many URLs each queue has, not which. Each method takes `now` (secon
 happens whole, and raises `IllegalTransition`, changing nothing, where it makes no sense. What state follows is decided
 by `lifecycle`; here each active queue stands in the structure of its state:
 
-    READY        in the ready line of its precedence, first come, first served: so no host starves another
+    READY        in the ready line of its precedence, first come, first served: so no host starves another; or held back
+                 with its peers, while a group that it belongs to is closed
     SNOOZED      in the heap of wake times
     IN_PROCESS   in none
 
@@ -12,12 +13,12 @@ Queues that are not active are in the store alone: memory is bounded by the acti
 """
 
 import heapq
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 
 import msgspec
 
+from frontier.groups import Grouping, Groups
 from frontier.lifecycle import (
     Budgets,
     IllegalTransition,
@@ -27,6 +28,7 @@ from frontier.lifecycle import (
     is_retired,
     state_of,
 )
+from frontier.turns import Turns
 
 AWAY = (QueueState.EXHAUSTED, QueueState.INACTIVE, QueueState.RETIRED)
 """States in which a queue is not active."""
@@ -50,17 +52,18 @@ class Schedule:
         per_queue: int = 1,
         budgets: Budgets | None = None,
         snoozed_in_memory: int = SNOOZED_IN_MEMORY,
+        grouping: Grouping | None = None,
+        rested_until: Callable[[str], float] = lambda _: 0.0,
     ) -> None:
+        """`rested_until` tells until when a group rests of which nothing is known yet: seconds since 1970."""
         if per_queue < 1:
             raise ValueError(f"per_queue must be at least 1, got {per_queue}")
         self._per_queue = per_queue
         self._budgets = budgets or Budgets()
         self._snoozed_in_memory = snoozed_in_memory
         self._queues: dict[str, Queue] = {}
-        self._lines: dict[int, deque[Queue]] = {}
-        self._line_order: list[int] = []
-        """The precedences that have a line, in order."""
-        self._ready_count = 0
+        self._groups = Groups(grouping or Grouping(), rested_until)
+        self._turns = Turns(self._groups)
         self._snoozed: list[tuple[float, int, Queue]] = []
         self._snoozed_count = 0
         self._tie = count()
@@ -86,7 +89,17 @@ class Schedule:
 
     @property
     def ready_count(self) -> int:
-        return self._ready_count
+        return self._turns.ready - self._turns.held_back
+
+    @property
+    def held_back_count(self) -> int:
+        """Queues that would be ready, but for a group."""
+        return self._turns.held_back
+
+    @property
+    def turns(self) -> int:
+        """How many leases could be given now, at least; none if it is 0."""
+        return self._turns.open
 
     @property
     def snoozed_count(self) -> int:
@@ -98,15 +111,16 @@ class Schedule:
 
     def best_ready(self) -> int | None:
         """The precedence of the next queue."""
-        if not self._ready_count:
-            return None
-        for precedence in self._line_order:
-            line = self._lines[precedence]
-            while line:
-                if line[0].state is QueueState.READY:
-                    return precedence
-                line.popleft().in_line = False
-        return None
+        return self._turns.best()
+
+    def next_opening(self) -> float | None:
+        """When the first group wakes: seconds since 1970."""
+        return self._groups.next_wake()
+
+    def group_rests(self, queue: Queue, cooldown_s: float, *, now: float) -> tuple[tuple[str, float], ...]:
+        """Until when the queue's groups rest if a lease of it ends now, and a server was asked: names, and seconds since
+        1970."""
+        return self._groups.rests(queue, cooldown_s, now=now)
 
     def next_wake(self) -> Queue | None:
         """The snoozed queue that wakes first."""
@@ -153,6 +167,7 @@ class Schedule:
         queue.state = QueueState.INACTIVE
         queue.session_spent = 0
         self._queues[queue.key] = queue
+        self._groups.join(queue, now=now)
         self._place(queue, self._state(queue, now))
 
     def fill(self, queue: Queue, urls: int, *, now: float) -> None:
@@ -182,14 +197,15 @@ class Schedule:
             self._snoozed_count -= 1
             self._place(queue, QueueState.READY)
             woken += 1
+        for group in self._groups.woken(now):
+            self._turns.opened(group)
         return woken
 
     def lease(self) -> Queue | None:
         """Take a lease from the queue of the best precedence that has been ready longest; None if none is ready."""
-        queue = self._first_ready()
+        queue = self._turns.take()
         if queue is None:
             return None
-        self._ready_count -= 1
         queue.leased += 1
         self._leased += 1
         if queue.leased < self._per_queue and queue.leased < queue.size:
@@ -197,6 +213,33 @@ class Schedule:
         else:
             queue.state = QueueState.IN_PROCESS
         return queue
+
+    def move(self, queue: Queue, address: str, *, now: float) -> bool:
+        """The server of a queue with a lease has that address. Whether the lease may go on; if not, it is to be handed
+        back, as a group that the queue belongs to from now on is closed."""
+        if queue.leased < 1 or self._queues.get(queue.key) is not queue:
+            raise IllegalTransition(f"queue {queue.key} has no lease, and can't be moved")
+        if address == queue.address:
+            return True
+        before = self._groups.peers(queue)
+        is_ready = queue.state is QueueState.READY
+        if is_ready:
+            self._turns.left(queue)
+        for group in before.groups if before else ():
+            group.leased -= queue.leased
+        self._groups.leave(queue)
+        queue.address = address
+        self._groups.join(queue, now=now)
+        after = self._groups.peers(queue)
+        may_go_on = True
+        for group in after.groups if after else ():
+            may_go_on = may_go_on and group.is_open
+            group.leased += queue.leased
+        if is_ready:
+            self._turns.came(queue)
+        for group in before.groups if before else ():
+            self._turns.opened(group)
+        return may_go_on
 
     def settle(
         self,
@@ -208,8 +251,10 @@ class Schedule:
         cost: int = 0,
         state: QueueState | None = None,
         put_away: bool = False,
+        asked: bool = True,
     ) -> None:
-        """End a lease. With `gone`, its URL has left the queue, which rests for `cooldown_s`.
+        """End a lease. With `gone`, its URL has left the queue, which rests for `cooldown_s`, and where a server was
+        `asked`, its groups do.
 
         `state` and `put_away` are what `outlook` has said, if it was asked.
         """
@@ -227,11 +272,18 @@ class Schedule:
         queue.session_spent += cost
         queue.wake_at = max(queue.wake_at, now + cooldown_s)
         self._leave_place(queue)
+        peers = self._groups.peers(queue)
+        for group in peers.groups if peers is not None else ():
+            group.leased -= 1
+            if asked:
+                self._groups.rest(group, now + group.limit.rest_after_s(cooldown_s), now=now)
         if put_away:
             queue.state = state
-            del self._queues[queue.key]
+            self._let_go(queue)
         else:
             self._place(queue, state)
+        for group in peers.groups if peers is not None else ():
+            self._turns.opened(group)
 
     def reconsider(self, queue: Queue, *, now: float) -> None:
         """An active queue was retired, or has another budget: it leaves, once its leases are back, or may stay."""
@@ -251,18 +303,6 @@ class Schedule:
             resting=queue.wake_at > now,
         )
 
-    def _first_ready(self) -> Queue | None:
-        if not self._ready_count:
-            return None
-        for precedence in self._line_order:
-            line = self._lines[precedence]
-            while line:
-                queue = line.popleft()
-                queue.in_line = False
-                if queue.state is QueueState.READY:
-                    return queue
-        return None
-
     def _replace(self, queue: Queue, state: QueueState) -> None:
         check_follows(queue, state)
         self._leave_place(queue)
@@ -270,28 +310,21 @@ class Schedule:
 
     def _leave_place(self, queue: Queue) -> None:
         if queue.state is QueueState.READY:
-            self._ready_count -= 1
+            self._turns.left(queue)
         elif queue.state is QueueState.SNOOZED:
             self._snoozed_count -= 1
 
     def _place(self, queue: Queue, state: QueueState) -> None:
         queue.state = state
         if state in AWAY:
-            del self._queues[queue.key]
+            self._let_go(queue)
         elif state is QueueState.SNOOZED:
             self._snoozed_count += 1
             # An older entry, whose time is no longer its queue's, is skipped when it comes up: cheaper than finding it.
             heapq.heappush(self._snoozed, (queue.wake_at, next(self._tie), queue))
         elif state is QueueState.READY:
-            self._ready_count += 1
-            # One that left the line and is back before its gap came up has kept its place.
-            if not queue.in_line:
-                queue.in_line = True
-                self._line(queue.precedence).append(queue)
+            self._turns.came(queue)
 
-    def _line(self, precedence: int) -> deque[Queue]:
-        line = self._lines.get(precedence)
-        if line is None:
-            line = self._lines[precedence] = deque()
-            self._line_order = sorted(self._lines)
-        return line
+    def _let_go(self, queue: Queue) -> None:
+        del self._queues[queue.key]
+        self._groups.leave(queue)

@@ -1,6 +1,6 @@
 """The life of the queues, by random steps against a model that only counts."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from random import Random
 
 import pytest
@@ -8,11 +8,18 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from frontier.groups import Grouping, GroupLimit
 from frontier.lifecycle import FOLLOWS, Budgets, IllegalTransition, Queue, QueueState
 from frontier.schedule import Schedule
 
 KEYS = st.sampled_from("abcd")
 SESSION, TOTAL = 3, 9
+LIMITS = st.builds(
+    GroupLimit,
+    at_once=st.sampled_from([None, 1, 2]),
+    rest_s=st.sampled_from([0.0, 2.0]),
+    shares_cooldown=st.booleans(),
+)
 
 
 class Model:
@@ -27,6 +34,7 @@ class Model:
         self.session = 0
         self.retired = False
         self.active = False
+        self.address: str | None = None
         self.closing = False
         """Whether its session is over, and it leaves when its leases are back."""
 
@@ -36,13 +44,21 @@ class Model:
 
 
 class ScheduleMachine(RuleBasedStateMachine):
-    """Activates, fills, leases, settles, retires and lets time pass."""
+    """Activates, fills, leases, settles, retires, learns where servers are, and lets time pass."""
 
-    @initialize(per_queue=st.integers(1, 3))
-    def begin(self, per_queue: int) -> None:
+    @initialize(
+        per_queue=st.integers(1, 3), limits=st.dictionaries(st.sampled_from(["ip", "domain"]), LIMITS, max_size=2)
+    )
+    def begin(self, per_queue: int, limits: dict[str, GroupLimit]) -> None:
         self.per_queue = per_queue
+        self.grouping = Grouping(limits=limits, named=lambda key: (f"domain {'ab' if key in 'ab' else 'cd'}",))
+        self.group_wake_at: defaultdict[str, float] = defaultdict(float)
         self.schedule = Schedule(
-            per_queue=per_queue, budgets=Budgets(session=SESSION, total=TOTAL), snoozed_in_memory=2
+            per_queue=per_queue,
+            budgets=Budgets(session=SESSION, total=TOTAL),
+            snoozed_in_memory=2,
+            grouping=self.grouping,
+            rested_until=lambda name: self.group_wake_at[name],
         )
         self.now = 100.0
         self.models: dict[str, Model] = {}
@@ -61,7 +77,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         if model.is_retired:
             return
         queue = Queue(key, wake_at=model.wake_at, precedence=precedence)
-        queue.size, queue.spent = model.size, model.spent
+        queue.size, queue.spent, queue.address = model.size, model.spent, model.address
         model.precedence, model.session, model.active = precedence, 0, True
         self.schedule.activate(queue, now=self.now)
 
@@ -74,12 +90,15 @@ class ScheduleMachine(RuleBasedStateMachine):
         self.schedule.wake(self.now)
         best = self.schedule.best_ready()
         queue = self.schedule.lease()
+        free = [model.precedence for key, model in self.models.items() if self.may_lease(model) and self.is_open(key)]
         if queue is None:
             assert best is None
-            assert not any(self.may_lease(model) for model in self.models.values())
+            assert not free
+            assert self.schedule.turns == 0
             return
         assert self.may_lease(self.models[queue.key])
-        assert best == queue.precedence == min(m.precedence for m in self.models.values() if self.may_lease(m))
+        assert self.is_open(queue.key)
+        assert best == queue.precedence == min(free)
         self.models[queue.key].leased += 1
         self.out.append(queue)
 
@@ -92,6 +111,34 @@ class ScheduleMachine(RuleBasedStateMachine):
             and not model.closing
         )
 
+    def groups(self, key: str) -> tuple[str, ...]:
+        return self.grouping.of(key, self.models[key].address)
+
+    def leased_in(self, group: str) -> int:
+        return sum(model.leased for key, model in self.models.items() if group in self.groups(key))
+
+    def is_open(self, key: str) -> bool:
+        for group in self.groups(key):
+            at_once = self.grouping.limits[group.partition(" ")[0]].at_once
+            if self.group_wake_at[group] > self.now or (at_once is not None and self.leased_in(group) >= at_once):
+                return False
+        return True
+
+    @precondition(lambda self: self.out)
+    @rule(which=st.randoms(use_true_random=False), address=st.sampled_from(["192.0.2.1", "192.0.2.2"]))
+    def move(self, which: Random, address: str) -> None:
+        self.schedule.wake(self.now)
+        queue = which.choice(self.out)
+        model = self.models[queue.key]
+        if model.address == address:
+            assert self.schedule.move(queue, address, now=self.now)
+            return
+        leased, model.leased = model.leased, 0
+        model.address = address
+        may_go_on = self.is_open(queue.key)
+        model.leased = leased
+        assert self.schedule.move(queue, address, now=self.now) == may_go_on
+
     @precondition(lambda self: self.out)
     @rule(
         which=st.randoms(use_true_random=False),
@@ -99,12 +146,14 @@ class ScheduleMachine(RuleBasedStateMachine):
         cooldown_s=st.sampled_from([0.0, 1.0, 7.0]),
         cost=st.integers(0, 2),
         others_wait=st.booleans(),
+        asked=st.booleans(),
     )
-    def settle(self, which: Random, gone: bool, cooldown_s: float, cost: int, others_wait: bool) -> None:
+    def settle(self, which: Random, gone: bool, cooldown_s: float, cost: int, others_wait: bool, asked: bool) -> None:
         queue = self.out.pop(which.randrange(len(self.out)))
         model = self.models[queue.key]
         gone = gone and model.size > 0
         was_full = self.schedule.snoozed_count >= 2
+        rests = self.schedule.group_rests(queue, cooldown_s, now=self.now)
         outlook = self.schedule.outlook(
             queue, gone=gone, cooldown_s=cooldown_s, cost=cost, others_wait=others_wait, now=self.now
         )
@@ -116,7 +165,14 @@ class ScheduleMachine(RuleBasedStateMachine):
             now=self.now,
             state=outlook.state,
             put_away=outlook.put_away,
+            asked=asked,
         )
+        if asked:
+            for group in self.groups(queue.key):
+                until = self.now + self.grouping.limits[group.partition(" ")[0]].rest_after_s(cooldown_s)
+                if until > self.now:
+                    self.group_wake_at[group] = max(self.group_wake_at[group], until)
+                    assert (group, self.group_wake_at[group]) in rests
         assert queue.state is outlook.state
         model.leased -= 1
         model.size -= gone
@@ -158,16 +214,13 @@ class ScheduleMachine(RuleBasedStateMachine):
         schedule = self.schedule
         queues = {queue.key: queue for queue in schedule}
         assert queues.keys() == {key for key, model in self.models.items() if model.active}
-        line = Counter(id(queue) for line in schedule._lines.values() for queue in line)
         heap = Counter(id(queue) for at, _, queue in schedule._snoozed if at == queue.wake_at)
         for key, queue in queues.items():
             model = self.models[key]
             assert (queue.size, queue.leased) == (model.size, model.leased)
             assert queue.leased <= self.per_queue
-            assert line[id(queue)] == queue.in_line
             match queue.state:
                 case QueueState.READY:
-                    assert queue.in_line
                     assert queue.leased < min(self.per_queue, queue.size)
                     assert queue.wake_at <= self.now
                 case QueueState.SNOOZED:
@@ -180,7 +233,9 @@ class ScheduleMachine(RuleBasedStateMachine):
                 case _:
                     pytest.fail(f"a queue that is {queue.state.name} is not active")
         states = Counter(queue.state for queue in queues.values())
-        assert schedule.ready_count == states[QueueState.READY]
+        assert schedule.ready_count + schedule.held_back_count == states[QueueState.READY]
+        assert schedule.ready_count >= schedule.turns >= min(1, schedule.ready_count)
+        assert self.grouping.limits or not schedule.held_back_count
         assert schedule.snoozed_count == states[QueueState.SNOOZED]
         assert schedule.leased == len(self.out)
 
