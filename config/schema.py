@@ -22,7 +22,7 @@ FrontierBackend = Literal["memory", "leveldb"]
 VisitedBackend = Literal["exact", "bloom", "blocked", "counting", "counting-8", "counting-32", "dsbf", "per-site"]
 VisitedStore = Literal["memory", "leveldb"]
 Within = Literal["host", "domain", "prefix", "any"]
-QueueBy = Literal["host", "domain"]
+QueueBy = Literal["host", "domain", "ip"]
 Durability = Literal["process", "power"]
 Order = Literal["depth", "breadth-first", "depth-first", "cost"]
 QueueOrder = Literal["turns", "best-url"]
@@ -271,7 +271,10 @@ class Frontier(msgspec.Struct, frozen=True, kw_only=True):
     ] = "leveldb"
     queue_by: Annotated[
         QueueBy,
-        Meta(description="URLs that must take turns: those of one host or of one domain.", extra={"coming": ("ip",)}),
+        Meta(
+            description="URLs that must take turns: those of one host, of one domain, or of all hosts that lie on one "
+            "IP address."
+        ),
     ] = "host"
     durability: Annotated[
         Durability,
@@ -435,6 +438,33 @@ class Politeness(msgspec.Struct, frozen=True, kw_only=True):
     per_host: Annotated[
         int, Meta(ge=1, le=1000, description="Fetches at once from one queue.", extra={"unit": "fetches"})
     ] = 1
+    per_ip: Annotated[
+        Annotated[int, Meta(ge=1, le=1000, extra={"unit": "fetches"})] | None,
+        Meta(
+            description="Fetches at once from one IP address, whatever hosts lie there; unset means no limit, or 1 "
+            "with ip_delay_s."
+        ),
+    ] = None
+    ip_delay_s: Annotated[
+        float,
+        Meta(ge=0, le=_DAY_S, description="Rest of an IP address after a fetch from any host there.", extra=_SECONDS),
+    ] = 0.0
+    per_domain: Annotated[
+        Annotated[int, Meta(ge=1, le=1000, extra={"unit": "fetches"})] | None,
+        Meta(
+            description="Fetches at once from one registered domain, whatever hosts it has; unset means no limit, or 1 "
+            "with domain_delay_s."
+        ),
+    ] = None
+    domain_delay_s: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=_DAY_S,
+            description="Rest of a registered domain after a fetch from any of its hosts.",
+            extra=_SECONDS,
+        ),
+    ] = 0.0
     max_crawl_delay_s: Annotated[
         float, Meta(ge=0, le=_DAY_S, description="Crawl-delay of robots.txt is obeyed up to this.", extra=_SECONDS)
     ] = 300.0

@@ -28,7 +28,7 @@ from crawler.page import (
     Verdict,
     body_digest,
 )
-from crawler.protocols import Discovered, Discovery, Fetcher, LinkExtractor, Quota, Robots, Sink
+from crawler.protocols import Addresses, Discovered, Discovery, Fetcher, LinkExtractor, Quota, Robots, Sink
 from crawler.record import fetched_record, unfetched_record
 from crawler.tally import InFlight, Tally
 from frontier import CrawlUrl, Frontier, Lease, Outcome, UrlState
@@ -61,6 +61,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     sink: Sink
     manners: Callable[[str], Manners]
     """By URL."""
+    addresses: Addresses | None = None
+    """Asked first where hosts of one address share a pace."""
     quota: Quota | None = None
 
 
@@ -151,6 +153,8 @@ class Engine:
         if parts.quota is not None and url.kind != LinkKind.SITEMAP and (reason := parts.quota.refusal(url.url)):
             await self._excluded(lease, reason)
             return False
+        if parts.addresses is not None and not await self._may_begin(lease, parts.addresses):
+            return False
         verdict = await parts.robots.allows(url.url)
         if verdict.asked:
             self.tally.robots_asked += 1
@@ -162,9 +166,8 @@ class Engine:
             return False
         if verdict.asked:
             rest_s = manners.pace.cooldown_s(verdict.duration_s, crawl_delay_s=crawl_delay_s)
-            if rest_s > 0:
-                parts.frontier.release(lease, cooldown_s=rest_s)  # the host has just had a request
-                return False
+            parts.frontier.release(lease, cooldown_s=rest_s, asked=True)  # the host has just had a request
+            return False
         work.stage, work.since = "the server", time.monotonic()
         fetched = await parts.fetcher.fetch(
             Request(url=url.url, referer=url.via, etag=url.had_etag, last_modified=url.had_last_modified)
@@ -189,6 +192,10 @@ class Engine:
                 await self._settle(lease, fetched, fetched_record(lease, fetched), decision)
         return _is_page(lease, fetched, decision)
 
+    async def _may_begin(self, lease: Lease, addresses: Addresses) -> bool:
+        address = await addresses.address(lease.url.url)
+        return self._parts.frontier.begins(lease, address=address)
+
     async def _admit(self, discovered: Discovered) -> None:
         self._count_links(discovered)
         admitted = await self._parts.frontier.add(discovered.urls)
@@ -211,6 +218,7 @@ class Engine:
             message=verdict.message,
             cooldown_s=decision.cooldown_s,
             server_ok=decision.server_ok,
+            asked=verdict.asked,
         )
 
     async def _excluded(
@@ -221,10 +229,11 @@ class Engine:
         message: str | None = None,
         cooldown_s: float = 0.0,
         server_ok: bool = True,
+        asked: bool = False,
     ) -> None:
         """Settle a URL that is not fetched by rule."""
         await self._parts.sink.write(None, unfetched_record(lease, reason=reason, message=message))
-        outcome = Outcome(state=UrlState.EXCLUDED, reason=reason, server_ok=server_ok)
+        outcome = Outcome(state=UrlState.EXCLUDED, reason=reason, server_ok=server_ok, asked=asked)
         await self._parts.frontier.done(lease, cooldown_s=cooldown_s, outcome=outcome)
         self.tally.excluded[reason] += 1
 

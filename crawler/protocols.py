@@ -21,6 +21,14 @@ class Fetcher(Protocol):
     async def aclose(self) -> None: ...
 
 
+class Addresses(Protocol):
+    """Tells where hosts are, as far as they are asked directly."""
+
+    async def address(self, url: str, /) -> str | None:
+        """The address at which the URL's host is about to be asked; None if none is known, or a proxy is asked."""
+        ...
+
+
 class LinkExtractor(Protocol):
     """Reads a page. Pure and synchronous; never raises for what a page contains."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from frontier.lifecycle import Budgets, Queue, QueueState, Standing, is_retired
+from frontier.lifecycle import Budgets, Health, Queue, QueueState, Standing, is_retired
 from frontier.rules import Rules
 from frontier.store import Counters, QueueRecord, Waiting
 
@@ -15,7 +15,7 @@ def recorded(
     *,
     size: int | None = None,
     wake_at: float | None = None,
-    error_streak: int | None = None,
+    health: Health | None = None,
     pace_s: float | None = None,
     precedence: int | None = None,
     head: int | None = None,
@@ -23,6 +23,7 @@ def recorded(
     retired: bool | None = None,
     budget: int | None = None,
     to: QueueState | None = None,
+    group_rests: tuple[tuple[str, float], ...] = (),
 ) -> QueueRecord:
     """The record of the queue after a change, which is counted in `counters`. What is None stays as it is.
 
@@ -33,11 +34,12 @@ def recorded(
     precedence = queue.precedence if precedence is None else precedence
     retired = queue.retired if retired is None else retired
     budget = queue.budget if budget is None else budget
+    health = queue.health if health is None else health
     spent = queue.spent + more_spent
     limit = budgets.total if budget is None else budget
     served = not retired and (limit is None or spent < limit)
-    count(counters, queue.size, queue.stands is not None, -1)
-    count(counters, size, served, 1)
+    count(counters, queue.size, queue.health, served=queue.stands is not None, sign=-1)
+    count(counters, size, health, served=served, sign=1)
     stands = queue.stands
     if size == 0 or not served:
         stands = None
@@ -50,7 +52,7 @@ def recorded(
         key=queue.key,
         size=size,
         wake_at=wake_at,
-        error_streak=queue.error_streak if error_streak is None else error_streak,
+        health=health,
         pace_s=queue.pace_s if pace_s is None else pace_s,
         precedence=precedence,
         spent=spent,
@@ -60,6 +62,8 @@ def recorded(
         stands=stands,
         moved=moved,
         left=queue.stands if moved else None,
+        address=queue.address,
+        group_rests=group_rests,
     )
 
 
@@ -92,13 +96,14 @@ def filling(
     return filled, records
 
 
-def count(counters: Counters, size: int, served: bool, sign: int) -> None:
+def count(counters: Counters, size: int, health: Health, *, served: bool, sign: int = 1) -> None:
     """Count a queue in, or with -1 out. Without URLs it is counted nowhere."""
     if size == 0:
         return
     if served:
         counters.pending += sign * size
         counters.queues += sign
+        counters.troubled_queues += sign * (health.error_streak > 0)
     else:
         counters.retired_urls += sign * size
         counters.retired_queues += sign
@@ -106,7 +111,9 @@ def count(counters: Counters, size: int, served: bool, sign: int) -> None:
 
 def queue_of(record: QueueRecord) -> Queue:
     """The queue as it was recorded, not active."""
-    queue = Queue(record.key, wake_at=record.wake_at, error_streak=record.error_streak, precedence=record.precedence)
+    queue = Queue(record.key, wake_at=record.wake_at, precedence=record.precedence)
+    queue.health = record.health
+    queue.address = record.address
     queue.size = record.size
     queue.pace_s = record.pace_s
     queue.spent = record.spent
@@ -121,7 +128,7 @@ def queue_of(record: QueueRecord) -> Queue:
 
 def mark(queue: Queue, record: QueueRecord) -> None:
     """A record has been written: take from it what the schedule does not keep itself."""
-    queue.error_streak = record.error_streak
+    queue.health = record.health
     queue.pace_s = record.pace_s
     queue.precedence = record.precedence
     queue.budget = record.budget

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from frontier.lifecycle import QueueState, Standing
+from frontier.lifecycle import Health, QueueState, Standing
 from frontier.store import Postponed, QueueRecord, Waiting, precedence_of
 from frontier.values import CrawlUrl, LedgerEntry, UrlState
 
@@ -18,6 +18,9 @@ _QUEUE = struct.Struct(">BBBQdIdQqQ")
 _STANDING = struct.Struct(">BQQ")
 _QUEUE_FORM = 1
 _RETIRED = 1
+_STANDS = 2
+"""Told since the record may end with more than a standing; before, its length told."""
+_MORE = 4
 _Record = TypeVar("_Record")
 
 
@@ -70,6 +73,18 @@ class _LedgerSettled(msgspec.Struct, array_like=True, tag=4, gc=False):
     last_modified: str | None
 
 
+class _More(msgspec.Struct, array_like=True, tag=5, gc=False):
+    """What few queues have: of the others it is not written."""
+
+    trouble: str | None = None
+    pressure: int = 0
+    probe_at: float = 0.0
+    address: str | None = None
+
+
+_NO_MORE = _More()
+
+
 class Place(msgspec.Struct, frozen=True):
     """Where a URL that is not settled stands: in its queue, or postponed until `due_ms`."""
 
@@ -98,10 +113,11 @@ def decoder(decode: Callable[[bytes], _Record]) -> Callable[[bytes], _Record]:
 _encode_record = msgspec.msgpack.Encoder().encode
 _decode_pending = decoder(msgspec.msgpack.Decoder(_Pending).decode)
 _decode_postponed = decoder(msgspec.msgpack.Decoder(_Postponed).decode)
+_decode_more = decoder(msgspec.msgpack.Decoder(_More).decode)
 _decode_ledger = decoder(msgspec.msgpack.Decoder(_LedgerPending | _LedgerSettled).decode)
 
 
-def _encode(record: _Pending | _Postponed | _LedgerPending | _LedgerSettled) -> bytes:
+def _encode(record: _Pending | _Postponed | _LedgerPending | _LedgerSettled | _More) -> bytes:
     try:
         return _encode_record(record)
     except UnicodeEncodeError:
@@ -196,28 +212,39 @@ def decode_entry(value: bytes, *, canonical: str) -> tuple[LedgerEntry, Place | 
 
 
 def encode_queue(queue: QueueRecord) -> bytes:
-    fixed = _QUEUE.pack(
+    health, stands = queue.health, queue.stands
+    more = _More(health.trouble, health.pressure, health.probe_at, queue.address)
+    has_more = more != _NO_MORE
+    value = _QUEUE.pack(
         _QUEUE_FORM,
-        _RETIRED if queue.retired else 0,
+        _RETIRED * queue.retired | _STANDS * (stands is not None) | _MORE * has_more,
         queue.precedence,
         queue.size,
         queue.wake_at,
-        queue.error_streak,
+        health.error_streak,
         queue.pace_s,
         queue.spent,
         -1 if queue.budget is None else queue.budget,
         queue.head + 1,
     )
-    stands = queue.stands
-    return fixed if stands is None else fixed + _STANDING.pack(stands.state, stands.at, stands.turn)
+    if stands is not None:
+        value += _STANDING.pack(stands.state, stands.at, stands.turn)
+    return value + _encode(more) if has_more else value
 
 
 def decode_queue(value: bytes, *, key: str) -> QueueRecord:
     try:
         form, flags, precedence, size, wake_at, error_streak, pace_s, spent, budget, head = _QUEUE.unpack_from(value)
         rest = value[_QUEUE.size :]
-        state, at, turn = _STANDING.unpack(rest) if rest else (None, 0, 0)
-        stands = None if state is None else Standing(QueueState(state), at, turn)
+        stands, more = None, _NO_MORE
+        if flags & _STANDS or (rest and not flags & _MORE):
+            state, at, turn = _STANDING.unpack_from(rest)
+            stands = Standing(QueueState(state), at, turn)
+            rest = rest[_STANDING.size :]
+        if flags & _MORE:
+            more = _decode_more(rest)
+        elif rest:
+            raise ValueError(f"{len(rest)} bytes too many")
     except (struct.error, ValueError) as error:
         raise DecodeError(f"a queue record has {_QUEUE.size} bytes and a place, found {len(value)}: {error}") from error
     if form != _QUEUE_FORM:
@@ -226,7 +253,8 @@ def decode_queue(value: bytes, *, key: str) -> QueueRecord:
         key=key,
         size=size,
         wake_at=wake_at,
-        error_streak=error_streak,
+        health=Health(error_streak=error_streak, trouble=more.trouble, pressure=more.pressure, probe_at=more.probe_at),
+        address=more.address,
         pace_s=pace_s,
         precedence=precedence,
         spent=spent,

@@ -106,7 +106,7 @@ def fsck(store: Checkable) -> Report:
     queues = 0
     for record in store.queues():
         queues += 1
-        count(counted, record.size, record.stands is not None, 1)
+        count(counted, record.size, record.health, served=record.stands is not None)
         problems += _check_queue(record, sizes.pop(record.key, 0), aside, stand.pop(record.key, None))
     for key, found in sizes.items():
         problems.append(Problem("queue", key, f"it holds {found} URLs and has no record"))

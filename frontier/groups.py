@@ -1,7 +1,7 @@
 """Hosts that share a pace: groups of queues, because they lie on one address or in one domain. Pure.
 
-A group bounds how many of its URLs are fetched at once, and rests after a fetch, beside what each of its queues does for
-itself. A queue may belong to several groups, and waits for all of them.
+A group bounds how many of its URLs are fetched at once, and rests after a fetch, beside what each of its queues does
+for itself. A queue may belong to several groups, and waits for all of them.
 
 Queues that belong to the same groups are *peers*: what holds one back holds back all, so they wait as one. Peers whose
 group is closed are parked with it, and come back when it opens, one for each place: opening a group of a million hosts
@@ -15,8 +15,8 @@ from itertools import count
 
 import msgspec
 
-from frontier.lines import Lines
 from frontier.lifecycle import Queue
+from frontier.lines import Lines
 
 
 class GroupLimit(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ def _none(queue_key: str) -> Sequence[str]:  # noqa: ARG001
 
 
 class Grouping(msgspec.Struct, frozen=True, kw_only=True):
-    """To which groups a queue belongs. A group is named by its kind and a name: `ip 192.0.2.1`, `domain org,example`."""
+    """To which groups a queue belongs. A group is named by kind and name: `ip 192.0.2.1`, `domain org,example`."""
 
     limits: Mapping[str, GroupLimit] = {}
     """By kind; a kind without limit has no groups."""
@@ -178,19 +178,19 @@ class Groups:
             group.resting = True
             heapq.heappush(self._resting, (group.wake_at, next(self._tie), group))
 
-    def next_wake(self) -> float | None:
-        """When the first group wakes: seconds since 1970."""
+    def next_wake(self) -> tuple[float, str] | None:
+        """When the first group wakes, and its name: seconds since 1970."""
         while self._resting:
             wake_at, _, group = self._resting[0]
             if group.resting and group.wake_at == wake_at:
-                return wake_at
+                return wake_at, group.name
             heapq.heappop(self._resting)
         return None
 
     def woken(self, now: float) -> list[Group]:
         """Groups whose rest is over."""
         found = []
-        while (wake_at := self.next_wake()) is not None and wake_at <= now:
+        while (first := self.next_wake()) is not None and first[0] <= now:
             group = heapq.heappop(self._resting)[2]
             group.resting = False
             found.append(group)

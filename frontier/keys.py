@@ -10,6 +10,7 @@ The first byte of a key names its space. Numbers are big-endian, so that the ord
     W  wake time u64 (ms), turn u64    the key of a queue that rests, and is not in memory
     J  sequence u64                    canonical URLs admitted and forgotten since the last snapshot of the visited set
     M  name                            format, identity, counters, snapshot, who uses it, what holds it
+    G  name                            until when a group rests: f64, seconds since 1970
     N  key                             notes
     X  the key it had                  a record that could not be decoded
 """
@@ -48,6 +49,10 @@ def ledger_key(canonical: str) -> bytes:
 
 def queue_key(key: str) -> bytes:
     return b"Q" + text(key)
+
+
+def group_key(name: str) -> bytes:
+    return b"G" + text(name)
 
 
 def standing_key(stands: Standing) -> bytes:

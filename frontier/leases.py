@@ -36,11 +36,14 @@ class Leases:
     def __iter__(self) -> Iterator[Out]:
         return iter(self._out.values())
 
-    def give(self, waiting: Waiting, queue: Queue) -> Lease:
+    def give(self, waiting: Waiting, queue: Queue, *, now: float) -> Lease:
+        health = queue.health
         lease = Lease(
             url=waiting.url,
             number=waiting.number,
-            error_streak=queue.error_streak,
+            error_streak=health.error_streak,
+            pressure=health.pressure,
+            dead=(health.trouble or "unknown") if health.probe_at > now else None,
             hit_count=1 + self._hits(waiting.url.canonical),
         )
         self._out[waiting.number] = Out(lease, waiting, queue)

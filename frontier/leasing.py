@@ -33,7 +33,7 @@ class Leasing:
             try:
                 waiting = self._serving.heads.take(queue.key, self._leases)
                 if waiting is not None:
-                    return self._leases.give(waiting, queue)
+                    return self._leases.give(waiting, queue, now=now)
                 log.warning("queue %s holds one URL less than was counted: a damaged record was set aside", queue.key)
                 counters = self._serving.counting(now)
                 record = recorded(queue, counters, self._serving.rules.budgets, size=queue.size - 1)

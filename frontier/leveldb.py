@@ -16,7 +16,17 @@ from frontier.contents import Contents
 from frontier.database import Batch, Database
 from frontier.identity import check_identity, read_counters
 from frontier.journal import Journal, write_journal
-from frontier.keys import SECONDS, ledger_key, pending_key, postponed_key, queue_key, standing_key, text, untext
+from frontier.keys import (
+    SECONDS,
+    group_key,
+    ledger_key,
+    pending_key,
+    postponed_key,
+    queue_key,
+    standing_key,
+    text,
+    untext,
+)
 from frontier.lifecycle import QueueState, Standing
 from frontier.questions import Questions
 from frontier.store import Counters, JournalEntry, Postponed, QueueRecord, Waiting
@@ -99,6 +109,11 @@ class LevelDBStore:
         batch.put(ledger_key(waiting.url.canonical), encoding.encode_place(postponed.waiting, due_ms=postponed.due_ms))
         self._commit(batch, [queue], counters)
 
+    def keep(self, waiting: Waiting, queue: QueueRecord, counters: Counters, /) -> None:
+        batch = self._database.batch()
+        batch.put(pending_key(waiting.url.queue_key, waiting.order), encoding.encode_waiting(waiting))
+        self._commit(batch, [queue], counters)
+
     def requeue(self, postponed: Sequence[Postponed], queues: Sequence[QueueRecord], counters: Counters, /) -> None:
         batch = self._database.batch()
         for item in postponed:
@@ -132,6 +147,8 @@ class LevelDBStore:
                 batch.delete(standing_key(queue.left))
             if queue.moved and queue.stands is not None:
                 batch.put(standing_key(queue.stands), text(queue.key))
+            for group, until in queue.group_rests:
+                batch.put(group_key(group), SECONDS.pack(until))
         batch.put(b"Mcounters", _encode(counters))
         self._database.write(batch)
         self.counters = counters
@@ -158,6 +175,9 @@ class LevelDBStore:
 
     def queues(self) -> Iterator[QueueRecord]:
         return self._questions.queues()
+
+    def rested_until(self, group: str, /) -> float:
+        return self._questions.rested_until(group)
 
     def standing(self, state: QueueState, /, *, after: Standing, limit: int) -> list[tuple[Standing, str]]:
         return self._questions.standing(state, after=after, limit=limit)

@@ -54,6 +54,19 @@ class Standing(msgspec.Struct, frozen=True):
     """Tells those of equal rank apart: first come, first served."""
 
 
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    """How the server of a queue has done lately."""
+
+    error_streak: int = 0
+    """Failures in a row."""
+    trouble: str | None = None
+    """What the last of them was."""
+    pressure: int = 0
+    """How often it has asked to be spared, less what it has answered well since."""
+    probe_at: float = 0.0
+    """It is given up until then: seconds since 1970."""
+
+
 class Budgets(msgspec.Struct, frozen=True, kw_only=True):
     """What a queue may spend. A fetch costs what its URL costs, a failure of the server `error_penalty` more."""
 
@@ -70,8 +83,8 @@ class Queue:
     __slots__ = (
         "address",
         "budget",
-        "error_streak",
         "head",
+        "health",
         "key",
         "leased",
         "line",
@@ -86,7 +99,7 @@ class Queue:
         "wake_at",
     )
 
-    def __init__(self, key: str, *, wake_at: float = 0.0, error_streak: int = 0, precedence: int = 128) -> None:
+    def __init__(self, key: str, *, wake_at: float = 0.0, precedence: int = 128) -> None:
         self.key = key
         self.size = 0
         """URLs that are pending, the leased ones included but for those removed since."""
@@ -94,7 +107,7 @@ class Queue:
         self.line: object | None = None
         """The lines in which it stands when it is ready, and is no more than a gap when it is not."""
         self.wake_at = wake_at
-        self.error_streak = error_streak
+        self.health = Health()
         self.pace_s = 0.0
         """How long it rested after its server's last good answer."""
         self.precedence = precedence

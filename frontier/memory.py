@@ -26,6 +26,7 @@ class MemoryStore:
         self._postponed: list[Postponed] = []
         self._ledger: dict[str, LedgerEntry] = {}
         self._queues: dict[str, QueueRecord] = {}
+        self._group_rests: dict[str, float] = {}
         self._lines: dict[QueueState, list[tuple[int, int, str]]] = {
             QueueState.INACTIVE: [],
             QueueState.SNOOZED: [],
@@ -62,6 +63,11 @@ class MemoryStore:
         self._remove(waiting)
         insort(self._postponed, postponed, key=_due)
         self._note(waiting.url.canonical, postponed.reason)
+        self._write([queue], counters)
+
+    def keep(self, waiting: Waiting, queue: QueueRecord, counters: Counters, /) -> None:
+        pending = self._pending[waiting.url.queue_key]
+        pending[bisect_right(pending, waiting.order, key=_order) - 1] = waiting
         self._write([queue], counters)
 
     def requeue(self, postponed: Sequence[Postponed], queues: Sequence[QueueRecord], counters: Counters, /) -> None:
@@ -107,6 +113,9 @@ class MemoryStore:
 
     def queues(self) -> Iterator[QueueRecord]:
         yield from sorted(self._queues.values(), key=attrgetter("key"))
+
+    def rested_until(self, group: str, /) -> float:
+        return self._group_rests.get(group, 0.0)
 
     def standing(self, state: QueueState, /, *, after: Standing, limit: int) -> list[tuple[Standing, str]]:
         line = self._lines[state]
@@ -159,7 +168,8 @@ class MemoryStore:
                 del line[bisect_left(line, (queue.left.at, queue.left.turn, ""))]
             if queue.moved and queue.stands is not None:
                 insort(self._lines[queue.stands.state], (queue.stands.at, queue.stands.turn, queue.key))
-            self._queues[queue.key] = msgspec.structs.replace(queue, moved=False, left=None)
+            self._group_rests.update(queue.group_rests)
+            self._queues[queue.key] = msgspec.structs.replace(queue, moved=False, left=None, group_rests=())
         self.counters = counters
 
 

@@ -33,17 +33,32 @@ class Frontier(Protocol):
         """
         ...
 
+    def begins(self, lease: Lease, /, *, address: str | None) -> bool:
+        """The lease's server is about to be asked, at that address if it is known. Whether it may be: if not, the lease
+        has been handed back, because others ask at that address, or have just asked; it comes again when it may."""
+        ...
+
     async def done(self, lease: Lease, /, *, cooldown_s: float, outcome: Outcome) -> None:
         """Settle the lease for good; its queue rests for `cooldown_s`. Settling twice is an error (`ValueError`)."""
         ...
 
-    async def retry(self, lease: Lease, /, *, after_s: float, cooldown_s: float, reason: str | None = None) -> None:
-        """Fetch the URL again after `after_s`, behind those that wait then. Its `attempt` and the queue's error
-        streak grow by one."""
+    async def retry(
+        self,
+        lease: Lease,
+        /,
+        *,
+        after_s: float | None,
+        cooldown_s: float,
+        reason: str | None = None,
+        pressure: int = 0,
+    ) -> None:
+        """Fetch the URL again after `after_s`, behind those that wait then; or with None as the first of its queue,
+        once that has rested. Its `attempt` and the queue's error streak grow by one."""
         ...
 
-    def release(self, lease: Lease, /, *, cooldown_s: float = 0.0) -> None:
-        """Hand the URL back untouched: it stays first in its queue, which rests for `cooldown_s`."""
+    def release(self, lease: Lease, /, *, cooldown_s: float = 0.0, asked: bool = False) -> None:
+        """Hand the URL back untouched: it stays first in its queue, which rests for `cooldown_s`. If its server was
+        `asked` for something else, the queue's groups rest too."""
         ...
 
     async def forget(self, canonicals: Iterable[str], /) -> int:

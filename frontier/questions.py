@@ -14,8 +14,10 @@ from frontier import encoding
 from frontier.database import Batch, Database
 from frontier.encoding import DecodeError
 from frontier.keys import (
+    SECONDS,
     U64,
     U64_PAIR,
+    group_key,
     ledger_key,
     order_in,
     place_key,
@@ -129,13 +131,16 @@ class Questions:
                 key=untext(key[1:]),
                 size=size,
                 wake_at=0.0,
-                error_streak=0,
                 stands=stands,
                 precedence=128 if stands is None or stands.state is QueueState.SNOOZED else stands.at,
                 retired=bool(size) and stands is None,
             )
             self._set_aside(key, value, error, copy(self._counters()), instead=encoding.encode_queue(record))
             return record
+
+    def rested_until(self, group: str) -> float:
+        value = self._database.get(group_key(group))
+        return 0.0 if value is None or len(value) != SECONDS.size else float(SECONDS.unpack(value)[0])
 
     def standing(self, state: QueueState, /, *, after: Standing, limit: int) -> list[tuple[Standing, str]]:
         start = standing_key(msgspec.structs.replace(after, turn=after.turn + 1))

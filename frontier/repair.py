@@ -210,7 +210,7 @@ def _mend_queues(store: Repairable, writer: _Writer, mended: Mended, counters: C
             stand[key] = stands
     records = {record.key: record for record in store.queues() if record.size or record.key in sizes}
     for key in records.keys() | sizes.keys():
-        record = records.get(key) or QueueRecord(key=key, size=0, wake_at=0.0, error_streak=0)
+        record = records.get(key) or QueueRecord(key=key, size=0, wake_at=0.0)
         retired = record.size > 0 and record.stands is None and key not in stand
         place = stand.get(key)
         if sizes[key] and place is None and not retired:
@@ -222,7 +222,7 @@ def _mend_queues(store: Repairable, writer: _Writer, mended: Mended, counters: C
         if right != record or key not in records:
             mended.queues += 1
             writer.put(queue_key(key), encode_queue(right))
-        count(counters, right.size, right.stands is not None, 1)
+        count(counters, right.size, right.health, served=right.stands is not None)
 
 
 def _journal_has_a_gap(store: Repairable, counters: Counters) -> bool:

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from frontier.groups import Grouping
 from frontier.lifecycle import Budgets
 from frontier.schedule import SNOOZED_IN_MEMORY
 
@@ -22,3 +23,5 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     active_least: int = ACTIVE_LEAST
     snoozed_in_memory: int = SNOOZED_IN_MEMORY
     """Queues that rest beyond these are put away."""
+    grouping: Grouping = Grouping()
+    """Which queues share a pace beside their own."""

@@ -113,12 +113,12 @@ class Schedule:
         """The precedence of the next queue."""
         return self._turns.best()
 
-    def next_opening(self) -> float | None:
-        """When the first group wakes: seconds since 1970."""
+    def next_opening(self) -> tuple[float, str] | None:
+        """When the first group that rests is to open, and its name: seconds since 1970."""
         return self._groups.next_wake()
 
     def group_rests(self, queue: Queue, cooldown_s: float, *, now: float) -> tuple[tuple[str, float], ...]:
-        """Until when the queue's groups rest if a lease of it ends now, and a server was asked: names, and seconds since
+        """Until when the queue's groups rest if a lease of it ends now, and a server was asked: names, seconds since
         1970."""
         return self._groups.rests(queue, cooldown_s, now=now)
 

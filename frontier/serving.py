@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 
 from frontier.books import is_served, mark, queue_of, recorded
+from frontier.groups import kind_of
 from frontier.heads import Heads
 from frontier.lifecycle import Queue, QueueState
 from frontier.rules import Rules
@@ -35,7 +36,11 @@ class Serving:
         # no wake time moves away, and none comes early.
         self._ahead_s = max(0.0, store.counters.clock - clock())
         self.schedule = Schedule(
-            per_queue=rules.per_queue, budgets=rules.budgets, snoozed_in_memory=rules.snoozed_in_memory
+            per_queue=rules.per_queue,
+            budgets=rules.budgets,
+            snoozed_in_memory=rules.snoozed_in_memory,
+            grouping=rules.grouping,
+            rested_until=self._rested_until,
         )
         self.standby = Standby(store, floor=rules.precedence_floor)
         self.heads = Heads(lambda key, after, limit: store.waiting(key, after=after, limit=limit))
@@ -60,6 +65,13 @@ class Serving:
         """Nobody knows which servers were being asked before: each queue rests from then on as after its last good
         answer, and for `rest_s` at least."""
         self._crashed_at, self._rest_after_crash_s = min(at, self.now()), rest_s
+
+    def _rested_until(self, group: str) -> float:
+        until = self._store.rested_until(group)
+        if self._crashed_at is None:
+            return until
+        limit = self.rules.grouping.limits[kind_of(group)]
+        return max(until, self._crashed_at + limit.rest_after_s(self._rest_after_crash_s))
 
     # queues
 
@@ -117,6 +129,7 @@ class Serving:
         cost: int = 0,
         state: QueueState | None = None,
         put_away: bool = False,
+        asked: bool = False,
     ) -> None:
         """The end of a lease has been written; the arguments are those of `Schedule.settle`."""
         self.schedule.settle(
@@ -127,6 +140,7 @@ class Serving:
             cost=cost,
             state=state,
             put_away=put_away,
+            asked=asked,
         )
         mark(queue, record)
         if record.moved and record.stands is not None:
@@ -138,7 +152,8 @@ class Serving:
         if self.is_complete():
             self.waiters.wake_all()
         else:
-            self.waiters.wake(1 if queue.state is QueueState.READY or self.standby.best is not None else 0)
+            # The queue may be ready, and each of its groups may have let one in.
+            self.waiters.wake(min(self.schedule.turns, 3) or int(self.standby.best is not None))
 
     # queues get their place
 
@@ -206,6 +221,9 @@ class Serving:
         times = [at_ms / 1000 for at_ms in times_ms if at_ms is not None]
         if queue is not None:
             times.append(queue.wake_at)
+        opening = self.schedule.next_opening()
+        if opening is not None:
+            times.append(opening[0])
         return min(times, default=None)
 
     def _wake_due(self) -> int:
@@ -214,7 +232,7 @@ class Serving:
         due = 0
         for at_ms in (self.next_due_ms, self.standby.next_wake_ms):
             due += at_ms is not None and at_ms <= now * 1000
-        return self.schedule.ready_count + due
+        return self.schedule.turns + due
 
     # holds
 

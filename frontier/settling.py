@@ -6,7 +6,7 @@ from frontier.books import recorded
 from frontier.changes import Changes
 from frontier.hits import Hits
 from frontier.leases import Leases, Out
-from frontier.lifecycle import QueueState
+from frontier.lifecycle import Health, Queue, QueueState
 from frontier.schedule import Outlook
 from frontier.serving import Serving
 from frontier.store import Counters, Postponed, QueueRecord, Store
@@ -26,11 +26,13 @@ class Settling:
     def done(self, lease: Lease, cooldown_s: float, outcome: Outcome) -> None:
         out = self._leases.get(lease)
         waiting, url = out.waiting, out.waiting.url
-        streak = 0 if outcome.server_ok else out.queue.error_streak + 1
         cost = self._cost(url, server_ok=outcome.server_ok)
         # Of a URL for which no server was asked, there is nothing to be learned.
-        pace_s = cooldown_s if outcome.server_ok and cooldown_s > 0 else None
-        counters, outlook, record = self._after(out, cooldown_s, streak, cost, pace_s=pace_s)
+        pace_s = cooldown_s if outcome.server_ok and outcome.asked and cooldown_s > 0 else None
+        health = self._health(out.queue, outcome) if outcome.asked else None
+        counters, outlook, record = self._after(
+            out, cooldown_s, cost, health=health, pace_s=pace_s, asked=outcome.asked
+        )
         if out.superseded:
             self._store.rest([record], counters)
         else:
@@ -56,32 +58,41 @@ class Settling:
             )
             self._store.settle(waiting, entry, record, counters)
         self._hits.drop(url.canonical)
-        self._take_back(out, outlook, record, cooldown_s=cooldown_s, cost=cost)
+        self._take_back(out, outlook, record, cooldown_s=cooldown_s, cost=cost, asked=outcome.asked)
 
-    def retry(self, lease: Lease, after_s: float, cooldown_s: float, reason: str | None) -> None:
+    def retry(
+        self, lease: Lease, after_s: float | None, cooldown_s: float, reason: str | None, *, pressure: int
+    ) -> None:
         out = self._leases.get(lease)
         waiting = out.waiting
-        due_ms = int((self._serving.now() + after_s) * 1000)
+        stays = after_s is None
         url = msgspec.structs.replace(waiting.url, attempt=waiting.url.attempt + 1)
         again = msgspec.structs.replace(waiting, url=url)
         cost = self._cost(url, server_ok=False)
-        counters, outlook, record = self._after(out, cooldown_s, out.queue.error_streak + 1, cost)
+        health = self._health(
+            out.queue, Outcome(state=UrlState.PENDING, reason=reason, server_ok=False, pressure=pressure)
+        )
+        counters, outlook, record = self._after(out, cooldown_s, cost, health=health, gone=not stays)
         if out.superseded:
             self._store.rest([record], counters)
+        elif after_s is None:
+            self._store.keep(again, record, counters)
+            self._serving.heads.put_back(again)
         else:
+            due_ms = int((self._serving.now() + after_s) * 1000)
             counters.retrying += 1
             self._store.postpone(waiting, Postponed(waiting=again, due_ms=due_ms, reason=reason), record, counters)
             if self._serving.next_due_ms is None or due_ms < self._serving.next_due_ms:
                 self._serving.next_due_ms = due_ms
-        self._take_back(out, outlook, record, cooldown_s=cooldown_s, cost=cost)
+        self._take_back(out, outlook, record, cooldown_s=cooldown_s, cost=cost, gone=not stays)
 
-    def release(self, lease: Lease, cooldown_s: float) -> None:
+    def release(self, lease: Lease, cooldown_s: float, *, asked: bool) -> None:
         out = self._leases.get(lease)
         queue = out.queue
         can_write = self._changes.failure is None and not self._changes.closed
-        pace_s = cooldown_s if cooldown_s > 0 else None
-        counters, outlook, record = self._after(out, cooldown_s, queue.error_streak, 0, gone=False, pace_s=pace_s)
-        if can_write and (cooldown_s > 0 or record.moved):
+        pace_s = cooldown_s if asked and cooldown_s > 0 else None
+        counters, outlook, record = self._after(out, cooldown_s, 0, gone=False, pace_s=pace_s, asked=asked)
+        if can_write and (cooldown_s > 0 or record.moved or record.group_rests):
             with self._changes.failing:
                 try:
                     self._store.rest([record], counters)
@@ -93,13 +104,42 @@ class Settling:
                     outlook = Outlook(alone, put_away=False)
         if not out.superseded:
             self._serving.heads.put_back(out.waiting)
-        self._take_back(out, outlook, record, cooldown_s=cooldown_s, cost=0, gone=False)
+        self._take_back(out, outlook, record, cooldown_s=cooldown_s, cost=0, gone=False, asked=asked)
+
+    def begins(self, lease: Lease, address: str | None) -> bool:
+        out = self._leases.get(lease)
+        if address is None:
+            return True
+        serving = self._serving
+        if serving.schedule.move(out.queue, address, now=serving.now()):
+            serving.waiters.wake(min(serving.schedule.turns, 2))
+            return True
+        self.release(lease, 0.0, asked=False)
+        return False
+
+    def _health(self, queue: Queue, outcome: Outcome) -> Health:
+        if outcome.server_ok:
+            return Health(pressure=outcome.pressure)
+        return Health(
+            error_streak=queue.health.error_streak + 1,
+            trouble=outcome.reason,
+            pressure=outcome.pressure,
+            probe_at=self._serving.now() + outcome.dead_for_s if outcome.dead_for_s else 0.0,
+        )
 
     def _cost(self, url: CrawlUrl, *, server_ok: bool) -> int:
         return url.cost if server_ok else url.cost + self._serving.rules.budgets.error_penalty
 
     def _after(
-        self, out: Out, cooldown_s: float, streak: int, cost: int, *, gone: bool = True, pace_s: float | None = None
+        self,
+        out: Out,
+        cooldown_s: float,
+        cost: int,
+        *,
+        health: Health | None = None,
+        gone: bool = True,
+        pace_s: float | None = None,
+        asked: bool = True,
     ) -> tuple[Counters, Outlook, QueueRecord]:
         """Counters to be changed, and what the end of the lease makes of the queue."""
         now = self._serving.now()
@@ -122,16 +162,25 @@ class Settling:
             self._serving.rules.budgets,
             size=queue.size - gone,
             wake_at=max(queue.wake_at, now + cooldown_s),
-            error_streak=streak,
+            health=health,
             pace_s=pace_s,
             head=head,
             more_spent=cost,
             to=to,
+            group_rests=self._serving.schedule.group_rests(queue, cooldown_s, now=now) if asked else (),
         )
         return counters, outlook, record
 
     def _take_back(
-        self, out: Out, outlook: Outlook, record: QueueRecord, *, cooldown_s: float, cost: int, gone: bool = True
+        self,
+        out: Out,
+        outlook: Outlook,
+        record: QueueRecord,
+        *,
+        cooldown_s: float,
+        cost: int,
+        gone: bool = True,
+        asked: bool = True,
     ) -> None:
         self._leases.take_back(out)
         self._serving.end(
@@ -142,4 +191,5 @@ class Settling:
             cost=cost,
             state=outlook.state,
             put_away=outlook.put_away,
+            asked=asked,
         )

@@ -124,7 +124,7 @@ class QueueFrontier:
                 continue
             if lease is not None:
                 if serving.waiters:
-                    serving.waiters.wake(serving.schedule.ready_count)  # queues woken on the way are others' turns
+                    serving.waiters.wake(serving.schedule.turns)  # queues woken on the way are others' turns
                 return lease
             if serving.is_complete():
                 serving.waiters.wake_all()
@@ -134,28 +134,41 @@ class QueueFrontier:
             else:
                 await serving.waiters.wait()
 
+    def begins(self, lease: Lease, /, *, address: str | None) -> bool:
+        self._leases.get(lease)
+        return self._settling.begins(lease, address)
+
     # leases come back
 
     async def done(self, lease: Lease, /, *, cooldown_s: float, outcome: Outcome) -> None:
         self._changes.check()
         self._leases.get(lease)
-        _check_seconds(cooldown_s=cooldown_s)
+        _check_seconds(cooldown_s=cooldown_s, dead_for_s=outcome.dead_for_s)
         if outcome.state is UrlState.PENDING:
             raise ValueError(f"{lease.url.url} can't be settled as pending; `retry` or `release` it")
         await self._changes.made(partial(self._settling.done, lease, cooldown_s, outcome))
         await self._changes.synced()
 
-    async def retry(self, lease: Lease, /, *, after_s: float, cooldown_s: float, reason: str | None = None) -> None:
+    async def retry(
+        self,
+        lease: Lease,
+        /,
+        *,
+        after_s: float | None,
+        cooldown_s: float,
+        reason: str | None = None,
+        pressure: int = 0,
+    ) -> None:
         self._changes.check()
         self._leases.get(lease)
-        _check_seconds(after_s=after_s, cooldown_s=cooldown_s)
-        await self._changes.made(partial(self._settling.retry, lease, after_s, cooldown_s, reason))
+        _check_seconds(after_s=after_s or 0.0, cooldown_s=cooldown_s)
+        await self._changes.made(partial(self._settling.retry, lease, after_s, cooldown_s, reason, pressure=pressure))
         await self._changes.synced()
 
-    def release(self, lease: Lease, /, *, cooldown_s: float = 0.0) -> None:
+    def release(self, lease: Lease, /, *, cooldown_s: float = 0.0, asked: bool = False) -> None:
         self._leases.get(lease)
         _check_seconds(cooldown_s=cooldown_s)
-        self._settling.release(lease, cooldown_s)
+        self._settling.release(lease, cooldown_s, asked=asked)
 
     # what an operator does
 
@@ -232,6 +245,8 @@ class QueueFrontier:
         schedule = serving.schedule
         queue = schedule.next_wake()
         wake_at = serving.deadline()
+        wakes = queue is not None and queue.wake_at == wake_at
+        opening = schedule.next_opening()
         return FrontierStats(
             admitted=counters.admitted,
             pending=counters.pending,
@@ -241,10 +256,17 @@ class QueueFrontier:
             failed=counters.failed,
             excluded=counters.excluded,
             ready_queues=schedule.ready_count,
-            in_process_queues=len(schedule) - schedule.ready_count - schedule.snoozed_count,
+            in_process_queues=(
+                len(schedule) - schedule.ready_count - schedule.held_back_count - schedule.snoozed_count
+            ),
             snoozed_queues=schedule.snoozed_count,
             next_wake_s=None if wake_at is None else max(0.0, wake_at - serving.now()),
-            next_wake_key=None if queue is None or queue.wake_at != wake_at else queue.key,
+            next_wake_key=queue.key if queue is not None and wakes else None,
+            next_wake_streak=queue.health.error_streak if queue is not None and wakes else 0,
+            next_wake_trouble=queue.health.trouble if queue is not None and wakes else None,
+            next_group=opening[1] if opening is not None and opening[0] == wake_at and not wakes else None,
+            held_back_queues=schedule.held_back_count,
+            troubled_queues=counters.troubled_queues,
             quarantined=counters.quarantined,
             inactive_queues=max(0, counters.queues - len(schedule)),
             retired=counters.retired_urls,

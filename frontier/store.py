@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from frontier.lifecycle import QueueState, Standing
+from frontier.lifecycle import Health, QueueState, Standing
 from frontier.values import CrawlUrl, LedgerEntry
 
 ORDINAL_BITS = 56
@@ -52,7 +52,7 @@ class QueueRecord(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     size: int
     wake_at: float
-    error_streak: int
+    health: Health = Health()
     precedence: int = 128
     spent: int = 0
     budget: int | None = None
@@ -69,6 +69,10 @@ class QueueRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Where it stood before it moved: a store removes it from there. Not kept."""
     pace_s: float = 0.0
     """How long it rested after its server's last good answer."""
+    address: str | None = None
+    """Where its server was found last."""
+    group_rests: tuple[tuple[str, float], ...] = ()
+    """Until when its groups rest: their names, and seconds since 1970. Kept apart from it, for each group."""
 
 
 class Counters(msgspec.Struct, kw_only=True, array_like=True):
@@ -94,6 +98,8 @@ class Counters(msgspec.Struct, kw_only=True, array_like=True):
     """Sequence number of the newest journal entry."""
     clock: float = 0.0
     """When that was, by the frontier's clock: seconds since 1970, never running backwards."""
+    troubled_queues: int = 0
+    """Queues with URLs that are not retired, and whose server failed when it was asked last."""
 
 
 class Damaged(msgspec.Struct, frozen=True):
@@ -143,6 +149,10 @@ class Store(Protocol):
         """Move a URL from its queue to the postponed ones."""
         ...
 
+    def keep(self, waiting: Waiting, queue: QueueRecord, counters: Counters, /) -> None:
+        """Write a pending URL anew, where it stands."""
+        ...
+
     def requeue(self, postponed: Sequence[Postponed], queues: Sequence[QueueRecord], counters: Counters, /) -> None:
         """Move postponed URLs back into their queues."""
         ...
@@ -181,6 +191,10 @@ class Store(Protocol):
 
     def queues(self) -> Iterator[QueueRecord]:
         """All of them, those without URLs too, by key."""
+        ...
+
+    def rested_until(self, group: str, /) -> float:
+        """Until when a group rests, as last written: seconds since 1970; 0 if nothing is known of it."""
         ...
 
     def standing(self, state: QueueState, /, *, after: Standing, limit: int) -> list[tuple[Standing, str]]:

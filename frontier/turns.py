@@ -50,8 +50,8 @@ class Turns:
             self._offer(peers)
 
     def left(self, queue: Queue) -> None:
-        """A queue is not ready any more, although it was not taken. Its place is a gap from now on, which it finds again
-        if it is back before the gap comes up."""
+        """A queue is not ready any more, although it was not taken. Its place is a gap from now on, which it finds
+        again if it is back before the gap comes up."""
         self.ready -= 1
         peers = self._groups.peers(queue)
         if peers is None:

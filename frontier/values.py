@@ -63,6 +63,12 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     etag: str | None = None
     last_modified: str | None = None
     server_ok: bool = True
+    asked: bool = True
+    """Whether its server was asked; if not, nothing is learned of it, and its groups need no rest."""
+    pressure: int = 0
+    """How hard the server has been asked from now on; see `Lease.pressure`."""
+    dead_for_s: float = 0.0
+    """For so long, the queue's server is given up: leases say so, and nobody asks it."""
     """False where the server failed or refused service: it counts into the queue's error streak."""
 
 
@@ -90,6 +96,10 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     """Ordinal of admission, unique in the crawl; the record number of the page."""
     error_streak: int = 0
     """Failures of this queue's server in a row, before this lease."""
+    pressure: int = 0
+    """How often that server has asked to be spared, less what it has answered well since."""
+    dead: str | None = None
+    """The last failure of a server that is given up for now: its URL is to be settled without asking."""
     hit_count: int = 1
     """Links to this URL seen so far, as far as recently seen URLs tell: a lower bound."""
 
@@ -115,6 +125,16 @@ class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds until a snoozed queue or a retry comes due; None when none waits."""
     next_wake_key: str | None
     """The queue that wakes next."""
+    next_wake_streak: int = 0
+    """Failures in a row of the server of the queue that wakes next."""
+    next_wake_trouble: str | None = None
+    """What the last of these was."""
+    next_group: str | None = None
+    """The group that opens next, if that is before any queue wakes."""
+    held_back_queues: int = 0
+    """Queues that are due, but for a group that they share a pace with."""
+    troubled_queues: int = 0
+    """Queues whose server failed when it was asked last."""
     quarantined: int = 0
     """Records that could not be decoded, set aside."""
     inactive_queues: int = 0

@@ -112,7 +112,7 @@ def queues(path: Path, sort: str, match: str, retired: bool, offset: int, limit:
     orders: dict[str, Callable[[QueueRecord], tuple[float, str]]] = {
         "size": lambda record: (-record.size, record.key),
         "wake": lambda record: (record.wake_at, record.key),
-        "errors": lambda record: (-record.error_streak, record.key),
+        "errors": lambda record: (-record.health.error_streak, record.key),
         "key": lambda record: (0.0, record.key),
     }
     if retired:
@@ -128,7 +128,7 @@ def queues(path: Path, sort: str, match: str, retired: bool, offset: int, limit:
         wake = rfc3339(record.wake_at) if record.wake_at else ""
         note = "retired" if record.stands is None else ""
         table.add_row(
-            host_of(record.key), f"{record.size:,}", f"{record.spent:,}", wake, str(record.error_streak), note
+            host_of(record.key), f"{record.size:,}", f"{record.spent:,}", wake, str(record.health.error_streak), note
         )
     Console().print(table)
     left = len(found) - offset - len(shown)

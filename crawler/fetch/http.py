@@ -26,6 +26,7 @@ from crawler.fetch.memory import Claim, Memory
 from crawler.fetch.names import Names, StaticNames, SystemResolver
 from crawler.fetch.routes import Routes
 from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request
+from crawler.urls import host_of
 
 _log = logging.getLogger(__name__)
 
@@ -177,6 +178,18 @@ class HttpFetcher:
             raise
         except OSError:
             return
+
+    async def address(self, url: str, /) -> str | None:
+        """Where a fetch of the URL would go first; None if no address is known or may be asked, or for a proxy."""
+        host = host_of(url).strip("[]")
+        if self._routes.proxy(host) is not None:
+            return None
+        if host[-1:].isdigit() or ":" in host:
+            return host
+        try:
+            return (await self._names.resolve(host))[0]["host"]
+        except OSError:
+            return None
 
     async def aclose(self) -> None:
         """Close every connection. Closing twice is harmless."""

@@ -14,8 +14,14 @@ from crawler.protocols import Discovery, Quota
 from crawler.quota import PageQuota
 from crawler.scope import Scope
 from crawler.traps import Traps
-from crawler.urls import DEFAULT_RULES, Target, UrlReader
+from crawler.urls import DEFAULT_RULES, QueueBy, Target, UrlReader
 from frontier import Notes
+
+
+def key_by(config: Config) -> QueueBy:
+    """What queues are named after. Where hosts of one address take turns, that is the host still: where it lies is
+    known when it is asked, and may change."""
+    return "host" if config.frontier.queue_by == "ip" else config.frontier.queue_by
 
 
 def url_reader(loaded: Loaded) -> UrlReader:
@@ -24,7 +30,7 @@ def url_reader(loaded: Loaded) -> UrlReader:
     try:
         return UrlReader(
             rules=DEFAULT_RULES if config.urls.rules is None else config.urls.rules,
-            queue_by=config.frontier.queue_by,
+            queue_by=key_by(config),
             max_length=config.scope.max_url_length,
         )
     except ValueError as error:
@@ -34,7 +40,7 @@ def url_reader(loaded: Loaded) -> UrlReader:
 def read_url(config: Config, url: str) -> Target:
     """A URL as a person wrote it, by the configured rules. Raises `ValueError`."""
     rules = DEFAULT_RULES if config.urls.rules is None else config.urls.rules
-    return UrlReader(rules=rules, queue_by=config.frontier.queue_by).seed(url)
+    return UrlReader(rules=rules, queue_by=key_by(config)).seed(url)
 
 
 def seeds(loaded: Loaded, urls: UrlReader) -> list[Target]:

@@ -87,6 +87,7 @@ async def assembled(
             discovery=discovery,
             sink=sink,
             manners=sites.each(lambda there: fetching.manners(there.config)).of,
+            addresses=fetcher if "ip" in keeping.grouping(config).limits else None,
             quota=addressing.quota(config, notes),
         )
         engine = Engine(

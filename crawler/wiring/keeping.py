@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 from config import Config
 from crawler.directory import CrawlDirectory
-from crawler.urls import DEFAULT_RULES, UrlReader, host_of
+from crawler.urls import DEFAULT_RULES, UrlReader, domain_of_site, host_of, split_port
+from crawler.wiring.addressing import key_by
 from frontier import Notes
+from frontier.groups import Grouping, GroupLimit
 from frontier.leveldb import LevelDBStore
 from frontier.lifecycle import Budgets
 from frontier.memory import MemoryNotes, MemoryStore
@@ -42,7 +44,7 @@ def open_leveldb(config: Config, directory: CrawlDirectory, *, to_repair: bool =
         directory.frontier,
         identity={
             "urls.rules": UrlReader(rules=rules).identity,
-            "frontier.queue_by": config.frontier.queue_by,
+            "frontier.queue_by": key_by(config),
         },
         durability=config.frontier.durability,
         to_repair=to_repair,
@@ -65,7 +67,31 @@ def rules(config: Config) -> Rules:
         ),
         by_best_url=frontier.queue_order == "best-url",
         precedence_floor=256 if frontier.precedence_floor is None else frontier.precedence_floor,
+        grouping=grouping(config),
     )
+
+
+def grouping(config: Config) -> Grouping:
+    """Which hosts share a pace."""
+    politeness = config.politeness
+    limits = {
+        "ip": _limit(politeness.per_ip, politeness.ip_delay_s),
+        "domain": _limit(politeness.per_domain, politeness.domain_delay_s),
+    }
+    if config.frontier.queue_by == "ip":
+        at_once = min(politeness.per_host, politeness.per_ip or politeness.per_host)
+        limits["ip"] = GroupLimit(at_once=at_once, rest_s=politeness.ip_delay_s, shares_cooldown=True)
+    return Grouping(limits={kind: limit for kind, limit in limits.items() if limit is not None}, named=_groups)
+
+
+def _limit(at_once: int | None, rest_s: float) -> GroupLimit | None:
+    if at_once is None and not rest_s:
+        return None
+    return GroupLimit(at_once=at_once or 1, rest_s=rest_s)
+
+
+def _groups(queue_key: str) -> list[str]:
+    return [f"domain {split_port(domain_of_site(queue_key.partition('#')[0]))[0]}"]
 
 
 def visited_set(config: Config, directory: CrawlDirectory, store: Store) -> VisitedSet:

@@ -696,6 +696,7 @@ async def test_describe_tells_where_the_urls_are(crawl: Crawl) -> None:
             snoozed_queues=2,
             next_wake_s=20,
             next_wake_key="test,h0",
+            troubled_queues=1,
         )
 
 

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from frontier import LedgerEntry, UrlState
+from frontier.lifecycle import Health
 from frontier.store import Postponed, QueueRecord, Store, Waiting, order_of
 from tests.unit.frontier.crawls import Crawl, page
 
@@ -22,7 +23,7 @@ def waiting(host: str, number: int, *, precedence: int = 128) -> Waiting:
 
 
 def record(host: str, size: int, *, wake_at: float = 0.0, error_streak: int = 0) -> QueueRecord:
-    return QueueRecord(key=f"test,{host}", size=size, wake_at=wake_at, error_streak=error_streak)
+    return QueueRecord(key=f"test,{host}", size=size, wake_at=wake_at, health=Health(error_streak=error_streak))
 
 
 def admit(store: Store, *admitted: Waiting, superseded: tuple[Waiting, ...] = ()) -> None:

@@ -5,6 +5,8 @@ from itertools import pairwise
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from crawler.simweb.geography import Obstacle
 from crawler.simweb.log import Logged
 from crawler.simweb.params import WorldParams
@@ -110,3 +112,13 @@ def seeds(params: WorldParams) -> list[str]:
     """All hosts, so that each has work from the start to its end."""
     world = World(params)
     return [world.url(host, 0) for host in range(params.hosts)]
+
+
+@pytest.mark.parametrize("setting", ["politeness.ip_delay_s=0.15", "politeness.domain_delay_s=0.15"])
+def test_hosts_that_share_an_address_or_a_domain_share_its_pace_also_over_kills(tmp_path: Path, setting: str) -> None:
+    params = WorldParams(hosts=6, pages_per_host=3, page_bytes=600, links_per_page=4)
+    with victim(tmp_path, params, setting, "politeness.min_delay_s=0.05", seeds=seeds(params)) as crawl:
+        kill_often(crawl, 2, up_to=6)
+        requests = crawl.requests()
+    assert len(by_host(requests)) == 6
+    assert min(after.at_s - before.at_s for before, after in pairwise(requests)) >= 0.15

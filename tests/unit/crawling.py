@@ -182,14 +182,26 @@ class Traced:
         await asyncio.sleep(0)
         await self._frontier.done(lease, cooldown_s=cooldown_s, outcome=outcome)
 
-    async def retry(self, lease: Lease, /, *, after_s: float, cooldown_s: float, reason: str | None = None) -> None:
+    def begins(self, lease: Lease, /, *, address: str | None) -> bool:
+        return self._frontier.begins(lease, address=address)
+
+    async def retry(
+        self,
+        lease: Lease,
+        /,
+        *,
+        after_s: float | None,
+        cooldown_s: float,
+        reason: str | None = None,
+        pressure: int = 0,
+    ) -> None:
         self._events.append(("retry", lease.url.url))
         await asyncio.sleep(0)
-        await self._frontier.retry(lease, after_s=after_s, cooldown_s=cooldown_s, reason=reason)
+        await self._frontier.retry(lease, after_s=after_s, cooldown_s=cooldown_s, reason=reason, pressure=pressure)
 
-    def release(self, lease: Lease, /, *, cooldown_s: float = 0.0) -> None:
+    def release(self, lease: Lease, /, *, cooldown_s: float = 0.0, asked: bool = False) -> None:
         self._events.append(("release", lease.url.url))
-        self._frontier.release(lease, cooldown_s=cooldown_s)
+        self._frontier.release(lease, cooldown_s=cooldown_s, asked=asked)
 
     async def forget(self, canonicals: Iterable[str], /) -> int:
         return await self._frontier.forget(canonicals)

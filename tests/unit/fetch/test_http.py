@@ -13,8 +13,10 @@ import pytest
 import zstandard
 
 from crawler.fetch.http import HttpFetcher
+from crawler.fetch.routes import Routes
 from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request
 from tests.servers import CLOSE, HANG, RESET, RawServer, Script, head, page, raw_server
+from tests.unit.fetch.test_names import FakeDns
 
 Fetchers = Callable[..., HttpFetcher]
 
@@ -602,3 +604,19 @@ async def test_an_error_nobody_expects_is_a_failure_and_logged(
 
 def test_raw_server_is_what_it_says() -> None:
     assert RawServer(80, "http").url("/a") == "http://127.0.0.1:80/a"
+
+
+# where it would be asked
+
+
+async def test_the_address_of_a_url_is_that_which_a_fetch_would_go_to(fetchers: Fetchers) -> None:
+    fetcher = fetchers(
+        hosts={"a.test": "192.0.2.1:8080"},
+        routes=Routes(proxies={"far.test": "http://192.0.2.9:3128"}),
+        resolver=FakeDns(),
+    )
+    assert await fetcher.address("http://a.test/x") == "192.0.2.1"
+    assert await fetcher.address("http://127.0.0.1:8080/x") == "127.0.0.1"
+    assert await fetcher.address("http://[2001:db8::1]/x") == "2001:db8::1"
+    assert await fetcher.address("http://far.test/") is None
+    assert await fetcher.address("http://nowhere.test/") is None

@@ -58,7 +58,7 @@ async def test_after_a_crash_a_queue_rests_as_it_did_when_its_robots_txt_had_bee
 ) -> None:
     async with crawl.opened() as frontier:
         await frontier.add([page("a")])
-        frontier.release(await lease(frontier), cooldown_s=7)
+        frontier.release(await lease(frontier), cooldown_s=7, asked=True)
         await lease(frontier)
         crashed = crawl.crashed(tmp_path / "crashed")
     async with crashed.opened() as frontier:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from frontier import CrawlUrl, LedgerEntry, UrlState, encoding
 from frontier.encoding import DecodeError, Place
+from frontier.lifecycle import Health, QueueState, Standing
 from frontier.store import Counters, Postponed, QueueRecord, Waiting, order_of, precedence_of
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -77,10 +78,29 @@ def test_a_ledger_entry_reads_back(entry: LedgerEntry) -> None:
     assert encoding.decode_entry(encoding.encode_entry(entry), canonical=entry.canonical) == (entry, None)
 
 
-@given(COUNT, FINITE, st.integers(0, 2**32 - 1))
-def test_a_queue_record_reads_back(size: int, wake_at: float, error_streak: int) -> None:
-    record = QueueRecord(key="a", size=size, wake_at=wake_at, error_streak=error_streak)
+HEALTH = st.builds(
+    Health,
+    error_streak=st.integers(0, 2**32 - 1),
+    trouble=st.none() | st.just("dns"),
+    pressure=st.integers(0, 100),
+    probe_at=FINITE,
+)
+STANDS = st.none() | st.builds(Standing, st.just(QueueState.SNOOZED), COUNT, COUNT)
+
+
+@given(COUNT, FINITE, HEALTH, STANDS, st.none() | st.just("192.0.2.1"))
+def test_a_queue_record_reads_back(
+    size: int, wake_at: float, health: Health, stands: Standing | None, address: str | None
+) -> None:
+    record = QueueRecord(key="a", size=size, wake_at=wake_at, health=health, stands=stands, address=address)
     assert encoding.decode_queue(encoding.encode_queue(record), key="a") == record
+
+
+def test_a_queue_record_of_the_first_version_is_read() -> None:
+    record = QueueRecord(key="a", size=3, wake_at=7.0, stands=Standing(QueueState.SNOOZED, 8000, 5))
+    value = bytearray(encoding.encode_queue(record))
+    value[1] = 0  # whether it stands somewhere was told by the length alone
+    assert encoding.decode_queue(bytes(value), key="a") == record
 
 
 @given(st.integers(0, 255), st.integers(0, 2**56 - 1), st.integers(0, 255), st.integers(0, 2**56 - 1))

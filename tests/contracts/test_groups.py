@@ -1,0 +1,223 @@
+"""Hosts that share a pace: no more of their pages at once, and none sooner, than an address or a domain may bear."""
+
+import asyncio
+import sys
+from itertools import pairwise
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from frontier import Lease
+from frontier.groups import Grouping, GroupLimit
+from frontier.lifecycle import Queue
+from frontier.rules import Rules
+from frontier.schedule import Schedule
+from frontier.shell import QueueFrontier
+from tests.unit.frontier.crawls import DONE, START, Crawl, check, lease, none_for, now, page, pages, turns
+from tests.unit.frontier.virtual_time import in_virtual_time
+
+ONE, OTHER = "192.0.2.1", "192.0.2.2"
+
+
+def limited(*, ip: GroupLimit | None = None, domain: GroupLimit | None = None) -> Rules:
+    """Hosts whose names end with the same digit are of one domain."""
+    limits = {kind: limit for kind, limit in (("ip", ip), ("domain", domain)) if limit is not None}
+    return Rules(grouping=Grouping(limits=limits, named=lambda key: (f"domain {key[-1]}",)))
+
+
+@pytest.fixture(params=["memory", "leveldb"])
+def crawl(request: pytest.FixtureRequest, tmp_path: Path) -> Crawl:
+    return Crawl(tmp_path, kind=request.param)
+
+
+async def begun(frontier: QueueFrontier, address: str = ONE) -> Lease:
+    """The next lease that may go on at that address."""
+    while True:
+        out = await lease(frontier)
+        if frontier.begins(out, address=address):
+            return out
+
+
+async def done(frontier: QueueFrontier, out: Lease, cooldown_s: float = 0.0) -> None:
+    await frontier.done(out, cooldown_s=cooldown_s, outcome=DONE)
+
+
+async def agree(crawl: Crawl) -> None:
+    if crawl.kind == "leveldb":
+        await check(crawl.directory)
+
+
+@in_virtual_time
+async def test_an_address_bears_no_more_fetches_at_once_than_it_may_whatever_hosts_lie_there(crawl: Crawl) -> None:
+    crawl.rules = limited(ip=GroupLimit(at_once=2))
+    async with crawl.opened() as frontier:
+        await frontier.add(pages(5, 2))
+        out = [await begun(frontier) for _ in range(2)]
+        waiting = asyncio.create_task(begun(frontier))
+        await turns()
+        assert not waiting.done()
+        stats = frontier.describe()
+        assert (stats.held_back_queues, stats.ready_queues, stats.in_process_queues) == (3, 0, 2)
+        await done(frontier, out[0])
+        assert (await waiting).url.queue_key not in {out[0].url.queue_key, out[1].url.queue_key}
+    await agree(crawl)
+
+
+@in_virtual_time
+async def test_an_address_rests_after_each_fetch_and_hosts_elsewhere_do_not(crawl: Crawl) -> None:
+    crawl.rules = limited(ip=GroupLimit(at_once=1, rest_s=5.0))
+    began: dict[str, list[float]] = {ONE: [], OTHER: []}
+    async with crawl.opened() as frontier:
+        await frontier.add(pages(4, 3))
+        async for out in frontier:
+            address = ONE if out.url.queue_key in {"test,h0", "test,h1", "test,h2"} else OTHER
+            if frontier.begins(out, address=address):
+                began[address].append(now() - START)
+                await done(frontier, out, cooldown_s=1.0)
+    assert began == {ONE: [5.0 * turn for turn in range(9)], OTHER: [0.0, 5.0, 10.0]}
+    await agree(crawl)
+
+
+@in_virtual_time
+async def test_hosts_of_a_domain_share_its_pace_wherever_they_lie(crawl: Crawl) -> None:
+    crawl.rules = limited(domain=GroupLimit(at_once=1, rest_s=2.0))
+    async with crawl.opened() as frontier:
+        await frontier.add([page(f"{host}{domain}", "x") for domain in "12" for host in "abc"])
+        began: dict[str, list[float]] = {"1": [], "2": []}
+        async for out in frontier:
+            began[out.url.queue_key[-1]].append(now() - START)
+            await done(frontier, out)
+    assert began == {"1": [0.0, 2.0, 4.0], "2": [0.0, 2.0, 4.0]}
+
+
+@in_virtual_time
+async def test_a_queue_waits_for_its_address_and_its_domain(crawl: Crawl) -> None:
+    crawl.rules = limited(ip=GroupLimit(at_once=1, rest_s=3.0), domain=GroupLimit(at_once=1, rest_s=7.0))
+    async with crawl.opened() as frontier:
+        await frontier.add([page("a1"), page("b1"), page("c2"), page("d2")])
+        began = {}
+        async for out in frontier:
+            if frontier.begins(out, address=ONE):
+                began[out.url.queue_key[-2:]] = now() - START
+                await done(frontier, out)
+    assert began == {"a1": 0.0, "c2": 3.0, "b1": 7.0, "d2": 10.0}
+
+
+@in_virtual_time
+async def test_an_address_that_takes_over_the_rest_of_its_hosts_serves_them_as_one(crawl: Crawl) -> None:
+    crawl.rules = limited(ip=GroupLimit(at_once=1, shares_cooldown=True))
+    async with crawl.opened() as frontier:
+        await frontier.add(pages(3, 2))
+        began = []
+        async for out in frontier:
+            if frontier.begins(out, address=ONE):
+                began.append(now() - START)
+                await done(frontier, out, cooldown_s=4.0)
+    assert [after - before for before, after in pairwise(began)] == [4.0] * 5
+
+
+@in_virtual_time
+async def test_of_what_nobody_was_asked_no_group_rests(crawl: Crawl) -> None:
+    crawl.rules = limited(ip=GroupLimit(at_once=1, rest_s=5.0))
+    async with crawl.opened() as frontier:
+        await frontier.add(pages(3, 1))
+        frontier.release(await begun(frontier))
+        assert now() == START
+        out = await begun(frontier)
+        assert now() == START
+        frontier.release(out, asked=True)
+        await begun(frontier)
+        assert now() == START + 5
+
+
+@in_virtual_time
+async def test_a_host_that_moves_is_held_to_the_pace_of_where_it_lies_now(crawl: Crawl) -> None:
+    crawl.rules = limited(ip=GroupLimit(at_once=1))
+    async with crawl.opened() as frontier:
+        await frontier.add(pages(2, 2))
+        first = await begun(frontier)
+        second = await begun(frontier, OTHER)
+        await done(frontier, second)
+        again = await lease(frontier)
+        assert again.url.queue_key == second.url.queue_key
+        assert not frontier.begins(again, address=ONE)
+        with pytest.raises(ValueError, match="is not out"):
+            frontier.begins(again, address=ONE)
+        await done(frontier, first)
+        assert (await begun(frontier)).url.queue_key == second.url.queue_key
+
+
+@pytest.mark.parametrize("crashed", [False, True])
+@in_virtual_time
+async def test_a_restart_is_no_way_around_the_rest_of_an_address(tmp_path: Path, crashed: bool) -> None:
+    crawl = Crawl(tmp_path / "first")
+    crawl.rules = limited(ip=GroupLimit(at_once=1, rest_s=60.0))
+    async with crawl.opened() as frontier:
+        await frontier.add(pages(3, 2))
+        out = await begun(frontier)
+        await asyncio.sleep(10)
+        await done(frontier, out)
+        if crashed:
+            crawl = crawl.crashed(tmp_path / "second")
+    await asyncio.sleep(20)
+    async with crawl.opened(rest_after_crash_s=1.0) as frontier:
+        await begun(frontier)
+        # After a crash nobody knows who was being asked, so the address rests from then on.
+        assert now() - START == (90.0 if crashed else 70.0)
+    await agree(crawl)
+
+
+@in_virtual_time
+async def test_the_address_of_a_host_is_known_after_a_restart(crawl: Crawl) -> None:
+    crawl.rules = limited(ip=GroupLimit(at_once=1))
+    async with crawl.opened() as frontier:
+        await frontier.add(pages(2, 2))
+        for _ in range(2):
+            await done(frontier, await begun(frontier))
+    async with crawl.opened() as frontier:
+        await lease(frontier)
+        assert await none_for(frontier, 100)
+        assert frontier.describe().held_back_queues == 1
+
+
+@in_virtual_time
+async def test_what_waits_for_an_address_says_so(crawl: Crawl) -> None:
+    crawl.rules = limited(ip=GroupLimit(at_once=1, rest_s=30.0))
+    async with crawl.opened() as frontier:
+        await frontier.add(pages(2, 2))
+        await done(frontier, await begun(frontier))
+        frontier.begins(await lease(frontier), address=ONE)
+        stats = frontier.describe()
+        assert (stats.next_wake_s, stats.next_wake_key, stats.next_group) == (30.0, None, f"ip {ONE}")
+
+
+def calls_of_leases(hosts: int) -> int:
+    """Python calls for a hundred leases, of so many hosts on one address and in one of ten domains."""
+    limits = {"ip": GroupLimit(at_once=1, rest_s=1.0), "domain": GroupLimit(at_once=1, rest_s=3.0)}
+    schedule = Schedule(grouping=Grouping(limits=limits, named=lambda key: (f"domain {key[-1]}",)))
+    for number in range(hosts):
+        queue = Queue(f"{number}")
+        queue.size, queue.address = 100, ONE
+        schedule.activate(queue, now=0.0)
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _about: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        for second in range(100):
+            schedule.wake(float(second))
+            taken = schedule.lease()
+            assert taken is not None
+            assert schedule.lease() is None
+            schedule.settle(taken, gone=True, cooldown_s=0.0, now=float(second))
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_an_address_of_ten_thousand_hosts_costs_no_more_than_one_of_fifty() -> None:
+    assert calls_of_leases(10_000) <= 1.2 * calls_of_leases(50)
