@@ -55,6 +55,7 @@ from config.schema import (
 )
 from config.seeds import Seed
 from config.settings import Setting, settings
+from config.sites import overridden
 from config.toml import toml_value
 
 __all__ = [
@@ -84,6 +85,7 @@ __all__ = [
     "Within",
     "json_schema",
     "load",
+    "overridden",
     "preset_text",
     "presets",
     "render_show",

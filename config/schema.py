@@ -644,11 +644,35 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 SITE_KEYS: Final = (
+    "scope.include",
+    "scope.exclude",
+    "scope.max_depth",
+    "traps.max_segments",
+    "traps.max_repeats",
+    "traps.max_parameters",
+    "traps.calendar_years",
+    "traps.pages_per_host",
+    "traps.pages_per_pattern",
+    "frontier.max_attempts",
+    "frontier.retry_delay_s",
+    "frontier.retry_max_delay_s",
+    "frontier.dead_after",
+    "frontier.total_budget",
+    "politeness.robots",
     "politeness.min_delay_s",
     "politeness.max_delay_s",
     "politeness.delay_factor",
+    "politeness.per_host",
     "politeness.max_crawl_delay_s",
     "politeness.max_retry_after_s",
+    "fetch.timeout_s",
+    "fetch.connect_timeout_s",
+    "fetch.head_timeout_s",
+    "fetch.min_window_bytes",
+    "fetch.window_s",
+    "fetch.max_body_bytes",
+    "fetch.languages",
+    "fetch.headers",
 )
 """Settings that may differ between sites: each reaches its part through `wiring` as a value by URL or by queue."""
 

@@ -43,8 +43,8 @@ class LinkRefusal(StrEnum):
     """promises too little by the guide words"""
 
 
-Judged = tuple[Target | BadUrl, Refusal | Trap | None]
-"""What an href means, and why it is refused wherever it stands."""
+Judged = tuple[Target | BadUrl, Refusal | Trap | None, int | None]
+"""What an href means, why it is refused wherever it stands, and how deep it may be found."""
 
 
 class ScopedDiscovery:
@@ -55,7 +55,7 @@ class ScopedDiscovery:
         *,
         urls: UrlReader,
         scope: Scope,
-        traps: Traps | None = None,
+        traps: Callable[[str], Traps] | None = None,
         focus: Focus | None = None,
         min_weight: float = 0.0,
         max_links_per_page: int = MAX_LINKS_PER_PAGE,
@@ -65,11 +65,13 @@ class ScopedDiscovery:
         remembered_links: int = REMEMBERED_LINKS,
     ) -> None:
         """`max_links_per_page` does not count for what sitemaps list, which is long by nature; `kinds` are followed,
-        others not; `remembered_links` bounds the memory of hrefs. With a `focus`, precedence follows weight instead of
-        depth, and links of less than `min_weight` are not followed."""
+        others not; `traps` gives the limits for a URL; `remembered_links` bounds the memory of hrefs. With a
+        `focus`, precedence follows weight instead of depth, and links of less than `min_weight` are not
+        followed."""
         self._urls = urls
         self._scope = scope
-        self._traps = traps or Traps()
+        usual = Traps()
+        self._traps = traps or (lambda _: usual)
         self._focus = focus or None
         self._min_weight = min_weight
         self._max_links_per_page = max_links_per_page
@@ -107,7 +109,6 @@ class ScopedDiscovery:
         via = parent.url
         weight = 0.0
         worth_of_page = self._focus.of_page(about, parent.weight) if self._focus else 0.0
-        too_deep = Refusal.TOO_DEEP if self._scope.too_deep(depth) else None
         meaning = self._links.on(base_url)
         meaning_of_embed = self._embeds.on(base_url)
         met: set[str] = set()
@@ -120,7 +121,7 @@ class ScopedDiscovery:
             met_before = met_embeds if embedded else met
             if href in met_before:
                 continue
-            target, refusal = meaning_of_embed(href) if embedded else meaning(href)
+            target, refusal, max_depth = meaning_of_embed(href) if embedded else meaning(href)
             if isinstance(target, BadUrl):
                 met_before.add(href)
                 refusals.append((link.href, target))
@@ -136,7 +137,7 @@ class ScopedDiscovery:
             met_before.add(href)
             if refusal is Refusal.OUT_OF_SCOPE:
                 refusal = self._refusal_near(target, parent)
-            reason: str | None = too_deep or refusal
+            reason: str | None = Refusal.TOO_DEEP if max_depth is not None and depth > max_depth else refusal
             if kind is LinkKind.SITEMAP and parent.kind == LinkKind.SITEMAP:
                 nested = self._sitemap(target, parent)
                 if isinstance(nested, CrawlUrl):
@@ -235,7 +236,7 @@ class ScopedDiscovery:
         refusal = self._scope.standing_refusal(target, kind=LinkKind(parent.kind))
         if refusal is Refusal.OUT_OF_SCOPE:
             return self._refusal_near(target, parent)
-        return refusal or self._traps.refusal(target)
+        return refusal or self._traps(target.url).refusal(target)
 
     def _refusal_near(self, target: Target, parent: CrawlUrl) -> Refusal | Trap | None:
         """Judge once more a URL that is out of the seeds' scope: it may be near the page it stands on."""
@@ -245,7 +246,7 @@ class ScopedDiscovery:
         page = self._urls.read(near, near)
         if isinstance(page, BadUrl) or not self._scope.is_lent(target, page):
             return Refusal.OUT_OF_SCOPE
-        return self._scope.pattern_refusal(target) or self._traps.refusal(target)
+        return self._scope.pattern_refusal(target) or self._traps(target.url).refusal(target)
 
     def _unwanted(self, link: Link) -> LinkRefusal | None:
         if link.kind not in self._kinds:
@@ -263,8 +264,9 @@ class ScopedDiscovery:
     def _judge(self, href: str, base_url: str, kind: LinkKind) -> Judged:
         target = self._urls.read(href, base_url)
         if isinstance(target, BadUrl):
-            return target, None
-        return target, self._scope.standing_refusal(target, kind=kind) or self._traps.refusal(target)
+            return target, None, None
+        refusal = self._scope.standing_refusal(target, kind=kind) or self._traps(target.url).refusal(target)
+        return target, refusal, self._scope.max_depth(target)
 
 
 _DEPENDS_ON_DOCUMENT = re.compile(r"[\x00- ]|[?#]|$|https?:(?![/\\])", re.IGNORECASE)

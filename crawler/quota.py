@@ -6,8 +6,11 @@ A pattern is a URL with its numbers, long hexadecimal names and values of parame
 
 import re
 from collections import OrderedDict
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Final, Protocol
+
+import msgspec
 
 from crawler.urls import origin_of, path_of
 
@@ -32,28 +35,36 @@ class Notes(Protocol):
     def put(self, key: str, value: bytes, /) -> None: ...
 
 
-class PageQuota:
-    """Counts pages that were fetched, per host and per pattern. None means no limit."""
+class PageLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How many pages there may be. None means no limit, and that nothing is counted."""
 
-    def __init__(self, notes: Notes, *, per_host: int | None = None, per_pattern: int | None = None) -> None:
+    per_host: int | None = None
+    per_pattern: int | None = None
+
+
+class PageQuota:
+    """Counts pages that were fetched, per host and per pattern. `limits` gives those of a URL."""
+
+    def __init__(self, notes: Notes, limits: Callable[[str], PageLimits]) -> None:
         self._notes = notes
-        self._per_host = per_host
-        self._per_pattern = per_pattern
+        self._limits = limits
         self._counts: OrderedDict[str, int] = OrderedDict()
 
     def refusal(self, url: str, /) -> OverQuota | None:
         """Why the URL may not be fetched; None if it may."""
-        if self._per_host is not None and self._count(_host_key(url)) >= self._per_host:
+        limits = self._limits(url)
+        if limits.per_host is not None and self._count(_host_key(url)) >= limits.per_host:
             return OverQuota.HOST
-        if self._per_pattern is not None and self._count(_pattern_key(url)) >= self._per_pattern:
+        if limits.per_pattern is not None and self._count(_pattern_key(url)) >= limits.per_pattern:
             return OverQuota.PATTERN
         return None
 
     def spend(self, url: str, /) -> None:
         """A page was fetched from there."""
-        if self._per_host is not None:
+        limits = self._limits(url)
+        if limits.per_host is not None:
             self._add(_host_key(url))
-        if self._per_pattern is not None:
+        if limits.per_pattern is not None:
             self._add(_pattern_key(url))
 
     def _count(self, key: str) -> int:

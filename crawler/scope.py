@@ -9,6 +9,9 @@ first that refuses it gives the reason:
 3. `include`: if there are include patterns, one of them must be found in it; so they narrow, and exclude wins;
 4. `max_depth`: no more links than that may lie between it and a seed.
 
+The last three may differ between sites, as `reach` says; it is the URL's own site that counts, and not that of the page
+it stands on.
+
 A seed often redirects to another host, as example.org to www.example.org, and who gave that seed wants the pages
 there. So a seed's redirect is followed wherever it leads, unless an exclude pattern matches, and a page that was
 admitted lends its own host (domain, directory) to the links on it. That needs no memory that a restart could lose, and
@@ -46,6 +49,24 @@ class Refusal(StrEnum):
     TOO_DEEP = "too-deep"
 
 
+class Reach:
+    """What of a site is crawled, if it is in scope at all."""
+
+    def __init__(
+        self, *, include: Sequence[str] = (), exclude: Sequence[str] = (), max_depth: int | None = None
+    ) -> None:
+        """Raises `ValueError`, naming the pattern and the reason, for a pattern that RE2 can't compile."""
+        self._include = _alternatives(include, "include")
+        self._exclude = _alternatives(exclude, "exclude")
+        self.max_depth = max_depth
+
+    def includes(self, url: str) -> bool:
+        return self._include is None or bool(self._include(url))
+
+    def excludes(self, url: str) -> bool:
+        return self._exclude is not None and bool(self._exclude(url))
+
+
 class Scope:
     """The limits of one crawl."""
 
@@ -54,16 +75,14 @@ class Scope:
         *,
         within: Within,
         seeds: Sequence[Target],
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        max_depth: int | None = None,
+        reach: Callable[[str], Reach] | None = None,
         offsite_embeds: bool = False,
         places: Sequence[str] = (),
         exclude_places: Sequence[str] = (),
     ) -> None:
         """`places`, written as the module of that name says, belong to the crawl beside those of the seeds, and nothing
-        in `exclude_places` does. `offsite_embeds` admits images, scripts and styles from other hosts too. Raises
-        `ValueError`, naming the pattern and the reason, for a pattern that RE2 can't compile."""
+        in `exclude_places` does. `reach` gives that of a URL; without it there are no other limits. `offsite_embeds`
+        admits images, scripts and styles from other hosts too."""
         self._place_of = _place_function(within)
         self._within_any = within == "any"
         self._by_prefix = within == "prefix"
@@ -71,16 +90,16 @@ class Scope:
         self._prefixes = shortest(self._places)
         self._more = Places(places)
         self._barred = Places(exclude_places)
-        self._include = _alternatives(include, "include")
-        self._exclude = _alternatives(exclude, "exclude")
-        self._max_depth = max_depth
+        everywhere = Reach()
+        self._reach = reach or (lambda _: everywhere)
         self._offsite_embeds = offsite_embeds
 
     def refusal(
         self, target: Target, /, *, depth: int, kind: LinkKind = LinkKind.LINK, parent: Target | None = None
     ) -> Refusal | None:
         """Why the URL, found at that depth on an admitted parent, is not crawled; None if it is."""
-        if self._max_depth is not None and depth > self._max_depth:
+        max_depth = self.max_depth(target)
+        if max_depth is not None and depth > max_depth:
             return Refusal.TOO_DEEP
         refusal = self.standing_refusal(target, kind=kind)
         if refusal is Refusal.OUT_OF_SCOPE and parent is not None and self.is_lent(target, parent):
@@ -99,22 +118,20 @@ class Scope:
             return surt(target).startswith(directory(parent))
         return self._place_of(target) == self._place_of(parent)
 
-    def too_deep(self, depth: int, /) -> bool:
-        return self._max_depth is not None and depth > self._max_depth
+    def max_depth(self, target: Target, /) -> int | None:
+        return self._reach(target.url).max_depth
 
     def pattern_refusal(self, target: Target, /) -> Refusal | None:
         """What the patterns alone say."""
         if self.is_excluded(target):
             return Refusal.EXCLUDED
-        if self._include is not None and not self._include(target.url):
-            return Refusal.NOT_INCLUDED
-        return None
+        return None if self._reach(target.url).includes(target.url) else Refusal.NOT_INCLUDED
 
     def is_excluded(self, target: Target, /) -> bool:
         """Whether an excluded place or pattern has it; it is all that is asked of where a seed redirects to."""
         if self._barred and self._barred.cover(target):
             return True
-        return self._exclude is not None and bool(self._exclude(target.url))
+        return self._reach(target.url).excludes(target.url)
 
     def _is_within(self, target: Target) -> bool:
         if self._within_any or (self._more and self._more.cover(target)):

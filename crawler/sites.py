@@ -102,7 +102,6 @@ class BySite(Generic[_Value]):
         return self._value(self._blocks.of_queue(key) if self._blocks else ())
 
     def _value(self, chosen: Chosen) -> _Value:
-        value = self._values.get(chosen)
-        if value is None:
-            value = self._values[chosen] = self._make(chosen)
-        return value
+        if chosen not in self._values:
+            self._values[chosen] = self._make(chosen)
+        return self._values[chosen]

@@ -36,7 +36,7 @@ def recorded(
     budget = queue.budget if budget is None else budget
     health = queue.health if health is None else health
     spent = queue.spent + more_spent
-    limit = budgets.total if budget is None else budget
+    limit = budgets.limit(queue.key, budget)
     served = not retired and (limit is None or spent < limit)
     count(counters, queue.size, queue.health, served=queue.stands is not None, sign=-1)
     count(counters, size, health, served=served, sign=1)

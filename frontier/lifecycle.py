@@ -11,6 +11,7 @@ A session budget sends a queue back to INACTIVE while others wait, so that no gi
 budget retires it.
 """
 
+from collections.abc import Callable
 from enum import IntEnum
 
 import msgspec
@@ -74,7 +75,15 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True):
     """In one go, while others wait; None for no end."""
     total: int | None = None
     """In all, unless the queue has a budget of its own."""
+    total_of: Callable[[str], int | None] | None = None
+    """By queue key, where queues differ; goes before `total`."""
     error_penalty: int = 0
+
+    def limit(self, key: str, own: int | None, /) -> int | None:
+        """What a queue may spend in all, if its own budget is `own`; None for no end."""
+        if own is not None:
+            return own
+        return self.total if self.total_of is None else self.total_of(key)
 
 
 class Queue:
@@ -130,7 +139,7 @@ def is_retired(queue: Queue, budgets: Budgets, *, more_spent: int = 0) -> bool:
     """Whether a queue is not served, by an operator or for its budget, once it has spent so much more."""
     if queue.retired:
         return True
-    budget = budgets.total if queue.budget is None else queue.budget
+    budget = budgets.limit(queue.key, queue.budget)
     return budget is not None and queue.spent + more_spent >= budget
 
 

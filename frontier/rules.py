@@ -1,5 +1,7 @@
 """By what queues are served: what a user may set."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from frontier.groups import Grouping
@@ -15,6 +17,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
     per_queue: int = 1
     """Leases of one queue at most."""
+    per_queue_of: Callable[[str], int] | None = None
+    """By queue key, where queues differ; goes before `per_queue`."""
     budgets: Budgets = Budgets()
     precedence_floor: int = 256
     """Queues of this precedence or more are never served."""

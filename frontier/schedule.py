@@ -49,14 +49,15 @@ class Schedule:
     def __init__(
         self,
         *,
-        per_queue: int = 1,
+        per_queue: int | Callable[[str], int] = 1,
         budgets: Budgets | None = None,
         snoozed_in_memory: int = SNOOZED_IN_MEMORY,
         grouping: Grouping | None = None,
         rested_until: Callable[[str], float] = lambda _: 0.0,
     ) -> None:
-        """`rested_until` tells until when a group rests of which nothing is known yet: seconds since 1970."""
-        if per_queue < 1:
+        """`per_queue` is how many leases a queue may have, or gives that by its key. `rested_until` tells until when a
+        group rests of which nothing is known yet: seconds since 1970."""
+        if isinstance(per_queue, int) and per_queue < 1:
             raise ValueError(f"per_queue must be at least 1, got {per_queue}")
         self._per_queue = per_queue
         self._budgets = budgets or Budgets()
@@ -138,7 +139,7 @@ class Schedule:
         state = state_of(
             size=queue.size - gone,
             leased=queue.leased - 1,
-            per_queue=self._per_queue,
+            per_queue=self._leases_of(queue),
             retired=is_retired(queue, self._budgets, more_spent=cost),
             session_over=others_wait and self._session_over(queue, cost),
             resting=max(queue.wake_at, now + cooldown_s) > now,
@@ -208,7 +209,7 @@ class Schedule:
             return None
         queue.leased += 1
         self._leased += 1
-        if queue.leased < self._per_queue and queue.leased < queue.size:
+        if queue.leased < self._leases_of(queue) and queue.leased < queue.size:
             self._place(queue, QueueState.READY)
         else:
             queue.state = QueueState.IN_PROCESS
@@ -293,11 +294,15 @@ class Schedule:
 
     # places
 
+    def _leases_of(self, queue: Queue) -> int:
+        """How many the queue may have at once."""
+        return self._per_queue if isinstance(self._per_queue, int) else self._per_queue(queue.key)
+
     def _state(self, queue: Queue, now: float) -> QueueState:
         return state_of(
             size=queue.size,
             leased=queue.leased,
-            per_queue=self._per_queue,
+            per_queue=self._leases_of(queue),
             retired=is_retired(queue, self._budgets),
             session_over=False,
             resting=queue.wake_at > now,

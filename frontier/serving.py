@@ -36,7 +36,7 @@ class Serving:
         # no wake time moves away, and none comes early.
         self._ahead_s = max(0.0, store.counters.clock - clock())
         self.schedule = Schedule(
-            per_queue=rules.per_queue,
+            per_queue=rules.per_queue_of or rules.per_queue,
             budgets=rules.budgets,
             snoozed_in_memory=rules.snoozed_in_memory,
             grouping=rules.grouping,

@@ -9,8 +9,8 @@ import click
 import msgspec
 
 from config import Config, json_schema, load, preset_text, presets, render_show, render_toml
+from crawler.wiring.addressing import loaded_for
 from crawler.wiring.crawl import check_configuration
-from crawler.wiring.sites import loaded_for
 
 WIDEST_VALUE = 24
 """Characters; what is longer moves the rest of its line to the right."""

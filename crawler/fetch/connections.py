@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -12,6 +13,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import StreamReader
 
 from crawler.fetch.failures import BodyBroken, ClosedEarly, HeadersTooLarge, TooSlow
+from crawler.fetch.terms import Terms
 
 _MAX_HEADERS_BYTES = 256 * 1024
 """Of all header lines together, as in Chromium."""
@@ -58,10 +60,10 @@ class Answer(ClientResponse):
     """A response that knows its peer. aiohttp lets go of the connection as soon as a small body is whole, which may be
     before anyone can look."""
 
-    def __init__(self, connections: Connections, head_timeout_s: float, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, connections: Connections, terms: Callable[[str], Terms], *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._connections = connections
-        self._head_timeout_s = head_timeout_s
+        self._head_timeout_s = terms(str(self.url)).head_timeout_s
         self.peer: Peer | None = None
 
     async def start(self, connection: Any) -> ClientResponse:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from functools import partial
 from io import BytesIO
@@ -21,10 +21,11 @@ from crawler.fetch.coding import codings, decode
 from crawler.fetch.connections import Answer, Connections, TolerantHandler
 from crawler.fetch.failures import NoResponse, TooSlow, Trouble, printable, translate
 from crawler.fetch.guard import AddressRefused, Guard
-from crawler.fetch.headers import recorded, sent_always, sent_once
+from crawler.fetch.headers import recorded, sent_once
 from crawler.fetch.memory import Claim, Memory
 from crawler.fetch.names import Names, StaticNames, SystemResolver
 from crawler.fetch.routes import Routes
+from crawler.fetch.terms import Terms
 from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request
 from crawler.urls import host_of
 
@@ -43,15 +44,12 @@ class HttpFetcher:
     """Asks a server for one URL over HTTP/1.1; a `Fetcher`.
 
     To be made inside the running event loop. `concurrency` is how many fetches the caller has under way at most,
-    `per_host` how many connections one host gets; at most `max_connections` stay open, idle ones included.
-    `timeout_s` is for the whole fetch, `connect_timeout_s` for each address tried, TLS included, `head_timeout_s` from
-    the request to the end of the headers; of a body at least `min_window_bytes` must come in each `window_s`.
-    `max_body_bytes` holds for the body as received and as decoded, and one that unfolds to more than `max_ratio` times
-    what was received is cut there. Bodies, until their pages are gone, take about `max_memory_bytes` all together, and
-    one body more. `headers` are sent with every request. `hosts` are static names, as `StaticNames`
-    takes them; `resolver` is asked for the others instead of the system's, and closed with the fetcher. `authorities`
-    are files of certificates, in PEM, that vouch for servers beside those that the system knows. Raises `ValueError`
-    for a setting that can't be. `routes` say what is different for some hosts.
+    `per_host` how many connections one host gets; at most `max_connections` stay open, idle ones included. `terms`
+    gives those of a URL. Bodies, until their pages are gone, take about `max_memory_bytes` all together, and one body
+    more. `hosts` are static names, as `StaticNames` takes them; `resolver` is asked for the others instead of the
+    system's, and closed with the fetcher. `authorities` are files of certificates, in PEM, that vouch for servers
+    beside those that the system knows. Raises `ValueError` for a setting that can't be. `routes` say what is different
+    for some hosts.
 
     A request that finds a kept connection closed is sent once more, over a new one (RFC 9112, section 9.3.1); any other
     is sent once.
@@ -60,19 +58,11 @@ class HttpFetcher:
     def __init__(
         self,
         *,
-        user_agent: str,
+        terms: Callable[[str], Terms],
         concurrency: int = 64,
         per_host: int = 1,
-        timeout_s: float = 60.0,
-        connect_timeout_s: float = 10.0,
-        head_timeout_s: float = 30.0,
-        min_window_bytes: int = 1000,
-        window_s: float = 20.0,
-        max_body_bytes: int = 20_000_000,
-        max_ratio: float = 1000.0,
         max_memory_bytes: int = 32_000_000,
         max_connections: int | None = None,
-        headers: Mapping[str, str] | None = None,
         hosts: Mapping[str, str] | None = None,
         allow_private: bool = False,
         allow_networks: Iterable[str] = (),
@@ -82,13 +72,8 @@ class HttpFetcher:
         routes: Routes | None = None,
     ) -> None:
         self._routes = routes or Routes()
-        always = sent_always(user_agent, headers or {})
-        self._max_body_bytes = max_body_bytes
-        self._max_ratio = max_ratio
-        self._timeout_s = timeout_s
+        self._terms = terms
         self._memory = Memory(max_memory_bytes)
-        self._window_s = window_s
-        self._min_window_bytes = min_window_bytes
         self._guard = Guard(allow_private=allow_private, networks=allow_networks)
         self._static = StaticNames(hosts or {})
         self._connections = Connections(max_connections or max(4 * concurrency, 256))
@@ -105,9 +90,7 @@ class HttpFetcher:
         connector._factory = cast(Any, partial(TolerantHandler, loop=asyncio.get_running_loop()))
         self._session = aiohttp.ClientSession(
             connector=connector,
-            response_class=cast(type[ClientResponse], partial(Answer, self._connections, head_timeout_s)),
-            headers=always,
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout_s),
+            response_class=cast(type[ClientResponse], partial(Answer, self._connections, terms)),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             requote_redirect_url=False,
@@ -122,13 +105,14 @@ class HttpFetcher:
         response: Answer | None = None
         fetched: Fetched | None = None
         claim = Claim(self._memory)
+        terms = self._terms(request.url)
         try:
             self._refuse_literal(url := _wire_url(request.url))
-            deadline = asyncio.get_running_loop().time() + self._timeout_s
+            deadline = asyncio.get_running_loop().time() + terms.timeout_s
             async with asyncio.timeout_at(deadline):
-                response = await self._ask(url, sent_once(request))
-            raw, truncated = await self._body(response, claim, deadline)
-            fetched = await self._understood(request.url, response, raw, truncated, claim, fetched_at, started)
+                response = await self._ask(url, terms, terms.headers | sent_once(request))
+            raw, truncated = await self._body(response, terms, claim, deadline)
+            fetched = await self._understood(request.url, response, raw, truncated, terms, claim, fetched_at, started)
             return fetched
         except Exception as error:  # noqa: BLE001
             trouble = translate(error)
@@ -149,10 +133,10 @@ class HttpFetcher:
                 response.close()
             claim.release(fetched if isinstance(fetched, Page | Redirect) else None)
 
-    async def _ask(self, url: URL, headers: dict[str, str]) -> Answer:
+    async def _ask(self, url: URL, terms: Terms, headers: dict[str, str]) -> Answer:
         """Ask, in the way that the host's route wants."""
         host = url.raw_host or ""
-        more: dict[str, Any] = {}
+        more: dict[str, Any] = {"timeout": aiohttp.ClientTimeout(total=None, sock_connect=terms.connect_timeout_s)}
         if (login := self._routes.authorization(host)) is not None:
             headers["Authorization"] = login
         if not self._routes.verifies(host):
@@ -216,18 +200,18 @@ class HttpFetcher:
         self._connections.opened(made)
         return made
 
-    async def _body(self, response: Answer, claim: Claim, deadline: float) -> tuple[bytes, str | None]:
+    async def _body(self, response: Answer, terms: Terms, claim: Claim, deadline: float) -> tuple[bytes, str | None]:
         """The body as received, and why it is not whole. `deadline` is by the loop's clock."""
         content = response.content
-        limit = self._max_body_bytes
+        limit = terms.max_body_bytes
         if content.is_eof():
             raw = content.read_nowait()
             return (raw, None) if len(raw) <= limit else (raw[:limit], "length")
         received = BytesIO()  # unlike a list that is joined, it never holds everything twice
         size = 0
         clock = asyncio.get_running_loop().time
-        mark = self._min_window_bytes
-        patience = asyncio.timeout_at(min(clock() + self._window_s, deadline))
+        mark = terms.min_window_bytes
+        patience = asyncio.timeout_at(min(clock() + terms.window_s, deadline))
         try:
             async with patience:
                 while chunk := await content.readany():
@@ -242,8 +226,8 @@ class HttpFetcher:
                         deadline += clock() - before
                         mark = size
                     if size >= mark:
-                        mark = size + self._min_window_bytes
-                        patience.reschedule(min(clock() + self._window_s, deadline))
+                        mark = size + terms.min_window_bytes
+                        patience.reschedule(min(clock() + terms.window_s, deadline))
         except (aiohttp.ClientError, OSError) as error:
             # asyncio's TimeoutError is an OSError too.
             if not size and response.status not in _REDIRECTS:
@@ -259,6 +243,7 @@ class HttpFetcher:
         response: Answer,
         raw: bytes,
         truncated: str | None,
+        terms: Terms,
         claim: Claim,
         fetched_at: float,
         started: float,
@@ -270,7 +255,7 @@ class HttpFetcher:
             raise NoResponse(f"a status of {status}")
         if raw and "Content-Encoding" in headers and (applied := codings(",".join(headers.getall("Content-Encoding")))):
             large = len(raw) >= _DECODE_APART_BYTES
-            undo = partial(decode, raw, applied, max_bytes=self._max_body_bytes, max_ratio=self._max_ratio)
+            undo = partial(decode, raw, applied, max_bytes=terms.max_body_bytes, max_ratio=terms.max_ratio)
             async with self._memory.unpacking if large else nullcontext():
                 decoded = await asyncio.to_thread(undo) if large else undo()
             body = decoded.body

@@ -83,7 +83,8 @@ class RobotsTxt:
     Redirects of robots.txt are followed, up to five; `min_delay_s` is kept between two requests of one origin.
     Failures are asked again after `retry_s`, doubling up to `max_retry_s`. At most `max_origins` origins and
     `max_bytes` of files stay in memory; the others are read from `notes` when they are needed. `read_retry_after` reads
-    the header; without it only the form in seconds is understood.
+    the header; without it only the form in seconds is understood. For URLs that are not `obeyed`, nobody is asked and
+    everything is allowed.
 
     Whoever had to wait for a request is told so (`asked`), not only the one who made it: the host must rest before any
     of them goes on.
@@ -102,6 +103,7 @@ class RobotsTxt:
         max_origins: int = 10_000,
         max_bytes: int = 64_000_000,
         read_retry_after: ReadRetryAfter | None = None,
+        obeyed: Callable[[str], bool] | None = None,
         clock: Callable[[], float] = time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -115,6 +117,7 @@ class RobotsTxt:
         self._max_origins = max_origins
         self._max_bytes = max_bytes
         self._read_retry_after = read_retry_after or _seconds
+        self._obeyed = obeyed or (lambda _: True)
         self._clock = clock
         self._sleep = sleep
         self._cache: OrderedDict[str, _Known] = OrderedDict()
@@ -123,6 +126,8 @@ class RobotsTxt:
         self._told: dict[str, float] = {}
 
     async def allows(self, url: str, /) -> Verdict:
+        if not self._obeyed(url):
+            return _NONE
         origin = origin_of(url)
         known = self._known(origin)
         if known is not None and known.kept.expires_at > self._clock():
@@ -140,12 +145,12 @@ class RobotsTxt:
         return msgspec.structs.replace(verdict, asked=True, duration_s=known.duration_s)
 
     def crawl_delay(self, url: str, /) -> float | None:
-        known = self._known(origin_of(url))
+        known = self._known(origin_of(url)) if self._obeyed(url) else None
         return known.rules.crawl_delay_s if known is not None and known.rules is not None else None
 
     def new_sitemaps(self, url: str, /) -> Sequence[str]:
         origin = origin_of(url)
-        known = self._known(origin)
+        known = self._known(origin) if self._obeyed(url) else None
         if known is None or known.rules is None or self._told.get(origin) == known.kept.expires_at:
             return ()
         if len(self._told) >= self._max_origins:

@@ -11,10 +11,11 @@ from crawler.focus import Focus
 from crawler.places import Places, listed
 from crawler.precedence import Ordered
 from crawler.protocols import Discovery, Quota
-from crawler.quota import PageQuota
-from crawler.scope import Scope
+from crawler.quota import PageLimits, PageQuota
+from crawler.scope import Reach, Scope
 from crawler.traps import Traps
 from crawler.urls import DEFAULT_RULES, QueueBy, Target, UrlReader
+from crawler.wiring.sites import Sites
 from frontier import Notes
 
 
@@ -41,6 +42,11 @@ def read_url(config: Config, url: str) -> Target:
     """A URL as a person wrote it, by the configured rules. Raises `ValueError`."""
     rules = DEFAULT_RULES if config.urls.rules is None else config.urls.rules
     return UrlReader(rules=rules, queue_by=key_by(config)).seed(url)
+
+
+def loaded_for(loaded: Loaded, url: str) -> Loaded:
+    """The configuration that holds for a URL. Raises `ValueError` for what is none, and `ConfigError`."""
+    return Sites(loaded).each(lambda there: there).of(read_url(loaded.config, url).url)
 
 
 def seeds(loaded: Loaded, urls: UrlReader) -> list[Target]:
@@ -78,19 +84,24 @@ def _check_public(seed: Target, static: StaticNames, guard: Guard) -> None:
         )
 
 
-def scope(loaded: Loaded, seeds: list[Target]) -> Scope:
+def scope(loaded: Loaded, sites: Sites, seeds: list[Target]) -> Scope:
+    scope = loaded.config.scope
+    for alone in sites.alone():
+        _reach(alone)  # so that a pattern is refused now, and not when the first link leads there
+    return Scope(
+        within=scope.within,
+        seeds=seeds,
+        reach=sites.each(_reach).of,
+        offsite_embeds=scope.offsite_embeds,
+        places=_places(loaded, "scope.places", scope.places, scope.place_files),
+        exclude_places=_places(loaded, "scope.exclude_places", scope.exclude_places, scope.exclude_place_files),
+    )
+
+
+def _reach(loaded: Loaded) -> Reach:
     scope = loaded.config.scope
     try:
-        return Scope(
-            within=scope.within,
-            seeds=seeds,
-            include=scope.include,
-            exclude=scope.exclude,
-            max_depth=scope.max_depth,
-            offsite_embeds=scope.offsite_embeds,
-            places=_places(loaded, "scope.places", scope.places, scope.place_files),
-            exclude_places=_places(loaded, "scope.exclude_places", scope.exclude_places, scope.exclude_place_files),
-        )
+        return Reach(include=scope.include, exclude=scope.exclude, max_depth=scope.max_depth)
     except ValueError as error:
         key = "scope.exclude" if "exclude" in str(error) else "scope.include"
         raise loaded.refuse(key, str(error)) from error
@@ -141,8 +152,12 @@ def focus(config: Config) -> Focus:
     return Focus({word: float(weight) for word, _, weight in words})
 
 
-def quota(config: Config, notes: Notes) -> Quota | None:
-    traps = config.traps
-    if traps.pages_per_host is None and traps.pages_per_pattern is None:
+def quota(loaded: Loaded, sites: Sites, notes: Notes) -> Quota | None:
+    if all(_page_limits(there) == PageLimits() for there in [loaded, *sites.alone()]):
         return None
-    return PageQuota(notes, per_host=traps.pages_per_host, per_pattern=traps.pages_per_pattern)
+    return PageQuota(notes, sites.each(_page_limits).of)
+
+
+def _page_limits(loaded: Loaded) -> PageLimits:
+    traps = loaded.config.traps
+    return PageLimits(per_host=traps.pages_per_host, per_pattern=traps.pages_per_pattern)

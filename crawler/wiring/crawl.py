@@ -42,8 +42,8 @@ async def assembled(
     targets = addressing.seeds(loaded, urls)
     discovery: Discovery = ScopedDiscovery(
         urls=urls,
-        scope=addressing.scope(loaded, targets),
-        traps=addressing.traps(config),
+        scope=addressing.scope(loaded, sites, targets),
+        traps=sites.each(lambda there: addressing.traps(there.config)).of,
         focus=addressing.focus(config),
         min_weight=config.focus.min_weight,
         max_redirects=config.fetch.max_redirects,
@@ -69,7 +69,7 @@ async def assembled(
         stack.push_async_callback(frontier.aclose)
         sink = processing.sink(config, directory)
         stack.push_async_callback(sink.aclose)
-        fetcher = fetching.fetcher(loaded)
+        fetcher = fetching.fetcher(loaded, sites)
         stack.push_async_callback(fetcher.aclose)
         guard = RoomGuard(
             [directory.path],
@@ -83,12 +83,12 @@ async def assembled(
             frontier=frontier,
             fetcher=fetcher,
             extractor=processing.extractor(loaded),
-            robots=fetching.robots(config, fetcher, notes),
+            robots=fetching.robots(config, sites, fetcher, notes),
             discovery=discovery,
             sink=sink,
             manners=sites.each(lambda there: fetching.manners(there.config)).of,
             addresses=fetcher if "ip" in keeping.grouping(config).limits else None,
-            quota=addressing.quota(config, notes),
+            quota=addressing.quota(loaded, sites, notes),
         )
         engine = Engine(
             parts,
@@ -105,7 +105,6 @@ async def assembled(
 
 def check_configuration(loaded: Loaded) -> None:
     """Judge what only the parts can: places, seeds, patterns, rules. Raises `ConfigError`."""
-    Sites(loaded)
-    addressing.scope(loaded, addressing.seeds(loaded, addressing.url_reader(loaded)))
+    addressing.scope(loaded, Sites(loaded), addressing.seeds(loaded, addressing.url_reader(loaded)))
     processing.extractor(loaded)
     fetching.routes(loaded)

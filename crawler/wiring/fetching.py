@@ -1,41 +1,47 @@
 """How pages are asked for: connections, routes, robots.txt, pace."""
 
-from config import Config, Loaded
+from config import Config, Fetch, Loaded
 from crawler.fetch.dns import DnsResolver
+from crawler.fetch.headers import sent_always
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.names import SystemResolver
 from crawler.fetch.robots import NoRobots, RobotsTxt
 from crawler.fetch.routes import Routes
+from crawler.fetch.terms import Terms
 from crawler.manners import Manners
 from crawler.pace import Pace, parse_retry_after
 from crawler.protocols import Robots
+from crawler.wiring.sites import Sites
 from frontier import Notes
 
 
-def fetcher(loaded: Loaded) -> HttpFetcher:
+def fetcher(loaded: Loaded, sites: Sites) -> HttpFetcher:
     config = loaded.config
     fetch = config.fetch
-    headers = dict(fetch.headers)
-    if fetch.languages:
-        headers.setdefault("Accept-Language", ", ".join(fetch.languages))
     return HttpFetcher(
-        user_agent=fetch.user_agent,
+        terms=sites.each(lambda there: _terms(there.config.fetch)).of,
         concurrency=fetch.concurrency,
-        per_host=config.politeness.per_host,
-        timeout_s=fetch.timeout_s,
-        connect_timeout_s=min(fetch.connect_timeout_s, fetch.timeout_s),
-        head_timeout_s=fetch.head_timeout_s,
-        min_window_bytes=fetch.min_window_bytes,
-        window_s=fetch.window_s,
-        max_body_bytes=fetch.max_body_bytes,
+        per_host=max(there.config.politeness.per_host for there in [loaded, *sites.alone()]),
         max_memory_bytes=fetch.max_memory_bytes,
-        headers=headers,
         hosts=fetch.hosts,
         allow_private=fetch.allow_private,
         allow_networks=fetch.allow_networks,
         authorities=fetch.authorities,
         routes=routes(loaded),
         resolver=DnsResolver() if fetch.resolver == "dns" else SystemResolver(),
+    )
+
+
+def _terms(fetch: Fetch) -> Terms:
+    languages = {"Accept-Language": ", ".join(fetch.languages)} if fetch.languages else {}
+    return Terms(
+        headers=sent_always(fetch.user_agent, languages | fetch.headers),
+        timeout_s=fetch.timeout_s,
+        connect_timeout_s=min(fetch.connect_timeout_s, fetch.timeout_s),
+        head_timeout_s=fetch.head_timeout_s,
+        min_window_bytes=fetch.min_window_bytes,
+        window_s=fetch.window_s,
+        max_body_bytes=fetch.max_body_bytes,
     )
 
 
@@ -48,8 +54,8 @@ def routes(loaded: Loaded) -> Routes:
         raise loaded.refuse(key, str(error)) from None
 
 
-def robots(config: Config, fetcher: HttpFetcher, notes: Notes) -> Robots:
-    if not config.politeness.robots:
+def robots(config: Config, sites: Sites, fetcher: HttpFetcher, notes: Notes) -> Robots:
+    if not any(there.politeness.robots for there in [config, *(alone.config for alone in sites.alone())]):
         return NoRobots()
     return RobotsTxt(
         fetcher,
@@ -59,6 +65,7 @@ def robots(config: Config, fetcher: HttpFetcher, notes: Notes) -> Robots:
         retry_s=config.frontier.retry_delay_s,
         max_retry_s=config.frontier.retry_max_delay_s,
         read_retry_after=parse_retry_after,
+        obeyed=sites.each(lambda there: there.config.politeness.robots).of,
     )
 
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from config import Config
+from config import Config, overridden
 from crawler.directory import CrawlDirectory
+from crawler.sites import Blocks, BySite
 from crawler.urls import DEFAULT_RULES, UrlReader, domain_of_site, host_of, split_port
 from crawler.wiring.addressing import key_by
 from frontier import Notes
@@ -60,10 +61,16 @@ def snapshots(config: Config, directory: CrawlDirectory) -> Snapshots | None:
 
 def rules(config: Config) -> Rules:
     frontier = config.frontier
+    blocks = Blocks([site.match for site in config.site])
+    sites = BySite(blocks, lambda chosen: overridden(config, [config.site[number] for number in chosen]))
     return Rules(
         per_queue=config.politeness.per_host,
+        per_queue_of=(lambda key: sites.of_queue(key).politeness.per_host) if blocks else None,
         budgets=Budgets(
-            session=frontier.session_budget, total=frontier.total_budget, error_penalty=frontier.error_penalty
+            session=frontier.session_budget,
+            total=frontier.total_budget,
+            total_of=(lambda key: sites.of_queue(key).frontier.total_budget) if blocks else None,
+            error_penalty=frontier.error_penalty,
         ),
         by_best_url=frontier.queue_order == "best-url",
         precedence_floor=256 if frontier.precedence_floor is None else frontier.precedence_floor,

@@ -5,7 +5,6 @@ from typing import TypeVar
 
 from config import Loaded
 from crawler.sites import Blocks, BySite
-from crawler.wiring.addressing import read_url
 
 _Value = TypeVar("_Value")
 
@@ -22,11 +21,10 @@ class Sites:
         self._loaded = loaded
         self._blocks = Blocks([site.match for site in loaded.config.site])
 
+    def alone(self) -> list[Loaded]:
+        """The configuration of each block, as if it alone matched."""
+        return [self._loaded.of_sites([number]) for number in range(len(self._loaded.config.site))]
+
     def each(self, make: Callable[[Loaded], _Value], /) -> BySite[_Value]:
         """A value for each site, made of the configuration that holds there."""
         return BySite(self._blocks, lambda chosen: make(self._loaded.of_sites(chosen)))
-
-
-def loaded_for(loaded: Loaded, url: str) -> Loaded:
-    """The configuration that holds for a URL. Raises `ValueError` for what is none, and `ConfigError`."""
-    return Sites(loaded).each(lambda there: there).of(read_url(loaded.config, url).url)

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from crawler.fetch.http import HttpFetcher
 from crawler.page import Failure, NotModified, Page, Redirect, Request
 from crawler.protocols import Fetcher
+from tests.fetchers import http_fetcher
 from tests.servers import CLOSE, HANG, RESET, RawServer, Script, head, page, raw_server
 
 SCRIPTS: dict[str, Script] = {
@@ -37,7 +37,7 @@ async def server() -> AsyncIterator[RawServer]:
 
 @pytest.fixture(params=["http"])
 async def fetcher(request: pytest.FixtureRequest) -> AsyncIterator[Fetcher]:
-    made = HttpFetcher(user_agent="onceover/1.0", allow_private=True, timeout_s=0.5, max_body_bytes=50_000)
+    made = http_fetcher(allow_private=True, timeout_s=0.5, max_body_bytes=50_000)
     yield made
     await made.aclose()
 

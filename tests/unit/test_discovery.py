@@ -5,7 +5,7 @@ import pytest
 from crawler.discovery import MAX_NESTED_SITEMAPS, LinkRefusal, ScopedDiscovery
 from crawler.page import Link, LinkKind, Redirect
 from crawler.protocols import Discovery
-from crawler.scope import Refusal, Scope, Within
+from crawler.scope import Reach, Refusal, Scope, Within
 from crawler.traps import Trap
 from crawler.urls import BadUrl, UrlReader
 from frontier import CrawlUrl
@@ -27,11 +27,11 @@ def discovery(
     remembered_links: int = 1000,
 ) -> ScopedDiscovery:
     reader = UrlReader()
+    reach = Reach(exclude=exclude, max_depth=max_depth)
     scope = Scope(
         within=within,
         seeds=[reader.seed(seed) for seed in seeds],
-        exclude=exclude,
-        max_depth=max_depth,
+        reach=lambda _: reach,
         offsite_embeds=offsite_embeds,
     )
     return ScopedDiscovery(

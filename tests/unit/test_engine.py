@@ -9,7 +9,7 @@ import pytest
 from crawler.engine import Ending, Limits
 from crawler.pace import Pace
 from crawler.page import FailureKind, NotModified, Verdict
-from crawler.quota import PageQuota
+from crawler.quota import PageLimits, PageQuota
 from frontier import UrlState
 from frontier.memory import MemoryNotes
 from tests.unit.crawling import QUICK, SEED, START, Rig, failure, page, redirect, star
@@ -392,7 +392,7 @@ async def test_sitemaps_that_robots_txt_names_are_read_where_wanted_and_count_as
 @in_virtual_time
 async def test_a_host_that_has_given_enough_pages_is_asked_no_more_and_its_urls_say_why() -> None:
     rig = Rig(star(10))
-    rig.quota = PageQuota(MemoryNotes(), per_host=4)
+    rig.quota = PageQuota(MemoryNotes(), lambda _: PageLimits(per_host=4))
     async with rig.engine(concurrency=1) as engine:
         assert await engine.run() is Ending.COMPLETE
     assert engine.tally.pages == 4

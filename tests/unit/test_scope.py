@@ -1,7 +1,7 @@
 import pytest
 
 from crawler.page import LinkKind
-from crawler.scope import Refusal, Scope, Within
+from crawler.scope import Reach, Refusal, Scope, Within
 from crawler.urls import Target, UrlReader
 
 READER = UrlReader()
@@ -19,12 +19,11 @@ def scope(
     max_depth: int | None = None,
     offsite_embeds: bool = False,
 ) -> Scope:
+    reach = Reach(include=include, exclude=exclude, max_depth=max_depth)
     return Scope(
         within=within,
         seeds=[url(seed) for seed in seeds],
-        include=include,
-        exclude=exclude,
-        max_depth=max_depth,
+        reach=lambda _: reach,
         offsite_embeds=offsite_embeds,
     )
 

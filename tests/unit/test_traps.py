@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.quota import OverQuota, PageQuota, pattern_of
+from crawler.quota import OverQuota, PageLimits, PageQuota, pattern_of
 from crawler.traps import Trap, Traps
 from crawler.urls import BadUrl, UrlReader
 
@@ -111,16 +111,16 @@ class Notebook(dict[str, bytes]):
 
 def test_pages_are_counted_per_host_and_pattern_over_restarts() -> None:
     notes = Notebook()
-    quota = PageQuota(notes, per_host=4, per_pattern=2)
+    quota = PageQuota(notes, lambda _: PageLimits(per_host=4, per_pattern=2))
     for number in range(2):
         assert quota.refusal(f"https://a.test/{number}") is None
         quota.spend(f"https://a.test/{number}")
     assert quota.refusal("https://a.test/3") is OverQuota.PATTERN
-    quota = PageQuota(notes, per_host=4, per_pattern=2)
+    quota = PageQuota(notes, lambda _: PageLimits(per_host=4, per_pattern=2))
     assert quota.refusal("http://a.test/4") is OverQuota.PATTERN
     assert quota.refusal("https://b.test/4") is None
     assert quota.refusal("https://a.test/x") is None
     for name in ("x", "y"):
         quota.spend(f"https://a.test/{name}")
     assert quota.refusal("https://a.test/z") is OverQuota.HOST
-    assert PageQuota(notes).refusal("https://a.test/z") is None
+    assert PageQuota(notes, lambda _: PageLimits()).refusal("https://a.test/z") is None

@@ -34,6 +34,24 @@ def test_what_a_part_refuses_is_told_with_its_key(settings: list[str], key: str,
     assert words in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("line", "key", "words"),
+    [
+        ('match = ["a b"]', "site[2].match", "'a b' is no place"),
+        ('match = ["b.test"]\nscope.exclude = ["("]', "scope.exclude", "'('"),
+    ],
+)
+def test_what_a_part_refuses_of_a_block_is_told_with_its_place(tmp_path: Path, line: str, key: str, words: str) -> None:
+    file = tmp_path / "crawl.toml"
+    file.write_text(f'[crawl]\nseeds = ["http://a.test/"]\n[[site]]\nmatch = ["a.test"]\n[[site]]\n{line}\n')
+    with pytest.raises(ConfigError) as refused:
+        check_configuration(load(file))
+    [problem] = refused.value.problems
+    assert problem.key == key
+    assert words in problem.message
+    assert (problem.where or "").startswith(f"{file}:{6 + line.count(chr(10))}")
+
+
 def test_all_seeds_that_cannot_be_crawled_are_told_at_once() -> None:
     with pytest.raises(ConfigError) as refused:
         check_configuration(loaded(seeds='["mailto:a@b.test", "http://a.test/", "http://192.168.0.1/"]'))

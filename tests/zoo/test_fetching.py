@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Collection
 from pathlib import Path
 
-from crawler.fetch.http import HttpFetcher
 from crawler.page import Fetched, Page, Redirect, Request
+from tests.fetchers import http_fetcher
 from tests.zoo.keeper import LIMITS, OUTCOMES, Zoo, open_zoo, outcome_of
 
 SLOW = {name for name, outcome in OUTCOMES.items() if outcome.endswith(("timeout", "cut:time"))}
@@ -15,8 +15,7 @@ MAX_BODY_BYTES = 2_000_000
 
 
 async def ask(zoo: Zoo, names: Collection[str], *, at_once: int, limits: dict[str, float]) -> dict[str, Fetched]:
-    fetcher = HttpFetcher(
-        user_agent="onceover/1.0",
+    fetcher = http_fetcher(
         hosts=zoo.hosts,
         authorities=[zoo.authorities],
         max_body_bytes=MAX_BODY_BYTES,

@@ -3,9 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from crawler.fetch.http import HttpFetcher
 from crawler.fetch.robots import RobotsTxt
 from crawler.page import Verdict
+from tests.fetchers import http_fetcher
 from tests.zoo.keeper import LIMITS, OUTCOMES, open_zoo
 
 NO_ANSWER = ("failed", "page 429", "page 5")
@@ -13,8 +13,7 @@ NO_ANSWER = ("failed", "page 429", "page 5")
 
 async def test_each_server_is_asked_once_and_gives_a_verdict(tmp_path: Path) -> None:
     async with open_zoo(tmp_path, robots=True) as zoo:
-        fetcher = HttpFetcher(
-            user_agent="onceover/1.0",
+        fetcher = http_fetcher(
             hosts=zoo.hosts,
             authorities=[zoo.authorities],
             max_body_bytes=600_000,

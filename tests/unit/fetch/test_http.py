@@ -15,6 +15,7 @@ import zstandard
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.routes import Routes
 from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request
+from tests.fetchers import http_fetcher
 from tests.servers import CLOSE, HANG, RESET, RawServer, Script, head, page, raw_server
 from tests.unit.fetch.test_names import FakeDns
 
@@ -26,7 +27,7 @@ async def fetchers() -> AsyncIterator[Fetchers]:
     async with AsyncExitStack() as stack:
 
         def make(**settings: Any) -> HttpFetcher:
-            fetcher = HttpFetcher(**{"user_agent": "onceover/1.0", "allow_private": True, **settings})
+            fetcher = http_fetcher(**{"allow_private": True, **settings})
             stack.push_async_callback(fetcher.aclose)
             return fetcher
 
@@ -40,7 +41,7 @@ async def fetch(fetcher: HttpFetcher, url: str, **more: str) -> Fetched:
 async def answer(script: Script, **settings: Any) -> Fetched:
     """What a fetcher makes of a server that answers so."""
     async with raw_server({"/": script}) as server:
-        fetcher = HttpFetcher(**{"user_agent": "onceover/1.0", "allow_private": True, **settings})
+        fetcher = http_fetcher(**{"allow_private": True, **settings})
         try:
             return await fetch(fetcher, server.url())
         finally:
@@ -188,12 +189,12 @@ async def test_cookies_are_not_kept(fetchers: Fetchers) -> None:
 @pytest.mark.parametrize("name", ["Host", "Connection", "content-length", "X\nY", "Accept-Encoding"])
 async def test_headers_that_frame_a_message_or_are_none_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match="headers:"):
-        HttpFetcher(user_agent="onceover/1.0", headers={name: "1"})
+        http_fetcher(headers={name: "1"})
 
 
 async def test_a_header_value_of_two_lines_is_refused() -> None:
     with pytest.raises(ValueError, match="expected one line"):
-        HttpFetcher(user_agent="onceover/1.0", headers={"X": "a\r\nCookie: b"})
+        http_fetcher(headers={"X": "a\r\nCookie: b"})
 
 
 async def test_configured_headers_take_the_place_of_ours(fetchers: Fetchers) -> None:
@@ -496,7 +497,7 @@ async def test_where_many_connections_are_open_new_ones_are_not_kept(fetchers: F
 
 async def test_closing_closes_every_connection_and_twice_is_harmless() -> None:
     async with raw_server({"/": [page(b"x")]}) as server:
-        fetcher = HttpFetcher(user_agent="onceover/1.0", allow_private=True)
+        fetcher = http_fetcher(allow_private=True)
         await fetch(fetcher, server.url())
         assert server.open == 1
         await fetcher.aclose()

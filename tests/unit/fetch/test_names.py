@@ -5,9 +5,9 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from crawler.fetch.guard import AddressRefused, Guard
-from crawler.fetch.http import HttpFetcher
 from crawler.fetch.names import Names, StaticNames, SystemResolver
 from crawler.page import Failure, FailureKind, Page, Request
+from tests.fetchers import http_fetcher
 from tests.servers import page, raw_server
 
 
@@ -202,7 +202,7 @@ async def test_a_name_that_turns_to_this_machine_is_not_fetched() -> None:
     """DNS rebinding: what counts is the address that is connected to, not an earlier answer."""
     dns = FakeDns(rebound_test=["127.0.0.1"])
     async with raw_server({"/": [page(b"secret")]}) as server:
-        fetcher = HttpFetcher(user_agent="onceover/1.0", resolver=dns)
+        fetcher = http_fetcher(resolver=dns)
         failure = await fetcher.fetch(Request(url=server.url(host="rebound.test")))
         await fetcher.aclose()
         assert isinstance(failure, Failure)
@@ -214,7 +214,7 @@ async def test_a_name_that_turns_to_this_machine_is_not_fetched() -> None:
 
 
 async def test_the_guard_holds_even_if_names_let_an_address_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    fetcher = HttpFetcher(user_agent="onceover/1.0", resolver=FakeDns(rebound_test=["127.0.0.1"]))
+    fetcher = http_fetcher(resolver=FakeDns(rebound_test=["127.0.0.1"]))
     monkeypatch.setattr(fetcher._names, "_guard", Guard(allow_private=True))
     async with raw_server({"/": [page(b"secret")]}) as server:
         failure = await fetcher.fetch(Request(url=server.url(host="rebound.test")))
@@ -228,7 +228,7 @@ async def test_every_address_of_a_name_is_tried() -> None:
     """127.0.0.2 is this machine too, and nobody listens there."""
     async with raw_server({"/": [page(b"x")]}) as server:
         dns = FakeDns(two_test=["127.0.0.2", "127.0.0.1"])
-        fetcher = HttpFetcher(user_agent="onceover/1.0", resolver=dns, allow_private=True)
+        fetcher = http_fetcher(resolver=dns, allow_private=True)
         answered = await fetcher.fetch(Request(url=server.url(host="two.test")))
         await fetcher.aclose()
         assert isinstance(answered, Page)

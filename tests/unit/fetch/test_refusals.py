@@ -8,6 +8,7 @@ import pytest
 from crawler.fetch.http import HttpFetcher
 from crawler.page import Failure, FailureKind, Fetched, Page, Redirect, Request
 from crawler.urls import UrlReader, join
+from tests.fetchers import http_fetcher
 from tests.servers import page, raw_server
 from tests.unit.fetch.test_names import FakeDns
 
@@ -28,7 +29,7 @@ OTHERS = """
 async def fetching(answers: Mapping[str, list[str]] | None = None) -> AsyncIterator[HttpFetcher]:
     dns = FakeDns()
     dns.answers = dict(answers or {})
-    fetcher = HttpFetcher(user_agent="onceover/1.0", resolver=dns)
+    fetcher = http_fetcher(resolver=dns)
     try:
         yield fetcher
     finally:
@@ -77,7 +78,7 @@ async def test_no_redirect_to_a_private_address_is_fetched(location: str) -> Non
 async def test_a_name_that_turns_from_a_public_address_to_a_private_one_is_refused() -> None:
     """The opened network stands for the public: the first answer is fetched, the second is not."""
     dns = FakeDns(turns_test=["127.0.0.1"])
-    fetcher = HttpFetcher(user_agent="onceover/1.0", resolver=dns, allow_networks=["127.0.0.1/32"])
+    fetcher = http_fetcher(resolver=dns, allow_networks=["127.0.0.1/32"])
     fetcher._names._ttl_s = 0.0
     async with raw_server({"/": [page(b"public", b"Connection: close")]}) as server:
         url = server.url(host="turns.test")

@@ -10,6 +10,7 @@ import pytest
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.routes import Hosts, Routes, authorization
 from crawler.page import Failure, FailureKind, Fetched, Page, Request
+from tests.fetchers import http_fetcher
 from tests.servers import page, raw_server
 from tests.unit.fetch.test_names import FakeDns
 from tests.zoo.keeper import open_zoo
@@ -24,7 +25,7 @@ async def fetchers() -> AsyncIterator[Fetchers]:
     async with AsyncExitStack() as stack:
 
         def make(routes: Routes, **settings: Any) -> HttpFetcher:
-            fetcher = HttpFetcher(user_agent="onceover/1.0", routes=routes, **settings)
+            fetcher = http_fetcher(routes=routes, **settings)
             stack.push_async_callback(fetcher.aclose)
             return fetcher
 
