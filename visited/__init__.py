@@ -27,6 +27,7 @@ nothing else of the project.
                              wrappers, which keep the promise of what they wrap
     sizing, advice           the formulas, and what to take for how many URLs
     kernel                   the only door to the code that touches bits: `_kernel` in C, `numpy_*` where it is missing
+    memory                   memory that goes back to the system, so that what a set tells is what a process takes
     snapshot, tally, batch   what the sets share
 
 A filter's false-positive rate is always taken from its fill, (ones/m)^k, never from the count: so it is right for a

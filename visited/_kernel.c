@@ -78,6 +78,41 @@ set_verdict(PyObject *verdicts, Py_ssize_t i, int absent)
     PyList_SetItem(verdicts, i, verdict);
 }
 
+/* ---- Memory in lists ---------------------------------------------------------------------------------------------- */
+
+/* What a list holds at `index`, held until it is released; `obj` is NULL before and after. Returns -1 with an exception. */
+static int
+hold(PyObject *list, Py_ssize_t index, Py_buffer *held)
+{
+    PyObject *memory = PyList_GetItem(list, index);
+    return memory == NULL ? -1 : PyObject_GetBuffer(memory, held, PyBUF_WRITABLE);
+}
+
+/* The same for the bits of a leaf. */
+static int
+hold_leaf(PyObject *leaves, Py_ssize_t leaf, Py_buffer *held)
+{
+    if (leaf < 0 || leaf >= PyList_Size(leaves)) {
+        PyErr_Format(PyExc_ValueError, "expected bits for leaf %zd", leaf);
+        return -1;
+    }
+    if (hold(leaves, leaf, held) < 0)
+        return -1;
+    if (held->len > 0)
+        return 0;
+    PyBuffer_Release(held);
+    PyErr_Format(PyExc_ValueError, "expected bits for leaf %zd, found none", leaf);
+    return -1;
+}
+
+static void
+release_all(Py_buffer *held, Py_ssize_t count)
+{
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (held[i].obj != NULL)
+            PyBuffer_Release(&held[i]);
+}
+
 /* ---- MurmurHash3 x64 128, by Austin Appleby, public domain -------------------------------------------------------- */
 
 static inline uint64_t
@@ -632,7 +667,7 @@ static PyObject *
 leaf_probe(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *urls, *leaves, *batch = NULL, *verdicts = NULL, *result = NULL;
-    Py_buffer routes, counts, out;
+    Py_buffer routes, counts, out, bits[RUN] = {{0}};
     int hashes, mode;
     unsigned int seed;
     if (!PyArg_ParseTuple(args, "Ow*O!w*iIw*i", &urls, &routes, &PyList_Type, &leaves, &counts, &hashes, &seed, &out,
@@ -656,42 +691,38 @@ leaf_probe(PyObject *Py_UNUSED(module), PyObject *args)
         goto done;
     hash128 run_hashes[RUN];
     uint64_t positions[RUN][MOST_HASHES];
-    uint8_t *run_bits[RUN];
     int32_t run_leaves[RUN];
     for (Py_ssize_t at = 0; at < count; at += RUN) {
         int run = run_length(at, count);
         if (hash_run(batch, at, run, seed, run_hashes) < 0)
             goto done;
         for (int i = 0; i < run; i++) {
-            int32_t leaf = leaf_of[scale(run_hashes[i].h1, route_count)];
-            PyObject *bits = leaf < 0 ? NULL : PyList_GetItem(leaves, leaf);
-            if (bits == NULL || !PyByteArray_Check(bits) || PyByteArray_Size(bits) == 0) {
-                PyErr_Format(PyExc_ValueError, "expected a bytearray with bits for leaf %d", (int)leaf);
+            run_leaves[i] = leaf_of[scale(run_hashes[i].h1, route_count)];
+            if (hold_leaf(leaves, run_leaves[i], &bits[i]) < 0)
                 goto done;
-            }
-            run_leaves[i] = leaf;
-            run_bits[i] = (uint8_t *)PyByteArray_AsString(bits);
-            leaf_positions(run_hashes[i].h1, (uint64_t)PyByteArray_Size(bits) * 8, hashes, positions[i]);
+            leaf_positions(run_hashes[i].h1, (uint64_t)bits[i].len * 8, hashes, positions[i]);
             for (int j = 0; j < hashes; j++)
-                __builtin_prefetch(run_bits[i] + (positions[i][j] >> 3), 1);
+                __builtin_prefetch((uint8_t *)bits[i].buf + (positions[i][j] >> 3), 1);
         }
         for (int i = 0; i < run; i++) {
             int absent;
             if (mode == ADD) {
-                int set = set_bits(run_bits[i], positions[i], hashes);
+                int set = set_bits(bits[i].buf, positions[i], hashes);
                 ones[run_leaves[i]] += set;
                 absent = set > 0;
                 if (absent)
                     fingerprints[fresh] = run_hashes[i].h1;
             }
             else
-                absent = any_clear(run_bits[i], positions[i], hashes);
+                absent = any_clear(bits[i].buf, positions[i], hashes);
             fresh += absent;
             set_verdict(verdicts, at + i, absent);
+            PyBuffer_Release(&bits[i]);
         }
     }
     result = Py_BuildValue("On", verdicts, fresh);
 done:
+    release_all(bits, RUN);
     Py_XDECREF(verdicts);
     Py_XDECREF(batch);
     PyBuffer_Release(&routes);
@@ -704,7 +735,7 @@ static PyObject *
 leaves_fill(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *leaves, *result = NULL;
-    Py_buffer list, starts, counts;
+    Py_buffer list, starts, counts, bits = {0};
     unsigned long long last;
     int hashes;
     if (!PyArg_ParseTuple(args, "y*y*KO!w*i", &list, &starts, &last, &PyList_Type, &leaves, &counts, &hashes))
@@ -718,29 +749,25 @@ leaves_fill(PyObject *Py_UNUSED(module), PyObject *args)
         PyErr_SetString(PyExc_ValueError, "expected leaves, and a lowest fingerprint and a count for each");
         goto done;
     }
-    uint64_t positions[MOST_HASHES], m = 0;
-    uint8_t *bits = NULL;
+    uint64_t positions[MOST_HASHES];
     for (Py_ssize_t i = 0; i < count; i++) {
         uint64_t fingerprint = load64(fingerprints + i * 8);
         if (fingerprint > last)
             break;
         /* Both ascend: a leaf once left is done. */
         while (leaf + 1 < leaf_count && fingerprint >= load64(lows + (leaf + 1) * 8)) {
-            PyObject *bytes = PyList_GetItem(leaves, ++leaf);
-            if (bytes == NULL || !PyByteArray_Check(bytes) || PyByteArray_Size(bytes) == 0) {
-                PyErr_Format(PyExc_ValueError, "expected a bytearray with bits for leaf %zd", leaf);
+            release_all(&bits, 1);
+            if (hold_leaf(leaves, ++leaf, &bits) < 0)
                 goto done;
-            }
-            bits = (uint8_t *)PyByteArray_AsString(bytes);
-            m = (uint64_t)PyByteArray_Size(bytes) * 8;
         }
         if (leaf < 0)
             continue;
-        leaf_positions(fingerprint, m, hashes, positions);
-        ones[leaf] += set_bits(bits, positions, hashes);
+        leaf_positions(fingerprint, (uint64_t)bits.len * 8, hashes, positions);
+        ones[leaf] += set_bits(bits.buf, positions, hashes);
     }
     result = Py_NewRef(Py_None);
 done:
+    release_all(&bits, 1);
     PyBuffer_Release(&list);
     PyBuffer_Release(&starts);
     PyBuffer_Release(&counts);
@@ -748,6 +775,15 @@ done:
 }
 
 /* ---- The exact table ---------------------------------------------------------------------------------------------- */
+
+/* A table in use: its shards are held from when the first digest asks for one to the end of the call. */
+typedef struct {
+    PyObject *shards, *allocate;
+    Py_buffer *held;
+    int64_t *counts;
+    Py_ssize_t shard_count;
+    int shard_bits;
+} table;
 
 typedef struct {
     uint8_t *slots;
@@ -784,10 +820,12 @@ homes_of(Py_ssize_t slots)
     return homes < 1 ? 1 : homes;
 }
 
+/* A fifth more; from 16 KiB on in whole pages, as memory comes. */
 static inline Py_ssize_t
 larger(Py_ssize_t slots)
 {
-    return slots + slots / 5 + 4;
+    Py_ssize_t wanted = slots + slots / 5 + 4;
+    return wanted < 1024 ? wanted : (wanted + 255) / 256 * 256;
 }
 
 static inline Py_ssize_t
@@ -796,18 +834,15 @@ home_of(const uint8_t *digest, Py_ssize_t slots, int shard_bits)
     return (Py_ssize_t)(((load64_big(digest) << shard_bits >> 32) * (uint64_t)homes_of(slots)) >> 32);
 }
 
-static int
-shard_at(PyObject *shards, Py_ssize_t index, shard *out)
+/* Returns -1 with an exception. */
+static inline int
+shard_at(const table *in, Py_ssize_t index, shard *out)
 {
-    PyObject *bytes = PyList_GetItem(shards, index);
-    if (bytes == NULL)
+    Py_buffer *held = &in->held[index];
+    if (held->obj == NULL && hold(in->shards, index, held) < 0)
         return -1;
-    if (!PyByteArray_Check(bytes)) {
-        PyErr_SetString(PyExc_TypeError, "expected bytearrays as shards");
-        return -1;
-    }
-    out->slots = (uint8_t *)PyByteArray_AsString(bytes);
-    out->count = PyByteArray_Size(bytes) / SLOT;
+    out->slots = held->buf;
+    out->count = held->len / SLOT;
     return 0;
 }
 
@@ -832,57 +867,71 @@ find(const shard *in, const uint8_t *digest, int shard_bits, int *found)
 
 /* Put a shard's digests over at least that many slots, and put the result in its place. Returns -1 with an exception. */
 static int
-spread(PyObject *shards, Py_ssize_t index, Py_ssize_t slots, int shard_bits)
+spread(const table *in, Py_ssize_t index, Py_ssize_t slots)
 {
     shard from;
-    if (shard_at(shards, index, &from) < 0)
+    if (shard_at(in, index, &from) < 0)
         return -1;
     for (;; slots = larger(slots)) {
-        PyObject *bytes = PyByteArray_FromStringAndSize(NULL, slots * SLOT);
-        if (bytes == NULL)
+        Py_buffer held = {0};
+        PyObject *memory = PyObject_CallFunction(in->allocate, "n", slots * SLOT);
+        if (memory == NULL)
             return -1;
-        uint8_t *to = (uint8_t *)PyByteArray_AsString(bytes);
-        memset(to, 0, (size_t)slots * SLOT);
-        Py_ssize_t next = 0, i = 0;
+        if (PyObject_GetBuffer(memory, &held, PyBUF_WRITABLE) < 0) {
+            Py_DECREF(memory);
+            return -1;
+        }
+        uint8_t *to = held.buf;
+        Py_ssize_t next = 0, i = 0, room = held.len / SLOT < slots ? held.len / SLOT : slots;
         for (; i < from.count; i++) {
             const uint8_t *digest = from.slots + i * SLOT;
             if (is_empty(digest))
                 continue;
-            Py_ssize_t home = home_of(digest, slots, shard_bits);
+            Py_ssize_t home = home_of(digest, slots, in->shard_bits);
             if (home > next)
                 next = home;
-            if (next >= slots)
+            if (next >= room)
                 break;
             memcpy(to + next * SLOT, digest, SLOT);
             next++;
         }
-        if (i == from.count)
-            return PyList_SetItem(shards, index, bytes);
-        Py_DECREF(bytes);
+        if (i == from.count && room == slots) {
+            PyBuffer_Release(&in->held[index]);
+            in->held[index] = held;
+            return PyList_SetItem(in->shards, index, memory);
+        }
+        PyBuffer_Release(&held);
+        Py_DECREF(memory);
+        if (room < slots) {
+            PyErr_Format(PyExc_ValueError, "expected %zd bytes of memory, found less", slots * SLOT);
+            return -1;
+        }
     }
 }
 
+/* Put in a digest that is absent. Returns -1 with an exception. */
 static int
-insert(PyObject *shards, Py_ssize_t index, const uint8_t *digest, int64_t count, int shard_bits)
+insert(const table *in, Py_ssize_t index, const uint8_t *digest)
 {
     for (;;) {
-        shard in;
+        shard into;
         int found;
-        if (shard_at(shards, index, &in) < 0)
+        if (shard_at(in, index, &into) < 0)
             return -1;
         /* 7/8 full: beyond it the clusters, and the time to move them, grow fast. */
-        if ((count + 1) * 8 <= (int64_t)in.count * 7) {
-            Py_ssize_t slot = find(&in, digest, shard_bits, &found), end = slot;
-            while (end < in.count && !is_empty(in.slots + end * SLOT))
+        if ((in->counts[index] + 1) * 8 <= (int64_t)into.count * 7) {
+            Py_ssize_t slot = find(&into, digest, in->shard_bits, &found), end = slot;
+            while (end < into.count && !is_empty(into.slots + end * SLOT))
                 end++;
-            if (end < in.count) {
-                uint8_t *place = in.slots + slot * SLOT;
+            if (end < into.count) {
+                uint8_t *place = into.slots + slot * SLOT;
                 memmove(place + SLOT, place, (size_t)(end - slot) * SLOT);
                 memcpy(place, digest, SLOT);
+                in->counts[index]++;
                 return 0;
             }
         }
-        if (spread(shards, index, larger(in.count), shard_bits) < 0)
+        if (spread(in, index, larger(into.count)) < 0)
             return -1;
     }
 }
@@ -900,28 +949,48 @@ take_out(const shard *in, Py_ssize_t slot, int shard_bits)
     memset(in->slots + (end - 1) * SLOT, 0, SLOT);
 }
 
+/* Where a digest of the batch belongs, asked for before it is needed. Returns -1 with an exception. */
+static inline Py_ssize_t
+approach(const table *in, uint8_t *digest)
+{
+    shard at;
+    /* The digest that can't be told from an empty slot takes the next one's place. */
+    if (is_empty(digest))
+        digest[SLOT - 1] = 1;
+    Py_ssize_t index = in->shard_bits ? (Py_ssize_t)(load64_big(digest) >> (64 - in->shard_bits)) : 0;
+    if (shard_at(in, index, &at) < 0)
+        return -1;
+    if (at.count)
+        __builtin_prefetch(at.slots + home_of(digest, at.count, in->shard_bits) * SLOT, 1);
+    return index;
+}
+
 static PyObject *
 table_probe(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *urls, *shards, *batch = NULL, *verdicts = NULL, *result = NULL;
+    PyObject *urls, *batch = NULL, *verdicts = NULL, *result = NULL;
     Py_buffer buffer;
+    table in = {0};
     int mode;
-    if (!PyArg_ParseTuple(args, "OO!w*i", &urls, &PyList_Type, &shards, &buffer, &mode))
+    if (!PyArg_ParseTuple(args, "OOO!w*i", &in.allocate, &urls, &PyList_Type, &in.shards, &buffer, &mode))
         return NULL;
-    int64_t *counts = buffer.buf;
-    Py_ssize_t shard_count = PyList_Size(shards), change = 0;
-    int shard_bits = 0;
-    while (shard_bits < 16 && (Py_ssize_t)1 << shard_bits < shard_count)
-        shard_bits++;
+    in.counts = buffer.buf;
+    in.shard_count = PyList_Size(in.shards);
+    while (in.shard_bits < 16 && (Py_ssize_t)1 << in.shard_bits < in.shard_count)
+        in.shard_bits++;
     if (check_mode(mode, FORGET) < 0)
         goto done;
-    if ((Py_ssize_t)1 << shard_bits != shard_count || buffer.len != shard_count * 8) {
+    if ((Py_ssize_t)1 << in.shard_bits != in.shard_count || buffer.len != in.shard_count * 8) {
         PyErr_SetString(PyExc_ValueError, "expected 1, 2, 4 ... 65,536 shards and a count for each");
+        goto done;
+    }
+    if ((in.held = PyMem_Calloc((size_t)in.shard_count, sizeof(Py_buffer))) == NULL) {
+        PyErr_NoMemory();
         goto done;
     }
     if ((batch = batch_of(urls)) == NULL)
         goto done;
-    Py_ssize_t count = PyTuple_Size(batch);
+    Py_ssize_t count = PyTuple_Size(batch), change = 0;
     if ((verdicts = PyList_New(count)) == NULL)
         goto done;
     uint8_t digests[RUN][SLOT];
@@ -930,32 +999,23 @@ table_probe(PyObject *Py_UNUSED(module), PyObject *args)
         int run = run_length(at, count);
         if (digest_run(batch, at, run, digests) < 0)
             goto done;
-        for (int i = 0; i < run; i++) {
-            shard in;
-            /* The digest that can't be told from an empty slot takes the next one's place. */
-            if (is_empty(digests[i]))
-                digests[i][SLOT - 1] = 1;
-            indices[i] = shard_bits ? (Py_ssize_t)(load64_big(digests[i]) >> (64 - shard_bits)) : 0;
-            if (shard_at(shards, indices[i], &in) < 0)
+        for (int i = 0; i < run; i++)
+            if ((indices[i] = approach(&in, digests[i])) < 0)
                 goto done;
-            if (in.count)
-                __builtin_prefetch(in.slots + home_of(digests[i], in.count, shard_bits) * SLOT, 1);
-        }
         for (int i = 0; i < run; i++) {
-            shard in;
+            shard one;
             int found;
-            if (shard_at(shards, indices[i], &in) < 0)
+            if (shard_at(&in, indices[i], &one) < 0)
                 goto done;
-            Py_ssize_t slot = find(&in, digests[i], shard_bits, &found);
+            Py_ssize_t slot = find(&one, digests[i], in.shard_bits, &found);
             if (found && mode == FORGET) {
-                take_out(&in, slot, shard_bits);
-                counts[indices[i]]--;
+                take_out(&one, slot, in.shard_bits);
+                in.counts[indices[i]]--;
                 change--;
             }
             else if (!found && mode == ADD) {
-                if (insert(shards, indices[i], digests[i], counts[indices[i]], shard_bits) < 0)
+                if (insert(&in, indices[i], digests[i]) < 0)
                     goto done;
-                counts[indices[i]]++;
                 change++;
             }
             set_verdict(verdicts, at + i, !found);
@@ -963,6 +1023,9 @@ table_probe(PyObject *Py_UNUSED(module), PyObject *args)
     }
     result = Py_BuildValue("On", verdicts, change);
 done:
+    if (in.held != NULL)
+        release_all(in.held, in.shard_count);
+    PyMem_Free(in.held);
     Py_XDECREF(verdicts);
     Py_XDECREF(batch);
     PyBuffer_Release(&buffer);

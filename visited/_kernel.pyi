@@ -1,8 +1,9 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from visited.memory import Memory
 from visited.numpy_kernel import Writable
 
 def hash_many(urls: Sequence[str], seed: int, out: Writable, /) -> None: ...
@@ -19,7 +20,7 @@ def counting_probe(
 def leaf_probe(
     urls: Sequence[str],
     routes: NDArray[np.int32],
-    leaves: list[bytearray],
+    leaves: list[Memory],
     ones: NDArray[np.int64],
     hashes: int,
     seed: int,
@@ -31,11 +32,16 @@ def leaves_fill(
     ascending: NDArray[np.uint64],
     lows: NDArray[np.uint64],
     last: int,
-    leaves: list[bytearray],
+    leaves: list[Memory],
     ones: NDArray[np.int64],
     hashes: int,
     /,
 ) -> None: ...
 def table_probe(
-    urls: Sequence[str], shards: list[bytearray], counts: NDArray[np.int64], mode: int, /
+    allocate: Callable[[int], Memory],
+    urls: Sequence[str],
+    shards: list[Memory],
+    counts: NDArray[np.int64],
+    mode: int,
+    /,
 ) -> tuple[list[bool], int]: ...

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from visited import sizing
 from visited.kernel import ADD, TEST, Kernel, best_kernel
+from visited.memory import held_bytes, zeros
 from visited.protocol import CannotForget, SnapshotRefused, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
 from visited.tally import Tally
@@ -64,7 +65,7 @@ class BlockedSet:
             backend=BACKEND,
             count=self._tally.count,
             capacity=self._capacity,
-            memory_bytes=self._array.nbytes + self._blocks_by_ones.nbytes + self._powers.nbytes,
+            memory_bytes=held_bytes(self._array.nbytes) + self._blocks_by_ones.nbytes + self._powers.nbytes,
             fill=self._ones / (self._blocks * sizing.BLOCK_BITS),
             false_positive_rate=self._rate(),
             expected_lost=self._tally.expected_lost,
@@ -107,7 +108,7 @@ class BlockedSet:
         """Nothing to close."""
 
     def _empty(self) -> None:
-        self._array = np.zeros(self._blocks * _BLOCK_BYTES // 8, dtype=np.uint64)
+        self._array = np.frombuffer(zeros(self._blocks * _BLOCK_BYTES), dtype=np.uint64)
         self._blocks_by_ones = np.zeros(sizing.BLOCK_BITS + 1, dtype=np.int64)
         self._blocks_by_ones[0] = self._blocks
         self._ones = 0

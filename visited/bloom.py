@@ -7,6 +7,7 @@ import numpy as np
 
 from visited import sizing
 from visited.kernel import ADD, TEST, Kernel, best_kernel
+from visited.memory import held_bytes, zeros
 from visited.protocol import CannotForget, SnapshotRefused, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
 from visited.tally import Tally
@@ -72,7 +73,7 @@ class BloomSet:
             backend=BACKEND,
             count=self._tally.count,
             capacity=self._capacity,
-            memory_bytes=self._array.nbytes,
+            memory_bytes=held_bytes(self._array.nbytes),
             fill=self._ones / self._bits,
             false_positive_rate=sizing.rate_from_fill(self._ones, self._bits, self._hashes),
             expected_lost=self._tally.expected_lost,
@@ -105,7 +106,7 @@ class BloomSet:
         """Nothing to close."""
 
     def _empty(self) -> None:
-        self._array = np.zeros(self._words, dtype=np.uint64)
+        self._array = np.frombuffer(zeros(self._words * 8), dtype=np.uint64)
         self._ones = 0
         self._tally.restore(0, 0.0)
 

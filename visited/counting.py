@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from visited import sizing
 from visited.kernel import ADD, FORGET, TEST, Kernel, best_kernel
+from visited.memory import held_bytes, zeros
 from visited.protocol import SnapshotRefused, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
 from visited.tally import Tally
@@ -80,7 +81,7 @@ class CountingSet:
             backend=BACKEND,
             count=self._tally.count,
             capacity=self._capacity,
-            memory_bytes=self._array.nbytes,
+            memory_bytes=held_bytes(self._array.nbytes),
             fill=self._ones / self._counters,
             false_positive_rate=self._rate(),
             expected_lost=self._tally.expected_lost,
@@ -127,7 +128,7 @@ class CountingSet:
         """Nothing to close."""
 
     def _empty(self) -> None:
-        self._array = np.zeros(self._counters * self._width // 32, dtype=np.uint32)
+        self._array = np.frombuffer(zeros(self._counters * self._width // 8), dtype=np.uint32)
         self._ones = 0
         self._saturated = 0
         self._refused = 0

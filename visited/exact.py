@@ -7,6 +7,7 @@ from typing import BinaryIO
 import numpy as np
 
 from visited.kernel import ADD, FORGET, TEST, Kernel, best_kernel
+from visited.memory import Memory, held_bytes, zeros
 from visited.numpy_table import SLOT, spread
 from visited.protocol import SnapshotRefused, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
@@ -14,8 +15,9 @@ from visited.snapshot import Value, read_snapshot, write_snapshot
 BACKEND = "exact"
 
 _SHARD_BITS = 5
-# A small set is one shard; beyond this, 32, of which one grows at a time, in a moment and with little memory.
-_ONE_SHARD_MOST = 16_384
+# A small set is one shard; beyond this, 32, of which one grows at a time, in a moment and with little memory, and
+# each is large enough to be mapped for itself.
+_ONE_SHARD_MOST = 32_768
 
 
 class ExactSet:
@@ -26,6 +28,7 @@ class ExactSet:
 
     def __init__(self, *, kernel: Kernel | None = None) -> None:
         self._kernel = kernel or best_kernel()
+        self._shards: list[Memory]
         self._empty()
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
@@ -46,13 +49,13 @@ class ExactSet:
         return -change
 
     def describe(self) -> VisitedStats:
-        memory = sum(map(sys.getsizeof, self._shards)) + sys.getsizeof(self._shards) + self._counts.nbytes
-        slots = sum(map(len, self._shards)) // SLOT
+        sizes = list(map(len, self._shards))
+        slots = sum(sizes) // SLOT
         return VisitedStats(
             backend=BACKEND,
             count=self._count,
             capacity=None,
-            memory_bytes=memory,
+            memory_bytes=sum(map(held_bytes, sizes)) + sys.getsizeof(self._shards) + self._counts.nbytes,
             fill=self._count / slots if slots else 0.0,
             details={"shards": len(self._shards), "kernel": self._kernel.name},
         )
@@ -78,23 +81,25 @@ class ExactSet:
         """Nothing to close."""
 
     def _empty(self) -> None:
-        self._shards = [bytearray()]
+        self._shards = [zeros(0)]
         self._counts = np.zeros(1, dtype=np.int64)
         self._count = 0
 
     def _divide(self) -> None:
         """Cut the one shard into 32 by the first bits of the digests, which stand in order."""
         rows = np.frombuffer(self._shards[0], dtype=np.uint8).reshape(-1, SLOT)
-        live = rows[rows.any(axis=1)]
         count = 1 << _SHARD_BITS
-        ends = np.searchsorted(live[:, 0] >> (8 - _SHARD_BITS), np.arange(count + 1))
-        shards = []
+        # An empty slot counts to the digest before it.
+        ends = np.searchsorted(np.maximum.accumulate(rows[:, 0] >> 8 - _SHARD_BITS), np.arange(count + 1))
+        shards: list[Memory] = []
+        counts = np.zeros(count, dtype=np.int64)
         for first in range(count):
-            part = live[ends[first] : ends[first + 1]]
+            part = rows[ends[first] : ends[first + 1]]
+            counts[first] = part.any(axis=1).sum()
             # Unequal starting sizes let the shards grow at different times, so that memory rises evenly.
-            slots = int(len(part) * (1.2 + 0.24 * first / count)) + 8
+            slots = int(counts[first] * (1.2 + 0.24 * first / count)) + 8
             shards.append(spread(bytearray(part.tobytes()), slots, _SHARD_BITS))
-        self._counts = np.diff(ends).astype(np.int64)
+        self._counts = counts
         self._shards = shards
 
     def _parameters(self) -> dict[str, Value]:

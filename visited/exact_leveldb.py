@@ -10,6 +10,7 @@ import msgspec
 import plyvel
 
 from visited.kernel import Kernel, best_kernel
+from visited.memory import Memory, object_bytes
 from visited.protocol import SnapshotRefused, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
 
@@ -50,6 +51,8 @@ class LevelDBSet:
         self._fresh: set[bytes] = set()
         self._count = 0
         self._dumped_sequence = 0
+        self._most_used_bytes = 0
+        """By LevelDB, at the end of any write: what it frees stays with the process."""
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         get = self._opened().get
@@ -83,13 +86,12 @@ class LevelDBSet:
 
     def describe(self) -> VisitedStats:
         files = list(self._directory.iterdir()) if self._store is not None else []
-        memory = sys.getsizeof(self._fresh) + len(self._fresh) * sys.getsizeof(bytes(_SLOT))
+        fresh = sys.getsizeof(self._fresh) + len(self._fresh) * object_bytes(bytes(_SLOT))
         return VisitedStats(
             backend=BACKEND,
             count=self._count,
             capacity=None,
-            # Of LevelDB's own memory, what it was allowed.
-            memory_bytes=memory + (_CACHE_BYTES + 2 * _WRITE_BUFFER_BYTES if self._store is not None else 0),
+            memory_bytes=fresh + self._most_used_bytes,
             disk_bytes=sum(path.stat().st_size for path in files if path.exists()),
             details={"unwritten": len(self._fresh), "writes": self._meta.sequence},
         )
@@ -166,6 +168,7 @@ class LevelDBSet:
         self._fresh = set()
         self._count = 0
         self._dumped_sequence = 0
+        self._most_used_bytes = 0
 
     def _spill(self) -> None:
         self._write(b"+", list(self._fresh))
@@ -182,6 +185,8 @@ class LevelDBSet:
             batch.put(_undo_key(meta.sequence), change + b"".join(digests))
             batch.put(_META, msgspec.json.encode(meta))
         self._meta = meta
+        used = int(self._opened().get_property(b"leveldb.approximate-memory-usage") or 0)
+        self._most_used_bytes = max(self._most_used_bytes, used)
 
     def _forget_how_to_undo(self, sequence: int) -> None:
         """Up to the snapshot before the last: the last may not be in its place yet."""
@@ -220,7 +225,7 @@ def _take_back(store: plyvel.DB, identity: str, sequence: int) -> _Meta:
     return _Meta(identity, sequence)
 
 
-def _cut(digests: bytes | bytearray) -> list[bytes]:
+def _cut(digests: bytes | Memory) -> list[bytes]:
     return [bytes(digests[at : at + _SLOT]) for at in range(0, len(digests), _SLOT)]
 
 

@@ -7,12 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visited.kernel import Kernel, best_kernel
+from visited.memory import held_bytes, zeros
 from visited.protocol import SnapshotRefused, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
 
 BACKEND = "fingerprints"
 
 _LEAST_SLOTS = 64
+_PIECE = 1 << 14
 _EMPTY, _DELETED = 0, 1
 
 Words = NDArray[np.uint64]
@@ -61,7 +63,7 @@ class FingerprintSet:
             backend=BACKEND,
             count=self._count,
             capacity=None,
-            memory_bytes=self._slots.nbytes,
+            memory_bytes=held_bytes(self._slots.nbytes),
             fill=self._used / len(self._slots),
             false_positive_rate=self._count / 2**64,
             expected_lost=self._expected_lost,
@@ -95,7 +97,7 @@ class FingerprintSet:
         """Nothing to close."""
 
     def _empty(self) -> None:
-        self._slots = np.zeros(_LEAST_SLOTS, dtype=np.uint64)
+        self._slots = np.frombuffer(zeros(_LEAST_SLOTS * 8), dtype=np.uint64)
         self._count = 0
         self._used = 0
         self._expected_lost = 0.0
@@ -118,21 +120,24 @@ class FingerprintSet:
             places[open_rows] = places[open_rows] + 1 & mask
         return places, absent
 
-    def _insert(self, fingerprints: Words) -> None:
+    def _insert(self, absent: Words) -> None:
         """Put in what is absent, each once. Of those that meet in a slot the last one gets it, the others go on."""
         mask = len(self._slots) - 1
-        places = (fingerprints & np.uint64(mask)).astype(np.int64)
-        while len(fingerprints):
-            free = self._slots[places] == _EMPTY
-            self._slots[places[free]] = fingerprints[free]
-            placed = self._slots[places] == fingerprints
-            fingerprints, places = fingerprints[~placed], places[~placed] + 1 & mask
+        for start in range(0, len(absent), _PIECE):
+            fingerprints = absent[start : start + _PIECE]
+            places = (fingerprints & np.uint64(mask)).astype(np.int64)
+            while len(fingerprints):
+                free = self._slots[places] == _EMPTY
+                self._slots[places[free]] = fingerprints[free]
+                placed = self._slots[places] == fingerprints
+                fingerprints, places = fingerprints[~placed], places[~placed] + 1 & mask
 
     def _rehash(self, wanted: int) -> None:
-        live = self._slots[self._slots > _DELETED]
-        slots = len(self._slots)
+        old, slots = self._slots, len(self._slots)
         while slots < wanted * 2:
             slots *= 2
-        self._slots = np.zeros(slots, dtype=np.uint64)
-        self._insert(live)
-        self._used = len(live)
+        self._slots = np.frombuffer(zeros(slots * 8), dtype=np.uint64)
+        for start in range(0, len(old), _PIECE):
+            part = old[start : start + _PIECE]
+            self._insert(part[part > _DELETED])
+        self._used = self._count

@@ -7,12 +7,14 @@
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from visited import numpy_counting, numpy_kernel, numpy_table
+from visited.memory import Memory, zeros
 from visited.numpy_kernel import ADD, FORGET, TEST, Writable
 
 try:
@@ -78,7 +80,7 @@ class Kernel(Protocol):
         self,
         urls: Sequence[str],
         routes: NDArray[np.int32],
-        leaves: list[bytearray],
+        leaves: list[Memory],
         ones: NDArray[np.int64],
         hashes: int,
         seed: int,
@@ -94,7 +96,7 @@ class Kernel(Protocol):
         ascending: NDArray[np.uint64],
         lows: NDArray[np.uint64],
         last: int,
-        leaves: list[bytearray],
+        leaves: list[Memory],
         ones: NDArray[np.int64],
         hashes: int,
         /,
@@ -103,7 +105,7 @@ class Kernel(Protocol):
         ...
 
     def table_probe(
-        self, urls: Sequence[str], shards: list[bytearray], counts: NDArray[np.int64], mode: int, /
+        self, urls: Sequence[str], shards: list[Memory], counts: NDArray[np.int64], mode: int, /
     ) -> tuple[list[bool], int]:
         """Verdicts, and by how much the number of digests has changed."""
         ...
@@ -138,7 +140,7 @@ class CompiledKernel:
         self.counting_probe = compiled.counting_probe
         self.leaf_probe = compiled.leaf_probe
         self.leaves_fill = compiled.leaves_fill
-        self.table_probe = compiled.table_probe
+        self.table_probe = partial(compiled.table_probe, zeros)
 
 
 def kernels() -> list[Kernel]:

@@ -11,6 +11,7 @@ import msgspec
 
 from visited.leaflist import LeafList
 from visited.leaves import Leaves
+from visited.memory import Memory
 from visited.protocol import SnapshotRefused
 from visited.snapshot import Value, read_snapshot, write_snapshot
 
@@ -24,7 +25,7 @@ _MOST_AT_ONCE = 64
 class Image(msgspec.Struct, frozen=True):
     """The bits that the first `runs` runs of the list have set in a leaf."""
 
-    bits: bytearray
+    bits: Memory
     ones: int
     runs: int
 
@@ -90,7 +91,7 @@ class LeafImages:
             if path.name not in names:
                 path.unlink()
 
-    def _write(self, depth: int, index: int, bits: bytearray, ones: int, fingerprints: LeafList, history: int) -> None:
+    def _write(self, depth: int, index: int, bits: Memory, ones: int, fingerprints: LeafList, history: int) -> None:
         path = self._path(depth, index)
         runs = fingerprints.run_count
         aside = path.with_suffix(".new")

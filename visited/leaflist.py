@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from visited.memory import Memory, held_bytes, zeros
 from visited.protocol import SnapshotRefused
 from visited.snapshot import checksum
 
@@ -45,8 +46,8 @@ class LeafList:
     def __init__(self, directory: Path | None) -> None:
         self._path = None if directory is None else directory / "leaves"
         self._descriptor = -1
-        self._tail: Fingerprints = np.empty(_LEAST, dtype=np.uint64)
-        self._tail_count = 0
+        self._tail: Fingerprints
+        self._tail_count: int
         self._reset()
 
     def append(self, fingerprints: Fingerprints) -> None:
@@ -67,15 +68,17 @@ class LeafList:
         if self._descriptor < 0:
             self._create()
         if self._tail_count:
-            run = np.sort(self._tail[: self._tail_count])
+            run = self._tail[: self._tail_count]
+            run.sort()
             head = _RUN.pack(len(run), checksum(run.data))
             # At a place that we know, so that what a failed write left there is overwritten by the next one.
-            _write_all(self._descriptor, head + run.tobytes(), self._end)
+            _write_all(self._descriptor, head, self._end)
+            _write_all(self._descriptor, run.data.cast("B"), self._end + len(head))
             self._add_run(head)
             self._tail_count = 0
             wanted = min(max(len(self) // _SHARE, _LEAST), _MOST)
             if wanted > len(self._tail) * 1.25:
-                self._tail = np.empty(wanted, dtype=np.uint64)
+                self._tail = _room_for(wanted)
 
     def read(self, run: int, low: int, high: int) -> Fingerprints:
         """The fingerprints of one run in low ≤ f < high, and some on either side.
@@ -109,7 +112,7 @@ class LeafList:
         """The file as it is, all runs; the tail is not in it."""
         return b"" if self._descriptor < 0 else os.pread(self._descriptor, self._end, 0)
 
-    def open_content(self, content: bytes | bytearray) -> None:
+    def open_content(self, content: bytes | Memory) -> None:
         """Begin with what `content` gave. Raises SnapshotRefused when it is no such file."""
         self.forget()
         self._create()
@@ -172,7 +175,7 @@ class LeafList:
     @property
     def memory_bytes(self) -> int:
         """The tail, and where the runs are."""
-        return self._tail.nbytes + sys.getsizeof(self._offsets)
+        return held_bytes(self._tail.nbytes) + sys.getsizeof(self._offsets)
 
     def __len__(self) -> int:
         return self._count + self._tail_count
@@ -182,7 +185,7 @@ class LeafList:
         self._offsets = array("q")
         self._count = 0
         self._end = _HEADER_BYTES
-        self._tail = np.empty(_LEAST, dtype=np.uint64)
+        self._tail = _room_for(_LEAST)
         self._tail_count = 0
 
     def _own(self, descriptor: int) -> None:
@@ -221,7 +224,7 @@ class LeafList:
                 self.forget()
                 raise SnapshotRefused("the list of fingerprints is damaged: a run goes beyond its end; rebuild it")
             self._add_run(head)
-        self._tail = np.empty(min(max(self._count // _SHARE, _LEAST), _MOST), dtype=np.uint64)
+        self._tail = _room_for(min(max(self._count // _SHARE, _LEAST), _MOST))
 
     def _count_of(self, run: int) -> int:
         end = self._offsets[run + 1] - _RUN.size if run + 1 < len(self._offsets) else self._end
@@ -234,7 +237,11 @@ class LeafList:
         return np.frombuffer(data, dtype=np.uint64)
 
 
-def _write_all(descriptor: int, data: bytes, offset: int) -> None:
+def _room_for(count: int) -> Fingerprints:
+    return np.frombuffer(zeros(count * 8), dtype=np.uint64)
+
+
+def _write_all(descriptor: int, data: bytes | memoryview, offset: int) -> None:
     view = memoryview(data)
     while view:
         written = os.pwrite(descriptor, view, offset)

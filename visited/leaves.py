@@ -5,10 +5,10 @@ leaf is (depth, index): it covers the index-th of c·2^depth equal parts. The tr
 deepest leaf, from the leading bits of a fingerprint to a leaf's number; a lookup costs the same at any size.
 """
 
-import sys
-
 import numpy as np
 from numpy.typing import NDArray
+
+from visited.memory import Memory, held_bytes, zeros
 
 _SPACE = 1 << 64
 _MOST_ROUTES = 1 << 31
@@ -22,7 +22,7 @@ class Leaves:
         self.depth = 0
         self.first_leaves = first_leaves
         self.routes: NDArray[np.int32] = np.arange(first_leaves, dtype=np.int32)
-        self.bits = [bytearray(bits // 8) for _ in range(first_leaves)]
+        self.bits = [zeros(bits // 8) for _ in range(first_leaves)]
         self.places = [(0, index) for index in range(first_leaves)]
         """(depth, index) of each leaf."""
         self.order = list(range(first_leaves))
@@ -50,7 +50,7 @@ class Leaves:
             raise ValueError("not all fingerprints have a leaf")
         leaves.places = places
         leaves.order = sorted(range(len(places)), key=lambda leaf: leaves.span(leaf)[0])
-        leaves.bits = [bytearray(size // 8) for size in sizes]
+        leaves.bits = [zeros(size // 8) for size in sizes]
         leaves._ones = np.zeros(len(places), dtype=np.int64)
         leaves._sizes = np.array(sizes, dtype=np.int64)
         leaves._shares = np.array([1 / (first_leaves << depth) for depth, _ in places])
@@ -81,13 +81,13 @@ class Leaves:
         """Whether there are bits left to tell its halves apart."""
         return self.first_leaves << self.places[leaf][0] + 1 < _MOST_ROUTES
 
-    def replace(self, leaf: int, bits: bytearray, ones: int) -> None:
+    def replace(self, leaf: int, bits: Memory, ones: int) -> None:
         """Give a leaf another array."""
         self.bits[leaf] = bits
         self._ones[leaf] = ones
         self._sizes[leaf] = len(bits) * 8
 
-    def split(self, leaf: int, halves: list[bytearray], ones: list[int]) -> None:
+    def split(self, leaf: int, halves: list[Memory], ones: list[int]) -> None:
         """Put two leaves in the place of one: the lower half keeps its number."""
         depth, index = self.places[leaf]
         if depth == self.depth:
@@ -118,5 +118,9 @@ class Leaves:
     def memory_bytes(self) -> int:
         """All of it, as allocated."""
         arrays = self.routes.nbytes + self._ones.nbytes + self._sizes.nbytes + self._shares.nbytes
+        sizes, counts = np.unique(self.sizes, return_counts=True)
+        bits: int = sum(
+            held_bytes(size // 8) * count for size, count in zip(sizes.tolist(), counts.tolist(), strict=True)
+        )
         # A place is a tuple of two small ints in a list.
-        return sum(map(sys.getsizeof, self.bits)) + arrays + len(self.bits) * (3 * 8 + 56 + 28)
+        return bits + arrays + len(self.bits) * (3 * 8 + 56 + 28)

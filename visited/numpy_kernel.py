@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visited.batch import check_batch
+from visited.memory import Memory
 
 Words = NDArray[np.uint64]
-Writable = bytearray | memoryview | NDArray[np.uint8] | NDArray[np.uint32] | NDArray[np.uint64] | NDArray[np.int64]
+Writable = Memory | memoryview | NDArray[np.uint8] | NDArray[np.uint32] | NDArray[np.uint64] | NDArray[np.int64]
 
 NAME = "numpy"
 TEST, ADD, FORGET = 0, 1, 2
@@ -105,7 +106,7 @@ def blocked_probe(
 def leaf_probe(
     urls: Sequence[str],
     routes: NDArray[np.int32],
-    leaves: list[bytearray],
+    leaves: list[Memory],
     ones: NDArray[np.int64],
     hashes: int,
     seed: int,
@@ -131,7 +132,7 @@ def leaf_probe(
 
 
 def leaves_fill(
-    ascending: Words, lows: Words, last: int, leaves: list[bytearray], ones: NDArray[np.int64], hashes: int
+    ascending: Words, lows: Words, last: int, leaves: list[Memory], ones: NDArray[np.int64], hashes: int
 ) -> None:
     """Set the bits of fingerprints, in ascending order, in neighbouring leaves, and count those that were clear.
 

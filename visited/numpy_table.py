@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from visited.memory import Memory, zeros
 from visited.numpy_kernel import ADD, FORGET, encode
 
 SLOT = 16
@@ -26,7 +27,7 @@ def digest_many(urls: Sequence[str]) -> bytes:
 
 
 def table_probe(
-    urls: Sequence[str], shards: list[bytearray], counts: NDArray[np.int64], mode: int
+    urls: Sequence[str], shards: list[Memory], counts: NDArray[np.int64], mode: int
 ) -> tuple[list[bool], int]:
     """Test, add or forget the digest of each URL. Grows the shard that needs it.
 
@@ -57,7 +58,7 @@ def homes_of(slots: int) -> int:
     return max(1, slots - slots // 64 - 4)
 
 
-def spread(shard: bytearray, slots: int, shard_bits: int) -> bytearray:
+def spread(shard: Memory, slots: int, shard_bits: int) -> Memory:
     """The same digests over at least that many slots."""
     rows = np.frombuffer(shard, dtype=np.uint8).reshape(-1, SLOT)
     live = rows[rows.any(axis=1)]
@@ -70,13 +71,15 @@ def spread(shard: bytearray, slots: int, shard_bits: int) -> bytearray:
         if not len(places) or places[-1] < slots:
             break
         slots = _larger(slots)
-    out = np.zeros((slots, SLOT), dtype=np.uint8)
-    out[places] = live
-    return bytearray(out.data)
+    out = zeros(slots * SLOT)
+    np.frombuffer(out, dtype=np.uint8).reshape(slots, SLOT)[places] = live
+    return out
 
 
 def _larger(slots: int) -> int:
-    return slots + slots // 5 + 4
+    """A fifth more; from 16 KiB on in whole pages, as memory comes."""
+    wanted = slots + slots // 5 + 4
+    return wanted if wanted < 1024 else -(-wanted // 256) * 256
 
 
 def _home(digest: bytes, slots: int, shard_bits: int) -> int:
@@ -84,7 +87,7 @@ def _home(digest: bytes, slots: int, shard_bits: int) -> int:
     return (head >> 32) * homes_of(slots) >> 32
 
 
-def _find(shard: bytearray, digest: bytes, shard_bits: int) -> tuple[int, bool]:
+def _find(shard: Memory, digest: bytes, shard_bits: int) -> tuple[int, bool]:
     """The digest's slot, or the one where it belongs, which may be behind the end; and whether it is there."""
     slots = len(shard) // SLOT
     if not slots:
@@ -100,7 +103,7 @@ def _find(shard: bytearray, digest: bytes, shard_bits: int) -> tuple[int, bool]:
     return slot, False
 
 
-def _insert(shards: list[bytearray], index: int, digest: bytes, count: int, shard_bits: int) -> None:
+def _insert(shards: list[Memory], index: int, digest: bytes, count: int, shard_bits: int) -> None:
     while True:
         shard = shards[index]
         slots = len(shard) // SLOT
@@ -117,7 +120,7 @@ def _insert(shards: list[bytearray], index: int, digest: bytes, count: int, shar
         shards[index] = spread(shard, _larger(slots), shard_bits)
 
 
-def _remove(shard: bytearray, slot: int, shard_bits: int) -> None:
+def _remove(shard: Memory, slot: int, shard_bits: int) -> None:
     slots = len(shard) // SLOT
     end = slot + 1
     while end < slots:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from visited import sizing
 from visited.batch import check_batch
 from visited.kernel import ADD, TEST, Kernel, best_kernel
+from visited.memory import Memory, held_bytes, zeros
 from visited.protocol import CannotForget, SnapshotRefused, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
 from visited.tally import Tally
@@ -59,7 +60,7 @@ class PerSiteSet:
         self._kernel = kernel or best_kernel()
         self._tally = Tally(backend=BACKEND, capacity=None, error_rate=error_rate)
         self._numbers: dict[str, int]
-        self._bits: list[bytearray]
+        self._bits: list[Memory]
         self._ones: NDArray[np.int64]
         self._counts: NDArray[np.int64]
         self._empty()
@@ -107,7 +108,7 @@ class PerSiteSet:
             backend=BACKEND,
             count=self._tally.count,
             capacity=None,
-            memory_bytes=sites * self._bytes + self._ones.nbytes + self._counts.nbytes,
+            memory_bytes=sites * held_bytes(self._bytes) + self._ones.nbytes + self._counts.nbytes,
             fill=float(fills.mean()) if sites else 0.0,
             # New URLs come as they came so far: mostly from the large sites, whose filters are the fullest.
             false_positive_rate=float(rates @ counts / counts.sum()) if self._tally.count else 0.0,
@@ -124,7 +125,7 @@ class PerSiteSet:
 
     def dump(self, file: BinaryIO, /) -> None:
         sites = len(self._bits)
-        parts: list[bytes | bytearray] = [
+        parts: list[bytes | Memory] = [
             msgspec.json.encode(list(self._numbers)),
             np.column_stack([self._counts[:sites], self._ones[:sites]]).tobytes(),
             *self._bits,
@@ -182,7 +183,7 @@ class PerSiteSet:
     def _number_of(self, name: str) -> int:
         number = self._numbers.setdefault(name, len(self._bits))
         if number == len(self._bits):
-            self._bits.append(bytearray(self._bytes))
+            self._bits.append(zeros(self._bytes))
             if number == len(self._ones):
                 self._ones = np.concatenate([self._ones, np.zeros_like(self._ones)])
                 self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)])

@@ -7,6 +7,7 @@ from typing import BinaryIO
 import numpy as np
 
 from visited.batch import check_batch
+from visited.memory import object_bytes
 from visited.protocol import SnapshotRefused, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
 
@@ -29,7 +30,7 @@ class RawUrlSet:
             new = len(self._urls) > before
             verdicts.append(new)
             if new:
-                self._url_bytes += sys.getsizeof(url)
+                self._url_bytes += object_bytes(url)
         return verdicts
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
@@ -41,7 +42,7 @@ class RawUrlSet:
         check_batch(urls)
         known = self._urls.intersection(urls)
         self._urls -= known
-        self._url_bytes -= sum(map(sys.getsizeof, known))
+        self._url_bytes -= sum(map(object_bytes, known))
         return len(known)
 
     def describe(self) -> VisitedStats:
@@ -74,7 +75,7 @@ class RawUrlSet:
         self._urls = {
             text[start:end].decode("utf-8", "surrogatepass") for start, end in zip(starts, ends, strict=False)
         }
-        self._url_bytes = sum(map(sys.getsizeof, self._urls))
+        self._url_bytes = sum(map(object_bytes, self._urls))
 
     def __len__(self) -> int:
         return len(self._urls)

@@ -3,16 +3,13 @@
 import sys
 from collections import OrderedDict
 from collections.abc import Sequence
-from itertools import islice
 from typing import BinaryIO
 
 import msgspec
 
 from visited.batch import check_batch
+from visited.memory import object_bytes
 from visited.protocol import VisitedSet, VisitedStats
-
-# So many URLs tell how long they are in the mean.
-_SAMPLE = 1000
 
 
 class RecentUrls:
@@ -27,6 +24,7 @@ class RecentUrls:
         self._inner = inner
         self._size = size
         self._hits_by_url: OrderedDict[str, int] = OrderedDict()
+        self._url_bytes = 0
         self._hits = 0
         self._misses = 0
 
@@ -44,11 +42,12 @@ class RecentUrls:
                 verdicts.append(False)
             else:
                 recent[url] = 1
+                self._url_bytes += object_bytes(url)
                 verdicts.append(answers[url])
         self._misses += len(asked)
         self._hits += len(urls) - len(asked)
         while len(recent) > self._size:
-            recent.popitem(last=False)
+            self._url_bytes -= object_bytes(recent.popitem(last=False)[0])
         return verdicts
 
     def hit_count(self, url: str) -> int:
@@ -57,7 +56,8 @@ class RecentUrls:
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
         for url in urls:
-            self._hits_by_url.pop(url, None)
+            if self._hits_by_url.pop(url, None) is not None:
+                self._url_bytes -= object_bytes(url)
         return await self._inner.forget_many(urls)
 
     def describe(self) -> VisitedStats:
@@ -65,7 +65,7 @@ class RecentUrls:
         entries = len(self._hits_by_url)
         return msgspec.structs.replace(
             stats,
-            memory_bytes=stats.memory_bytes + sys.getsizeof(self._hits_by_url) + self._url_bytes(),
+            memory_bytes=stats.memory_bytes + sys.getsizeof(self._hits_by_url) + self._url_bytes,
             details={
                 **stats.details,
                 "recent_urls": entries,
@@ -78,17 +78,16 @@ class RecentUrls:
         self._inner.dump(file)
 
     def load(self, file: BinaryIO, /) -> None:
-        self._hits_by_url.clear()
+        self._let_go()
         self._inner.load(file)
 
     def __len__(self) -> int:
         return len(self._inner)
 
     async def aclose(self) -> None:
-        self._hits_by_url.clear()
+        self._let_go()
         await self._inner.aclose()
 
-    def _url_bytes(self) -> int:
-        """The strings, which live as long as they are in here; by a sample, as there may be a million of them."""
-        sample = [sys.getsizeof(url) for url in islice(self._hits_by_url, _SAMPLE)]
-        return sum(sample) * len(self._hits_by_url) // max(len(sample), 1)
+    def _let_go(self) -> None:
+        self._hits_by_url.clear()
+        self._url_bytes = 0

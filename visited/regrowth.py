@@ -5,6 +5,7 @@ import numpy as np
 from visited.kernel import Kernel
 from visited.leaflist import LeafList
 from visited.leaves import Leaves
+from visited.memory import held_bytes, zeros
 
 # A run takes about as long to look into as so many fingerprints take to insert.
 _RUN_COSTS = 100
@@ -33,7 +34,7 @@ class Regrowth:
                 lows.append(leaves.middle(leaf))
         self._low, self._high = lows[0], leaves.span(list(sizes_by_leaf)[-1])[1]
         self._lows = np.array(lows, dtype=np.uint64)
-        self._arrays = [bytearray(size // 8) for sizes in sizes_by_leaf.values() for size in sizes]
+        self._arrays = [zeros(size // 8) for sizes in sizes_by_leaf.values() for size in sizes]
         self._ones = np.zeros(len(lows), dtype=np.int64)
         self._next_run = 0
 
@@ -43,7 +44,7 @@ class Regrowth:
 
     @property
     def memory_bytes(self) -> int:
-        return sum(map(len, self._arrays))
+        return sum(held_bytes(len(bits)) for bits in self._arrays)
 
     def advance(self, kernel: Kernel, budget: int) -> int:
         """Insert some `budget` fingerprints, and return what is left of it.

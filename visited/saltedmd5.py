@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from visited import sizing
 from visited.kernel import ADD, FORGET, TEST
+from visited.memory import held_bytes, zeros
 from visited.numpy_counting import Cells, count_positions
 from visited.numpy_kernel import Words, byte_view, encode
 from visited.protocol import SnapshotRefused, VisitedStats
@@ -69,7 +70,7 @@ class SaltedMd5Set:
             backend=BACKEND,
             count=self._tally.count,
             capacity=self._capacity,
-            memory_bytes=self._array.nbytes,
+            memory_bytes=held_bytes(self._array.nbytes),
             fill=self._ones / self._counters,
             false_positive_rate=self._rate(),
             expected_lost=self._tally.expected_lost,
@@ -99,7 +100,7 @@ class SaltedMd5Set:
         """Nothing to close."""
 
     def _empty(self) -> None:
-        self._array = np.zeros(self._counters, dtype=np.uint32)
+        self._array = np.frombuffer(zeros(self._counters * 4), dtype=np.uint32)
         self._ones = 0
         self._tally.restore(0, 0.0)
 

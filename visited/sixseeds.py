@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from visited import sizing
 from visited.batch import check_batch
 from visited.kernel import ADD, TEST
+from visited.memory import held_bytes, zeros
 from visited.numpy_kernel import Words, test_and_set
 from visited.protocol import CannotForget, SnapshotRefused, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
@@ -62,7 +63,7 @@ class SixSeedSet:
             backend=BACKEND,
             count=self._tally.count,
             capacity=self._capacity,
-            memory_bytes=self._array.nbytes,
+            memory_bytes=held_bytes(self._array.nbytes),
             fill=self._ones / self._bits,
             false_positive_rate=self._rate(),
             expected_lost=self._tally.expected_lost,
@@ -92,7 +93,7 @@ class SixSeedSet:
         """Nothing to close."""
 
     def _empty(self) -> None:
-        self._array = np.zeros(self._bits // 8, dtype=np.uint8)
+        self._array = np.frombuffer(zeros(self._bits // 8), dtype=np.uint8)
         self._ones = 0
         self._tally.restore(0, 0.0)
 

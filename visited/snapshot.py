@@ -21,6 +21,7 @@ from typing import BinaryIO
 import msgspec
 import numpy as np
 
+from visited.memory import Memory, zeros
 from visited.protocol import SnapshotRefused, VisitedSet
 
 MAGIC = b"onceover-visited"
@@ -28,7 +29,7 @@ VERSION = 1
 
 Value = str | int | float | bool | list[int] | None
 Values = Mapping[str, Value]
-Part = bytes | bytearray | memoryview
+Part = bytes | Memory | memoryview
 
 _PREFIX = struct.Struct("<16sII")
 _CRC = struct.Struct("<I")
@@ -53,7 +54,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """What was read back: the state of the set and the bytes of its structures."""
 
     state: dict[str, Value]
-    parts: list[bytearray]
+    parts: list[Memory]
 
     def integer(self, name: str) -> int:
         """A number of the state. Raises SnapshotRefused when it is missing."""
@@ -151,8 +152,8 @@ def _read_header(file: BinaryIO) -> _Header:
         raise SnapshotRefused(f"the snapshot's header can't be read: {error}") from error
 
 
-def _read_part(file: BinaryIO, number: int, part: _PartHeader) -> bytearray:
-    data = bytearray(part.size_bytes)
+def _read_part(file: BinaryIO, number: int, part: _PartHeader) -> Memory:
+    data = zeros(part.size_bytes)
     view = memoryview(data)
     done = 0
     while done < part.size_bytes:

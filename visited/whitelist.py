@@ -1,12 +1,14 @@
 """URLs that a filter must never swallow."""
 
 import hashlib
+import sys
 from collections.abc import Iterable, Sequence
 from typing import BinaryIO
 
 import msgspec
 
 from visited.batch import check_batch
+from visited.memory import object_bytes
 from visited.protocol import SnapshotRefused, VisitedSet, VisitedStats
 from visited.snapshot import Value, make_empty, read_snapshot, write_snapshot
 
@@ -18,8 +20,8 @@ class WhiteListed:
 
     def __init__(self, inner: VisitedSet, urls: Iterable[str]) -> None:
         self._inner = inner
-        self._listed = list(dict.fromkeys(urls))
-        self._is_met = dict.fromkeys(self._listed, False)
+        self._is_met = dict.fromkeys(urls, False)
+        self._url_bytes = sum(map(object_bytes, self._is_met))
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         check_batch(urls)
@@ -51,25 +53,26 @@ class WhiteListed:
         return msgspec.structs.replace(
             stats,
             count=len(self),
-            details={**stats.details, "white_list_urls": len(self._listed), "white_list_met": self._met_count()},
+            memory_bytes=stats.memory_bytes + sys.getsizeof(self._is_met) + self._url_bytes,
+            details={**stats.details, "white_list_urls": len(self._is_met), "white_list_met": self._met_count()},
         )
 
     def dump(self, file: BinaryIO, /) -> None:
-        met = bytes(self._is_met[url] for url in self._listed)
+        met = bytes(self._is_met.values())
         write_snapshot(file, backend=BACKEND, parameters=self._parameters(), state={}, parts=[met])
         self._inner.dump(file)
 
     def load(self, file: BinaryIO, /) -> None:
-        self._is_met = dict.fromkeys(self._listed, False)
+        self._is_met = dict.fromkeys(self._is_met, False)
         try:
             snapshot = read_snapshot(file, backend=BACKEND, parameters=self._parameters())
-            if [len(part) for part in snapshot.parts] != [len(self._listed)]:
-                raise SnapshotRefused(f"expected {len(self._listed)} bytes for the white list")
+            if [len(part) for part in snapshot.parts] != [len(self._is_met)]:
+                raise SnapshotRefused(f"expected {len(self._is_met)} bytes for the white list")
         except SnapshotRefused:
             make_empty(self._inner)
             raise
         self._inner.load(file)
-        self._is_met = {url: bool(met) for url, met in zip(self._listed, snapshot.parts[0], strict=True)}
+        self._is_met = {url: bool(met) for url, met in zip(self._is_met, snapshot.parts[0], strict=True)}
 
     def __len__(self) -> int:
         return len(self._inner) + self._met_count()
@@ -81,5 +84,5 @@ class WhiteListed:
         return sum(self._is_met.values())
 
     def _parameters(self) -> dict[str, Value]:
-        text = "\n".join(self._listed).encode("utf-8", "surrogatepass")
-        return {"urls": len(self._listed), "digest": hashlib.sha256(text).hexdigest()}
+        text = "\n".join(self._is_met).encode("utf-8", "surrogatepass")
+        return {"urls": len(self._is_met), "digest": hashlib.sha256(text).hexdigest()}

@@ -14,6 +14,7 @@ from visited.kernel import kernels
 from visited.leafimages import LeafImages
 from visited.leaflist import LeafList
 from visited.leaves import Leaves
+from visited.memory import zeros
 
 KERNEL = kernels()[0]
 
@@ -160,7 +161,7 @@ async def test_bits_depend_on_the_list_alone() -> None:
     for leaf in leaves.order:
         low, high = leaves.span(leaf)
         own = everything[(everything >= low) & (everything <= np.uint64(high - 1))]
-        again, ones = [bytearray(len(leaves.bits[leaf]))], np.zeros(1, np.int64)
+        again, ones = [zeros(len(leaves.bits[leaf]))], np.zeros(1, np.int64)
         KERNEL.leaves_fill(own, np.array([low], np.uint64), high - 1, again, ones, visited._shape.hashes)
         assert again[0] == leaves.bits[leaf]
         assert ones[0] == leaves.ones[leaf]

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from visited.kernel import ADD, FORGET, TEST, Kernel, best_kernel, kernels
+from visited.memory import Memory, zeros
 from visited.numpy_table import SLOT
 
 URLS = st.lists(st.text(st.characters(), max_size=40) | st.integers(0, 60).map("http://h/{}".format), max_size=120)
@@ -31,6 +32,11 @@ def both() -> tuple[Kernel, Kernel]:
     if len(available) < 2:
         pytest.skip("the compiled kernel is not built: run `python setup.py build_ext --inplace`")
     return available[0], available[1]
+
+
+def memories(*words: int) -> list[Memory]:
+    """Some of each size."""
+    return [zeros(each * 8) for each in words]
 
 
 def murmur(kernel: Kernel, url: str, seed: int = 0) -> tuple[int, int]:
@@ -139,7 +145,7 @@ def test_counting_filters_agree(batches: list[tuple[list[str], int]], hashes: in
 def test_leaves_agree(batches: list[tuple[list[str], int]], hashes: int, sizes: list[int]) -> None:
     one, other = both()
     routes = np.array([0, 0, *range(len(sizes))], dtype=np.int32)
-    first, second = [bytearray(size * 8) for size in sizes], [bytearray(size * 8) for size in sizes]
+    first, second = memories(*sizes), memories(*sizes)
     ones = np.zeros(len(sizes), np.int64), np.zeros(len(sizes), np.int64)
     lists: list[int] = []
     for urls, mode in batches:
@@ -154,7 +160,7 @@ def test_leaves_agree(batches: list[tuple[list[str], int]], hashes: int, sizes: 
     lows = np.arange(1, 1 + len(sizes), dtype=np.uint64) << np.uint64(60)
     last = 14 << 60
     fingerprints = np.sort(np.array(lists, dtype=np.uint64))
-    copies = [bytearray(size * 8) for size in sizes], [bytearray(size * 8) for size in sizes]
+    copies = memories(*sizes), memories(*sizes)
     sums = np.zeros(len(sizes), np.int64), np.zeros(len(sizes), np.int64)
     one.leaves_fill(fingerprints, lows, last, copies[0], sums[0], hashes)
     other.leaves_fill(fingerprints, lows, last, copies[1], sums[1], hashes)
@@ -166,7 +172,7 @@ def test_leaves_agree(batches: list[tuple[list[str], int]], hashes: int, sizes: 
 @settings(deadline=None)
 def test_tables_agree(batches: list[tuple[list[str], int]], shard_count: int) -> None:
     one, other = both()
-    first, second = [bytearray() for _ in range(shard_count)], [bytearray() for _ in range(shard_count)]
+    first, second = memories(*[0] * shard_count), memories(*[0] * shard_count)
     counts = np.zeros(shard_count, np.int64), np.zeros(shard_count, np.int64)
     for urls, mode in batches:
         found = one.table_probe(urls, first, counts[0], mode)
@@ -176,7 +182,7 @@ def test_tables_agree(batches: list[tuple[list[str], int]], shard_count: int) ->
 
 
 def test_a_table_stands_in_order_and_holds_what_was_put_in(kernel: Kernel) -> None:
-    shards, counts = [bytearray()], np.zeros(1, np.int64)
+    shards, counts = memories(0), np.zeros(1, np.int64)
     chance = random.Random(1)
     model: set[bytes] = set()
     for _ in range(60):
@@ -226,7 +232,7 @@ def test_the_compiled_kernel_refuses_what_it_would_have_to_read_or_write_out_of_
         call(compiled)
 
 
-def fill(kernel: Kernel, leaves: list[bytearray], lows: int, counts: int) -> None:
+def fill(kernel: Kernel, leaves: list[Memory], lows: int, counts: int) -> None:
     kernel.leaves_fill(
         np.zeros(1, np.uint64), np.zeros(lows, np.uint64), 2**64 - 1, leaves, np.zeros(counts, np.int64), 3
     )
@@ -236,14 +242,14 @@ def leaf(
     kernel: Kernel,
     *,
     routes: list[int] | None = None,
-    leaves: list[bytearray] | None = None,
+    leaves: list[Memory] | None = None,
     room: int = 1,
     counts: int = 1,
 ) -> tuple[list[bool], int]:
     return kernel.leaf_probe(
         ["a"],
         np.array([0] if routes is None else routes, dtype=np.int32),
-        [bytearray(8)] if leaves is None else leaves,
+        memories(1) if leaves is None else leaves,
         np.zeros(counts, np.int64),
         3,
         0,
@@ -258,7 +264,7 @@ def test_the_compiled_kernel_leaks_nothing() -> None:
     bad: list[object] = ["a", 1]
 
     def round_trip() -> None:
-        shards, counts = [bytearray()], np.zeros(1, np.int64)
+        shards, counts = memories(0), np.zeros(1, np.int64)
         compiled.table_probe(urls, shards, counts, ADD)
         compiled.table_probe(urls, shards, counts, FORGET)
         compiled.bloom_probe(urls, np.zeros(40, np.uint64), 5, 0, ADD)

@@ -1,0 +1,48 @@
+"""Memory for what is large, given back to the system as soon as it is let go.
+
+What a C library frees it mostly keeps: glibc takes pieces of up to 32 MiB from its heap once a piece of that size was
+freed, and a table that grows step by step leaves holes there as large as itself. What the table tells of its size is
+then half of what the process takes, or all of it, as the history of the process will have it. So whatever is large is
+mapped for itself, and unmapped with the last reference to it.
+"""
+
+import contextlib
+import mmap
+import sys
+
+Memory = bytearray | mmap.mmap
+
+_MAPPED_FROM_BYTES = 1 << 14
+"""Below it a map's last page, half of it unused, would cost more than a hole in the heap."""
+_HUGE_FROM_BYTES = 4 << 20
+_HEAD_BYTES = sys.getsizeof(bytearray())
+_GRAIN_BYTES = 16
+"""CPython hands out memory for small objects in multiples of it."""
+
+
+def zeros(size_bytes: int) -> Memory:
+    """So many bytes, all of them zero."""
+    if size_bytes < _MAPPED_FROM_BYTES:
+        return bytearray(size_bytes)
+    try:
+        found = mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError:
+        # A process may have some 65,000 maps; where there is no memory either, this fails too.
+        return bytearray(size_bytes)
+    if size_bytes >= _HUGE_FROM_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
+        # Bits in random places are found twice as fast; a system without huge pages refuses.
+        with contextlib.suppress(OSError):
+            found.madvise(mmap.MADV_HUGEPAGE)
+    return found
+
+
+def held_bytes(size_bytes: int) -> int:
+    """What `zeros` of this size takes."""
+    if size_bytes < _MAPPED_FROM_BYTES:
+        return size_bytes + _HEAD_BYTES
+    return -(-size_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
+
+
+def object_bytes(small: object) -> int:
+    """What a small object takes of the heap, which is a little more than its size."""
+    return -(-sys.getsizeof(small) // _GRAIN_BYTES) * _GRAIN_BYTES
