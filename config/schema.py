@@ -585,6 +585,20 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
         dict[HeaderName, HeaderValue],
         Meta(description="More headers to send with each request. They are kept in the crawl directory as they stand."),
     ] = {}
+    cookies: Annotated[
+        bool,
+        Meta(
+            description="Keep cookies, and send them back to the site that set them, after a restart too. They stand "
+            "in the crawl directory."
+        ),
+    ] = False
+    hsts: Annotated[
+        bool,
+        Meta(
+            description="Where a server has said over https that it wants https alone (HSTS), take http URLs of it for "
+            "redirects there."
+        ),
+    ] = False
 
 
 class Urls(msgspec.Struct, frozen=True, kw_only=True):
@@ -673,6 +687,7 @@ SITE_KEYS: Final = (
     "fetch.max_body_bytes",
     "fetch.languages",
     "fetch.headers",
+    "fetch.cookies",
 )
 """Settings that may differ between sites: each reaches its part through `wiring` as a value by URL or by queue."""
 

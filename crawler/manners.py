@@ -12,7 +12,7 @@
 import msgspec
 
 from crawler.pace import SLOW_DOWN_STATUSES, TRANSIENT_STATUSES, Pace, cause_of, parse_retry_after, retries
-from crawler.page import TRANSIENT_FAILURES, Failure, FailureKind, Fetched, Verdict
+from crawler.page import TRANSIENT_FAILURES, Failure, FailureKind, Fetched, Redirect, Verdict
 from frontier import Lease
 
 HOST_FAILURES = frozenset({FailureKind.DNS, FailureKind.CONNECT, FailureKind.TLS})
@@ -47,7 +47,7 @@ class Manners(msgspec.Struct, frozen=True, kw_only=True):
         """What follows from the answer to a lease's URL."""
         cause = cause_of(fetched)
         plain_s = self.pace.cooldown_s(fetched.duration_s, crawl_delay_s=crawl_delay_s)
-        if cause in NOBODY_ASKED:
+        if cause in NOBODY_ASKED or (isinstance(fetched, Redirect) and not fetched.asked):
             plain_s = 0.0
         if isinstance(fetched, Failure) and cause in HOST_FAILURES:
             return self._host_failed(fetched, plain_s, lease)

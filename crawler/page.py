@@ -132,6 +132,8 @@ class Redirect(Response, frozen=True, kw_only=True):
     """The Location header, not yet joined with the URL."""
     body: bytes = b""
     raw_body: bytes = b""
+    asked: bool = True
+    """False if nobody was asked, because the answer was known: the server has said before that it wants https."""
 
 
 class NotModified(Response, frozen=True, kw_only=True):

@@ -19,9 +19,11 @@ from yarl import URL
 
 from crawler.fetch.coding import codings, decode
 from crawler.fetch.connections import Answer, Connections, TolerantHandler
+from crawler.fetch.cookies import Cookies
 from crawler.fetch.failures import NoResponse, TooSlow, Trouble, printable, translate
 from crawler.fetch.guard import AddressRefused, Guard
 from crawler.fetch.headers import recorded, sent_once
+from crawler.fetch.hsts import StrictTransport
 from crawler.fetch.memory import Claim, Memory
 from crawler.fetch.names import Names, StaticNames, SystemResolver
 from crawler.fetch.routes import Routes
@@ -49,7 +51,8 @@ class HttpFetcher:
     more. `hosts` are static names, as `StaticNames` takes them; `resolver` is asked for the others instead of the
     system's, and closed with the fetcher. `authorities` are files of certificates, in PEM, that vouch for servers
     beside those that the system knows. Raises `ValueError` for a setting that can't be. `routes` say what is different
-    for some hosts.
+    for some hosts. `cookie_jar` holds what terms with `cookies` keep; with `hsts`, a URL that is to be asked
+    for by https is answered with a redirect there, and nobody is asked.
 
     A request that finds a kept connection closed is sent once more, over a new one (RFC 9112, section 9.3.1); any other
     is sent once.
@@ -70,9 +73,13 @@ class HttpFetcher:
         authorities: Iterable[str] = (),
         resolver: AbstractResolver | None = None,
         routes: Routes | None = None,
+        cookie_jar: Cookies | None = None,
+        hsts: StrictTransport | None = None,
     ) -> None:
         self._routes = routes or Routes()
         self._terms = terms
+        self._cookies = cookie_jar
+        self._hsts = hsts
         self._memory = Memory(max_memory_bytes)
         self._guard = Guard(allow_private=allow_private, networks=allow_networks)
         self._static = StaticNames(hosts or {})
@@ -101,6 +108,8 @@ class HttpFetcher:
 
     async def fetch(self, request: Request, /) -> Fetched:
         fetched_at = time()
+        if self._hsts is not None and (secure := self._hsts.upgraded(request.url)) is not None:
+            return _known_redirect(request.url, secure, fetched_at)
         started = monotonic()
         response: Answer | None = None
         fetched: Fetched | None = None
@@ -111,6 +120,7 @@ class HttpFetcher:
             deadline = asyncio.get_running_loop().time() + terms.timeout_s
             async with asyncio.timeout_at(deadline):
                 response = await self._ask(url, terms, terms.headers | sent_once(request))
+            self._learn(url, terms, response)
             raw, truncated = await self._body(response, terms, claim, deadline)
             fetched = await self._understood(request.url, response, raw, truncated, terms, claim, fetched_at, started)
             return fetched
@@ -139,6 +149,8 @@ class HttpFetcher:
         more: dict[str, Any] = {"timeout": aiohttp.ClientTimeout(total=None, sock_connect=terms.connect_timeout_s)}
         if (login := self._routes.authorization(host)) is not None:
             headers["Authorization"] = login
+        if terms.cookies and self._cookies is not None and (cookie := self._cookies.header(url)) is not None:
+            headers["Cookie"] = f"{headers['Cookie']}; {cookie}" if "Cookie" in headers else cookie
         if not self._routes.verifies(host):
             more["ssl"] = False
         if (proxy := self._routes.proxy(host)) is not None:
@@ -152,6 +164,15 @@ class HttpFetcher:
         if proxy is not None:
             answer.peer = None  # it is the proxy's
         return answer
+
+    def _learn(self, url: URL, terms: Terms, response: Answer) -> None:
+        """Take note of what a response says for others."""
+        if terms.cookies and self._cookies is not None:
+            self._cookies.learn(url, response.headers.getall("Set-Cookie", []))
+        if self._hsts is not None and url.scheme == "https" and self._routes.verifies(url.raw_host or ""):
+            wish = response.headers.get("Strict-Transport-Security")
+            if wish is not None:
+                self._hsts.learn(str(url), wish)
 
     async def _refuse_name(self, host: str) -> None:
         """Refuse a name that leads to a private address, before a proxy is asked. One that can't be resolved here is
@@ -302,6 +323,20 @@ def _trust(verify: bool, authorities: Iterable[str]) -> bool | ssl.SSLContext:
         except (OSError, ssl.SSLError) as error:
             raise ValueError(f"no certificates in PEM can be read from {file}: {error}") from error
     return context
+
+
+def _known_redirect(url: str, location: str, now: float) -> Redirect:
+    """What browsers make of a URL that HSTS forbids to ask for."""
+    return Redirect(
+        url=url,
+        status=307,
+        reason="Internal Redirect",
+        headers=[(b"Location", location.encode()), (b"Non-Authoritative-Reason", b"HSTS")],
+        location=location,
+        fetched_at=now,
+        duration_s=0.0,
+        asked=False,
+    )
 
 
 def _wire_url(url: str) -> URL:

@@ -17,6 +17,7 @@ from typing import Final, Protocol
 import msgspec
 
 from crawler.fetch.flights import Flights
+from crawler.fetch.notes import Notes
 from crawler.fetch.rules import Rules
 from crawler.page import Failure, Fetched, Page, Redirect, Request, Verdict
 from crawler.urls import join, origin_of, path_of
@@ -39,14 +40,6 @@ class Fetches(Protocol):
     """The part of a fetcher that is needed here."""
 
     async def fetch(self, request: Request, /) -> Fetched: ...
-
-
-class Notes(Protocol):
-    """What is kept over a restart; a durable map. See `frontier.Notes`."""
-
-    def get(self, key: str, /) -> bytes | None: ...
-
-    def put(self, key: str, value: bytes, /) -> None: ...
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

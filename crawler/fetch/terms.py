@@ -20,3 +20,5 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     window_s: float = 20.0
     max_body_bytes: int = 20_000_000
     max_ratio: float = 1000.0
+    cookies: bool = False
+    """Whether cookies are kept and sent back."""

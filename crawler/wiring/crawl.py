@@ -69,7 +69,7 @@ async def assembled(
         stack.push_async_callback(frontier.aclose)
         sink = processing.sink(config, directory)
         stack.push_async_callback(sink.aclose)
-        fetcher = fetching.fetcher(loaded, sites)
+        fetcher = fetching.fetcher(loaded, sites, notes)
         stack.push_async_callback(fetcher.aclose)
         guard = RoomGuard(
             [directory.path],

@@ -1,8 +1,10 @@
 """How pages are asked for: connections, routes, robots.txt, pace."""
 
 from config import Config, Fetch, Loaded
+from crawler.fetch.cookies import Cookies
 from crawler.fetch.dns import DnsResolver
 from crawler.fetch.headers import sent_always
+from crawler.fetch.hsts import StrictTransport
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.names import SystemResolver
 from crawler.fetch.robots import NoRobots, RobotsTxt
@@ -15,7 +17,7 @@ from crawler.wiring.sites import Sites
 from frontier import Notes
 
 
-def fetcher(loaded: Loaded, sites: Sites) -> HttpFetcher:
+def fetcher(loaded: Loaded, sites: Sites, notes: Notes) -> HttpFetcher:
     config = loaded.config
     fetch = config.fetch
     return HttpFetcher(
@@ -29,6 +31,8 @@ def fetcher(loaded: Loaded, sites: Sites) -> HttpFetcher:
         authorities=fetch.authorities,
         routes=routes(loaded),
         resolver=DnsResolver() if fetch.resolver == "dns" else SystemResolver(),
+        cookie_jar=Cookies(notes),
+        hsts=StrictTransport(notes) if fetch.hsts else None,
     )
 
 
@@ -42,6 +46,7 @@ def _terms(fetch: Fetch) -> Terms:
         min_window_bytes=fetch.min_window_bytes,
         window_s=fetch.window_s,
         max_body_bytes=fetch.max_body_bytes,
+        cookies=fetch.cookies,
     )
 
 

@@ -32,7 +32,7 @@ _ABOUT_FORMAT = (
 
 
 class WarcSink:
-    """Writes what servers sent. Failures and URLs that were not fetched leave no trace here.
+    """Writes what servers sent. Failures and URLs that nobody was asked for leave no trace here.
 
     `info` goes into the warcinfo records, in its order: `software`, `operator`, `http-header-user-agent`, `robots`,
     `isPartOf`, `description`, … `level` is from 1 (fast) to 9 (small), see `warcgroup`. With `duplicates` > 0, a page
@@ -77,7 +77,7 @@ class WarcSink:
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
         if self._closed:
             raise ValueError(f"the WARC sink of {self._directory} is closed; it can't be written to any more")
-        if page is None or isinstance(page, Failure):
+        if page is None or isinstance(page, Failure) or (isinstance(page, Redirect) and not page.asked):
             return
         if isinstance(page, NotModified) or len(page.raw_body) < _THREAD_BYTES:
             group = self._compose(page, record)

@@ -21,6 +21,7 @@ politeness.min_delay_s = 0.3
 match = ["headed.sites.test"]
 fetch.headers = { "X-Key" = "7" }
 fetch.languages = ["sv"]
+fetch.cookies = true
 
 [[site]]
 match = ["small.sites.test"]
@@ -62,7 +63,7 @@ def served(seen: Seen) -> Script:
         return [page(b"User-agent: *\nDisallow: /1\n", b"Content-Type: text/plain")]
     hrefs = [f"/{number}" for number in range(1, PAGES)] + ["/a/9"] if seen.target == "/" else ["/deep"]
     body = "".join(f"<a href={href}>x</a>" for href in hrefs) + " " * 300
-    return [page(body.encode(), b"Content-Type: text/html")]
+    return [page(body.encode(), b"Content-Type: text/html", b"Set-Cookie: visitor=1; Path=/")]
 
 
 async def test_each_block_holds_on_its_site_alone(tmp_path: Path) -> None:
@@ -104,6 +105,8 @@ async def test_each_block_holds_on_its_site_alone(tmp_path: Path) -> None:
     headed, plain = asked["headed"][0], asked["plain"][0]
     assert (headed.header("X-Key"), headed.header("Accept-Language")) == ("7", "sv")
     assert (plain.header("X-Key"), plain.header("Accept-Language")) == (None, None)
+    assert asked["headed"][-1].header("Cookie") == "visitor=1"
+    assert {seen.header("Cookie") for seen in asked["plain"]} == {None}
     assert {record.truncated for record in records["small"] if record.status == 200} == {"length"}
     assert {record.truncated for record in records["plain"] if record.status == 200} == {None}
     times = sorted(record.fetched_at or "" for record in records["slow"] if record.status == 200)

@@ -1,0 +1,97 @@
+"""Who is asked by https alone: HTTP Strict Transport Security, RFC 6797.
+
+A host says so over https; it is noted durably, until it runs out or is taken back. No list of hosts is built in.
+"""
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable
+from time import time
+from typing import Final
+
+import msgspec
+
+from crawler.fetch.notes import Notes
+from crawler.urls import host_of
+
+_MAX_AGE: Final = re.compile(r'max-age\s*=\s*(?:"([0-9]+)"|([0-9]+))', re.IGNORECASE)
+_LONGEST_S: Final = 10 * 366 * 86_400
+_REMEMBERED: Final = 50_000
+"""Hosts; the others are read from the notes when they are needed."""
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """What a host has said."""
+
+    expires_at: float
+    """Seconds since 1970."""
+    with_subdomains: bool
+
+
+class StrictTransport:
+    """The hosts that want to be asked by https alone."""
+
+    def __init__(self, notes: Notes, *, clock: Callable[[], float] = time) -> None:
+        self._notes = notes
+        self._clock = clock
+        self._policies: OrderedDict[str, Policy | None] = OrderedDict()
+
+    def upgraded(self, url: str, /) -> str | None:
+        """The URL to ask for in place of an http one; None if it may be asked for as it is."""
+        if not url.startswith("http://") or not self._covers(host_of(url).rstrip(".")):
+            return None
+        return f"https{url[4:]}"
+
+    def learn(self, url: str, header: str, /) -> None:
+        """Take note of what a response from an https URL, over a connection that is right, says of its host."""
+        host = host_of(url).rstrip(".")
+        policy = _read(header, self._clock())
+        if policy is None or _is_address(host):
+            return
+        known = self._known(host)
+        if known is not None and (policy.with_subdomains, policy.expires_at // 3600) == (
+            known.with_subdomains,
+            known.expires_at // 3600,
+        ):
+            return  # it says so with each response
+        self._policies[host] = policy
+        self._notes.put(_key(host), msgspec.msgpack.encode(policy))
+
+    def _covers(self, host: str) -> bool:
+        if _is_address(host):
+            return False
+        now = self._clock()
+        name = host
+        while name:
+            policy = self._known(name)
+            if policy is not None and policy.expires_at > now and (name == host or policy.with_subdomains):
+                return True
+            name = name.partition(".")[2]
+        return False
+
+    def _known(self, host: str) -> Policy | None:
+        if host not in self._policies:
+            noted = self._notes.get(_key(host))
+            self._policies[host] = msgspec.msgpack.decode(noted, type=Policy) if noted else None
+            if len(self._policies) > _REMEMBERED:
+                self._policies.popitem(last=False)
+        self._policies.move_to_end(host)
+        return self._policies[host]
+
+
+def _read(header: str, now: float) -> Policy | None:
+    """What the header says; None if it says nothing that can be read. Section 6.1."""
+    directives = [directive.strip() for directive in header.split(";")]
+    ages = [match for directive in directives if (match := _MAX_AGE.fullmatch(directive))]
+    if len(ages) != 1:
+        return None
+    age_s = min(int((ages[0][1] or ages[0][2])[:12]), _LONGEST_S)
+    return Policy(now + age_s, any(directive.lower() == "includesubdomains" for directive in directives))
+
+
+def _is_address(host: str) -> bool:
+    return host.startswith("[") or host.rpartition(".")[2].isdigit()
+
+
+def _key(host: str) -> str:
+    return f"hsts {host}"

@@ -1,0 +1,87 @@
+"""HSTS: who wants https alone is asked by nothing else, until that runs out."""
+
+from pathlib import Path
+
+import pytest
+
+from crawler.fetch.hsts import StrictTransport
+from crawler.fetch.routes import Routes
+from crawler.page import Page, Redirect, Request
+from frontier.memory import MemoryNotes
+from tests.certificates import issued
+from tests.fetchers import http_fetcher
+from tests.servers import page, raw_server
+from tests.unit.fetch.test_cookies import Clock
+
+
+def after(header: str, *, url: str = "https://www.a.test/") -> StrictTransport:
+    hsts = StrictTransport(MemoryNotes(), clock=Clock())
+    hsts.learn(url, header)
+    return hsts
+
+
+@pytest.mark.parametrize(
+    ("url", "upgraded"),
+    [
+        ("http://www.a.test/x?y", "https://www.a.test/x?y"),
+        ("http://www.a.test:8080/", "https://www.a.test:8080/"),
+        ("http://www.a.test./", "https://www.a.test./"),
+        ("http://sub.www.a.test/", None),
+        ("http://a.test/", None),
+        ("https://www.a.test/", None),
+    ],
+)
+def test_only_the_scheme_of_its_own_urls_changes(url: str, upgraded: str | None) -> None:
+    assert after("max-age=60").upgraded(url) == upgraded
+
+
+def test_subdomains_follow_where_that_is_said() -> None:
+    hsts = after("Max-Age=60 ; IncludeSubDomains; preload", url="https://a.test/")
+    assert hsts.upgraded("http://www.a.test/") == "https://www.a.test/"
+    assert hsts.upgraded("http://nota.test/") is None
+
+
+@pytest.mark.parametrize(
+    "header", ["", "max-age=", "max-age=x", "includeSubDomains", "max-age=1; max-age=2", "max-age=-1", "max-age=0"]
+)
+def test_what_says_nothing_or_too_much_changes_nothing(header: str) -> None:
+    assert after(header).upgraded("http://www.a.test/") is None
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "[2001:db8::1]"])
+def test_addresses_have_none(host: str) -> None:
+    assert after("max-age=60; includeSubDomains", url=f"https://{host}/").upgraded(f"http://{host}/") is None
+
+
+def test_it_is_kept_over_a_restart_until_it_runs_out_or_is_taken_back() -> None:
+    notes, clock = MemoryNotes(), Clock()
+    StrictTransport(notes, clock=clock).learn("https://a.test/", 'max-age="3600"')
+    resumed = StrictTransport(notes, clock=clock)
+    assert resumed.upgraded("http://a.test/") is not None
+    resumed.learn("https://a.test/", "max-age=0")
+    assert resumed.upgraded("http://a.test/") is None
+    resumed.learn("https://a.test/", "max-age=3600")
+    clock.now += 3600
+    assert resumed.upgraded("http://a.test/") is None
+
+
+async def test_an_http_url_becomes_a_redirect_once_the_server_has_said_so(tmp_path: Path) -> None:
+    tls, authorities = issued("a.test", tmp_path)
+    async with raw_server({"/": [page(b"x", b"Strict-Transport-Security: max-age=3600")]}, tls=tls) as server:
+        for verified in (False, True):
+            fetcher = http_fetcher(
+                hosts={"a.test": f"127.0.0.1:{server.port}"},
+                authorities=[authorities],
+                routes=Routes(unverified=() if verified else ("a.test",)),
+                hsts=StrictTransport(MemoryNotes()),
+            )
+            assert isinstance(await fetcher.fetch(Request(url="https://a.test/")), Page)
+            connections = server.connections
+            answered = await fetcher.fetch(Request(url="http://a.test/#x"))
+            await fetcher.aclose()
+            if verified:
+                assert isinstance(answered, Redirect)
+                assert (answered.status, answered.location, answered.asked) == (307, "https://a.test/#x", False)
+                assert server.connections == connections
+            else:
+                assert not isinstance(answered, Redirect)  # whoever can't be verified could lock out a site
