@@ -293,13 +293,24 @@ class Frontier(msgspec.Struct, frozen=True, kw_only=True):
     retry_max_delay_s: Annotated[
         float, Meta(ge=0, le=30 * _DAY_S, description="Longest wait between two attempts.", extra=_SECONDS)
     ] = 3600.0
+    open_after: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=1000,
+            description="Failures of a host in a row after which a time-out or a lost connection is held against the "
+            "host: only one URL of it is tried then, after longer and longer rests. Where there is no name or no "
+            "connection, that is so from the first.",
+            extra={"unit": "failures"},
+        ),
+    ] = 3
     dead_after: Annotated[
         int,
         Meta(
             ge=1,
             le=1000,
-            description="Failures of a host in a row, each of one URL after a longer rest, before what is left of it "
-            "is given up without further attempts.",
+            description="Failures of a host in a row, each after a longer rest, before what is left of it is given up "
+            "without being asked for.",
             extra={"unit": "failures"},
         ),
     ] = 8
@@ -465,6 +476,10 @@ class Politeness(msgspec.Struct, frozen=True, kw_only=True):
             extra=_SECONDS,
         ),
     ] = 0.0
+    max_bytes_per_s: Annotated[
+        Annotated[int, Meta(ge=1, le=_MOST, extra=_BYTES)] | None,
+        Meta(description="Bytes that a host sends each second, in the long run: it rests longer after large bodies."),
+    ] = None
     max_crawl_delay_s: Annotated[
         float, Meta(ge=0, le=_DAY_S, description="Crawl-delay of robots.txt is obeyed up to this.", extra=_SECONDS)
     ] = 300.0

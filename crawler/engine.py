@@ -150,8 +150,11 @@ class Engine:
         parts, url = self._parts, lease.url
         manners = parts.manners(url.url)
         work = self.tally.in_flight[lease.number] = InFlight(url.url, "robots.txt", time.monotonic())
+        if lease.dead is not None:
+            await self._unasked(lease, manners.dead(lease))
+            return False
         if parts.quota is not None and url.kind != LinkKind.SITEMAP and (reason := parts.quota.refusal(url.url)):
-            await self._excluded(lease, reason)
+            await self._unasked(lease, Decision(cooldown_s=0.0, reason=reason))
             return False
         if parts.addresses is not None and not await self._may_begin(lease, parts.addresses):
             return False
@@ -179,9 +182,7 @@ class Engine:
             self.tally.failures[decision.reason] += 1
         if decision.retry_after_s is not None:
             self.tally.retries += 1
-            await parts.frontier.retry(
-                lease, after_s=decision.retry_after_s, cooldown_s=self._rest_s(lease, decision), reason=decision.reason
-            )
+            await self._again(lease, decision, cooldown_s=self._rest_s(lease, decision))
             return False
         match fetched:
             case Page():
@@ -208,34 +209,42 @@ class Engine:
         if decision.retry_after_s is not None:
             self.tally.retries += 1
             self.tally.failures[f"robots-{verdict.reason}"] += 1
-            await parts.frontier.retry(
-                lease, after_s=decision.retry_after_s, cooldown_s=decision.cooldown_s, reason=verdict.reason
-            )
+            await self._again(lease, decision, cooldown_s=decision.cooldown_s)
             return
-        await self._excluded(
+        await self._unasked(lease, decision, message=verdict.message, asked=verdict.asked or not decision.server_ok)
+
+    async def _again(self, lease: Lease, decision: Decision, *, cooldown_s: float) -> None:
+        await self._parts.frontier.retry(
             lease,
-            verdict.reason,
-            message=verdict.message,
-            cooldown_s=decision.cooldown_s,
-            server_ok=decision.server_ok,
-            asked=verdict.asked,
+            after_s=None if decision.stays else decision.retry_after_s,
+            cooldown_s=cooldown_s,
+            reason=decision.reason,
+            pressure=decision.pressure,
         )
 
-    async def _excluded(
-        self,
-        lease: Lease,
-        reason: str,
-        *,
-        message: str | None = None,
-        cooldown_s: float = 0.0,
-        server_ok: bool = True,
-        asked: bool = False,
+    async def _unasked(
+        self, lease: Lease, decision: Decision, *, message: str | None = None, asked: bool = False
     ) -> None:
-        """Settle a URL that is not fetched by rule."""
-        await self._parts.sink.write(None, unfetched_record(lease, reason=reason, message=message))
-        outcome = Outcome(state=UrlState.EXCLUDED, reason=reason, server_ok=server_ok, asked=asked)
-        await self._parts.frontier.done(lease, cooldown_s=cooldown_s, outcome=outcome)
-        self.tally.excluded[reason] += 1
+        """Settle a URL that no server is asked for: by rule, or because its host is dead. Whether the host was `asked`
+        for anything else."""
+        reason = decision.reason or ""
+        state = UrlState.FAILED if decision.failed else UrlState.EXCLUDED
+        if lease.dead is not None:
+            message = f"not asked for: its host failed {lease.error_streak} times in a row"
+        await self._parts.sink.write(None, unfetched_record(lease, reason=reason, state=state, message=message))
+        outcome = Outcome(
+            state=state,
+            reason=reason,
+            server_ok=decision.server_ok,
+            asked=asked,
+            pressure=decision.pressure,
+            dead_for_s=decision.dead_for_s,
+        )
+        await self._parts.frontier.done(lease, cooldown_s=decision.cooldown_s, outcome=outcome)
+        if decision.failed:
+            self.tally.failed += 1
+        else:
+            self.tally.excluded[reason] += 1
 
     async def _page(self, lease: Lease, page: Page, decision: Decision) -> None:
         extract = discovered = None
@@ -297,6 +306,9 @@ class Engine:
             etag=record.etag or (lease.url.had_etag if isinstance(fetched, NotModified) else None),
             last_modified=_last_modified(lease, fetched),
             server_ok=decision.server_ok,
+            asked=decision.asked,
+            pressure=decision.pressure,
+            dead_for_s=decision.dead_for_s,
         )
         await parts.frontier.done(lease, cooldown_s=self._rest_s(lease, decision), outcome=outcome)
         if decision.failed:

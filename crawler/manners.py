@@ -2,23 +2,35 @@
 
 `pace` has the arithmetic; here it is applied to what came back. Three kinds of trouble differ:
 
-    the URL's      500, a body cut short: the URL is tried again, and its host is asked a little less often
-    asked to wait  429, 503, Retry-After: the host rests, longer each time
-    the host's     no name, no connection, no robots.txt: nothing on it can be fetched, so all of its queue waits,
-                   longer each time; after `dead_after` failures in a row the host is dead, and what is left of its
-                   queue is given up without more attempts
+    the URL's      500, a body cut short: the URL is tried again later, others go on, and its host is asked a little
+                   less often
+    asked to wait  429, 503, Retry-After: the host rests, twice as long each time it says so, and half as long for
+                   each good answer since
+    the host's     no name, no connection, no robots.txt, or `open_after` time-outs in a row: nothing on it can be had,
+                   so its *circuit* is open. Its whole queue rests, twice as long each time, and then one URL is tried;
+                   the others keep their attempts. One answer closes the circuit. After `dead_after` failures in a row
+                   the host is dead: what waits for it is given up without being asked for, and so is what comes later,
+                   until it is time for another try
+
+The URL that is tried while a circuit is open is always the same, where it can't be the cause. After time-outs it may
+be, so each try is another's.
 """
 
 import msgspec
+from msgspec.structs import replace
 
 from crawler.pace import SLOW_DOWN_STATUSES, TRANSIENT_STATUSES, Pace, cause_of, parse_retry_after, retries
-from crawler.page import TRANSIENT_FAILURES, Failure, FailureKind, Fetched, Redirect, Verdict
+from crawler.page import TRANSIENT_FAILURES, Failure, FailureKind, Fetched, Page, Redirect, Verdict
 from frontier import Lease
 
 HOST_FAILURES = frozenset({FailureKind.DNS, FailureKind.CONNECT, FailureKind.TLS})
 """Failures that any other URL of the host would meet too."""
+SILENCE = frozenset({FailureKind.TIMEOUT, FailureKind.DISCONNECTED})
+"""Failures that any other URL would meet too, if several have met them in a row."""
 NOBODY_ASKED = frozenset({FailureKind.DNS, FailureKind.PRIVATE_ADDRESS, FailureKind.BAD_URL})
 """Failures before any server was asked."""
+UNREACHABLE = "unreachable"
+"""Why a URL is excluded whose robots.txt can't be had."""
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,12 +40,20 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """How long the queue rests."""
     retry_after_s: float | None = None
     """When the URL is tried again; None if it is settled."""
+    stays: bool = False
+    """It is tried again as the first of its queue, when that has rested."""
     failed: bool = False
     """Settled as failed: given up."""
     reason: str | None = None
     """Why it is tried again or failed."""
     server_ok: bool = True
     """False where the server failed or refused service."""
+    asked: bool = True
+    """False where no server was: nothing is learned of it."""
+    pressure: int = 0
+    """How hard the server has been asked; see `frontier.Lease`."""
+    dead_for_s: float = 0.0
+    """The host is dead, and not asked for so long."""
 
 
 class Manners(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,67 +61,86 @@ class Manners(msgspec.Struct, frozen=True, kw_only=True):
 
     pace: Pace
     max_attempts: int = 4
+    open_after: int = 3
     dead_after: int = 8
 
     def after(self, fetched: Fetched, /, *, lease: Lease, crawl_delay_s: float | None) -> Decision:
         """What follows from the answer to a lease's URL."""
         cause = cause_of(fetched)
-        plain_s = self.pace.cooldown_s(fetched.duration_s, crawl_delay_s=crawl_delay_s)
-        if cause in NOBODY_ASKED or (isinstance(fetched, Redirect) and not fetched.asked):
+        received_bytes = len(fetched.raw_body) if isinstance(fetched, Page | Redirect) else 0
+        plain_s = self.pace.cooldown_s(fetched.duration_s, crawl_delay_s=crawl_delay_s, received_bytes=received_bytes)
+        asked = cause not in NOBODY_ASKED and not (isinstance(fetched, Redirect) and not fetched.asked)
+        if not asked:
             plain_s = 0.0
-        if isinstance(fetched, Failure) and cause in HOST_FAILURES:
-            return self._host_failed(fetched, plain_s, lease)
+        if isinstance(fetched, Failure) and self._is_of_host(fetched.kind, lease):
+            return self._host_failed(fetched.kind, plain_s, lease)
         if cause not in TRANSIENT_STATUSES and cause not in TRANSIENT_FAILURES:
+            pressure = max(0, lease.pressure - asked)
             return Decision(
-                cooldown_s=plain_s,
+                cooldown_s=self._rest_s(plain_s, pressure, lease) if asked else 0.0,
                 failed=isinstance(fetched, Failure),
                 reason=_word(cause) if isinstance(fetched, Failure) else None,
+                asked=asked,
+                pressure=pressure,
             )
         retry_after_s = (
             None
             if isinstance(fetched, Failure)
             else parse_retry_after(fetched.header("retry-after"), fetched.fetched_at)
         )
-        cooldown_s = self.pace.cooldown_s(
-            fetched.duration_s,
-            crawl_delay_s=crawl_delay_s,
-            error_streak=lease.error_streak + 1,
-            retry_after_s=retry_after_s,
-        )
-        if cause not in SLOW_DOWN_STATUSES and retry_after_s is None:
+        asks_to_wait = cause in SLOW_DOWN_STATUSES or retry_after_s is not None
+        pressure = lease.pressure + asks_to_wait
+        if asks_to_wait:
+            cooldown_s = self._rest_s(plain_s, pressure, lease, retry_after_s=retry_after_s)
+        else:
+            cooldown_s = self._rest_s(plain_s, lease.error_streak + 1, lease)
             cooldown_s = min(cooldown_s, max(plain_s, self.pace.max_delay_s))
         if not retries(cause, lease.url.attempt, max_attempts=self.max_attempts):
-            return Decision(cooldown_s=cooldown_s, failed=True, reason=_word(cause), server_ok=False)
+            return Decision(cooldown_s=cooldown_s, failed=True, reason=_word(cause), server_ok=False, pressure=pressure)
         return Decision(
             cooldown_s=cooldown_s,
             retry_after_s=self.pace.retry_s(lease.url.url, lease.url.attempt, retry_after_s=retry_after_s),
             reason=_word(cause),
             server_ok=False,
+            pressure=pressure,
         )
 
     def forbidden(self, verdict: Verdict, /, *, lease: Lease, crawl_delay_s: float | None) -> Decision:
         """What follows from a robots.txt that forbids the lease's URL, or can't be had."""
         rest_s = self.pace.cooldown_s(verdict.duration_s, crawl_delay_s=crawl_delay_s) if verdict.asked else 0.0
         if verdict.retry_after_s is None:
-            return Decision(cooldown_s=rest_s, reason=verdict.reason)
-        if self._gives_up(lease):
-            return Decision(cooldown_s=rest_s, reason=verdict.reason, server_ok=False)
-        return Decision(
-            cooldown_s=max(rest_s, verdict.retry_after_s),
-            retry_after_s=verdict.retry_after_s,
-            reason=verdict.reason,
-            server_ok=False,
+            return Decision(cooldown_s=rest_s, reason=verdict.reason, pressure=lease.pressure)
+        return self._probed(
+            verdict.reason, rest_s, max(rest_s, verdict.retry_after_s), lease, attempts=self.max_attempts
         )
 
-    def _host_failed(self, failure: Failure, plain_s: float, lease: Lease) -> Decision:
-        reason = _word(failure.kind)
-        if failure.kind not in TRANSIENT_FAILURES or self._gives_up(lease):
-            return Decision(cooldown_s=plain_s, failed=True, reason=reason, server_ok=False)
-        rest_s = max(plain_s, self.pace.retry_s(lease.url.queue_key, lease.error_streak))
-        return Decision(cooldown_s=rest_s, retry_after_s=rest_s, reason=reason, server_ok=False)
+    def dead(self, lease: Lease, /) -> Decision:
+        """What follows for a URL whose host is dead."""
+        return Decision(cooldown_s=0.0, failed=lease.dead != UNREACHABLE, reason=lease.dead)
 
-    def _gives_up(self, lease: Lease) -> bool:
-        return lease.url.attempt + 1 >= self.max_attempts or lease.error_streak + 1 >= self.dead_after
+    def _is_of_host(self, kind: FailureKind, lease: Lease) -> bool:
+        return kind in HOST_FAILURES or (kind in SILENCE and lease.error_streak + 1 >= self.open_after)
+
+    def _host_failed(self, kind: FailureKind, plain_s: float, lease: Lease) -> Decision:
+        probe_s = max(plain_s, self.pace.retry_s(lease.url.queue_key, lease.error_streak))
+        attempts = self.max_attempts if kind in TRANSIENT_FAILURES else 0
+        decision = self._probed(kind.value, plain_s, probe_s, lease, attempts=attempts)
+        return replace(decision, failed=decision.retry_after_s is None, stays=decision.stays and kind not in SILENCE)
+
+    def _probed(self, reason: str, rest_s: float, probe_s: float, lease: Lease, *, attempts: int) -> Decision:
+        """What follows from a failure that is the host's: one URL is tried again after `probe_s`, until it has had its
+        attempts, and then another; or the host is dead."""
+        common = Decision(cooldown_s=rest_s, reason=reason, server_ok=False, pressure=lease.pressure)
+        if lease.error_streak + 1 >= self.dead_after:
+            return replace(common, dead_for_s=max(probe_s, self.pace.retry_max_delay_s))
+        if attempts == 0:
+            return common
+        if lease.url.attempt + 1 >= attempts:
+            return replace(common, cooldown_s=probe_s)
+        return replace(common, cooldown_s=probe_s, retry_after_s=probe_s, stays=True)
+
+    def _rest_s(self, plain_s: float, doublings: int, lease: Lease, *, retry_after_s: float | None = None) -> float:
+        return self.pace.slowed_s(plain_s, doublings, key=lease.url.queue_key, retry_after_s=retry_after_s)
 
 
 def _word(cause: int | FailureKind) -> str:

@@ -1,9 +1,9 @@
 """How long a host rests, and when a failed fetch is tried again. Pure: values in, seconds out.
 
-A host rests `delay_factor` times as long as the fetch took: who answers slowly is busy. Crawl-delay and Retry-After are
-the host's own words and go before our upper limit, up to limits of their own. Failures in a row double the rest each
-time, so that a host in trouble is left alone; one success ends that. Attempts at one URL double their distance, with a
-jitter that is computed from the URL and not drawn, so that a crawl can be repeated.
+A host rests `delay_factor` times as long as the fetch took: who answers slowly is busy. Crawl-delay and Retry-After
+are the host's own words and go before our upper limit, up to limits of their own; so does a limit of bandwidth. A host
+in trouble is left alone: its rest doubles each time, and so does the distance of attempts at one URL, with a jitter
+that is computed from host or URL and not drawn, so that a crawl can be repeated.
 """
 
 from datetime import UTC
@@ -50,24 +50,26 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     """Between two attempts at most; also the longest rest of a host that fails."""
     max_retry_after_s: float = 3600.0
     """Retry-After is obeyed up to this."""
+    max_bytes_per_s: float | None = None
+    """Of one host, in the long run; None for no limit."""
     seed: int = 0
     """Another seed gives another jitter."""
 
-    def cooldown_s(
-        self,
-        duration_s: float,
-        /,
-        *,
-        crawl_delay_s: float | None = None,
-        error_streak: int = 0,
-        retry_after_s: float | None = None,
-    ) -> float:
-        """How long a host rests after a fetch that took `duration_s`, the last of `error_streak` failures in a row."""
+    def cooldown_s(self, duration_s: float, /, *, crawl_delay_s: float | None = None, received_bytes: int = 0) -> float:
+        """How long a host rests after a fetch that took `duration_s` and brought so many bytes."""
         rest_s = max(min(self.delay_factor * duration_s, self.max_delay_s), self.min_delay_s)
         if crawl_delay_s is not None:
             rest_s = max(rest_s, min(crawl_delay_s, self.max_crawl_delay_s))
-        if error_streak > 0:
-            doubled_s = max(rest_s, _LEAST_UNIT_S) * 2.0 ** min(error_streak, _MAX_DOUBLINGS)
+        if self.max_bytes_per_s is not None:
+            rest_s = max(rest_s, received_bytes / self.max_bytes_per_s - duration_s)
+        return rest_s
+
+    def slowed_s(self, rest_s: float, doublings: int, /, *, key: str, retry_after_s: float | None = None) -> float:
+        """How long the host `key` rests that would rest for `rest_s`, were it not in trouble: so many times doubled, up
+        to a quarter longer, and as long as it asks for."""
+        if doublings > 0:
+            doubled_s = max(rest_s, _LEAST_UNIT_S) * 2.0 ** min(doublings, _MAX_DOUBLINGS)
+            doubled_s *= 1 + _JITTER * abs(self._jitter(key, doublings))
             rest_s = max(rest_s, min(doubled_s, self.retry_max_delay_s))
         if retry_after_s is not None:
             rest_s = max(rest_s, min(retry_after_s, self.max_retry_after_s))

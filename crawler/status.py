@@ -83,12 +83,23 @@ def why_waiting(frontier: FrontierStats, in_flight: list[InFlight], *, monotonic
         return f"held: {frontier.held}"
     if frontier.next_wake_s is None or frontier.next_wake_s < REST_WORTH_TELLING_S:
         return None
+    if frontier.next_group is not None:
+        kind, _, name = frontier.next_group.partition(" ")
+        named = f"the address {name}" if kind == "ip" else f"{kind} {host_of(name)}"
+        hosts = "one host waits" if frontier.held_back_queues == 1 else f"{frontier.held_back_queues} hosts wait"
+        return f"{hosts} for others at the same server; {named} may be asked in {duration(frontier.next_wake_s)}"
     if frontier.next_wake_key is None:
         urls = "one URL" if frontier.retrying == 1 else f"{frontier.retrying} URLs"
         return f"{urls} to try again; the next in {duration(frontier.next_wake_s)}"
-    hosts = "the only host rests" if frontier.snoozed_queues == 1 else f"all {frontier.snoozed_queues} hosts rest"
+    rests = "the only host rests" if frontier.snoozed_queues == 1 else f"all {frontier.snoozed_queues} hosts rest"
     host = host_of(frontier.next_wake_key)
-    return f"{hosts} between requests; {host} is next, in {duration(frontier.next_wake_s)}"
+    when = duration(frontier.next_wake_s)
+    if frontier.next_wake_trouble is None:
+        return f"{rests} between requests; {host} is next, in {when}"
+    failed = "once" if frontier.next_wake_streak == 1 else f"{frontier.next_wake_streak} times in a row"
+    trouble = f"it failed {failed}, the last time with {frontier.next_wake_trouble}"
+    of_these = "" if frontier.snoozed_queues == 1 else f", {frontier.troubled_queues} of them after failures"
+    return f"{rests}{of_these}; {host} is tried next, in {when}: {trouble}"
 
 
 def host_of(queue_key: str) -> str:

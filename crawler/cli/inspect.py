@@ -22,6 +22,7 @@ from frontier.encoding import Place
 from frontier.fsck import Problem, fsck_visited
 from frontier.fsck import fsck as check_store
 from frontier.leveldb import LevelDBStore
+from frontier.lifecycle import Health
 from frontier.repair import repair
 from frontier.snapshots import restore
 from frontier.store import QueueRecord
@@ -126,7 +127,7 @@ def queues(path: Path, sort: str, match: str, retired: bool, offset: int, limit:
     table = Table("host", "URLs", "spent", "rests until", "errors in a row", "", box=None, pad_edge=False)
     for record in shown:
         wake = rfc3339(record.wake_at) if record.wake_at else ""
-        note = "retired" if record.stands is None else ""
+        note = "retired" if record.stands is None else _trouble(record.health)
         table.add_row(
             host_of(record.key), f"{record.size:,}", f"{record.spent:,}", wake, str(record.health.error_streak), note
         )
@@ -134,6 +135,13 @@ def queues(path: Path, sort: str, match: str, retired: bool, offset: int, limit:
     left = len(found) - offset - len(shown)
     if left > 0:
         click.echo(f"and {left:,} more; --limit or --offset {offset + limit} shows them", err=True)
+
+
+def _trouble(health: Health) -> str:
+    if health.trouble is None:
+        return ""
+    given_up = f", given up until {rfc3339(health.probe_at)}" if health.probe_at > time.time() else ""
+    return f"{health.trouble}{given_up}"
 
 
 @inspect.command()

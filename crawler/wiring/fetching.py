@@ -84,5 +84,11 @@ def manners(config: Config) -> Manners:
         retry_delay_s=frontier.retry_delay_s,
         retry_max_delay_s=frontier.retry_max_delay_s,
         max_retry_after_s=politeness.max_retry_after_s,
+        max_bytes_per_s=politeness.max_bytes_per_s,
     )
-    return Manners(pace=pace, max_attempts=frontier.max_attempts, dead_after=frontier.dead_after)
+    return Manners(
+        pace=pace,
+        max_attempts=frontier.max_attempts,
+        open_after=frontier.open_after,
+        dead_after=frontier.dead_after,
+    )

@@ -12,7 +12,7 @@ from crawler.page import FailureKind, NotModified, Verdict
 from crawler.quota import PageLimits, PageQuota
 from frontier import UrlState
 from frontier.memory import MemoryNotes
-from tests.unit.crawling import QUICK, SEED, START, Rig, failure, page, redirect, star
+from tests.unit.crawling import QUICK, SEED, START, Rig, Site, failure, page, redirect, star
 from tests.unit.frontier.virtual_time import in_virtual_time
 
 UNREACHABLE = Verdict(allowed=False, reason="unreachable", asked=True, retry_after_s=5.0, message="connect: refused")
@@ -319,7 +319,7 @@ async def test_counts_agree_with_the_records() -> None:
         url = f"http://a.test/{number}"
         site[url] = redirect(url, f"/{number + 200}")
     for number in range(10, 15):
-        site[f"http://a.test/{number}"] = failure(f"http://a.test/{number}")
+        site[f"http://a.test/{number}"] = failure(f"http://a.test/{number}", FailureKind.PROTOCOL)
     verdicts = {f"http://a.test/{number}": [FORBIDDEN] for number in range(15, 19)}
     rig = Rig(site, verdicts=verdicts)
     async with rig.engine(concurrency=16) as engine:
@@ -399,3 +399,72 @@ async def test_a_host_that_has_given_enough_pages_is_asked_no_more_and_its_urls_
     assert engine.tally.excluded == {"pages-per-host": 6}
     assert [record.reason for record in rig.sink.records if record.state == "excluded"] == ["pages-per-host"] * 6
     assert sum(rig.web.asked.values()) == 4
+
+
+# hosts that do not answer
+
+DEAD = [f"http://dead.test/{number}" for number in range(40)]
+
+
+def web_with(dead: Site) -> Site:
+    """Two hosts of ten pages each, one of which links to all that is dead."""
+    return {**star(10), **star(10, host="b.test"), SEED: page(SEED, [*star(10), "http://b.test/", *dead]), **dead}
+
+
+@pytest.mark.parametrize("kind", [FailureKind.CONNECT, FailureKind.TIMEOUT])
+@in_virtual_time
+async def test_a_dead_host_is_tried_with_one_url_at_a_time_and_its_others_are_not_burnt(kind: FailureKind) -> None:
+    rig = Rig(web_with({url: failure(url, kind) for url in DEAD}), per_host=1)
+    async with rig.engine(concurrency=8) as engine:
+        assert await engine.run() is Ending.COMPLETE
+    asked = [url for name, url in rig.events if name == "fetch" and url in DEAD]
+    assert len(asked) == 8
+    assert len(set(asked)) == (3 if kind is FailureKind.CONNECT else 8)
+    records = [record for record in rig.sink.records if record.url in DEAD]
+    assert len(records) == 40
+    assert {(record.state, record.reason) for record in records} == {("failed", kind.value)}
+    unasked = [record for record in records if record.message and record.message.startswith("not asked for")]
+    assert len(unasked) == 40 - len({record.url for record in records if record.fetched_at is not None})
+    assert engine.tally.failed == rig.store.counters.failed == 40
+    assert engine.tally.pages == 20
+
+
+@in_virtual_time
+async def test_a_dead_host_whose_robots_txt_cannot_be_had_is_excluded_whole() -> None:
+    gone = Verdict(allowed=False, reason="unreachable", asked=True, retry_after_s=5.0, message="dns: no such name")
+    rig = Rig(web_with({url: page(url) for url in DEAD}), verdicts={url: [gone] for url in DEAD}, per_host=1)
+    async with rig.engine(concurrency=8) as engine:
+        assert await engine.run() is Ending.COMPLETE
+    records = [record for record in rig.sink.records if record.url in DEAD]
+    assert {(record.state, record.reason) for record in records} == {("excluded", "unreachable")}
+    assert len(records) == engine.tally.excluded["unreachable"] == 40
+    assert engine.tally.failures["robots-unreachable"] == 5
+    assert not any(url in DEAD for name, url in rig.events if name == "fetch")
+
+
+@in_virtual_time
+async def test_one_answer_closes_the_circuit_and_all_urls_are_fetched() -> None:
+    dead: Site = {url: page(url) for url in DEAD}
+    dead[DEAD[0]] = [failure(DEAD[0]), failure(DEAD[0]), page(DEAD[0])]
+    rig = Rig(web_with(dead), per_host=1)
+    async with rig.engine(concurrency=8) as engine:
+        assert await engine.run() is Ending.COMPLETE
+        assert rig.web.asked[DEAD[0]] == 3
+        assert {rig.web.asked[url] for url in DEAD[1:]} == {1}
+        assert engine.tally.pages == 60
+
+
+@in_virtual_time
+async def test_what_comes_for_a_dead_host_later_is_given_up_until_it_is_time_for_another_try() -> None:
+    rig = Rig(web_with({url: failure(url) for url in DEAD}), per_host=1)
+    async with rig.engine() as engine:
+        assert await engine.run() is Ending.COMPLETE
+    late = [f"http://dead.test/late/{number}" for number in range(3)]
+    async with rig.engine(seeds=[SEED, late[0], late[1]]) as engine:
+        assert await engine.run() is Ending.COMPLETE
+        assert not rig.web.asked.keys() & set(late)
+        assert engine.tally.failed == 2
+    await asyncio.sleep(200)  # longer than the longest rest of this crawl
+    async with rig.engine(seeds=[SEED, late[2]]) as engine:
+        assert await engine.run() is Ending.COMPLETE
+        assert rig.web.asked[late[2]] == 1

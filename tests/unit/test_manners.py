@@ -1,5 +1,7 @@
 """That servers get the rest that is due to them, and URLs the attempts."""
 
+from itertools import pairwise
+
 import pytest
 
 from crawler.manners import Decision, Manners
@@ -12,9 +14,13 @@ MANNERS = Manners(pace=PACE, max_attempts=4, dead_after=8)
 URL = "http://a.test/"
 
 
-def lease(*, attempt: int = 0, streak: int = 0) -> Lease:
+def lease(*, attempt: int = 0, streak: int = 0, pressure: int = 0, dead: str | None = None) -> Lease:
     return Lease(
-        url=CrawlUrl(url=URL, canonical=URL, queue_key="test,a", attempt=attempt), number=1, error_streak=streak
+        url=CrawlUrl(url=URL, canonical=URL, queue_key="test,a", attempt=attempt),
+        number=1,
+        error_streak=streak,
+        pressure=pressure,
+        dead=dead,
     )
 
 
@@ -43,9 +49,11 @@ def after(
     *,
     attempt: int = 0,
     streak: int = 0,
+    pressure: int = 0,
     crawl_delay_s: float | None = None,
 ) -> Decision:
-    return MANNERS.after(answer, lease=lease(attempt=attempt, streak=streak), crawl_delay_s=crawl_delay_s)
+    held = lease(attempt=attempt, streak=streak, pressure=pressure)
+    return MANNERS.after(answer, lease=held, crawl_delay_s=crawl_delay_s)
 
 
 @pytest.mark.parametrize(
@@ -80,10 +88,30 @@ def test_a_url_that_fails_is_tried_again_while_its_host_rests_no_longer_than_the
 
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_host_that_asks_for_it_rests_longer_each_time(status: int) -> None:
-    rests = [after(page(status), streak=streak).cooldown_s for streak in range(12)]
+    decisions = [after(page(status), pressure=pressure) for pressure in range(12)]
+    rests = [decision.cooldown_s for decision in decisions]
     assert rests == sorted(rests)
-    assert rests[0] == 8.0
+    assert 8.0 <= rests[0] <= 10.0
     assert rests[-1] == 3600.0
+    assert [decision.pressure for decision in decisions] == list(range(1, 13))
+
+
+def test_a_host_that_answers_well_again_is_trusted_by_and_by() -> None:
+    rests = []
+    pressure = 5
+    while pressure:
+        decision = after(page(), pressure=pressure)
+        rests.append(decision.cooldown_s)
+        pressure = decision.pressure
+    assert len(rests) == 5
+    assert rests[-1] == 4.0
+    for longer_s, shorter_s in pairwise(rests):
+        assert 1.6 <= longer_s / shorter_s <= 2.5
+
+
+@pytest.mark.parametrize("answer", [page(500), failure(FailureKind.TIMEOUT), failure(FailureKind.CONNECT)])
+def test_what_is_no_word_of_the_host_changes_nothing_of_how_it_was_asked(answer: Page | Failure) -> None:
+    assert after(answer, pressure=3).pressure == 3
 
 
 def test_retry_after_is_kept_by_host_and_url() -> None:
@@ -110,13 +138,33 @@ def test_the_last_attempt_settles_a_url_as_failed(answer: Page | Failure) -> Non
 @pytest.mark.parametrize("kind", [FailureKind.CONNECT, FailureKind.DNS])
 def test_a_host_that_cannot_be_reached_rests_with_its_whole_queue_longer_each_time(kind: FailureKind) -> None:
     rests = [after(failure(kind), streak=streak) for streak in range(7)]
-    assert all(decision.cooldown_s == decision.retry_after_s for decision in rests)
+    assert all(decision.cooldown_s == decision.retry_after_s and decision.stays for decision in rests)
     assert rests[0].cooldown_s < 40 < rests[1].cooldown_s < 80 < rests[2].cooldown_s < rests[6].cooldown_s
 
 
-def test_the_urls_of_a_dead_host_are_given_up_at_their_first_failure() -> None:
-    dead = after(failure(FailureKind.CONNECT), streak=7)
-    assert (dead.failed, dead.retry_after_s) == (True, None)
+def test_time_outs_are_held_against_the_host_after_some_in_a_row() -> None:
+    for streak in (0, 1):
+        alone = after(failure(FailureKind.TIMEOUT), streak=streak)
+        assert (alone.stays, alone.cooldown_s <= 30.0) == (False, True)
+    opened = after(failure(FailureKind.TIMEOUT), streak=2)
+    assert not opened.stays  # it may be to blame
+    assert opened.cooldown_s == opened.retry_after_s
+    assert opened.cooldown_s > 80.0
+
+
+def test_a_url_that_has_had_its_attempts_leaves_the_probe_to_another_and_the_host_waits_for_it() -> None:
+    last = after(failure(FailureKind.CONNECT), attempt=3, streak=3)
+    assert (last.failed, last.stays, last.dead_for_s) == (True, False, 0.0)
+    assert last.cooldown_s > 150.0
+
+
+@pytest.mark.parametrize("kind", [FailureKind.CONNECT, FailureKind.TIMEOUT, FailureKind.TLS])
+def test_a_host_is_dead_after_its_failures_and_what_is_left_of_it_is_not_asked_for(kind: FailureKind) -> None:
+    dead = after(failure(kind), streak=7)
+    assert (dead.failed, dead.retry_after_s, dead.dead_for_s) == (True, None, 3600.0)
+    unasked = MANNERS.dead(lease(dead=kind.value, streak=8))
+    assert unasked == Decision(cooldown_s=0.0, failed=True, reason=kind.value)
+    assert not MANNERS.dead(lease(dead="unreachable", streak=8)).failed
 
 
 @pytest.mark.parametrize("kind", [FailureKind.TLS, FailureKind.PRIVATE_ADDRESS, FailureKind.BAD_URL])
@@ -127,7 +175,7 @@ def test_what_no_other_attempt_cures_is_given_up_at_once(kind: FailureKind) -> N
 
 @pytest.mark.parametrize("kind", [FailureKind.DNS, FailureKind.PRIVATE_ADDRESS, FailureKind.BAD_URL])
 def test_nobody_rests_from_a_request_that_was_never_sent(kind: FailureKind) -> None:
-    assert after(failure(kind), attempt=3).cooldown_s == 0.0
+    assert after(failure(kind), streak=7, pressure=2).cooldown_s == 0.0
 
 
 def test_what_robots_txt_forbids_is_settled_and_costs_no_rest_unless_it_was_asked_for() -> None:
@@ -141,6 +189,8 @@ def test_a_robots_txt_that_cannot_be_had_keeps_the_host_waiting_and_then_gives_u
     verdict = Verdict(allowed=False, reason="unreachable", asked=True, duration_s=1.0, retry_after_s=60.0)
     first = MANNERS.forbidden(verdict, lease=lease(), crawl_delay_s=None)
     assert (first.cooldown_s, first.retry_after_s, first.failed, first.server_ok) == (60.0, 60.0, False, False)
-    for held in (lease(attempt=3), lease(streak=7)):
+    assert first.stays
+    for held, dead_for_s in ((lease(attempt=3), 0.0), (lease(streak=7), 3600.0)):
         last = MANNERS.forbidden(verdict, lease=held, crawl_delay_s=None)
         assert (last.retry_after_s, last.reason, last.server_ok) == (None, "unreachable", False)
+        assert (last.failed, last.dead_for_s) == (False, dead_for_s)

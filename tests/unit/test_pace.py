@@ -48,31 +48,51 @@ def test_crawl_delay_goes_before_the_upper_limit_up_to_its_own() -> None:
     assert pace.cooldown_s(0, crawl_delay_s=1e6) == 120
 
 
-def test_failures_in_a_row_double_the_rest_up_to_a_limit() -> None:
+def test_trouble_doubles_the_rest_up_to_a_limit_and_makes_it_up_to_a_quarter_longer() -> None:
     pace = Pace(retry_max_delay_s=100)
-    assert [pace.cooldown_s(0.5, error_streak=streak) for streak in range(9)] == [1, 2, 4, 8, 16, 32, 64, 100, 100]
+    rests = [pace.slowed_s(1, doublings, key="test,a") for doublings in range(9)]
+    assert rests[0] == 1
+    assert rests[7:] == [100, 100]
+    for doublings, rest_s in enumerate(rests[1:7], 1):
+        assert 2**doublings < rest_s < 1.25 * 2**doublings
+    assert rests != [pace.slowed_s(1, doublings, key="test,b") for doublings in range(9)]
 
 
-def test_a_failing_host_rests_even_if_no_delay_is_asked() -> None:
+def test_a_host_in_trouble_rests_even_if_no_delay_is_asked() -> None:
     pace = Pace(min_delay_s=0, delay_factor=0)
     assert pace.cooldown_s(5) == 0
-    assert pace.cooldown_s(5, error_streak=1) == 0.2
-    assert pace.cooldown_s(5, error_streak=10_000) == pace.retry_max_delay_s
+    assert 0.2 <= pace.slowed_s(0, 1, key="a") <= 0.25
+    assert pace.slowed_s(0, 10_000, key="a") == pace.retry_max_delay_s
 
 
 def test_retry_after_makes_the_host_rest_up_to_its_limit() -> None:
     pace = Pace(max_retry_after_s=600)
-    assert pace.cooldown_s(0, retry_after_s=120) == 120
-    assert pace.cooldown_s(0, retry_after_s=366 * 86400.0) == 600
-    assert pace.cooldown_s(0, retry_after_s=120, error_streak=20) == pace.retry_max_delay_s
+    assert pace.slowed_s(1, 0, key="a", retry_after_s=120) == 120
+    assert pace.slowed_s(1, 0, key="a", retry_after_s=366 * 86400.0) == 600
+    assert pace.slowed_s(1, 20, key="a", retry_after_s=120) == pace.retry_max_delay_s
 
 
-@given(pace=paces, duration_s=seconds, crawl_delay_s=maybe_seconds, streak=streaks, retry_after_s=maybe_seconds)
+def test_a_limit_of_bandwidth_makes_a_host_rest_for_what_it_has_sent() -> None:
+    pace = Pace(min_delay_s=1, max_delay_s=5, max_bytes_per_s=1000)
+    assert pace.cooldown_s(0.5, received_bytes=100) == 1
+    assert pace.cooldown_s(2, received_bytes=60_000) == 58
+    assert Pace(min_delay_s=1).cooldown_s(0, received_bytes=10**9) == 1
+
+
+@given(sizes=st.lists(st.tuples(st.integers(0, 10**7), seconds), min_size=1), rate=st.integers(1, 10**6))
+def test_no_more_bytes_come_from_a_host_than_its_bandwidth_allows(sizes: list[tuple[int, float]], rate: int) -> None:
+    pace = Pace(max_bytes_per_s=rate)
+    took_s = sum(duration_s + pace.cooldown_s(duration_s, received_bytes=size) for size, duration_s in sizes)
+    assert sum(size for size, _ in sizes) <= rate * took_s * 1.000001
+
+
+@given(pace=paces, duration_s=seconds, crawl_delay_s=maybe_seconds, doublings=streaks, retry_after_s=maybe_seconds)
 def test_no_rest_is_shorter_than_was_asked_or_longer_than_all_limits(
-    pace: Pace, duration_s: float, crawl_delay_s: float | None, streak: int, retry_after_s: float | None
+    pace: Pace, duration_s: float, crawl_delay_s: float | None, doublings: int, retry_after_s: float | None
 ) -> None:
-    rest_s = pace.cooldown_s(duration_s, crawl_delay_s=crawl_delay_s, error_streak=streak, retry_after_s=retry_after_s)
-    assert rest_s >= pace.min_delay_s
+    plain_s = pace.cooldown_s(duration_s, crawl_delay_s=crawl_delay_s)
+    rest_s = pace.slowed_s(plain_s, doublings, key="a", retry_after_s=retry_after_s)
+    assert rest_s >= plain_s >= pace.min_delay_s
     assert rest_s >= min(pace.delay_factor * duration_s, pace.max_delay_s)
     assert rest_s >= min(crawl_delay_s or 0, pace.max_crawl_delay_s)
     assert rest_s >= min(retry_after_s or 0, pace.max_retry_after_s)
@@ -81,19 +101,21 @@ def test_no_rest_is_shorter_than_was_asked_or_longer_than_all_limits(
         pace.max_delay_s,
         pace.max_crawl_delay_s if crawl_delay_s is not None else 0,
         pace.max_retry_after_s if retry_after_s is not None else 0,
-        pace.retry_max_delay_s if streak else 0,
+        pace.retry_max_delay_s if doublings else 0,
     )
 
 
-@given(pace=paces, durations=st.tuples(seconds, seconds), streak=streaks, crawl_delays=st.tuples(seconds, seconds))
+@given(pace=paces, durations=st.tuples(seconds, seconds), doublings=streaks, crawl_delays=st.tuples(seconds, seconds))
 def test_who_is_slower_fails_more_or_asks_for_more_never_rests_less(
-    pace: Pace, durations: tuple[float, float], streak: int, crawl_delays: tuple[float, float]
+    pace: Pace, durations: tuple[float, float], doublings: int, crawl_delays: tuple[float, float]
 ) -> None:
     (short_s, long_s), (little_s, much_s) = sorted(durations), sorted(crawl_delays)
-    rest_s = pace.cooldown_s(short_s, crawl_delay_s=little_s, error_streak=streak)
-    assert pace.cooldown_s(long_s, crawl_delay_s=little_s, error_streak=streak) >= rest_s
-    assert pace.cooldown_s(short_s, crawl_delay_s=much_s, error_streak=streak) >= rest_s
-    assert pace.cooldown_s(short_s, crawl_delay_s=little_s, error_streak=streak + 1) >= rest_s
+    plain_s = pace.cooldown_s(short_s, crawl_delay_s=little_s)
+    assert pace.cooldown_s(long_s, crawl_delay_s=little_s) >= plain_s
+    assert pace.cooldown_s(short_s, crawl_delay_s=much_s) >= plain_s
+    rest_s = pace.slowed_s(plain_s, doublings, key="a")
+    assert pace.slowed_s(plain_s + 1, doublings, key="a") >= rest_s
+    assert pace.slowed_s(plain_s, doublings + 1, key="a") >= rest_s
 
 
 # when a URL is tried again

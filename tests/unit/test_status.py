@@ -9,7 +9,17 @@ from visited import VisitedStats
 
 
 def stats(
-    *, ready: int = 0, snoozed: int = 0, retrying: int = 0, wake_s: float | None = None, key: str | None = None
+    *,
+    ready: int = 0,
+    snoozed: int = 0,
+    retrying: int = 0,
+    wake_s: float | None = None,
+    key: str | None = None,
+    troubled: int = 0,
+    streak: int = 0,
+    trouble: str | None = None,
+    group: str | None = None,
+    held_back: int = 0,
 ) -> FrontierStats:
     return FrontierStats(
         admitted=10,
@@ -24,6 +34,11 @@ def stats(
         snoozed_queues=snoozed,
         next_wake_s=wake_s,
         next_wake_key=key,
+        troubled_queues=troubled,
+        next_wake_streak=streak,
+        next_wake_trouble=trouble,
+        next_group=group,
+        held_back_queues=held_back,
     )
 
 
@@ -57,6 +72,29 @@ def flight(since: float, *, stage: str = "the server", host: str = "a") -> InFli
             stats(snoozed=7, wake_s=90.0, key="test,a,www:8080"),
             [],
             "all 7 hosts rest between requests; www.a.test:8080 is next, in 1 min 30 s",
+        ),
+        (
+            stats(snoozed=1, wake_s=90.0, key="test,a", troubled=1, streak=1, trouble="dns"),
+            [],
+            "the only host rests; a.test is tried next, in 1 min 30 s: it failed once, the last time with dns",
+        ),
+        (
+            stats(snoozed=3, wake_s=5.0, key="test,a", troubled=2, streak=4, trouble="dns"),
+            [],
+            (
+                "all 3 hosts rest, 2 of them after failures; a.test is tried next, in 5.0 s: it failed 4 times in a "
+                "row, the last time with dns"
+            ),
+        ),
+        (
+            stats(wake_s=5.0, group="ip 192.0.2.1", held_back=1),
+            [],
+            "one host waits for others at the same server; the address 192.0.2.1 may be asked in 5.0 s",
+        ),
+        (
+            stats(wake_s=5.0, group="domain test,a", held_back=9),
+            [],
+            "9 hosts wait for others at the same server; domain a.test may be asked in 5.0 s",
         ),
         (stats(snoozed=1, wake_s=0.01, key="test,a"), [], None),
         (stats(retrying=1, wake_s=5.0), [], "one URL to try again; the next in 5.0 s"),
