@@ -41,6 +41,12 @@ _ORDERS: dict[Order, Callable[[CrawlUrl], int]] = {
 }
 
 
+def parallel_key(queue_key: str, canonical: str, parallel: Mapping[str, int]) -> str:
+    """The key of the queue in which a URL stands if the host has several: always the same one."""
+    count = parallel.get(queue_key, 1)
+    return queue_key if count == 1 else f"{queue_key}#{crc32(canonical.encode()) % count}"
+
+
 class Ordered:
     """A `Discovery` whose URLs get their precedence, cost and queue by policy."""
 
@@ -85,7 +91,6 @@ class Ordered:
         return 1 if url.kind in EMBEDDED else max(_BEST_PAGE, precedence)
 
     def _placed(self, url: CrawlUrl, precedence: int) -> CrawlUrl:
-        count = self._parallel.get(url.queue_key, 1)
-        key = url.queue_key if count == 1 else f"{url.queue_key}#{crc32(url.canonical.encode()) % count}"
+        key = parallel_key(url.queue_key, url.canonical, self._parallel)
         cost = url.cost if self._cost is None else self._cost(url.canonical)
         return msgspec.structs.replace(url, precedence=precedence, queue_key=key, cost=cost)

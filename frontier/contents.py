@@ -61,6 +61,14 @@ class Contents:
         for key in self._database.keys(b"X", b"Y"):
             yield key[1:]
 
+    def entry(self, canonical: str, /) -> tuple[LedgerEntry, encoding.Place | None] | None:
+        """What the ledger itself has of a URL; None if it has nothing that can be decoded."""
+        value = self._database.get(ledger_key(canonical))
+        try:
+            return None if value is None else encoding.decode_entry(value, canonical=canonical)
+        except DecodeError:
+            return None
+
     def place(self, canonical: str, /) -> encoding.Place | None:
         """Where the ledger says that the URL stands. Raises `DecodeError`."""
         value = self._database.get(ledger_key(canonical))
@@ -73,13 +81,18 @@ class Contents:
 
     def waiting_at(self, place: encoding.Place, /) -> Waiting | None:
         """The URL that stands there; None if none does, or if it can't be decoded."""
+        found = self.record_at(place)
+        return found.waiting if isinstance(found, Postponed) else found
+
+    def record_at(self, place: encoding.Place, /) -> Waiting | Postponed | None:
+        """The record of the URL that stands there; None if none does, or if it can't be decoded."""
         value = self._database.get(place_key(place))
         if value is None:
             return None
         try:
             if place.due_ms is None:
                 return encoding.decode_waiting(value, queue_key=place.queue_key, order=place.order)
-            return encoding.decode_postponed(value, due_ms=place.due_ms).waiting
+            return encoding.decode_postponed(value, due_ms=place.due_ms)
         except DecodeError:
             return None
 

@@ -14,7 +14,7 @@ from frontier import encoding
 from frontier.compaction import DRAINED_WORTH, Compaction
 from frontier.contents import Contents
 from frontier.database import Batch, Database
-from frontier.identity import check_identity, read_counters
+from frontier.identity import IN_USE, begin_rebuild, check_identity, end_rebuild, read_counters
 from frontier.journal import Journal, write_journal
 from frontier.keys import (
     SECONDS,
@@ -52,14 +52,18 @@ class LevelDBStore:
         open_database: Callable[[Path], plyvel.DB] | None = None,
         compact_after: int = DRAINED_WORTH,
         to_repair: bool = False,
+        to_rebuild: bool = False,
     ) -> None:
         """`open_database` stands in for LevelDB where faults are to be injected; a queue's range is compacted after so
-        many URLs have left it. With `to_repair`, damaged counters are no reason to refuse."""
+        many URLs have left it. With `to_repair`, damaged counters are no reason to refuse; with `to_rebuild`, another
+        identity is none."""
+        self._identity = dict(identity)
         self._notes_kept: dict[str, bytes] = {}
         """Notes that were taken while there was no room."""
         self._database = Database(directory, durability=durability, open_database=open_database)
         try:
-            check_identity(self._database, identity)
+            self.differs = check_identity(self._database, identity, to_rebuild=to_rebuild)
+            """Whether it was opened to be rebuilt, and has to be."""
             self.counters = read_counters(self._database, or_none=to_repair)
             self._journal = Journal(self._database)
         except BaseException:
@@ -205,7 +209,7 @@ class LevelDBStore:
 
     @property
     def in_use(self) -> bool:
-        return self._database.get(b"Min-use") is not None
+        return self._database.get(IN_USE) is not None
 
     @property
     def crashed_at(self) -> float | None:
@@ -217,9 +221,9 @@ class LevelDBStore:
         if crashed_at is not None:
             batch.put(b"Mcrashed", SECONDS.pack(crashed_at))
         if in_use:
-            batch.put(b"Min-use", b"")
+            batch.put(IN_USE, b"")
         else:
-            batch.delete(b"Min-use")
+            batch.delete(IN_USE)
         self._database.write(batch)
 
     @property
@@ -262,15 +266,31 @@ class LevelDBStore:
         finally:
             self._database.close()
 
-    # repair
+    # repair and rebuild
 
-    def write_raw(self, puts: dict[bytes, bytes], deletes: set[bytes], counters: Counters, /) -> None:
+    def begin_rebuild(self) -> None:
+        begin_rebuild(self._database)
+        self._journal.forget()
+
+    def end_rebuild(self) -> None:
+        end_rebuild(self._database, self._identity)
+        self.differs = False
+
+    def write_raw(
+        self,
+        puts: Mapping[bytes, bytes],
+        deletes: set[bytes],
+        counters: Counters,
+        /,
+        *,
+        queues: Sequence[QueueRecord] = (),
+    ) -> None:
         batch = self._database.batch()
         for key in deletes - puts.keys():
             batch.delete(key)
         for key, value in puts.items():
             batch.put(key, value)
-        self._commit(batch, [], counters)
+        self._commit(batch, queues, counters)
 
     # notes
 

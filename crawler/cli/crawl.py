@@ -23,6 +23,7 @@ from crawler.directory import CrawlDirectory
 @click.option("--preset", metavar="NAME", help="Settings to begin with, in place of the defaults.")
 @click.option("--dir", "directory", metavar="DIR", help="Where state and output are kept; the crawl in it is resumed.")
 @click.option("--fresh", is_flag=True, help="Delete the state and output of an earlier crawl first.")
+@click.option("--rebuild", is_flag=True, help="Bring stored URLs under changed urls.rules or frontier.queue_by.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a value, as fetch.timeout_s=5.")
 @click.option("--max-pages", type=click.IntRange(min=1), metavar="N", help="Stop this run after N pages.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -32,6 +33,7 @@ def crawl(
     preset: str | None,
     directory: str | None,
     fresh: bool,
+    rebuild: bool,
     settings: tuple[str, ...],
     max_pages: int | None,
     as_json: bool,
@@ -53,7 +55,8 @@ def crawl(
         configuration = _earlier(directory)
     loaded = load(configuration, overrides=overrides, environ=os.environ, preset=preset)
     again = f"onceover crawl --dir {shlex.quote(loaded.config.crawl.directory)}"
-    return run_crawl(loaded, fresh=fresh, as_json=as_json, again=again, max_pages=max_pages).exit_code
+    run = run_crawl(loaded, fresh=fresh, as_json=as_json, again=again, max_pages=max_pages, rebuild=rebuild)
+    return run.exit_code
 
 
 def _earlier(directory: str | None) -> Path:

@@ -40,11 +40,13 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     status: Status
 
 
-def run_crawl(loaded: Loaded, *, fresh: bool, as_json: bool, again: str, max_pages: int | None = None) -> Run:
+def run_crawl(
+    loaded: Loaded, *, fresh: bool, as_json: bool, again: str, max_pages: int | None = None, rebuild: bool = False
+) -> Run:
     """Crawl in the configured directory, which is locked meanwhile.
 
-    `again` is the command that goes on with the crawl, for the summary. `max_pages` limits this run alone. Raises what
-    keeps a crawl from starting or going on.
+    `again` is the command that goes on with the crawl, for the summary. `max_pages` limits this run alone; `rebuild`
+    brings stored URLs under changed rules. Raises what keeps a crawl from starting or going on.
     """
     console = Console(stderr=True)
     # Before anything is deleted or locked.
@@ -54,7 +56,7 @@ def run_crawl(loaded: Loaded, *, fresh: bool, as_json: bool, again: str, max_pag
             directory.clear()
         _check_output(directory, loaded.config)
         with logging_to(directory.log, console):
-            run = _in_event_loop(_run(loaded, directory, console, max_pages=max_pages))
+            run = _in_event_loop(_run(loaded, directory, console, max_pages=max_pages, rebuild=rebuild))
     if as_json:
         click.echo(msgspec.json.encode(run))
     else:
@@ -77,13 +79,15 @@ def _check_output(directory: CrawlDirectory, config: Config) -> None:
         )
 
 
-async def _run(loaded: Loaded, directory: CrawlDirectory, console: Console, *, max_pages: int | None) -> Run:
+async def _run(
+    loaded: Loaded, directory: CrawlDirectory, console: Console, *, max_pages: int | None, rebuild: bool
+) -> Run:
     this = asyncio.current_task()
     assert this is not None
     with _signals() as interrupts:
         interrupts.act = this.cancel
         limited = loaded if max_pages is None else _limited(loaded, max_pages)
-        async with assembled(limited, directory, rebuilding=_tell_rebuilding(console)) as crawl:
+        async with assembled(limited, directory, rebuild=rebuild, rebuilding=_tell_rebuilding(console)) as crawl:
             if (reason := crawl.frontier.held_by_operator) is not None:
                 raise DirectoryRefused(
                     f"the crawl in {directory.path} is held: {reason}. "
@@ -167,14 +171,14 @@ async def _supervised(crawl: Crawl, console: Console, interrupts: _Interrupts, *
             await progress
 
 
-def _tell_rebuilding(console: Console) -> Callable[[int], None]:
+def _tell_rebuilding(console: Console) -> Callable[[str, int], None]:
     told_at = 0.0
 
-    def tell(urls: int) -> None:
+    def tell(what: str, urls: int) -> None:
         nonlocal told_at
         if time.monotonic() - told_at >= REBUILD_INTERVAL_S:
             told_at = time.monotonic()
-            console.print(f"Rebuilding the visited set from the ledger: {urls:,} URLs so far.", highlight=False)
+            console.print(f"Rebuilding {what}: {urls:,} URLs so far.", highlight=False)
 
     return tell
 

@@ -12,6 +12,7 @@ from crawler.places import Places, listed
 from crawler.precedence import Ordered
 from crawler.protocols import Discovery, Quota
 from crawler.quota import PageLimits, PageQuota
+from crawler.readdressing import Readdressing
 from crawler.scope import Reach, Scope
 from crawler.traps import Traps
 from crawler.urls import DEFAULT_RULES, QueueBy, Target, UrlReader
@@ -136,15 +137,22 @@ def ordered(config: Config, urls: UrlReader, discovery: Discovery) -> Discovery:
     frontier = config.frontier
     if (frontier.order, frontier.cost) == ("depth", "one") and not (frontier.embeds_first or frontier.parallel_queues):
         return discovery
-    pairs = (each.rpartition(":") for each in frontier.parallel_queues)
-    parallel = {urls.seed(f"http://{host}/").queue_key: int(count) for host, _, count in pairs}
     return Ordered(
         discovery,
         order=frontier.order,
         embeds_first=frontier.embeds_first,
         costs=frontier.cost,
-        parallel=parallel,
+        parallel=_parallel(config, urls),
     )
+
+
+def _parallel(config: Config, urls: UrlReader) -> dict[str, int]:
+    pairs = (each.rpartition(":") for each in config.frontier.parallel_queues)
+    return {urls.seed(f"http://{host}/").queue_key: int(count) for host, _, count in pairs}
+
+
+def readdressing(config: Config, urls: UrlReader) -> Readdressing:
+    return Readdressing(urls, parallel=_parallel(config, urls))
 
 
 def focus(config: Config) -> Focus:

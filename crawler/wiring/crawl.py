@@ -30,9 +30,16 @@ class Crawl(msgspec.Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def assembled(
-    loaded: Loaded, directory: CrawlDirectory, *, rebuilding: Callable[[int], None] | None = None
+    loaded: Loaded,
+    directory: CrawlDirectory,
+    *,
+    rebuild: bool = False,
+    rebuilding: Callable[[str, int], None] = lambda _what, _urls: None,
 ) -> AsyncIterator[Crawl]:
     """The crawl of a configuration in its locked directory; closed in order when left.
+
+    With `rebuild`, a crawl whose URLs were named by other rules is rebuilt, not refused. `rebuilding` is told what is
+    being rebuilt, and from how many URLs so far.
 
     Raises `ConfigError` for what only the parts could judge, `StoreRefused` and `StoreFailed`.
     """
@@ -51,7 +58,12 @@ async def assembled(
     )
     discovery = addressing.ordered(config, urls, discovery)
     async with AsyncExitStack() as stack:
-        store, notes = keeping.open_store(config, directory)
+        store, notes = await keeping.open_store(
+            config,
+            directory,
+            readdressing=addressing.readdressing(config, urls) if rebuild else None,
+            progress=partial(rebuilding, "the ledger by the new rules"),
+        )
         try:
             visited = keeping.visited_set(config, directory, store)
             stack.push_async_callback(visited.aclose)
@@ -61,7 +73,7 @@ async def assembled(
                 snapshots=keeping.snapshots(config, directory),
                 rules=keeping.rules(config),
                 rest_after_crash_s=config.politeness.min_delay_s,
-                rebuilding=rebuilding,
+                rebuilding=partial(rebuilding, "the visited set from the ledger"),
             )
         except BaseException:
             store.close()

@@ -1,9 +1,11 @@
 """What a crawl knows: the frontier's store, the visited set and its snapshots."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 
 from config import Config, overridden
 from crawler.directory import CrawlDirectory
+from crawler.readdressing import Readdressing
 from crawler.sites import Blocks, BySite
 from crawler.urls import DEFAULT_RULES, UrlReader, domain_of_site, host_of, split_port
 from crawler.wiring.addressing import key_by
@@ -12,6 +14,7 @@ from frontier.groups import Grouping, GroupLimit
 from frontier.leveldb import LevelDBStore
 from frontier.lifecycle import Budgets
 from frontier.memory import MemoryNotes, MemoryStore
+from frontier.rebuild import rebuild
 from frontier.rules import Rules
 from frontier.snapshots import Snapshots
 from frontier.store import Store
@@ -27,18 +30,49 @@ from visited.recent import RecentUrls
 from visited.verified import Verified
 from visited.whitelist import WhiteListed
 
+log = logging.getLogger(__name__)
 
-def open_store(config: Config, directory: CrawlDirectory) -> tuple[Store, Notes]:
-    """The configured store of the frontier, and its notes."""
+
+async def open_store(
+    config: Config,
+    directory: CrawlDirectory,
+    *,
+    readdressing: Readdressing | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[Store, Notes]:
+    """The configured store of the frontier, and its notes.
+
+    With `readdressing`, a store of URLs that were named by other rules is rebuilt, not refused.
+    """
     match config.frontier.backend:
         case "memory":
             return MemoryStore(), MemoryNotes()
         case "leveldb":
-            store = open_leveldb(config, directory)
+            store = open_leveldb(config, directory, to_rebuild=readdressing is not None)
+            if readdressing is not None and store.differs:
+                await _rebuilt(store, readdressing, rules(config), progress)
             return store, store
 
 
-def open_leveldb(config: Config, directory: CrawlDirectory, *, to_repair: bool = False) -> LevelDBStore:
+async def _rebuilt(
+    store: LevelDBStore, readdressing: Readdressing, rules: Rules, progress: Callable[[int], None] | None
+) -> None:
+    try:
+        found = await rebuild(store, readdressing, rules=rules, progress=progress)
+    except BaseException:
+        store.close()
+        raise
+    log.warning(
+        "rebuilt by the new rules: %d of %d URLs have another name or queue, and %d of them were known under that name",
+        found.renamed,
+        found.urls,
+        found.merged,
+    )
+
+
+def open_leveldb(
+    config: Config, directory: CrawlDirectory, *, to_repair: bool = False, to_rebuild: bool = False
+) -> LevelDBStore:
     """The LevelDB of a crawl. Raises `StoreRefused` and `StoreFailed`."""
     rules = DEFAULT_RULES if config.urls.rules is None else config.urls.rules
     return LevelDBStore(
@@ -49,6 +83,7 @@ def open_leveldb(config: Config, directory: CrawlDirectory, *, to_repair: bool =
         },
         durability=config.frontier.durability,
         to_repair=to_repair,
+        to_rebuild=to_rebuild,
     )
 
 

@@ -136,6 +136,22 @@ def test_another_visited_set_in_the_middle_of_a_crawl_is_rebuilt_and_the_crawl_e
     assert (told["backend"], told["count"]) == ("bloom", 54)
 
 
+def test_changed_rules_in_the_middle_of_a_crawl_are_followed_where_a_rebuild_is_asked_for(
+    tmp_path: Path, web: Web
+) -> None:
+    options = [*web.options, "--dir", "crawl"]
+    assert onceover("crawl", *options, "--max-pages", "10", cwd=tmp_path).code == LIMIT
+    changed = setting('urls.rules=["session-ids", "sort-query", "any-scheme"]', 'frontier.queue_by="domain"')
+    refused = onceover("crawl", *options, *changed, cwd=tmp_path)
+    assert (refused.code, "with --rebuild" in refused.err) == (REFUSED, True)
+    ended = onceover("crawl", *options, *changed, "--rebuild", cwd=tmp_path)
+    assert_told(ended, COMPLETE, "Rebuilding the visited set from the ledger: ", "Resuming: ")
+    assert "rebuilt by the new rules: " in ended.err
+    assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
+    assert_sound(tmp_path / "crawl")
+    assert onceover("crawl", *options, *changed, cwd=tmp_path).code == COMPLETE
+
+
 def test_a_crawl_of_a_file_is_complete_the_second_time(tmp_path: Path, web: Web) -> None:
     (tmp_path / "seeds.txt").write_text("# to begin with\nhttp://h00000.sim.test/\nhttp://h00001.sim.test/ # two\n")
     (tmp_path / "mine.toml").write_text('[crawl]\nseed_files = ["seeds.txt"]\n')

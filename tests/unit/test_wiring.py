@@ -1,6 +1,5 @@
 """That a configuration becomes the parts it names, and that what was opened is closed."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -102,11 +101,27 @@ async def test_a_setting_on_which_stored_urls_depend_cannot_be_changed(tmp_path:
     with CrawlDirectory(tmp_path / "crawl") as directory:
         async with assembled(loaded(), directory):
             pass
-        with pytest.raises(StoreRefused, match="Restore the setting, or begin anew with --fresh"):
+        with pytest.raises(StoreRefused, match=r"Restore the setting, .* with --rebuild, or begin anew"):
             async with assembled(loaded(change), directory):
                 pass
         async with assembled(loaded(), directory) as crawl:
             assert crawl.new_seeds == 0
+
+
+@pytest.mark.parametrize("change", ['urls.rules=["sort-query"]', 'frontier.queue_by="domain"'])
+async def test_it_can_be_changed_where_a_rebuild_is_asked_for(tmp_path: Path, change: str) -> None:
+    told: list[str] = []
+    with CrawlDirectory(tmp_path / "crawl") as directory:
+        async with assembled(loaded(), directory):
+            pass
+        async with assembled(loaded(change), directory, rebuild=True, rebuilding=lambda what, _: told.append(what)):
+            pass
+        assert "the visited set from the ledger" in told
+        async with assembled(loaded(change), directory, rebuild=True) as crawl:
+            assert crawl.new_seeds == 0
+        with pytest.raises(StoreRefused):
+            async with assembled(loaded(), directory):
+                pass
 
 
 @pytest.mark.parametrize(
@@ -125,12 +140,15 @@ async def test_what_is_not_asked_for_is_not_made(tmp_path: Path, setting: str, m
 
 
 async def test_a_rebuilt_visited_set_is_told_of(tmp_path: Path) -> None:
-    told: list[int] = []
-    telling: Callable[[int], None] = told.append
+    told: list[tuple[str, int]] = []
+
+    def telling(what: str, urls: int) -> None:
+        told.append((what, urls))
+
     with CrawlDirectory(tmp_path / "crawl") as directory:
         async with assembled(loaded(), directory):
             pass
         async with assembled(loaded('visited.backend="bloom"'), directory, rebuilding=telling) as crawl:
             assert crawl.new_seeds == 0
     assert told
-    assert told[-1] == 1
+    assert told[-1] == ("the visited set from the ledger", 1)
