@@ -71,8 +71,8 @@ Network = Annotated[
 ProxyUrl = Annotated[
     str,
     Meta(
-        pattern=rf"^https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{{1,5}})?/?{_END}",
-        extra={"form": '{ "*" = "http://192.0.2.1:3128" }'},
+        pattern=rf"^(https?|socks5h?)://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{{1,5}})?/?{_END}",
+        extra={"form": '{ "*" = "http://192.0.2.1:3128", "*.example.org" = "socks5://192.0.2.1:1080" }'},
     ),
 ]
 Secret = Annotated[
@@ -581,7 +581,10 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     proxies: Annotated[
         dict[HostPattern, ProxyUrl],
-        Meta(description="Hosts that are asked through a proxy, and its URL; *.NAME is all below NAME, * is all."),
+        Meta(
+            description="Hosts that are asked through a proxy, and its URL; *.NAME is all below NAME, * is all. Names "
+            "are found here, but for http, https and socks5h the proxy is told the name."
+        ),
     ] = {}
     logins: Annotated[
         dict[HostPattern, Secret],

@@ -15,8 +15,10 @@ neither by its share, the head and the whole by time, the body by its speed, and
 is over the limit is cut and marked, as WARC does: `length`, `time`, `disconnect`; `encoding` where a body could be
 decoded in part. A body of which nothing came before the connection broke is a failure.
 
-`routes` knows what is different for some hosts: certificates, proxies, logins; `headers` writes what is sent;
-`connections` stands where the client's library would be misled by a server, and mends it. `dns` asks name servers.
+`routes` knows what is different for some hosts: certificates, proxies, logins; `terms` what is for a site: limits,
+headers; `headers` writes what is sent; `cookies` and `hsts` remember what servers want to hear again. `connections`
+stands where the client's library would be misled by a server, and mends it; `socks` leads its connections through SOCKS
+proxies. `dns` asks name servers.
 
 `failures` holds the one table that turns the client's exceptions into the crawl's words, `coding` undoes
 Content-Encoding within limits, `flights` lets one of many askers do the work. No module here knows configuration,

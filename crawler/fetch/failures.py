@@ -49,6 +49,10 @@ class HeadersTooLarge(aiohttp.ClientError):
     """All header lines together are over the limit."""
 
 
+class ProxyRefused(aiohttp.ClientError):
+    """A SOCKS proxy can't be reached, or does not lead to the host."""
+
+
 class TooSlow(TimeoutError):
     """A part of the response did not come in the time that it has."""
 
@@ -75,6 +79,10 @@ def _certificate(error: BaseException) -> str:
 
 def _says(message: str) -> Callable[[BaseException], str]:
     return lambda _: message
+
+
+def _by_socks(error: BaseException) -> str:
+    return f"the proxy: {error}"
 
 
 def _by_proxy(error: BaseException) -> str:
@@ -107,6 +115,7 @@ _TABLE: tuple[tuple[type[BaseException], FailureKind, Callable[[BaseException], 
     (ClosedEarly, FailureKind.DISCONNECTED, _text),
     (aiohttp.ServerDisconnectedError, FailureKind.DISCONNECTED, _says("closed without a response")),
     (aiohttp.ClientPayloadError, FailureKind.DISCONNECTED, _says("closed before the body was whole")),
+    (ProxyRefused, FailureKind.CONNECT, _by_socks),
     (aiohttp.ClientHttpProxyError, FailureKind.CONNECT, _by_proxy),
     (aiohttp.ClientResponseError, FailureKind.PROTOCOL, _not_http),
     (aiohttp.InvalidURL, FailureKind.BAD_URL, _no_url),

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import socket
 import ssl
 from collections.abc import Callable, Iterable, Mapping
@@ -26,7 +27,8 @@ from crawler.fetch.headers import recorded, sent_once
 from crawler.fetch.hsts import StrictTransport
 from crawler.fetch.memory import Claim, Memory
 from crawler.fetch.names import Names, StaticNames, SystemResolver
-from crawler.fetch.routes import Routes
+from crawler.fetch.routes import HttpProxy, Routes
+from crawler.fetch.socks import RoutedConnector
 from crawler.fetch.terms import Terms
 from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request
 from crawler.urls import host_of
@@ -40,6 +42,8 @@ _MAX_HEADERS = 512
 _DECODE_APART_BYTES = 64 * 1024
 """Coded bodies from this size on are decoded in a thread, so that no one else waits for it."""
 _KEEP_ALIVE_S = 15.0
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
+"""A host whose last label is this is an address, by the URL standard."""
 
 
 class HttpFetcher:
@@ -85,8 +89,10 @@ class HttpFetcher:
         self._static = StaticNames(hosts or {})
         self._connections = Connections(max_connections or max(4 * concurrency, 256))
         self._names = Names(static=self._static, guard=self._guard, system=resolver or SystemResolver())
-        connector = aiohttp.TCPConnector(
-            resolver=self._names,
+        connector = RoutedConnector(
+            socks=self._routes.socks,
+            names=self._names,
+            opened=self._connections.opened,
             use_dns_cache=False,
             limit=0,
             limit_per_host=per_host,
@@ -153,7 +159,8 @@ class HttpFetcher:
             headers["Cookie"] = f"{headers['Cookie']}; {cookie}" if "Cookie" in headers else cookie
         if not self._routes.verifies(host):
             more["ssl"] = False
-        if (proxy := self._routes.proxy(host)) is not None:
+        proxy = self._routes.proxy(host)
+        if isinstance(proxy, HttpProxy):
             await self._refuse_name(host)
             more["proxy"] = proxy.url
             if url.scheme == "https":
@@ -202,12 +209,12 @@ class HttpFetcher:
         await self._names.close()
 
     def _refuse_literal(self, url: URL) -> None:
-        """Refuse an address in the URL itself: no resolver sees it."""
+        """Refuse an address in the URL itself: no resolver sees it. One that is not spelled as the URL standard does
+        would be read by a proxy, who knows how."""
         host = url.raw_host
-        if self._guard.open or not host or not (host[-1].isdigit() or ":" in host):
+        if self._guard.open or not host or not (":" in host or _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2])):
             return
-        why = self._guard.refusal(host)
-        if why not in (None, "not an address"):
+        if (why := self._guard.refusal(host)) is not None:
             raise AddressRefused(f"{host} ({why})")
 
     def _socket(self, address: AddrInfoType) -> socket.socket:

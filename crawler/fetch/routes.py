@@ -14,7 +14,11 @@ import msgspec
 from yarl import URL
 
 _Value = TypeVar("_Value")
-_SCHEMES = ("http", "https")
+_HTTP = ("http", "https")
+_SCHEMES = (*_HTTP, "socks5", "socks5h")
+_SOCKS_PORT = 1080
+_MAX_SOCKS_LOGIN = 255
+"""Bytes of each half: RFC 1929."""
 
 
 class Hosts(Generic[_Value]):
@@ -38,7 +42,7 @@ class Hosts(Generic[_Value]):
         return value
 
 
-class Proxy(msgspec.Struct, frozen=True):
+class HttpProxy(msgspec.Struct, frozen=True):
     """Who is asked in place of the server."""
 
     url: URL
@@ -46,12 +50,24 @@ class Proxy(msgspec.Struct, frozen=True):
     """For the proxy alone: its login."""
 
 
+class SocksProxy(msgspec.Struct, frozen=True):
+    """Who connects to the server in our place."""
+
+    host: str
+    port: int
+    finds_names: bool
+    """Whether it is told names, as `socks5h` says, and not addresses."""
+    user: str | None = None
+    password: str | None = None
+
+
 class Routes:
     """What is different for some hosts.
 
     `unverified` are patterns of hosts whose certificates need not be right. `proxies` gives the proxy for a pattern, as
-    `http://192.0.2.1:3128`. `logins` says where the login for a pattern, or for a proxy's host, stands: `env:NAME` or
-    `file:PATH`; it is `user:password`, or `Bearer` and a token. Raises `ValueError`, without the secret.
+    `http://192.0.2.1:3128`, `socks5://…` or `socks5h://…`. `logins` says where the login for a pattern, or for a
+    proxy's host, stands: `env:NAME` or `file:PATH`; it is `user:password`, or `Bearer` and a token. Raises
+    `ValueError`, without the secret.
     """
 
     def __init__(
@@ -62,35 +78,59 @@ class Routes:
         logins: Mapping[str, str] | None = None,
     ) -> None:
         self._unverified = Hosts(dict.fromkeys(unverified, True))
-        self._logins = Hosts({name: authorization(place) for name, place in (logins or {}).items()})
-        found = {name: self._proxy(name, url) for name, url in (proxies or {}).items()}
+        secrets = Hosts({name: (place, read_secret(place)) for name, place in (logins or {}).items()})
+        self._logins = secrets
+        found = {name: _proxy(name, url, secrets) for name, url in (proxies or {}).items()}
         self._proxies = Hosts(found)
-        self.places = frozenset((proxy.url.raw_host, proxy.url.port) for proxy in found.values())
-        """Host and port of each proxy, where the host is an address."""
-
-    def _proxy(self, name: str, text: str) -> Proxy:
-        url = URL(text)
-        if url.scheme not in _SCHEMES or not url.raw_host or url.raw_user is not None or url.raw_password is not None:
-            raise ValueError(
-                f"proxies: {name!r} must map to a URL such as 'http://192.0.2.1:3128', without a login, which "
-                "stands in logins under the proxy's host"
-            )
-        login = self._logins.find(url.raw_host)
-        return Proxy(url, None if login is None else {"Proxy-Authorization": login})
+        http = [proxy.url for proxy in found.values() if isinstance(proxy, HttpProxy)]
+        self.places = frozenset((url.raw_host, url.port) for url in http)
+        """Host and port of each proxy for HTTP, where the host is an address."""
 
     def verifies(self, host: str) -> bool:
         return self._unverified.find(host) is None
 
-    def proxy(self, host: str) -> Proxy | None:
+    def proxy(self, host: str) -> HttpProxy | SocksProxy | None:
         return self._proxies.find(host)
+
+    def socks(self, host: str) -> SocksProxy | None:
+        proxy = self._proxies.find(host)
+        return proxy if isinstance(proxy, SocksProxy) else None
 
     def authorization(self, host: str) -> str | None:
         """For Authorization."""
-        return self._logins.find(host)
+        login = self._logins.find(host)
+        return None if login is None else authorization(login[1])
 
 
-def authorization(place: str, /) -> str:
-    """The value of an Authorization header from where its login stands. Raises `ValueError`, without the secret."""
+def _proxy(name: str, text: str, secrets: "Hosts[tuple[str, str]]") -> HttpProxy | SocksProxy:
+    url = URL(text)
+    if url.scheme not in _SCHEMES or not url.raw_host or url.raw_user is not None or url.raw_password is not None:
+        raise ValueError(
+            f"proxies: {name!r} must map to a URL such as 'http://192.0.2.1:3128' or 'socks5://192.0.2.1:1080', "
+            "without a login, which stands in logins under the proxy's host"
+        )
+    login = secrets.find(url.raw_host)
+    if url.scheme in _HTTP:
+        return HttpProxy(url, None if login is None else {"Proxy-Authorization": authorization(login[1])})
+    user = password = None
+    if login is not None:
+        place, secret = login
+        user, _, password = secret.partition(":")
+        fits = user and password and secret.isascii() and max(len(user), len(password)) <= _MAX_SOCKS_LOGIN
+        if not fits or secret.startswith("Bearer "):
+            raise ValueError(f"logins: expected user:password in ASCII for a SOCKS proxy, in {place}")
+    return SocksProxy(url.raw_host, url.port or _SOCKS_PORT, url.scheme == "socks5h", user, password)
+
+
+def authorization(secret: str, /) -> str:
+    """The value of an Authorization header that a login makes."""
+    if secret.startswith("Bearer "):
+        return secret
+    return "Basic " + base64.b64encode(secret.encode()).decode("ascii")
+
+
+def read_secret(place: str, /) -> str:
+    """A login from where it stands. Raises `ValueError`, without the secret."""
     kind, _, name = place.partition(":")
     match kind:
         case "env":
@@ -106,8 +146,6 @@ def authorization(place: str, /) -> str:
             raise ValueError(f"logins: expected env:NAME or file:PATH, found {place!r}")
     if not secret.isprintable():
         raise ValueError(f"logins: expected one line in {place}")
-    if secret.startswith("Bearer "):
-        return secret
-    if ":" not in secret:
+    if not secret.startswith("Bearer ") and ":" not in secret:
         raise ValueError(f"logins: expected user:password, or Bearer and a token, in {place}")
-    return "Basic " + base64.b64encode(secret.encode()).decode("ascii")
+    return secret

@@ -1,0 +1,135 @@
+"""Proxies for tests: small, and real. They speak HTTP with CONNECT, or SOCKS5, and carry bytes both ways."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from ipaddress import IPv4Address, IPv6Address
+
+import msgspec
+
+
+class Proxied(msgspec.Struct):
+    """What a running proxy tells."""
+
+    port: int = 0
+    targets: list[tuple[str, int]] = []
+    """Whom it was asked for: a name or an address, and a port."""
+    logins: list[str] = []
+    """What it was told of who asks."""
+    open: int = 0
+
+
+Login = tuple[str, str]
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def connect_proxy(to_port: int, *, login: Login | None = None) -> AsyncIterator[Proxied]:
+    """A proxy for HTTP that leads every CONNECT to a port of this machine."""
+    told = Proxied()
+    wanted = None if login is None else "Basic " + base64.b64encode(":".join(login).encode()).decode()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        first, *headers = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        method, target, _ = first.split()
+        assert method == "CONNECT"
+        host, _, port = target.rpartition(":")
+        told.targets.append((host, int(port)))
+        given = [line.partition(": ")[2] for line in headers if line.lower().startswith("proxy-authorization:")]
+        told.logins.extend(given)
+        if wanted is not None and given != [wanted]:
+            writer.write(b"HTTP/1.1 407 Who are you\r\nContent-Length: 0\r\n\r\n")
+            return
+        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        await _carry(reader, writer, to_port)
+
+    async with _serving(told, serve):
+        yield told
+
+
+@asynccontextmanager
+async def socks_proxy(to_port: int, *, login: Login | None = None, reply: int = 0) -> AsyncIterator[Proxied]:
+    """A SOCKS5 proxy that leads everywhere to a port of this machine, or answers with another `reply` than 0."""
+    told = Proxied()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        _, count = await reader.readexactly(2)
+        methods = await reader.readexactly(count)
+        if (2 if login else 0) not in methods:
+            writer.write(b"\x05\xff")
+            return
+        writer.write(b"\x05\x02" if login else b"\x05\x00")
+        if login:
+            await reader.readexactly(1)
+            halves = [(await reader.readexactly((await reader.readexactly(1))[0])).decode() for _ in range(2)]
+            told.logins.append(":".join(halves))
+            writer.write(b"\x01\x00" if tuple(halves) == login else b"\x01\x01")
+            if tuple(halves) != login:
+                return
+        _, _, _, kind = await reader.readexactly(4)
+        match kind:
+            case 1:
+                host = str(IPv4Address(await reader.readexactly(4)))
+            case 4:
+                host = str(IPv6Address(await reader.readexactly(16)))
+            case _:
+                host = (await reader.readexactly((await reader.readexactly(1))[0])).decode()
+        told.targets.append((host, int.from_bytes(await reader.readexactly(2))))
+        writer.write(bytes([5, reply, 0, 1, 0, 0, 0, 0, 0, 0]))
+        if not reply:
+            await _carry(reader, writer, to_port)
+
+    async with _serving(told, serve):
+        yield told
+
+
+@asynccontextmanager
+async def _serving(told: Proxied, serve: Serve) -> AsyncIterator[None]:
+    tasks: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+
+    async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks[task] = writer
+        told.open += 1
+        try:
+            with suppress(ConnectionError, asyncio.IncompleteReadError):
+                await serve(reader, writer)
+                await writer.drain()
+        finally:
+            told.open -= 1
+            del tasks[task]
+            writer.close()
+
+    server = await asyncio.start_server(one, "127.0.0.1", 0)
+    told.port = server.sockets[0].getsockname()[1]
+    try:
+        yield
+    finally:
+        server.close()
+        for writer in tasks.values():
+            writer.transport.abort()
+        await asyncio.gather(*tasks)
+
+
+async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int) -> None:
+    """Both ways, until either side has ended."""
+    there, back = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        ways = {asyncio.create_task(_one_way(reader, back)), asyncio.create_task(_one_way(there, writer))}
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for way in ways:
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+    finally:
+        back.close()
+
+
+async def _one_way(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError):
+        while data := await reader.read(65_536):
+            writer.write(data)
+            await writer.drain()

@@ -1,0 +1,193 @@
+"""Proxies, real ones on this machine: what goes through them, what they are told, what they are not asked for."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+
+from crawler.fetch.routes import Routes
+from crawler.page import Failure, FailureKind, Fetched, Page, Request
+from tests.certificates import issued
+from tests.fetchers import http_fetcher
+from tests.proxies import connect_proxy, socks_proxy
+from tests.servers import page, raw_server
+from tests.unit.fetch.test_names import FakeDns
+
+LOGIN = ("anna", "correct horse")
+PUBLIC = "93.184.215.14"
+LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
+
+
+async def fetched(url: str, routes: Routes, *, times: int = 1, **settings: Any) -> list[Fetched]:
+    fetcher = http_fetcher(routes=routes, resolver=FakeDns(www_far_test=[PUBLIC]), **settings)
+    try:
+        return [await fetcher.fetch(Request(url=url)) for _ in range(times)]
+    finally:
+        await fetcher.aclose()
+
+
+def failure(answer: Fetched) -> Failure:
+    assert isinstance(answer, Failure), answer
+    return answer
+
+
+def run_on(loop: str, main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        runner.run(main())
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_https_goes_through_an_http_proxy_with_connect(
+    loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("PROXY_LOGIN", ":".join(LOGIN))
+    caplog.set_level(logging.DEBUG)
+    tls, authorities = issued("www.far.test", tmp_path)
+
+    async def main() -> None:
+        async with (
+            raw_server({"/a": [page(b"far away")]}, tls=tls) as server,
+            connect_proxy(server.port, login=LOGIN) as proxy,
+        ):
+            routes = Routes(
+                proxies={"*.far.test": f"http://127.0.0.1:{proxy.port}"}, logins={"127.0.0.1": "env:PROXY_LOGIN"}
+            )
+            answers = await fetched("https://www.far.test/a", routes, times=2, authorities=[authorities])
+            for answer in answers:
+                assert isinstance(answer, Page), answer
+                assert (answer.body, answer.ip) == (b"far away", None)
+                assert "Proxy-Authorization" not in dict(answer.request_headers)
+            assert proxy.targets == [("www.far.test", 443)]  # the connection is kept
+            assert len(proxy.logins) == 1
+            assert [seen.header("Proxy-Authorization") for seen in server.seen] == [None, None]
+
+    run_on(loop, main)
+    assert "horse" not in caplog.text
+
+
+async def test_a_certificate_is_verified_behind_a_proxy_too(tmp_path: Path) -> None:
+    tls, authorities = issued("somebody-else.test", tmp_path)
+    async with raw_server({"/": [page(b"x")]}, tls=tls) as server:
+        async with connect_proxy(server.port) as http, socks_proxy(server.port) as socks:
+            for url in (f"http://127.0.0.1:{http.port}", f"socks5://127.0.0.1:{socks.port}"):
+                [answer] = await fetched("https://www.far.test/", Routes(proxies={"*": url}), authorities=[authorities])
+                assert failure(answer).kind is FailureKind.TLS
+        assert server.seen == []
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize(("socks", "told"), [("socks5", PUBLIC), ("socks5h", "www.far.test")])
+def test_a_socks_proxy_is_told_an_address_or_where_it_is_to_find_it_the_name(
+    loop: str, scheme: str, socks: str, told: str, tmp_path: Path
+) -> None:
+    tls, authorities = issued("www.far.test", tmp_path)
+
+    async def main() -> None:
+        async with (
+            raw_server({"/a": [page(b"far away")]}, tls=tls if scheme == "https" else None) as server,
+            socks_proxy(server.port) as proxy,
+        ):
+            routes = Routes(proxies={"*.far.test": f"{socks}://127.0.0.1:{proxy.port}"})
+            answers = await fetched(f"{scheme}://www.far.test/a", routes, times=2, authorities=[authorities])
+            for answer in answers:
+                assert isinstance(answer, Page), answer
+                assert (answer.body, answer.ip) == (b"far away", None)
+            assert proxy.targets == [(told, 443 if scheme == "https" else 80)]
+            assert [seen.header("Host") for seen in server.seen] == ["www.far.test"] * 2
+
+    run_on(loop, main)
+
+
+async def test_a_socks_proxy_gets_its_login_and_nobody_else_does(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("PROXY_LOGIN", ":".join(LOGIN))
+    monkeypatch.setenv("WRONG_LOGIN", "anna:wrong")
+    caplog.set_level(logging.DEBUG)
+    async with raw_server({"/": [page(b"x")]}) as server, socks_proxy(server.port, login=LOGIN) as proxy:
+        proxies = {"*": f"socks5://127.0.0.1:{proxy.port}"}
+        routes = Routes(proxies=proxies, logins={"127.0.0.1": "env:PROXY_LOGIN"})
+        [answer] = await fetched("http://www.far.test/", routes)
+        assert isinstance(answer, Page), answer
+        assert proxy.logins == [":".join(LOGIN)]
+        assert server.seen[0].header("Authorization") is None
+        for logins in ({}, {"127.0.0.1": "env:WRONG_LOGIN"}):
+            [refused] = await fetched("http://www.far.test/", Routes(proxies=proxies, logins=logins))
+            assert failure(refused).kind is FailureKind.CONNECT
+            assert failure(refused).message.startswith("the proxy: ")
+        assert len(server.seen) == 1
+    assert "horse" not in caplog.text
+
+
+@pytest.mark.parametrize("scheme", ["socks5", "socks5h"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "169.254.169.254", "[::1]", "2130706433", "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]"]
+)
+async def test_a_socks_proxy_is_no_way_to_a_private_address(scheme: str, host: str) -> None:
+    async with raw_server({"/": [page(b"secret")]}) as server, socks_proxy(server.port) as proxy:
+        routes = Routes(proxies={"*": f"{scheme}://127.0.0.1:{proxy.port}"})
+        [answer] = await fetched(f"http://{host}/", routes)
+        assert failure(answer).kind is FailureKind.PRIVATE_ADDRESS
+        assert proxy.targets == []
+
+
+async def test_a_name_of_a_private_address_is_refused_before_a_socks_proxy_is_asked() -> None:
+    """Nor can DNS rebinding get past: the proxy is told the address that was judged."""
+    async with raw_server({"/": [page(b"secret")]}) as server, socks_proxy(server.port) as proxy:
+        routes = Routes(proxies={"*": f"socks5://127.0.0.1:{proxy.port}"})
+        fetcher = http_fetcher(routes=routes, resolver=FakeDns(inside_far_test=["10.0.0.1"], gone_far_test=[]))
+        inside = failure(await fetcher.fetch(Request(url="http://inside.far.test/")))
+        nowhere = failure(await fetcher.fetch(Request(url="http://nowhere.far.test/")))
+        await fetcher.aclose()
+        assert inside.kind is FailureKind.PRIVATE_ADDRESS
+        assert nowhere.kind is FailureKind.DNS
+        assert proxy.targets == []
+
+
+async def test_what_goes_wrong_with_a_socks_proxy_is_a_failure_and_leaves_nothing_open() -> None:
+    async with raw_server({"/": [page(b"x")]}) as server:
+        port = 1
+        for reply in (1, 2, 4, 5, 9, 77):
+            async with socks_proxy(server.port, reply=reply) as proxy:
+                port = proxy.port
+                [answer] = await fetched("http://www.far.test/", Routes(proxies={"*": f"socks5h://127.0.0.1:{port}"}))
+                assert failure(answer).kind is FailureKind.CONNECT
+        [down] = await fetched("http://www.far.test/", Routes(proxies={"*": f"socks5h://127.0.0.1:{port}"}))
+        assert failure(down).kind is FailureKind.CONNECT
+        # No proxy at all: a server that speaks HTTP.
+        [other] = await fetched("http://www.far.test/", Routes(proxies={"*": f"socks5h://127.0.0.1:{server.port}"}))
+        assert failure(other).kind in {FailureKind.CONNECT, FailureKind.TIMEOUT}
+        too_long = "a" * 64 + ".test"
+        [no_name] = await fetched(
+            f"http://{too_long}/", Routes(proxies={"*": f"socks5h://127.0.0.1:{server.port}"}), connect_timeout_s=1.0
+        )
+        assert failure(no_name).kind in {FailureKind.DNS, FailureKind.CONNECT, FailureKind.TIMEOUT}
+
+
+async def test_a_socks_proxy_that_says_nothing_takes_no_longer_than_a_connection_may() -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        [answer] = await fetched(
+            "http://www.far.test/", Routes(proxies={"*": f"socks5://127.0.0.1:{port}"}), connect_timeout_s=0.2
+        )
+        assert failure(answer).kind is FailureKind.TIMEOUT
+
+
+@pytest.mark.parametrize("secret", ["Bearer abc", "anna:", "änna:secret", f"anna:{'x' * 256}"])
+def test_a_login_that_socks_can_not_carry_is_refused_without_telling_it(
+    secret: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROXY_LOGIN", secret)
+    with pytest.raises(ValueError, match="logins: expected user:password in ASCII for a SOCKS proxy") as caught:
+        Routes(proxies={"*": "socks5://127.0.0.1:1080"}, logins={"127.0.0.1": "env:PROXY_LOGIN"})
+    assert secret not in str(caught.value)
