@@ -144,8 +144,15 @@ def test_each_row_tells_key_value_origin_and_meaning(tmp_path: Path) -> None:
 def test_each_setting_states_its_unit_its_limits_and_its_meaning(setting: Setting) -> None:
     assert setting.meaning[0].isupper() or setting.meaning.startswith(setting.choices or "?")
     assert setting.meaning.endswith(".")
-    assert setting.name.endswith("_s") == (setting.kind == "seconds") or setting.key == "limits.seconds"
-    assert setting.name.endswith("_bytes") == (setting.kind == "bytes") or setting.key == "limits.bytes"
+    rate = setting.name.endswith("_per_s")
+    assert (
+        setting.name.removesuffix("_per_s").endswith("_s") == (setting.kind == "seconds")
+        or rate
+        or (setting.key == "limits.seconds")
+    )
+    assert setting.name.removesuffix("_per_s").endswith("_bytes") == (setting.kind == "bytes") or (
+        setting.key == "limits.bytes"
+    )
     if setting.kind in ("int", "float", "bytes", "seconds"):
         assert setting.minimum is not None
         assert setting.maximum is not None
