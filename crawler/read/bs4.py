@@ -8,9 +8,8 @@ from bs4 import BeautifulSoup
 from bs4.element import Tag
 
 from crawler.page import Extract, Page
-from crawler.read.document import ELEMENTS, Attributes, Reading
+from crawler.read.document import Attributes, Reading
 from crawler.read.pages import Document, PageReader, summary
-from crawler.read.text import to_text
 from crawler.read.wishes import NO_WISHES, Wishes
 
 _MAX_PARAGRAPHS: Final = 20
@@ -30,7 +29,7 @@ class Bs4Extractor:
 def _read(document: Document) -> Reading[Tag]:
     soup = BeautifulSoup(
         # With a line end, a page that is nothing but a URL is not taken for a mistake of the caller.
-        f"{_without_torn_tag(to_text(document.body, document.encoding))}\n",
+        f"{_without_torn_tag(document.html.decode('utf-8', 'replace'))}\n",
         "html.parser",
         # Values as they stand, not lists of class names; of a repeated attribute the first, as the standard says.
         multi_valued_attributes=None,
@@ -39,7 +38,7 @@ def _read(document: Document) -> Reading[Tag]:
     reading: Reading[Tag] = Reading(
         text_of=Tag.get_text,
         parent_tag_of=_parent_tag,
-        size=len(document.body),
+        size=len(document.html),
         robots_names=document.robots_names,
         wishes=document.wishes,
     )
@@ -47,8 +46,8 @@ def _read(document: Document) -> Reading[Tag]:
         # To this parser the contents of a template are part of the document.
         template.clear()
     for node in soup.descendants:
-        if isinstance(node, Tag) and node.name in ELEMENTS:
-            reading.take(node.name, cast(Attributes, node.attrs), node)
+        if isinstance(node, Tag) and (take := reading.takers.get(node.name)):
+            take(cast(Attributes, node.attrs), node)
     if reading.description is None:
         reading.abstract = summary(_paragraphs(soup))
     return reading

@@ -4,13 +4,13 @@ The HTML standard says which attributes hold URLs. Contents of `template` and co
 `noscript` is, because a crawler runs no scripts.
 """
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Generic, TypeVar
 
 from crawler.page import Link, LinkKind
 from crawler.read.css import css_urls
 from crawler.read.speculative import script_urls
+from crawler.read.values import WHITE_SPACE, collapsed, refresh_url, robots_words, srcset_urls
 from crawler.read.wishes import Wishes
 
 Node = TypeVar("Node")
@@ -23,10 +23,8 @@ MAX_LINKS: Final = 100_000
 """Per document; what follows is ignored."""
 
 URL_ATTRIBUTES: Final[dict[str, tuple[tuple[str, LinkKind], ...]]] = {
-    "img": (("src", LinkKind.EMBED),),
     "iframe": (("src", LinkKind.FRAME),),
     "frame": (("src", LinkKind.FRAME),),
-    "source": (("src", LinkKind.EMBED),),
     "embed": (("src", LinkKind.EMBED),),
     "object": (("data", LinkKind.EMBED),),
     "video": (("src", LinkKind.EMBED), ("poster", LinkKind.EMBED)),
@@ -40,10 +38,12 @@ URL_ATTRIBUTES: Final[dict[str, tuple[tuple[str, LinkKind], ...]]] = {
 }
 """Elements whose attributes are URLs and nothing more; the others have a method of `Reading` each."""
 
-SPECIAL_ELEMENTS: Final = ("a", "area", "base", "form", "html", "input", "link", "meta", "script", "style", "title")
+_SPECIAL_ELEMENTS: Final = (
+    *("a", "area", "base", "form", "html", "img", "input", "link", "meta", "script", "source", "style", "title"),
+)
 
-ELEMENTS: Final = frozenset(URL_ATTRIBUTES) | frozenset(SPECIAL_ELEMENTS)
-"""All elements that a parser adapter must hand over."""
+ELEMENTS: Final = frozenset(URL_ATTRIBUTES) | frozenset(_SPECIAL_ELEMENTS)
+"""All elements that a parser adapter must hand over, as far as there are `takers` of them."""
 
 _KIND_OF_REL: Final[dict[str, LinkKind | None]] = {
     "stylesheet": LinkKind.EMBED,
@@ -83,7 +83,6 @@ _KIND_OF_REL: Final[dict[str, LinkKind | None]] = {
 """What a rel token of <link> makes of it; None where the URL is no document. Other tokens make an alternate."""
 
 _FEED_TYPES: Final = frozenset({"application/rss+xml", "application/atom+xml", "application/feed+json"})
-_SPACE = " \t\n\r\f\v\0"
 _SVG_PARENTS: Final = frozenset({"svg", "g", "path", "symbol", "use", "defs", "rect", "circle", "text", "image"})
 
 
@@ -109,85 +108,124 @@ class Reading(Generic[Node]):
         """The first sentences, set by the adapter of a document without description."""
         self.robots: set[str] = set()
         self.meta: dict[str, str] = {}
+        self.takers: dict[str, Callable[[Attributes, Node], None]] = {
+            **{tag: self._urls_in(*names) for tag, names in URL_ATTRIBUTES.items()},
+            "a": self._anchor,
+            "area": self._area,
+            "base": self._base,
+            "html": self._html,
+            "img": self._image,
+            "input": self._input,
+            "link": self._link,
+            "meta": self._meta,
+            "script": self._script,
+            "source": self._image,
+            "style": self._style,
+            "title": self._title,
+        }
+        """What reads an element, given its attributes (names in lower case, values unescaped) and its node, by its
+        tag."""
+        if wishes.forms:
+            self.takers["form"] = self._form
         self._text_of = text_of
         self._parent_tag_of = parent_tag_of
-        # Anchors may be nested through <object> and the like; without an end the innermost text would be read again
-        # for each of them.
+        # Elements may be nested, as anchors through <object>; without an end the innermost text would be read again for
+        # each of them.
         self._text_budget = 4 * size + 1000
         self._robots_names = robots_names
-        self._forms = wishes.forms
         self._scripts = wishes.scripts
-
-    def take(self, tag: str, attributes: Attributes, node: Node, /) -> None:
-        """Read one element of `ELEMENTS`. Attribute names are lower-case, values unescaped."""
-        match tag:
-            case "a" | "area":
-                href = attributes.get("href") or attributes.get("xlink:href")
-                # An empty href is a link too, to the base URL; some parsers give None for an empty value.
-                if href is not None or "href" in attributes:
-                    self._add(
-                        href or "", LinkKind.LINK, text=self._anchor(tag, attributes, node), rel=attributes.get("rel")
-                    )
-            case "link":
-                self._link(attributes)
-            case "meta":
-                self._meta(attributes)
-            case "img" | "source":
-                if srcset := attributes.get("srcset"):
-                    for url in srcset_urls(srcset):
-                        self._add(url, LinkKind.EMBED)
-                self._add(attributes.get("src"), LinkKind.EMBED)
-            case "title":
-                if self.title is None and self._parent_tag_of(node) not in _SVG_PARENTS:
-                    self.title = collapsed(self._text_of(node), MAX_TEXT_CHARACTERS)
-            case "style":
-                text = self._text_of(node)
-                if "(" in text or "@" in text:
-                    for url in css_urls(text):
-                        self._add(url, LinkKind.CSS)
-            case "script":
-                src = attributes.get("src")
-                self._add(src, LinkKind.EMBED)
-                if self._scripts and not src:
-                    media_type = (attributes.get("type") or "").strip(_SPACE).lower()
-                    for url in script_urls(self._text_of(node), media_type):
-                        self._add(url, LinkKind.SPECULATIVE)
-            case "base":
-                if self.base_href is None and (href := attributes.get("href")):
-                    self.base_href = href.strip(_SPACE)
-            case "html":
-                self.language = attributes.get("lang") or attributes.get("xml:lang") or None
-            case "form":
-                if self._forms:
-                    self._add(attributes.get("action"), LinkKind.FORM)
-            case "input":
-                if (attributes.get("type") or "").lower() == "image":
-                    self._add(attributes.get("src"), LinkKind.EMBED)
-            case _:
-                for name, kind in URL_ATTRIBUTES[tag]:
-                    self._add(attributes.get(name), kind)
 
     @property
     def description(self) -> str | None:
         return self.meta.get("description") or self.meta.get("og:description") or self.meta.get("twitter:description")
 
     def _add(self, href: str | None, kind: LinkKind, *, text: str = "", rel: str | None = None) -> None:
-        if href is None or len(self.links) >= MAX_LINKS:
+        if not href or len(self.links) >= MAX_LINKS:
             return
-        href = href.strip(_SPACE)
-        if href or kind is LinkKind.LINK:
+        href = href.strip(WHITE_SPACE)
+        if href:
             self.links.append(Link(href, kind, text, " ".join(rel.lower().split()) if rel else ""))
 
-    def _anchor(self, tag: str, attributes: Attributes, node: Node) -> str:
-        if tag == "area":
-            return (attributes.get("alt") or "")[:MAX_ANCHOR_CHARACTERS]
+    def _urls_in(self, *names: tuple[str, LinkKind]) -> Callable[[Attributes, Node], None]:
+        def take(attributes: Attributes, _: Node) -> None:
+            for name, kind in names:
+                self._add(attributes.get(name), kind)
+
+        return take
+
+    def _anchor(self, attributes: Attributes, node: Node) -> None:
+        href = attributes.get("href") or attributes.get("xlink:href")
+        if href is None:
+            # An empty href is a link too, to the base URL; some parsers give None for an empty value.
+            if "href" not in attributes:
+                return
+            href = ""
+        if len(self.links) >= MAX_LINKS:
+            return
+        rel = attributes.get("rel")
+        self.links.append(
+            Link(
+                href.strip(WHITE_SPACE),
+                LinkKind.LINK,
+                " ".join(self._text(node)[: 20 * MAX_ANCHOR_CHARACTERS].split())[:MAX_ANCHOR_CHARACTERS],
+                " ".join(rel.lower().split()) if rel else "",
+            )
+        )
+
+    def _text(self, node: Node) -> str:
+        """The text in an element; nothing once the budget is spent."""
         if self._text_budget <= 0:
             return ""
         text = self._text_of(node)
-        self._text_budget -= len(text)
-        return " ".join(text[: 20 * MAX_ANCHOR_CHARACTERS].split())[:MAX_ANCHOR_CHARACTERS]
+        self._text_budget -= len(text) + 1
+        return text
 
-    def _link(self, attributes: Attributes) -> None:
+    def _area(self, attributes: Attributes, node: Node) -> None:
+        href = attributes.get("href")
+        if (href is not None or "href" in attributes) and len(self.links) < MAX_LINKS:
+            text = (attributes.get("alt") or "")[:MAX_ANCHOR_CHARACTERS]
+            rel = " ".join((attributes.get("rel") or "").lower().split())
+            self.links.append(Link((href or "").strip(WHITE_SPACE), LinkKind.LINK, text, rel))
+
+    def _image(self, attributes: Attributes, node: Node) -> None:
+        if srcset := attributes.get("srcset"):
+            for url in srcset_urls(srcset):
+                self._add(url, LinkKind.EMBED)
+        self._add(attributes.get("src"), LinkKind.EMBED)
+
+    def _title(self, attributes: Attributes, node: Node) -> None:
+        if self.title is None and self._parent_tag_of(node) not in _SVG_PARENTS:
+            self.title = collapsed(self._text(node), MAX_TEXT_CHARACTERS)
+
+    def _style(self, attributes: Attributes, node: Node) -> None:
+        text = self._text(node)
+        if "(" in text or "@" in text:
+            for url in css_urls(text):
+                self._add(url, LinkKind.CSS)
+
+    def _script(self, attributes: Attributes, node: Node) -> None:
+        src = attributes.get("src")
+        self._add(src, LinkKind.EMBED)
+        if self._scripts and not src:
+            media_type = (attributes.get("type") or "").strip(WHITE_SPACE).lower()
+            for url in script_urls(self._text(node), media_type):
+                self._add(url, LinkKind.SPECULATIVE)
+
+    def _base(self, attributes: Attributes, node: Node) -> None:
+        if self.base_href is None and (href := attributes.get("href")):
+            self.base_href = href.strip(WHITE_SPACE)
+
+    def _html(self, attributes: Attributes, node: Node) -> None:
+        self.language = attributes.get("lang") or attributes.get("xml:lang") or None
+
+    def _form(self, attributes: Attributes, node: Node) -> None:
+        self._add(attributes.get("action"), LinkKind.FORM)
+
+    def _input(self, attributes: Attributes, node: Node) -> None:
+        if (attributes.get("type") or "").lower() == "image":
+            self._add(attributes.get("src"), LinkKind.EMBED)
+
+    def _link(self, attributes: Attributes, node: Node) -> None:
         href = attributes.get("href")
         if not href:
             return
@@ -197,27 +235,27 @@ class Reading(Generic[Node]):
         kind = known[0] if known else LinkKind.ALTERNATE
         if kind is None:
             return
-        if kind is LinkKind.ALTERNATE and (attributes.get("type") or "").strip(_SPACE).lower() in _FEED_TYPES:
+        if kind is LinkKind.ALTERNATE and (attributes.get("type") or "").strip(WHITE_SPACE).lower() in _FEED_TYPES:
             kind = LinkKind.FEED
         if LinkKind.CANONICAL in known and self.canonical_href is None:
-            self.canonical_href = href.strip(_SPACE)
+            self.canonical_href = href.strip(WHITE_SPACE)
         self._add(href, kind, text=collapsed(attributes.get("title") or "", MAX_ANCHOR_CHARACTERS) or "", rel=rel)
 
-    def _meta(self, attributes: Attributes) -> None:
+    def _meta(self, attributes: Attributes, node: Node) -> None:
         content = attributes.get("content")
         if content is None:
             return
         equivalent = attributes.get("http-equiv")
         if equivalent is not None:
-            equivalent = equivalent.strip(_SPACE).lower()
+            equivalent = equivalent.strip(WHITE_SPACE).lower()
             if equivalent == "refresh" and (url := refresh_url(content)):
                 self._add(url, LinkKind.REFRESH)
             elif equivalent == "content-language":
-                self.meta.setdefault("content-language", content.strip(_SPACE)[:MAX_TEXT_CHARACTERS])
+                self.meta.setdefault("content-language", content.strip(WHITE_SPACE)[:MAX_TEXT_CHARACTERS])
         name = attributes.get("name") or attributes.get("property")
         if not name:
             return
-        name = name.strip(_SPACE).lower()
+        name = name.strip(WHITE_SPACE).lower()
         if name in self._robots_names:
             self.robots.update(robots_words(content))
         elif name in _KEPT_META and name not in self.meta and (value := collapsed(content, MAX_TEXT_CHARACTERS)):
@@ -236,57 +274,3 @@ _KEPT_META: Final = frozenset(
         "twitter:description",
     }
 )
-
-
-def collapsed(text: str, limit: int, /) -> str | None:
-    """White space collapsed, cut at `limit` characters; None if nothing is left."""
-    return " ".join(text[: 20 * limit].split())[:limit].rstrip() or None
-
-
-def robots_words(content: str, /) -> set[str]:
-    """The directives of a robots <meta> or X-Robots-Tag: `noindex`, `nofollow` and others; `none` means both."""
-    words = set(re.split(r"[\s,;]+", content.lower())) - {""}
-    if "none" in words:
-        words |= {"noindex", "nofollow"}
-    return words
-
-
-_MAX_REFRESH_CHARACTERS: Final = 4000
-_REFRESH = re.compile(r"\s*(?=[\d.])[\d.]*(?=[\s;,])\s*[;,]?\s*(?:url\s*=\s*)?(.*)", re.IGNORECASE | re.DOTALL)
-
-
-def refresh_url(content: str, /) -> str | None:
-    """The URL of a <meta http-equiv=refresh>, by the HTML standard's "shared declarative refresh steps"; None if it
-    names none, and so reloads the page itself."""
-    match = _REFRESH.match(content[:_MAX_REFRESH_CHARACTERS])
-    if match is None:
-        return None
-    url = match[1]
-    if url[:1] in ("'", '"'):
-        url = url[1:].partition(url[0])[0]
-    return url.strip(_SPACE) or None
-
-
-_SRCSET_GAP = re.compile(r"[\t\n\f\r ,]*")
-_SRCSET_URL = re.compile(r"[^\t\n\f\r ]+")
-_SRCSET_DESCRIPTORS = re.compile(r"(?:[^,(]+|\([^)]*\)?)*")
-
-
-def srcset_urls(srcset: str, /) -> Iterator[str]:
-    """The URLs of a srcset, by the HTML standard: a comma ends a candidate only after white space or at a URL's end,
-    so URLs may hold commas."""
-    position = 0
-    while True:
-        position = _end(_SRCSET_GAP, srcset, position)
-        end = _end(_SRCSET_URL, srcset, position)
-        if end == position:
-            return
-        word = srcset[position:end]
-        url = word.rstrip(",")
-        yield url
-        position = end if url != word else _end(_SRCSET_DESCRIPTORS, srcset, end)
-
-
-def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
-    match = pattern.match(text, position)
-    return match.end() if match else position

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from crawler.read.document import robots_words
+from crawler.read.values import robots_words
 
 _WANTED: Final = frozenset({b"content-type", b"link", b"x-robots-tag", b"content-language", b"refresh"})
 _CHARSET = re.compile(r";\s*charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s;,\"']+))", re.IGNORECASE)

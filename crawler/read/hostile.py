@@ -1,70 +1,122 @@
-"""Bodies that no parser should see whole.
+"""Pages that would hold a parser for minutes, and how they are read nevertheless.
 
-HTML parsers take time in proportion to the square of some things: how deep elements are nested, how many attributes one
-tag has. Pages have hundreds of these at most; a body with tens of thousands is an accident or an attack, and would
-hold a crawl for hours. Small bodies can't do much harm, and are not looked at.
+HTML parsers follow the standard, and what it asks for takes time by the square of some things: how deep elements are
+nested, how many attributes a tag has, how many formatting elements are left open (which are made anew in every block
+that follows, so that a hundred kilobytes become gigabytes). Pages have tens of these; a body with thousands is an
+accident or an attack.
 
-A tree takes far more memory than its text, and far more time: 250 bytes for a tag of three, 16 for a NUL. So there
-are limits on these, and what lies behind is left.
+So tags are counted, and where the counts allow for the worst, the page is `flat.flattened` first. The counts are
+bounds, whatever the tags say of each other: a true depth could be told only by a parser.
+
+A tree takes far more memory than its text: 250 bytes for a tag of three, 16 for a NUL. So there are limits on these,
+and what lies behind is left.
 """
 
 import re
 from typing import Final
 
-HARMLESS_BYTES: Final = 200_000
-_MAX_UNCLOSED: Final = 20_000
-_MAX_ATTRIBUTES: Final = 5_000
 MAX_TAGS: Final = 150_000
 """Start and end tags of a document, as far as it is read: 40 MB of memory, 0.1 s."""
 MAX_READ_BYTES: Final = 10_000_000
 """Of a document; of text alone, a tree takes five times as much."""
-_MAX_NULS: Final = 20_000
+MAX_NULS: Final = 20_000
+
+_FEW_TAGS: Final = 1_500
+"""So few can do no harm, whatever they are: 0.2 s."""
+_MAX_STEPS: Final = 50_000_000
+"""Start tags times all tags, each of which may look through all open elements: 0.2 s."""
+_MAX_WALKS: Final = 5_000_000
+"""Start tags times end tags of formatting, each of which may walk through all open elements eight times: 0.3 s."""
+_MAX_REMADE: Final = 500_000
+"""Formatting elements times all tags: about as many elements may be made of them, of 100 bytes each."""
+_FEW_BYTES: Final = 60_000
+"""So few can't hold attributes enough to do harm: 0.5 s."""
+MAX_ATTRIBUTES: Final = 1000
+"""Of a tag. Each is compared with all before it."""
+_MAX_ATTRIBUTES_OF_MANY: Final = 200
+_MANY_BYTES: Final = 500_000
+"""In a body of that size there may be many such tags."""
+_MAX_ROOTS: Final = 8
+"""<html> and <body> tags, whose attributes are gathered in one element."""
 
 _BLOCK_BYTES: Final = 4096
 
-_NEVER_NESTED = re.compile(
-    rb"<(?:area|base|br|col|dd|dt|embed|frame|hr|img|input|li|link|meta|option|p|param|source|td|th|tr|track|wbr|!)\b|<!",
-    re.IGNORECASE,
+ATTRIBUTE: Final = (
+    rb"""[\t\n\f\r /]*+[^\t\n\f\r />][^\t\n\f\r />=]*+"""
+    rb"""(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"[^"]*+"|'[^']*+'|(?!["'])[^\t\n\f\r >]*+))?+"""
 )
-_TAG_START = re.compile(rb"<[a-z]", re.IGNORECASE)
+"""One attribute, as the standard's tokenizer reads it."""
 
 
-def readable_bytes(body: bytes, /, *, wide: bool = False) -> int:
-    """How much of the body, from its start, can be parsed in reasonable time: all of it, up to its tag number
-    `MAX_TAGS` and to `MAX_READ_BYTES`, or `HARMLESS_BYTES`. `wide` tells that its letters have two bytes."""
-    if len(body) <= HARMLESS_BYTES:
-        return len(body)
-    if not wide and body.count(0) > _MAX_NULS:
-        return HARMLESS_BYTES
-    body = body[:MAX_READ_BYTES]
-    if body.count(b"<") > MAX_TAGS:
-        body = body[: _nth(body, MAX_TAGS)]
-    unclosed = body.count(b"<") - 2 * body.count(b"</")
-    if unclosed > _MAX_UNCLOSED and unclosed - len(_NEVER_NESTED.findall(body)) > _MAX_UNCLOSED:
-        return HARMLESS_BYTES
-    return HARMLESS_BYTES if _has_monstrous_tag(body) else len(body)
+def _laden(most: int) -> re.Pattern[bytes]:
+    """Whatever may be a tag of more attributes, or one of a root, wherever it stands: what is a comment or a script to
+    one reader is markup to another. Without a flag for case, which would make it three times slower."""
+    return re.compile(
+        rb"<(?:[a-zA-Z][^\t\n\f\r />]*+(?:%b){%d}|(?:[bB][oO][dD][yY]|[hH][tT][mM][lL])[\t\n\f\r /])"
+        % (ATTRIBUTE, most + 1)
+    )
 
 
-def _nth(body: bytes, number: int) -> int:
-    """Where the `<` of that number stands."""
+_LADEN: Final = _laden(MAX_ATTRIBUTES)
+_LADEN_AMONG_MANY: Final = _laden(_MAX_ATTRIBUTES_OF_MANY)
+_LONGEST_ROOT: Final = len("<body ")
+
+_FORMATTING_NAME: Final = (
+    rb"(?:[bBiIsSuU]|[bB][iI][gG]|[cC][oO][dD][eE]|[eE][mM]|[fF][oO][nN][tT]|[nN][oO][bB][rR]|[sS][mM][aA][lL][lL]"
+    rb"|[sS][tT][rR][iI][kK][eE]|[sS][tT][rR][oO][nN][gG]|[tT][tT])"
+)
+_FORMATTING = re.compile(rb"<%b[\t\n\f\r />]" % _FORMATTING_NAME)
+_WHOLE_FORMATTING = re.compile(rb"<(%b[\t\n\f\r />](?:%b)*+)" % (_FORMATTING_NAME, ATTRIBUTE))
+_FORMATTING_END = re.compile(rb"</(?:[aA]|%b)[\t\n\f\r />]" % _FORMATTING_NAME)
+
+
+def readable_bytes(html: bytes, /) -> int:
+    """How much of a page in UTF-8, from its start, is read: up to `MAX_TAGS`, `MAX_NULS` and `MAX_READ_BYTES`."""
+    end = min(len(html), MAX_READ_BYTES)
+    if b"\0" in html and html.count(b"\0", 0, end) > MAX_NULS:
+        end = _nth(html, b"\0", MAX_NULS)
+    if end > 2 * MAX_TAGS and html.count(b"<", 0, end) > MAX_TAGS:
+        end = _nth(html, b"<", MAX_TAGS)
+    return end
+
+
+def is_hostile(html: bytes, /) -> bool:
+    """Whether a parser might take a second or more, or hundreds of megabytes, for that page."""
+    tags = html.count(b"<")
+    if tags > _FEW_TAGS and _may_be_entangled(html, tags):
+        return True
+    return len(html) > _FEW_BYTES and _is_laden(html)
+
+
+def _may_be_entangled(html: bytes, tags: int) -> bool:
+    if tags**2 > 4 * _MAX_WALKS:
+        starts = tags - html.count(b"</")
+        if starts * tags > _MAX_STEPS or starts * len(_FORMATTING_END.findall(html)) > _MAX_WALKS:
+            return True
+    # Of formatting elements that are alike, the standard keeps three; and <a> is closed by the next one.
+    return (
+        len(_FORMATTING.findall(html)) * tags > _MAX_REMADE
+        and 3 * len(set(_WHOLE_FORMATTING.findall(html))) * tags > _MAX_REMADE
+    )
+
+
+def _is_laden(html: bytes) -> bool:
+    pattern = _LADEN if len(html) <= _MANY_BYTES else _LADEN_AMONG_MANY
+    found = pattern.findall(html)
+    return len(found) > _MAX_ROOTS or any(len(tag) > _LONGEST_ROOT for tag in found)
+
+
+def _nth(body: bytes, byte: bytes, number: int) -> int:
+    """Where the byte stands for the time of that number."""
     at = 0
     while number > 0:
         # Block by block: counting is a hundred times as fast as finding one after the other.
-        block = body.count(b"<", at, at + _BLOCK_BYTES)
+        block = body.count(byte, at, at + _BLOCK_BYTES)
         if block >= number:
             break
         number -= block
         at += _BLOCK_BYTES
     at -= 1
     for _ in range(number):
-        at = body.find(b"<", at + 1)
+        at = body.find(byte, at + 1)
     return at
-
-
-def _has_monstrous_tag(body: bytes) -> bool:
-    for stretch in body.split(b">"):
-        if len(stretch) > 2 * _MAX_ATTRIBUTES and (start := _TAG_START.search(stretch)):
-            tag = stretch[start.start() :]
-            if len(tag) > 2 * _MAX_ATTRIBUTES and len(tag.split(None, _MAX_ATTRIBUTES)) > _MAX_ATTRIBUTES:
-                return True
-    return False

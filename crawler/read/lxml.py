@@ -8,9 +8,8 @@ from typing import Final, cast
 import lxml.etree
 
 from crawler.page import Extract, Page
-from crawler.read.document import ELEMENTS, Attributes, Reading
+from crawler.read.document import Attributes, Reading
 from crawler.read.pages import Document, PageReader, summary
-from crawler.read.text import to_utf8
 from crawler.read.wishes import NO_WISHES, Wishes
 
 _MAX_PARAGRAPHS: Final = 20
@@ -32,19 +31,19 @@ def _read(document: Document) -> Reading[lxml.etree._Element]:
     reading: Reading[lxml.etree._Element] = Reading(
         text_of=_text,
         parent_tag_of=_parent_tag,
-        size=len(document.body),
+        size=len(document.html),
         robots_names=document.robots_names,
         wishes=document.wishes,
     )
-    root = _root(to_utf8(document.body, document.encoding))
+    root = _root(document.html)
     if root is None:
         return reading
     for template in list(root.iter("template")):
         # To libxml2 the contents of a template are part of the document.
         del template[:]
-    take = reading.take
-    for element in root.iter(*ELEMENTS):
-        take(element.tag, cast(Attributes, element.attrib), element)
+    takers = reading.takers
+    for element in root.iter(*takers):
+        takers[element.tag](cast(Attributes, element.attrib), element)
     if reading.description is None:
         reading.abstract = summary(_paragraphs(root))
     return reading

@@ -10,12 +10,14 @@ import msgspec
 
 from crawler.page import Extract, Link, LinkKind, Page
 from crawler.read.css import css_urls
-from crawler.read.document import MAX_LINKS, Reading, refresh_url
+from crawler.read.document import MAX_LINKS, Reading
 from crawler.read.feeds import listed_urls, xml_links
+from crawler.read.flat import flattened
 from crawler.read.headers import Headers, read_headers, robots_tag_words
-from crawler.read.hostile import readable_bytes
+from crawler.read.hostile import is_hostile, readable_bytes
 from crawler.read.sniff import is_html, is_text, is_xml, sniffed_type
 from crawler.read.text import Encoding, encoding_of, percent_encoded_query, to_text, to_utf8
+from crawler.read.values import refresh_url
 from crawler.read.wishes import NO_WISHES, Wishes
 from crawler.urls import join
 
@@ -29,8 +31,8 @@ _SENTENCE_END = re.compile(r".*[.!?。！？](?=\s|$)|.*[。！？]", re.DOTALL)
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """What a parser adapter is given."""
 
-    body: bytes
-    encoding: Encoding
+    html: bytes
+    """In UTF-8, broken or not, and harmless to a parser."""
     robots_names: frozenset[str]
     wishes: Wishes
 
@@ -63,15 +65,14 @@ class PageReader:
         if not is_html(content_type):
             return self._other(page, headers, content_type=content_type)
         encoding = encoding_of(page.body, http_charset=headers.charset)
-        readable = readable_bytes(page.body, wide=encoding.name.startswith("utf-16"))
-        reading = self._parse(
-            Document(
-                body=page.body if readable == len(page.body) else page.body[:readable],
-                encoding=encoding,
-                robots_names=self._robots_names,
-                wishes=self._wishes,
-            )
-        )
+        html = to_utf8(page.body, encoding)
+        readable = readable_bytes(html)
+        cut = readable < len(html)
+        if cut:
+            html = html[:readable]
+        if is_hostile(html):
+            html = flattened(html)
+        reading = self._parse(Document(html=html, robots_names=self._robots_names, wishes=self._wishes))
         base_url = page.url
         if reading.base_href is not None:
             base_url = (join(page.url, reading.base_href) or page.url).partition("#")[0]
@@ -98,7 +99,7 @@ class PageReader:
             canonical=canonical,
             nofollow="nofollow" in robots,
             noindex="noindex" in robots,
-            error=None if readable == len(page.body) else f"too much to parse: read the first {readable} bytes",
+            error=f"too much to parse: read the first {readable} bytes" if cut else None,
         )
 
     def _other(self, page: Page, headers: Headers, *, content_type: str) -> Extract:

@@ -13,7 +13,8 @@ from pypdf.errors import PyPdfError
 from pypdf.generic import DictionaryObject
 
 from crawler.page import Link, LinkKind
-from crawler.read.document import MAX_LINKS, MAX_TEXT_CHARACTERS, collapsed
+from crawler.read.document import MAX_LINKS, MAX_TEXT_CHARACTERS
+from crawler.read.values import collapsed
 from crawler.read.wishes import Printed
 
 MAX_PAGES: Final = 2_000

@@ -2,10 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.read.document import collapsed, refresh_url, robots_words, srcset_urls
 from crawler.read.headers import read_headers, robots_tag_words
-from crawler.read.hostile import HARMLESS_BYTES, MAX_READ_BYTES, MAX_TAGS, readable_bytes
 from crawler.read.pages import MAX_ABSTRACT_CHARACTERS, shortened, summary
+from crawler.read.values import collapsed, refresh_url, robots_words, srcset_urls
 
 
 @pytest.mark.parametrize(
@@ -117,19 +116,3 @@ def test_a_summary_reads_no_more_paragraphs_than_it_needs() -> None:
 
     assert summary(paragraphs())  # type: ignore[arg-type]
     assert len(read) < 6
-
-
-def test_large_pages_are_read_whole_unless_they_are_monstrous() -> None:
-    row = b"<tr><td><img src=x><a href=y>z</a><br><p>text"
-    assert readable_bytes(row * 20_000) == len(row) * 20_000
-    assert readable_bytes(row * 50_000) == len(row) * (MAX_TAGS // 7) + row.index(b"<a")
-    script = b"<script>" + b"if (a < b) c(d, e);\n" * 20_000 + b"</script>"
-    assert readable_bytes(script) == len(script)
-    nuls = b"x\0" * 150_000
-    assert readable_bytes(nuls) == HARMLESS_BYTES
-    assert readable_bytes(nuls, wide=True) == len(nuls)
-    assert readable_bytes(b"x" * 11_000_000) == MAX_READ_BYTES
-    for monster in (b"<ul><li>", b"<b><i>", b"<svg><g>"):
-        assert readable_bytes(monster * 50_000) == HARMLESS_BYTES
-        assert readable_bytes(monster * 10) == len(monster) * 10
-    assert readable_bytes(b"<a " + b"x=1 " * 60_000 + b">") == HARMLESS_BYTES

@@ -1,0 +1,139 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from crawler.page import LinkKind
+from crawler.read.flat import flattened
+from crawler.read.hostile import MAX_NULS, MAX_READ_BYTES, MAX_TAGS, is_hostile, readable_bytes
+from crawler.read.lexbor import LexborExtractor
+from tests.unit.read.suites import page, real_pages
+
+
+def _unlike(tag: bytes, count: int) -> bytes:
+    return b"".join(b"<%b a=%d>" % (tag, number) for number in range(count))
+
+
+MANY_ATTRIBUTES = b" ".join(b"a%d" % number for number in range(20_000))
+
+HOSTILE = {
+    "nested blocks": b"<div>" * 20_000,
+    "nested lists": b"<ul><li>" * 10_000,
+    "end tags that end nothing": b"<div></x>" * 20_000,
+    "ends that are comments": b"<div><!--</div>-->" * 20_000,
+    "ends in another table": b"<div><table></div></table>" * 20_000,
+    "unlike formatting, made anew in each block": b"<div>" * 3_000 + _unlike(b"b", 3_000) + b"</div>x" * 3_000,
+    "the same in few bytes": b"<p>x" * 900 + _unlike(b"b", 700),
+    "formatting around blocks": b"<i>" + b"<div>" * 5_000 + b"</i>" * 5_000,
+    "attributes": b"<a " + MANY_ATTRIBUTES + b">",
+    "attributes behind slashes": b"<a " + MANY_ATTRIBUTES.replace(b" ", b"/") + b">",
+    "attributes around a bracket": b"<a b='>' " + MANY_ATTRIBUTES.replace(b"5 ", b"5='>' ") + b">",
+    "attributes that others may take for a value": b"<!-- <i x='--> <a " + MANY_ATTRIBUTES + b">'",
+    "attributes of roots": b"".join(b"<bOdY %b>" % MANY_ATTRIBUTES[n : n + 3000] for n in range(0, 100_000, 3000)),
+}
+HARMLESS = {
+    "a long table": b"<tr><td><img src=x><a href=y>z</a><br>" * 1_000,
+    "a long script": b"<script>" + b"if (a < b) c(d, e);\n" * 3_000 + b"</script>",
+    "a long text": b"<p>" + b"word " * 500_000,
+    "like formatting": b"<b class=x>y</b> " * 1_000,
+    "an image inlined as data": b"<img src='data:image/png;base64," + b"a/b+" * 100_000 + b"'>",
+    "few tags": b"<div>" * 1_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_would_hold_a_parser_is_known_for_it(name: str) -> None:
+    assert is_hostile(HOSTILE[name])
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_what_is_merely_long_is_no_harm(name: str) -> None:
+    assert not is_hostile(HARMLESS[name])
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_page_is_read_nevertheless(name: str) -> None:
+    found = LexborExtractor().extract(page(b"<title>T</title><a href=first>x</a>" + HOSTILE[name] + b"<a href=last>y"))
+    hrefs = [link.href for link in found.links if link.kind is LinkKind.LINK]
+    assert hrefs[0] == "first"
+    assert "first" in hrefs
+    assert found.title == "T"
+    assert found.error is None
+    if "attributes" not in name and "comment" not in name:
+        assert hrefs[-1] == "last"
+
+
+def test_no_real_page_is_taken_for_a_bomb_of_tags(corpora: Path) -> None:
+    pages = [each for _, each in real_pages(corpora)]
+    assert sum(is_hostile(each.body) for each in pages) * 40 < len(pages)
+    assert all(readable_bytes(each.body) == len(each.body) for each in pages)
+
+
+def test_a_flattened_page_has_the_links_of_its_tree(corpora: Path) -> None:
+    utf8 = (("Content-Type", "text/html; charset=utf-8"),)
+    extractor = LexborExtractor()
+    for number, (_, each) in enumerate(real_pages(corpora)):
+        if number % 5:
+            continue
+        whole, flat = (
+            extractor.extract(page(body, url=each.url, headers=utf8)) for body in (each.body, flattened(each.body))
+        )
+        # An anchor left open is found once: there is no other block in which it is opened again.
+        assert {(link.href, link.kind) for link in flat.links} == {(link.href, link.kind) for link in whole.links}
+        assert (flat.title, flat.description) == (whole.title, whole.description)
+
+
+def test_what_is_no_markup_stays_out_of_a_flattened_page() -> None:
+    html = (
+        b"<title>a<b</title><svg><title>icon</title></svg><!-- <a href=no> --><!--><a href=1>x</a>"
+        b"<script>'<a href=no>'</script><style>@import 'a.css'; <a href=no></style><textarea><a href=no></textarea>"
+        b"<template><a href=no><template></template><a href=no></template><a title='<a href=no>' href=2>y</a>"
+        b"1 < 2 <a href=3><svg><image href=i /></svg><div><table><td><video src=v poster=p><frame src=f>"
+        b"<noscript><a href=4>z</a></noscript><iframe src=g><a href=no></iframe><body background=b><a href=5>"
+    )
+    found = LexborExtractor().extract(page(flattened(html)))
+    assert found.title == "a<b"
+    assert [link.href for link in found.links] == [*"b1", "a.css", *"23ivpf4g5"]
+    assert flattened(b"<a href=1><plaintext><a href=no>") == b"<a href=1 >"
+
+
+PIECES = (
+    "<div>|<p>|</p>|<a href=x>|</a>|<b>|</b>|<table>|<td>|</table>|<template>|</template>|<svg>|</svg>|<image href=x>|"
+    "<script>|<script src=x>|</script>|<!--|-->|<style>|</style>|<title>|</title>|<object>|<video>|<iframe>|<textarea>|"
+    "</textarea>|<body x>|<html y>|<select>|<frameset>|<frame>|<math>|<form>|<a b='|'|\"|=|>|<|/|x|<![CDATA[|]]>|<?|</|"
+    "<plaintext>|<noframes>|<meta|<xmp>"
+).split("|")
+
+
+def _depth(node: LexborNode | None) -> int:
+    depth = 0
+    while node is not None:
+        node = node.parent
+        depth += 1
+    return depth
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=60).map("".join))
+def test_whatever_is_flattened_is_flat(html: str) -> None:
+    made = flattened(html.encode())
+    tree = LexborHTMLParser(made)
+    elements = tree.tags("*")
+    assert max(map(_depth, elements)) <= 8
+    assert len(elements) <= 2 * made.count(b"<") + 3
+
+
+def test_what_is_read_of_a_page_has_limits() -> None:
+    row = b"<tr><td><img src=x><a href=y>z</a><br><p>text"
+    assert readable_bytes(row * 20_000) == len(row) * 20_000
+    assert readable_bytes(row * 50_000) == len(row) * (MAX_TAGS // 7) + row.index(b"<a")
+    assert readable_bytes(b"x\0" * 150_000) == 2 * MAX_NULS - 1
+    assert readable_bytes(b"x" * 11_000_000) == MAX_READ_BYTES
+
+
+def test_a_page_with_more_tags_than_memory_is_read_in_part_and_says_so() -> None:
+    found = LexborExtractor().extract(page(b"<a href=first>x</a>" + b"<ul><li>" * 100_000 + b"<a href=last>y</a>"))
+    assert [link.href for link in found.links] == ["first"]
+    assert found.error is not None
+    assert "600007 bytes" in found.error
