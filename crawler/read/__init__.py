@@ -2,6 +2,8 @@
 
     body -> `sniff`: what is it? -> `text`: in which encoding? -> a parser -> `document`: links and metadata -> Extract
 
+Between text and parser stands `hostile`, which knows what a parser must not see as it is; `flat` makes it harmless.
+
 A parser adapter (`lexbor`, `lxml`, `bs4`) only parses and walks: it hands each element of interest, in document order,
 to a `document.Reading`, which knows what elements and attributes mean. So the three agree wherever their trees do.
 `headers` reads what HTTP says of the page, and `outline` ties these together, the same way for each parser.

@@ -14,10 +14,11 @@ from crawler.read.hostile import ATTRIBUTE, MAX_ATTRIBUTES
 
 _TOKEN = re.compile(
     rb"<(?:(?P<comment>!--)"
-    rb"|(?P<end>/)?(?P<name>[a-z][^\t\n\f\r />]*+)(?P<attributes>(?:%b){0,%d}+)[\t\n\f\r /]*+>"
+    rb"|(?P<end>/)?(?P<name>[a-z][^\t\n\f\r />]*+)(?P<attributes>(?:%b){0,%d}+)[\t\n\f\r /]*+(?P<whole>>)?"
     rb"|[!?/][^>]*+>?)" % (ATTRIBUTE, MAX_ATTRIBUTES),
     re.IGNORECASE,
 )
+_COMMENT_END = re.compile(rb"--!?>")
 _RAW: Final = frozenset(
     {b"script", b"style", b"title", b"textarea", b"iframe", b"xmp", b"noembed", b"noframes", b"plaintext"}
 )
@@ -29,33 +30,32 @@ _READ: Final = frozenset(name.encode() for name in ELEMENTS) - _TABLES | {b"p"}
 _UNPAIRED: Final = frozenset({b"a", b"p"})
 """Closed by the next one of their kind."""
 _VOID: Final = frozenset({b"area", b"base", b"embed", b"img", b"input", b"link", b"meta", b"source", b"track"})
+_ROOTS: Final = frozenset({b"html", b"body"})
+_LEFT_OPEN: Final = _UNPAIRED | _VOID | _ROOTS
 
 
 def flattened(html: bytes, /) -> bytes:
     """The page in UTF-8 with nothing but the elements that are read, and hardly anything within another but text."""
     made: list[bytes] = []
     position = templates = 0
-    in_svg = False
-    roots: set[bytes] = set()
+    met: set[bytes] = set()
     while token := _TOKEN.search(html, position):
         if not templates:
             made.append(html[position : token.start()].replace(b"<", b"&lt;"))
         position = token.end()
         if token["comment"]:
             # `<!-->` is a whole comment.
-            position = html.find(b"-->", position - 2) + 3
-            if position < 3:
-                break
-            continue
-        if token["name"] is None:
+            end = _COMMENT_END.search(html, position - 2)
+            position = end.end() if end else len(html)
+        # Without its end it is a tag of too many attributes, or one that the end of the document tears, which is none.
+        if not token["whole"]:
             continue
         name = token["name"].lower()
         if token["end"]:
-            if name == b"template":
-                templates = max(0, templates - 1)
-            elif name == b"svg":
-                in_svg = False
-            elif name in _UNPAIRED and not templates:
+            templates -= name == b"template" and templates > 0
+            if name not in _ROOTS:
+                met.discard(name)
+            if name in _UNPAIRED and not templates:
                 made.append(b"</%b>" % name)
             continue
         content = b""
@@ -63,33 +63,26 @@ def flattened(html: bytes, /) -> bytes:
             end = re.compile(rb"</%b(?=[\t\n\f\r />])|\Z" % name, re.IGNORECASE).search(html, position)
             assert end is not None
             content = html[position : end.start()]
-            position = end.end() if end[0] else len(html)
-            position = html.find(b">", position) + 1 or len(html)
-        if name == b"template":
-            templates += 1
-        elif name == b"svg":
-            in_svg = True
-        if templates or name not in _READ:
-            continue
-        if in_svg and name == b"title":
-            made.append(content.replace(b"<", b"&lt;"))
-            continue
-        made.append(_closed(name, token["attributes"], content, roots))
-    else:
+            position = html.find(b">", end.end()) + 1 or len(html)
+        templates += name == b"template"
         if not templates:
-            made.append(html[position:].replace(b"<", b"&lt;"))
+            made.append(_closed(name, token["attributes"], content, met))
+            met.add(name)
+    if not templates:
+        made.append(html[position:].replace(b"<", b"&lt;"))
     return b"".join(made)
 
 
-def _closed(name: bytes, attributes: bytes, content: bytes, roots: set[bytes]) -> bytes:
-    """An element that leaves nothing open but an anchor or a paragraph, which the next one closes."""
-    if name in (b"html", b"body"):
-        if name in roots:
-            return b""
-        roots.add(name)
-        return b"<%b%b >" % (name, attributes)
-    if name in _UNPAIRED or name in _VOID:
-        return b"<%b%b >" % (name, attributes)
+def _closed(name: bytes, attributes: bytes, content: bytes, met: set[bytes]) -> bytes:
+    """An element that leaves nothing open but an anchor or a paragraph; nothing for one that is not read. `met` are the
+    names whose end was not met since; roots have none."""
+    if name not in _READ or (name in _ROOTS and name in met) or (name == b"p" and b"a" in met):
+        return b""
+    if name == b"title" and b"svg" in met:
+        return content.replace(b"<", b"&lt;")
+    if name in _LEFT_OPEN:
+        before = b"</a>" if name == b"a" and name in met else b""
+        return b"%b<%b%b >" % (before, name, attributes)
     if name == b"frame":
         # There is no place for it outside of a frameset.
         name = b"iframe"
