@@ -88,11 +88,19 @@ class Changes:
         self._serving.let_go(by="disk")
 
     async def synced(self) -> None:
-        try:
-            await self._store.synced()
-        except StoreFailed as error:
-            self.fail(error)
-            raise
+        """Returns when all changes so far are as safe as they are to be; waits for room if it takes some."""
+        while True:
+            try:
+                return await self._store.synced()
+            except StoreFull as error:
+                try:
+                    await self.wait_for_room(error)
+                except StoreFull as given_up:
+                    self.fail(given_up)
+                    raise
+            except StoreFailed as error:
+                self.fail(error)
+                raise
 
     def stop(self) -> None:
         self.stopped = True

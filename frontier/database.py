@@ -1,9 +1,12 @@
 """A LevelDB that is read and written with one memory of what failed.
 
-LevelDB's log makes a batch whole or void, also under `kill -9`. With `power`, `synced` has the log on disk. After a
-write that failed there is no other: the log may end in a torn record, behind which LevelDB would not find what follows.
+LevelDB's log makes a batch whole or void, also under `kill -9`. With `power`, `synced` has the log on disk. That is
+done beside LevelDB, in a thread: while LevelDB syncs a write, all its other writers wait for the disk, and so would the
+event loop. After a write that failed there is no other: the log may end in a torn record, behind which LevelDB would
+not find what follows.
 """
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -15,8 +18,8 @@ import plyvel
 from frontier.groupsync import GroupSync
 from frontier.values import StoreFailed, StoreFull, StoreRefused
 
-NO_ROOM = "No space left"
-"""How LevelDB tells ENOSPC."""
+NO_ROOM = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT))
+"""How LevelDB tells that a disk, or a quota, is full."""
 WRITE_BUFFER_BYTES = 16 * 1024 * 1024
 CACHE_BYTES = 64 * 1024 * 1024
 
@@ -35,17 +38,26 @@ class Database:
     """The LevelDB of a directory, created if need be. Raises `StoreRefused` if it is in use, `StoreFailed` if it can't
     be read, and `StoreFull` for a write that the disk has no room for: then nothing is written before `mend`.
 
-    `open_database` stands in for LevelDB where faults are to be injected.
+    `open_database` stands in for LevelDB, and `sync_file` for `fsync`, where faults are to be injected.
     """
 
     def __init__(
-        self, directory: Path, *, durability: str, open_database: Callable[[Path], plyvel.DB] | None = None
+        self,
+        directory: Path,
+        *,
+        durability: str,
+        open_database: Callable[[Path], plyvel.DB] | None = None,
+        sync_file: Callable[[int], None] = os.fsync,
     ) -> None:
         self.directory = directory
         self._open_database = open_database or _open
-        self._sync = GroupSync(self._write_synced) if durability == "power" else None
+        self._sync_file = sync_file
+        self._sync = GroupSync(self._sync_logs) if durability == "power" else None
+        self._logs: set[Path] = set()
+        """Those whose names are on the disk."""
         self._failure: Exception | None = None
         self._full = False
+        self._logs_are_in_doubt = False
         self._db = self._open_database(directory)
 
     # writing
@@ -63,7 +75,7 @@ class Database:
             batch.write()
         except plyvel.Error as error:
             self._failure = error
-            if NO_ROOM in _told(error):
+            if _is_for_want_of_room(_told(error)):
                 self._full = True
                 raise StoreFull(f"can't write to {self.directory}: {_told(error)}; make room") from error
             raise StoreFailed(
@@ -75,18 +87,30 @@ class Database:
 
     async def synced(self) -> None:
         """Returns when all earlier writes are as safe as the database was asked to make them."""
-        if self._sync is not None:
-            await self._sync.synced()
-
-    def _write_synced(self) -> None:
-        # A synced write carries all that was logged before it to the disk.
+        if self._sync is None:
+            return
         try:
-            self._db.put(b"Msynced", b"", sync=True)
-        except plyvel.Error as error:
-            self._failure = error
-            raise StoreFailed(
-                f"can't sync {self.directory}: {_told(error)}; mend the disk, then start again"
-            ) from error
+            await self._sync.synced()
+        except OSError as error:
+            raise self._unsynced(error) from error
+
+    def _sync_logs(self) -> None:
+        """What is in no log any more is in a table, which LevelDB has synced. Runs in a thread."""
+        logs = set(self.directory.glob("*.log"))
+        for path in sorted(logs):
+            with suppress(FileNotFoundError):
+                _with_descriptor(path, self._sync_file)
+        if not logs <= self._logs:
+            _with_descriptor(self.directory, self._sync_file)
+        self._logs = logs
+
+    def _unsynced(self, error: OSError) -> StoreFailed:
+        self._failure = error
+        self._logs_are_in_doubt = True
+        if _is_for_want_of_room(str(error)):
+            self._full = True
+            return StoreFull(f"can't sync {self.directory}: {error.strerror}; make room")
+        return StoreFailed(f"can't sync {self.directory}: {error.strerror}; mend the disk, then start again")
 
     def compact(self, start: bytes, stop: bytes) -> None:
         with suppress(RuntimeError):  # it was closed meanwhile, to be opened again
@@ -96,6 +120,8 @@ class Database:
         try:
             if self._sync is not None:
                 self._sync.close(once_more=self._failure is None)
+        except OSError as error:
+            raise self._unsynced(error) from error
         finally:
             self._db.close()
 
@@ -109,17 +135,35 @@ class Database:
         """Open again, as the log may end in a torn record, behind which nothing would be found. Writes are still
         refused until `mended`. Raises `StoreFull` if there is no room."""
         self._try_room()
+        if self._logs_are_in_doubt and self._has_left_its_logs():
+            return
         self._db.close()
         try:
             self._db = self._open_database(self.directory)
         except StoreFailed as error:
-            if NO_ROOM in str(error):
+            if _is_for_want_of_room(str(error)):
                 raise StoreFull(str(error)) from error
             raise
 
     def mended(self) -> None:
         """What was opened again is as it should be: take writes."""
-        self._full, self._failure = False, None
+        self._full, self._failure, self._logs_are_in_doubt = False, None, False
+        if self._sync is not None:
+            self._sync.mended()
+
+    def _has_left_its_logs(self) -> bool:
+        """The system may have forgotten what it could not sync; LevelDB has it in memory still, and writes it to a
+        table, which it syncs, and begins another log."""
+        self.compact(b"\xff", b"\xff\xff")
+        try:
+            self._db.put(b"Msynced", b"")
+        except plyvel.Error:
+            return False
+        try:
+            self._sync_logs()
+        except OSError as error:
+            raise self._unsynced(error) from error
+        return True
 
     def _try_room(self) -> None:
         """Raises `StoreFull` if LevelDB could not write its log anew and go on for a while."""
@@ -164,6 +208,18 @@ class Database:
 
     def _unreadable(self, error: plyvel.Error) -> StoreFailed:
         return StoreFailed(f"can't read {self.directory}: {_told(error)}; mend the disk, then start the crawl again")
+
+
+def _with_descriptor(path: Path, act: Callable[[int], None]) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        act(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _is_for_want_of_room(told: str) -> bool:
+    return any(words in told for words in NO_ROOM)
 
 
 def _open(directory: Path) -> plyvel.DB:

@@ -6,7 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 
 class GroupSync:
-    """Counts writes, and tells when they are safe. `sync`, run in a thread, makes all that was written before safe."""
+    """Counts writes, and tells when they are safe. `sync`, run in a thread, makes all that was written before safe.
+
+    Once it has failed, nothing is safe before `mended`: the system forgets what it could not store, and another sync
+    would succeed and prove nothing.
+    """
 
     def __init__(self, sync: Callable[[], None]) -> None:
         self._sync = sync
@@ -14,6 +18,7 @@ class GroupSync:
         self._running: asyncio.Future[None] | None = None
         self._written = 0
         self._safe = 0
+        self._failure: BaseException | None = None
 
     def wrote(self) -> None:
         """Something was written."""
@@ -23,15 +28,22 @@ class GroupSync:
         """Returns when all that was written before the call is safe; raises what `sync` raises."""
         mine = self._written
         while self._safe < mine:
+            if self._failure is not None:
+                raise self._failure
             if self._running is None:
                 self._running = self._begin()
             # The others wait for it too, so whoever is cancelled must not take it along.
             await asyncio.shield(self._running)
 
+    def mended(self) -> None:
+        """All that was written is safe by other means."""
+        self._failure = None
+        self._safe = self._written
+
     def close(self, *, once_more: bool) -> None:
         """Wait for a running sync, and make the rest safe: then those who still wait have what they wait for."""
         self._thread.shutdown(wait=True)
-        if once_more and self._safe < self._written:
+        if once_more and self._failure is None and self._safe < self._written:
             self._sync()
             self._safe = self._written
 
@@ -40,7 +52,10 @@ class GroupSync:
 
         def ended(future: asyncio.Future[None]) -> None:
             self._running = None
-            if not future.cancelled() and future.exception() is None:
+            if future.cancelled():
+                return
+            self._failure = self._failure or future.exception()
+            if self._failure is None:
                 self._safe = max(self._safe, upto)
 
         running = asyncio.wrap_future(self._thread.submit(self._sync))

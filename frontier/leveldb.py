@@ -4,6 +4,7 @@ One database, whose keys are told in `keys`. Each transition is one WriteBatch, 
 stands in `questions`, the journal in `journal`, and what checks and repairs read in `contents`.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -50,17 +51,18 @@ class LevelDBStore:
         identity: Mapping[str, str],
         durability: str = "process",
         open_database: Callable[[Path], plyvel.DB] | None = None,
+        sync_file: Callable[[int], None] = os.fsync,
         compact_after: int = DRAINED_WORTH,
         to_repair: bool = False,
         to_rebuild: bool = False,
     ) -> None:
-        """`open_database` stands in for LevelDB where faults are to be injected; a queue's range is compacted after so
-        many URLs have left it. With `to_repair`, damaged counters are no reason to refuse; with `to_rebuild`, another
-        identity is none."""
+        """`open_database` and `sync_file` stand in for LevelDB and `fsync` where faults are to be injected; a queue's
+        range is compacted after so many URLs have left it. With `to_repair`, damaged counters are no reason to refuse;
+        with `to_rebuild`, another identity is none."""
         self._identity = dict(identity)
         self._notes_kept: dict[str, bytes] = {}
         """Notes that were taken while there was no room."""
-        self._database = Database(directory, durability=durability, open_database=open_database)
+        self._database = Database(directory, durability=durability, open_database=open_database, sync_file=sync_file)
         try:
             self.differs = check_identity(self._database, identity, to_rebuild=to_rebuild)
             """Whether it was opened to be rebuilt, and has to be."""

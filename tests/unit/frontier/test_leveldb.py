@@ -1,6 +1,8 @@
 """What can be wrong with a store on disk, and what becomes of the crawl then."""
 
 import asyncio
+import errno
+import os
 import subprocess
 import sys
 import threading
@@ -443,7 +445,6 @@ class Disk:
     def __init__(self) -> None:
         self.is_full = False
         self.failure: str | None = None
-        self.can_sync = True
         self.written = 0
         self.opened = 0
         self._db: Any = None
@@ -458,11 +459,9 @@ class Disk:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._db, name)
 
-    def put(self, key: bytes, value: bytes, *, sync: bool = False) -> None:
+    def put(self, key: bytes, value: bytes) -> None:
         self.count()
-        if sync and not self.can_sync:
-            raise plyvel.IOError("Input/output error")
-        self._db.put(key, value, sync=sync)
+        self._db.put(key, value)
 
     def write_batch(self) -> "Batch":
         return Batch(self, self._db.write_batch())
@@ -639,36 +638,132 @@ def test_the_drained_range_of_a_giant_queue_is_compacted(tmp_path: Path) -> None
 
 @in_virtual_time
 async def test_with_power_a_call_returns_when_the_disk_has_it_and_those_that_wait_share_a_sync(tmp_path: Path) -> None:
-    disk = Disk()
-    store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, durability="power", open_database=disk.open)
-    syncs = 0
+    syncs: list[str] = []
 
-    def put(key: bytes, value: bytes, *, sync: bool = False) -> None:
-        nonlocal syncs
-        syncs += sync
+    def sync(descriptor: int) -> None:
+        name = Path(f"/proc/self/fd/{descriptor}").readlink().name
+        syncs.append(name)
+        os.fsync(descriptor)
 
-    disk.put = put  # type: ignore[method-assign]
+    store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, durability="power", sync_file=sync)
     frontier = await QueueFrontier.open(store, ExactSet(), now=now)
     await asyncio.gather(*(frontier.add([page("a", f"{number}")]) for number in range(50)))
-    assert 1 <= syncs < 50
-    before = syncs
+    assert "frontier" in syncs  # the directory has the name of the log
+    assert 2 <= len(syncs) < 50
+    before = len(syncs)
     await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
-    assert syncs == before + 1
+    assert len(syncs) == before + 1
+    assert syncs[-1].endswith(".log")
+    await frontier.aclose()
+
+
+async def test_while_a_sync_takes_its_time_all_else_goes_on_and_nobody_is_told_too_early(tmp_path: Path) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+    syncs = 0
+
+    def slow(descriptor: int) -> None:
+        nonlocal syncs
+        syncs += 1
+        begun.set()
+        assert may_end.wait(60)
+        os.fsync(descriptor)
+
+    store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, durability="power", sync_file=slow)
+    frontier = await QueueFrontier.open(store, ExactSet())
+    first = asyncio.ensure_future(frontier.add([page("a")]))
+    await asyncio.to_thread(begun.wait, 60)
+    others = [asyncio.ensure_future(frontier.add([page("b", f"{number}")])) for number in range(5)]
+    await turns(30)
+    out = await anext(frontier)
+    settled = asyncio.ensure_future(frontier.done(out, cooldown_s=0, outcome=DONE))
+    await turns(30)
+    assert (frontier.describe().admitted, frontier.describe().done) == (6, 1)
+    assert not any(each.done() for each in (first, settled, *others))
+    before = syncs
+    may_end.set()
+    await asyncio.gather(first, settled, *others)
+    assert syncs <= before + 3  # the directory's, and one more of all others
     await frontier.aclose()
 
 
 @in_virtual_time
 async def test_a_sync_that_fails_ends_the_crawl(tmp_path: Path) -> None:
-    disk = Disk()
-    store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, durability="power", open_database=disk.open)
+    can_sync = True
+
+    def sync(descriptor: int) -> None:
+        if not can_sync:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        os.fsync(descriptor)
+
+    store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, durability="power", sync_file=sync)
     frontier = await QueueFrontier.open(store, ExactSet(), now=now)
-    disk.can_sync = False
+    can_sync = False
     with pytest.raises(StoreFailed, match="can't sync"):
         await frontier.add([page("a")])
-    disk.can_sync = True
+    can_sync = True
     with pytest.raises(StoreFailed, match="mend the cause"):
         await frontier.add([page("b")])
     await frontier.aclose()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+@in_virtual_time
+async def test_a_sync_for_which_there_is_no_room_waits_for_it(tmp_path: Path, number: int) -> None:
+    is_full, failed = False, threading.Event()
+
+    def sync(descriptor: int) -> None:
+        if is_full:
+            failed.set()
+            raise OSError(number, os.strerror(number))
+        os.fsync(descriptor)
+
+    store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, durability="power", sync_file=sync)
+    frontier = await QueueFrontier.open(store, ExactSet(), snapshots=Snapshots(tmp_path / "visited"), now=now)
+    assert await frontier.add(pages(3, 2)) == 6
+    out = await lease(frontier)
+    is_full = True
+    settled = asyncio.ensure_future(frontier.done(out, cooldown_s=0, outcome=DONE))
+    adding = asyncio.ensure_future(frontier.add([page("new")]))
+    await asyncio.to_thread(failed.wait, 60)
+    await asyncio.sleep(60)
+    assert not settled.done()
+    assert not adding.done()
+    assert os.strerror(number) in (frontier.describe().held or "")
+    is_full = False
+    await settled
+    assert await adding == 1
+    assert frontier.describe().held is None
+    assert len(await drain(frontier)) == 6
+    await frontier.aclose()
+    await check(tmp_path)
+
+
+@in_virtual_time
+async def test_what_the_system_forgot_when_a_sync_failed_is_written_anew(tmp_path: Path) -> None:
+    """The pages of the log that it could not store are lost."""
+    is_full, failed = False, threading.Event()
+
+    def sync(descriptor: int) -> None:
+        if is_full:
+            failed.set()
+            log = Path(f"/proc/self/fd/{descriptor}").readlink()
+            os.truncate(log, 0)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(descriptor)
+
+    (tmp_path / "crawl").mkdir()
+    store = LevelDBStore(tmp_path / "crawl" / "frontier", identity=IDENTITY, durability="power", sync_file=sync)
+    frontier = await QueueFrontier.open(store, ExactSet(), now=now)
+    is_full = True
+    adding = asyncio.ensure_future(frontier.add(pages(3, 2)))
+    await asyncio.to_thread(failed.wait, 60)
+    await turns()
+    is_full = False
+    assert await adding == 6
+    left = Crawl(tmp_path / "crawl").crashed(tmp_path / "left")
+    await frontier.aclose()
+    async with left.opened() as again:
+        assert again.describe().admitted == again.describe().pending == 6
 
 
 @in_virtual_time
