@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -706,14 +707,19 @@ async def test_a_sync_that_fails_ends_the_crawl(tmp_path: Path) -> None:
     await frontier.aclose()
 
 
+async def held(frontier: QueueFrontier) -> None:
+    """Until it is: the thread that syncs is not of the virtual time."""
+    while frontier.describe().held is None:
+        await asyncio.to_thread(time.sleep, 0.001)
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 @in_virtual_time
 async def test_a_sync_for_which_there_is_no_room_waits_for_it(tmp_path: Path, number: int) -> None:
-    is_full, failed = False, threading.Event()
+    is_full = False
 
     def sync(descriptor: int) -> None:
         if is_full:
-            failed.set()
             raise OSError(number, os.strerror(number))
         os.fsync(descriptor)
 
@@ -724,7 +730,7 @@ async def test_a_sync_for_which_there_is_no_room_waits_for_it(tmp_path: Path, nu
     is_full = True
     settled = asyncio.ensure_future(frontier.done(out, cooldown_s=0, outcome=DONE))
     adding = asyncio.ensure_future(frontier.add([page("new")]))
-    await asyncio.to_thread(failed.wait, 60)
+    await held(frontier)
     await asyncio.sleep(60)
     assert not settled.done()
     assert not adding.done()
@@ -741,11 +747,10 @@ async def test_a_sync_for_which_there_is_no_room_waits_for_it(tmp_path: Path, nu
 @in_virtual_time
 async def test_what_the_system_forgot_when_a_sync_failed_is_written_anew(tmp_path: Path) -> None:
     """The pages of the log that it could not store are lost."""
-    is_full, failed = False, threading.Event()
+    is_full = False
 
     def sync(descriptor: int) -> None:
         if is_full:
-            failed.set()
             log = Path(f"/proc/self/fd/{descriptor}").readlink()
             os.truncate(log, 0)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -756,8 +761,7 @@ async def test_what_the_system_forgot_when_a_sync_failed_is_written_anew(tmp_pat
     frontier = await QueueFrontier.open(store, ExactSet(), now=now)
     is_full = True
     adding = asyncio.ensure_future(frontier.add(pages(3, 2)))
-    await asyncio.to_thread(failed.wait, 60)
-    await turns()
+    await held(frontier)
     is_full = False
     assert await adding == 6
     left = Crawl(tmp_path / "crawl").crashed(tmp_path / "left")
