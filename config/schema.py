@@ -501,6 +501,16 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: Annotated[
         int, Meta(ge=1, le=10_000, description="Fetches at once, all hosts together.", extra={"unit": "fetches"})
     ] = 64
+    spare: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=10_000,
+            description="More fetches at once, for as many as wait for a server that is dead or much slower than "
+            "usual: they take no turns from others.",
+            extra={"unit": "fetches"},
+        ),
+    ] = 500
     processes: Annotated[
         int,
         Meta(

@@ -28,8 +28,10 @@ from crawler.page import (
     Verdict,
     body_digest,
 )
+from crawler.patience import Patience
 from crawler.protocols import Addresses, Discovered, Discovery, Fetcher, LinkExtractor, Quota, Robots, Sink
 from crawler.record import fetched_record, unfetched_record
+from crawler.slots import Slots
 from crawler.tally import InFlight, Tally
 from frontier import CrawlUrl, Frontier, Lease, Outcome, UrlState
 
@@ -75,14 +77,20 @@ class Engine:
         *,
         concurrency: int,
         limits: Limits,
+        spare: int = 0,
         references: bool = False,
         sitemaps: bool = False,
         refusals: bool = False,
     ) -> None:
-        """`references` puts the links of each page into its record, `refusals` those that were not admitted; `sitemaps`
+        """As many URLs as `concurrency` are worked on at once, and up to `spare` more whose servers keep them waiting
+        for longer than is usual: so slow and dead hosts take no turns from others.
+
+        `references` puts the links of each page into its record, `refusals` those that were not admitted; `sitemaps`
         reads those that robots.txt names."""
         self._parts = parts
-        self._concurrency = concurrency
+        self._workers = concurrency + spare
+        self._patience = Patience()
+        self._slots = Slots(concurrency, patience_s=lambda: self._patience.limit_s)
         self._limits = limits
         self._references = references
         self._refusals = refusals
@@ -99,7 +107,7 @@ class Engine:
             timer = asyncio.get_running_loop().call_later(self._limits.seconds, self.stop, Ending.LIMIT)
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(self._concurrency):
+                for _ in range(self._workers):
                     group.create_task(self._work())
         finally:
             if timer is not None:
@@ -121,15 +129,17 @@ class Engine:
     async def _work(self) -> None:
         leases = aiter(self._parts.frontier)
         while True:
-            if self._places is not None:
-                await self._places.acquire()
-            lease = await anext(leases, None)
-            if lease is None:
-                break
-            try:
-                is_page = await self._crawl(lease)
-            finally:
-                del self.tally.in_flight[lease.number]
+            async with self._slots.take() as slot:
+                if self._places is not None:
+                    await self._places.acquire()
+                lease = await anext(leases, None)
+                if lease is None:
+                    break
+                slot.begin()
+                try:
+                    is_page = await self._crawl(lease)
+                finally:
+                    del self.tally.in_flight[lease.number]
             if self._places is not None and not is_page:
                 self._places.release()
             self._check_limits()
@@ -330,6 +340,7 @@ class Engine:
     def _count(self, fetched: Fetched) -> None:
         tally = self.tally
         if not isinstance(fetched, Failure):
+            self._patience.answered(fetched.duration_s)
             tally.responses[fetched.status] += 1
         if isinstance(fetched, Page | Redirect):
             tally.bytes_received += len(fetched.raw_body)

@@ -49,12 +49,13 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
 class HttpFetcher:
     """Asks a server for one URL over HTTP/1.1; a `Fetcher`.
 
-    To be made inside the running event loop. `concurrency` is how many fetches the caller has under way at most,
-    `per_host` how many connections one host gets; at most `max_connections` stay open, idle ones included. `terms`
-    gives those of a URL. Bodies, until their pages are gone, take about `max_memory_bytes` all together, and one body
-    more. `hosts` are static names, as `StaticNames` takes them; `resolver` is asked for the others instead of the
-    system's, and closed with the fetcher. `authorities` are files of certificates, in PEM, that vouch for servers
-    beside those that the system knows. Raises `ValueError` for a setting that can't be. `routes` say what is different
+    To be made inside the running event loop. `concurrency` is how many fetches the caller has under way as a rule,
+    `spare` how many more at most, `per_host` how many connections one host gets; at most `max_connections` stay open,
+    idle ones included. `terms` gives those of a URL. Bodies, until their pages are gone, take about `max_memory_bytes`
+    all together, and one body more. `hosts` are static names, as `StaticNames` takes them; `resolver` is asked for the
+    others instead of the system's, and closed with the fetcher. `authorities` are files of certificates, in PEM, that
+    vouch for servers beside those that the system knows. Raises `ValueError` for a setting that can't be. `routes` say
+    what is different
     for some hosts. `cookie_jar` holds what terms with `cookies` keep; with `hsts`, a URL that is to be asked
     for by https is answered with a redirect there, and nobody is asked.
 
@@ -67,6 +68,7 @@ class HttpFetcher:
         *,
         terms: Callable[[str], Terms],
         concurrency: int = 64,
+        spare: int = 0,
         per_host: int = 1,
         max_memory_bytes: int = 32_000_000,
         max_connections: int | None = None,
@@ -87,7 +89,7 @@ class HttpFetcher:
         self._memory = Memory(max_memory_bytes)
         self._guard = Guard(allow_private=allow_private, networks=allow_networks)
         self._static = StaticNames(hosts or {})
-        self._connections = Connections(max_connections or max(4 * concurrency, 256))
+        self._connections = Connections(max_connections or max(4 * concurrency, 256) + spare)
         self._names = Names(static=self._static, guard=self._guard, system=resolver or SystemResolver())
         connector = RoutedConnector(
             socks=self._routes.socks,

@@ -105,6 +105,7 @@ async def assembled(
         engine = Engine(
             parts,
             concurrency=config.fetch.concurrency,
+            spare=config.fetch.spare,
             limits=Limits(pages=config.limits.pages, bytes=config.limits.bytes, seconds=config.limits.seconds),
             references=config.output.links,
             refusals=config.output.refusals,

@@ -23,6 +23,7 @@ def fetcher(loaded: Loaded, sites: Sites, notes: Notes) -> HttpFetcher:
     return HttpFetcher(
         terms=sites.each(lambda there: _terms(there.config.fetch)).of,
         concurrency=fetch.concurrency,
+        spare=fetch.spare,
         per_host=max(there.config.politeness.per_host for there in [loaded, *sites.alone()]),
         max_memory_bytes=fetch.max_memory_bytes,
         hosts=fetch.hosts,

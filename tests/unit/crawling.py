@@ -83,6 +83,8 @@ class Web:
         self.most_busy = 0
         self.duration_s = 0.0
         """What an answer takes."""
+        self.durations_s: dict[str, float] = {}
+        """The same for some URLs."""
 
     async def fetch(self, request: Request, /) -> Fetched:
         self._events.append(("fetch", request.url))
@@ -91,7 +93,7 @@ class Web:
         self.busy += 1
         self.most_busy = max(self.most_busy, self.busy)
         try:
-            await asyncio.sleep(self.duration_s)
+            await asyncio.sleep(self.durations_s.get(request.url, self.duration_s))
         finally:
             self.busy -= 1
         answers = self._site.get(request.url, page(request.url, status=404))
@@ -141,6 +143,8 @@ class Records:
 
     def __init__(self, events: list[Event], *, room: float = float("inf")) -> None:
         self.records: list[PageRecord] = []
+        self.written_at: dict[str, float] = {}
+        """By URL, when it was written first."""
         self._events = events
         self.room = room
         self.duration_s = 0.0
@@ -152,6 +156,7 @@ class Records:
         if len(self.records) >= self.room:
             raise OSError(28, "No space left on device")
         self.records.append(record)
+        self.written_at.setdefault(record.url, now())
 
     async def aclose(self) -> None: ...
 
@@ -239,6 +244,7 @@ class Rig:
         self,
         *,
         concurrency: int = 4,
+        spare: int = 0,
         limits: Limits = NO_LIMITS,
         references: bool = False,
         sitemaps: bool = False,
@@ -264,6 +270,7 @@ class Rig:
             yield Engine(
                 parts,
                 concurrency=concurrency,
+                spare=spare,
                 limits=limits,
                 references=references,
                 sitemaps=sitemaps,

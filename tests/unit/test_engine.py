@@ -468,3 +468,29 @@ async def test_what_comes_for_a_dead_host_later_is_given_up_until_it_is_time_for
     async with rig.engine(seeds=[SEED, late[2]]) as engine:
         assert await engine.run() is Ending.COMPLETE
         assert rig.web.asked[late[2]] == 1
+
+
+@in_virtual_time
+async def test_hosts_that_keep_a_crawl_waiting_take_no_turns_from_others() -> None:
+    silent = [f"http://silent{number}.test/" for number in range(30)]
+    quick = [f"http://quick{number}.test/{page}" for page in range(10) for number in range(10)]
+    site: Site = {url: page(url) for url in [*quick, *silent]}
+    rig = Rig({SEED: page(SEED, [*silent, *quick]), **site}, per_host=1)
+    rig.web.durations_s = dict.fromkeys(silent, 1000.0)
+    rig.web.duration_s = 0.01
+    async with rig.engine(concurrency=4, spare=30) as engine:
+        assert await engine.run() is Ending.COMPLETE
+    # Each silent host takes a turn for as long as patience lasts: half a second before anything is known.
+    assert max(rig.sink.written_at[url] for url in quick) - START < 5.0
+    assert min(rig.sink.written_at[url] for url in silent) - START >= 1000.0
+    assert rig.web.most_busy <= 34
+
+
+@in_virtual_time
+async def test_no_more_than_the_spare_fetches_wait_beside_those_that_go_on() -> None:
+    silent = [f"http://silent{number}.test/" for number in range(30)]
+    rig = Rig({SEED: page(SEED, silent), **{url: page(url) for url in silent}}, per_host=1)
+    rig.web.durations_s = dict.fromkeys(silent, 100.0)
+    async with rig.engine(concurrency=4, spare=6) as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert rig.web.most_busy == 10
