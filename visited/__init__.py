@@ -31,10 +31,10 @@ nothing else of the project.
     snapshot, tally, batch   what the sets share
 
 A filter's false-positive rate is always taken from its fill, (ones/m)^k, never from the count: so it is right for a
-wrong estimate, for repeats and for a bad hash. `has_many`, which local sets have beside the promise, asks without
-adding; it is for inspection and comparison, not for the crawl.
+wrong estimate, for repeats and for a bad hash. `has_many`, which local sets have beside the promise (`LocalSet`),
+asks without adding; it is for inspection and comparison, not for the crawl.
 """
 
-from visited.protocol import CannotForget, SnapshotRefused, VisitedSet, VisitedStats
+from visited.protocol import CannotForget, LocalSet, SnapshotRefused, VisitedSet, VisitedStats
 
-__all__ = ["CannotForget", "SnapshotRefused", "VisitedSet", "VisitedStats"]
+__all__ = ["CannotForget", "LocalSet", "SnapshotRefused", "VisitedSet", "VisitedStats"]

@@ -73,3 +73,11 @@ class VisitedSet(Protocol):
     async def aclose(self) -> None:
         """Release files and connections. Closing twice is harmless."""
         ...
+
+
+class LocalSet(VisitedSet, Protocol):
+    """A visited set in this process, which can also be asked; for inspection and comparison, not for the crawl."""
+
+    def has_many(self, urls: Sequence[str], /) -> list[bool]:
+        """Tell for each URL whether it is known, without remembering it."""
+        ...

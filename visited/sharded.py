@@ -6,7 +6,7 @@ from typing import BinaryIO
 import numpy as np
 
 from visited.kernel import Kernel, best_kernel
-from visited.protocol import SnapshotRefused, VisitedSet, VisitedStats
+from visited.protocol import LocalSet, SnapshotRefused, VisitedStats
 from visited.snapshot import Value, make_empty, read_snapshot, write_snapshot
 
 BACKEND = "sharded"
@@ -21,7 +21,7 @@ class ShardedSet:
     The sets are asked one after the other; of sets in other processes each would answer alone.
     """
 
-    def __init__(self, shards: Sequence[VisitedSet], *, kernel: Kernel | None = None) -> None:
+    def __init__(self, shards: Sequence[LocalSet], *, kernel: Kernel | None = None) -> None:
         if not shards:
             raise ValueError("expected at least one visited set, found none")
         self._shards = list(shards)
@@ -33,6 +33,14 @@ class ShardedSet:
             for place, new in zip(places, await shard.add_many([urls[place] for place in places]), strict=True):
                 verdicts[place] = new
         return verdicts
+
+    def has_many(self, urls: Sequence[str], /) -> list[bool]:
+        """Tell for each URL whether it is known, without remembering it; for inspection and comparison."""
+        known = [False] * len(urls)
+        for shard, places in self._split(urls):
+            for place, old in zip(places, shard.has_many([urls[place] for place in places]), strict=True):
+                known[place] = old
+        return known
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
         return sum([await shard.forget_many([urls[place] for place in places]) for shard, places in self._split(urls)])
@@ -83,7 +91,7 @@ class ShardedSet:
         for shard in self._shards:
             await shard.aclose()
 
-    def _split(self, urls: Sequence[str]) -> list[tuple[VisitedSet, list[int]]]:
+    def _split(self, urls: Sequence[str]) -> list[tuple[LocalSet, list[int]]]:
         """The shards that are concerned, each with the places of its URLs in the batch, in order."""
         hashes = np.empty((len(urls), 2), dtype=np.uint64)
         self._kernel.hash_many(urls, _SEED, hashes)

@@ -1,0 +1,69 @@
+"""A trial's process, seen from inside: its memory, its limits, and its end."""
+
+import ctypes
+import gc
+import os
+import resource
+import sys
+import threading
+from pathlib import Path
+
+_STATUS = Path("/proc/self/status")
+_CLEAR_REFS = Path("/proc/self/clear_refs")
+
+
+def resident_bytes() -> int | None:
+    """Memory of this process now; None where the system does not tell."""
+    return _status("VmRSS")
+
+
+def peak_bytes() -> int | None:
+    """Most memory of this process since `forget_peak`; None where the system does not tell."""
+    return _status("VmHWM")
+
+
+def forget_peak() -> None:
+    """Begin to look for a new peak."""
+    try:
+        _CLEAR_REFS.write_text("5")
+    except OSError:
+        return
+
+
+def settle() -> None:
+    """Give back what is free, so that what remains is in use."""
+    gc.collect()
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except AttributeError:
+        return  # only glibc has it
+
+
+def limit_memory(growth_bytes: int) -> None:
+    """Let allocations fail that go further beyond what is mapped now."""
+    mapped = _status("VmSize")
+    if mapped is not None:
+        most = mapped + growth_bytes
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def end_with_parent() -> None:
+    """End this process when stdin ends, as it does when the parent dies, however it dies."""
+    threading.Thread(target=_wait_for_end, daemon=True).start()
+
+
+def _wait_for_end() -> None:
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    os._exit(1)
+
+
+def _status(name: str) -> int | None:
+    try:
+        text = _STATUS.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+    for line in text.splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1]) * 1024
+    return None

@@ -1,0 +1,213 @@
+"""Speed, latency and memory of a competitor on a work. Runs in a process of its own."""
+
+import time
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from crawler.compare.contestant import Maker, Unsaved
+from crawler.compare.process import forget_peak, peak_bytes, resident_bytes, settle
+from crawler.compare.statistics import percentile
+from crawler.compare.trial import Look, Timing, Trial
+from crawler.compare.work import Work, batches, chunks, new_batches
+from visited import CannotForget, LocalSet, VisitedStats
+
+AHEAD = 4096
+"""Links that are read before they are timed. Few, as they count for the process's memory."""
+_WARM_UP = 65_536
+_FORGET = 50_000
+
+Tell = Callable[[float], None]
+"""Told the share that is done."""
+
+
+async def time_it(trial: Trial, make: Maker, scratch: Path, tell: Tell) -> Timing:
+    """Measure. The new URLs come first, alone, so that the growth of the process is that of the set; then known ones,
+    dump and load; at last, in a fresh set, the work as it comes."""
+    work, competitor = trial.work, trial.competitor
+    capacity = competitor.capacity_for(work.survey.distinct)
+    timer = _Timer()
+    with _directory(scratch) as place:
+        await _warm_up(make(competitor, capacity, place), work, timer)
+    meter = _Meter(work, trial.effort.looks, _reading(work))
+    settle()
+    empty = resident_bytes()
+    forget_peak()
+    with _directory(scratch) as place:
+        contestant = make(competitor, capacity, place)
+        await timer.run(contestant, new_batches(work), lambda links: tell(0.4 * links / work.survey.distinct), meter)
+        new_per_s = timer.per_s
+        stats = contestant.describe()
+        peak = peak_bytes()
+        settle()
+        steady = resident_bytes()
+        await timer.run(contestant, _first(new_batches(work), trial.effort.known))
+        known_per_s = timer.per_s
+        tell(0.5)
+        snapshot_bytes, dump_s, load_s = await _snapshot(trial, contestant, make, capacity, place)
+    tell(0.6)
+    with _directory(scratch) as place:
+        contestant = make(competitor, capacity, place)
+        await timer.run(contestant, batches(work), lambda links: tell(0.6 + 0.4 * links / work.survey.links))
+        forgotten_per_s = await _forget(contestant, work)
+        await contestant.aclose()
+    lasted = sorted(timer.lasted_ns)
+    return Timing(
+        new_per_s=new_per_s,
+        known_per_s=known_per_s,
+        links_per_s=timer.per_s,
+        batches=len(lasted),
+        p50_s=percentile(lasted, 0.5) / 1e9,
+        p99_s=percentile(lasted, 0.99) / 1e9,
+        p999_s=percentile(lasted, 0.999) / 1e9,
+        slowest_s=lasted[-1] / 1e9,
+        steady_bytes=_growth(empty, steady),
+        peak_bytes=_growth(meter.empty, peak),
+        told_bytes=told_bytes(stats),
+        disk_bytes=stats.disk_bytes,
+        snapshot_bytes=snapshot_bytes,
+        dump_s=dump_s,
+        load_s=load_s,
+        forgotten_per_s=forgotten_per_s,
+        looks=tuple(meter.looks),
+    )
+
+
+def told_bytes(stats: VisitedStats) -> int | None:
+    """What a set says of its memory; None where it says nothing, as sets of other libraries."""
+    return stats.memory_bytes or None
+
+
+class _Meter:
+    """Looks at memory a stated number of times, evenly over the work."""
+
+    def __init__(self, work: Work, looks: int, empty: int | None) -> None:
+        """`empty` is the memory of a process that reads the work, and has no set."""
+        self.empty = empty
+        self._step = max(1, work.survey.distinct // looks)
+        self._next = self._step
+        self.looks: list[Look] = []
+
+    def look(self, distinct: int, contestant: LocalSet) -> None:
+        if distinct < self._next:
+            return
+        self._next += self._step
+        stats = contestant.describe()
+        self.looks.append(
+            Look(
+                distinct=distinct,
+                told_bytes=told_bytes(stats),
+                resident_bytes=_growth(self.empty, resident_bytes()),
+                disk_bytes=stats.disk_bytes,
+                fill=stats.fill,
+            )
+        )
+
+
+class _Timer:
+    """Adds batches, and keeps how long each took."""
+
+    def __init__(self) -> None:
+        self.lasted_ns = array("Q")
+        self._links = 0
+
+    async def run(
+        self,
+        contestant: LocalSet,
+        parts: Iterable[list[str]],
+        tell: Callable[[int], None] = lambda _links: None,
+        meter: _Meter | None = None,
+    ) -> None:
+        """Add all; `tell` is told the links so far. What the last run has found is forgotten."""
+        clock, lasted_ns = time.perf_counter_ns, array("Q")
+        self.lasted_ns = lasted_ns
+        self._links = 0
+        for ahead in chunks(parts, AHEAD):
+            for urls in ahead:
+                began = clock()
+                await contestant.add_many(urls)
+                lasted_ns.append(clock() - began)
+            self._links += sum(map(len, ahead))
+            if meter is not None:
+                meter.look(self._links, contestant)
+            tell(self._links)
+
+    @property
+    def per_s(self) -> float:
+        """URLs per second of the last run."""
+        return self._links / max(1, sum(self.lasted_ns)) * 1e9
+
+
+def _reading(work: Work) -> int | None:
+    """Memory of this process while it reads the work, and does nothing with it."""
+    found = [resident_bytes() for _ in chunks(_first(new_batches(work), _WARM_UP), AHEAD)]
+    return max((each for each in found if each is not None), default=None)
+
+
+async def _warm_up(contestant: LocalSet, work: Work, timer: _Timer) -> None:
+    """What is made once in a process, by the first batches, is not the set's."""
+    await timer.run(contestant, _first(new_batches(work), _WARM_UP))
+    contestant.describe()
+    await contestant.aclose()
+
+
+async def _snapshot(
+    trial: Trial, contestant: LocalSet, make: Maker, capacity: int, place: Path
+) -> tuple[int | None, float | None, float | None]:
+    """Size of a snapshot, and how long it takes to write and to load; the set is closed."""
+    path = place.with_name(f"{place.name}.snapshot")
+    try:
+        with path.open("wb") as file:
+            began = time.perf_counter()
+            contestant.dump(file)
+            file.flush()
+            dump_s = time.perf_counter() - began
+            size = file.tell()
+        await contestant.aclose()
+        again = make(trial.competitor, capacity, place)
+        with path.open("rb") as file:
+            began = time.perf_counter()
+            again.load(file)
+            load_s = time.perf_counter() - began
+        await again.aclose()
+    except Unsaved:
+        await contestant.aclose()
+        return None, None, None
+    finally:
+        path.unlink(missing_ok=True)
+    return size, dump_s, load_s
+
+
+async def _forget(contestant: LocalSet, work: Work) -> float | None:
+    urls = [url for batch in _first(new_batches(work), _FORGET) for url in batch]
+    began = time.perf_counter()
+    try:
+        for start in range(0, len(urls), work.batch):
+            await contestant.forget_many(urls[start : start + work.batch])
+    except CannotForget:
+        return None
+    return len(urls) / max(1e-9, time.perf_counter() - began)
+
+
+def _first(parts: Iterable[list[str]], links: int) -> Iterator[list[str]]:
+    """The first batches, up to so many links."""
+    taken = 0
+    for part in parts:
+        if taken >= links:
+            return
+        yield list(islice(part, links - taken))
+        taken += len(part)
+
+
+def _growth(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else max(0, after - before)
+
+
+@contextmanager
+def _directory(scratch: Path) -> Iterator[Path]:
+    """A place of its own for what a set keeps on disk. It is not made: a set that keeps nothing needs none."""
+    with TemporaryDirectory(dir=scratch) as parent:
+        yield Path(parent) / "set"
