@@ -34,6 +34,9 @@ from config.presets import preset_text, presets
 from config.problems import ConfigError, Problem
 from config.render import Row, render_show, render_toml
 from config.schema import (
+    CompareBackend,
+    CompareSet,
+    CompareWork,
     Config,
     Crawl,
     Durability,
@@ -59,6 +62,9 @@ from config.sites import overridden
 from config.toml import toml_value
 
 __all__ = [
+    "CompareBackend",
+    "CompareSet",
+    "CompareWork",
     "Config",
     "ConfigError",
     "Crawl",

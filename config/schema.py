@@ -47,6 +47,7 @@ CompareFigure = Literal[
     "bits_per_url",
     "bytes_at_scale",
     "rate",
+    "told_rate",
     "largest_host_rate",
     "loss",
     "ratio_bytes",
@@ -739,8 +740,8 @@ class CompareWork(msgspec.Struct, frozen=True, kw_only=True):
     live: Annotated[
         CompareLive,
         Meta(
-            description="Crawl once with each set, by this configuration: the simulated web, or the seeds. Only backends "
-            "of visited.backend can take part."
+            description="Crawl once with each set, by this configuration: the simulated web, or the seeds. Only "
+            "backends of visited.backend can take part."
         ),
     ] = "no"
     repeats: Annotated[
@@ -812,7 +813,7 @@ class CompareSet(msgspec.Struct, frozen=True, kw_only=True):
     shards: Annotated[
         int, Meta(ge=1, le=4096, description="Sets over which the hash of a URL spreads it.", extra={"unit": "sets"})
     ] = 1
-    seed: Annotated[int, Meta(ge=0, lt=1 << 32, description="Seed of the hash of a filter.")] = 0
+    seed: Annotated[int, Meta(ge=0, le=2**32 - 1, description="Seed of the hash of a filter.")] = 0
     server: Annotated[
         Text | None, Meta(description='Of redisbloom, as "redis://127.0.0.1:6379/0"; its own key there is deleted.')
     ] = None
@@ -835,8 +836,8 @@ class CompareExpect(msgspec.Struct, frozen=True, kw_only=True):
     tolerance: Annotated[
         Annotated[float, Meta(ge=0, le=10)] | None,
         Meta(
-            description="Deviation that is allowed, as a share of the value; unset means three standard deviations, for "
-            "what is counted."
+            description="Deviation that is allowed, as a share of the value; unset means three standard deviations, "
+            "for what is counted."
         ),
     ] = None
     over: Annotated[Text | None, Meta(description="The set of which the figure is a multiple.")] = None
@@ -881,7 +882,7 @@ class Compare(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=1, le=_MOST, extra=_BYTES)] | None,
         Meta(description="Memory that what is recommended may take; unset means any."),
     ] = None
-    seed: Annotated[int, Meta(ge=0, lt=1 << 32, description="Of whatever is drawn at random.")] = 1
+    seed: Annotated[int, Meta(ge=0, le=2**32 - 1, description="Of whatever is drawn at random.")] = 1
     work: tuple[CompareWork, ...] = ()
     set: tuple[CompareSet, ...] = ()
     expect: tuple[CompareExpect, ...] = ()

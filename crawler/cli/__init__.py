@@ -13,12 +13,14 @@ import click
 
 from config import ConfigError
 from crawler.cli.codes import FAILED, REFUSED, STOPPED, USAGE
+from crawler.cli.compare import compare
 from crawler.cli.configure import config
 from crawler.cli.crawl import crawl
 from crawler.cli.demo import demo
 from crawler.cli.frontier import frontier
 from crawler.cli.inspect import inspect
 from crawler.cli.simulate import simweb
+from crawler.compare.folder import FolderRefused
 from crawler.directory import DirectoryRefused
 from frontier import StoreFailed, StoreRefused
 
@@ -29,7 +31,7 @@ def onceover() -> None:
     """Crawl a web: every page once, politely, and none lost."""
 
 
-for command in (crawl, config, demo, frontier, inspect, simweb):
+for command in (compare, crawl, config, demo, frontier, inspect, simweb):
     onceover.add_command(command)
 
 
@@ -47,7 +49,7 @@ def main() -> None:
     except ConfigError as error:
         _complain(error)
         sys.exit(USAGE)
-    except (DirectoryRefused, StoreRefused) as error:
+    except (DirectoryRefused, FolderRefused, StoreRefused) as error:
         _complain(error)
         sys.exit(REFUSED)
     except (StoreFailed, OSError) as error:

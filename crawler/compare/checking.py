@@ -16,6 +16,7 @@ from crawler.compare.contestant import Full, Maker
 from crawler.compare.timing import AHEAD, Tell, told_bytes
 from crawler.compare.trial import Check, Effort, Look, Trial
 from crawler.compare.work import Work, batches, chunks, new_batches
+from crawler.urls import host_of
 from visited import CannotForget, LocalSet
 
 _FORGET = 20_000
@@ -27,7 +28,7 @@ async def check(trial: Trial, make: Maker, scratch: Path, tell: Tell, *, exact: 
     capacity = trial.competitor.capacity_for(work.survey.distinct)
     with TemporaryDirectory(dir=scratch) as place:
         contestant = make(trial.competitor, capacity, Path(place) / "set")
-        witness = _Witness(contestant, exact, effort)
+        witness = _Witness(contestant, exact, effort, portal=work.survey.largest_host)
         step = max(1, work.survey.distinct // effort.looks)
         looks: list[Look] = []
         for ahead in chunks(batches(work), AHEAD):
@@ -48,10 +49,12 @@ async def check(trial: Trial, make: Maker, scratch: Path, tell: Tell, *, exact: 
 class _Witness:
     """Adds to the competitor and to exact sets, and counts where they differ."""
 
-    def __init__(self, contestant: LocalSet, exact: Callable[[], LocalSet], effort: Effort) -> None:
+    def __init__(self, contestant: LocalSet, exact: Callable[[], LocalSet], effort: Effort, *, portal: str) -> None:
         self._contestant = contestant
         self._met, self._claimed = exact(), exact()
         self._sample = _Sample(effort.probes, effort.seed)
+        self._portal = portal
+        self._of_portal = _Sample(effort.probes, effort.seed)
         self.links = self.distinct = 0
         self._lost = self._recovered = self._twice = 0
 
@@ -64,6 +67,7 @@ class _Witness:
         self._lost += sum(true and not new for new, true in zip(answers, truth, strict=True))
         fresh = [url for url, true in zip(urls, truth, strict=True) if true]
         self._sample.offer(fresh)
+        self._of_portal.offer([url for url in fresh if host_of(url) == self._portal])
         self.links += len(urls)
         self.distinct += len(fresh)
 
@@ -88,6 +92,7 @@ class _Witness:
 
     def found(self) -> Check:
         stats = self._contestant.describe()
+        absent = self._of_portal.absent(0)
         return Check(
             links=self.links,
             distinct=self.distinct,
@@ -95,6 +100,8 @@ class _Witness:
             told_lost=None if told_bytes(stats) is None else stats.expected_lost,
             recovered=self._recovered - self._twice,
             twice=self._twice,
+            portal_probes=len(absent),
+            portal_hits=sum(self._contestant.has_many(absent)),
         )
 
 

@@ -12,8 +12,8 @@ import msgspec
 
 from crawler.compare.competitor import Competitor
 from crawler.compare.journal import Journal
-from crawler.compare.trial import Done, Effort, Failed, Outcome, Trial
-from crawler.compare.work import Work
+from crawler.compare.trial import Done, Effort, Failed, Kind, Outcome, Trial
+from crawler.compare.work import Live, Work
 
 _LINE_BYTES = 1 << 24
 _TOLD_OF_STDERR = 300
@@ -38,26 +38,27 @@ def schedule(
     none always has the machine as another leaves it; then the checks."""
     for work in works:
         entered = [each for each in competitors if not each.works or work.name in each.works]
-        for number in range(rounds):
+        kinds: list[tuple[Kind, int]] = [("time", number) for number in range(rounds)] + [("check", 0)]
+        if isinstance(work.stream, Live):
+            kinds = [("crawl", 0)]
+        for kind, number in kinds:
             turn = number % max(1, len(entered))
             for competitor in [*entered[turn:], *entered[:turn]]:
-                yield Trial(kind="time", work=work, competitor=competitor, round=number, effort=effort, version=version)
-        for competitor in entered:
-            yield Trial(kind="check", work=work, competitor=competitor, effort=effort, version=version)
+                yield Trial(kind=kind, work=work, competitor=competitor, round=number, effort=effort, version=version)
 
 
 async def run_trials(
     trials: Sequence[Trial],
     journal: Journal,
+    done: list[Done],
     *,
     run: Callable[[Trial, Tell], Awaitable[Outcome]],
     progress: Callable[[Progress], None],
-) -> list[Done]:
-    """Run those that the journal lacks, one after the other; return all. A cancellation leaves the journal as it is.
+) -> None:
+    """Run those that the journal lacks, one after the other; all that are done are put into `done`, as they come.
 
-    A competitor that failed on a work is not tried on it in a further round.
+    A competitor that failed on a work is not tried on it again in this run. A cancellation leaves the journal whole.
     """
-    done: list[Done] = []
     failed: dict[tuple[str, str], Failed] = {}
     for number, trial in enumerate(trials):
 
@@ -77,13 +78,12 @@ async def run_trials(
                 round=trial.round,
                 outcome=outcome,
             )
-            # What could not be measured is tried again by the next run: it may be installed by then.
-            if not isinstance(outcome, Failed):
+            if isinstance(outcome, Failed):
+                # Not for the journal: by the next run it may be installed, or have the memory it needs.
+                failed[place] = outcome
+            else:
                 journal.add(found)
-        if isinstance(found.outcome, Failed):
-            failed[place] = found.outcome
         done.append(found)
-    return done
 
 
 async def in_process(

@@ -109,6 +109,9 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, tag="check"):
     looks: tuple[Look, ...] = ()
     past: tuple[Look, ...] = ()
     """Beyond the end of the work, up to a multiple of the capacity."""
+    portal_probes: int = 0
+    """Absent URLs of the largest host, asked for at the end of the work."""
+    portal_hits: int = 0
     forgotten: int | None = None
     """Of `forget_asked` known URLs; None where it can't forget."""
     forget_asked: int = 0
@@ -125,7 +128,6 @@ class Crawled(msgspec.Struct, frozen=True, kw_only=True, tag="crawl"):
     missing: int | None
     """Pages that there are, and were not found; None where it is not known what there is."""
     seconds: float
-    peak_bytes: int | None
     count: int
     """URLs in the visited set."""
     told_bytes: int | None

@@ -21,7 +21,16 @@ class Spooled(msgspec.Struct, frozen=True, kw_only=True, tag="spooled"):
     """SHA-256 of the file of links; tells one work from another when a run is resumed."""
 
 
-Stream = Spooled | Synthetic
+class Live(msgspec.Struct, frozen=True, kw_only=True, tag="live"):
+    """A crawl, once with each competitor as its visited set."""
+
+    configuration: str
+    """As TOML."""
+    web: str | None = None
+    """Parameters of the simulated web that is crawled, as JSON; None for a real one."""
+
+
+Stream = Spooled | Synthetic | Live
 
 
 class Survey(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,8 +39,9 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
     links: int
     distinct: int
     hosts: int
-    largest_host: int
-    """Distinct URLs of the host that has most."""
+    largest_host: str
+    """The one that has most distinct URLs."""
+    largest_host_urls: int
     mean_length: float
     """Characters of a distinct URL."""
     unreadable: int = 0
@@ -62,6 +72,8 @@ def batches(work: Work) -> Iterator[list[str]]:
             yield from stream.batches(work.batch)
         case Spooled() as spool:
             yield from _pages(_lines(Path(spool.links)), work.batch)
+        case Live():
+            raise ValueError("a live crawl has no stream")
 
 
 def new_batches(work: Work) -> Iterator[list[str]]:
@@ -71,6 +83,8 @@ def new_batches(work: Work) -> Iterator[list[str]]:
             yield from stream.new_batches(work.batch)
         case Spooled() as spool:
             yield from _pages(_lines(Path(spool.new)), work.batch)
+        case Live():
+            raise ValueError("a live crawl has no stream")
 
 
 def chunks(parts: Iterable[list[str]], links: int) -> Iterator[list[list[str]]]:

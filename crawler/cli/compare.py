@@ -1,0 +1,176 @@
+"""onceover compare"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import tempfile
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import cast, get_args
+
+import click
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from config import CompareBackend, CompareSet, CompareWork, Loaded, load
+from crawler.cli.codes import COMPLETE, FAILED, STOPPED
+from crawler.compare.folder import Folder
+from crawler.compare.journal import Journal
+from crawler.compare.preparing import WorkRefused
+from crawler.compare.report import Report, report_of
+from crawler.compare.running import Progress as Step
+from crawler.compare.running import run_trials
+from crawler.compare.table import render
+from crawler.compare.trial import Done
+from crawler.compare.work import Work
+from crawler.wiring import comparing
+
+_NARROWEST = 150
+"""Columns of a table that goes to no terminal."""
+
+
+@click.command()
+@click.argument("configuration", required=False, type=click.Path(path_type=Path))
+@click.option("--urls", multiple=True, metavar="FILE", help="URLs, one on each line, also .gz; - is standard input.")
+@click.option("--crawl", "crawls", multiple=True, metavar="DIR", help="Links of a crawl that ran with output.links.")
+@click.option(
+    "--backend",
+    "backends",
+    multiple=True,
+    type=click.Choice(get_args(CompareBackend)),
+    help="A visited set to compare, instead of the file's; repeat it for more.",
+)
+@click.option("--preset", metavar="NAME", help="Settings to begin with, in place of the defaults.")
+@click.option("--dir", "directory", metavar="DIR", help="Where the report goes; the run in it is resumed.")
+@click.option("--fresh", is_flag=True, help="Measure everything again.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a value, as compare.rounds=5.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def compare(
+    configuration: Path | None,
+    urls: tuple[str, ...],
+    crawls: tuple[str, ...],
+    backends: tuple[CompareBackend, ...],
+    preset: str | None,
+    directory: str | None,
+    fresh: bool,
+    settings: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Measure visited sets on the same work: speed, memory, and what they lose.
+
+    Each is measured in a process of its own, in several rounds. Ctrl-C leaves a report of what was measured so far;
+    the same command goes on.
+
+    Exit codes: 0 complete, 1 nothing could be measured or a figure is not as expected, 2 wrong usage or configuration,
+    4 stopped by a signal, 5 the directory is in use or not a comparison's.
+    """
+    loaded = load(configuration, overrides=settings, environ=os.environ, preset=preset, require_seeds=False)
+    works = [*loaded.config.compare.work, *_named_works(urls, crawls)]
+    if not works:
+        raise click.UsageError(
+            "what is to be compared on? Give --urls FILE, --crawl DIR, or a configuration with [[compare.work]]"
+        )
+    sets: Sequence[CompareSet] = [CompareSet(backend=each) for each in backends]
+    sets = sets or loaded.config.compare.set or comparing.USUAL
+    place = directory or loaded.config.compare.directory or f"comparisons/{loaded.config.crawl.name}"
+    console = Console(stderr=True)
+    with Folder(Path(place)) as folder:
+        if fresh:
+            folder.clear()
+        report = asyncio.run(_compare(loaded, works, sets, folder, console))
+        (folder.path / "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(report)))
+    if as_json:
+        click.echo(msgspec.json.encode(report))
+    else:
+        told = Console()
+        told = told if told.is_terminal else Console(width=_NARROWEST)
+        told.print(render(report))
+    click.echo(f"{'Report' if report.complete else 'Stopped; a partial report is'} in {place}", err=True)
+    return _exit_code(report)
+
+
+def _exit_code(report: Report) -> int:
+    if not report.complete:
+        return STOPPED
+    measured = any(row.bytes is not None or row.pages is not None for row in report.rows)
+    return COMPLETE if measured and all(each.met for each in report.findings) else FAILED
+
+
+def _named_works(urls: tuple[str, ...], crawls: tuple[str, ...]) -> list[CompareWork]:
+    return [
+        *(CompareWork(name="standard input" if path == "-" else Path(path).name, urls=path) for path in urls),
+        *(CompareWork(name=Path(path).name or path, crawl=path) for path in crawls),
+    ]
+
+
+async def _compare(
+    loaded: Loaded, asked: list[CompareWork], sets: Sequence[CompareSet], folder: Folder, console: Console
+) -> Report:
+    entered = comparing.competitors(sets)
+    works: list[Work] = []
+    refused: list[tuple[str, str]] = []
+    done: list[Done] = []
+    complete = False
+    with contextlib.suppress(asyncio.CancelledError), _cancelled_by_signals(), _bar(console) as bar:
+        for number, work in enumerate(asked):
+            task = bar.add_task(f"reading {work.name}", total=None)
+            try:
+                works.append(
+                    await comparing.prepared(loaded, work, folder.works / comparing.file_name(number, work.name))
+                )
+            except WorkRefused as refusal:
+                refused.append((work.name, str(refusal)))
+            bar.remove_task(task)
+        trials = comparing.trials(loaded.config, works, entered)
+        task = bar.add_task("", total=len(trials))
+
+        def progress(step: Step) -> None:
+            trial = step.trial
+            words = f"{trial.work.name}: {trial.competitor.name}, {trial.kind}"
+            words += f" {trial.round + 1}/{loaded.config.compare.rounds}" if trial.kind == "time" else ""
+            bar.update(task, completed=step.number + step.share, description=words)
+
+        with tempfile.TemporaryDirectory(prefix="scratch-", dir=folder.path) as scratch:
+            run = partial(comparing.run_trial, loaded.config, Path(scratch))
+            await run_trials(trials, Journal(folder.journal), done, run=run, progress=progress)
+        complete = True
+    return report_of(
+        works,
+        refused,
+        entered,
+        done,
+        wish=comparing.wish(loaded.config),
+        expected=comparing.expectations(loaded.config),
+        seed=loaded.config.compare.seed,
+        measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        complete=complete,
+    )
+
+
+@contextlib.contextmanager
+def _cancelled_by_signals() -> Iterator[None]:
+    """SIGINT and SIGTERM cancel the running task."""
+    loop, this = asyncio.get_running_loop(), cast("asyncio.Task[object]", asyncio.current_task())
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, this.cancel)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )

@@ -1,0 +1,112 @@
+"""A live crawl of a comparison, in a process of its own: `python -m crawler.cli.compare_live`.
+
+The trial comes on stdin and the outcome goes to stdout, as with `crawler.wiring.competing`.
+"""
+
+import contextlib
+import io
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+
+from config import Loaded, VisitedBackend, load, toml_value
+from crawler.cli.codes import COMPLETE
+from crawler.cli.running import Run, run_crawl
+from crawler.compare.competitor import Competitor
+from crawler.compare.process import end_with_parent
+from crawler.compare.trial import Crawled, Failed, Outcome, Trial
+from crawler.compare.work import Live
+from crawler.directory import CrawlDirectory
+from crawler.page import LinkKind
+from crawler.simweb.expected import Kind
+from crawler.simweb.params import WorldParams
+from crawler.simweb.process import running
+from crawler.simweb.world import World
+from crawler.urls import UrlReader
+from crawler.write.records import read_records
+
+_CAPACITY = 1_000_000
+
+
+def crawled(live: Live, competitor: Competitor, directory: Path) -> Outcome:
+    """Crawl with the competitor as visited set, unverified and without a cache before it, so that its losses show."""
+    backend, store = competitor.backend, "memory"
+    if backend == "exact-leveldb":
+        backend, store = "exact", "leveldb"
+    if backend not in get_args(VisitedBackend):
+        return Failed(reason=f"{competitor.backend} can't be the visited set of a crawl; it is compared on links alone")
+    path = directory / "live.toml"
+    path.write_text(live.configuration, encoding="utf-8")
+    overrides = [
+        f"crawl.directory={toml_value(str(directory / 'crawl'))}",
+        f"visited.backend={toml_value(backend)}",
+        f"visited.store={toml_value(store)}",
+        f"visited.capacity={competitor.capacity_for(_CAPACITY)}",
+        f"visited.error_rate={competitor.error_rate!r}",
+        f"visited.site_bytes={competitor.site_bytes}",
+        "visited.verify=false",
+        "visited.recent=0",
+    ]
+    with _web(live) as more:
+        loaded = load(path, overrides=[*overrides, *more], environ={})
+        run = _run(loaded)
+    if run.exit_code != COMPLETE:
+        return Failed(reason=f"the crawl ended with exit code {run.exit_code}")
+    visited = run.status.visited
+    return Crawled(
+        pages=run.status.pages,
+        missing=None if live.web is None else _missing(live.web, Path(run.directory)),
+        seconds=run.status.elapsed_s,
+        count=visited.count,
+        told_bytes=visited.memory_bytes,
+        told_lost=visited.expected_lost,
+    )
+
+
+def _run(loaded: Loaded) -> Run:
+    with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())):
+        return run_crawl(loaded, fresh=False, as_json=True, again="")
+
+
+@contextlib.contextmanager
+def _web(live: Live) -> Iterator[list[str]]:
+    """The simulated web, if it is that which is crawled, and the settings that lead to it."""
+    if live.web is None:
+        yield []
+        return
+    with running(msgspec.json.decode(live.web, type=WorldParams)) as port:
+        yield [f'fetch.hosts={{"*.sim.test" = "127.0.0.1:{port}"}}']
+
+
+def _missing(web: str, directory: Path) -> int:
+    world = World(msgspec.json.decode(web, type=WorldParams))
+    expected = {item.url for item in world.expected() if item.kind is Kind.PAGE}
+    reader = UrlReader()
+    found = {
+        reader.seed(record.url).canonical
+        for record in read_records(CrawlDirectory(directory).records)
+        if record.state == "done" and record.status == 200 and record.kind != LinkKind.SITEMAP
+    }
+    return len(expected - found)
+
+
+def main() -> None:
+    """Run the trial that stdin tells."""
+    trial = msgspec.json.decode(sys.stdin.buffer.readline(), type=Trial)
+    end_with_parent()
+    assert isinstance(trial.work.stream, Live)
+    try:
+        with tempfile.TemporaryDirectory(prefix="onceover-compare-") as scratch:
+            outcome = crawled(trial.work.stream, trial.competitor, Path(scratch))
+    except (OSError, ValueError) as error:
+        outcome = Failed(reason=str(error))
+    sys.stdout.buffer.write(msgspec.json.encode({"outcome": outcome}) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""The directory of a comparison run: who may use it, and what lies in it.
+
+lock             held by the running process
+trials.jsonl     each trial that is done: what a run goes on from
+works/           links, as trials read them; only while a run lasts
+report.json      all samples, and what follows from them
+report.html      the same for people
+*.png            its plots
+"""
+
+import fcntl
+import os
+import shutil
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+
+class FolderRefused(Exception):
+    """The directory can't be used as asked. Nothing has been changed."""
+
+
+class Folder:
+    """Holds the lock of a comparison's directory while it is entered."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock: int | None = None
+
+    @property
+    def journal(self) -> Path:
+        return self.path / "trials.jsonl"
+
+    @property
+    def works(self) -> Path:
+        return self.path / "works"
+
+    def __enter__(self) -> Self:
+        """Make the directory if need be, and lock it. Raises `FolderRefused`."""
+        lock_path = self.path / "lock"
+        try:
+            if self.path.exists() and not self.journal.exists() and not lock_path.exists() and any(self.path.iterdir()):
+                raise FolderRefused(
+                    f"{self.path} holds files, but no comparison; they are left as they are. "
+                    "Choose a new or empty directory with --dir"
+                )
+            self.works.mkdir(parents=True, exist_ok=True)
+            lock = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise FolderRefused(
+                f"{self.path} can't be used: expected a directory that can be written to, found: {error.strerror} "
+                f"({error.filename}). Choose another with --dir"
+            ) from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(lock)
+            raise FolderRefused(f"{self.path} is in use by another comparison; wait until it ends") from error
+        self._lock = lock
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._lock is not None
+        shutil.rmtree(self.works)
+        os.close(self._lock)
+
+    def clear(self) -> None:
+        """Delete what an earlier run has measured, and its report."""
+        for path in (self.journal, self.path / "report.json", self.path / "report.html", *self.path.glob("*.png")):
+            path.unlink(missing_ok=True)

@@ -1,0 +1,175 @@
+"""A comparison run from its configuration: works, competitors, and how trials are run."""
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from config import CompareSet, CompareWork, Config, Loaded, render_toml
+from crawler.compare.competitor import Competitor
+from crawler.compare.expecting import Expectation
+from crawler.compare.preparing import (
+    Unreadable,
+    WorkRefused,
+    computed,
+    spooled,
+    urls_of_file,
+    urls_of_pages,
+)
+from crawler.compare.recommending import Wish
+from crawler.compare.running import Tell, in_process, schedule
+from crawler.compare.synthetic import Synthetic
+from crawler.compare.trial import Effort, Outcome, Trial
+from crawler.compare.work import Live, Survey, Work
+from crawler.directory import CrawlDirectory
+from crawler.simweb.params import WorldParams
+from crawler.urls import UrlReader
+from crawler.wiring.addressing import url_reader
+from crawler.write.records import read_records
+from visited.exact import ExactSet
+
+# -P: nothing in the current directory can pass itself off as ours.
+_COMMAND = (sys.executable, "-P", "-m", "crawler.wiring.competing")
+_LIVE_COMMAND = (sys.executable, "-P", "-m", "crawler.cli.compare_live")
+
+USUAL = (
+    CompareSet(backend="exact"),
+    CompareSet(backend="dsbf"),
+    CompareSet(backend="bloom"),
+    CompareSet(backend="blocked"),
+    CompareSet(backend="counting"),
+    CompareSet(backend="python-set"),
+    CompareSet(backend="rbloom"),
+    CompareSet(backend="fastbloom-rs"),
+)
+"""What is compared where nothing else is asked for."""
+
+
+def competitors(sets: Sequence[CompareSet]) -> list[Competitor]:
+    """The competitors, each with a name of its own."""
+    found: list[Competitor] = []
+    for each in sets:
+        name = each.name or each.backend
+        taken = {other.name for other in found}
+        number = 2
+        while name in taken:
+            name = f"{each.name or each.backend} {number}"
+            number += 1
+        found.append(
+            Competitor(
+                name=name,
+                backend=each.backend,
+                capacity=each.capacity,
+                error_rate=each.error_rate,
+                bits=each.bits,
+                bits_per_url=each.bits_per_url,
+                site_bytes=each.site_bytes,
+                filters=each.filters,
+                shards=each.shards,
+                seed=each.seed,
+                server=each.server,
+                works=each.works,
+            )
+        )
+    return found
+
+
+async def prepared(loaded: Loaded, work: CompareWork, place: Path) -> Work:
+    """A work, read once, and kept under the path `place` where it has to be. Raises `WorkRefused`."""
+    compare, reader = loaded.config.compare, url_reader(loaded)
+    unreadable = Unreadable()
+    if work.live != "no":
+        return _live(loaded.config, work)
+    if work.distinct is not None:
+        stream = Synthetic(
+            distinct=work.distinct,
+            repeats=work.repeats,
+            hosts=work.hosts,
+            skew=work.skew,
+            length=work.length,
+            seed=compare.seed,
+        )
+        return computed(work.name, stream, batch=work.batch, stands_for=work.stands_for)
+
+    def canonical(url: str) -> str:
+        return reader.seed(url).canonical
+
+    if work.urls is not None:
+        links = urls_of_file(work.urls, canonical, unreadable)
+    else:
+        links = _links_of_crawl(work.crawl or "", reader, unreadable)
+    made = await spooled(work.name, links, unreadable, place=place, exact=ExactSet(), batch=work.batch)
+    return msgspec.structs.replace(made, stands_for=work.stands_for)
+
+
+def _links_of_crawl(directory: str, reader: UrlReader, unreadable: Unreadable) -> Iterator[str]:
+    records = CrawlDirectory(Path(directory)).records
+    if not records.is_dir():
+        raise WorkRefused(f"expected the directory of a crawl, with records in {records}, found none")
+    recorded = False
+
+    def pages() -> Iterator[tuple[str, list[str]]]:
+        nonlocal recorded
+        for record in read_records(records):
+            recorded = recorded or record.references is not None
+            yield record.url, [*(record.references or ()), *([record.redirect] if record.redirect else ())]
+
+    yield from urls_of_pages(pages(), lambda url: reader.seed(url).canonical, unreadable)
+    if not recorded:
+        raise WorkRefused(f"the records in {records} have no links; crawl with output.links = true")
+
+
+def _live(config: Config, work: CompareWork) -> Work:
+    """A crawl by the configuration as it stands, but for its visited set, of which nothing may hide the losses."""
+    web: str | None = None
+    if work.live == "simweb":
+        params = WorldParams(hosts=work.hosts, pages_per_host=work.pages)
+        web = msgspec.json.encode(params).decode()
+        config = msgspec.structs.replace(
+            Config(),
+            crawl=msgspec.structs.replace(
+                config.crawl, name="compare", seeds=("http://h00000.sim.test/",), seed_files=()
+            ),
+            scope=msgspec.structs.replace(Config().scope, within="domain"),
+            politeness=msgspec.structs.replace(Config().politeness, min_delay_s=0.0, delay_factor=0.0),
+        )
+    config = msgspec.structs.replace(
+        config,
+        output=msgspec.structs.replace(config.output, warc=False, records=True),
+        compare=Config().compare,
+    )
+    survey = Survey(links=0, distinct=0, hosts=0, largest_host="", largest_host_urls=0, mean_length=0.0)
+    return Work(name=work.name, stream=Live(configuration=render_toml(config), web=web), survey=survey)
+
+
+def trials(config: Config, works: Sequence[Work], entered: Sequence[Competitor]) -> list[Trial]:
+    """All trials of a run."""
+    compare = config.compare
+    effort = Effort(
+        probes=compare.probes, past_capacity=compare.past_capacity, memory_bytes=compare.memory_bytes, seed=compare.seed
+    )
+    return list(schedule(works, entered, rounds=compare.rounds, effort=effort, version=version("onceover")))
+
+
+async def run_trial(config: Config, scratch: Path, trial: Trial, tell: Tell) -> Outcome:
+    """Run one, in a process of its own."""
+    command = _LIVE_COMMAND if trial.kind == "crawl" else _COMMAND
+    return await in_process(trial, tell, command=command, scratch=scratch, timeout_s=config.compare.timeout_s)
+
+
+def wish(config: Config) -> Wish:
+    """What a recommendation keeps to."""
+    return Wish(max_loss=config.compare.max_loss, max_memory_bytes=config.compare.max_memory_bytes)
+
+
+def expectations(config: Config) -> list[Expectation]:
+    """The figures that are expected."""
+    return [Expectation(**msgspec.structs.asdict(each)) for each in config.compare.expect]
+
+
+def file_name(number: int, name: str) -> str:
+    """A name for files about a work."""
+    return f"{number}-" + re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:60]

@@ -1,0 +1,143 @@
+"""Comparison runs as a user runs them: whole processes, small works."""
+
+import gzip
+from pathlib import Path
+from signal import SIGINT
+from typing import Any
+
+import msgspec
+
+from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, STOPPED, USAGE, Web, onceover, setting, started
+
+QUICK = setting("compare.rounds=1", "compare.probes=500")
+
+
+def urls(count: int, *, repeats: int = 2) -> bytes:
+    return b"".join(b"https://h%d.test/page/%d\n" % (n % 7, n) for n in range(count)) * repeats
+
+
+def compared(*arguments: str | Path, cwd: Path) -> dict[str, Any]:
+    """The report of a run that is complete."""
+    ended = onceover("compare", *arguments, *QUICK, "--json", cwd=cwd)
+    assert ended.code == COMPLETE, ended
+    return msgspec.json.decode(ended.out, type=dict[str, Any])
+
+
+def by_name(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {row["competitor"]: row for row in report["rows"]}
+
+
+def test_a_file_of_urls_is_compared_on_and_the_report_holds_every_sample(tmp_path: Path) -> None:
+    (tmp_path / "urls.gz").write_bytes(gzip.compress(urls(3000)))
+    report = compared("--urls", "urls.gz", "--backend", "exact", "--backend", "bloom", "--dir", "r", cwd=tmp_path)
+    assert report["complete"]
+    assert report["works"][0]["survey"]["links"] == 6000
+    assert report["works"][0]["survey"]["distinct"] == 3000
+    assert {"machine", "versions", "seed"} <= report.keys()
+    assert [(each["competitor"], each["kind"]) for each in report["trials"]] == [
+        ("exact", "time"),
+        ("bloom", "time"),
+        ("exact", "check"),
+        ("bloom", "check"),
+    ]
+    rows = by_name(report)
+    assert rows["exact"]["lost"] == 0
+    assert rows["exact"]["links_per_s"]["median"] > 0
+    assert rows["bloom"]["bytes"] < rows["exact"]["bytes"]
+    assert report["advice"][0]["competitor"] is not None
+    assert msgspec.json.decode((tmp_path / "r" / "report.json").read_bytes()) == report
+    assert not (tmp_path / "r" / "works").exists()
+
+
+def test_a_bad_line_an_empty_file_and_a_competitor_that_is_not_there_are_told_and_the_others_finish(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "bad.txt").write_bytes(b"https://a.test/\nnot a url\n\xff\n")
+    (tmp_path / "empty.txt").write_bytes(b"")
+    (tmp_path / "run.toml").write_text(
+        '[compare]\nrounds = 1\nmemory_bytes = "60 MB"\n'
+        '[[compare.work]]\nname = "bad"\nurls = "bad.txt"\n[[compare.work]]\nname = "empty"\nurls = "empty.txt"\n'
+        '[[compare.set]]\nbackend = "exact"\n[[compare.set]]\nbackend = "redisbloom"\n'
+        '[[compare.set]]\nname = "huge"\nbackend = "bloom"\ncapacity = 1_000_000_000\n'
+    )
+    ended = onceover("compare", "run.toml", "--dir", "r", cwd=tmp_path)
+    assert ended.code == COMPLETE, ended
+    assert "bad.txt:2: seed 'not a url' is not a URL" in ended.out
+    assert "empty: could not be measured\n  expected URLs, found nothing" in ended.out
+    assert "redisbloom: redis" in ended.out
+    assert "huge: out of memory; 60.0 MB were allowed" in ended.out
+    assert "For 1 URLs" in ended.out
+
+
+def test_the_links_of_a_crawl_are_compared_on_page_by_page(web: Web, tmp_path: Path) -> None:
+    crawled = onceover("crawl", *web.options, "--dir", "c", *setting("output.links=true"), cwd=tmp_path)
+    assert crawled.code == COMPLETE, crawled
+    report = compared("--crawl", "c", "--backend", "exact", cwd=tmp_path)
+    survey = report["works"][0]["survey"]
+    assert survey["links"] > survey["distinct"] >= 40
+    assert survey["unreadable"] == 0
+
+
+def test_a_crawl_without_links_says_how_to_record_them(web: Web, tmp_path: Path) -> None:
+    onceover("crawl", *web.options, "--dir", "c", cwd=tmp_path)
+    ended = onceover("compare", "--crawl", "c", "--backend", "exact", cwd=tmp_path)
+    assert ended.code == FAILED
+    assert "have no links; crawl with output.links = true" in ended.out
+
+
+def test_a_live_crawl_tells_the_pages_that_a_set_loses(tmp_path: Path) -> None:
+    (tmp_path / "live.toml").write_text(
+        '[[compare.work]]\nname = "web"\nlive = "simweb"\nhosts = 4\npages = 40\n'
+        '[[compare.set]]\nbackend = "exact"\n'
+        '[[compare.set]]\nbackend = "bloom"\ncapacity = 20\nerror_rate = 0.5\n'
+        '[[compare.set]]\nbackend = "raw"\n'
+    )
+    rows = by_name(compared("live.toml", cwd=tmp_path))
+    assert (rows["exact"]["pages"], rows["exact"]["pages_missing"]) == (160, 0)
+    assert rows["bloom"]["pages_missing"] == 160 - rows["bloom"]["pages"] > 0
+    assert "can't be the visited set of a crawl" in rows["raw"]["failed"]
+
+
+def test_ctrl_c_leaves_a_partial_report_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    text = (
+        '[compare]\nrounds = 2\n[[compare.set]]\nbackend = "exact"\n[[compare.work]]\nname = "small"\ndistinct = 2000\n'
+    )
+    (tmp_path / "run.toml").write_text(text.replace("rounds = 2", "rounds = 100"))
+    with started("compare", "run.toml", "--dir", "r", cwd=tmp_path) as running:
+        journal = tmp_path / "r" / "trials.jsonl"
+        running.wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 3, "three trials")
+        running.signal(SIGINT)
+        ended = running.wait()
+    assert ended.code == STOPPED, ended
+    assert "partial report" in ended.err
+    partial = msgspec.json.decode((tmp_path / "r" / "report.json").read_bytes())
+    assert not partial["complete"]
+    assert len(partial["trials"]) >= 3
+    (tmp_path / "run.toml").write_text(text)
+    done = journal.read_bytes().splitlines()
+    assert onceover("compare", "run.toml", "--dir", "r", cwd=tmp_path).code == COMPLETE
+    assert journal.read_bytes().splitlines()[: len(done)] == done
+    assert len(journal.read_bytes().splitlines()) == len(done) + 1  # the check alone was missing
+
+
+def test_an_expected_figure_that_is_not_met_fails_the_run(tmp_path: Path) -> None:
+    text = (
+        '[compare]\nrounds = 1\n[[compare.work]]\nname = "w"\ndistinct = 2000\n[[compare.set]]\nbackend = "bloom"\n'
+        '[[compare.expect]]\nwork = "w"\nset = "bloom"\nfigure = "bits_per_url"\ntolerance = 0.02\nvalue = '
+    )
+    for value, code in (("19.17", COMPLETE), ("9.6", FAILED)):
+        (tmp_path / "run.toml").write_text(text + value)
+        ended = onceover("compare", "run.toml", "--dir", "r", cwd=tmp_path)
+        assert ended.code == code, ended
+
+
+def test_what_can_not_be_compared_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    nothing = onceover("compare", cwd=tmp_path)
+    assert nothing.code == USAGE
+    assert "--urls FILE" in nothing.err
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("all of it")
+    (tmp_path / "urls").write_bytes(urls(3))
+    foreign = onceover("compare", "--urls", "urls", "--dir", "mine", cwd=tmp_path)
+    assert foreign.code == REFUSED
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]

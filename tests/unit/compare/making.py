@@ -1,0 +1,48 @@
+"""Works and competitors, small."""
+
+from crawler.compare.competitor import Competitor
+from crawler.compare.preparing import computed
+from crawler.compare.synthetic import Synthetic
+from crawler.compare.trial import Check, Effort, Look, Timing
+from crawler.compare.work import Work
+
+EXACT = Competitor(name="exact", backend="exact")
+BLOOM = Competitor(name="bloom", backend="bloom", error_rate=0.02)
+EFFORT = Effort(probes=2000, looks=5)
+
+
+def work(distinct: int = 5000, *, repeats: float = 0.5, seed: int = 1) -> Work:
+    return computed("work", Synthetic(distinct=distinct, repeats=repeats, hosts=50, seed=seed))
+
+
+def timing(*, links_per_s: float = 1e6, told_bytes: int | None = 1_000_000, steady_bytes: int = 1_000_000) -> Timing:
+    return Timing(
+        new_per_s=1e6,
+        known_per_s=2e6,
+        links_per_s=links_per_s,
+        batches=100,
+        p50_s=1e-5,
+        p99_s=2e-5,
+        p999_s=3e-5,
+        slowest_s=4e-5,
+        steady_bytes=steady_bytes,
+        peak_bytes=steady_bytes,
+        told_bytes=told_bytes,
+        disk_bytes=0,
+        looks=(Look(distinct=5000, told_bytes=told_bytes),),
+    )
+
+
+def check(*, lost: int = 0, rate: float = 0.0, past_lost: int = 0, distinct: int = 1_000_000) -> Check:
+    look = Look(distinct=distinct, told_bytes=1, told_rate=rate, probes=20_000, hits=round(20_000 * rate), lost=lost)
+    past = Look(distinct=2 * distinct, told_bytes=1, told_rate=rate, probes=20_000, hits=0, lost=past_lost)
+    return Check(
+        links=2 * distinct,
+        distinct=distinct,
+        lost=lost,
+        told_lost=float(lost),
+        recovered=0,
+        twice=0,
+        looks=(look,),
+        past=(past,),
+    )

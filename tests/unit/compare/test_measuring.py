@@ -1,0 +1,209 @@
+"""That what is measured is what is there: sets of which the truth is known."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from crawler.compare.checking import check
+from crawler.compare.competitor import BASELINES, OTHERS, OURS, Competitor
+from crawler.compare.journal import Journal
+from crawler.compare.running import Progress, Tell, in_process, run_trials, schedule
+from crawler.compare.statistics import SIGMA
+from crawler.compare.summary import rows
+from crawler.compare.timing import time_it
+from crawler.compare.trial import Check, Done, Effort, Failed, Outcome, Timing, Trial
+from crawler.wiring.competing import contestant
+from tests.unit.compare.making import BLOOM, EFFORT, EXACT, timing, work
+from visited.exact import ExactSet
+
+COMMAND = (sys.executable, "-P", "-m", "crawler.wiring.competing")
+
+
+def quiet(_share: float) -> None:
+    """Nobody is told."""
+
+
+async def checked(competitor: Competitor, scratch: Path, distinct: int = 5000) -> Check:
+    trial = Trial(kind="check", work=work(distinct), competitor=competitor, effort=EFFORT)
+    return await check(trial, contestant, scratch, quiet, exact=ExactSet)
+
+
+@pytest.mark.parametrize("backend", [*OURS, *BASELINES, "python-set"])
+async def test_every_backend_can_be_checked_and_keeps_its_promise(backend: str, tmp_path: Path) -> None:
+    made = Competitor(name=backend, backend=backend, bits=1 << 17 if backend == "six-seeds" else None)
+    found = await checked(made, tmp_path, distinct=2000)
+    assert found.distinct == 2000
+    assert found.twice == 0
+    assert found.wrongly_forgotten == 0
+    assert (found.forgotten is None) == (found.forget_asked == 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_an_exact_set_loses_nothing_and_forgets_what_it_should(tmp_path: Path) -> None:
+    found = await checked(EXACT, tmp_path)
+    assert (found.lost, found.told_lost, found.still_known) == (0, 0.0, 0)
+    assert found.forgotten == found.forget_asked > 0
+    assert all(look.hits == 0 for look in (*found.looks, *found.past))
+
+
+@pytest.mark.parametrize("backend", ["bloom", "blocked", "counting", "dsbf", "salted-md5", "per-site"])
+async def test_rates_and_losses_are_those_that_the_filter_tells(backend: str, tmp_path: Path) -> None:
+    made = Competitor(name=backend, backend=backend, error_rate=0.02, site_bytes=4096)
+    found = await checked(made, tmp_path, distinct=20_000)
+    [row] = rows([work(20_000)], [made], [_done(made, found)])
+    assert row.rate_deviation is not None
+    assert row.lost_deviation is not None
+    assert abs(row.rate_deviation) <= SIGMA
+    assert abs(row.lost_deviation) <= SIGMA
+    assert found.looks[-1].hits > 0
+
+
+async def test_a_filter_is_watched_beyond_its_capacity(tmp_path: Path) -> None:
+    found = await checked(BLOOM, tmp_path)
+    assert found.past[-1].distinct == 10_000
+    assert found.past[-1].hits > 3 * found.looks[-1].hits
+
+
+async def test_more_bits_than_asked_for_are_taken_as_told(tmp_path: Path) -> None:
+    made = Competitor(name="wide", backend="bloom", bits_per_url=32)
+    found = await checked(made, tmp_path)
+    assert found.looks[-1].told_bytes == pytest.approx(5000 * 4, rel=0.01)
+
+
+@pytest.mark.parametrize("backend", ["exact", "dsbf"])
+async def test_time_memory_and_snapshots_are_measured(backend: str, tmp_path: Path) -> None:
+    made = Competitor(name=backend, backend=backend)
+    found = await time_it(Trial(kind="time", work=work(), competitor=made), contestant, tmp_path, quiet)
+    assert min(found.new_per_s, found.known_per_s, found.links_per_s) > 0
+    assert found.p50_s <= found.p99_s <= found.slowest_s
+    assert found.told_bytes
+    assert found.snapshot_bytes
+    assert found.load_s is not None
+    assert [look.distinct for look in found.looks] == sorted(look.distinct for look in found.looks)
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_process_answers_and_one_without_memory_says_so(tmp_path: Path) -> None:
+    large = Competitor(name="large", backend="bloom", capacity=10**9)
+    for competitor, effort in ((EXACT, EFFORT), (large, Effort(memory_bytes=50_000_000))):
+        trial = Trial(kind="time", work=work(), competitor=competitor, effort=effort)
+        found = await in_process(trial, quiet, command=COMMAND, scratch=tmp_path, timeout_s=120)
+        if competitor is large:
+            assert found == Failed(reason="out of memory; 50.0 MB were allowed")
+        else:
+            assert isinstance(found, Timing)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "killed, as the system does when memory runs out"),
+        ("raise SystemExit('no such thing')", "exit code 1 and without an answer: no such thing"),
+        ("print('hello')", "exit code 0 and without an answer"),
+    ],
+)
+async def test_a_process_that_dies_is_reported_with_how(script: str, words: str, tmp_path: Path) -> None:
+    trial = Trial(kind="time", work=work(10), competitor=EXACT)
+    found = await in_process(trial, quiet, command=[sys.executable, "-c", script], scratch=tmp_path, timeout_s=120)
+    assert isinstance(found, Failed)
+    assert words in found.reason
+
+
+async def test_a_process_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    trial = Trial(kind="time", work=work(10), competitor=EXACT)
+    command = [sys.executable, "-c", "import time; time.sleep(600)"]
+    found = await in_process(trial, quiet, command=command, scratch=tmp_path, timeout_s=0.05)
+    assert found == Failed(reason="took longer than 0.05 s")
+
+
+def test_each_round_begins_with_another_competitor() -> None:
+    names = [
+        (trial.kind, trial.round, trial.competitor.name)
+        for trial in schedule([work(10)], [EXACT, BLOOM], rounds=2, effort=EFFORT, version="1")
+    ]
+    assert names == [
+        ("time", 0, "exact"),
+        ("time", 0, "bloom"),
+        ("time", 1, "bloom"),
+        ("time", 1, "exact"),
+        ("check", 0, "exact"),
+        ("check", 0, "bloom"),
+    ]
+
+
+class Runner:
+    """Runs trials that cost nothing; those of one competitor fail."""
+
+    def __init__(self, failing: Sequence[str] = (), *, stops_after: int | None = None) -> None:
+        self.ran: list[str] = []
+        self._failing = failing
+        self._stops_after = stops_after
+
+    async def __call__(self, trial: Trial, tell: Tell) -> Outcome:
+        if len(self.ran) == self._stops_after:
+            raise asyncio.CancelledError
+        self.ran.append(trial.competitor.name)
+        tell(1.0)
+        return Failed(reason="died") if trial.competitor.name in self._failing else timing()
+
+
+async def run(runner: Runner, journal: Path, rounds: int = 2) -> list[Done]:
+    trials = list(schedule([work(10)], [EXACT, BLOOM], rounds=rounds, effort=EFFORT, version="1"))
+    done: list[Done] = []
+    steps: list[Progress] = []
+    try:
+        await run_trials(trials, Journal(journal), done, run=runner, progress=steps.append)
+    except asyncio.CancelledError:
+        return done
+    assert steps[-1].number + 1 == steps[-1].total
+    return done
+
+
+async def test_a_competitor_that_fails_is_not_tried_again_and_the_others_finish(tmp_path: Path) -> None:
+    runner = Runner(failing=["exact"])
+    done = await run(runner, tmp_path / "journal")
+    assert runner.ran == ["exact", "bloom", "bloom", "bloom"]
+    assert len(done) == 6
+    [failed, whole] = rows([work(10)], [EXACT, BLOOM], done)
+    assert failed.failed == "died"
+    assert whole.failed is None
+    assert whole.links_per_s is not None
+    assert whole.links_per_s.samples == 3
+
+
+async def test_a_run_that_was_stopped_goes_on_with_what_is_missing(tmp_path: Path) -> None:
+    first = Runner(stops_after=3)
+    assert len(await run(first, tmp_path / "journal")) == 3
+    with (tmp_path / "journal").open("ab") as file:
+        file.write(b'{"key":"torn')
+    second = Runner()
+    assert len(await run(second, tmp_path / "journal")) == 6
+    assert len(second.ran) == 3
+    third = Runner()
+    assert len(await run(third, tmp_path / "journal")) == 6
+    assert third.ran == []
+
+
+def test_trials_that_ask_for_the_same_have_the_same_key() -> None:
+    trial = Trial(kind="time", work=work(10), competitor=EXACT)
+    assert trial.key == Trial(kind="time", work=work(10), competitor=EXACT).key
+    assert trial.key != msgspec.structs.replace(trial, round=1).key
+    assert trial.key != msgspec.structs.replace(trial, work=work(10, seed=2)).key
+
+
+@pytest.mark.parametrize("backend", [name for name in OTHERS if name not in ("python-set", "redisbloom")])
+async def test_other_libraries_take_part_where_they_are_installed(backend: str, tmp_path: Path) -> None:
+    pytest.importorskip(backend.replace("-scalable", "").replace("-", "_"))
+    found = await checked(Competitor(name=backend, backend=backend), tmp_path, distinct=2000)
+    assert found.twice == 0
+    assert found.told_lost is None
+    assert found.looks[-1].told_bytes is None
+
+
+def _done(competitor: Competitor, outcome: Outcome) -> Done:
+    return Done(key="", kind="check", work="work", competitor=competitor.name, round=0, outcome=outcome)

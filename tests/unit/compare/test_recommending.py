@@ -1,0 +1,77 @@
+"""That what is recommended follows from what was measured."""
+
+from crawler.compare.competitor import Competitor
+from crawler.compare.expecting import Expectation, judge
+from crawler.compare.recommending import Wish, frontier, recommend
+from crawler.compare.summary import Row, rows
+from crawler.compare.trial import Done
+from tests.unit.compare.making import check, timing, work
+
+SETS = [Competitor(name=name, backend=name) for name in ("exact", "dsbf", "bloom", "tiny")]
+OUTCOMES = {
+    "exact": (timing(told_bytes=20_000_000), check()),
+    "dsbf": (timing(told_bytes=2_800_000), check(lost=30, rate=5e-5, past_lost=90)),
+    "bloom": (timing(told_bytes=2_400_000), check(lost=10, rate=1e-4, past_lost=30_000)),
+    "tiny": (timing(told_bytes=1_000_000), check(lost=5000, rate=0.02, past_lost=90_000)),
+}
+
+
+def measured() -> list[Row]:
+    done = [
+        Done(key="", kind="time", work="work", competitor=name, round=0, outcome=outcome)
+        for name, outcomes in OUTCOMES.items()
+        for outcome in outcomes
+    ]
+    return rows([work(10)], SETS, done)
+
+
+def test_the_least_memory_that_loses_no_more_than_wished_is_taken() -> None:
+    first, second = recommend(measured(), Wish(max_loss=1e-4, max_memory_bytes=None))
+    assert first.competitor == "bloom"
+    assert first.text == "For 1,000,000 URLs and at most 1 in 10,000 lost: bloom, 2.4 MB."
+    assert first.sure.startswith("Sure: 10 of 1,000,000 were lost")
+    assert second.competitor == "dsbf"
+    assert "2 times as many" in second.text
+
+
+def test_a_loss_that_few_urls_can_not_show_makes_it_less_sure() -> None:
+    [first, *_] = recommend(measured(), Wish(max_loss=1.2e-5, max_memory_bytes=None))
+    assert first.competitor == "bloom"
+    assert first.sure.startswith("Likely")
+
+
+def test_where_nothing_will_do_the_nearest_is_named() -> None:
+    [only] = recommend(measured(), Wish(max_loss=0.0, max_memory_bytes=10_000_000))
+    assert only.competitor is None
+    assert "exact" in only.text
+
+
+def test_no_best_choice_is_beaten_in_both_memory_and_loss() -> None:
+    assert [row.competitor for row in frontier(measured())] == ["tiny", "bloom", "exact"]
+
+
+def test_a_row_agrees_with_itself_within_its_bounds() -> None:
+    by_name = {row.competitor: row for row in measured()}
+    assert by_name["bloom"].agrees is False  # the process has grown by a megabyte, of 2.4 told
+    assert by_name["tiny"].agrees is True
+
+
+def test_expectations_are_judged_by_their_bounds() -> None:
+    expected = [
+        Expectation(work="work", set="bloom", figure="loss", value=1e-5),
+        Expectation(work="work", set="bloom", figure="loss", value=1e-4),
+        Expectation(work="work", set="tiny", figure="rate", value=0.02),
+        Expectation(work="work", set="exact", figure="ratio_bytes", over="bloom", value=8.0, tolerance=0.05),
+        Expectation(work="work", set="exact", figure="ratio_bytes", over="bloom", value=8.3334, tolerance=0.001),
+        Expectation(work="other", set="exact", figure="rate", value=0.0),
+    ]
+    found = judge(expected, measured(), {"work": work(10)})
+    assert [each.met for each in found] == [True, False, True, True, True, False]
+    assert [each.within for each in found] == [
+        "±3 σ of 1,000,000",
+        "±3 σ of 1,000,000",
+        "±3 σ of 20,000",
+        "±5%",
+        "±0%",
+        "not measured",
+    ]
