@@ -849,8 +849,8 @@ class Compare(msgspec.Struct, frozen=True, kw_only=True):
     """Comparison runs of visited sets: `onceover compare`."""
 
     directory: Annotated[
-        Text | None, Meta(description="Where the report goes; unset means comparisons/ and the name of the crawl.")
-    ] = None
+        Text, Meta(description="Where reports go, each into a folder with the name of the crawl or the file.")
+    ] = "comparisons"
     rounds: Annotated[
         int, Meta(ge=1, le=100, description="Times that speed and memory are measured.", extra={"unit": "rounds"})
     ] = 3
@@ -871,7 +871,7 @@ class Compare(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=1_000_000, le=_MOST, extra=_BYTES)] | None,
         Meta(description="A set that takes more dies, and is reported so; unset means no limit."),
     ] = None
-    timeout_s: Annotated[
+    trial_timeout_s: Annotated[
         float, Meta(ge=1, le=30 * _DAY_S, description="Longest duration of one measurement.", extra=_SECONDS)
     ] = 3600.0
     max_loss: Annotated[

@@ -76,7 +76,7 @@ def compare(
         )
     sets: Sequence[CompareSet] = [CompareSet(backend=each) for each in backends]
     sets = sets or loaded.config.compare.set or comparing.USUAL
-    place = directory or loaded.config.compare.directory or f"comparisons/{loaded.config.crawl.name}"
+    place = directory or f"{loaded.config.compare.directory}/{loaded.config.crawl.name}"
     console = Console(stderr=True)
     with Folder(Path(place)) as folder:
         if fresh:

@@ -157,7 +157,7 @@ def trials(config: Config, works: Sequence[Work], entered: Sequence[Competitor])
 async def run_trial(config: Config, scratch: Path, trial: Trial, tell: Tell) -> Outcome:
     """Run one, in a process of its own."""
     command = _LIVE_COMMAND if trial.kind == "crawl" else _COMMAND
-    return await in_process(trial, tell, command=command, scratch=scratch, timeout_s=config.compare.timeout_s)
+    return await in_process(trial, tell, command=command, scratch=scratch, timeout_s=config.compare.trial_timeout_s)
 
 
 def wish(config: Config) -> Wish:
