@@ -133,7 +133,11 @@ ParallelQueues = Annotated[
     ),
 ]
 RuleName = Annotated[
-    str, Meta(pattern=rf"^[a-z][a-z0-9-]*{_END}", extra={"form": 'the name of a rule, as "sort-query"'})
+    str,
+    Meta(
+        pattern=rf"^([a-z][a-z0-9-]*|[^\x00-\x1f\x7f]* => [^\x00-\x1f\x7f]*){_END}",
+        extra={"form": """the name of a rule, as "sort-query", or '/print$ => /'"""},
+    ),
 ]
 
 GuideWord = Annotated[
@@ -671,7 +675,8 @@ class Urls(msgspec.Struct, frozen=True, kw_only=True):
     rules: Annotated[
         tuple[RuleName, ...] | None,
         Meta(
-            description="Canonicalization rules, in order; unset means the standard ones. Fixed once a crawl has begun."
+            description="Canonicalization rules, in order: named ones, and PATTERN => REPLACEMENT of your own; unset "
+            "means the standard ones. Fixed once a crawl has begun."
         ),
     ] = None
 

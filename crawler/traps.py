@@ -56,7 +56,12 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
         segments = path.split("/")[1:]
         if self.max_segments is not None and len(segments) - (segments[-1] == "") > self.max_segments:
             return Trap.TOO_MANY_SEGMENTS
-        if self.max_repeats is not None and len(segments) > self.max_repeats and _repeats(segments, self.max_repeats):
+        # What stands there again and again does so more than once: so few paths are looked at closely.
+        if (
+            self.max_repeats is not None
+            and len(segments) - len(set(segments)) >= self.max_repeats
+            and _repeats(segments, self.max_repeats)
+        ):
             return Trap.REPEATED_SEGMENTS
         if mark and self._grows(query):
             return Trap.QUERY_GROWTH

@@ -1,28 +1,25 @@
-"""URLs: read, joined and told apart. The one module that looks inside a URL.
+"""URLs: read, joined and told apart. With `canonical`, the one module that looks inside a URL.
 
 What the web calls a URL is defined by the WHATWG URL standard, and the Ada library implements it: `join` reads an href
 as a browser does. A `Target` is such a URL with what a crawl needs to know of it: `url`, which is fetched, and
-`canonical`, under which the visited set knows it. The canonical form is made by an ordered list of named rules
-(`RULES`), each of which removes a difference that does not lead to another page. Only the canonical form changes; the
-URL is fetched as it was found, without credentials and fragment.
+`canonical`, under which the visited set knows it. Only the canonical form is changed by rules; the URL is fetched as it
+was found, without credentials and fragment.
 
 Hosts are written in SURT order, `com,example,www`, so that the hosts of a domain lie together. A port that is not its
 scheme's own is part of it, `com,example,www:8080`; http and https of one host share one key. IP addresses stay whole.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final, Literal
 
 import msgspec
 from ada_url import join_url, normalize_url
-from msgspec.structs import replace
 from publicsuffixlist import PublicSuffixList
 
-RULES_VERSION: Final = 1
-"""Raised when a rule changes what it does: stored canonical URLs are then of another kind."""
+from crawler.canonical import DEFAULT_RULES, RULES_VERSION, UrlParts, rule_of
 
 MAX_URL_LENGTH: Final = 2083
 """Longer URLs are refused unless configured otherwise: the limit that Heritrix and old browsers share, and about the
@@ -57,158 +54,23 @@ class Target(msgspec.Struct, frozen=True, gc=False):
     queue_key: str
 
 
-class UrlParts(msgspec.Struct, frozen=True, gc=False):
-    """What canonical rules work on: a serialised URL without credentials and fragment."""
+class _Place(msgspec.Struct, frozen=True, gc=False):
+    """What all URLs of an origin have in common."""
 
+    origin: str
     scheme: str
     host: str
     port: str
-    """With its colon; empty if it is the scheme's own."""
-    path: str
-    query: str | None
-    """Without its question mark; None if there is none, empty if there is only the mark."""
-
-    def __str__(self) -> str:
-        query = "" if self.query is None else f"?{self.query}"
-        return f"{self.scheme}://{self.host}{self.port}{self.path}{query}"
-
-
-Rule = Callable[[UrlParts], UrlParts]
-
-_TRACKING = re.compile(
-    r"(?:utm_\w+|utm|gclid|gclsrc|dclid|gbraid|wbraid|fbclid|msclkid|yclid|ysclid|twclid|ttclid|igshid|li_fat_id"
-    r"|mc_cid|mc_eid|_openstat|_hsenc|_hsmi|mkt_tok|vero_id|oly_enc_id|oly_anon_id|pk_(?:campaign|kwd|source|medium)"
-    r"|mtm_\w+|wickedid|s_cid|_ga|_gl)(?:=.*)?",
-    re.IGNORECASE | re.DOTALL,
-)
-_SESSION_PARAMETER = re.compile(
-    r"jsessionid(?:=.*)?|phpsessid=[0-9a-z,-]{16,}|(?:sid|sessid|sessionid|session_id|oscsid|zenid)=[0-9a-z]{26,}"
-    r"|aspsessionid[a-z]{8}=[a-z]{24}|cf(?:id|token)=[0-9a-z-]+",
-    re.IGNORECASE | re.DOTALL,
-)
-_SESSION_IN_PATH = re.compile(
-    r";jsessionid=[^/?;]*|;(?:phpsessid|sid)=[0-9a-z]{16,}|/\([sS]\([0-9a-z]{24}\)\)(?=/)", re.IGNORECASE
-)
-_ESCAPE = re.compile("%[0-9a-fA-F]{2}")
-_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-_DEFAULT_DOCUMENT = re.compile(r"/(?:index|default)\.(?:html?|xhtml|php[3-5]?|aspx?|jspx?|cgi)$", re.IGNORECASE)
-
-
-def _without(parts: UrlParts, parameter: re.Pattern[str]) -> UrlParts:
-    """Drop the query parameters that match the pattern as a whole; the others keep their order."""
-    if not parts.query:
-        return parts
-    before = parts.query.split("&")
-    kept = [each for each in before if not parameter.fullmatch(each)]
-    if len(kept) == len(before):
-        return parts
-    return replace(parts, query="&".join(kept) if kept else None)
-
-
-def _session_ids(parts: UrlParts) -> UrlParts:
-    """`;jsessionid=…`, `PHPSESSID=…`, `sid=` and 26 characters or more, `(S(…))`, ColdFusion's and ASP's."""
-    if ";" in parts.path or "(" in parts.path:
-        parts = replace(parts, path=_SESSION_IN_PATH.sub("", parts.path))
-    return _without(parts, _SESSION_PARAMETER)
-
-
-def _tracking_parameters(parts: UrlParts) -> UrlParts:
-    """`utm_source=…`, `gclid=…`, `fbclid=…` and the like: who sent the reader, not what he reads."""
-    return _without(parts, _TRACKING)
-
-
-def _empty_query(parts: UrlParts) -> UrlParts:
-    """`/a?` is `/a`, and `?&x=1&&y=2&` is `?x=1&y=2`."""
-    if parts.query is None:
-        return parts
-    kept = "&".join(filter(None, parts.query.split("&"))) or None
-    return parts if kept == parts.query else replace(parts, query=kept)
-
-
-def _normal_escape(match: re.Match[str]) -> str:
-    char = chr(int(match[0][1:], 16))
-    return char if char in _UNRESERVED else match[0].upper()
-
-
-def _percent_encoding(parts: UrlParts) -> UrlParts:
-    """`%7e` is `~` and `%c3` is `%C3` (RFC 3986, 6.2.2.1 and 6.2.2.2)."""
-    if "%" in parts.path:
-        parts = replace(parts, path=_ESCAPE.sub(_normal_escape, parts.path))
-    if parts.query and "%" in parts.query:
-        parts = replace(parts, query=_ESCAPE.sub(_normal_escape, parts.query))
-    return parts
-
-
-def _trailing_dot(parts: UrlParts) -> UrlParts:
-    """`example.org.` is `example.org`."""
-    return replace(parts, host=parts.host.rstrip(".") or parts.host) if parts.host.endswith(".") else parts
-
-
-def _sort_query(parts: UrlParts) -> UrlParts:
-    """`?b=1&a=2` is `?a=2&b=1`; parameters of one name keep their order."""
-    if not parts.query or "&" not in parts.query:
-        return parts
-    return replace(parts, query="&".join(sorted(parts.query.split("&"), key=lambda each: each.partition("=")[0])))
-
-
-def _strip_www(parts: UrlParts) -> UrlParts:
-    """`www.example.org` and `www2.example.org` are `example.org`."""
-    stripped = re.sub(r"^www\d*\.(?=[^.]+\.)", "", parts.host)
-    return parts if stripped == parts.host else replace(parts, host=stripped)
-
-
-def _default_document(parts: UrlParts) -> UrlParts:
-    """`/a/index.html` is `/a/`."""
-    return replace(parts, path=_DEFAULT_DOCUMENT.sub("/", parts.path))
-
-
-def _trailing_slash(parts: UrlParts) -> UrlParts:
-    """`/a/` is `/a`."""
-    return replace(parts, path=parts.path.rstrip("/") or "/") if parts.path.endswith("/") else parts
-
-
-def _extra_slashes(parts: UrlParts) -> UrlParts:
-    """`/a//b` is `/a/b`."""
-    return replace(parts, path=re.sub("/{2,}", "/", parts.path)) if "//" in parts.path else parts
-
-
-def _lower_case(parts: UrlParts) -> UrlParts:
-    """`/A?B=C` is `/a?b=c`: for servers that ignore case."""
-    return replace(parts, path=parts.path.lower(), query=parts.query and parts.query.lower())
-
-
-def _any_scheme(parts: UrlParts) -> UrlParts:
-    """`http://example.org/` is `https://example.org/`."""
-    return parts if parts.scheme == "https" or parts.port else replace(parts, scheme="https")
-
-
-RULES: Final[dict[str, Rule]] = {
-    "session-ids": _session_ids,
-    "tracking-parameters": _tracking_parameters,
-    "empty-query": _empty_query,
-    "percent-encoding": _percent_encoding,
-    "trailing-dot": _trailing_dot,
-    "sort-query": _sort_query,
-    "strip-www": _strip_www,
-    "default-document": _default_document,
-    "trailing-slash": _trailing_slash,
-    "extra-slashes": _extra_slashes,
-    "lower-case": _lower_case,
-    "any-scheme": _any_scheme,
-}
-"""All canonical rules. Lower-case host, default port, dot segments, fragment and credentials are not among them: the
-URL standard settles these, or the URL is never fetched with them."""
-
-DEFAULT_RULES: Final = ("session-ids", "tracking-parameters", "empty-query", "percent-encoding", "trailing-dot")
-"""Rules that hardly ever merge two pages. The others do on some sites, so they are for those who know theirs."""
+    site: str
+    ends_with_dot: bool
 
 
 _MARK: Final = re.compile(r"[?%;(]")
 """Without one of these in path or query, and a dot behind the host, the standard rules change nothing."""
 
 _PLAIN: Final = re.compile(
-    r"(?P<origin>https?://(?!(?:[a-z0-9-]*\.)*xn--)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"
-    r"\.[a-z]{2,}(?=/|$))?(?P<path>/(?!/)(?:[\w~!$()*,;=:@&+-]|(?<!/)\.|/(?!\.))*+(?:\?[\w~!$()*,;=:@&+./-]*)?)?",
+    r"(?P<origin>https?://(?:(?!xn--)[a-z0-9]++(?:-++[a-z0-9]++)*+\.)++[a-z]{2,}(?=/|$))?"
+    r"(?P<path>/(?!/)(?:[\w~!$()*,;=:@&+-]++|(?<!/)\.|/(?!\.))*+(?:\?[\w~!$()*,;=:@&+./-]*)?)?",
     re.ASCII,
 )
 """Hrefs that stand in the standard's form already: a plain host name or none, and a path without escapes and dot
@@ -225,12 +87,10 @@ class UrlReader:
         queue_by: QueueBy = "host",
         max_length: int = MAX_URL_LENGTH,
     ) -> None:
-        unknown = [name for name in rules if name not in RULES]
-        if unknown:
-            raise ValueError(f"unknown canonical rule {unknown[0]!r}; known are {', '.join(RULES)}")
+        """Raises `ValueError` for a rule or a kind of queue that does not exist."""
         if queue_by not in ("host", "domain"):
             raise ValueError(f"queue_by must be host or domain, not {queue_by!r}")
-        self._rules = tuple(RULES[name] for name in rules)
+        self._rules = tuple(map(rule_of, rules))
         self._rules_need_marks = set(rules) <= set(DEFAULT_RULES)
         self._queue_by_domain = queue_by == "domain"
         self._max_length = max_length
@@ -246,9 +106,11 @@ class UrlReader:
             head = head[: self._max_length]
         elif head and (plain := _PLAIN.fullmatch(head)):
             # Nine of ten links: what the standard would do to them is known, and needs no parser.
-            origin = _origin(base)
+            origin, path = plain.groups()
+            if origin is None:
+                origin = _origin(base)
             if origin is not None:
-                return self._target(f"{plain['origin'] or origin}{plain['path'] or '/'}")
+                return self._at(_place(origin), path or "/")
         try:
             # The mark stays, because white space before it counts, but not at the end of an href.
             target = self._target(join_url(base, head + mark))
@@ -278,29 +140,29 @@ class UrlReader:
             return BadUrl.SCHEME
         url = url.partition("#")[0]
         slash = url.index("/", start)
-        authority = url[start:slash]
-        path = url[slash:]
-        if "@" in authority:
-            authority = authority.rpartition("@")[2]
-            url = f"{scheme}://{authority}{path}"
+        return self._at(_place(f"{scheme}://{url[start:slash].rpartition('@')[2]}"), url[slash:])
+
+    def _at(self, place: _Place, path: str) -> Target | BadUrl:
+        url = place.origin + path
         if len(url) > self._max_length:
             return BadUrl.TOO_LONG
-        host, port = split_port(authority)
-        site = _site(authority)
+        site = place.site
+        if self._rules_need_marks and not place.ends_with_dot and _MARK.search(path) is None:
+            canonical = url
+        else:
+            canonical = self._canonical(url, place, path)
         return Target(
             url=url,
-            canonical=self._canonical(url, scheme, host, port=port, path=path),
-            host=host,
+            canonical=canonical,
+            host=place.host,
             site=site,
             path=path,
             queue_key=domain_of_site(site) if self._queue_by_domain else site,
         )
 
-    def _canonical(self, url: str, scheme: str, host: str, *, port: str, path: str) -> str:
-        if self._rules_need_marks and not host.endswith(".") and _MARK.search(path) is None:
-            return url
+    def _canonical(self, url: str, place: _Place, path: str) -> str:
         before, mark, after = path.partition("?")
-        parts = found = UrlParts(scheme, host, port, before, after if mark else None)
+        parts = found = UrlParts(place.scheme, place.host, place.port, before, after if mark else None)
         for rule in self._rules:
             parts = rule(parts)
         return url if parts is found else str(parts)
@@ -354,7 +216,7 @@ def origin_of(url: str, /) -> str:
 
 def site_of(url: str, /) -> str:
     """The `Target.site` of a serialised http or https URL: `org,example,www:8443`."""
-    return _site(_authority(url))
+    return _place(origin_of(url)).site
 
 
 def path_of(url: str, /) -> str:
@@ -413,6 +275,7 @@ def _suffixes() -> PublicSuffixList:
 
 
 @lru_cache(maxsize=65_536)
-def _site(authority: str) -> str:
+def _place(origin: str) -> _Place:
+    scheme, _, authority = origin.partition("://")
     host, port = split_port(authority)
-    return f"{surt_host(host)}{port}"
+    return _Place(origin, scheme, host, port, f"{surt_host(host)}{port}", host.endswith("."))

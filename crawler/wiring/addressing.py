@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from config import Config, ConfigError, Loaded, Problem
+from crawler.canonical import DEFAULT_RULES
 from crawler.fetch.guard import Guard
 from crawler.fetch.names import StaticNames
 from crawler.focus import Focus
@@ -15,7 +16,7 @@ from crawler.quota import PageLimits, PageQuota
 from crawler.readdressing import Readdressing
 from crawler.scope import Reach, Scope
 from crawler.traps import Traps
-from crawler.urls import DEFAULT_RULES, QueueBy, Target, UrlReader
+from crawler.urls import QueueBy, Target, UrlReader
 from crawler.wiring.sites import Sites
 from frontier import Notes
 

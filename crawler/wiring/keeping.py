@@ -4,10 +4,11 @@ import logging
 from collections.abc import Callable, Sequence
 
 from config import Config, overridden
+from crawler.canonical import DEFAULT_RULES
 from crawler.directory import CrawlDirectory
 from crawler.readdressing import Readdressing
 from crawler.sites import Blocks, BySite
-from crawler.urls import DEFAULT_RULES, UrlReader, domain_of_site, host_of, split_port
+from crawler.urls import UrlReader, domain_of_site, host_of, split_port
 from crawler.wiring.addressing import key_by
 from frontier import Notes
 from frontier.groups import Grouping, GroupLimit

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawler.canonical import DEFAULT_RULES, RULES
 from crawler.urls import (
-    DEFAULT_RULES,
     MAX_URL_LENGTH,
-    RULES,
     BadUrl,
     Target,
     UrlReader,

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crawler.canonical import RULES
 from crawler.page import Extract
 from crawler.protocols import LinkExtractor
 from crawler.read.bs4 import Bs4Extractor
@@ -17,7 +18,7 @@ from crawler.read.lxml import LxmlExtractor
 from crawler.read.speculative import script_urls
 from crawler.read.text import encoding_of, to_text, to_utf8
 from crawler.read.wishes import Wishes
-from crawler.urls import RULES, Target, UrlReader
+from crawler.urls import Target, UrlReader
 from tests.unit.read.suites import page
 
 INPUTS = 100_000
