@@ -520,6 +520,13 @@ class Politeness(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=1, le=_MOST, extra=_BYTES)] | None,
         Meta(description="Bytes that a host sends each second, in the long run: it rests longer after large bodies."),
     ] = None
+    hours: Annotated[
+        Text | None,
+        Meta(
+            description='When hosts may be asked, as "22:00-06:00 Europe/Vienna" or "Mon-Fri 19:00-07:00; Sat,Sun '
+            '00:00-24:00"; without a time zone, UTC. Unset means always.'
+        ),
+    ] = None
     max_crawl_delay_s: Annotated[
         float, Meta(ge=0, le=_DAY_S, description="Crawl-delay of robots.txt is obeyed up to this.", extra=_SECONDS)
     ] = 300.0
@@ -915,6 +922,7 @@ SITE_KEYS: Final = (
     "politeness.delay_factor",
     "politeness.per_host",
     "politeness.max_bytes_per_s",
+    "politeness.hours",
     "politeness.max_crawl_delay_s",
     "politeness.max_retry_after_s",
     "fetch.timeout_s",

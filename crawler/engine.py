@@ -66,6 +66,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     addresses: Addresses | None = None
     """Asked first where hosts of one address share a pace."""
     quota: Quota | None = None
+    clock: Callable[[], float] = time.time
+    """Seconds since 1970."""
 
 
 class Engine:
@@ -162,6 +164,10 @@ class Engine:
         work = self.tally.in_flight[lease.number] = InFlight(url.url, "robots.txt", time.monotonic())
         if lease.dead is not None:
             await self._unasked(lease, manners.dead(lease))
+            return False
+        closed_s = manners.closed_for_s(parts.clock())
+        if closed_s > 0:
+            parts.frontier.release(lease, cooldown_s=closed_s, why="its hours")
             return False
         if parts.quota is not None and url.kind != LinkKind.SITEMAP and (reason := parts.quota.refusal(url.url)):
             await self._unasked(lease, Decision(cooldown_s=0.0, reason=reason))

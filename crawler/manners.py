@@ -19,6 +19,7 @@ be, so each try is another's.
 import msgspec
 from msgspec.structs import replace
 
+from crawler.hours import Hours
 from crawler.pace import SLOW_DOWN_STATUSES, TRANSIENT_STATUSES, Pace, cause_of, parse_retry_after, retries
 from crawler.page import TRANSIENT_FAILURES, Failure, FailureKind, Fetched, Page, Redirect, Verdict
 from frontier import Lease
@@ -63,6 +64,12 @@ class Manners(msgspec.Struct, frozen=True, kw_only=True):
     max_attempts: int = 4
     open_after: int = 3
     dead_after: int = 8
+    hours: Hours | None = None
+    """When servers may be asked; None for always."""
+
+    def closed_for_s(self, now: float, /) -> float:
+        """How long until servers may be asked; 0 if they may be now. `now` is in seconds since 1970."""
+        return 0.0 if self.hours is None else self.hours.opens_in_s(now)
 
     def after(self, fetched: Fetched, /, *, lease: Lease, crawl_delay_s: float | None) -> Decision:
         """What follows from the answer to a lease's URL."""

@@ -94,6 +94,8 @@ def why_waiting(frontier: FrontierStats, in_flight: list[InFlight], *, monotonic
     rests = "the only host rests" if frontier.snoozed_queues == 1 else f"all {frontier.snoozed_queues} hosts rest"
     host = host_of(frontier.next_wake_key)
     when = duration(frontier.next_wake_s)
+    if frontier.next_wake_why is not None:
+        return f"{rests}; {host} is next, in {when}: it waits for {frontier.next_wake_why}"
     if frontier.next_wake_trouble is None:
         return f"{rests} between requests; {host} is next, in {when}"
     failed = "once" if frontier.next_wake_streak == 1 else f"{frontier.next_wake_streak} times in a row"

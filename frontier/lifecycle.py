@@ -106,6 +106,7 @@ class Queue:
         "stands",
         "state",
         "wake_at",
+        "why_rests",
     )
 
     def __init__(self, key: str, *, wake_at: float = 0.0, precedence: int = 128) -> None:
@@ -131,6 +132,8 @@ class Queue:
         """Where its server was found last."""
         self.head = -1
         """None of its URLs has an order up to this."""
+        self.why_rests: str | None = None
+        """Where a URL of it was handed back for a reason, and none has been leased since."""
         self.stands: Standing | None = None
         self.state = QueueState.EXHAUSTED
 

@@ -56,9 +56,9 @@ class Frontier(Protocol):
         once that has rested. Its `attempt` and the queue's error streak grow by one."""
         ...
 
-    def release(self, lease: Lease, /, *, cooldown_s: float = 0.0, asked: bool = False) -> None:
-        """Hand the URL back untouched: it stays first in its queue, which rests for `cooldown_s`. If its server was
-        `asked` for something else, the queue's groups rest too."""
+    def release(self, lease: Lease, /, *, cooldown_s: float = 0.0, asked: bool = False, why: str | None = None) -> None:
+        """Hand the URL back untouched: it stays first in its queue, which rests for `cooldown_s`; until then, `why` is
+        told. If its server was `asked` for something else, the queue's groups rest too."""
         ...
 
     async def forget(self, canonicals: Iterable[str], /) -> int:

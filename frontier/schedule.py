@@ -208,6 +208,7 @@ class Schedule:
         if queue is None:
             return None
         queue.leased += 1
+        queue.why_rests = None
         self._leased += 1
         if queue.leased < self._leases_of(queue) and queue.leased < queue.size:
             self._place(queue, QueueState.READY)

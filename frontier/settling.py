@@ -86,7 +86,7 @@ class Settling:
                 self._serving.next_due_ms = due_ms
         self._take_back(out, outlook, record, cooldown_s=cooldown_s, cost=cost, gone=not stays)
 
-    def release(self, lease: Lease, cooldown_s: float, *, asked: bool) -> None:
+    def release(self, lease: Lease, cooldown_s: float, *, asked: bool, why: str | None = None) -> None:
         out = self._leases.get(lease)
         queue = out.queue
         can_write = self._changes.failure is None and not self._changes.closed
@@ -102,6 +102,7 @@ class Settling:
                     record = msgspec.structs.replace(record, stands=queue.stands, moved=False, left=None)
                     alone = self._serving.schedule.outlook_alone(queue, cooldown_s, self._serving.now())
                     outlook = Outlook(alone, put_away=False)
+        queue.why_rests = why
         if not out.superseded:
             self._serving.heads.put_back(out.waiting)
         self._take_back(out, outlook, record, cooldown_s=cooldown_s, cost=0, gone=False, asked=asked)

@@ -165,10 +165,10 @@ class QueueFrontier:
         await self._changes.made(partial(self._settling.retry, lease, after_s, cooldown_s, reason, pressure=pressure))
         await self._changes.synced()
 
-    def release(self, lease: Lease, /, *, cooldown_s: float = 0.0, asked: bool = False) -> None:
+    def release(self, lease: Lease, /, *, cooldown_s: float = 0.0, asked: bool = False, why: str | None = None) -> None:
         self._leases.get(lease)
         _check_seconds(cooldown_s=cooldown_s)
-        self._settling.release(lease, cooldown_s, asked=asked)
+        self._settling.release(lease, cooldown_s, asked=asked, why=why)
 
     # what an operator does
 
@@ -264,6 +264,7 @@ class QueueFrontier:
             next_wake_key=queue.key if queue is not None and wakes else None,
             next_wake_streak=queue.health.error_streak if queue is not None and wakes else 0,
             next_wake_trouble=queue.health.trouble if queue is not None and wakes else None,
+            next_wake_why=queue.why_rests if queue is not None and wakes else None,
             next_group=opening[1] if opening is not None and opening[0] == wake_at and not wakes else None,
             held_back_queues=schedule.held_back_count,
             troubled_queues=counters.troubled_queues,

@@ -129,6 +129,8 @@ class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
     """Failures in a row of the server of the queue that wakes next."""
     next_wake_trouble: str | None = None
     """What the last of these was."""
+    next_wake_why: str | None = None
+    """Why that rests, where whoever handed its URL back has said so."""
     next_group: str | None = None
     """The group that opens next, if that is before any queue wakes."""
     held_back_queues: int = 0

@@ -98,7 +98,7 @@ async def assembled(
             robots=fetching.robots(config, sites, fetcher, notes),
             discovery=discovery,
             sink=sink,
-            manners=sites.each(lambda there: fetching.manners(there.config)).of,
+            manners=sites.each(fetching.manners).of,
             addresses=fetcher if "ip" in keeping.grouping(config).limits else None,
             quota=addressing.quota(loaded, sites, notes),
         )
@@ -121,3 +121,5 @@ def check_configuration(loaded: Loaded) -> None:
     addressing.scope(loaded, Sites(loaded), addressing.seeds(loaded, addressing.url_reader(loaded)))
     processing.extractor(loaded)
     fetching.routes(loaded)
+    for each in (loaded, *Sites(loaded).alone()):
+        fetching.manners(each)

@@ -10,6 +10,7 @@ from crawler.fetch.names import SystemResolver
 from crawler.fetch.robots import NoRobots, RobotsTxt
 from crawler.fetch.routes import Routes
 from crawler.fetch.terms import Terms
+from crawler.hours import Hours
 from crawler.manners import Manners
 from crawler.pace import Pace, parse_retry_after
 from crawler.protocols import Robots
@@ -75,7 +76,9 @@ def robots(config: Config, sites: Sites, fetcher: HttpFetcher, notes: Notes) -> 
     )
 
 
-def manners(config: Config) -> Manners:
+def manners(loaded: Loaded) -> Manners:
+    """Raises `ConfigError` for hours that are none."""
+    config = loaded.config
     politeness, frontier = config.politeness, config.frontier
     pace = Pace(
         min_delay_s=politeness.min_delay_s,
@@ -92,4 +95,13 @@ def manners(config: Config) -> Manners:
         max_attempts=frontier.max_attempts,
         open_after=frontier.open_after,
         dead_after=frontier.dead_after,
+        hours=_hours(loaded),
     )
+
+
+def _hours(loaded: Loaded) -> Hours | None:
+    text = loaded.config.politeness.hours
+    try:
+        return None if text is None else Hours(text)
+    except ValueError as error:
+        raise loaded.refuse("politeness.hours", str(error)) from None

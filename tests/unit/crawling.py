@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 from crawler.discovery import ScopedDiscovery
 from crawler.engine import Engine, Limits, Parts
+from crawler.hours import Hours
 from crawler.manners import Manners
 from crawler.pace import Pace
 from crawler.page import (
@@ -204,9 +205,9 @@ class Traced:
         await asyncio.sleep(0)
         await self._frontier.retry(lease, after_s=after_s, cooldown_s=cooldown_s, reason=reason, pressure=pressure)
 
-    def release(self, lease: Lease, /, *, cooldown_s: float = 0.0, asked: bool = False) -> None:
+    def release(self, lease: Lease, /, *, cooldown_s: float = 0.0, asked: bool = False, why: str | None = None) -> None:
         self._events.append(("release", lease.url.url))
-        self._frontier.release(lease, cooldown_s=cooldown_s, asked=asked)
+        self._frontier.release(lease, cooldown_s=cooldown_s, asked=asked, why=why)
 
     async def forget(self, canonicals: Iterable[str], /) -> int:
         return await self._frontier.forget(canonicals)
@@ -236,6 +237,7 @@ class Rig:
         self.sink = Records(self.events)
         self.rules = Rules(verdicts or {}, self.events)
         self.quota: Quota | None = None
+        self.hours: Hours | None = None
         self._pace = pace
         self._per_host = per_host
 
@@ -263,7 +265,8 @@ class Rig:
             robots=self.rules,
             discovery=discovery,
             sink=self.sink,
-            manners=lambda _: Manners(pace=self._pace, max_attempts=3),
+            manners=lambda _: Manners(pace=self._pace, max_attempts=3, hours=self.hours),
+            clock=now,
             quota=self.quota,
         )
         try:

@@ -103,7 +103,12 @@ def test_the_designed_configuration_loads(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", list(settings()))
 def test_each_setting_can_come_from_a_file_the_environment_and_the_command_line(key: str, tmp_path: Path) -> None:
     setting = settings()[key]
-    examples = {"crawl.seeds": ("https://b.test/",), "urls.rules": ("sort-query",), "crawl.seed_files": ("/dev/null",)}
+    examples = {
+        "crawl.seeds": ("https://b.test/",),
+        "urls.rules": ("sort-query",),
+        "crawl.seed_files": ("/dev/null",),
+        "politeness.hours": "22:00-06:00",
+    }
     value = examples.get(key, setting.minimum if setting.default is None else setting.default)
     text = toml_value(value)
     variable = f"ONCEOVER_{setting.section.upper()}__{setting.name.upper()}"

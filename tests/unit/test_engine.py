@@ -2,11 +2,13 @@
 
 import asyncio
 from collections import Counter
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
 
 from crawler.engine import Ending, Limits
+from crawler.hours import Hours
 from crawler.pace import Pace
 from crawler.page import FailureKind, NotModified, Verdict
 from crawler.quota import PageLimits, PageQuota
@@ -494,3 +496,21 @@ async def test_no_more_than_the_spare_fetches_wait_beside_those_that_go_on() -> 
     async with rig.engine(concurrency=4, spare=6) as engine:
         assert await engine.run() is Ending.COMPLETE
     assert rig.web.most_busy == 10
+
+
+# hours
+
+
+@in_virtual_time
+async def test_hosts_are_asked_at_their_hours_alone_also_after_a_restart() -> None:
+    rig = Rig(star(6), pace=Pace(min_delay_s=1900.0, max_delay_s=1900.0), per_host=1)
+    rig.hours = Hours("06:00-08:00")  # it begins at 22:13
+    async with rig.engine(limits=Limits(seconds=3600.0)) as engine:
+        assert await engine.run() is Ending.LIMIT
+        assert not rig.web.asked
+        stats = engine._parts.frontier.describe()
+        assert stats.next_wake_why == "its hours"
+    async with rig.engine() as engine:
+        assert await engine.run() is Ending.COMPLETE
+    hours = [datetime.fromtimestamp(at, UTC) for at in rig.sink.written_at.values()]
+    assert [(moment.day, moment.hour) for moment in hours] == [(15, 6), (15, 6), (15, 7), (15, 7), (16, 6), (16, 6)]

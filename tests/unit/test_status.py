@@ -20,6 +20,7 @@ def stats(
     trouble: str | None = None,
     group: str | None = None,
     held_back: int = 0,
+    why: str | None = None,
 ) -> FrontierStats:
     return FrontierStats(
         admitted=10,
@@ -39,6 +40,7 @@ def stats(
         next_wake_trouble=trouble,
         next_group=group,
         held_back_queues=held_back,
+        next_wake_why=why,
     )
 
 
@@ -85,6 +87,11 @@ def flight(since: float, *, stage: str = "the server", host: str = "a") -> InFli
                 "all 3 hosts rest, 2 of them after failures; a.test is tried next, in 5.0 s: it failed 4 times in a "
                 "row, the last time with dns"
             ),
+        ),
+        (
+            stats(snoozed=2, wake_s=7200.0, key="test,a", troubled=1, streak=1, trouble="dns", why="its hours"),
+            [],
+            "all 2 hosts rest; a.test is next, in 2 h 0 min: it waits for its hours",
         ),
         (
             stats(wake_s=5.0, group="ip 192.0.2.1", held_back=1),

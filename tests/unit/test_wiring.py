@@ -24,6 +24,7 @@ def loaded(*settings: str, seeds: str = '["http://a.test/"]') -> Loaded:
         (['scope.exclude=["("]'], "scope.exclude", "'('"),
         (['scope.include=["(?=a)"]'], "scope.include", "look-around"),
         (['urls.rules=["none-such"]'], "urls.rules", "none-such"),
+        (["politeness.hours=at night"], "politeness.hours", "found 'at night'"),
     ],
 )
 def test_what_a_part_refuses_is_told_with_its_key(settings: list[str], key: str, words: str) -> None:
@@ -38,6 +39,7 @@ def test_what_a_part_refuses_is_told_with_its_key(settings: list[str], key: str,
     [
         ('match = ["a b"]', "site[2].match", "'a b' is no place"),
         ('match = ["b.test"]\nscope.exclude = ["("]', "scope.exclude", "'('"),
+        ('match = ["b.test"]\npoliteness.hours = "22-06"', "politeness.hours", "found '22-06'"),
     ],
 )
 def test_what_a_part_refuses_of_a_block_is_told_with_its_place(tmp_path: Path, line: str, key: str, words: str) -> None:

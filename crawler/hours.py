@@ -1,0 +1,108 @@
+"""When a host may be asked: at some hours of some days, in a time zone. Pure.
+
+Hours are written as days, a span and a zone, of which days and zone may be left out; several stand behind semicolons:
+
+    22:00-06:00                          each night, UTC
+    Mon-Fri 19:00-07:00 Europe/Vienna    nights that begin on a working day
+    22:00-06:00; Sat,Sun 06:00-22:00     nights and week-ends
+
+They are those of the clocks there, also on the days on which these are put forward or back.
+"""
+
+import re
+from datetime import date, datetime, time, timedelta
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+_DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_FORM: Final = re.compile(
+    r"(?:(?P<days>[A-Za-z]{3}(?:[-,][A-Za-z]{3})*)\s+)?"
+    r"(?P<begin>\d{1,2}:\d{2})-(?P<end>\d{1,2}:\d{2})(?:\s+(?P<zone>[A-Za-z][A-Za-z0-9_+/-]*))?"
+)
+_DAY_MIN: Final = 24 * 60
+_EXPECTED: Final = "expected days, hours and a time zone, as 'Mon-Fri 22:00-06:00 Europe/Vienna', or hours alone"
+
+
+class Hours:
+    """Spans of time that come again each week."""
+
+    def __init__(self, text: str) -> None:
+        """Raises `ValueError`, with what was expected, for what can't be read."""
+        self._spans = [_Span(part.strip()) for part in text.split(";")]
+        self._until = self._since = 0.0
+        """Of the span in which somebody asked last."""
+
+    def opens_in_s(self, now: float, /) -> float:
+        """How long until it is one of the hours; 0 if it is. `now` is in seconds since 1970."""
+        if self._since <= now < self._until:
+            return 0.0
+        spans = sorted(span for each in self._spans for span in each.around(now))
+        for begin, end in spans:
+            if begin <= now < end:
+                self._since, self._until = begin, end
+                return 0.0
+        return min(begin for begin, _ in spans if begin > now) - now
+
+
+class _Span:
+    """A span of time on some days."""
+
+    def __init__(self, text: str) -> None:
+        match = _FORM.fullmatch(text)
+        if match is None:
+            raise ValueError(f"{_EXPECTED}, found {text!r}")
+        begin_min, end_min = _minutes(match["begin"]), _minutes(match["end"])
+        self._days = _days(match["days"])
+        self._begin_min = begin_min
+        self._end_min = end_min if end_min > begin_min else end_min + _DAY_MIN
+        self._zone = _zone(match["zone"] or "UTC")
+
+    def around(self, now: float) -> list[tuple[float, float]]:
+        """When it is that: from the day before until it has come once more. Seconds since 1970."""
+        today = datetime.fromtimestamp(now, self._zone).date()
+        days = (today + timedelta(days=offset) for offset in range(-1, 9))
+        return [
+            (self._at(day, self._begin_min), self._at(day, self._end_min))
+            for day in days
+            if day.weekday() in self._days
+        ]
+
+    def _at(self, day: date, minutes: int) -> float:
+        """When clocks show so many minutes after the midnight with which the day begins."""
+        days, minutes = divmod(minutes, _DAY_MIN)
+        shown = datetime.combine(day + timedelta(days=days), time(*divmod(minutes, 60)), self._zone)
+        return shown.timestamp()
+
+
+def _minutes(text: str) -> int:
+    hours, minutes = (int(part) for part in text.split(":"))
+    if minutes > 59 or hours * 60 + minutes > _DAY_MIN:
+        raise ValueError(f"{_EXPECTED}; {text} is no time of day, which is 00:00 to 24:00")
+    return hours * 60 + minutes
+
+
+def _days(text: str | None) -> frozenset[int]:
+    if text is None:
+        return frozenset(range(7))
+    found: set[int] = set()
+    for part in text.lower().split(","):
+        first, _, last = part.partition("-")
+        begin, end = _day(first), _day(last or first)
+        found.update((begin + offset) % 7 for offset in range((end - begin) % 7 + 1))
+    return frozenset(found)
+
+
+def _day(name: str) -> int:
+    if name not in _DAYS:
+        raise ValueError(f"{_EXPECTED}; {name!r} is no day, which are {', '.join(day.capitalize() for day in _DAYS)}")
+    return _DAYS.index(name)
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(
+            f"{_EXPECTED}; this machine knows no time zone {name!r}: check its name, or bring them all with "
+            "`pip install tzdata`"
+        ) from None
