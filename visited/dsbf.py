@@ -272,7 +272,7 @@ class SplittingSet:
         for run, fingerprints in enumerate(self._list.runs()):
             # The earlier ones are read too, to see that they are whole: a later rebuilding relies on it.
             if run >= first_run:
-                self._kernel.leaves_fill(fingerprints, lows, (1 << 64) - 1, arrays, ones, self._shape.hashes)
+                self._kernel.leaves_fill([fingerprints], lows, (1 << 64) - 1, arrays, ones, self._shape.hashes)
         leaves.ones[leaves.order] += ones
 
     def _parameters(self) -> dict[str, Value]:

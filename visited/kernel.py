@@ -6,7 +6,7 @@
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -93,7 +93,7 @@ class Kernel(Protocol):
 
     def leaves_fill(
         self,
-        ascending: NDArray[np.uint64],
+        runs: Iterable[NDArray[np.uint64]],
         lows: NDArray[np.uint64],
         last: int,
         leaves: list[Memory],
@@ -101,7 +101,10 @@ class Kernel(Protocol):
         hashes: int,
         /,
     ) -> None:
-        """Set the bits of fingerprints in neighbouring leaves; those below the first or above `last` are left out."""
+        """Set the bits of fingerprints, each run in ascending order, in neighbouring leaves, and count them.
+
+        Leaf i takes those from `lows[i]` on, up to the next one's; those below the first or above `last` are left out.
+        """
         ...
 
     def table_probe(
@@ -139,8 +142,19 @@ class CompiledKernel:
         self.blocked_probe = compiled.blocked_probe
         self.counting_probe = compiled.counting_probe
         self.leaf_probe = compiled.leaf_probe
-        self.leaves_fill = compiled.leaves_fill
         self.table_probe = partial(compiled.table_probe, zeros)
+
+    def leaves_fill(
+        self,
+        runs: Iterable[NDArray[np.uint64]],
+        lows: NDArray[np.uint64],
+        last: int,
+        leaves: list[Memory],
+        ones: NDArray[np.int64],
+        hashes: int,
+    ) -> None:
+        for run in runs:
+            compiled.leaves_fill(run, lows, last, leaves, ones, hashes)
 
 
 def kernels() -> list[Kernel]:

@@ -4,7 +4,7 @@ Every function takes a batch, and answers as if its URLs came one after the othe
 earlier URLs of the same batch is not new. URLs are hashed as UTF-8, lone surrogates as `surrogatepass` writes them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import mmh3
 import numpy as np
@@ -132,22 +132,40 @@ def leaf_probe(
 
 
 def leaves_fill(
-    ascending: Words, lows: Words, last: int, leaves: list[Memory], ones: NDArray[np.int64], hashes: int
+    runs: Iterable[Words], lows: Words, last: int, leaves: list[Memory], ones: NDArray[np.int64], hashes: int
 ) -> None:
-    """Set the bits of fingerprints, in ascending order, in neighbouring leaves, and count those that were clear.
+    """Set the bits of fingerprints in neighbouring leaves, and count those that were clear.
 
     Leaf i takes those from `lows[i]` on, up to the next one's; what is below the first or above `last` is left out.
     """
+    # A leaf has a few in each run, and costs as much for few as for many.
+    ascending = np.sort(np.concatenate(list(runs)))
     edges = [*np.searchsorted(ascending, lows).tolist(), int(np.searchsorted(ascending, np.uint64(last), side="right"))]
     for leaf, bits in enumerate(leaves):
         view = byte_view(bits)
         for start in range(edges[leaf], edges[leaf + 1], 4096):
             part = ascending[start : min(start + 4096, edges[leaf + 1])]
-            unique = np.unique(_leaf_positions(part, len(view) * 8, hashes))
-            masks = np.uint8(1) << (unique & np.uint64(7)).astype(np.uint8)
-            places = unique >> np.uint64(3)
-            ones[leaf] += int(((view[places] & masks) == 0).sum())
-            np.bitwise_or.at(view, places, masks)
+            ones[leaf] += _set_bits(view, _leaf_positions(part, len(view) * 8, hashes).ravel())
+
+
+def _set_bits(view: NDArray[np.uint8], positions: Words) -> int:
+    """Set bits, and return how many were clear."""
+    if len(positions) * 64 < len(view):
+        positions = np.unique(positions)
+        masks = np.uint8(1) << (positions & np.uint64(7)).astype(np.uint8)
+        places = positions >> np.uint64(3)
+        clear = int(((view[places] & masks) == 0).sum())
+        np.bitwise_or.at(view, places, masks)
+        return clear
+    # To count all bits, before and after, takes less time than to find the positions that come twice.
+    before = _count_ones(view)
+    np.bitwise_or.at(view, positions >> np.uint64(3), np.uint8(1) << (positions & np.uint64(7)).astype(np.uint8))
+    return _count_ones(view) - before
+
+
+def _count_ones(view: NDArray[np.uint8]) -> int:
+    whole = len(view) // 8 * 8
+    return int(np.bitwise_count(view[:whole].view(np.uint64)).sum()) + int(np.bitwise_count(view[whole:]).sum())
 
 
 def _scale(words: Words, count: int) -> Words:

@@ -1,9 +1,11 @@
 """The rebuilding of leaves, a piece at a time."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from visited.kernel import Kernel
-from visited.leaflist import LeafList
+from visited.leaflist import Fingerprints, LeafList
 from visited.leaves import Leaves
 from visited.memory import held_bytes, zeros
 
@@ -37,6 +39,7 @@ class Regrowth:
         self._arrays = [zeros(size // 8) for sizes in sizes_by_leaf.values() for size in sizes]
         self._ones = np.zeros(len(lows), dtype=np.int64)
         self._next_run = 0
+        self._budget = 0
 
     @property
     def leaf_count(self) -> int:
@@ -51,16 +54,23 @@ class Regrowth:
 
         More than nothing is left when all is done: then the leaves have been replaced.
         """
-        while self._next_run < self._list.run_count:
-            if budget <= 0:
-                return 0
-            window = self._list.read(self._next_run, self._low, self._high)
-            kernel.leaves_fill(window, self._lows, self._high - 1, self._arrays, self._ones, self._hashes)
-            budget -= len(window) + _RUN_COSTS
-            self._next_run += 1
-        kernel.leaves_fill(self._list.tail(), self._lows, self._high - 1, self._arrays, self._ones, self._hashes)
+        self._budget = budget
+        kernel.leaves_fill(self._read_on(), self._lows, self._high - 1, self._arrays, self._ones, self._hashes)
+        if self._next_run < self._list.run_count:
+            return 0
         self._replace()
-        return max(budget, 1)
+        return max(self._budget, 1)
+
+    def _read_on(self) -> Iterator[Fingerprints]:
+        """What the next runs have of these leaves, while the budget lasts, and behind the last one the tail."""
+        while self._next_run < self._list.run_count:
+            if self._budget <= 0:
+                return
+            window = self._list.read(self._next_run, self._low, self._high)
+            self._budget -= len(window) + _RUN_COSTS
+            self._next_run += 1
+            yield window
+        yield self._list.tail()
 
     def _replace(self) -> None:
         ones = self._ones.tolist()

@@ -3,10 +3,12 @@
 import io
 import math
 import random
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from visited import CannotForget, SnapshotRefused
 from visited.dsbf import SplittingSet
@@ -109,11 +111,11 @@ async def test_no_batch_of_64_does_much_more_than_its_share() -> None:
         def __getattr__(self, name: str) -> object:
             return getattr(KERNEL, name)
 
-        def leaves_fill(self, ascending: object, *others: object) -> None:
+        def leaves_fill(self, runs: Iterable[NDArray[np.uint64]], *others: object) -> None:
             nonlocal inserted
-            assert isinstance(ascending, np.ndarray)
-            inserted += len(ascending)
-            fill(ascending, *others)  # type: ignore[arg-type]
+            arrays = list(runs)
+            inserted += sum(map(len, arrays))
+            fill(arrays, *others)  # type: ignore[arg-type]
 
     visited._kernel = Counting()  # type: ignore[assignment]
     worst = total = 0
@@ -162,7 +164,7 @@ async def test_bits_depend_on_the_list_alone() -> None:
         low, high = leaves.span(leaf)
         own = everything[(everything >= low) & (everything <= np.uint64(high - 1))]
         again, ones = [zeros(len(leaves.bits[leaf]))], np.zeros(1, np.int64)
-        KERNEL.leaves_fill(own, np.array([low], np.uint64), high - 1, again, ones, visited._shape.hashes)
+        KERNEL.leaves_fill([own], np.array([low], np.uint64), high - 1, again, ones, visited._shape.hashes)
         assert again[0] == leaves.bits[leaf]
         assert ones[0] == leaves.ones[leaf]
     await visited.aclose()

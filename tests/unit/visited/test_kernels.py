@@ -162,8 +162,8 @@ def test_leaves_agree(batches: list[tuple[list[str], int]], hashes: int, sizes: 
     fingerprints = np.sort(np.array(lists, dtype=np.uint64))
     copies = memories(*sizes), memories(*sizes)
     sums = np.zeros(len(sizes), np.int64), np.zeros(len(sizes), np.int64)
-    one.leaves_fill(fingerprints, lows, last, copies[0], sums[0], hashes)
-    other.leaves_fill(fingerprints, lows, last, copies[1], sums[1], hashes)
+    one.leaves_fill([fingerprints[:9], fingerprints[9:]], lows, last, copies[0], sums[0], hashes)
+    other.leaves_fill([fingerprints[:9], fingerprints[9:]], lows, last, copies[1], sums[1], hashes)
     assert copies[0] == copies[1]
     assert sums[0].tolist() == sums[1].tolist() == [int.from_bytes(copy, "little").bit_count() for copy in copies[0]]
 
@@ -234,7 +234,7 @@ def test_the_compiled_kernel_refuses_what_it_would_have_to_read_or_write_out_of_
 
 def fill(kernel: Kernel, leaves: list[Memory], lows: int, counts: int) -> None:
     kernel.leaves_fill(
-        np.zeros(1, np.uint64), np.zeros(lows, np.uint64), 2**64 - 1, leaves, np.zeros(counts, np.int64), 3
+        [np.zeros(1, np.uint64)], np.zeros(lows, np.uint64), 2**64 - 1, leaves, np.zeros(counts, np.int64), 3
     )
 
 

@@ -89,7 +89,7 @@ def test_a_large_leaf_uses_all_of_itself(kernel: Kernel) -> None:
     ones = np.zeros(1, np.int64)
     chance = np.random.default_rng(3)
     fingerprints = np.sort(chance.integers(0, 2**64, 1_000, dtype=np.uint64))
-    kernel.leaves_fill(fingerprints, np.zeros(1, np.uint64), 2**64 - 1, [leaf], ones, 10)
+    kernel.leaves_fill([fingerprints], np.zeros(1, np.uint64), 2**64 - 1, [leaf], ones, 10)
     assert ones[0] == 10_000
     view = np.frombuffer(leaf, np.uint8)
     places = np.flatnonzero(view)
