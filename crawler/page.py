@@ -271,6 +271,9 @@ class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Each of these, where it is asked for: its URL, or the href if it is none, and the reason."""
 
 
-def body_digest(body: bytes, /) -> str:
+def body_digest(*pieces: bytes) -> str:
     """A body's digest as records and WARC files write it: `sha1:` and 32 characters of base 32."""
-    return "sha1:" + base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode("ascii")
+    digest = hashlib.sha1(usedforsecurity=False)
+    for piece in pieces:
+        digest.update(piece)
+    return "sha1:" + base64.b32encode(digest.digest()).decode("ascii")

@@ -26,21 +26,23 @@ class AppendFile:
         if self._power:
             sync_directory(path.parent)
 
-    def append(self, chunk: bytes) -> None:
-        """Write the chunk at the end; if it can't be written whole, restore the file and raise `OSError`."""
+    def append(self, *pieces: bytes) -> None:
+        """Write a chunk at the end, which may be in pieces; if it can't be written whole, restore the file and raise
+        `OSError`."""
         self.ensure_whole()
         fd = self._descriptor()
-        rest = memoryview(chunk)
         try:
-            while rest:
-                written = os.write(fd, rest)
-                if written == 0:
-                    raise OSError(errno.EIO, os.strerror(errno.EIO))
-                rest = rest[written:]
+            for piece in pieces:
+                rest = memoryview(piece)
+                while rest:
+                    written = os.write(fd, rest)
+                    if written == 0:
+                        raise OSError(errno.EIO, os.strerror(errno.EIO))
+                    rest = rest[written:]
         except OSError as error:
             self._take_back(fd)
             raise self._explained(error) from error
-        self.size += len(chunk)
+        self.size += sum(map(len, pieces))
 
     async def settle(self) -> None:
         """Return once all that was appended before is as safe as promised. Callers at the same time share a sync."""

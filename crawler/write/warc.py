@@ -84,7 +84,7 @@ class WarcSink:
         else:
             async with self._threads:  # which also bounds how many large copies are in memory
                 group = await asyncio.to_thread(self._compose, page, record)
-        file = self._append(group.data)
+        file = self._append(group.chunks)
         self._remember(group)
         await file.settle()
 
@@ -95,16 +95,17 @@ class WarcSink:
     def _compose(self, page: Page | Redirect | NotModified, record: PageRecord) -> Group:
         return page_group(page, record, level=self._level, metadata=self._metadata, known=self._known)
 
-    def _append(self, data: bytes) -> AppendFile:
-        if self._file is not None and self._file.size and self._file.size + len(data) > self._max_bytes:
+    def _append(self, chunks: tuple[bytes, ...]) -> AppendFile:
+        size = sum(map(len, chunks))
+        if self._file is not None and self._file.size and self._file.size + size > self._max_bytes:
             self._file.ensure_whole()
             self._finish_file()
         if self._file is None:
             self._file = self._new_file()
         if self._file.size == 0:
             name = self._file.path.name.removesuffix(_OPEN)
-            data = warcinfo(name, self._info, now=self._clock(), level=self._level) + data
-        self._file.append(data)
+            chunks = (warcinfo(name, self._info, now=self._clock(), level=self._level), *chunks)
+        self._file.append(*chunks)
         return self._file
 
     def _new_file(self) -> AppendFile:

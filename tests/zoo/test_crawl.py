@@ -43,7 +43,6 @@ def configuration(zoo: Zoo, *, robots: bool) -> str:
             "concurrency": 64,
             "hosts": zoo.hosts,
             "authorities": [zoo.authorities],
-            "max_body_bytes": 5_000_000,
             **PATIENT,
         },
     }

@@ -4,6 +4,7 @@ import io
 import json
 import re
 import tarfile
+import tracemalloc
 from collections import Counter
 from html import unescape
 from pathlib import Path
@@ -266,3 +267,14 @@ TOKENS = [
 @given(st.lists(st.sampled_from(TOKENS), max_size=30).map("".join))
 def test_no_xml_breaks_it(text: str) -> None:
     xml_links(text.encode())
+
+
+def test_a_long_text_that_is_no_list_takes_no_memory() -> None:
+    text = "and some words\n" * 300_000
+    tracemalloc.start()
+    try:
+        assert listed_urls(text) == []
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 100_000

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import threading
+import tracemalloc
 import uuid
 import zlib
 from collections.abc import Iterable
@@ -495,6 +496,19 @@ async def test_a_disk_that_was_full_from_the_start_and_is_no_more_gets_a_proper_
     await sink.write(page(1), record_of(page(1), 1))
     await sink.aclose()
     assert [entry.kind for entry in archived(tmp_path)] == ["warcinfo", "response", "request", "metadata"]
+
+
+def test_a_large_body_is_never_copied_whole() -> None:
+    large = page(1, os.urandom(8_000_000))
+    record = record_of(large, 1)
+    tracemalloc.start()
+    try:
+        group = page_group(large, record, level=3, metadata=True, known={})
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert sum(map(len, group.chunks)) >= 8_000_000  # such a body can't be packed
+    assert peak_bytes < 12_000_000
 
 
 async def test_no_more_than_two_large_pages_are_packed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
