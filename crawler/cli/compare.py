@@ -20,6 +20,7 @@ from config import CompareBackend, CompareSet, CompareWork, Loaded, load
 from crawler.cli.codes import COMPLETE, FAILED, STOPPED
 from crawler.compare.folder import Folder
 from crawler.compare.journal import Journal
+from crawler.compare.page import page
 from crawler.compare.preparing import WorkRefused
 from crawler.compare.report import Report, report_of
 from crawler.compare.running import Progress as Step
@@ -82,7 +83,7 @@ def compare(
         if fresh:
             folder.clear()
         report = asyncio.run(_compare(loaded, works, sets, folder, console))
-        (folder.path / "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(report)))
+        _write(report, folder, console)
     if as_json:
         click.echo(msgspec.json.encode(report))
     else:
@@ -91,6 +92,23 @@ def compare(
         told.print(render(report))
     click.echo(f"{'Report' if report.complete else 'Stopped; a partial report is'} in {place}", err=True)
     return _exit_code(report)
+
+
+def _write(report: Report, folder: Folder, console: Console) -> None:
+    """The report as files."""
+    (folder.path / "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(report)))
+    drawn: dict[str, list[str]] = {}
+    try:
+        from crawler.compare.plots import plots  # noqa: PLC0415 - an extra, which may not be installed
+    except ModuleNotFoundError as error:
+        console.print(f"The report has no plots, as {error.name} is not installed: pip install 'onceover[compare]'")
+    else:
+        numbers = {work.name: number for number, work in enumerate(report.works)}
+        for plot in plots(report):
+            drawn.setdefault(plot.work, []).append(plot.svg)
+            name = f"{comparing.file_name(numbers[plot.work], plot.work)}-{plot.name}.png"
+            (folder.path / name).write_bytes(plot.png)
+    (folder.path / "report.html").write_text(page(report, drawn), encoding="utf-8")
 
 
 def _exit_code(report: Report) -> int:

@@ -1,15 +1,43 @@
 """Comparison runs as a user runs them: whole processes, small works."""
 
 import gzip
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from signal import SIGINT
 from typing import Any
 
 import msgspec
+import pytest
 
-from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, STOPPED, USAGE, Web, onceover, setting, started
+from tests.e2e import crawling
+from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, STOPPED, USAGE, Ended, Running, Web, setting
 
 QUICK = setting("compare.rounds=1", "compare.probes=500")
+
+
+FONTS = "MPLCONFIGDIR"
+"""Where the list of fonts is kept that the first plot makes, which takes seconds."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _fonts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    before = os.environ.get(FONTS)
+    os.environ[FONTS] = str(tmp_path_factory.mktemp("fonts"))
+    yield
+    if before is None:
+        del os.environ[FONTS]
+    else:
+        os.environ[FONTS] = before
+
+
+def onceover(*arguments: str | Path, cwd: Path) -> Ended:
+    return crawling.onceover(*arguments, cwd=cwd, **{FONTS: os.environ[FONTS]})
+
+
+def started(*arguments: str | Path, cwd: Path) -> AbstractContextManager[Running]:
+    return crawling.started(*arguments, cwd=cwd, **{FONTS: os.environ[FONTS]})
 
 
 def urls(count: int, *, repeats: int = 2) -> bytes:
@@ -47,6 +75,8 @@ def test_a_file_of_urls_is_compared_on_and_the_report_holds_every_sample(tmp_pat
     assert report["advice"][0]["competitor"] is not None
     assert msgspec.json.decode((tmp_path / "r" / "report.json").read_bytes()) == report
     assert not (tmp_path / "r" / "works").exists()
+    assert (tmp_path / "r" / "report.html").read_text().count("<svg") == 4
+    assert len(list((tmp_path / "r").glob("*.png"))) == 4
 
 
 def test_a_bad_line_an_empty_file_and_a_competitor_that_is_not_there_are_told_and_the_others_finish(

@@ -1,0 +1,126 @@
+"""That a report shows what was measured, and can be shown anywhere."""
+
+import re
+from html.parser import HTMLParser
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from crawler.compare.competitor import Competitor
+from crawler.compare.expecting import Expectation
+from crawler.compare.page import page
+from crawler.compare.plots import plots
+from crawler.compare.recommending import Wish
+from crawler.compare.report import Report, report_of
+from crawler.compare.table import render
+from crawler.compare.trial import Crawled, Done, Failed, Outcome
+from crawler.compare.work import Live, Survey, Work
+from tests.unit.compare.making import check, timing, work
+
+SETS = [
+    Competitor(name="exact", backend="exact"),
+    Competitor(name='<b>"bloom"</b>', backend="bloom"),
+    Competitor(name="rbloom", backend="rbloom"),
+]
+EMPTY = Survey(links=0, distinct=0, hosts=0, largest_host="", largest_host_urls=0, mean_length=0.0)
+
+
+def done(name: str, outcome: Outcome, work: str = "work") -> Done:
+    return Done(key="", kind="time", work=work, competitor=name, round=0, outcome=outcome)
+
+
+@pytest.fixture
+def report() -> Report:
+    works = [
+        msgspec.structs.replace(work(10), stands_for=1000),
+        Work(name="web", stream=Live(configuration=""), survey=EMPTY),
+    ]
+    trials = [
+        done("exact", timing()),
+        done("exact", check()),
+        done(SETS[1].name, timing(told_bytes=2000, steady_bytes=2500)),
+        done(SETS[1].name, check(lost=20, rate=1e-3, past_lost=4000)),
+        done("rbloom", Failed(reason="rbloom is not installed")),
+        done("exact", Crawled(pages=90, missing=None, seconds=1.0, count=100, told_bytes=10, told_lost=0.0), "web"),
+        done(SETS[1].name, Crawled(pages=88, missing=None, seconds=1.0, count=9, told_bytes=1, told_lost=2.0), "web"),
+    ]
+    return report_of(
+        works,
+        [("gone", "can't read gone: No such file or directory")],
+        SETS,
+        trials,
+        wish=Wish(max_loss=1e-4, max_memory_bytes=None),
+        expected=[Expectation(work="work", set="exact", figure="rate", value=0.0, says="never <errs>")],
+        seed=1,
+        measured_at="2026-01-01T00:00:00+00:00",
+        complete=False,
+    )
+
+
+class Tags(HTMLParser):
+    """Whether each tag is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.loaded: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.loaded += [value for name, value in attrs if name in ("src", "href", "xlink:href") and value]
+        if tag not in ("meta", "link"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.loaded += [value for name, value in attrs if name in ("src", "href", "xlink:href") and value]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_needs_nothing_else_and_lets_no_name_be_a_tag(report: Report) -> None:
+    drawn = {plot.work: [plot.svg] for plot in plots(report)}
+    text = page(report, drawn)
+    tags = Tags()
+    tags.feed(text)
+    assert tags.open == []
+    assert all(each.startswith("#") for each in tags.loaded)
+    assert "<b>" not in text
+    assert "never &lt;errs&gt;" in text
+    assert "rbloom is not installed" in text
+    assert "can&#x27;t read gone" in text
+    assert "It was stopped" in text
+    assert "at 1,000 (extrapolated)" in text
+
+
+def test_every_plot_is_there_once_and_in_both_forms(report: Report) -> None:
+    found = plots(report)
+    assert [(plot.work, plot.name) for plot in found] == [
+        ("work", "memory"),
+        ("work", "rate"),
+        ("work", "throughput"),
+        ("work", "loss"),
+    ]
+    assert all(plot.png.startswith(b"\x89PNG") and plot.svg.startswith("<svg") for plot in found)
+    names = [name for plot in found for name in set(re.findall(r'<clipPath id="([^"]+)"', plot.svg))]
+    assert len(names) == len(set(names)), "plots in one page would use each other's parts"
+
+
+def test_the_table_tells_rows_failures_expectations_and_what_to_take(report: Report) -> None:
+    console = Console(width=160, record=True, file=None, quiet=False)
+    with console.capture() as capture:
+        console.print(render(report))
+    text = capture.get()
+    for words in (
+        "exact",
+        "rbloom: rbloom is not installed",
+        "gone: could not be measured",
+        "Expected",
+        "What to take",
+    ):
+        assert words in text
+    assert re.search(r'bloom"</b> +88 +2 ', text)
+
+
+def test_the_report_can_be_written_and_read_back(report: Report) -> None:
+    assert msgspec.json.decode(msgspec.json.encode(report), type=Report) == report
