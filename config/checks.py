@@ -88,6 +88,12 @@ def _timeouts(config: Config, origins: Origins) -> str | None:
     return _not_above(config.fetch.connect_timeout_s, config.fetch.timeout_s, "fetch.timeout_s", origins)
 
 
+def _rendering(config: Config, origins: Origins) -> str | None:
+    if origins["render.wait_s"] == DEFAULT:
+        return None
+    return _not_above(config.render.wait_s, config.render.timeout_s, "render.timeout_s", origins)
+
+
 def _not_above(lower: float, upper: float, upper_key: str, origins: Origins) -> str | None:
     if lower <= upper:
         return None
@@ -140,6 +146,7 @@ _CHECKS: tuple[tuple[tuple[str, ...], Check], ...] = (
     (("politeness.min_delay_s", "politeness.max_delay_s"), _delays),
     (("frontier.retry_delay_s", "frontier.retry_max_delay_s"), _retries),
     (("fetch.connect_timeout_s", "fetch.timeout_s"), _timeouts),
+    (("render.wait_s", "render.timeout_s"), _rendering),
     (("visited.capacity", "visited.error_rate", "visited.backend"), _filter_size),
     (("fetch.hosts",), _addresses),
     (("fetch.allow_networks",), _networks),

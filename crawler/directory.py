@@ -7,6 +7,7 @@ visited/           snapshots of the visited set
 records/*.jsonl    page records
 warc/*.warc.gz     pages
 logs/crawl.log
+browsers/          profiles of browsers, while they run
 """
 
 import errno
@@ -48,6 +49,10 @@ class CrawlDirectory:
     @property
     def warc(self) -> Path:
         return self.path / "warc"
+
+    @property
+    def browsers(self) -> Path:
+        return self.path / "browsers"
 
     @property
     def log(self) -> Path:

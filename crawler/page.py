@@ -42,6 +42,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     referer: str | None = None
     etag: str | None = None
     last_modified: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    """More to send, as a script of a page asks; what the crawl sends with every request goes before it."""
 
 
 class FailureKind(StrEnum):
@@ -77,6 +79,47 @@ TRANSIENT_FAILURES = frozenset(
     }
 )
 """Failures that another attempt may cure."""
+
+
+class Link(msgspec.Struct, frozen=True, gc=False):
+    """A link as it stands in a document."""
+
+    href: str
+    """Stripped of white space, not yet resolved."""
+    kind: LinkKind
+    text: str = ""
+    """Anchor text, white space collapsed, shortened to 200 characters."""
+    rel: str = ""
+    """Lower-case tokens, space-separated."""
+    last_modified: str = ""
+    """When the target changed last, as a sitemap says it."""
+
+
+class Rendering(StrEnum):
+    """How it went to render a page in a browser: the first have a document, the others leave the page as it came."""
+
+    WHOLE = "whole"
+    TIME = "time"
+    """it was still loading when its time was up"""
+    REQUESTS = "requests"
+    """it asked for more than it may load"""
+    BYTES = "bytes"
+    """it loaded more bytes than it may"""
+    LENGTH = "length"
+    """the document is cut"""
+    HUNG = "hung"
+    """its scripts never came to rest"""
+    MEMORY = "memory"
+    """its browser took more memory than it may"""
+    CRASHED = "crashed"
+    """its browser died, or could not show it"""
+    LEFT = "left"
+    """its scripts replaced it by another"""
+    CLOSED = "closed"
+    """its scripts closed it"""
+
+
+WITH_DOCUMENT = frozenset({Rendering.WHOLE, Rendering.TIME, Rendering.REQUESTS, Rendering.BYTES, Rendering.LENGTH})
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True, weakref=True):
@@ -123,6 +166,10 @@ class Page(Response, frozen=True, kw_only=True):
     truncated: str | None = None
     """Why the body is not whole: `length` (over the limit), `time`, `disconnect`, `encoding` (decoded in part;
     `raw_body` is whole); None when it is whole."""
+    rendering: Rendering | None = None
+    """How it went to render it; None if it was not. Where there is a document, that is `body`."""
+    links: tuple[Link, ...] = ()
+    """Links that a browser has found beside those in the body, absolute."""
 
 
 class Redirect(Response, frozen=True, kw_only=True):
@@ -155,20 +202,6 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Fetched = Page | Redirect | NotModified | Failure
-
-
-class Link(msgspec.Struct, frozen=True, gc=False):
-    """A link as it stands in a document."""
-
-    href: str
-    """Stripped of white space, not yet resolved."""
-    kind: LinkKind
-    text: str = ""
-    """Anchor text, white space collapsed, shortened to 200 characters."""
-    rel: str = ""
-    """Lower-case tokens, space-separated."""
-    last_modified: str = ""
-    """When the target changed last, as a sitemap says it."""
 
 
 class Extract(msgspec.Struct, frozen=True, kw_only=True):
@@ -257,6 +290,8 @@ class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     received_bytes: int | None = None
     """Bytes of the body as received."""
     truncated: str | None = None
+    rendering: str | None = None
+    """How it went to render it; the body is then the document that its scripts made."""
     digest: str | None = None
     """sha1 of the body in base 32, with its prefix, as WARC payload digests are written."""
     duplicate_of: str | None = None

@@ -78,6 +78,7 @@ def fetched_record(
         size_bytes=None if body is None else len(body),
         received_bytes=None if raw_body is None else len(raw_body),
         truncated=fetched.truncated if isinstance(fetched, Page) else None,
+        rendering=fetched.rendering if isinstance(fetched, Page) else None,
         digest=digest,
         duplicate_of=duplicate_of,
         last_modified=_header_time(headers.get(b"last-modified")) or w3c_time(url.last_modified),

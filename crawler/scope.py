@@ -56,8 +56,8 @@ class Reach:
         self, *, include: Sequence[str] = (), exclude: Sequence[str] = (), max_depth: int | None = None
     ) -> None:
         """Raises `ValueError`, naming the pattern and the reason, for a pattern that RE2 can't compile."""
-        self._include = _alternatives(include, "include")
-        self._exclude = _alternatives(exclude, "exclude")
+        self._include = pattern_search(include, "scope.include")
+        self._exclude = pattern_search(exclude, "scope.exclude")
         self.max_depth = max_depth
 
     def includes(self, url: str) -> bool:
@@ -160,8 +160,9 @@ def _domain(target: Target) -> str:
     return domain_of_site(target.site)
 
 
-def _alternatives(patterns: Sequence[str], name: str) -> Callable[[str], object] | None:
-    """One search for all patterns; None if there is none."""
+def pattern_search(patterns: Sequence[str], name: str) -> Callable[[str], object] | None:
+    """One search for all patterns; None if there is none. Raises `ValueError`, naming `name`, the pattern and the
+    reason, for one that RE2 can't compile."""
     if not patterns:
         return None
     options = re2.Options()
@@ -173,7 +174,7 @@ def _alternatives(patterns: Sequence[str], name: str) -> Callable[[str], object]
         except re2.error as error:
             reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error.args[0]
             raise ValueError(
-                f"scope.{name}: {pattern!r} is not a pattern that RE2 can search for ({reason}); "
+                f"{name}: {pattern!r} is not a pattern that RE2 can search for ({reason}); "
                 "look-around and back-references are not available"
             ) from None
     together = re2.compile("|".join(f"(?:{pattern})" for pattern in patterns), options=options)

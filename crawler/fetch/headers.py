@@ -23,6 +23,18 @@ def sent_always(user_agent: str, headers: Mapping[str, str]) -> dict[str, str]:
     return merged
 
 
+def sent(always: Mapping[str, str], request: Request) -> dict[str, str]:
+    """All headers of a request. What is always sent goes before what the request adds, but for Accept."""
+    headers = dict(always) | sent_once(request)
+    known = {name.lower(): name for name in headers}
+    for name, value in request.headers:
+        if name.lower() == "accept":
+            headers[known.get("accept", name)] = value
+        elif name.lower() not in known:
+            headers[name] = value
+    return headers
+
+
 def sent_once(request: Request) -> dict[str, str]:
     headers: dict[str, str] = {}
     # RFC 9110, section 10.1.3: what was read over TLS is not told to those who may be overheard.

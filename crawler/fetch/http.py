@@ -23,7 +23,7 @@ from crawler.fetch.connections import Answer, Connections, TolerantHandler
 from crawler.fetch.cookies import Cookies
 from crawler.fetch.failures import NoResponse, TooSlow, Trouble, printable, translate
 from crawler.fetch.guard import AddressRefused, Guard
-from crawler.fetch.headers import recorded, sent_once
+from crawler.fetch.headers import recorded, sent
 from crawler.fetch.hsts import StrictTransport
 from crawler.fetch.memory import Claim, Memory
 from crawler.fetch.names import Names, StaticNames, SystemResolver
@@ -127,7 +127,7 @@ class HttpFetcher:
             self._refuse_literal(url := _wire_url(request.url))
             deadline = asyncio.get_running_loop().time() + terms.timeout_s
             async with asyncio.timeout_at(deadline):
-                response = await self._ask(url, terms, terms.headers | sent_once(request))
+                response = await self._ask(url, terms, sent(terms.headers, request))
             self._learn(url, terms, response)
             raw, truncated = await self._body(response, terms, claim, deadline)
             fetched = await self._understood(request.url, response, raw, truncated, terms, claim, fetched_at, started)

@@ -78,6 +78,7 @@ class PageReader:
             base_url = (join(page.url, reading.base_href) or page.url).partition("#")[0]
         robots = reading.robots | robots_tag_words(headers.robots, self._robots_names)
         links, canonical = _header_links(page.url, headers)
+        links.extend(page.links)
         links.extend(reading.links if encoding.name == "utf-8" else _in_encoding(reading.links, encoding))
         if "nofollow" in robots:
             links = [msgspec.structs.replace(link, rel=f"{link.rel} nofollow".strip()) for link in links]

@@ -13,7 +13,7 @@ from crawler.engine import Engine, Limits, Parts
 from crawler.progress import Gauge
 from crawler.protocols import Discovery
 from crawler.room import RoomGuard
-from crawler.wiring import addressing, fetching, keeping, processing
+from crawler.wiring import addressing, fetching, keeping, processing, rendering
 from crawler.wiring.sites import Sites
 from frontier.shell import QueueFrontier
 
@@ -41,7 +41,7 @@ async def assembled(
     With `rebuild`, a crawl whose URLs were named by other rules is rebuilt, not refused. `rebuilding` is told what is
     being rebuilt, and from how many URLs so far.
 
-    Raises `ConfigError` for what only the parts could judge, `StoreRefused` and `StoreFailed`.
+    Raises `ConfigError` for what only the parts could judge, `StoreRefused`, `StoreFailed`, and `BrowserRefused`.
     """
     config = loaded.config
     sites = Sites(loaded)
@@ -83,6 +83,9 @@ async def assembled(
         stack.push_async_callback(sink.aclose)
         fetcher = fetching.fetcher(loaded, sites, notes)
         stack.push_async_callback(fetcher.aclose)
+        robots = fetching.robots(config, sites, fetcher, notes)
+        rendering_fetcher = await rendering.rendering(loaded, directory, fetcher, robots)
+        stack.push_async_callback(rendering_fetcher.aclose)
         guard = RoomGuard(
             [directory.path],
             min_free_bytes=config.output.min_free_bytes,
@@ -93,9 +96,9 @@ async def assembled(
         guard.start()
         parts = Parts(
             frontier=frontier,
-            fetcher=fetcher,
+            fetcher=rendering_fetcher,
             extractor=processing.extractor(loaded),
-            robots=fetching.robots(config, sites, fetcher, notes),
+            robots=robots,
             discovery=discovery,
             sink=sink,
             manners=sites.each(fetching.manners).of,
@@ -123,3 +126,4 @@ def check_configuration(loaded: Loaded) -> None:
     fetching.routes(loaded)
     for each in (loaded, *Sites(loaded).alone()):
         fetching.manners(each)
+    rendering.check(loaded)

@@ -79,7 +79,7 @@ class WarcSink:
             raise ValueError(f"the WARC sink of {self._directory} is closed; it can't be written to any more")
         if page is None or isinstance(page, Failure) or (isinstance(page, Redirect) and not page.asked):
             return
-        if isinstance(page, NotModified) or len(page.raw_body) < _THREAD_BYTES:
+        if isinstance(page, NotModified) or max(len(page.raw_body), len(page.body)) < _THREAD_BYTES:
             group = self._compose(page, record)
         else:
             async with self._threads:  # which also bounds how many large copies are in memory

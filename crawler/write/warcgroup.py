@@ -17,7 +17,7 @@ import msgspec
 from fastwarc.warc import WarcRecord, WarcRecordType
 from isal import isal_zlib
 
-from crawler.page import NotModified, Page, PageRecord, Redirect, body_digest
+from crawler.page import WITH_DOCUMENT, NotModified, Page, PageRecord, Redirect, Rendering, body_digest
 
 NUMBER_FIELD = "X-Onceover-Number"
 """The named field that carries the record number."""
@@ -59,7 +59,10 @@ def page_group(
     metadata: bool,
     known: Mapping[str, Original],
 ) -> Group:
-    """Response or revisit, then request and metadata. `known` maps payload digests to records with that payload."""
+    """Response or revisit, then request, metadata, and the document of a rendered page as a conversion.
+
+    `known` maps payload digests to records with that payload.
+    """
     date = warc_date(fetched.fetched_at)
     common = [("WARC-Date", date), ("WARC-Target-URI", fetched.url), (NUMBER_FIELD, str(record.number))]
     if fetched.ip:
@@ -85,6 +88,8 @@ def page_group(
         facts = warc_fields(_facts(fetched, record))
         fields = [*linked, ("Content-Type", "application/warc-fields")]
         chunks += _member(WarcRecordType.metadata, fields, facts, level=level)
+    if isinstance(fetched, Page) and fetched.rendering in WITH_DOCUMENT:
+        chunks += _rendered(fetched, main_id, common, level=level)
     return Group(tuple(chunks), digest, Original(main_id, fetched.url, date))
 
 
@@ -194,6 +199,13 @@ def _not_modified(fetched: NotModified, urn: str, common: list[Field], *, level:
     return _member(WarcRecordType.revisit, fields, response_head(fetched, body_bytes=None), level=level, urn=urn)
 
 
+def _rendered(page: Page, main_id: str, common: list[Field], *, level: int) -> list[bytes]:
+    fields = [*common, ("WARC-Refers-To", main_id), ("Content-Type", "text/html; charset=utf-8")]
+    if page.rendering is Rendering.LENGTH:
+        fields.append(("WARC-Truncated", "length"))
+    return _member(WarcRecordType.conversion, fields, page.body, level=level)
+
+
 def _payload_digest(fetched: Page | Redirect, record: PageRecord) -> str:
     # The record's digest is of the decoded body; the payload of a WARC record still has its content coding.
     if record.digest and fetched.raw_body is fetched.body:
@@ -208,6 +220,8 @@ def _facts(fetched: Page | Redirect | NotModified, record: PageRecord) -> Iterab
     yield "kind", record.kind
     yield "depth", str(record.depth)
     yield "fetchTimeMs", str(round(fetched.duration_s * 1000))
+    if record.rendering:
+        yield "rendering", record.rendering
     if record.charset:
         yield "charsetForLinkExtraction", record.charset
     if record.attempts > 1:

@@ -21,7 +21,7 @@ HUGE = "9" * 5000
         ("fetch.max_depth = 1", "fetch.max_depth: unknown key; did you mean scope.max_depth?"),
         ("scope.backend = 1", "scope.backend: unknown key; did you mean frontier.backend or visited.backend?"),
         ("urls.zzz = 1", "urls.zzz: unknown key; [urls] has rules"),
-        ("timeout_s = 1", "timeout_s: unknown key; did you mean fetch.timeout_s?"),
+        ("timeout_s = 1", "timeout_s: unknown key; did you mean fetch.timeout_s or render.timeout_s?"),
         ("fetsh.timeout_s = 1", "unknown section [fetsh]; did you mean [fetch]?"),
         (
             "zzz.timeout_s = 1",
@@ -170,7 +170,7 @@ def test_all_problems_of_all_sources_are_told_at_once(tmp_path: Path) -> None:
         ),
         (
             "crawl.toml:6: unknown section [zzz]; there are [crawl], [scope], [traps], [focus], [frontier], [visited], "
-            "[politeness], [fetch], [urls], [output], [limits], [progress], [compare]"
+            "[politeness], [fetch], [render], [urls], [output], [limits], [progress], [compare]"
         ),
         "environment ONCEOVER_FETCH__CONCURENCY: fetch.concurency: unknown key; did you mean fetch.concurrency?",
         "--set: expected KEY=VALUE in UTF-8, as fetch.timeout_s=5",

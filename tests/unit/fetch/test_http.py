@@ -34,7 +34,7 @@ async def fetchers() -> AsyncIterator[Fetchers]:
         yield make
 
 
-async def fetch(fetcher: HttpFetcher, url: str, **more: str) -> Fetched:
+async def fetch(fetcher: HttpFetcher, url: str, **more: Any) -> Fetched:
     return await fetcher.fetch(Request(url=url, **more))
 
 
@@ -621,3 +621,15 @@ async def test_the_address_of_a_url_is_that_which_a_fetch_would_go_to(fetchers: 
     assert await fetcher.address("http://[2001:db8::1]/x") == "2001:db8::1"
     assert await fetcher.address("http://far.test/") is None
     assert await fetcher.address("http://nowhere.test/") is None
+
+
+async def test_a_request_adds_headers_to_those_of_the_crawl(fetchers: Fetchers) -> None:
+    async with raw_server({"/": [page(b"")]}) as server:
+        fetcher = fetchers(headers={"x-site": "ours"})
+        wanted = (("accept", "application/json"), ("X-Site", "theirs"), ("X-Token", "t"), ("user-agent", "theirs"))
+        await fetch(fetcher, server.url(), headers=wanted)
+    names = [name.lower() for name, _ in server.seen[0].headers]
+    assert len(names) == len(set(names))
+    seen = server.seen[0]
+    assert [seen.header(name) for name in ("Accept", "X-Site", "X-Token")] == ["application/json", "ours", "t"]
+    assert seen.header("User-Agent") == "onceover/1.0"

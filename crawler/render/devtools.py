@@ -1,0 +1,150 @@
+"""The DevTools protocol over a socket: JSON messages, each ended by a NUL byte.
+
+Source: https://chromedevtools.github.io/devtools-protocol/.
+"""
+
+import asyncio
+import itertools
+import socket
+from collections.abc import Callable
+from typing import Any, cast
+
+import msgspec
+
+Params = dict[str, Any]
+
+MAX_MESSAGE_BYTES = 32_000_000
+"""What a page can put into one message is bounded by this; a browser that says more is given up."""
+
+
+class BrowserGone(Exception):
+    """The browser has ended, or is given up. Says why."""
+
+
+class CommandRefused(Exception):
+    """The browser answered a command with an error, as for a target that is gone."""
+
+
+class Event(msgspec.Struct, frozen=True, rename="camel"):
+    """What the browser tells."""
+
+    method: str
+    params: Params = {}
+    session_id: str | None = None
+    """Of the target that it is about; None for the browser itself."""
+
+
+class _Error(msgspec.Struct):
+    message: str = ""
+
+
+class _Message(msgspec.Struct, rename="camel"):
+    id: int | None = None
+    method: str = ""
+    params: Params = {}
+    session_id: str | None = None
+    result: Params = {}
+    error: _Error | None = None
+
+
+class Devtools(asyncio.Protocol):
+    """Speaks to one browser. `hear` is given each event, in order, and must not wait."""
+
+    def __init__(self) -> None:
+        self.hear: Callable[[Event], None] = _nobody_hears
+        self.gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        """Done when nothing more will come; its result says why."""
+        self._transport: asyncio.WriteTransport | None = None
+        self._numbers = itertools.count(1)
+        self._answers: dict[int, asyncio.Future[Params]] = {}
+        self._pieces: list[bytes] = []
+        self._pending_bytes = 0
+
+    @classmethod
+    async def over(cls, ours: socket.socket) -> "Devtools":
+        """Over our end of a socket pair, which is closed with it."""
+        return (await asyncio.get_running_loop().create_unix_connection(cls, sock=ours))[1]
+
+    def post(self, method: str, params: Params | None = None, *, session: str | None = None) -> int:
+        """Give a command whose answer does not matter; its number."""
+        number = next(self._numbers)
+        if self._transport is not None:
+            command: Params = {"id": number, "method": method, "params": params or {}}
+            if session is not None:
+                command["sessionId"] = session
+            self._transport.write(msgspec.json.encode(command) + b"\0")
+        return number
+
+    async def ask(self, method: str, params: Params | None = None, *, session: str | None = None) -> Params:
+        """Give a command and wait for its result. Raises `CommandRefused` and `BrowserGone`."""
+        if self.gone.done():
+            raise BrowserGone(self.gone.result())
+        number = self.post(method, params, session=session)
+        answer: asyncio.Future[Params] = asyncio.get_running_loop().create_future()
+        self._answers[number] = answer
+        try:
+            return await answer
+        finally:
+            self._answers.pop(number, None)
+
+    def give_up(self, why: str) -> None:
+        """Hear and say nothing more. Whoever waits for an answer gets `BrowserGone`."""
+        if not self.gone.done():
+            self.gone.set_result(why)
+        if self._transport is not None:
+            self._transport.abort()
+            self._transport = None
+        self._pieces.clear()
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(BrowserGone(why))
+
+    # what asyncio calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.WriteTransport, transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.give_up("it ended")
+
+    def data_received(self, data: bytes) -> None:
+        first, *others = data.split(b"\0")
+        self._keep(first)
+        for piece in others:
+            message = b"".join(self._pieces)
+            self._pieces.clear()
+            self._pending_bytes = 0
+            self._keep(piece)
+            self._take(message)
+
+    def _keep(self, piece: bytes) -> None:
+        self._pending_bytes += len(piece)
+        if self._pending_bytes > MAX_MESSAGE_BYTES:
+            self.give_up(f"it sent a message of more than {MAX_MESSAGE_BYTES} bytes")
+        elif piece:
+            self._pieces.append(piece)
+
+    def _take(self, raw: bytes) -> None:
+        if self.gone.done():
+            return
+        try:
+            message = _decoder.decode(raw)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            self.give_up(f"it sent what is no message: {error}")
+            return
+        if message.id is None:
+            self.hear(Event(message.method, message.params, message.session_id))
+            return
+        answer = self._answers.get(message.id)
+        if answer is None or answer.done():
+            return
+        if message.error is None:
+            answer.set_result(message.result)
+        else:
+            answer.set_exception(CommandRefused(message.error.message))
+
+
+_decoder = msgspec.json.Decoder(_Message)
+
+
+def _nobody_hears(_: Event) -> None: ...

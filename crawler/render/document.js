@@ -1,0 +1,44 @@
+// Keeps the document as text, and answers how long it is and which links stand in shadow trees, which are not in it.
+// Runs in an isolated world. Getters are called from their prototypes: a form or image named "documentElement" or
+// "head" would otherwise stand in their place. Takes: the URL of the page, the most characters of the text, the most links.
+(address, mostCharacters, mostLinks) => {
+  const get = (prototype, name, of) => Object.getOwnPropertyDescriptor(prototype, name).get.call(of);
+  const all = (root, selector) => (root === document ? Document : DocumentFragment).prototype.querySelectorAll.call(root, selector);
+  const root = get(Document.prototype, "documentElement", document);
+  const links = [];
+  const visit = (tree) => {
+    for (const element of all(tree, "*")) {
+      if (links.length >= mostLinks) return;
+      if (tree !== document) {
+        if (element instanceof HTMLAnchorElement || element instanceof HTMLAreaElement) {
+          if (Element.prototype.hasAttribute.call(element, "href")) {
+            const text = Element.prototype.getAttribute.call(element, "title") || get(Node.prototype, "textContent", element);
+            links.push({ href: element.href, kind: "link", text: text.slice(0, 200), rel: element.rel });
+          }
+        } else if (element instanceof HTMLIFrameElement && element.src) {
+          links.push({ href: element.src, kind: "frame" });
+        }
+      }
+      const shadow = get(Element.prototype, "shadowRoot", element);
+      if (shadow) visit(shadow);
+    }
+  };
+  visit(document);
+  let text = "";
+  if (root) {
+    // Scripts may have changed the address against which links are meant.
+    const base = get(Node.prototype, "baseURI", document);
+    const url = new URL(address);
+    url.hash = "";
+    const head = all(document, "head")[0];
+    if (head && base.split("#")[0] !== url.href) {
+      const element = Document.prototype.createElement.call(document, "base");
+      element.href = base;
+      Element.prototype.prepend.call(head, element);
+    }
+    text = get(Element.prototype, "outerHTML", root);
+    if (get(Document.prototype, "compatMode", document) === "CSS1Compat") text = "<!DOCTYPE html>" + text;
+  }
+  globalThis.kept = text.slice(0, mostCharacters).toWellFormed();
+  return { characters: globalThis.kept.length, cut: text.length > mostCharacters, links };
+}

@@ -1,0 +1,68 @@
+"""How pages are rendered, where they are."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from config import Loaded
+from crawler.directory import CrawlDirectory
+from crawler.protocols import Fetcher, Robots
+from crawler.render.answers import Kept
+from crawler.render.browser import Browser, BrowserRefused, find_browser
+from crawler.render.browsers import Browsers
+from crawler.render.fetcher import RenderingFetcher
+from crawler.render.limits import Limits
+from crawler.render.loads import Loads
+from crawler.scope import pattern_search
+
+
+def check(loaded: Loaded) -> None:
+    """Judge patterns, and see that there is a browser. Raises `ConfigError`."""
+    render = loaded.config.render
+    _finder(loaded, "render.patterns", render.patterns)
+    _finder(loaded, "render.block_urls", render.block_urls)
+    if render.patterns:
+        try:
+            find_browser(render.browser)
+        except BrowserRefused as error:
+            raise loaded.refuse("render.browser", str(error)) from error
+
+
+async def rendering(loaded: Loaded, directory: CrawlDirectory, fetcher: Fetcher, robots: Robots) -> Fetcher:
+    """`fetcher`, with browsers behind it where pages are to be rendered. Raises `BrowserRefused`."""
+    render = loaded.config.render
+    if not render.patterns:
+        return fetcher
+    start = partial(Browser.start, find_browser(render.browser), user_agent=loaded.config.fetch.user_agent)
+    browsers = Browsers(start, directory.browsers, at_once=render.concurrency)
+    await browsers.open()
+    return RenderingFetcher(
+        fetcher,
+        browsers,
+        matches=_finder(loaded, "render.patterns", render.patterns),
+        loads=Loads(
+            fetcher,
+            blocked=frozenset(render.block),
+            refuses=_finder(loaded, "render.block_urls", render.block_urls),
+            robots=robots if render.robots else None,
+            kept=Kept(),
+        ),
+        limits=Limits(
+            wait=render.wait,
+            idle_s=render.idle_s,
+            wait_s=min(render.wait_s, render.timeout_s),
+            timeout_s=render.timeout_s,
+            max_requests=render.max_requests,
+            max_bytes=render.max_bytes,
+            max_memory_bytes=render.max_memory_bytes,
+            max_document_bytes=loaded.config.fetch.max_body_bytes,
+        ),
+    )
+
+
+def _finder(loaded: Loaded, key: str, patterns: Sequence[str]) -> Callable[[str], bool]:
+    """Whether one of the patterns is found in a URL."""
+    try:
+        search = pattern_search(patterns, key)
+    except ValueError as error:
+        raise loaded.refuse(key, str(error)) from error
+    return lambda url: search is not None and search(url) is not None

@@ -1,0 +1,161 @@
+"""A crawl of pages that scripts make, as a user runs it."""
+
+import contextlib
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from tests.e2e.crawling import COMPLETE, USAGE, assert_told, onceover, records, setting, started
+
+needs_chromium = pytest.mark.skipif(
+    shutil.which("chromium") is None, reason="chromium is not installed: apt-get install chromium"
+)
+
+SITE = {
+    "/robots.txt": ("text/plain", "User-agent: *\nDisallow: /secret"),
+    "/": ("text/html", "<title>empty</title><body><script src=/app.js></script>"),
+    "/app.js": (
+        "text/javascript",
+        """fetch('/secret.json').then(r=>r.json()).then(j=>document.body.append('leaked '+j.word)).catch(()=>0)
+        .then(()=>fetch('/list.json')).then(r=>r.json()).then(pages=>{
+            document.title='made';
+            for(const page of pages)document.body.innerHTML+=`<a href=${page}>${page}</a>`})""",
+    ),
+    "/list.json": ("application/json", '["/one","/plain"]'),
+    "/secret.json": ("application/json", '{"word":"told"}'),
+    "/one": ("text/html", "<body><script>document.body.innerHTML='<a href=/two>two</a>'</script>"),
+    "/two": ("text/html", "<title>two</title>"),
+    "/plain": ("text/html", "<script>document.title='not rendered'</script><a href=/two>"),
+    "/endless": ("text/html", "<script>fetch('/reached')</script><script>while(true);</script>"),
+}
+
+
+class Site(ThreadingHTTPServer):
+    asked: list[str]
+    reached: Event
+
+
+class Answers(BaseHTTPRequestHandler):
+    server: Site
+
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)
+        if self.path == "/reached":
+            self.server.reached.set()
+        kind, text = SITE.get(self.path, ("", ""))
+        self.send_response(200 if kind else 404)
+        self.send_header("Content-Type", kind or "text/plain")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@contextmanager
+def site() -> Iterator[Site]:
+    server = Site(("127.0.0.1", 0), Answers)
+    server.asked, server.reached = [], Event()
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def options(server: Site, path: str) -> list[str | Path]:
+    settings = [
+        f'fetch.hosts={{"site.test" = "127.0.0.1:{server.server_port}"}}',
+        'render.patterns=["site.test/(one|two|endless)?$"]',
+        "render.concurrency=1",
+        "render.idle_s=0.2",
+        "politeness.min_delay_s=0",
+        "politeness.delay_factor=0",
+    ]
+    return ["--seed", f"http://site.test{path}", "--dir", "crawl", *setting(*settings)]
+
+
+@needs_chromium
+def test_a_site_that_scripts_make_is_crawled_whole(tmp_path: Path) -> None:
+    with site() as server:
+        ended = onceover("crawl", *options(server, "/"), cwd=tmp_path, timeout_s=240)
+    assert_told(ended, COMPLETE)
+    crawl = tmp_path / "crawl"
+    found = {record.url.removeprefix("http://site.test"): record for record in records(crawl)}
+    assert {path: found[path].rendering for path in ("/", "/one", "/two", "/plain")} == {
+        "/": "whole",
+        "/one": "whole",
+        "/two": "whole",
+        "/plain": None,
+    }
+    assert found["/"].title == "made"
+    assert found["/two"].via == "http://site.test/one"
+    assert "/secret.json" not in server.asked
+    assert server.asked.count("/robots.txt") == 1
+    archived = {}
+    for path in (crawl / "warc").iterdir():
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file):
+                key = record.rec_type, record.rec_headers.get_header("WARC-Target-URI")
+                archived[key] = record.content_stream().read()
+    assert archived["response", "http://site.test/"] == SITE["/"][1].encode()
+    assert b"<title>made</title>" in archived["conversion", "http://site.test/"]
+    assert ("conversion", "http://site.test/plain") not in archived
+    assert not (crawl / "browsers").exists()
+
+
+@needs_chromium
+def test_killed_a_crawl_takes_its_browser_with_it_and_the_next_one_cleans_up(tmp_path: Path) -> None:
+    with site() as server:
+        with started("crawl", *options(server, "/endless"), "--set", "render.timeout_s=600", cwd=tmp_path) as running:
+            running.wait_until(server.reached.is_set, "request of the page")
+            profiles = tmp_path / "crawl" / "browsers"
+            assert processes_with(profiles)
+            running.signal(signal.SIGKILL)
+            running.process.wait()
+            give_up_at = time.monotonic() + 60
+            while processes_with(profiles):
+                assert time.monotonic() < give_up_at, processes_with(profiles)
+                time.sleep(0.05)
+        short = setting("render.wait_s=0.5", "render.timeout_s=1.5")
+        ended = onceover("crawl", *options(server, "/endless"), *short, cwd=tmp_path, timeout_s=240)
+    assert_told(ended, COMPLETE)
+    assert [record.rendering for record in records(tmp_path / "crawl") if record.url.endswith("/endless")] == ["hung"]
+    assert not profiles.exists()
+
+
+def processes_with(profiles: Path) -> list[Path]:
+    """Processes that have their home below the directory."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if f"HOME={profiles}/".encode() in path.read_bytes():
+                found.append(path)
+    return found
+
+
+def test_a_missing_browser_is_told_before_anything_is_begun(tmp_path: Path) -> None:
+    patterns = setting('render.patterns=["."]', "render.browser=/nonexistent/chromium")
+    ended = onceover("crawl", "--seed", "http://a.test/", "--dir", "crawl", *patterns, cwd=tmp_path)
+    assert_told(ended, USAGE, "render.browser", "/nonexistent/chromium", "apt-get install chromium")
+    assert not (tmp_path / "crawl").exists()
+
+
+def test_a_browser_that_does_not_start_is_told_with_what_it_says(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_text("#!/bin/sh\necho 'no usable sandbox!' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    patterns = setting('render.patterns=["."]', f"render.browser={broken}")
+    ended = onceover("crawl", "--seed", "http://a.test/", "--dir", "crawl", *patterns, cwd=tmp_path)
+    assert_told(ended, 1, "does not start", "no usable sandbox!")

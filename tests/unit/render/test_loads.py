@@ -1,0 +1,155 @@
+"""Which requests of a page are answered."""
+
+from typing import Any
+
+import pytest
+
+from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request, Verdict
+from crawler.render.answers import Kept
+from crawler.render.loads import Asked, Loads, answer_of, preflight_answer, request_of
+
+
+class Web:
+    """Answers everything with the same, and remembers what was asked."""
+
+    def __init__(self, fetched: Fetched) -> None:
+        self.fetched = fetched
+        self.asked: list[Request] = []
+
+    async def fetch(self, request: Request, /) -> Fetched:
+        self.asked.append(request)
+        return self.fetched
+
+
+class Forbidding:
+    async def allows(self, url: str, /) -> Verdict:
+        return Verdict(allowed="/private" not in url, reason="robots")
+
+
+def asked(url: str = "http://a.test/x", *, method: str = "GET", kind: str = "Script", **headers: str) -> Asked:
+    request = {
+        "url": url,
+        "method": method,
+        "headers": {name.replace("_", "-"): text for name, text in headers.items()},
+    }
+    return Asked.of({"request": request, "resourceType": kind})
+
+
+def got(**more: Any) -> Page:
+    fields: dict[str, Any] = {"status": 200, "headers": [], "body": b"text", "raw_body": b"packed"}
+    return Page(url="http://a.test/x", fetched_at=0.0, duration_s=0.25, **(fields | more))
+
+
+def loads(web: Web, **more: Any) -> Loads:
+    return Loads(web, kept=Kept(), clock=lambda: 0.0, **more)
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        asked(method="POST"),
+        asked(method="HEAD"),
+        asked(kind="Image"),
+        asked(kind="Ping"),
+        asked(kind="CSPViolationReport"),
+        asked(kind="EventSource"),
+        asked(kind="WebSocket"),
+        asked(kind="Prefetch"),
+        asked(kind="Other"),
+        asked(kind="what comes with the next version"),
+        asked("file:///etc/passwd"),
+        asked("ftp://a.test/"),
+        asked("chrome://version/"),
+        asked("http://ads.test/"),
+    ],
+    ids=str,
+)
+def test_some_requests_are_never_answered(refused: Asked) -> None:
+    assert not loads(Web(got()), refuses=lambda url: "ads." in url).passes(refused)
+
+
+@pytest.mark.parametrize("kind", ["Document", "Stylesheet", "Script", "XHR", "Fetch"])
+def test_what_makes_a_document_is_loaded(kind: str) -> None:
+    assert loads(Web(got())).passes(asked(kind=kind))
+
+
+def test_what_is_blocked_is_configured() -> None:
+    assert loads(Web(got()), blocked=()).passes(asked(kind="Image"))
+    assert not loads(Web(got()), blocked=["script"]).passes(asked())
+
+
+async def test_a_body_is_handed_over_decoded_and_its_headers_say_so() -> None:
+    headers = [(b"Content-Encoding", b"gzip"), (b"content-length", b"6"), (b"X-A", b"b"), (b"Alt-Svc", b"h3")]
+    answer, busy_s = await loads(Web(got(headers=headers))).answer(asked())
+    assert answer is not None
+    assert (answer.status, answer.headers, answer.body) == (200, [("X-A", "b")], b"text")
+    assert busy_s == 0.25
+
+
+async def test_what_robots_txt_forbids_is_not_asked_for() -> None:
+    web = Web(got())
+    careful = loads(web, robots=Forbidding())
+    assert await careful.answer(asked("http://a.test/private/x")) == (None, 0.0)
+    assert web.asked == []
+    assert (await careful.answer(asked()))[0] is not None
+
+
+async def test_a_script_is_asked_for_once_and_data_each_time() -> None:
+    web = Web(got())
+    some = loads(web)
+    for _ in range(3):
+        await some.answer(asked())
+        await some.answer(asked("http://a.test/data", kind="XHR"))
+    assert [request.url for request in web.asked].count("http://a.test/x") == 1
+    assert [request.url for request in web.asked].count("http://a.test/data") == 3
+
+
+def test_a_page_says_no_more_to_servers_than_its_scripts_do() -> None:
+    request = request_of(
+        asked(
+            User_Agent="Mozilla", Cookie="a=b", Authorization="Bearer x", Sec_Fetch_Mode="cors", Range="bytes=0-",
+            Via="x", Referer="http://a.test/", Accept="application/json", Origin="http://a.test", X_Token="t",
+            X_Bad="ä",
+        )
+    )  # fmt: skip
+    assert request.referer == "http://a.test/"
+    assert dict(request.headers) == {"accept": "application/json", "origin": "http://a.test", "x-token": "t"}
+
+
+def test_a_preflight_is_answered_without_asking_anybody() -> None:
+    preflight = asked(
+        method="OPTIONS",
+        kind="XHR",
+        Origin="http://a.test",
+        Access_Control_Request_Method="GET",
+        Access_Control_Request_Headers="x-token",
+    )
+    assert preflight.is_preflight
+    answer = preflight_answer(preflight)
+    assert answer.status == 204
+    assert ("Access-Control-Allow-Headers", "x-token") in answer.headers
+    assert ("Access-Control-Allow-Origin", "http://a.test") in answer.headers
+    assert not asked(method="OPTIONS").is_preflight
+
+
+def test_a_redirect_is_handed_over_so_that_each_hop_is_judged() -> None:
+    redirect = Redirect(
+        url="http://a.test/x", status=302, headers=[(b"Location", b"/y")], location="/y", fetched_at=0.0, duration_s=0.0
+    )
+    answer = answer_of(redirect)
+    assert answer is not None
+    assert (answer.status, answer.headers) == (302, [("Location", "/y")])
+
+
+@pytest.mark.parametrize(
+    "fetched",
+    [
+        got(truncated="length"),
+        got(truncated="disconnect"),
+        NotModified(url="http://a.test/x", status=304, headers=[], fetched_at=0.0, duration_s=0.0),
+        Failure(url="http://a.test/x", kind=FailureKind.PRIVATE_ADDRESS, message="no", fetched_at=0.0, duration_s=0.0),
+    ],
+    ids=lambda fetched: type(fetched).__name__,
+)
+def test_what_is_no_whole_response_is_none_for_the_page(fetched: Fetched) -> None:
+    assert answer_of(fetched) is None

@@ -1,0 +1,253 @@
+"""What becomes of pages in a real browser."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from crawler.page import WITH_DOCUMENT, Link, LinkKind, Page, Redirect, Request
+from crawler.read.lexbor import LexborExtractor
+from crawler.render.limits import Limits
+from tests.servers import Script, page
+from tests.unit.render.rendering import QUICK, Rendering, html, needs_chromium, rendering
+
+pytestmark = needs_chromium
+
+JSON = b"Content-Type: application/json"
+SAY_WORD = ".then(r=>r.json()).then(j=>document.body.append(j.word))</script>"
+IN_WORKER = "fetch('http://www.site.test/data.json').then(r=>r.json()).then(j=>postMessage(j.word))"
+PAGES: dict[str, tuple[str, bytes]] = {
+    "/script": ("<script src=/x.js></script><body>", b'<a href="/by-script">'),
+    "/data": (f"<body><script>fetch('/data.json'){SAY_WORD}", b"told"),
+    "/redirected": (f"<body><script>fetch('/to'){SAY_WORD}", b"told"),
+    "/api": (
+        (
+            "<body><script>fetch('http://api.site.test/cors',{headers:{'X-Token':'t'}})"
+            ".then(r=>r.text()).then(t=>document.body.append(t))</script>"
+        ),
+        b"of another origin",
+    ),
+    "/frame": ("<body><iframe src=/inner></iframe>", b"from the frame"),
+    "/blob-worker": (
+        (
+            f"<body><script>const w=new Worker(URL.createObjectURL(new Blob([`{IN_WORKER}`])));"
+            "w.onmessage=e=>document.body.append('worker '+e.data)</script>"
+        ),
+        b"worker told",
+    ),
+    "/later": (
+        (
+            "<body><script>onload=()=>fetch('/data.json').then(()=>fetch('/data.json'))"
+            ".then(()=>document.body.append('at last'))</script>"
+        ),
+        b"at last",
+    ),
+    "/dialogs": (
+        (
+            "<body><script>alert(1);confirm(2);prompt(3);print();setInterval(()=>alert(4),1);"
+            "document.body.append('undisturbed')</script>"
+        ),
+        b"undisturbed",
+    ),
+    "/away": ("<body>stays<script>location='/elsewhere'</script>", b"stays"),
+    "/refresh": ("<meta http-equiv=refresh content='0;url=/refreshed'><body>stays", b"stays"),
+    "/unwilling": (
+        "<body>stays<script>onbeforeunload=e=>{e.preventDefault();return 'x'};location='/x'</script>",
+        b"stays",
+    ),
+    "/popups": ("<body>stays<script>for(let i=0;i<30;i++)open('/popup'+i)</script>", b"stays"),
+    "/downloads": (
+        (
+            "<body>stays<iframe src=/file></iframe><script>const a=document.createElement('a');a.download='x';"
+            "a.href=URL.createObjectURL(new Blob(['x'.repeat(1e6)]));a.click()</script>"
+        ),
+        b"stays",
+    ),
+    "/service-worker": (
+        (
+            "<body><script>navigator.serviceWorker?.register('/x.js').catch(()=>0);"
+            "document.body.append('goes on')</script>"
+        ),
+        b"goes on",
+    ),
+    "/files": (
+        (
+            "<body>stays<iframe src=file:///etc/passwd></iframe><script src=file:///etc/hosts></script>"
+            "<iframe src=chrome://version></iframe><script>location='file:///etc/passwd'</script>"
+        ),
+        b"stays",
+    ),
+    "/redirect-loop": (
+        "<body><script>fetch('/loop').catch(()=>document.body.append('given up'))</script>",
+        b"given up",
+    ),
+    "/post": (
+        "<body><script>fetch('/data.json',{method:'POST'}).catch(()=>document.body.append('refused'))</script>",
+        b"refused",
+    ),
+    "/umlaut": (r"<body><script>document.body.append('\u00e4\ud83d\ude00 \ud800')</script>", "ä😀 \ufffd".encode()),
+    "/lies": (
+        (
+            "<body><a href=/kept></a><img name=documentElement><img name=querySelectorAll><form name=head></form>"
+            "<script>Object.defineProperty(Element.prototype,'outerHTML',{get(){return 'lies'}});"
+            "String.prototype.slice=()=>'lies'</script>"
+        ),
+        b"/kept",
+    ),
+}
+"""Pages that come to an end, each with what must stand in its document."""
+
+SCRIPTS: dict[str, Script] = {
+    **{path: html(text) for path, (text, _) in PAGES.items()},
+    "/x.js": [page(b"onload=()=>document.body.innerHTML='<a href=/by-script>x</a>'", b"Content-Type: text/javascript")],
+    "/data.json": [page(b'{"word":"told"}', JSON)],
+    "/to": [page(b"", b"Location: /data.json", status=b"302 Found")],
+    "/loop": [page(b"", b"Location: /loop", status=b"302 Found")],
+    "/cors": [page(b"of another origin", b"Access-Control-Allow-Origin: *")],
+    "/inner": html("<script>parent.document.body.append('from the frame')</script>"),
+    "/file": [page(b"file", b"Content-Type: application/octet-stream", b"Content-Disposition: attachment")],
+    "/latin": [page("<title>gr\u00fcn</title>".encode("latin-1"), b"Content-Type: text/html; charset=iso-8859-1")],
+    "/moved": html("<body><script>history.pushState({},'','/far/away')</script><a href=near>"),
+    "/shadow": html("<div id=d></div><script>const s=d.attachShadow({mode:'open'});"
+                    "s.innerHTML='<p><a href=/in-shadow rel=NoFollow> see\\n it </a><div id=b></div>';"
+                    "s.getElementById('b').attachShadow({mode:'open'}).innerHTML='<a href=/deeper>'</script>"),
+    "/loop-forever": html("<body>x<script>while(true);</script>"),
+    "/reloads": html("<body>stays<script>setInterval(()=>location.reload(),1)</script>"),
+    "/blank": html("<body>x<script>location='about:blank'</script>"),
+    "/greedy": html("<body>x<script>const a=[];while(true)a.push(new Uint8Array(1e7).fill(7))</script>"),
+    "/asks": html("<body>x<script>let n=0;const f=()=>fetch('/data.json?'+n++).finally(f);f()</script>"),
+    "/long": html("<body><script>document.body.append('\\u00e4'.repeat(100000))</script>"),
+    "/never-loaded": html("<body>so far<script src=/hang></script>"),
+}  # fmt: skip
+
+
+@pytest.fixture
+async def web(tmp_path: Path) -> AsyncIterator[Rendering]:
+    async with rendering(SCRIPTS, tmp_path / "browsers") as made:
+        yield made
+
+
+async def test_pages_become_what_their_scripts_make_of_them(web: Rendering) -> None:
+    pages = dict(zip(PAGES, await asyncio.gather(*map(web.page, PAGES)), strict=True))
+    assert {path: got.rendering for path, got in pages.items()} == dict.fromkeys(PAGES, "whole")
+    for path, (text, expected) in PAGES.items():
+        assert expected in pages[path].body, path
+        assert pages[path].raw_body == text.encode()
+        assert b"passwd:" not in pages[path].body
+        assert b"root:" not in pages[path].body
+    assert {link.href for link in pages["/away"].links} == {"http://www.site.test/elsewhere"}
+    assert pages["/away"].links[0].kind is LinkKind.REFRESH
+    assert {link.href for link in pages["/refresh"].links} == {"http://www.site.test/refreshed"}
+    assert {link.href for link in pages["/popups"].links} == {f"http://www.site.test/popup{n}" for n in range(30)}
+    asked = {target.partition("?")[0] for target in web.server.targets}
+    assert asked == {*PAGES, "/x.js", "/data.json", "/to", "/loop", "/cors", "/inner", "/file"}
+    assert {seen.header("User-Agent") for seen in web.server.seen} == {"onceover/1.0"}
+    assert [seen.header("X-Token") for seen in web.server.seen if seen.target == "/cors"] == ["t"]
+    # One script, for all who load it.
+    assert web.server.targets.count("/x.js") == 1
+
+
+async def test_links_are_read_from_the_rendered_document(web: Rendering) -> None:
+    extractor = LexborExtractor()
+    latin = extractor.extract(await web.page("/latin"))
+    assert (latin.charset, latin.charset_source, latin.title) == ("utf-8", "bom", "grün")
+    moved = extractor.extract(await web.page("/moved"))
+    assert moved.base_url == "http://www.site.test/far/away"
+    assert [link.href for link in moved.links] == ["near"]
+    shadow = extractor.extract(await web.page("/shadow"))
+    assert list(shadow.links) == [
+        Link("http://www.site.test/in-shadow", LinkKind.LINK, text="see it", rel="nofollow"),
+        Link("http://www.site.test/deeper", LinkKind.LINK),
+    ]
+
+
+HARD: dict[str, tuple[str, dict[str, float]]] = {
+    "/loop-forever": ("hung", {"wait_s": 0.1, "timeout_s": 1.5}),
+    "/blank": ("left", {}),
+    "/reloads": ("whole time", {"wait_s": 0.5}),
+    "/greedy": ("memory", {"max_memory_bytes": 500_000_000}),
+    "/asks": ("requests", {"max_requests": 20}),
+    "/data": ("bytes", {"max_bytes": 5}),
+    "/long": ("length", {"max_document_bytes": 50_001}),
+    "/never-loaded": ("time", {"wait_s": 0.5}),
+}
+"""Pages that take too much, with their outcome (what comes first counts) and the limit that finds it."""
+
+
+@pytest.mark.parametrize("path", HARD)
+async def test_what_a_page_takes_is_bounded_and_its_end_has_a_name(path: str, tmp_path: Path) -> None:
+    outcomes, limits = HARD[path]
+    limited = msgspec.structs.replace(QUICK, **limits)
+    release = asyncio.Event()
+    scripts = {**SCRIPTS, "/hang": [release.wait]}
+    async with rendering(scripts, tmp_path / "browsers", limits=limited, at_once=1) as web:
+        got = await web.page(path)
+        assert got.rendering in outcomes.split()
+        if got.rendering not in WITH_DOCUMENT:
+            assert got.body is got.raw_body
+        elif got.rendering == "length":
+            assert got.body.decode("utf-8-sig").endswith("ä")
+            assert len(got.body) <= 50_001 + len("\ufeff".encode())
+        release.set()
+        if got.rendering not in WITH_DOCUMENT:
+            # The next page has a browser that is well.
+            web.fetcher._limits = QUICK
+            assert (await web.page("/script")).rendering == "whole"
+    assert not web.profiles.exists()
+
+
+async def test_only_whole_html_is_rendered(tmp_path: Path) -> None:
+    text = b"<script>document.title='rendered'</script>"
+    scripts: dict[str, Script] = {
+        "/json": [page(text, JSON)],
+        "/missing": [page(text, b"Content-Type: text/html", status=b"404 Not Found")],
+        "/download": [page(text, b"Content-Type: text/html", b"Content-Disposition: attachment; filename=x")],
+        "/empty": [page(b"", b"Content-Type: text/html")],
+        "/redirect": [page(text, b"Content-Type: text/html", b"Location: /", status=b"301 Moved")],
+        "/xhtml": [page(b"<html xmlns='http://www.w3.org/1999/xhtml'><script>document.title='x'</script></html>",
+                        b"Content-Type: application/xhtml+xml; charset=utf-8")],
+    }  # fmt: skip
+    async with rendering(scripts, tmp_path / "browsers", at_once=1) as web:
+        for path in ("/json", "/missing", "/download", "/empty"):
+            got = await web.page(path)
+            assert got.rendering is None, path
+            assert got.body is got.raw_body
+        assert (await web.page("/xhtml")).rendering == "whole"
+        assert isinstance(await web.fetcher.fetch(Request(url="http://www.site.test/redirect")), Redirect)
+
+
+async def test_cancelled_it_ends_the_browser(tmp_path: Path) -> None:
+    limits = Limits(timeout_s=300.0, wait_s=300.0)
+    async with rendering({"/": html("<script src=/hang></script>"), "/hang": [asyncio.Event().wait]},
+                         tmp_path / "browsers", limits=limits, at_once=1) as web:  # fmt: skip
+        task = asyncio.ensure_future(web.page("/"))
+        while "/hang" not in web.server.targets:
+            web.server.asked.clear()
+            await web.server.asked.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert list(web.profiles.iterdir()) == []
+
+
+async def test_a_browser_that_dies_is_replaced_and_its_page_rendered_in_another(tmp_path: Path) -> None:
+    killed: list[int] = []
+
+    async with rendering({"/": html("<body><script src=/x.js></script>")}, tmp_path / "browsers", at_once=1) as web:
+        browser = web.fetcher._browsers._idle[0]
+
+        async def answered(asked: object) -> tuple[None, float]:
+            if not killed:
+                killed.append(browser._process.pid or 0)
+                browser.devtools.post("Browser.crash")
+                await asyncio.Event().wait()
+            return None, 1.0
+
+        web.fetcher._loads.answer = answered  # type: ignore[method-assign]
+        got = await web.page("/")
+        assert killed
+        assert got.rendering == "whole"
+        assert isinstance(got, Page)
+        assert web.fetcher._browsers._idle != [browser]
