@@ -33,7 +33,7 @@ def _fonts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def onceover(*arguments: str | Path, cwd: Path) -> Ended:
-    return crawling.onceover(*arguments, cwd=cwd, **{FONTS: os.environ[FONTS]})
+    return crawling.onceover(*arguments, cwd=cwd, timeout_s=crawling.TIMEOUT_S, **{FONTS: os.environ[FONTS]})
 
 
 def started(*arguments: str | Path, cwd: Path) -> AbstractContextManager[Running]:
