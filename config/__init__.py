@@ -28,6 +28,7 @@ package imports nothing else of the project, and judges neither URLs nor pattern
 the right place for those who do.
 """
 
+from config.contact import has_contact, owned_by_others
 from config.json_schema import json_schema
 from config.loader import Loaded, load
 from config.presets import preset_text, presets
@@ -89,9 +90,11 @@ __all__ = [
     "Visited",
     "VisitedBackend",
     "Within",
+    "has_contact",
     "json_schema",
     "load",
     "overridden",
+    "owned_by_others",
     "preset_text",
     "presets",
     "render_show",

@@ -21,14 +21,14 @@ from msgspec.structs import replace
 
 from crawler.hours import Hours
 from crawler.pace import SLOW_DOWN_STATUSES, TRANSIENT_STATUSES, Pace, cause_of, parse_retry_after, retries
-from crawler.page import TRANSIENT_FAILURES, Failure, FailureKind, Fetched, Page, Redirect, Verdict
+from crawler.page import REFUSALS, TRANSIENT_FAILURES, Failure, FailureKind, Fetched, Page, Redirect, Verdict
 from frontier import Lease
 
 HOST_FAILURES = frozenset({FailureKind.DNS, FailureKind.CONNECT, FailureKind.TLS})
 """Failures that any other URL of the host would meet too."""
 SILENCE = frozenset({FailureKind.TIMEOUT, FailureKind.DISCONNECTED})
 """Failures that any other URL would meet too, if several have met them in a row."""
-NOBODY_ASKED = frozenset({FailureKind.DNS, FailureKind.PRIVATE_ADDRESS, FailureKind.BAD_URL})
+NOBODY_ASKED = REFUSALS | {FailureKind.DNS}
 """Failures before any server was asked."""
 UNREACHABLE = "unreachable"
 """Why a URL is excluded whose robots.txt can't be had."""

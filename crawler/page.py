@@ -63,6 +63,8 @@ class FailureKind(StrEnum):
     """the body can't be decompressed"""
     PRIVATE_ADDRESS = "private-address"
     """the name resolves to an address that must not be fetched"""
+    NO_CONTACT = "no-contact"
+    """the host may be somebody's, and the user agent tells nobody whom to ask"""
     BAD_URL = "bad-url"
     UNEXPECTED = "unexpected"
     """an error that the fetcher does not know: a bug worth a report"""
@@ -79,6 +81,9 @@ TRANSIENT_FAILURES = frozenset(
     }
 )
 """Failures that another attempt may cure."""
+
+REFUSALS = frozenset({FailureKind.PRIVATE_ADDRESS, FailureKind.NO_CONTACT, FailureKind.BAD_URL})
+"""Failures by our own decision: nobody was asked, and nothing there will be."""
 
 
 class Link(msgspec.Struct, frozen=True, gc=False):

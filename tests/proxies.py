@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from ipaddress import IPv4Address, IPv6Address
@@ -25,8 +26,10 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @asynccontextmanager
-async def connect_proxy(to_port: int, *, login: Login | None = None) -> AsyncIterator[Proxied]:
-    """A proxy for HTTP that leads every CONNECT to a port of this machine."""
+async def connect_proxy(
+    to_port: int, *, login: Login | None = None, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Proxied]:
+    """A proxy for HTTP that leads every CONNECT to a port of this machine; with `tls`, it is asked by https itself."""
     told = Proxied()
     wanted = None if login is None else "Basic " + base64.b64encode(":".join(login).encode()).decode()
 
@@ -44,7 +47,7 @@ async def connect_proxy(to_port: int, *, login: Login | None = None) -> AsyncIte
         writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         await _carry(reader, writer, to_port)
 
-    async with _serving(told, serve):
+    async with _serving(told, serve, tls=tls):
         yield told
 
 
@@ -85,7 +88,7 @@ async def socks_proxy(to_port: int, *, login: Login | None = None, reply: int = 
 
 
 @asynccontextmanager
-async def _serving(told: Proxied, serve: Serve) -> AsyncIterator[None]:
+async def _serving(told: Proxied, serve: Serve, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[None]:
     tasks: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -102,7 +105,7 @@ async def _serving(told: Proxied, serve: Serve) -> AsyncIterator[None]:
             del tasks[task]
             writer.close()
 
-    server = await asyncio.start_server(one, "127.0.0.1", 0)
+    server = await asyncio.start_server(one, "127.0.0.1", 0, ssl=tls)
     told.port = server.sockets[0].getsockname()[1]
     try:
         yield

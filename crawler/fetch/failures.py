@@ -16,11 +16,11 @@ import aiohttp
 import msgspec
 
 from crawler.fetch.guard import AddressRefused
-from crawler.page import FailureKind
+from crawler.page import REFUSALS, FailureKind
 
 _MAX_MESSAGE_CHARS = 200
 _OPENSSL_NOISE = re.compile(r"^\[[A-Z]+(?:: [A-Z0-9_]+)?\] | \(_ssl\.c:\d+\)$")
-_NEVER_REACHED = frozenset({FailureKind.DNS, FailureKind.PRIVATE_ADDRESS, FailureKind.BAD_URL})
+_NEVER_REACHED = REFUSALS | {FailureKind.DNS}
 """A refused connection has reached the host: one that is down must not be knocked at without rest."""
 
 
@@ -47,6 +47,10 @@ class BodyBroken(aiohttp.ClientPayloadError):
 
 class HeadersTooLarge(aiohttp.ClientError):
     """All header lines together are over the limit."""
+
+
+class NoContact(aiohttp.ClientError):
+    """Nothing was sent: whoever owns the host could not tell whom to ask."""
 
 
 class ProxyRefused(aiohttp.ClientError):
@@ -100,6 +104,7 @@ def _no_url(error: BaseException) -> str:
 _TABLE: tuple[tuple[type[BaseException], FailureKind, Callable[[BaseException], str]], ...] = (
     # The first that matches counts, so what is more special stands before what is more general.
     (AddressRefused, FailureKind.PRIVATE_ADDRESS, _text),
+    (NoContact, FailureKind.NO_CONTACT, _text),
     (socket.gaierror, FailureKind.DNS, _system),
     (aiohttp.ClientConnectorDNSError, FailureKind.DNS, _system),
     (aiohttp.ClientConnectorCertificateError, FailureKind.TLS, _certificate),

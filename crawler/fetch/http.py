@@ -21,7 +21,7 @@ from yarl import URL
 from crawler.fetch.coding import codings, decode
 from crawler.fetch.connections import Answer, Connections, TolerantHandler
 from crawler.fetch.cookies import Cookies
-from crawler.fetch.failures import NoResponse, TooSlow, Trouble, printable, translate
+from crawler.fetch.failures import NoContact, NoResponse, TooSlow, Trouble, printable, translate
 from crawler.fetch.guard import AddressRefused, Guard
 from crawler.fetch.headers import recorded, sent
 from crawler.fetch.hsts import StrictTransport
@@ -57,7 +57,8 @@ class HttpFetcher:
     vouch for servers beside those that the system knows. Raises `ValueError` for a setting that can't be. `routes` say
     what is different
     for some hosts. `cookie_jar` holds what terms with `cookies` keep; with `hsts`, a URL that is to be asked
-    for by https is answered with a redirect there, and nobody is asked.
+    for by https is answered with a redirect there, and nobody is asked. `may_ask` tells of a URL whether the user agent
+    is good enough for it.
 
     A request that finds a kept connection closed is sent once more, over a new one (RFC 9112, section 9.3.1); any other
     is sent once.
@@ -81,11 +82,13 @@ class HttpFetcher:
         routes: Routes | None = None,
         cookie_jar: Cookies | None = None,
         hsts: StrictTransport | None = None,
+        may_ask: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self._routes = routes or Routes()
         self._terms = terms
         self._cookies = cookie_jar
         self._hsts = hsts
+        self._may_ask = may_ask
         self._memory = Memory(max_memory_bytes)
         self._guard = Guard(allow_private=allow_private, networks=allow_networks)
         self._static = StaticNames(hosts or {})
@@ -125,6 +128,8 @@ class HttpFetcher:
         terms = self._terms(request.url)
         try:
             self._refuse_literal(url := _wire_url(request.url))
+            if not self._may_ask(request.url):
+                raise NoContact("the user agent has no address under which you can be reached: set fetch.user_agent")
             deadline = asyncio.get_running_loop().time() + terms.timeout_s
             async with asyncio.timeout_at(deadline):
                 response = await self._ask(url, terms, sent(terms.headers, request))

@@ -5,6 +5,8 @@ mean that there is none: everything is allowed, for a day. Status 429, 5xx and n
 everything is disallowed, and the file is asked for again after a minute, then two, four, … up to an hour, or as
 Retry-After says. An origin that has answered nothing but that for 30 days counts as having none, for a day at a time.
 What is kept is noted durably, so that a restart asks nobody again.
+
+Of an origin that the crawl refuses to ask, as for its private address, everything is disallowed for that reason.
 """
 
 import asyncio
@@ -19,7 +21,7 @@ import msgspec
 from crawler.fetch.flights import Flights
 from crawler.fetch.notes import Notes
 from crawler.fetch.rules import Rules
-from crawler.page import Failure, Fetched, Page, Redirect, Request, Verdict
+from crawler.page import REFUSALS, Failure, Fetched, Page, Redirect, Request, Verdict
 from crawler.urls import join, origin_of, path_of
 
 MAX_ROBOTS_BYTES: Final = 500 * 1024
@@ -55,6 +57,8 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """In a row."""
     message: str | None = None
     """What the last failure was."""
+    refused: str | None = None
+    """Why nobody was asked, and nobody will be: our own decision."""
 
 
 class _Known(msgspec.Struct, frozen=True):
@@ -153,6 +157,8 @@ class RobotsTxt:
 
     def _verdict(self, known: _Known, url: str) -> Verdict:
         kept = known.kept
+        if kept.refused is not None:
+            return Verdict(allowed=False, reason=kept.refused, message=kept.message)
         if kept.failures:
             if self._given_up(kept):
                 return _NONE
@@ -216,6 +222,12 @@ class RobotsTxt:
     async def _ask(self, origin: str, before: _Known | None) -> _Known:
         url = f"{origin}/robots.txt"
         answer = await self._fetcher.fetch(Request(url=url))
+        if isinstance(answer, Failure) and answer.kind in REFUSALS:
+            # Not noted, since another configuration may allow it.
+            expires_at = self._clock() + self._max_retry_s
+            return self._cached(
+                origin, self._read(Kept(expires_at=expires_at, refused=answer.kind, message=answer.message))
+            )
         reached = _reached(answer)
         duration_s = answer.duration_s
         redirects = 0

@@ -1,6 +1,8 @@
 """How pages are asked for: connections, routes, robots.txt, pace."""
 
-from config import Config, Fetch, Loaded
+from collections.abc import Callable
+
+from config import Config, Fetch, Loaded, has_contact, owned_by_others
 from crawler.fetch.cookies import Cookies
 from crawler.fetch.dns import DnsResolver
 from crawler.fetch.headers import sent_always
@@ -35,7 +37,15 @@ def fetcher(loaded: Loaded, sites: Sites, notes: Notes) -> HttpFetcher:
         resolver=DnsResolver() if fetch.resolver == "dns" else SystemResolver(),
         cookie_jar=Cookies(notes),
         hsts=StrictTransport(notes) if fetch.hsts else None,
+        may_ask=_may_ask(fetch),
     )
+
+
+def _may_ask(fetch: Fetch) -> Callable[[str], bool]:
+    """Seeds are judged before a crawl begins; links and redirects may lead from one's own machine to others'."""
+    if has_contact(fetch.user_agent):
+        return lambda _: True
+    return lambda url: owned_by_others([url], hosts=fetch.hosts) is None
 
 
 def _terms(fetch: Fetch) -> Terms:

@@ -633,3 +633,14 @@ async def test_a_request_adds_headers_to_those_of_the_crawl(fetchers: Fetchers) 
     seen = server.seen[0]
     assert [seen.header(name) for name in ("Accept", "X-Site", "X-Token")] == ["application/json", "ours", "t"]
     assert seen.header("User-Agent") == "onceover/1.0"
+
+
+async def test_nobody_is_asked_for_what_the_user_agent_is_not_good_enough_for(fetchers: Fetchers) -> None:
+    async with raw_server({"/": [page(b"x")]}) as server:
+        failure = await fetch(fetchers(may_ask=lambda url: "/free" in url), server.url())
+        assert isinstance(failure, Failure)
+        assert failure.kind is FailureKind.NO_CONTACT
+        assert "fetch.user_agent" in failure.message
+        assert not failure.reached
+        assert isinstance(await fetch(fetchers(may_ask=lambda url: "/free" in url), server.url("/free")), Page)
+        assert server.targets == ["/free"]

@@ -69,6 +69,30 @@ def test_https_goes_through_an_http_proxy_with_connect(
     assert "horse" not in caplog.text
 
 
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_proxy_may_be_asked_by_https_too(loop: str, tmp_path: Path) -> None:
+    own_tls, own_authority = issued("proxy.test", tmp_path)
+    tls, authority = issued("www.far.test", tmp_path)
+
+    async def main() -> None:
+        async with (
+            raw_server({"/": [page(b"far away")]}, tls=tls) as server,
+            connect_proxy(server.port, tls=own_tls) as proxy,
+        ):
+            routes = Routes(proxies={"*": f"https://proxy.test:{proxy.port}"})
+            answers = await fetched(
+                "https://www.far.test/",
+                routes,
+                times=2,
+                hosts={"proxy.test": "127.0.0.1"},
+                authorities=[own_authority, authority],
+            )
+            assert [getattr(answer, "body", answer) for answer in answers] == [b"far away"] * 2
+            assert proxy.targets == [("www.far.test", 443)]
+
+    run_on(loop, main)
+
+
 async def test_a_certificate_is_verified_behind_a_proxy_too(tmp_path: Path) -> None:
     tls, authorities = issued("somebody-else.test", tmp_path)
     async with raw_server({"/": [page(b"x")]}, tls=tls) as server:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from crawler.fetch.robots import MAX_ROBOTS_BYTES, UNREACHABLE_LIMIT_S, RobotsTxt, product_token, read_robots
 from crawler.pace import parse_retry_after
-from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request, Verdict
+from crawler.page import REFUSALS, Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request, Verdict
 
 DAY_S = 86400.0
 START = 1_700_000_000.0
@@ -402,3 +402,18 @@ async def test_memory_is_bounded_and_the_notes_know_the_rest() -> None:
     assert not (await world.allows("/private")).allowed
     assert len(world.web.asked) == 3
     assert world.robots._cached_bytes == sum(known.size_bytes for known in world.robots._cache.values())
+
+
+@pytest.mark.parametrize("kind", sorted(REFUSALS))
+async def test_where_we_refuse_to_ask_everything_is_disallowed_for_that_reason(kind: FailureKind) -> None:
+    refusal = Failure(
+        url="http://a.test/robots.txt", kind=kind, message="why", fetched_at=START, duration_s=0.0, reached=False
+    )
+    world = World(refusal)
+    for _ in range(2):
+        verdict = await world.allows()
+        assert (verdict.allowed, verdict.reason, verdict.message) == (False, kind, "why")
+        assert verdict.retry_after_s is None
+        assert not verdict.asked
+    assert len(world.web.asked) == 1
+    assert world.notes == {}  # another configuration may allow it
