@@ -83,12 +83,13 @@ class Engine:
         references: bool = False,
         sitemaps: bool = False,
         refusals: bool = False,
+        stopping: Callable[[], None] = lambda: None,
     ) -> None:
         """As many URLs as `concurrency` are worked on at once, and up to `spare` more whose servers keep them waiting
         for longer than is usual: so slow and dead hosts take no turns from others.
 
         `references` puts the links of each page into its record, `refusals` those that were not admitted; `sitemaps`
-        reads those that robots.txt names."""
+        reads those that robots.txt names. `stopping` is called by `stop`, for parts that wait for what may not come."""
         self._parts = parts
         self._workers = concurrency + spare
         self._patience = Patience()
@@ -97,6 +98,7 @@ class Engine:
         self._references = references
         self._refusals = refusals
         self._sitemaps = sitemaps
+        self._stopping = stopping
         self._places = None if limits.pages is None else asyncio.Semaphore(limits.pages)
         self._ending = Ending.COMPLETE
         self._bodies = Bodies()
@@ -121,6 +123,7 @@ class Engine:
         if self._ending is Ending.COMPLETE:
             self._ending = ending
         self._parts.frontier.stop()
+        self._stopping()
         if self._places is not None:
             self._places.release()  # each worker that waits for a place passes it on and ends
 

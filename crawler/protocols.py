@@ -104,7 +104,7 @@ class Sink(Protocol):
         """Returns once the page is as safe as the durability promises. `page` is None for a URL that was not fetched.
 
         A page is written again, with the same number, if the crawl died before it was done. Raises `OSError` when it
-        can't write: the page is then not done, and the crawl stops.
+        can't write, and has then written nothing of it: the page is not done.
         """
         ...
 

@@ -68,7 +68,9 @@ def status_of(
 
 def why_waiting(frontier: FrontierStats, in_flight: list[InFlight], *, monotonic: float) -> str | None:
     """What is being waited for; None if something has begun in the last two seconds or can begin now."""
-    if frontier.ready_queues and not in_flight and frontier.held is None:
+    if frontier.held is not None:
+        return f"held: {frontier.held}"
+    if frontier.ready_queues and not in_flight:
         return None
     if in_flight:
         oldest = min(in_flight, key=lambda work: work.since)
@@ -79,8 +81,6 @@ def why_waiting(frontier: FrontierStats, in_flight: list[InFlight], *, monotonic
         return (
             f"waiting for {servers}; the longest, {oldest.stage} of {oldest.url}, for {monotonic - oldest.since:.0f} s"
         )
-    if frontier.held is not None:
-        return f"held: {frontier.held}"
     if frontier.next_wake_s is None or frontier.next_wake_s < REST_WORTH_TELLING_S:
         return None
     if frontier.next_group is not None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 
 class GroupSync:
@@ -49,15 +49,16 @@ class GroupSync:
 
     def _begin(self) -> asyncio.Future[None]:
         upto = self._written
+        loop = asyncio.get_running_loop()
+        running = loop.create_future()
 
-        def ended(future: asyncio.Future[None]) -> None:
+        def ended(job: Future[None]) -> None:
+            # In one step: who came between would wait for what has ended, without ever letting the loop go on.
             self._running = None
-            if future.cancelled():
-                return
-            self._failure = self._failure or future.exception()
+            self._failure = self._failure or job.exception()
             if self._failure is None:
                 self._safe = max(self._safe, upto)
+            running.set_result(None)
 
-        running = asyncio.wrap_future(self._thread.submit(self._sync))
-        running.add_done_callback(ended)
+        self._thread.submit(self._sync).add_done_callback(lambda job: loop.call_soon_threadsafe(ended, job))
         return running

@@ -10,6 +10,7 @@ from config import Loaded
 from crawler.directory import CrawlDirectory
 from crawler.discovery import ScopedDiscovery
 from crawler.engine import Engine, Limits, Parts
+from crawler.fulldisk import FullDisk
 from crawler.progress import Gauge
 from crawler.protocols import Discovery
 from crawler.room import RoomGuard
@@ -79,7 +80,8 @@ async def assembled(
             store.close()
             raise
         stack.push_async_callback(frontier.aclose)
-        sink = processing.sink(config, directory)
+        full_disk = FullDisk(hold=partial(frontier.hold, by="output"), let_go=partial(frontier.let_go, by="output"))
+        sink = processing.sink(config, directory, full_disk)
         stack.push_async_callback(sink.aclose)
         fetcher = fetching.fetcher(loaded, sites, notes)
         stack.push_async_callback(fetcher.aclose)
@@ -113,6 +115,7 @@ async def assembled(
             references=config.output.links,
             refusals=config.output.refusals,
             sitemaps=config.scope.sitemaps,
+            stopping=full_disk.stop,
         )
         new_seeds = await frontier.add(discovery.seeds([target.url for target in targets]))
         gauge = Gauge(engine.tally, frontier.describe, visited.describe)

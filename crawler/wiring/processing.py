@@ -6,6 +6,7 @@ from importlib.metadata import version
 from config import Config, Loaded
 from crawler.directory import CrawlDirectory
 from crawler.fetch.robots import product_token
+from crawler.fulldisk import FullDisk, WaitingSink
 from crawler.protocols import LinkExtractor, Sink
 from crawler.read.bs4 import Bs4Extractor
 from crawler.read.lexbor import LexborExtractor
@@ -41,7 +42,7 @@ def _pdf_reader(loaded: Loaded) -> Callable[[bytes], Printed]:
     return read_pdf
 
 
-def sink(config: Config, directory: CrawlDirectory) -> Sink:
+def sink(config: Config, directory: CrawlDirectory, full_disk: FullDisk) -> Sink:
     sinks: list[Sink] = []
     durability = config.frontier.durability
     if config.output.warc:
@@ -55,4 +56,4 @@ def sink(config: Config, directory: CrawlDirectory) -> Sink:
     if config.output.records:
         # Last, so that a record promises that its page is in the archive.
         sinks.append(RecordSink(directory.records, max_bytes=config.output.records_max_bytes, durability=durability))
-    return Sinks(sinks)
+    return Sinks([WaitingSink(each, full_disk) for each in sinks])

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 Durability = Literal["process", "power"]
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 class AppendFile:
@@ -22,9 +23,16 @@ class AppendFile:
         self.size = os.fstat(self._fd).st_size
         self._synced = 0
         self._broken: OSError | None = None
+        self._lost: OSError | None = None
+        """Why what had been appended but not synced was last taken back."""
+        self._losses = 0
         self._sync_turn = asyncio.Lock()
         if self._power:
-            sync_directory(path.parent)
+            try:
+                sync_directory(path.parent)
+            except BaseException:
+                os.close(self._fd)
+                raise
 
     def append(self, *pieces: bytes) -> None:
         """Write a chunk at the end, which may be in pieces; if it can't be written whole, restore the file and raise
@@ -45,11 +53,16 @@ class AppendFile:
         self.size += sum(map(len, pieces))
 
     async def settle(self) -> None:
-        """Return once all that was appended before is as safe as promised. Callers at the same time share a sync."""
+        """Return once all that was appended before is as safe as promised. Callers at the same time share a sync.
+
+        If the disk has no room for it, all that is not safe yet is taken back, and each of them gets the `OSError`.
+        """
         if not self._power:
             return
-        wanted = self.size
+        wanted, losses = self.size, self._losses
         async with self._sync_turn:
+            if self._lost is not None and self._losses != losses:
+                raise self._lost
             if self._synced >= wanted:
                 return
             self.ensure_whole()
@@ -59,9 +72,7 @@ class AppendFile:
             except OSError as error:
                 if self._synced >= wanted:  # closed meanwhile, which syncs
                     return
-                # The system forgets which pages it failed to store: another fsync would succeed and prove nothing.
-                self._broken = self._explained(error)
-                raise self._broken from error
+                raise self._unsynced(error) from error
             self._synced = max(self._synced, reached)
 
     @property
@@ -70,24 +81,36 @@ class AppendFile:
         return self._broken is None
 
     def ensure_whole(self) -> None:
-        """Raise the error that left the file in doubt, if one did. Only opening it again repairs it."""
+        """Raise the error that left the file in doubt, if one did. Only opening it again repairs it, or room where it
+        took some to take back half a chunk."""
+        if self._broken is not None and self._broken.errno in NO_ROOM and self._fd is not None:
+            self._broken = None
+            self._take_back(self._fd)
         if self._broken is not None:
             raise self._broken
 
     def close(self) -> None:
-        """Make the file safe and let go of it. Closing twice is harmless."""
+        """Make the file safe and let go of it. Closing twice is harmless.
+
+        If the disk has no room for what is not safe yet, that is taken back and the file stays open.
+        """
         if self._fd is None:
             return
-        fd, self._fd = self._fd, None
-        try:
-            if self._power and self._broken is None:
-                os.fsync(fd)
+        if self._power and self._broken is None and self._synced < self.size:
+            try:
+                os.fsync(self._fd)
                 self._synced = self.size
-        except OSError as error:
-            self._broken = self._explained(error)
-            raise self._broken from error
-        finally:
-            os.close(fd)
+            except OSError as error:
+                explained = self._unsynced(error)
+                if not self.whole:
+                    self._let_go()
+                raise explained from error
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
 
     def _descriptor(self) -> int:
         if self._fd is None:
@@ -101,8 +124,19 @@ class AppendFile:
             # Whatever came next would be glued to half a record. The next opening repairs the tail.
             self._broken = self._explained(error)
 
+    def _unsynced(self, error: OSError) -> OSError:
+        """The system forgets which pages it failed to store: another fsync would succeed and prove nothing."""
+        explained = self._explained(error)
+        if self._fd is None or error.errno not in NO_ROOM:
+            self._broken = explained
+            return explained
+        self.size = self._synced
+        self._lost, self._losses = explained, self._losses + 1
+        self._take_back(self._fd)
+        return explained
+
     def _explained(self, error: OSError) -> OSError:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in NO_ROOM:
             advice = "free some space, then run the same command again"
         elif error.errno == errno.EFBIG:
             advice = "raise the file size limit (ulimit -f) or lower the rotation size, then run the same command again"

@@ -36,16 +36,14 @@ class RecordSink:
         files = record_files(directory)
         self.torn_bytes = _cut_torn_line(files[-1]) if files else 0
         self._serial = _serial_of(files[-1]) if files else 0
-        self._file = self._open()
+        self._file = self._open(self._serial)
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
         line = self._line(record)
-        if self._file.size and self._file.size + len(line) > self._max_bytes:
-            self._file.ensure_whole()  # opening repairs the newest file only
-            self._file.close()
-            self._serial += 1
-            self._file = self._open()
-        file = self._file
+        while (file := self._file).size and file.size + len(line) > self._max_bytes:
+            await file.settle()  # so that closing it need not wait for the disk
+            if file is self._file:
+                self._begin_next()
         file.append(line)
         await file.settle()
 
@@ -59,8 +57,13 @@ class RecordSink:
             plain = json.dumps(msgspec.to_builtins(record), ensure_ascii=False)
             return plain.encode("utf-8", "replace") + b"\n"
 
-    def _open(self) -> AppendFile:
-        return AppendFile(self._directory / f"records-{self._serial:05d}.jsonl", durability=self._durability)
+    def _begin_next(self) -> None:
+        self._file.ensure_whole()  # opening repairs the newest file only
+        self._file.close()
+        self._file, self._serial = self._open(self._serial + 1), self._serial + 1
+
+    def _open(self, serial: int) -> AppendFile:
+        return AppendFile(self._directory / f"records-{serial:05d}.jsonl", durability=self._durability)
 
 
 def record_files(directory: Path) -> list[Path]:

@@ -84,9 +84,14 @@ class WarcSink:
         else:
             async with self._threads:  # which also bounds how many large copies are in memory
                 group = await asyncio.to_thread(self._compose, page, record)
-        file = self._append(group.chunks)
+        size = sum(map(len, group.chunks))
+        while (file := self._file) is not None and file.size and file.size + size > self._max_bytes:
+            await file.settle()  # so that closing it need not wait for the disk
+            if file is self._file:
+                file.ensure_whole()
+                self._finish_file()
+        await self._append(group.chunks).settle()
         self._remember(group)
-        await file.settle()
 
     async def aclose(self) -> None:
         self._closed = True
@@ -96,10 +101,6 @@ class WarcSink:
         return page_group(page, record, level=self._level, metadata=self._metadata, known=self._known)
 
     def _append(self, chunks: tuple[bytes, ...]) -> AppendFile:
-        size = sum(map(len, chunks))
-        if self._file is not None and self._file.size and self._file.size + size > self._max_bytes:
-            self._file.ensure_whole()
-            self._finish_file()
         if self._file is None:
             self._file = self._new_file()
         if self._file.size == 0:
@@ -116,10 +117,11 @@ class WarcSink:
         return AppendFile(self._directory / name, durability=self._durability)
 
     def _finish_file(self) -> None:
-        if self._file is None:
+        file = self._file
+        if file is None:
             return
-        file, self._file = self._file, None
         file.close()
+        self._file = None
         if not file.whole:
             return  # left open, for the next opening to repair
         if file.size == 0:

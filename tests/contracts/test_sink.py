@@ -391,6 +391,30 @@ async def test_a_failed_sync_is_never_taken_for_a_success_later(
         await write(sink, 4)
 
 
+@pytest.mark.parametrize("max_bytes", [1, 1 << 20], ids=["a file each", "one file"])
+@pytest.mark.parametrize("name", ["records", "warc"])
+async def test_what_could_not_be_synced_for_want_of_room_is_taken_back_and_can_be_written_again(
+    name: str, max_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opening, read = {"records": (open_records, read_lines), "warc": (open_warc, numbers)}[name]
+    sink = opening(tmp_path, durability="power", max_bytes=max_bytes)
+    await write(sink, 1)
+
+    def refusing(fd: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", refusing)
+        outcomes = await asyncio.gather(*(write(sink, number) for number in (2, 3, 4)), return_exceptions=True)
+    assert [getattr(outcome, "errno", None) for outcome in outcomes] == [errno.ENOSPC] * 3
+    assert read(tmp_path) == [1]
+    for number in (2, 3, 4):
+        await write(sink, number)
+    assert read(tmp_path) == [1, 2, 3, 4]
+    await sink.aclose()
+    assert read(tmp_path) == [1, 2, 3, 4]
+
+
 async def test_writers_at_the_same_time_share_a_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sink = open_records(tmp_path, durability="power", max_bytes=1 << 20)
     syncs = 0

@@ -4,10 +4,11 @@ import asyncio
 import os
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from signal import SIGTERM
+from signal import SIGINT, SIGTERM
 from socket import create_server
 
 import plyvel
@@ -275,15 +276,35 @@ async def test_a_seed_with_spaces_and_letters_of_other_scripts_is_crawled(tmp_pa
     assert (record.status, record.title) == (200, "Grüße")
 
 
-def test_a_full_disk_stops_the_crawl_which_goes_on_when_there_is_room(tmp_path: Path, web: Web) -> None:
-    with mounted("-o", "size=100k", at=tmp_path / "mount") as mount:
+@pytest.mark.parametrize("durability", ["process", "power"])
+def test_a_crawl_that_meets_a_full_disk_waits_and_goes_on_when_there_is_room(
+    tmp_path: Path, web: Web, durability: str
+) -> None:
+    with mounted("-o", "size=150k", at=tmp_path / "mount") as mount:
+        directory = mount / "crawl"
+        settings = setting("output.min_free_bytes=0", f'frontier.durability="{durability}"', "progress.interval_s=0.2")
+        with started("crawl", *web.options, "--dir", directory, *settings, cwd=tmp_path) as crawl:
+            crawl.wait_until(lambda: "held: no room" in crawl.err, "word of the disk")
+            assert len(fetched(directory)) < 40
+            subprocess.run(["mount", "-o", "remount,size=100m", mount], check=True)
+            assert_told(crawl.wait(), COMPLETE, "No space left", "the crawl goes on")
+        assert fetched(directory) == dict.fromkeys(web.pages, 1)
+        assert Counter(record.number for record in records(directory)).most_common(1)[0][1] == 1
+        assert_sound(directory)
+
+
+def test_a_crawl_that_is_stopped_while_the_disk_is_full_goes_on_later(tmp_path: Path, web: Web) -> None:
+    with mounted("-o", "size=150k", at=tmp_path / "mount") as mount:
         directory = mount / "crawl"
         options = [*web.options, "--dir", str(directory), *setting("output.min_free_bytes=0")]
         for _ in range(2):
-            ended = onceover("crawl", *options, cwd=tmp_path)
+            with started("crawl", *options, cwd=tmp_path) as crawl:
+                crawl.wait_until(lambda: crawl.process.poll() is not None or "waits for room" in crawl.err, "no room")
+                crawl.signal(SIGINT)
+                ended = crawl.wait()
             assert_told(ended, FAILED, "No space left", "make room", "run the same command again")
             assert len(ended.err.splitlines()) < 10
-        subprocess.run(["mount", "-o", "remount,size=20m", mount], check=True)
+        subprocess.run(["mount", "-o", "remount,size=100m", mount], check=True)
         assert_told(onceover("crawl", *options, cwd=tmp_path), COMPLETE, "Resuming")
         assert set(fetched(directory)) == web.pages
         numbers = {record.number: record.url for record in records(directory)}

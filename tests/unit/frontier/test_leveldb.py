@@ -658,6 +658,17 @@ async def test_with_power_a_call_returns_when_the_disk_has_it_and_those_that_wai
     await frontier.aclose()
 
 
+async def test_who_comes_at_the_moment_at_which_a_sync_ends_gets_another() -> None:
+    group = GroupSync(lambda: None)
+    group.wrote()
+    first = asyncio.ensure_future(group.synced())
+    await asyncio.sleep(0)
+    group._thread.submit(int).result()  # it has ended, and the loop does not know yet
+    group.wrote()
+    await asyncio.gather(first, group.synced())
+    group.close(once_more=False)
+
+
 async def test_while_a_sync_takes_its_time_all_else_goes_on_and_nobody_is_told_too_early(tmp_path: Path) -> None:
     begun, may_end = threading.Event(), threading.Event()
     syncs = 0

@@ -36,6 +36,53 @@ async def test_a_file_closed_while_it_is_synced_is_safe_for_those_who_wait(
     assert file.whole
 
 
+def test_half_a_chunk_that_took_room_to_take_back_is_taken_back_when_there_is_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = AppendFile(tmp_path / "file", durability="process")
+    file.append(b"one")
+    real = os.write
+
+    def half(fd: int, data: memoryview) -> int:
+        if len(data) < 4:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(fd, data[:2])
+
+    def refusing(fd: int, length: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", half)
+        patch.setattr(os, "ftruncate", refusing)
+        for _ in range(2):
+            with pytest.raises(OSError, match="free some space"):
+                file.append(b"four")
+        assert not file.whole
+    file.append(b"two")
+    file.close()
+    assert (tmp_path / "file").read_bytes() == b"onetwo"
+
+
+async def test_closing_a_file_for_which_there_is_no_room_leaves_it_open_without_what_was_not_safe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = AppendFile(tmp_path / "file", durability="power")
+    file.append(b"one")
+    await file.settle()
+    file.append(b"two")
+
+    def refusing(fd: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", refusing)
+        with pytest.raises(OSError, match="free some space"):
+            file.close()
+    file.append(b"three")
+    file.close()
+    assert (tmp_path / "file").read_bytes() == b"onethree"
+
+
 async def test_a_cancelled_sync_leaves_the_file_usable(tmp_path: Path) -> None:
     file = AppendFile(tmp_path / "file", durability="power")
     file.append(b"one")

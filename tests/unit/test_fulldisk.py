@@ -1,0 +1,104 @@
+"""Output that finds no room waits for it."""
+
+import asyncio
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from crawler.fulldisk import FullDisk, WaitingSink
+from crawler.page import Fetched, PageRecord
+from crawler.write.fanout import Sinks
+from tests.unit.frontier.virtual_time import in_virtual_time
+from tests.unit.write.samples import page, record_of
+
+
+class Disk:
+    """A sink that keeps what it is given while it has room."""
+
+    def __init__(self, *, number: int = errno.ENOSPC) -> None:
+        self.room: float = float("inf")
+        self.kept: list[int] = []
+        self.tries = 0
+        self._number = number
+
+    async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+        self.tries += 1
+        if len(self.kept) >= self.room:
+            raise OSError(self._number, os.strerror(self._number), "out.jsonl")
+        self.kept.append(record.number)
+
+    async def aclose(self) -> None:
+        return
+
+
+async def write(sink: Sinks, number: int) -> None:
+    response = page(number)
+    await sink.write(response, record_of(response, number))
+
+
+def held(told: list[str]) -> FullDisk:
+    return FullDisk(hold=told.append, let_go=lambda: told.append("let go"), every_s=2)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+@in_virtual_time
+async def test_writes_wait_until_all_of_them_have_room_and_each_sink_gets_each_page_once(number: int) -> None:
+    told: list[str] = []
+    full_disk = held(told)
+    archive, lines = Disk(number=number), Disk(number=number)
+    sink = Sinks([WaitingSink(archive, full_disk), WaitingSink(lines, full_disk)])
+    await write(sink, 0)
+    lines.room = 1
+    writing = [asyncio.ensure_future(write(sink, each)) for each in (1, 2, 3)]
+    await asyncio.sleep(11)
+    assert told == [f"no room for the output: {os.strerror(number)} (out.jsonl)"]
+    assert (archive.kept, lines.kept) == ([0, 1, 2, 3], [0])
+    assert lines.tries == 1 + 3 * 6
+    lines.room = 3
+    await asyncio.sleep(4)
+    assert len(told) == 1  # one page has still no room
+    lines.room = 9
+    await asyncio.gather(*writing)
+    assert told[1:] == ["let go"]
+    assert sorted(lines.kept) == archive.kept
+    await write(sink, 4)
+    assert len(told) == 2
+
+
+@in_virtual_time
+async def test_nobody_waits_for_room_once_the_crawl_is_stopped() -> None:
+    told: list[str] = []
+    full_disk = held(told)
+    disk = Disk()
+    disk.room = 0
+    sink = Sinks([WaitingSink(disk, full_disk)])
+    writing = asyncio.ensure_future(write(sink, 1))
+    await asyncio.sleep(1)
+    full_disk.stop()
+    with pytest.raises(OSError, match="No space left"):
+        await writing
+    with pytest.raises(OSError, match="No space left"):
+        await write(sink, 2)
+    assert told[1:] == ["let go"]
+
+
+@in_virtual_time
+async def test_a_write_that_is_given_up_is_not_waited_for() -> None:
+    told: list[str] = []
+    disk = Disk()
+    disk.room = 0
+    sink = Sinks([WaitingSink(disk, held(told))])
+    writing = asyncio.ensure_future(write(sink, 1))
+    await asyncio.sleep(5)
+    writing.cancel()
+    await asyncio.wait([writing])
+    assert told[1:] == ["let go"]
+
+
+async def test_another_trouble_is_not_waited_out(tmp_path: Path) -> None:
+    disk = Disk(number=errno.EIO)
+    disk.room = 0
+    with pytest.raises(OSError, match="Input/output"):
+        await write(Sinks([WaitingSink(disk, held([]))]), 1)
