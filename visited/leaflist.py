@@ -8,6 +8,10 @@ is only ever appended to, and nothing in it moves when a leaf splits.
     run     count u32 · checksum u32 · fingerprints, u64 each, ascending
 
 Numbers are little-endian. A run is a 192nd of all there is, so that there are hundreds or a few thousand.
+
+By tests/bench/leaflist.py, at ten million URLs, all that a URL costs a list, from its being written to its last
+reading, is 0.7 µs here, 0.5 µs with a file for each leaf, and 6 µs in LevelDB, which takes 20 bytes for each. At a
+million the first two are even. Files by the thousand, which a crash leaves each at another length, are not worth it.
 """
 
 import os
