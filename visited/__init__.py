@@ -20,7 +20,7 @@ nothing else of the project.
     exact, exact_leveldb     MD5 digests in memory or on disk: no false positives
     bloom, blocked           for a known count: least memory; one cache line for each URL
     counting                 a filter that can forget
-    dsbf                     a filter that grows: leaves, leaflist, leafimages, regrowth are its parts
+    dsbf                     a filter that grows: leaves, leaflist, leafimages, leafplan, regrowth are its parts
     persite, rawurls, fingerprints, sixseeds, saltedmd5
                              what the literature has, to compare against
     recent, verified, whitelist, sharded

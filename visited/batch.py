@@ -1,6 +1,6 @@
-"""What a batch of URLs must be."""
+"""What a batch of URLs must be, and how a huge one is cut."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 
 def check_batch(urls: Sequence[str]) -> None:
@@ -10,3 +10,13 @@ def check_batch(urls: Sequence[str]) -> None:
     for number, url in enumerate(urls):
         if not isinstance(url, str):
             raise TypeError(f"expected str for each URL, found {type(url).__name__} at {number}")
+
+
+def in_pieces(urls: Sequence[str], most: int, add: Callable[[Sequence[str]], list[bool]]) -> list[bool]:
+    """The verdicts of `add` for pieces of at most so many URLs, one after the other."""
+    if len(urls) <= most:
+        return add(urls)
+    verdicts: list[bool] = []
+    for start in range(0, len(urls), most):
+        verdicts += add(urls[start : start + most])
+    return verdicts

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visited import sizing
+from visited.batch import in_pieces
 from visited.kernel import ADD, FORGET, TEST, Kernel, best_kernel
 from visited.memory import held_bytes, zeros
 from visited.protocol import SnapshotRefused, VisitedStats
@@ -54,12 +55,7 @@ class CountingSet:
         self._empty()
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
-        if len(urls) <= self._piece:
-            return self._add_piece(urls)
-        verdicts: list[bool] = []
-        for start in range(0, len(urls), self._piece):
-            verdicts += self._add_piece(urls[start : start + self._piece])
-        return verdicts
+        return in_pieces(urls, self._piece, self._add_piece)
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
         """Tell for each URL whether it is known, without remembering it; for inspection and comparison."""

@@ -11,6 +11,7 @@ from visited import sizing
 from visited.kernel import ADD, TEST, Kernel, best_kernel
 from visited.leafimages import LeafImages
 from visited.leaflist import LeafList
+from visited.leafplan import LEAST_LEAF_BITS, LeafPlan
 from visited.leaves import Leaves
 from visited.protocol import CannotForget, SnapshotRefused, VisitedStats
 from visited.regrowth import Regrowth
@@ -22,12 +23,6 @@ LEAF_BITS = 1 << 20
 
 _PIECE = 512
 _LEAST_PIECE = 8
-_LEAST_LEAF_BITS = 1 << 13
-# A leaf is rebuilt when it is that near to the fill at which its rate reaches the bound: it goes on filling while it
-# waits for its turn.
-_READY = 0.99
-_NEARLY_READY = 0.97
-_MOST_AT_ONCE = 64
 
 
 class SplittingSet:
@@ -57,13 +52,13 @@ class SplittingSet:
         sizing.check_capacity(capacity)
         sizing.check_error_rate(error_rate)
         sizing.check_seed(seed)
-        if not _LEAST_LEAF_BITS <= leaf_bits <= 1 << 32 or leaf_bits % 512:
+        if not LEAST_LEAF_BITS <= leaf_bits <= 1 << 32 or leaf_bits % 512:
             raise ValueError(
-                f"leaf_bits must be a multiple of 512 from {_LEAST_LEAF_BITS:,} to {1 << 32:,}, found {leaf_bits:,};"
+                f"leaf_bits must be a multiple of 512 from {LEAST_LEAF_BITS:,} to {1 << 32:,}, found {leaf_bits:,};"
                 f" {LEAF_BITS:,} is a good size"
             )
         self._shape = sizing.leaf_shape(capacity, leaf_bits, error_rate)
-        self._sizes = _sizes_up_to(leaf_bits)
+        self._plan = LeafPlan(leaf_bits=leaf_bits, split_fill=self._shape.split_fill)
         self._capacity = capacity
         self._error_rate = error_rate
         self._seed = seed
@@ -156,7 +151,7 @@ class SplittingSet:
 
     def _empty(self) -> None:
         self._list.forget()
-        self._leaves = Leaves(first_leaves=self._shape.first_leaves, bits=self._sizes[0])
+        self._leaves = Leaves(first_leaves=self._shape.first_leaves, bits=self._plan.first_bits)
         self._regrowth: Regrowth | None = None
         self._growths = 0
         self._next_look = 0
@@ -194,46 +189,16 @@ class SplittingSet:
                 # A look at all leaves takes as long as some URLs; between two, leaves fill by a four-thousandth.
                 if self._tally.count < self._next_look:
                     return
-                group = self._fullest_leaves(budget)
-                if not group:
+                mean_list = self._tally.count // len(self._leaves.bits) + 1
+                sizes = self._plan.next_sizes(self._leaves, mean_list=mean_list, budget=budget)
+                if not sizes:
                     self._next_look = self._tally.count + (self._tally.count >> 12) + 1
                     return
-                sizes = {leaf: self._next_sizes(leaf) for leaf in group}
                 self._regrowth = Regrowth(self._leaves, self._list, sizes_by_leaf=sizes, hashes=self._shape.hashes)
             budget = self._regrowth.advance(self._kernel, budget)
             if budget > 0:
                 self._growths += self._regrowth.leaf_count
                 self._regrowth = None
-
-    def _fullest_leaves(self, budget: int) -> list[int]:
-        """The leaf that is to be rebuilt next, if one is, with such neighbours as are nearly ready too.
-
-        One look into the list then serves them all. The first leaves of a tree fill in step, so while they are small
-        all are rebuilt at once.
-        """
-        leaves = self._leaves
-        fills = leaves.ones / leaves.sizes
-        leaf = int(fills.argmax())
-        if fills[leaf] <= self._shape.split_fill * _READY or not self._can_grow(leaf):
-            return []
-        mean_list = self._tally.count // len(leaves.bits) + 1
-        most = max(1, min(budget // mean_list, _MOST_AT_ONCE))
-        place = leaves.order.index(leaf)
-        group = [leaf]
-        for neighbour in leaves.order[place + 1 : place + most]:
-            if fills[neighbour] <= self._shape.split_fill * _NEARLY_READY or not self._can_grow(neighbour):
-                break
-            group.append(neighbour)
-        return group
-
-    def _can_grow(self, leaf: int) -> bool:
-        return bool(self._leaves.sizes[leaf] < self._sizes[-1]) or self._leaves.can_split(leaf)
-
-    def _next_sizes(self, leaf: int) -> list[int]:
-        size = int(self._leaves.sizes[leaf])
-        if size < self._sizes[-1]:
-            return [self._sizes[self._sizes.index(size) + 1]]
-        return [size * 5 // 8] * 2
 
     def _restore(self, snapshot: Snapshot) -> None:
         if len(snapshot.parts) != 2 or len(snapshot.parts[0]) % 32:
@@ -286,16 +251,6 @@ class SplittingSet:
             "seed": self._seed,
             "list": "directory" if self._images else "snapshot",
         }
-
-
-def _sizes_up_to(leaf_bits: int) -> list[int]:
-    """The sizes through which a leaf grows: four to each doubling, in whole words of 64 bits."""
-    sizes = []
-    scale = leaf_bits
-    while scale >= _LEAST_LEAF_BITS:
-        sizes += [-(-scale * eighths // 8 // 64) * 64 for eighths in (8, 7, 6, 5)]
-        scale //= 2
-    return sizes[::-1]
 
 
 def _leaves_from(table: NDArray[np.int64], first_leaves: int) -> Leaves:
