@@ -40,32 +40,32 @@ class Kept:
         self._bytes = 0
         self._answers: OrderedDict[str, tuple[float, Answer]] = OrderedDict()
 
-    def find(self, url: str, /, *, now: float) -> Answer | None:
-        """The answer that is kept for the URL, if it is still good."""
-        found = self._answers.get(url)
+    def find(self, name: str, /, *, now: float) -> Answer | None:
+        """The answer that is kept under the name, if it is still good."""
+        found = self._answers.get(name)
         if found is None:
             return None
         until, answer = found
         if until <= now:
-            self._drop(url)
+            self._drop(name)
             return None
-        self._answers.move_to_end(url)
+        self._answers.move_to_end(name)
         return answer
 
-    def keep(self, url: str, answer: Answer, /, *, now: float) -> None:
+    def keep(self, name: str, answer: Answer, /, *, now: float) -> None:
         """Keep the answer as long as it says, within limits; not at all if it is not good for others, or no success."""
-        if url in self._answers:
-            self._drop(url)
+        if name in self._answers:
+            self._drop(name)
         life_s = life_s_of(answer)
         if answer.status != 200 or life_s <= 0 or len(answer.body) > self._max_bytes // 4:
             return
-        self._answers[url] = now + life_s, answer
+        self._answers[name] = now + life_s, answer
         self._bytes += len(answer.body)
         while self._bytes > self._max_bytes:
             self._drop(next(iter(self._answers)))
 
-    def _drop(self, url: str) -> None:
-        self._bytes -= len(self._answers.pop(url)[1].body)
+    def _drop(self, name: str) -> None:
+        self._bytes -= len(self._answers.pop(name)[1].body)
 
 
 def life_s_of(answer: Answer, /) -> float:

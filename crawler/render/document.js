@@ -6,17 +6,22 @@
   const all = (root, selector) => (root === document ? Document : DocumentFragment).prototype.querySelectorAll.call(root, selector);
   const root = get(Document.prototype, "documentElement", document);
   const links = [];
+  let room = 4000000;
+  const add = (link) => {
+    room -= link.href.length + 300;
+    if (room > 0) links.push(link);
+  };
   const visit = (tree) => {
     for (const element of all(tree, "*")) {
-      if (links.length >= mostLinks) return;
+      if (links.length >= mostLinks || room <= 0) return;
       if (tree !== document) {
         if (element instanceof HTMLAnchorElement || element instanceof HTMLAreaElement) {
           if (Element.prototype.hasAttribute.call(element, "href")) {
             const text = Element.prototype.getAttribute.call(element, "title") || get(Node.prototype, "textContent", element);
-            links.push({ href: element.href, kind: "link", text: text.slice(0, 200), rel: element.rel });
+            add({ href: element.href, kind: "link", text: text.slice(0, 200), rel: element.rel.slice(0, 100) });
           }
         } else if (element instanceof HTMLIFrameElement && element.src) {
-          links.push({ href: element.src, kind: "frame" });
+          add({ href: element.src, kind: "frame" });
         }
       }
       const shadow = get(Element.prototype, "shadowRoot", element);

@@ -114,12 +114,14 @@ class Loads:
         server was kept busy with it."""
         if self._robots is not None and not (await self._robots.allows(asked.url)).allowed:
             return None, 0.0
-        if (kept := self._kept.find(asked.url, now=self._clock())) is not None:
+        # What is answered may depend on where it is asked from.
+        name = f"{asked.url} {asked.headers.get('origin', '')}"
+        if (kept := self._kept.find(name, now=self._clock())) is not None:
             return kept, 0.0
         fetched = await self._fetcher.fetch(request_of(asked))
         answer = answer_of(fetched)
         if answer is not None and asked.kind in _SHARED:
-            self._kept.keep(asked.url, answer, now=self._clock())
+            self._kept.keep(name, answer, now=self._clock())
         return answer, fetched.duration_s
 
 

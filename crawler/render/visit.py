@@ -19,6 +19,7 @@ _log = logging.getLogger(__name__)
 AT_ONCE: Final = 6
 """Requests of one page that are under way, as in browsers."""
 _LOOK_EVERY_S: Final = 0.25
+_LEAVE_S: Final = 10.0
 MAX_LINKS: Final = 10_000
 MAX_HREF_CHARACTERS: Final = 65_536
 _FLOOD: Final = 10
@@ -92,7 +93,9 @@ class Visit:
             watching = self._tasks.create_task(self._watch_memory())
             try:
                 async with asyncio.timeout(self._limits.timeout_s):
-                    return await self._render()
+                    rendered = await self._render()
+                await self._leave()
+                return rendered
             except TimeoutError:
                 self._finish(Rendering.HUNG)
             except (BrowserGone, CommandRefused) as error:
@@ -120,17 +123,24 @@ class Visit:
         except TimeoutError:
             self._shortage = self._shortage or Rendering.TIME
         document, cut = await self._document()
-        rendering = Rendering.LENGTH if cut else self._shortage or Rendering.WHOLE
+        return self._rendered(Rendering.LENGTH if cut else self._shortage or Rendering.WHOLE, document)
+
+    async def _leave(self) -> None:
+        """Throw the page away; or the browser, where it does not let go of it."""
         self._devtools.hear = _ignore
-        await self._devtools.ask("Target.disposeBrowserContext", {"browserContextId": self._context})
-        return self._rendered(rendering, document)
+        try:
+            async with asyncio.timeout(_LEAVE_S):
+                await self._devtools.ask("Target.disposeBrowserContext", {"browserContextId": self._context})
+        except (TimeoutError, BrowserGone, CommandRefused):
+            self._devtools.give_up("it does not let go of a page")
 
     def _rendered(self, rendering: Rendering, document: bytes | None = None) -> Rendered:
         return Rendered(rendering=rendering, document=document, links=tuple(self._links.values()), busy_s=self._busy_s)
 
     async def _watch_memory(self) -> None:
         """Nothing tells when a browser has taken too much."""
-        while self._browser.memory_bytes() <= self._limits.max_memory_bytes:  # noqa: ASYNC110 - nothing tells
+        look = self._browser.memory_bytes  # it takes milliseconds
+        while await asyncio.to_thread(look) <= self._limits.max_memory_bytes:  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(_LOOK_EVERY_S)
         self._finish(Rendering.MEMORY)
 
@@ -244,7 +254,10 @@ class Visit:
             self._refuse(request, session)
         elif asked.is_preflight:
             self._fulfil(request, session, preflight_answer(asked))
-        elif not self._loads.passes(asked) or self._bytes >= self._limits.max_bytes:
+        elif not self._loads.passes(asked):
+            self._refuse(request, session)
+        elif self._bytes >= self._limits.max_bytes:
+            self._shortage = self._shortage or Rendering.BYTES
             self._refuse(request, session)
         else:
             task = self._tasks.create_task(self._answer(asked, request, session))

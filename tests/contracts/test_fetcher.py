@@ -3,11 +3,18 @@
 import asyncio
 import itertools
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from crawler.page import Failure, NotModified, Page, Redirect, Request
 from crawler.protocols import Fetcher
+from crawler.render.answers import Kept
+from crawler.render.browser import Browser
+from crawler.render.browsers import Browsers
+from crawler.render.fetcher import RenderingFetcher
+from crawler.render.limits import Limits
+from crawler.render.loads import Loads
 from tests.fetchers import http_fetcher
 from tests.servers import CLOSE, HANG, RESET, RawServer, Script, head, page, raw_server
 
@@ -35,11 +42,21 @@ async def server() -> AsyncIterator[RawServer]:
         yield served
 
 
-@pytest.fixture(params=["http"])
-async def fetcher(request: pytest.FixtureRequest) -> AsyncIterator[Fetcher]:
-    made = http_fetcher(allow_private=True, timeout_s=0.5, max_body_bytes=50_000)
+async def no_browser(_: Path) -> Browser:
+    raise AssertionError("nothing here is to be rendered")
+
+
+@pytest.fixture(params=["http", "rendering"])
+async def fetcher(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Fetcher]:
+    http = http_fetcher(allow_private=True, timeout_s=0.5, max_body_bytes=50_000)
+    made: Fetcher = http
+    if request.param == "rendering":
+        browsers = Browsers(no_browser, tmp_path / "browsers", at_once=1)
+        loads = Loads(http, kept=Kept())
+        made = RenderingFetcher(http, browsers, matches=lambda _: True, loads=loads, limits=Limits())
     yield made
     await made.aclose()
+    await http.aclose()
 
 
 @pytest.mark.parametrize("path", SCRIPTS)

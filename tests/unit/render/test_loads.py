@@ -104,6 +104,14 @@ async def test_a_script_is_asked_for_once_and_data_each_time() -> None:
     assert [request.url for request in web.asked].count("http://a.test/data") == 3
 
 
+async def test_a_script_is_asked_for_from_each_origin() -> None:
+    web = Web(got())
+    some = loads(web)
+    for origin in ("http://a.test", "http://b.test", "http://a.test"):
+        await some.answer(asked(Origin=origin))
+    assert len(web.asked) == 2
+
+
 def test_a_page_says_no_more_to_servers_than_its_scripts_do() -> None:
     request = request_of(
         asked(
