@@ -22,7 +22,7 @@ from frontier.operating import Operating
 from frontier.rules import Rules
 from frontier.serving import Serving
 from frontier.settling import Settling
-from frontier.snapshots import Snapshots, restore
+from frontier.snapshots import Snapshots, prepared, restore
 from frontier.store import Store
 from frontier.values import CrawlUrl, FrontierStats, Lease, LedgerEntry, Outcome, StoreFull, UrlState
 from frontier.whole import whole
@@ -302,10 +302,11 @@ class QueueFrontier:
 
     async def _save_snapshot(self, snapshots: Snapshots) -> None:
         async with self._saving:
+            buffer = await prepared(self._visited)
             async with self._gate.lock:
                 if self._changes.failure is not None or self._store.snapshot_at == self._store.counters.journal_end:
                     return
-                copied = snapshots.copy(self._store, self._visited)
+                copied = snapshots.copy(self._store, self._visited, into=buffer)
             try:
                 with self._changes.failing:
                     await snapshots.save(copied, self._store)

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from frontier.leveldb import LevelDBStore
 from frontier.lifecycle import Budgets
 from frontier.rules import Rules
 from frontier.shell import QueueFrontier
-from frontier.snapshots import Snapshots
+from frontier.snapshots import Snapshots, prepared
 from frontier.store import JournalDamaged
 from tests.unit.frontier.crawls import (
     DONE,
@@ -656,6 +657,21 @@ async def test_with_power_a_call_returns_when_the_disk_has_it_and_those_that_wai
     assert len(syncs) == before + 1
     assert syncs[-1].endswith(".log")
     await frontier.aclose()
+
+
+async def test_the_copy_for_a_snapshot_takes_no_memory_that_was_not_there_before(tmp_path: Path) -> None:
+    """Finding it would hold the event loop for longer than the copying."""
+    async with Crawl(tmp_path).opened() as frontier:
+        await frontier.add(pages(100, 100))
+        visited, store = frontier._visited, frontier._store
+        buffer = await prepared(visited)
+        before = sys.getsizeof(buffer)
+        copied = Snapshots(tmp_path / "visited").copy(store, visited, into=buffer)
+        assert copied.content is buffer
+        assert sys.getsizeof(buffer) <= before
+        expected = BytesIO()
+        visited.dump(expected)
+        assert buffer.getvalue() == expected.getvalue()
 
 
 async def test_who_comes_at_the_moment_at_which_a_sync_ends_gets_another() -> None:
