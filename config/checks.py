@@ -142,12 +142,26 @@ def _headers(config: Config, _origins: Origins) -> str | None:
     return None
 
 
+def _needs_prefixes(config: Config, _: Origins) -> str | None:
+    if config.frontier.queue_by != "surt-prefix" or config.frontier.queue_prefixes:
+        return None
+    return 'surt-prefix needs frontier.queue_prefixes, as ["*.example.org", "https://example.net/docs/"]'
+
+
+def _needs_no_prefixes(config: Config, _: Origins) -> str | None:
+    if config.frontier.queue_by == "surt-prefix" or not config.frontier.queue_prefixes:
+        return None
+    return f"expected none where frontier.queue_by is {config.frontier.queue_by}: they are for surt-prefix"
+
+
 _CHECKS: tuple[tuple[tuple[str, ...], Check], ...] = (
     (("politeness.min_delay_s", "politeness.max_delay_s"), _delays),
     (("frontier.retry_delay_s", "frontier.retry_max_delay_s"), _retries),
     (("fetch.connect_timeout_s", "fetch.timeout_s"), _timeouts),
     (("render.wait_s", "render.timeout_s"), _rendering),
     (("visited.capacity", "visited.error_rate", "visited.backend"), _filter_size),
+    (("frontier.queue_by", "frontier.queue_prefixes"), _needs_prefixes),
+    (("frontier.queue_prefixes", "frontier.queue_by"), _needs_no_prefixes),
     (("fetch.hosts",), _addresses),
     (("fetch.allow_networks",), _networks),
     (("fetch.headers",), _headers),

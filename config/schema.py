@@ -57,7 +57,7 @@ CompareFigure = Literal[
 ]
 VisitedStore = Literal["memory", "leveldb"]
 Within = Literal["host", "domain", "prefix", "any"]
-QueueBy = Literal["host", "domain", "ip"]
+QueueBy = Literal["host", "domain", "ip", "surt-prefix"]
 Durability = Literal["process", "power"]
 Order = Literal["depth", "breadth-first", "depth-first", "cost"]
 QueueOrder = Literal["turns", "best-url"]
@@ -320,10 +320,18 @@ class Frontier(msgspec.Struct, frozen=True, kw_only=True):
     queue_by: Annotated[
         QueueBy,
         Meta(
-            description="URLs that must take turns: those of one host, of one domain, or of all hosts that lie on one "
-            "IP address."
+            description="URLs that must take turns: those of one host, of one domain, of all hosts that lie on one "
+            "IP address, or in one of queue_prefixes."
         ),
     ] = "host"
+    queue_prefixes: Annotated[
+        tuple[Place, ...],
+        Meta(
+            description="With queue_by surt-prefix: places whose URLs share a queue, written in the same ways as "
+            "places in scope; the longest counts, and what lies in none is queued by host. "
+            "Fixed once a crawl has begun."
+        ),
+    ] = ()
     durability: Annotated[
         Durability,
         Meta(description="What the state survives: the death of the process, or also a loss of power (slower)."),

@@ -35,6 +35,48 @@ class Places:
         return is_covered(surt(target), self._prefixes)
 
 
+class QueuePrefixes:
+    """Names queues by places: URLs in one of them share a queue, and others that of their host.
+
+    A domain or host makes a queue of all that lies there, `com,example`. A directory of a host stands apart from the
+    rest of it, as `com,example,www#/docs/`: what comes before the mark is what it is a part of. The longest place
+    counts.
+    """
+
+    def __init__(self, entries: Iterable[str]) -> None:
+        """Raises `ValueError`, naming the entry, for one that is no place."""
+        self._whole: dict[str, str] = {}
+        """Keys of queues, by what the SURT of a site begins with."""
+        self._parts: set[str] = set()
+        """What the SURT of a URL begins with."""
+        for entry in entries:
+            prefixes = list(prefixes_of(entry))
+            for prefix in prefixes:
+                if prefix.partition(")")[2] in ("", "/"):
+                    self._whole[prefix.removesuffix("/")] = prefixes[0].rstrip(",)/")
+                else:
+                    self._parts.add(prefix)
+        self._whole_lengths = sorted({len(prefix) for prefix in self._whole}, reverse=True)
+        self._part_lengths = sorted({len(prefix) for prefix in self._parts}, reverse=True)
+
+    @property
+    def identity(self) -> str:
+        """Equal for those that name all queues alike."""
+        return " ".join(sorted([*self._whole, *self._parts]))
+
+    def key(self, site: str, path: str, /) -> str:
+        """The queue of a URL, by `Target.site` and `Target.path`."""
+        name = f"{site})"
+        whole = next((self._whole[name[:end]] for end in self._whole_lengths if name[:end] in self._whole), site)
+        if not self._parts:
+            return whole
+        name += path
+        part = next((name[:end] for end in self._part_lengths if name[:end] in self._parts), None)
+        if part is None:
+            return whole
+        return f"{whole}#{part.removeprefix(f'{site})') if whole == site else part}"
+
+
 def surt(target: Target, /) -> str:
     """Host in SURT order, a bracket, path and query."""
     return f"{target.site}){target.path}"

@@ -10,7 +10,7 @@ scheme's own is part of it, `com,example,www:8080`; http and https of one host s
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final, Literal
@@ -85,14 +85,17 @@ class UrlReader:
         *,
         rules: Sequence[str] = DEFAULT_RULES,
         queue_by: QueueBy = "host",
+        queue_of: Callable[[str, str], str] | None = None,
         max_length: int = MAX_URL_LENGTH,
     ) -> None:
-        """Raises `ValueError` for a rule or a kind of queue that does not exist."""
+        """`queue_of` names queues by site and path, where they are not by host or domain. Raises `ValueError` for a
+        rule or a kind of queue that does not exist."""
         if queue_by not in ("host", "domain"):
             raise ValueError(f"queue_by must be host or domain, not {queue_by!r}")
         self._rules = tuple(map(rule_of, rules))
         self._rules_need_marks = set(rules) <= set(DEFAULT_RULES)
-        self._queue_by_domain = queue_by == "domain"
+        self._queue_of = queue_of
+        self._queues_are_hosts = queue_by == "host" and queue_of is None
         self._max_length = max_length
         self.identity = f"{RULES_VERSION}:{','.join(rules)}"
         """Names the canonical form: stores that hold canonical URLs of another identity do not fit."""
@@ -157,8 +160,11 @@ class UrlReader:
             host=place.host,
             site=site,
             path=path,
-            queue_key=domain_of_site(site) if self._queue_by_domain else site,
+            queue_key=site if self._queues_are_hosts else self._queue_key(site, path),
         )
+
+    def _queue_key(self, site: str, path: str) -> str:
+        return domain_of_site(site) if self._queue_of is None else self._queue_of(site, path)
 
     def _canonical(self, url: str, place: _Place, path: str) -> str:
         before, mark, after = path.partition("?")

@@ -1,6 +1,6 @@
 """What is to be crawled: seeds, scope, traps, order and quota."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from crawler.canonical import DEFAULT_RULES
 from crawler.fetch.guard import Guard
 from crawler.fetch.names import StaticNames
 from crawler.focus import Focus
-from crawler.places import Places, listed
+from crawler.places import Places, QueuePrefixes, listed
 from crawler.precedence import Ordered
 from crawler.protocols import Discovery, Quota
 from crawler.quota import PageLimits, PageQuota
@@ -21,19 +21,41 @@ from crawler.wiring.sites import Sites
 from frontier import Notes
 
 
+def queues_by(config: Config) -> str:
+    """What tells how queues are named from other ways to name them."""
+    prefixes = queue_prefixes(config)
+    return key_by(config) if prefixes is None else f"surt-prefix {prefixes.identity}"
+
+
+def queue_prefixes(config: Config) -> QueuePrefixes | None:
+    """Raises `ValueError` for what is no place."""
+    frontier = config.frontier
+    return QueuePrefixes(frontier.queue_prefixes) if frontier.queue_by == "surt-prefix" else None
+
+
+def queue_of(config: Config) -> Callable[[str, str], str] | None:
+    prefixes = queue_prefixes(config)
+    return None if prefixes is None else prefixes.key
+
+
 def key_by(config: Config) -> QueueBy:
     """What queues are named after. Where hosts of one address take turns, that is the host still: where it lies is
     known when it is asked, and may change."""
-    return "host" if config.frontier.queue_by == "ip" else config.frontier.queue_by
+    return "domain" if config.frontier.queue_by == "domain" else "host"
 
 
 def url_reader(loaded: Loaded) -> UrlReader:
     """The reader of URLs by the configured rules. Raises `ConfigError` for a rule that does not exist."""
     config = loaded.config
     try:
+        queue_of(config)
+    except ValueError as error:
+        raise loaded.refuse("frontier.queue_prefixes", str(error)) from error
+    try:
         return UrlReader(
             rules=DEFAULT_RULES if config.urls.rules is None else config.urls.rules,
             queue_by=key_by(config),
+            queue_of=queue_of(config),
             max_length=config.scope.max_url_length,
         )
     except ValueError as error:
@@ -43,7 +65,7 @@ def url_reader(loaded: Loaded) -> UrlReader:
 def read_url(config: Config, url: str) -> Target:
     """A URL as a person wrote it, by the configured rules. Raises `ValueError`."""
     rules = DEFAULT_RULES if config.urls.rules is None else config.urls.rules
-    return UrlReader(rules=rules, queue_by=key_by(config)).seed(url)
+    return UrlReader(rules=rules, queue_by=key_by(config), queue_of=queue_of(config)).seed(url)
 
 
 def loaded_for(loaded: Loaded, url: str) -> Loaded:

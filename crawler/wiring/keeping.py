@@ -9,7 +9,7 @@ from crawler.directory import CrawlDirectory
 from crawler.readdressing import Readdressing
 from crawler.sites import Blocks, BySite
 from crawler.urls import UrlReader, domain_of_site, host_of, split_port
-from crawler.wiring.addressing import key_by
+from crawler.wiring.addressing import queues_by
 from frontier import Notes
 from frontier.groups import Grouping, GroupLimit
 from frontier.leveldb import LevelDBStore
@@ -80,7 +80,7 @@ def open_leveldb(
         directory.frontier,
         identity={
             "urls.rules": UrlReader(rules=rules).identity,
-            "frontier.queue_by": key_by(config),
+            "frontier.queue_by": queues_by(config),
         },
         durability=config.frontier.durability,
         to_repair=to_repair,
@@ -124,6 +124,8 @@ def grouping(config: Config) -> Grouping:
     if config.frontier.queue_by == "ip":
         at_once = min(politeness.per_host, politeness.per_ip or politeness.per_host)
         limits["ip"] = GroupLimit(at_once=at_once, rest_s=politeness.ip_delay_s, shares_cooldown=True)
+    if config.frontier.queue_by == "surt-prefix":
+        limits["host"] = GroupLimit(at_once=politeness.per_host, shares_cooldown=True)
     return Grouping(limits={kind: limit for kind, limit in limits.items() if limit is not None}, named=_groups)
 
 
@@ -134,7 +136,10 @@ def _limit(at_once: int | None, rest_s: float) -> GroupLimit | None:
 
 
 def _groups(queue_key: str) -> list[str]:
-    return [f"domain {split_port(domain_of_site(queue_key.partition('#')[0]))[0]}"]
+    whole, _, part = queue_key.partition("#")
+    domain = f"domain {split_port(domain_of_site(whole))[0]}"
+    # Of a host in parallel queues, which have numbers, each has a pace of its own; directories share that of the host.
+    return [domain] if part.isdecimal() else [domain, f"host {whole}"]
 
 
 def visited_set(config: Config, directory: CrawlDirectory, store: Store) -> VisitedSet:

@@ -32,6 +32,11 @@ HUGE = "9" * 5000
         ("output = 1", "output: expected a section, [output], found one value"),
         ("frontier.backend = 'redis'", 'frontier.backend: "redis" is planned, and not available in this version; '),
         ("visited.backend = 'auto'", 'visited.backend: "auto" is planned, and not available in this version; '),
+        ("frontier.queue_by = 'surt-prefix'", "frontier.queue_by: surt-prefix needs frontier.queue_prefixes"),
+        (
+            "frontier.queue_prefixes = ['a.test']",
+            "frontier.queue_prefixes: expected none where frontier.queue_by is host",
+        ),
         ("visited.store = 'disk'", 'visited.store: expected "memory" or "leveldb", found "disk"'),
         ("visited.store = ['memory']", 'visited.store: expected "memory" or "leveldb", found ["memory"]'),
         ("scope.within = true", 'scope.within: expected "host" or "domain" or "prefix" or "any", found true'),

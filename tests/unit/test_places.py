@@ -1,6 +1,6 @@
 import pytest
 
-from crawler.places import Places, listed
+from crawler.places import Places, QueuePrefixes, listed
 from crawler.scope import Refusal, Scope
 from crawler.urls import UrlReader
 
@@ -74,3 +74,46 @@ def test_places_widen_the_scope_and_excluded_ones_narrow_it() -> None:
 
 def test_a_list_has_an_entry_on_each_line_and_comments() -> None:
     assert listed("# hosts\n example.org \n\n*.example.net # all of it\r\n") == ["example.org", "*.example.net"]
+
+
+# queues
+
+
+PREFIXES = QueuePrefixes(
+    [
+        "*.pages.test",
+        "www.b.test",
+        "https://www.a.test/docs/",
+        "test,a,www)/docs/old/",
+        "https://x.pages.test/big/",
+        "https://c.test/",
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("http://a.test/x", "test,a"),
+        ("http://www.a.test/x", "test,a,www"),
+        ("http://www.a.test/docs", "test,a,www"),
+        ("http://www.a.test/docs/", "test,a,www#/docs/"),
+        ("https://www.a.test/docs/x?y", "test,a,www#/docs/"),
+        ("https://www.a.test/docs/old/x", "test,a,www#/docs/old/"),
+        ("https://www.a.test:8080/docs/x", "test,a,www:8080"),
+        ("http://www.b.test/x", "test,b,www"),
+        ("http://pages.test/x", "test,pages"),
+        ("http://x.y.pages.test/x", "test,pages"),
+        ("http://x.pages.test/big/1", "test,pages#test,pages,x)/big/"),
+        ("http://pagesx.test/", "test,pagesx"),
+        ("http://c.test/x", "test,c"),
+    ],
+)
+def test_urls_of_the_longest_listed_place_share_a_queue_and_others_that_of_their_host(url: str, key: str) -> None:
+    target = UrlReader(queue_of=PREFIXES.key).seed(url)
+    assert target.queue_key == key
+
+
+def test_queues_that_are_named_alike_are_of_one_identity() -> None:
+    assert QueuePrefixes(["*.a.test", "b.test"]).identity == QueuePrefixes(["b.test", "test,a,"]).identity
+    assert QueuePrefixes(["*.a.test"]).identity != QueuePrefixes(["a.test"]).identity

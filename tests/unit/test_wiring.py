@@ -8,7 +8,7 @@ from config import ConfigError, Loaded, load
 from crawler.directory import CrawlDirectory
 from crawler.engine import Ending
 from crawler.wiring.crawl import assembled, check_configuration
-from crawler.wiring.keeping import open_leveldb
+from crawler.wiring.keeping import grouping, open_leveldb
 from frontier import StoreRefused
 from frontier.shell import QueueFrontier
 
@@ -154,3 +154,38 @@ async def test_a_rebuilt_visited_set_is_told_of(tmp_path: Path) -> None:
             assert crawl.new_seeds == 0
     assert told
     assert told[-1] == ("the visited set from the ledger", 1)
+
+
+BY_PREFIX = ('frontier.queue_by="surt-prefix"', 'frontier.queue_prefixes=["http://a.test/docs/"]')
+
+
+@pytest.mark.parametrize(
+    ("settings", "queue", "groups"),
+    [
+        ([], "test,a", ()),
+        (["politeness.per_ip=2"], "test,a", ("ip 192.0.2.1",)),
+        (["politeness.domain_delay_s=1"], "test,a,www:8080#3", ("domain test,a",)),
+        (['frontier.queue_by="ip"'], "test,a", ("ip 192.0.2.1",)),
+        (BY_PREFIX, "test,a", ("host test,a",)),
+        (BY_PREFIX, "test,a#/docs/", ("host test,a",)),
+        (BY_PREFIX, "test,a#3", ()),
+    ],
+)
+def test_hosts_share_the_pace_of_what_is_limited(settings: list[str], queue: str, groups: tuple[str, ...]) -> None:
+    assert grouping(loaded(*settings).config).of(queue, "192.0.2.1") == groups
+
+
+def test_a_rest_of_a_group_means_one_fetch_at_once_unless_told_otherwise() -> None:
+    limits = grouping(loaded("politeness.ip_delay_s=3", "politeness.per_domain=4").config).limits
+    assert (limits["ip"].at_once, limits["ip"].rest_s) == (1, 3.0)
+    assert (limits["domain"].at_once, limits["domain"].rest_s) == (4, 0.0)
+
+
+async def test_queues_by_host_and_by_address_are_the_same_queues(tmp_path: Path) -> None:
+    with CrawlDirectory(tmp_path / "crawl") as directory:
+        for setting in ('frontier.queue_by="host"', 'frontier.queue_by="ip"', 'frontier.queue_by="host"'):
+            async with assembled(loaded(setting), directory):
+                pass
+        with pytest.raises(StoreRefused):
+            async with assembled(loaded(*BY_PREFIX), directory):
+                pass
