@@ -91,6 +91,7 @@ def config_of(values: dict[str, Any]) -> Config:
     ordered(values, "frontier.retry_delay_s", "frontier.retry_max_delay_s")
     ordered(values, "fetch.connect_timeout_s", "fetch.timeout_s")
     ordered(values, "render.wait_s", "render.timeout_s")
+    values["frontier.queue_prefixes"] = ("*.a.test",) if values["frontier.queue_by"] == "surt-prefix" else ()
     tables: dict[str, dict[str, Any]] = {section: {} for section in sections()}
     for key, value in values.items():
         tables[settings()[key].section][settings()[key].name] = value
