@@ -68,6 +68,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     quota: Quota | None = None
     clock: Callable[[], float] = time.time
     """Seconds since 1970."""
+    monotonic: Callable[[], float] = time.monotonic
+    """Seconds since some moment, of the clock that progress is shown by."""
 
 
 class Engine:
@@ -164,7 +166,7 @@ class Engine:
         """Carry a lease to its end; whether that made a page."""
         parts, url = self._parts, lease.url
         manners = parts.manners(url.url)
-        work = self.tally.in_flight[lease.number] = InFlight(url.url, "robots.txt", time.monotonic())
+        work = self.tally.in_flight[lease.number] = InFlight(url.url, "robots.txt", parts.monotonic())
         if lease.dead is not None:
             await self._unasked(lease, manners.dead(lease))
             return False
@@ -190,11 +192,11 @@ class Engine:
             rest_s = manners.pace.cooldown_s(verdict.duration_s, crawl_delay_s=crawl_delay_s)
             parts.frontier.release(lease, cooldown_s=rest_s, asked=True)  # the host has just had a request
             return False
-        work.stage, work.since = "the server", time.monotonic()
+        work.stage, work.since = "the server", parts.monotonic()
         fetched = await parts.fetcher.fetch(
             Request(url=url.url, referer=url.via, etag=url.had_etag, last_modified=url.had_last_modified)
         )
-        work.stage, work.since = "the disk", time.monotonic()
+        work.stage, work.since = "the disk", parts.monotonic()
         self._count(fetched)
         decision = manners.after(fetched, lease=lease, crawl_delay_s=crawl_delay_s)
         if decision.reason is not None:
@@ -342,7 +344,7 @@ class Engine:
     def _rest_s(self, lease: Lease, decision: Decision) -> float:
         """What is left of the cooldown. It began with the answer: our own work on it is no load for the server, and
         hosts whose pages come together would stay in step, each waiting for the work on all."""
-        return max(0.0, decision.cooldown_s - (time.monotonic() - self.tally.in_flight[lease.number].since))
+        return max(0.0, decision.cooldown_s - (self._parts.monotonic() - self.tally.in_flight[lease.number].since))
 
     # counts
 

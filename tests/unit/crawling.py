@@ -267,6 +267,7 @@ class Rig:
             sink=self.sink,
             manners=lambda _: Manners(pace=self._pace, max_attempts=3, hours=self.hours),
             clock=now,
+            monotonic=asyncio.get_running_loop().time,
             quota=self.quota,
         )
         try:

@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from datetime import UTC, datetime
-from types import SimpleNamespace
 
 import pytest
 
@@ -238,11 +237,8 @@ async def test_a_host_that_was_asked_for_robots_txt_rests_before_its_first_page(
 
 
 @in_virtual_time
-async def test_a_host_rests_from_its_answer_on_however_long_the_work_on_it_takes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_host_rests_from_its_answer_on_however_long_the_work_on_it_takes() -> None:
     loop = asyncio.get_running_loop()
-    monkeypatch.setattr("crawler.engine.time", SimpleNamespace(monotonic=loop.time))
     rig = Rig(star(3), pace=Pace(min_delay_s=7.0, delay_factor=0.0), per_host=1)
     rig.web.duration_s = 1.0
     rig.sink.duration_s = 3.0

@@ -1,0 +1,153 @@
+"""Ten thousand requests to two hundred hosts, checked by the log of who was asked: nobody was asked too soon."""
+
+import asyncio
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import msgspec
+
+from crawler.discovery import ScopedDiscovery
+from crawler.engine import Ending, Engine, Limits, Parts
+from crawler.manners import Manners
+from crawler.pace import Pace
+from crawler.page import Fetched, Page, Request
+from crawler.scope import Scope
+from crawler.urls import UrlReader, host_of
+from frontier.groups import Grouping, GroupLimit
+from frontier.rules import Rules
+from frontier.shell import QueueFrontier
+from tests.unit.crawling import Event, Reader, Records
+from tests.unit.crawling import Rules as Robots
+from tests.unit.frontier.crawls import leveldb, now, snapshots
+from tests.unit.frontier.virtual_time import in_virtual_time
+from visited.exact import ExactSet
+
+HOSTS, PAGES = 200, 50
+PACE = Pace(min_delay_s=1.0, max_delay_s=5.0, delay_factor=2.0, retry_delay_s=4.0, retry_max_delay_s=60.0)
+IP_REST_S = 2.5
+RETRY_AFTER_S = 40.0
+SHARED = ("h0.test", "h1.test")
+EARLY_S = 1e-6
+"""Of a sum of floating-point numbers."""
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A request, as its server saw it."""
+
+    host: str
+    began_at: float
+    ended_at: float
+    status: int
+    retry_after_s: float | None = None
+
+
+class Web:
+    """Hosts that are quick or slow, each in its way, and some of which ask to be spared now and then."""
+
+    def __init__(self) -> None:
+        self.log: list[Asked] = []
+        self._times: dict[str, int] = {}
+        self._random = Random(1)
+
+    async def fetch(self, request: Request, /) -> Fetched:
+        host = host_of(request.url)
+        number = int(host[1:].partition(".")[0])
+        began_at = now()
+        duration_s = (0.02 + number % 7 / 2) * self._random.uniform(0.5, 1.5)
+        await asyncio.sleep(duration_s)
+        times = self._times[request.url] = self._times.get(request.url, 0) + 1
+        path = int(request.url.rpartition("/")[2] or 0)
+        status, headers = 200, []
+        if times == 1 and number % 10 == 3 and path % 9 == 4:
+            status, headers = 429, [(b"Retry-After", b"%d" % RETRY_AFTER_S)]
+        elif times <= 2 and number % 10 == 7 and path % 11 == 5:
+            status = 503
+        self.log.append(Asked(host, began_at, now(), status, RETRY_AFTER_S if headers else None))
+        body = "\n".join(f"http://{host}/{page}" for page in range(1, PAGES)).encode() if path == 0 else b""
+        return Page(
+            url=request.url,
+            status=status,
+            headers=headers,
+            fetched_at=began_at,
+            duration_s=duration_s,
+            body=body,
+            raw_body=body,
+        )
+
+    async def aclose(self) -> None: ...
+
+    async def address(self, url: str, /) -> str | None:
+        """The two share one; the others have their own. It takes a while to find out."""
+        await asyncio.sleep(0.01)
+        host = host_of(url)
+        return "192.0.2.1" if host in SHARED else f"198.51.100.{host[1:].partition('.')[0]}"
+
+
+async def crawled_for(directory: Path, web: Web, seconds: float) -> Ending:
+    """A process of the crawl, which is stopped after so long."""
+    reader = UrlReader()
+    seeds = [f"http://h{number}.test/" for number in range(HOSTS)]
+    discovery = ScopedDiscovery(urls=reader, scope=Scope(within="any", seeds=[]))
+    events: list[Event] = []
+    frontier = await QueueFrontier.open(
+        leveldb(directory),
+        ExactSet(),
+        snapshots=snapshots(directory),
+        rules=Rules(grouping=Grouping(limits={"ip": GroupLimit(at_once=1, rest_s=IP_REST_S)})),
+        now=now,
+    )
+    await frontier.add(discovery.seeds(seeds))
+    parts = Parts(
+        frontier=frontier,
+        fetcher=web,
+        extractor=Reader(events),
+        robots=Robots({}, events),
+        discovery=discovery,
+        sink=Records(events),
+        manners=lambda _: Manners(pace=PACE),
+        addresses=web,
+        clock=now,
+        monotonic=asyncio.get_running_loop().time,
+    )
+    try:
+        return await Engine(parts, concurrency=64, spare=200, limits=Limits(seconds=seconds)).run()
+    finally:
+        await frontier.aclose()
+
+
+def rest_s(asked: Asked, pressure: int) -> float:
+    """What was owed to the host after a request."""
+    plain_s = PACE.cooldown_s(asked.ended_at - asked.began_at)
+    doubled_s = min(plain_s * 2.0**pressure, PACE.retry_max_delay_s) if pressure else plain_s
+    return max(doubled_s, asked.retry_after_s or 0.0)
+
+
+@in_virtual_time
+async def check(tmp_path: Path) -> None:
+    web = Web()
+    restarts = 0
+    while await crawled_for(tmp_path, web, 45.0 + restarts) is not Ending.COMPLETE:
+        restarts += 1
+    assert restarts >= 4
+    assert len(web.log) >= HOSTS * PAGES
+    by_host: dict[str, list[Asked]] = {}
+    for asked in sorted(web.log, key=lambda asked: asked.began_at):
+        by_host.setdefault(asked.host, []).append(asked)
+    assert {len(requests) >= PAGES for requests in by_host.values()} == {True}
+    spared = 0
+    for requests in by_host.values():
+        pressure = 0
+        for before, after in pairwise(requests):
+            pressure = pressure + 1 if before.status != 200 else max(0, pressure - 1)
+            spared += before.status != 200
+            assert after.began_at - before.ended_at >= rest_s(before, pressure) - EARLY_S, (before, after, pressure)
+    assert spared > 200
+    shared = sorted((asked for host in SHARED for asked in by_host[host]), key=lambda asked: asked.began_at)
+    assert len({asked.host for asked in shared[:6]}) == 2  # they take turns
+    for before, after in pairwise(shared):
+        assert after.began_at - before.ended_at >= IP_REST_S - EARLY_S
+
+
+def test_none_of_two_hundred_hosts_is_asked_too_soon_in_ten_thousand_requests_and_some_restarts(tmp_path: Path) -> None:
+    check(tmp_path)
