@@ -6,9 +6,7 @@ import re
 import socket
 import ssl
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
 from functools import partial
-from io import BytesIO
 from time import monotonic, time
 from typing import Any, cast
 
@@ -18,29 +16,26 @@ from aiohttp.client_reqrep import ClientResponse
 from aiohttp.connector import AddrInfoType
 from yarl import URL
 
-from crawler.fetch.coding import codings, decode
+from crawler.fetch.bodies import Asked, read_body, understood
 from crawler.fetch.connections import Answer, Connections, TolerantHandler
 from crawler.fetch.cookies import Cookies
-from crawler.fetch.failures import NoContact, NoResponse, TooSlow, Trouble, printable, translate
+from crawler.fetch.failures import NoContact, Trouble, printable, translate
 from crawler.fetch.guard import AddressRefused, Guard
-from crawler.fetch.headers import recorded, sent
+from crawler.fetch.headers import sent
 from crawler.fetch.hsts import StrictTransport
 from crawler.fetch.memory import Claim, Memory
 from crawler.fetch.names import Names, StaticNames, SystemResolver
 from crawler.fetch.routes import HttpProxy, Routes
 from crawler.fetch.socks import RoutedConnector
 from crawler.fetch.terms import Terms
-from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request
+from crawler.page import Failure, FailureKind, Fetched, Page, Redirect, Request
 from crawler.urls import host_of
 
 _log = logging.getLogger(__name__)
 
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_HEADER_BYTES = 64 * 1024
 """Of one header line. What browsers accept in all; aiohttp's own limit of 8 KiB refuses real sites."""
 _MAX_HEADERS = 512
-_DECODE_APART_BYTES = 64 * 1024
-"""Coded bodies from this size on are decoded in a thread, so that no one else waits for it."""
 _KEEP_ALIVE_S = 15.0
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
 """A host whose last label is this is an address, by the URL standard."""
@@ -134,8 +129,9 @@ class HttpFetcher:
             async with asyncio.timeout_at(deadline):
                 response = await self._ask(url, terms, sent(terms.headers, request))
             self._learn(url, terms, response)
-            raw, truncated = await self._body(response, terms, claim, deadline)
-            fetched = await self._understood(request.url, response, raw, truncated, terms, claim, fetched_at, started)
+            raw, truncated = await read_body(response, terms, claim, deadline=deadline)
+            asked = Asked(request.url, fetched_at, started)
+            fetched = await understood(asked, response, raw, truncated, terms=terms, claim=claim, memory=self._memory)
             return fetched
         except Exception as error:  # noqa: BLE001
             trouble = translate(error)
@@ -235,95 +231,6 @@ class HttpFetcher:
         self._connections.opened(made)
         return made
 
-    async def _body(self, response: Answer, terms: Terms, claim: Claim, deadline: float) -> tuple[bytes, str | None]:
-        """The body as received, and why it is not whole. `deadline` is by the loop's clock."""
-        content = response.content
-        limit = terms.max_body_bytes
-        if content.is_eof():
-            raw = content.read_nowait()
-            return (raw, None) if len(raw) <= limit else (raw[:limit], "length")
-        received = BytesIO()  # unlike a list that is joined, it never holds everything twice
-        size = 0
-        clock = asyncio.get_running_loop().time
-        mark = terms.min_window_bytes
-        patience = asyncio.timeout_at(min(clock() + terms.window_s, deadline))
-        try:
-            async with patience:
-                while chunk := await content.readany():
-                    size += received.write(chunk)
-                    if size > limit:
-                        received.truncate(limit)
-                        return received.getvalue(), "length"
-                    if not claim.grow_to(size):
-                        patience.reschedule(None)
-                        before = clock()
-                        await claim.may_grow()
-                        deadline += clock() - before
-                        mark = size
-                    if size >= mark:
-                        mark = size + terms.min_window_bytes
-                        patience.reschedule(min(clock() + terms.window_s, deadline))
-        except (aiohttp.ClientError, OSError) as error:
-            # asyncio's TimeoutError is an OSError too.
-            if not size and response.status not in _REDIRECTS:
-                if patience.expired():
-                    raise TooSlow("the body comes too slowly") from error
-                raise
-            return received.getvalue(), "time" if isinstance(error, asyncio.TimeoutError) else "disconnect"
-        return received.getvalue(), None
-
-    async def _understood(
-        self,
-        url: str,
-        response: Answer,
-        raw: bytes,
-        truncated: str | None,
-        terms: Terms,
-        claim: Claim,
-        fetched_at: float,
-        started: float,
-    ) -> Fetched:
-        status = response.status
-        headers = response.headers
-        body = raw
-        if status < 100:
-            raise NoResponse(f"a status of {status}")
-        if raw and "Content-Encoding" in headers and (applied := codings(",".join(headers.getall("Content-Encoding")))):
-            large = len(raw) >= _DECODE_APART_BYTES
-            undo = partial(decode, raw, applied, max_bytes=terms.max_body_bytes, max_ratio=terms.max_ratio)
-            async with self._memory.unpacking if large else nullcontext():
-                decoded = await asyncio.to_thread(undo) if large else undo()
-            body = decoded.body
-            claim.grow_to(len(raw) + len(body))
-            if decoded.error is not None and not body:
-                return Failure(
-                    url=url,
-                    kind=FailureKind.ENCODING,
-                    message=printable(f"Content-Encoding {headers['Content-Encoding']}: {decoded.error}"),
-                    ip=response.peer[0] if response.peer else None,
-                    fetched_at=fetched_at,
-                    duration_s=monotonic() - started,
-                )
-            truncated = truncated or ("length" if decoded.truncated else "encoding" if decoded.error else None)
-        version = response.version
-        common: dict[str, Any] = {
-            "url": url,
-            "status": status,
-            "reason": _text(response.reason or ""),
-            "http_version": "1.1" if version is None or version == (1, 1) else f"{version.major}.{version.minor}",
-            "headers": list(response.raw_headers),
-            "request_headers": recorded(response),
-            "ip": response.peer[0] if response.peer else None,
-            "port": response.peer[1] if response.peer else None,
-            "fetched_at": fetched_at,
-            "duration_s": monotonic() - started,
-        }
-        if status in _REDIRECTS and (location := headers.get("Location")):
-            return Redirect(location=_text(location), body=body, raw_body=raw, **common)
-        if status == 304:
-            return NotModified(**common)
-        return Page(body=body, raw_body=raw, truncated=truncated, **common)
-
 
 def _trust(verify: bool, authorities: Iterable[str]) -> bool | ssl.SSLContext:
     """What aiohttp takes. Raises `ValueError` for a file without certificates."""
@@ -366,14 +273,3 @@ def _wire_url(url: str) -> URL:
         # yarl drops a query that is there but empty.
         parsed = parsed.with_path(f"{parsed.raw_path}?", encoded=True)
     return parsed
-
-
-def _text(value: str) -> str:
-    """A header as its sender meant it: UTF-8, else Latin-1. aiohttp leaves what is not UTF-8 as surrogates."""
-    if value.isascii():
-        return value
-    raw = value.encode("utf-8", "surrogateescape")
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return raw.decode("latin-1")
