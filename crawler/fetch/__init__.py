@@ -11,9 +11,9 @@ written in the URL, for the addresses that a name resolves to, and for the addre
 last would be enough; the first two say better what was refused.
 
 What a server sends is bounded on every side: headers by count and size, the body as received and as decoded, what is
-neither by its share, the head and the whole by time, the body by its speed, and all bodies together by `memory`; `bodies` reads them. What
-is over the limit is cut and marked, as WARC does: `length`, `time`, `disconnect`; `encoding` where a body could be
-decoded in part. A body of which nothing came before the connection broke is a failure.
+neither by its share, the head and the whole by time, the body by its speed, and all bodies together by `memory`;
+`bodies` reads them. What is over the limit is cut and marked, as WARC does: `length`, `time`, `disconnect`; `encoding`
+where a body could be decoded in part. A body of which nothing came before the connection broke is a failure.
 
 `routes` knows what is different for some hosts: certificates, proxies, logins; `terms` what is for a site: limits,
 headers; `headers` writes what is sent; `cookies` and `hsts` remember what servers want to hear again. `connections`
