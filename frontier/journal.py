@@ -1,6 +1,7 @@
 """The journal of admissions, and the note of the snapshot up to which it has been dropped."""
 
 from collections.abc import Iterator
+from itertools import islice
 
 import msgspec
 
@@ -27,6 +28,8 @@ class Journal:
         self._database = database
         snapshot = database.get(b"Msnapshot")
         self._snapshot_at: int | None = None if snapshot is None else int.from_bytes(snapshot, "big")
+        self._trimmed = 0
+        """No entry up to this number is left."""
 
     @property
     def snapshot_at(self) -> int | None:
@@ -49,11 +52,23 @@ class Journal:
 
     def saved(self, journal_end: int, /) -> None:
         batch = self._database.batch()
-        for key in self._database.keys(b"J", b"J" + U64.pack(journal_end + 1)):
-            batch.delete(key)
         batch.put(b"Msnapshot", U64.pack(journal_end))
         self._database.write(batch)
         self._snapshot_at = journal_end
+
+    def trim(self, limit: int) -> bool:
+        """Drop so many entries up to the snapshot, and tell whether there may be others. The first call after opening
+        finds those that a crash left."""
+        upto = self._snapshot_at or 0
+        keys = list(islice(self._database.keys(b"J" + U64.pack(self._trimmed + 1), b"J" + U64.pack(upto + 1)), limit))
+        if not keys:
+            return False
+        batch = self._database.batch()
+        for key in keys:
+            batch.delete(key)
+        self._database.write(batch)
+        self._trimmed = U64.unpack(keys[-1][1:])[0]
+        return len(keys) == limit
 
     def forget(self) -> None:
         batch = self._database.batch()

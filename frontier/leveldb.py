@@ -204,6 +204,9 @@ class LevelDBStore:
     def snapshot_saved(self, journal_end: int, /) -> None:
         self._journal.saved(journal_end)
 
+    def trim_journal(self, limit: int, /) -> bool:
+        return self._journal.trim(limit)
+
     def forget_snapshot(self) -> None:
         self._journal.forget()
 

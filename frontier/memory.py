@@ -136,6 +136,9 @@ class MemoryStore:
     def snapshot_saved(self, journal_end: int, /) -> None:
         raise ValueError("a store in memory has no snapshots")
 
+    def trim_journal(self, limit: int, /) -> bool:
+        return False
+
     def set_in_use(self, in_use: bool, /, *, crashed_at: float | None = None) -> None:
         self.in_use = in_use
         self.crashed_at = self.crashed_at if crashed_at is None else crashed_at

@@ -229,9 +229,11 @@ def _journal_has_a_gap(store: Repairable, counters: Counters) -> bool:
     first = expected = (store.snapshot_at or 0) + 1
     has_gap = False
     for found in store.contents.journal_numbers():
-        if isinstance(found, Damaged) or found[0] != expected:
+        if isinstance(found, Damaged):
             has_gap = True
-        if not isinstance(found, Damaged):
+        elif found[0] >= first:
+            # Those before are of a crash between a snapshot and the end of their dropping.
+            has_gap = has_gap or found[0] != expected
             expected = found[0] + 1
     # Without snapshot and journal, the visited set is rebuilt anyway.
     is_left = store.snapshot_at is not None or expected > first or has_gap

@@ -1,8 +1,8 @@
 """Copies of the visited set on disk, so that opening a crawl need not read its whole ledger.
 
 A snapshot is the file `snapshot-N`, where N is the journal's sequence number that it includes. It is written aside,
-synced and renamed; only then the store notes N and drops the journal up to it. A crash in between leaves a file that
-nobody names, which the next save removes.
+synced and renamed; only then the store notes N and, bit by bit, drops the journal up to it. A crash in between leaves a
+file that nobody names, or entries that nobody needs, which the next save removes.
 """
 
 import asyncio
@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 REBUILD_BATCH = 4096
 TOUCHED_BYTES = 256 * 1024
+TRIMMED_AT_ONCE = 500
+"""Journal entries: some milliseconds."""
 SPARE = 1.1
 """Times what the set takes: it goes on growing while a buffer is prepared."""
 
@@ -84,6 +86,10 @@ class Snapshots:
         for other in self._directory.glob("snapshot-*"):
             if other != path:
                 other.unlink(missing_ok=True)
+        are_left = True
+        while are_left:
+            are_left = store.trim_journal(TRIMMED_AT_ONCE)
+            await asyncio.sleep(0)
 
     def load(self, journal_end: int, visited: VisitedSet) -> None:
         """Fill the set from the snapshot. Raises `SnapshotRefused` or `OSError`."""

@@ -218,7 +218,11 @@ class Store(Protocol):
         ...
 
     def snapshot_saved(self, journal_end: int, /) -> None:
-        """Note that a snapshot is safe, and drop the journal up to it."""
+        """Note that a snapshot is safe: the journal up to it is not needed any more."""
+        ...
+
+    def trim_journal(self, limit: int, /) -> bool:
+        """Drop so many of the journal's entries that are not needed any more, and tell whether there may be others."""
         ...
 
     # who uses it

@@ -20,6 +20,7 @@ from frontier.fsck import fsck
 from frontier.groupsync import GroupSync
 from frontier.leveldb import LevelDBStore
 from frontier.lifecycle import Budgets
+from frontier.repair import repair
 from frontier.rules import Rules
 from frontier.shell import QueueFrontier
 from frontier.snapshots import Snapshots, prepared
@@ -672,6 +673,45 @@ async def test_the_copy_for_a_snapshot_takes_no_memory_that_was_not_there_before
         expected = BytesIO()
         visited.dump(expected)
         assert buffer.getvalue() == expected.getvalue()
+
+
+def journal_entries(directory: Path) -> int:
+    store = leveldb(directory)
+    try:
+        return sum(1 for _ in store.contents.journal_numbers())
+    finally:
+        store.close()
+
+
+@in_virtual_time
+async def test_journal_entries_that_a_crash_kept_from_being_dropped_do_no_harm_and_are_dropped_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontier.snapshots.TRIMMED_AT_ONCE", 2)
+    trim = LevelDBStore.trim_journal
+    trims = 0
+
+    def trim_a_little(store: LevelDBStore, limit: int) -> bool:
+        nonlocal trims
+        trims += 1
+        return trims <= 2 and trim(store, limit)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LevelDBStore, "trim_journal", trim_a_little)
+        async with Crawl(tmp_path).opened(every=500_000) as frontier:
+            for number in range(9):
+                await frontier.add([page("a", f"{number}")])
+            await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
+            await frontier.forget(["http://a.test/0"])
+    assert journal_entries(tmp_path) == 10 - 4
+    await check(tmp_path)
+    store = leveldb(tmp_path)
+    assert not repair(store).visited_is_rebuilt
+    store.close()
+    async with Crawl(tmp_path).opened() as frontier:
+        assert await frontier.add([page("a", "0"), page("a", "1")]) == 1
+    assert journal_entries(tmp_path) == 0
+    await check(tmp_path)
 
 
 async def test_who_comes_at_the_moment_at_which_a_sync_ends_gets_another() -> None:
