@@ -11,24 +11,24 @@
     room -= link.href.length + 300;
     if (room > 0) links.push(link);
   };
-  const visit = (tree) => {
+  const trees = [document];
+  for (const tree of trees) {
     for (const element of all(tree, "*")) {
-      if (links.length >= mostLinks || room <= 0) return;
+      if (links.length >= mostLinks || room <= 0) break;
       if (tree !== document) {
         if (element instanceof HTMLAnchorElement || element instanceof HTMLAreaElement) {
           if (Element.prototype.hasAttribute.call(element, "href")) {
-            const text = Element.prototype.getAttribute.call(element, "title") || get(Node.prototype, "textContent", element);
-            add({ href: element.href, kind: "link", text: text.slice(0, 200), rel: element.rel.slice(0, 100) });
+            const text = get(Node.prototype, "textContent", element).slice(0, 200);
+            add({ href: element.href, kind: "link", text, rel: element.rel.slice(0, 100) });
           }
         } else if (element instanceof HTMLIFrameElement && element.src) {
           add({ href: element.src, kind: "frame" });
         }
       }
       const shadow = get(Element.prototype, "shadowRoot", element);
-      if (shadow) visit(shadow);
+      if (shadow) trees.push(shadow);
     }
-  };
-  visit(document);
+  }
   let text = "";
   if (root) {
     // Scripts may have changed the address against which links are meant.
