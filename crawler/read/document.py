@@ -130,8 +130,9 @@ class Reading(Generic[Node]):
         self._text_of = text_of
         self._parent_tag_of = parent_tag_of
         # Elements may be nested, as anchors through <object>; without an end the innermost text would be read again for
-        # each of them.
+        # each of them. And an anchor that is left open is opened again in each block that follows, with all its href.
         self._text_budget = 4 * size + 1000
+        self._href_budget = 4 * size + 1000
         self._robots_names = robots_names
         self._scripts = wishes.scripts
 
@@ -140,10 +141,13 @@ class Reading(Generic[Node]):
         return self.meta.get("description") or self.meta.get("og:description") or self.meta.get("twitter:description")
 
     def _add(self, href: str | None, kind: LinkKind, *, text: str = "", rel: str | None = None) -> None:
-        if not href or len(self.links) >= MAX_LINKS:
-            return
-        href = href.strip(WHITE_SPACE)
+        href = href.strip(WHITE_SPACE) if href else ""
         if href:
+            self._append(href, kind, text, rel)
+
+    def _append(self, href: str, kind: LinkKind, text: str, rel: str | None) -> None:
+        self._href_budget -= len(href)
+        if self._href_budget >= 0 and len(self.links) < MAX_LINKS:
             self.links.append(Link(href, kind, text, " ".join(rel.lower().split()) if rel else ""))
 
     def _urls_in(self, *names: tuple[str, LinkKind]) -> Callable[[Attributes, Node], None]:
@@ -160,17 +164,8 @@ class Reading(Generic[Node]):
             if "href" not in attributes:
                 return
             href = ""
-        if len(self.links) >= MAX_LINKS:
-            return
-        rel = attributes.get("rel")
-        self.links.append(
-            Link(
-                href.strip(WHITE_SPACE),
-                LinkKind.LINK,
-                " ".join(self._text(node)[: 20 * MAX_ANCHOR_CHARACTERS].split())[:MAX_ANCHOR_CHARACTERS],
-                " ".join(rel.lower().split()) if rel else "",
-            )
-        )
+        text = " ".join(self._text(node)[: 20 * MAX_ANCHOR_CHARACTERS].split())[:MAX_ANCHOR_CHARACTERS]
+        self._append(href.strip(WHITE_SPACE), LinkKind.LINK, text, attributes.get("rel"))
 
     def _text(self, node: Node) -> str:
         """The text in an element; nothing once the budget is spent."""
@@ -182,10 +177,9 @@ class Reading(Generic[Node]):
 
     def _area(self, attributes: Attributes, node: Node) -> None:
         href = attributes.get("href")
-        if (href is not None or "href" in attributes) and len(self.links) < MAX_LINKS:
+        if href is not None or "href" in attributes:
             text = (attributes.get("alt") or "")[:MAX_ANCHOR_CHARACTERS]
-            rel = " ".join((attributes.get("rel") or "").lower().split())
-            self.links.append(Link((href or "").strip(WHITE_SPACE), LinkKind.LINK, text, rel))
+            self._append((href or "").strip(WHITE_SPACE), LinkKind.LINK, text, attributes.get("rel"))
 
     def _image(self, attributes: Attributes, node: Node) -> None:
         if srcset := attributes.get("srcset"):

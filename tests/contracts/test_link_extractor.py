@@ -321,6 +321,14 @@ def test_nested_anchors_cannot_make_text_without_bound(make: Make) -> None:
     assert all(len(link.text) <= 200 for link in found.links)
 
 
+def test_an_anchor_left_open_cannot_make_links_without_bound(make: Make) -> None:
+    body = b"<div>" * 500 + b"<a href='%b'>" % (b"y" * 1000) + b"</div>x" * 500
+    found = make().extract(page(body))
+    assert found.error is None
+    assert found.links
+    assert sum(len(link.href) for link in found.links) <= 4 * len(body) + 1000
+
+
 @pytest.mark.parametrize(
     "body",
     [
