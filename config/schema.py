@@ -608,6 +608,15 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
     max_body_bytes: Annotated[
         int, Meta(ge=1, le=_MOST, description="Longer bodies are cut here, and marked so.", extra=_BYTES)
     ] = 20_000_000
+    max_sitemap_bytes: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=_MOST,
+            description="The same for sitemaps, if it is more; their protocol allows 50 MB.",
+            extra=_BYTES,
+        ),
+    ] = 50_000_000
     max_memory_bytes: Annotated[
         int,
         Meta(

@@ -194,7 +194,13 @@ class Engine:
             return False
         work.stage, work.since = "the server", parts.monotonic()
         fetched = await parts.fetcher.fetch(
-            Request(url=url.url, referer=url.via, etag=url.had_etag, last_modified=url.had_last_modified)
+            Request(
+                url=url.url,
+                referer=url.via,
+                etag=url.had_etag,
+                last_modified=url.had_last_modified,
+                is_sitemap=url.kind == LinkKind.SITEMAP,
+            )
         )
         work.stage, work.since = "the disk", parts.monotonic()
         self._count(fetched)

@@ -44,6 +44,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     last_modified: str | None = None
     headers: tuple[tuple[str, str], ...] = ()
     """More to send, as a script of a page asks; what the crawl sends with every request goes before it."""
+    is_sitemap: bool = False
+    """A sitemap may be longer than a page."""
 
 
 class FailureKind(StrEnum):

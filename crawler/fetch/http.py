@@ -14,6 +14,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from aiohttp.client_reqrep import ClientResponse
 from aiohttp.connector import AddrInfoType
+from msgspec.structs import replace
 from yarl import URL
 
 from crawler.fetch.bodies import Asked, read_body, understood
@@ -121,6 +122,8 @@ class HttpFetcher:
         fetched: Fetched | None = None
         claim = Claim(self._memory)
         terms = self._terms(request.url)
+        if request.is_sitemap:
+            terms = replace(terms, max_body_bytes=max(terms.max_body_bytes, terms.max_sitemap_bytes))
         try:
             self._refuse_literal(url := _wire_url(request.url))
             if not self._may_ask(request.url):

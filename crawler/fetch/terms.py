@@ -19,6 +19,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     min_window_bytes: int = 1000
     window_s: float = 20.0
     max_body_bytes: int = 20_000_000
+    max_sitemap_bytes: int = 50_000_000
+    """The same for sitemaps, if it is more."""
     max_ratio: float = 1000.0
     cookies: bool = False
     """Whether cookies are kept and sent back."""

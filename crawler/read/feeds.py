@@ -6,7 +6,7 @@ are not expanded, and nothing is loaded from elsewhere.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, cast
 
 import lxml.etree
@@ -25,8 +25,9 @@ _CHUNK_BYTES: Final = 1 << 16
 _SITEMAP_EXTENSIONS: Final = frozenset({"image", "video", "news"})
 
 
-def xml_links(body: bytes, /) -> list[Link]:
-    """Links of a sitemap, a sitemap index, a feed, in document order; none for any other XML. `body` is in UTF-8."""
+def xml_links(pieces: Iterable[bytes], /) -> list[Link]:
+    """Links of a sitemap, a sitemap index, a feed, in document order; none for any other XML. The document is in UTF-8,
+    and of any number of pieces, of which no more are asked for than are needed."""
     parser = lxml.etree.XMLPullParser(
         events=("start", "end"),
         recover=True,
@@ -38,9 +39,8 @@ def xml_links(body: bytes, /) -> list[Link]:
     links: list[Link] = []
     reader: Callable[[lxml.etree._Element], Iterator[Link]] | None = None
     entries = entry_at = 0
-    body = body.lstrip()
-    for start in range(0, len(body), _CHUNK_BYTES):
-        parser.feed(body[start : start + _CHUNK_BYTES])
+    for piece in _begun(pieces):
+        parser.feed(piece)
         for event, found in parser.read_events():
             element = cast(lxml.etree._Element, found)
             if event == "start":
@@ -61,6 +61,18 @@ def xml_links(body: bytes, /) -> list[Link]:
                     if entries >= MAX_LINKS:
                         return links
     return links
+
+
+def _begun(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Without white space before the document, which XML does not allow, and in pieces of a bearable size."""
+    has_begun = False
+    for piece in pieces:
+        start = 0
+        if not has_begun:
+            start = len(piece) - len(piece.lstrip()) if piece[:1].isspace() else 0
+            has_begun = start < len(piece)
+        for at in range(start, len(piece), _CHUNK_BYTES):
+            yield piece[at : at + _CHUNK_BYTES]
 
 
 def _date(links: list[Link], start: int, entry: lxml.etree._Element) -> None:

@@ -1,9 +1,8 @@
 """From a fetched page to its extract, with whichever parser."""
 
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final
 
 import msgspec
@@ -17,14 +16,12 @@ from crawler.read.headers import Headers, read_headers, robots_tag_words
 from crawler.read.hostile import is_hostile, readable_bytes
 from crawler.read.sniff import is_html, is_text, is_xml, sniffed_type
 from crawler.read.text import Encoding, encoding_of, percent_encoded_query, to_text, to_utf8
+from crawler.read.unpack import unpacked
 from crawler.read.values import refresh_url
 from crawler.read.wishes import NO_WISHES, Wishes
 from crawler.urls import join
 
 MAX_ABSTRACT_CHARACTERS: Final = 300
-MAX_SITEMAP_BYTES: Final = 50_000_000
-"""Unpacked, by the sitemap protocol."""
-_SNIFFED_BYTES: Final = 1445
 _SENTENCE_END = re.compile(r".*[.!?。！？](?=\s|$)|.*[。！？]", re.DOTALL)
 
 
@@ -146,23 +143,21 @@ def _links_of(content_type: str, body: bytes, encoding: Encoding | None) -> list
         return [Link(url, LinkKind.CSS) for url in islice(css_urls(to_text(body, encoding)), MAX_LINKS)]
     if content_type == "text/plain":
         return listed_urls(to_text(body, encoding))
-    return xml_links(to_utf8(body, encoding)) if is_xml(content_type) else []
+    return xml_links([to_utf8(body, encoding)]) if is_xml(content_type) else []
 
 
 def _links_of_packed(body: bytes) -> list[Link]:
     """Links of a sitemap that is kept compressed, as `sitemap.xml.gz`."""
-    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    try:
-        head = unpacker.decompress(body, _SNIFFED_BYTES)
-        content_type = sniffed_type(None, head)
-        if content_type == "text/plain" or is_xml(content_type):
-            unpacked = head + unpacker.decompress(unpacker.unconsumed_tail, MAX_SITEMAP_BYTES)
-            encoding = encoding_of(unpacked, http_charset=None, is_xml=is_xml(content_type))
-            return _links_of(content_type, unpacked, encoding)
-    except zlib.error:
-        # The name says gzip, the content does not; it is some other file then, not an error of the page.
-        pass
-    return []
+    pieces = unpacked(body)
+    head = next(pieces, b"")
+    content_type = sniffed_type(None, head)
+    if content_type != "text/plain" and not is_xml(content_type):
+        return []
+    encoding = encoding_of(head, http_charset=None, is_xml=is_xml(content_type))
+    if is_xml(content_type) and encoding.name == "utf-8":
+        return xml_links(chain((head[encoding.bom_bytes :],), pieces))
+    whole = b"".join(chain((head,), pieces))
+    return _links_of(content_type, whole, encoding_of(whole, http_charset=None, is_xml=is_xml(content_type)))
 
 
 def _in_encoding(links: list[Link], encoding: Encoding) -> Iterator[Link]:

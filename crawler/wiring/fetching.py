@@ -58,6 +58,7 @@ def _terms(fetch: Fetch) -> Terms:
         min_window_bytes=fetch.min_window_bytes,
         window_s=fetch.window_s,
         max_body_bytes=fetch.max_body_bytes,
+        max_sitemap_bytes=fetch.max_sitemap_bytes,
         cookies=fetch.cookies,
     )
 

@@ -274,6 +274,18 @@ async def test_a_body_over_the_limit_is_cut_and_marked(transfer: str) -> None:
     assert (await page_of(script, max_body_bytes=300_000)).truncated is None
 
 
+async def test_a_sitemap_may_be_longer_than_a_page(fetchers: Fetchers) -> None:
+    packed = page(gzip.compress(b"x" * 3000), b"Content-Encoding: gzip")
+    async with raw_server({"/": [page(b"x" * 3000)], "/gz": [packed]}) as server:
+        fetcher = fetchers(max_body_bytes=1000, max_sitemap_bytes=2000)
+        for path in ("/", "/gz"):
+            found = [await fetch(fetcher, server.url(path), is_sitemap=is_sitemap) for is_sitemap in (False, True)]
+            assert [len(each.body) for each in found if isinstance(each, Page)] == [1000, 2000]
+        generous = fetchers(max_body_bytes=10_000, max_sitemap_bytes=2000)
+        found = [await fetch(generous, server.url("/"), is_sitemap=True)]
+        assert [len(each.body) for each in found if isinstance(each, Page)] == [3000]
+
+
 async def test_a_small_body_over_the_limit_is_cut_too() -> None:
     answered = await page_of([page(b"12345")], max_body_bytes=3)
     assert (answered.body, answered.truncated) == (b"123", "length")

@@ -1,8 +1,13 @@
+import io
+import tarfile
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.read.css import css_urls
+from tests.unit.read.suites import suite
 
 
 @pytest.mark.parametrize(
@@ -45,3 +50,12 @@ def test_no_style_sheet_breaks_it(pieces: list[str]) -> None:
 @pytest.mark.timeout(20)
 def test_hostile_style_sheets_take_no_hostile_time(piece: str) -> None:
     list(css_urls(piece * 100_000))
+
+
+def test_fuzz_inputs_of_others_break_nothing(corpora: Path) -> None:
+    with tarfile.open(fileobj=io.BytesIO(suite(corpora, "css_url.tar.gz"))) as archive:
+        members = (archive.extractfile(member) for member in archive if member.isfile())
+        inputs = [file.read().decode("utf-8", "replace") for file in members if file is not None]
+    assert len(inputs) > 100
+    for text in inputs:
+        assert sum(map(len, css_urls(text))) <= len(text)

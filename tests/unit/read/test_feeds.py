@@ -2,10 +2,12 @@ import base64
 import gzip
 import io
 import json
+import random
 import re
 import tarfile
 import tracemalloc
 from collections import Counter
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -19,11 +21,12 @@ from crawler.page import Extract, LinkKind
 from crawler.read import feeds
 from crawler.read.feeds import listed_urls, xml_links
 from crawler.read.lexbor import LexborExtractor
+from crawler.read.unpack import MAX_SITEMAP_BYTES, PIECE_BYTES, unpacked
 from tests.unit.read.suites import page
 
 
 def found(body: bytes | str) -> list[tuple[str, LinkKind]]:
-    return [(link.href, link.kind) for link in xml_links(body.encode() if isinstance(body, str) else body)]
+    return [(link.href, link.kind) for link in xml_links([body.encode() if isinstance(body, str) else body])]
 
 
 def extract(body: bytes, declared: str | None = None) -> Extract:
@@ -58,11 +61,12 @@ def test_a_sitemap_index_gives_its_sitemaps_in_whatever_name_space() -> None:
 
 
 def test_the_date_of_an_entry_is_that_of_its_page_and_of_no_other_link() -> None:
-    links = xml_links(
+    sitemap = (
         b"<urlset><url><lastmod> 2026-01-02 </lastmod><loc>/a</loc><image><loc>i.png</loc></image></url>"
         b"<url><loc>/b</loc></url><url><loc>/c</loc><lastmod>2026</lastmod></url>"
         b"<url><loc>/d</loc><lastmod>" + b"9" * 99 + b"</lastmod></url></urlset>"
     )
+    links = xml_links([sitemap])
     assert [(link.href, link.last_modified) for link in links] == [
         ("/a", "2026-01-02"),
         ("i.png", ""),
@@ -233,6 +237,50 @@ def test_sitemaps_of_real_sites_are_read_whole(corpora: Path) -> None:
     assert len(sites) >= 2
 
 
+def test_a_sitemap_is_taken_in_pieces_and_no_further_than_it_is_needed() -> None:
+    asked = 0
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal asked
+        yield b" \n "
+        yield b" <?xml version='1.0'?><url"
+        yield b"set>"
+        for number in range(100_000):
+            asked += 1
+            yield b"<url><loc>/%d</loc></url>" % number
+
+    assert len(xml_links(pieces())) == feeds.MAX_LINKS
+    assert asked <= feeds.MAX_LINKS + 5_000
+
+
+@pytest.mark.parametrize("members", [1, 2, 5_000])
+def test_a_compressed_sitemap_may_have_any_number_of_members(members: int) -> None:
+    text = b"<urlset>" + b"".join(b"<url><loc>/%d</loc></url>" % number for number in range(5_000)) + b"</urlset>"
+    size = -(-len(text) // members)
+    packed = b"".join(gzip.compress(text[at : at + size]) for at in range(0, len(text), size))
+    assert b"".join(unpacked(packed)) == text
+    assert len(extract(packed, "application/gzip").links) == 5_000
+
+
+def test_of_a_torn_or_broken_compressed_sitemap_the_beginning_is_read() -> None:
+    packed = gzip.compress(random.Random(1).randbytes(200_000))
+    whole = b"".join(unpacked(packed))
+    torn = b"".join(unpacked(packed[:100_000]))
+    assert whole.startswith(torn)
+    assert len(torn) > 90_000
+    broken = b"".join(unpacked(packed[:100_000] + b"\xff" * 5_000 + packed[105_000:]))
+    assert len(broken) > 90_000
+    assert list(unpacked(b"no gzip")) == []
+    assert b"".join(unpacked(packed + b"rubbish")) == whole
+
+
+def test_a_compressed_bomb_is_unpacked_up_to_the_limit_of_the_protocol_piece_by_piece() -> None:
+    bomb = gzip.compress(b"<urlset>" + bytes(MAX_SITEMAP_BYTES + 1_000_000))
+    sizes = [len(piece) for piece in unpacked(bomb)]
+    assert sum(sizes) == MAX_SITEMAP_BYTES
+    assert max(sizes) <= 2 * PIECE_BYTES
+
+
 def test_fuzz_inputs_of_others_break_nothing(corpora: Path) -> None:
     with _archive(corpora) as archive:
         names = [name for name in archive.namelist() if name.endswith(".tar.gz")]
@@ -266,7 +314,8 @@ TOKENS = [
 
 @given(st.lists(st.sampled_from(TOKENS), max_size=30).map("".join))
 def test_no_xml_breaks_it(text: str) -> None:
-    xml_links(text.encode())
+    whole = xml_links([text.encode()])
+    assert xml_links(bytes([byte]) for byte in text.encode()) == whole
 
 
 def test_a_long_text_that_is_no_list_takes_no_memory() -> None:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawler.canonical import RULES
+from crawler.fetch.rules import Rules
 from crawler.page import Extract
 from crawler.protocols import LinkExtractor
 from crawler.read.bs4 import Bs4Extractor
@@ -36,6 +37,10 @@ CSS = "url(|)|'|\"|\\|/*|*/|@import|src(| |a|\n|\\41 |;|{|}|é".split("|")
 XML = (
     "<urlset>|<sitemapindex>|<url>|<sitemap>|<loc>|</loc>|</url>|<lastmod>|a|&amp;|&x;|<![CDATA[|]]>|<rss>|<feed>|<item>|"
     "<link |href='x'|>|\0|é|<?xml version='1.0' encoding='utf-16'?>|<!DOCTYPE x [<!ENTITY x 'y'>]>|http://e.org/|\n"
+).split("|")
+ROBOTS = (
+    "User-agent:|useragent :|disallow:|Allow:|Disallow|Crawl-delay:|Sitemap:| |*|$|/|a|onceover|%2f|%|\n|\r|\0|é|\ufeff|#|:|"
+    "http://e.org/|1e9|-1|nan"
 ).split("|")
 URLS = "http:|https:|/|//|..|.|?|#|@|:|[|]|%|%2e|%C3|é|xn--|\\|\t|;jsessionid=|&|=|utm_source=1|e.org|1.2|0x7f|,".split(
     "|"
@@ -104,8 +109,17 @@ def test_no_style_sheet(text: str) -> None:
 @given(made_of(XML) | st.text(max_size=200))
 def test_no_sitemap_feed_or_list(text: str) -> None:
     body = encoded(text)
-    within_limits(lambda: sum(len(link.href) for link in xml_links(body)), len(body))
+    within_limits(lambda: sum(len(link.href) for link in xml_links([body])), len(body))
     within_limits(lambda: sum(len(link.href) for link in listed_urls(text)), len(text))
+
+
+@pytest.mark.long
+@LONG
+@given(made_of(ROBOTS) | st.text(max_size=300), made_of(URLS))
+def test_no_robots_txt(text: str, path: str) -> None:
+    rules: list[Rules] = []
+    within_limits(lambda: rules.append(Rules(text, agent="onceover")) or len(rules[0].sitemaps), len(text))
+    within_limits(lambda: rules[0].allows(f"/{path}"), len(text))
 
 
 @pytest.mark.long
