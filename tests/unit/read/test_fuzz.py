@@ -39,8 +39,8 @@ XML = (
     "<link |href='x'|>|\0|é|<?xml version='1.0' encoding='utf-16'?>|<!DOCTYPE x [<!ENTITY x 'y'>]>|http://e.org/|\n"
 ).split("|")
 ROBOTS = (
-    "User-agent:|useragent :|disallow:|Allow:|Disallow|Crawl-delay:|Sitemap:| |*|$|/|a|onceover|%2f|%|\n|\r|\0|é|\ufeff|"
-    "#|:|http://e.org/|1e9|-1|nan"
+    "User-agent:|useragent :|disallow:|Allow:|Disallow|Crawl-delay:|Sitemap:| |*|$|/|a|onceover|%2f|%|\n|\r|\0|é|"
+    "\ufeff|#|:|http://e.org/|1e9|-1|nan"
 ).split("|")
 URLS = "http:|https:|/|//|..|.|?|#|@|:|[|]|%|%2e|%C3|é|xn--|\\|\t|;jsessionid=|&|=|utm_source=1|e.org|1.2|0x7f|,".split(
     "|"
