@@ -625,7 +625,7 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
             description="Where bodies in flight take more than this, all together, only one of them grows at a time.",
             extra=_BYTES,
         ),
-    ] = 32_000_000
+    ] = 16_000_000
     extractor: Annotated[Extractor, Meta(description="Library that reads HTML; lexbor is the fastest.")] = "lexbor"
     allow_private: Annotated[bool, Meta(description="Fetch also from private, loopback and link-local addresses.")] = (
         False

@@ -67,7 +67,7 @@ class HttpFetcher:
         concurrency: int = 64,
         spare: int = 0,
         per_host: int = 1,
-        max_memory_bytes: int = 32_000_000,
+        max_memory_bytes: int = 16_000_000,
         max_connections: int | None = None,
         hosts: Mapping[str, str] | None = None,
         allow_private: bool = False,

@@ -22,6 +22,7 @@ from crawler.read.wishes import NO_WISHES, Wishes
 from crawler.urls import join
 
 MAX_ABSTRACT_CHARACTERS: Final = 300
+_LIST_HEAD_BYTES: Final = 4096
 _SENTENCE_END = re.compile(r".*[.!?。！？](?=\s|$)|.*[。！？]", re.DOTALL)
 
 
@@ -142,8 +143,18 @@ def _links_of(content_type: str, body: bytes, encoding: Encoding | None) -> list
     if content_type == "text/css":
         return [Link(url, LinkKind.CSS) for url in islice(css_urls(to_text(body, encoding)), MAX_LINKS)]
     if content_type == "text/plain":
-        return listed_urls(to_text(body, encoding))
+        return _links_of_list(body, encoding)
     return xml_links([to_utf8(body, encoding)]) if is_xml(content_type) else []
+
+
+def _links_of_list(body: bytes, encoding: Encoding) -> list[Link]:
+    """Links of a list of URLs. Most texts are none, which their first lines show: decoded whole, they would take up to
+    four times as much."""
+    head = to_text(body[:_LIST_HEAD_BYTES], encoding)
+    lines = head.rpartition("\n")[0] or head
+    if lines.strip() and not listed_urls(lines):
+        return []
+    return listed_urls(to_text(body, encoding))
 
 
 def _links_of_packed(body: bytes) -> list[Link]:

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.page import Extract, LinkKind
+from crawler.page import Extract, LinkKind, Page
 from crawler.read import feeds
 from crawler.read.feeds import listed_urls, xml_links
 from crawler.read.lexbor import LexborExtractor
@@ -327,3 +327,40 @@ def test_a_long_text_that_is_no_list_takes_no_memory() -> None:
     finally:
         tracemalloc.stop()
     assert peak_bytes < 100_000
+
+
+def read_text(body: bytes, charset: str) -> Extract:
+    headers = [(b"Content-Type", f"text/plain; charset={charset}".encode())]
+    return LexborExtractor().extract(
+        Page(
+            url="https://e.org/a.txt",
+            status=200,
+            headers=headers,
+            fetched_at=0.0,
+            duration_s=0.0,
+            body=body,
+            raw_body=body,
+        )
+    )
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("before", ["", "\n\n", "\n" * 10_000])
+def test_a_list_is_read_to_its_end_whatever_its_first_lines_take(charset: str, before: str) -> None:
+    urls = [f"https://e.org/{number}" for number in range(1000)]
+    read = read_text((before + "\n".join(urls)).encode(charset), charset)
+    assert [link.href for link in read.links] == urls
+    one = f"https://e.org/{'x' * 9000}"
+    assert [link.href for link in read_text(one.encode(charset), charset).links] == [one]
+    assert read_text(("\n".join(urls) + "\nand some words").encode(charset), charset).links == []
+
+
+def test_a_long_text_that_begins_as_no_list_is_not_decoded_whole() -> None:
+    body = ("\N{GRINNING FACE} and some words\n" * 200_000).encode()
+    tracemalloc.start()
+    try:
+        assert read_text(body, "utf-8").links == []
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 2 * len(body)  # all of it takes four times as much, as text
