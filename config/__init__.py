@@ -61,6 +61,7 @@ from config.seeds import Seed
 from config.settings import Setting, settings
 from config.sites import overridden
 from config.toml import toml_value
+from config.units import parse_size
 
 __all__ = [
     "CompareBackend",
@@ -95,6 +96,7 @@ __all__ = [
     "load",
     "overridden",
     "owned_by_others",
+    "parse_size",
     "preset_text",
     "presets",
     "render_show",

@@ -102,7 +102,7 @@ def _not_above(lower: float, upper: float, upper_key: str, origins: Origins) -> 
 
 def _filter_size(config: Config, origins: Origins) -> str | None:
     visited = config.visited
-    if visited.backend in ("exact", "per-site"):
+    if visited.backend in ("exact", "per-site", "auto"):
         return None
     need = math.ceil(-visited.capacity * math.log(visited.error_rate) / math.log(2) ** 2 / 8)
     if need <= _MOST_FILTER_BYTES:

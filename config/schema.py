@@ -19,7 +19,9 @@ import msgspec
 from msgspec import Meta
 
 FrontierBackend = Literal["memory", "leveldb"]
-VisitedBackend = Literal["exact", "bloom", "blocked", "counting", "counting-8", "counting-32", "dsbf", "per-site"]
+VisitedBackend = Literal[
+    "exact", "bloom", "blocked", "counting", "counting-8", "counting-32", "dsbf", "per-site", "auto"
+]
 CompareBackend = Literal[
     "exact",
     "exact-leveldb",
@@ -436,8 +438,8 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
         Meta(
             description="exact never errs, at 16 to 32 bytes per URL. Filters take 2 or 3, and lose some pages: bloom; "
             "blocked, quicker and a little larger; counting, with counters of 4, 8 or 32 bits, which can forget; dsbf, "
-            "which grows as it must; per-site, a fixed filter for each host.",
-            extra={"coming": ("auto",)},
+            "which grows as it must; per-site, a fixed filter for each host; auto, the one of exact, dsbf and bloom "
+            "that loses least in memory_bytes, chosen once for a crawl.",
         ),
     ] = "exact"
     store: Annotated[
@@ -454,6 +456,10 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
         float,
         Meta(ge=1e-12, le=0.5, description="Chance that a full filter takes a new URL for a known one."),
     ] = 0.0001
+    memory_bytes: Annotated[
+        Annotated[int, Meta(ge=1_000_000, le=_MOST, extra=_BYTES)] | None,
+        Meta(description="Memory that auto may choose a set for; unset means a quarter of what the machine has."),
+    ] = None
     site_bytes: Annotated[
         int,
         Meta(ge=64, le=1 << 30, multiple_of=8, description="Filter of each host of per-site.", extra={"unit": "bytes"}),

@@ -16,7 +16,8 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from config import CompareBackend, CompareSet, CompareWork, Loaded, load
+from config import CompareBackend, CompareSet, CompareWork, Loaded, load, parse_size
+from crawler.cli.advising import advise_on
 from crawler.cli.codes import COMPLETE, FAILED, STOPPED
 from crawler.compare.folder import Folder
 from crawler.compare.journal import Journal
@@ -50,6 +51,10 @@ _NARROWEST = 150
 @click.option("--fresh", is_flag=True, help="Measure everything again.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a value, as compare.rounds=5.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.option("--advise", is_flag=True, help="Measure nothing: tell by the formulas which sets fit.")
+@click.option("--urls-expected", metavar="N", help="With --advise: URLs that will come, as 2e8.")
+@click.option("--loss", type=float, default=1e-4, show_default=True, help="With --advise: share that may be lost.")
+@click.option("--memory", metavar="SIZE", help='With --advise: memory there is, as "1 GiB"; unset: a quarter of this.')
 def compare(
     configuration: Path | None,
     urls: tuple[str, ...],
@@ -60,6 +65,10 @@ def compare(
     fresh: bool,
     settings: tuple[str, ...],
     as_json: bool,
+    advise: bool,
+    urls_expected: str | None,
+    loss: float,
+    memory: str | None,
 ) -> int:
     """Measure visited sets on the same work: speed, memory, and what they lose.
 
@@ -69,6 +78,10 @@ def compare(
     Exit codes: 0 complete, 1 nothing could be measured or a figure is not as expected, 2 wrong usage or configuration,
     4 stopped by a signal, 5 the directory is in use or not a comparison's.
     """
+    if advise:
+        if urls_expected is None:
+            raise click.UsageError("how many URLs will come? Give --urls-expected N, as 2e8")
+        return advise_on(urls_expected, loss=loss, memory_bytes=_size(memory), as_json=as_json)
     loaded = load(configuration, overrides=settings, environ=os.environ, preset=preset, require_seeds=False)
     works = [*loaded.config.compare.work, *_named_works(urls, crawls)]
     if not works:
@@ -92,6 +105,15 @@ def compare(
         told.print(render(report))
     click.echo(f"{'Report' if report.complete else 'Stopped; a partial report is'} in {place}", err=True)
     return _exit_code(report)
+
+
+def _size(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise click.UsageError(f'expected a size, as "512 MB" or "1 GiB", found {text}') from error
 
 
 def _write(report: Report, folder: Folder, console: Console) -> None:

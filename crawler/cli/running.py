@@ -21,6 +21,7 @@ from crawler.directory import CrawlDirectory, DirectoryRefused
 from crawler.engine import Ending
 from crawler.progress import show_progress, summary
 from crawler.status import Status
+from crawler.wiring.choosing import decided
 from crawler.wiring.crawl import Crawl, assembled, check_configuration
 
 log = logging.getLogger(__name__)
@@ -97,6 +98,9 @@ async def _run(
                 )
             # Only now: what is refused on the way must leave the old configuration in place.
             directory.write_configuration(render_toml(loaded.config))
+            _, choice = decided(loaded.config, directory)
+            if choice is not None:
+                console.print(f"{choice.words}.", highlight=False)
             resumed = crawl.frontier.describe().admitted > crawl.new_seeds
             if resumed:
                 _tell_resumed(crawl, console)

@@ -10,6 +10,7 @@ from crawler.readdressing import Readdressing
 from crawler.sites import Blocks, BySite
 from crawler.urls import UrlReader, domain_of_site, host_of, split_port
 from crawler.wiring.addressing import queues_by
+from crawler.wiring.choosing import decided
 from frontier import Notes
 from frontier.groups import Grouping, GroupLimit
 from frontier.leveldb import LevelDBStore
@@ -145,6 +146,7 @@ def _groups(queue_key: str) -> list[str]:
 def visited_set(config: Config, directory: CrawlDirectory, store: Store) -> VisitedSet:
     """The configured visited set, empty. What it keeps on disk lies in the crawl's directory; the ledger of `store`
     confirms what a filter calls known."""
+    config, _ = decided(config, directory)
     visited = _bare_visited_set(config, directory)
     if config.visited.verify and config.visited.backend != "exact":
 
@@ -179,3 +181,5 @@ def _bare_visited_set(config: Config, directory: CrawlDirectory) -> VisitedSet:
             return SplittingSet(capacity=capacity, error_rate=error_rate, directory=place)
         case "per-site":
             return PerSiteSet(key=host_of, bytes_per_site=config.visited.site_bytes, error_rate=error_rate)
+        case "auto":
+            raise AssertionError("auto is decided before a set is made")

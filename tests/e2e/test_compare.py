@@ -37,7 +37,7 @@ def onceover(*arguments: str | Path, cwd: Path) -> Ended:
 
 
 def started(*arguments: str | Path, cwd: Path) -> AbstractContextManager[Running]:
-    return crawling.started(*arguments, cwd=cwd, **{FONTS: os.environ[FONTS]})
+    return crawling.started(*arguments, cwd=cwd, MPLCONFIGDIR=os.environ[FONTS])
 
 
 def urls(count: int, *, repeats: int = 2) -> bytes:
@@ -171,3 +171,35 @@ def test_what_can_not_be_compared_is_refused_with_what_to_do(tmp_path: Path) -> 
     foreign = onceover("compare", "--urls", "urls", "--dir", "mine", cwd=tmp_path)
     assert foreign.code == REFUSED
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
+
+
+def test_the_adviser_tells_what_fits_without_measuring(tmp_path: Path) -> None:
+    ended = onceover(
+        "compare", "--advise", "--urls-expected", "2e8", "--loss", "1e-4", "--memory", "1GiB", cwd=tmp_path
+    )
+    assert ended.code == COMPLETE, ended
+    assert 'backend = "dsbf"\ncapacity = 200_000_000\nerror_rate = 0.0001\n' in ended.out
+    as_json = onceover("compare", "--advise", "--urls-expected", "20_000", "--json", cwd=tmp_path).json()
+    assert as_json["advised"] == "exact"
+    assert as_json["visited"] == {"backend": "exact"}
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("wrong", [[], ["--urls-expected", "many"], ["--urls-expected", "9", "--memory", "much"]])
+def test_the_adviser_says_what_it_needs(wrong: list[str], tmp_path: Path) -> None:
+    ended = onceover("compare", "--advise", *wrong, cwd=tmp_path)
+    assert ended.code == USAGE
+    assert "Error: " in ended.err
+
+
+def test_a_crawl_chooses_its_own_set_and_keeps_it(web: Web, tmp_path: Path) -> None:
+    auto = setting("visited.backend=auto", "visited.memory_bytes=1 MB", "visited.capacity=200_000")
+    first = onceover("crawl", *web.options, *auto, "--dir", "c", "--max-pages", "10", "--json", cwd=tmp_path)
+    assert "visited.backend is auto: dsbf" in first.err
+    again = onceover("crawl", "--dir", "c", "--json", cwd=tmp_path)
+    assert again.code == COMPLETE, again
+    assert "visited.backend is auto: dsbf" in again.err
+    status = again.json()["status"]
+    assert isinstance(status, dict)
+    assert status["visited"]["backend"] == "dsbf"
+    crawling.assert_sound(tmp_path / "c")

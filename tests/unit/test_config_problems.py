@@ -31,7 +31,6 @@ HUGE = "9" * 5000
         ("outputs = 1", "outputs: unknown key; did you mean [output]?"),
         ("output = 1", "output: expected a section, [output], found one value"),
         ("frontier.backend = 'redis'", 'frontier.backend: "redis" is planned, and not available in this version; '),
-        ("visited.backend = 'auto'", 'visited.backend: "auto" is planned, and not available in this version; '),
         ("frontier.queue_by = 'surt-prefix'", "frontier.queue_by: surt-prefix needs frontier.queue_prefixes"),
         (
             "frontier.queue_prefixes = ['a.test']",

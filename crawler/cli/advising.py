@@ -1,0 +1,109 @@
+"""onceover compare --advise: which visited set fits, by the formulas, without running anything."""
+
+import math
+from collections.abc import Sequence
+
+import click
+import msgspec
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from config import toml_value
+from crawler.cli.codes import COMPLETE, FAILED
+from crawler.compare.table import share
+from crawler.status import size
+from crawler.wiring.choosing import EXACT_ON_DISK, best_option, machine_bytes
+from visited.advice import Option, options
+
+
+class Advised(msgspec.Struct, frozen=True, kw_only=True):
+    """What `--json` prints."""
+
+    urls_expected: int
+    loss: float
+    memory_bytes: int
+    options: list[Option]
+    advised: str | None
+    """None when nothing fits."""
+    visited: dict[str, str | int | float]
+    """The section [visited] that asks for it."""
+
+
+def advise_on(urls: str, *, loss: float, memory_bytes: int | None, as_json: bool) -> int:
+    """Print which backends fit, and with what parameters. A filter whose rate is the loss loses less: its rate is lower
+    until it is full."""
+    count = _count(urls)
+    given = machine_bytes() if memory_bytes is None else memory_bytes
+    try:
+        found = options(count, loss)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    best = best_option(count, loss, memory_bytes=given)
+    advised = Advised(
+        urls_expected=count,
+        loss=loss,
+        memory_bytes=given,
+        options=found,
+        advised=None if best is None else best.backend,
+        visited={} if best is None else _section(best, count, loss),
+    )
+    if as_json:
+        click.echo(msgspec.json.encode(advised))
+    else:
+        _show(advised, found)
+    return FAILED if best is None else COMPLETE
+
+
+def _count(text: str) -> int:
+    try:
+        value = float(text.replace("_", "").replace(",", ""))
+    except ValueError:
+        value = math.nan
+    if not 1 <= value <= 1e15:
+        raise click.UsageError(f"expected a number of URLs, as 2e8 or 200_000_000, found {text}")
+    return round(value)
+
+
+def _section(option: Option, count: int, loss: float) -> dict[str, str | int | float]:
+    if option.backend == "exact":
+        return {"backend": "exact"}
+    if option.backend == EXACT_ON_DISK:
+        return {"backend": "exact", "store": "leveldb"}
+    return {"backend": option.backend, "capacity": count, "error_rate": loss}
+
+
+def _show(advised: Advised, found: Sequence[Option]) -> None:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for name in ("memory", "on disk", "bytes/URL", "rate", "lost", "share", "fits"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for option in found:
+        table.add_row(
+            option.backend,
+            size(option.memory_bytes),
+            size(option.disk_bytes) if option.disk_bytes else "",
+            f"{option.memory_bytes / advised.urls_expected:.2f}",
+            share(option.false_positive_rate),
+            f"{option.expected_lost:,.0f}",
+            share(option.expected_lost / advised.urls_expected),
+            "yes" if option.memory_bytes <= advised.memory_bytes else "no",
+        )
+    told = Console()
+    told.print(
+        f"{advised.urls_expected:,} URLs in {size(advised.memory_bytes)}; at most {share(advised.loss)} may be lost",
+        table,
+        highlight=False,
+    )
+    if advised.advised is None:
+        told.print("None of them fits.", highlight=False)
+        return
+    told.print("Take:\n\n[visited]", highlight=False, markup=False)
+    for name, value in advised.visited.items():
+        told.print(f"{name} = {toml_value(value)}", highlight=False)
+    if "error_rate" in advised.visited:
+        told.print(
+            "\nA crawl confirms what a filter calls known by its ledger (visited.verify), and then loses nothing; "
+            "the losses above are those of verify = false.",
+            highlight=False,
+        )

@@ -1,0 +1,70 @@
+"""That `visited.backend = "auto"` is decided once, by the formulas."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from config import Config
+from crawler.directory import CrawlDirectory
+from crawler.wiring import choosing
+from crawler.wiring.choosing import best_option, decided
+from visited.advice import advise
+
+MB = 1_000_000
+
+
+def asked(**visited: object) -> Config:
+    config = Config()
+    return msgspec.structs.replace(config, visited=msgspec.structs.replace(config.visited, backend="auto", **visited))
+
+
+@pytest.mark.parametrize(
+    ("memory_bytes", "backend", "store"),
+    [
+        (2000 * MB, "exact", "memory"),
+        (150 * MB, "dsbf", "memory"),
+        (125 * MB, "bloom", "memory"),
+        (60 * MB, "exact", "leveldb"),
+    ],
+)
+def test_the_set_that_loses_least_in_the_memory_is_taken(
+    memory_bytes: int, backend: str, store: str, tmp_path: Path
+) -> None:
+    config, choice = decided(asked(capacity=50 * MB, memory_bytes=memory_bytes), CrawlDirectory(tmp_path))
+    assert (config.visited.backend, config.visited.store) == (backend, store)
+    assert choice is not None
+    assert backend in choice.words
+    if store == "memory":
+        assert choice.option == advise(50 * MB, memory_bytes=memory_bytes)
+
+
+def test_another_backend_is_left_as_it_is(tmp_path: Path) -> None:
+    config = Config()
+    assert decided(config, CrawlDirectory(tmp_path)) == (config, None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_crawl_keeps_its_choice_on_another_machine_until_something_else_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = CrawlDirectory(tmp_path)
+    monkeypatch.setattr(choosing, "machine_bytes", lambda: 1000 * MB)
+    first, _ = decided(asked(capacity=10 * MB), directory)
+    monkeypatch.setattr(choosing, "machine_bytes", lambda: 50 * MB)
+    assert decided(asked(capacity=10 * MB), directory)[0] == first
+    assert first.visited.backend == "exact"
+    assert decided(asked(capacity=11 * MB), directory)[0].visited.backend == "dsbf"
+
+
+def test_a_frontier_in_memory_has_nothing_on_disk(tmp_path: Path) -> None:
+    config = asked(capacity=50 * MB, memory_bytes=60 * MB)
+    config = msgspec.structs.replace(config, frontier=msgspec.structs.replace(config.frontier, backend="memory"))
+    found, _ = decided(config, CrawlDirectory(tmp_path))
+    assert found.visited.backend == "dsbf"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_nothing_fits_nothing_is_advised() -> None:
+    assert best_option(50 * MB, 1e-4, memory_bytes=1000) is None
+    assert best_option(50 * MB, 1e-4, memory_bytes=60 * MB, on_disk=False) is None
