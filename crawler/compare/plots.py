@@ -8,7 +8,7 @@ import matplotlib as mpl
 import msgspec
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from crawler.compare.colours import colour_of
 from crawler.compare.recommending import frontier
@@ -96,6 +96,7 @@ def _memory(axes: Axes, report: Report, work: str) -> bool:
     axes.set_yscale("log")
     axes.set_xlabel("distinct URLs   (line: as told by the set; dots: growth of its process)")
     _counts_on_x(axes)
+    axes.yaxis.set_major_locator(_few_on_log_scale())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: size(value)))
     axes.yaxis.set_minor_formatter(NullFormatter())
     return _legend(axes)
@@ -195,7 +196,11 @@ def _loss(axes: Axes, report: Report, work: str) -> bool:
     axes.set_xlabel("bits of memory for each URL")
     axes.set_ylabel("share of new URLs lost")
     axes.margins(x=0.18, y=0.12)
+    axes.xaxis.set_major_locator(_few_on_log_scale())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set_ylim(bottom=none / 3, top=max(axes.get_ylim()[1], none * 100))
     return _legend(axes)
 
 
@@ -221,6 +226,11 @@ def _checks(report: Report, row: Row) -> list[Check]:
 
 def _bits(row: Row) -> float:
     return (row.bytes_per_url or 0.0) * 8
+
+
+def _few_on_log_scale() -> LogLocator:
+    """Ticks at 1, 2 and 5 of each decade, so that a short axis has some too."""
+    return LogLocator(subs=(1.0, 2.0, 5.0), numticks=12)
 
 
 def _counts_on_x(axes: Axes) -> None:

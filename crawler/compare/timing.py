@@ -32,6 +32,7 @@ async def time_it(trial: Trial, make: Maker, scratch: Path, tell: Tell) -> Timin
     timer = _Timer()
     with _directory(scratch) as place:
         await _warm_up(make(competitor, capacity, place), work, timer)
+    settle()
     meter = _Meter(work, trial.effort.looks, _reading(work))
     settle()
     empty = resident_bytes()

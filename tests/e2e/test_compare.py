@@ -203,3 +203,15 @@ def test_a_crawl_chooses_its_own_set_and_keeps_it(web: Web, tmp_path: Path) -> N
     assert isinstance(status, dict)
     assert status["visited"]["backend"] == "dsbf"
     crawling.assert_sound(tmp_path / "c")
+
+
+@pytest.mark.long
+def test_the_literature_run_finds_every_figure_within_its_bound(tmp_path: Path) -> None:
+    fonts = {FONTS: os.environ[FONTS]}
+    ended = crawling.onceover(
+        "compare", "--preset", "compare-literature", "--dir", "r", cwd=tmp_path, timeout_s=1800.0, **fonts
+    )
+    assert ended.code == COMPLETE, ended
+    report = msgspec.json.decode((tmp_path / "r" / "report.json").read_bytes(), type=dict[str, Any])
+    assert len(report["findings"]) > 20
+    assert [each for each in report["findings"] if not each["met"]] == []

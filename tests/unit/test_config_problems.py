@@ -132,10 +132,16 @@ HUGE = "9" * 5000
         ),
         (
             "extends = 'brod'",
-            "extends: expected the name of a preset, one of broad, one-site, polite-archive, quickstart, ",
+            "extends: expected the name of a preset, one of broad, compare-literature, one-site, polite-archive, ",
         ),
-        ("extends = 5", "extends: expected the name of a preset, one of broad, one-site, polite-archive, quickstart, "),
-        ("extends = '../broad'", "extends: expected the name of a preset, one of broad, one-site, polite-archive, "),
+        (
+            "extends = 5",
+            "extends: expected the name of a preset, one of broad, compare-literature, one-site, polite-archive, ",
+        ),
+        (
+            "extends = '../broad'",
+            "extends: expected the name of a preset, one of broad, compare-literature, one-site, ",
+        ),
         (f"scope.max_depth = {HUGE}", "not valid TOML: "),
         ("scope.include = " + "[" * 3000, "not "),
     ],
@@ -266,8 +272,8 @@ def test_bytes_that_are_no_text_are_refused_from_environment_and_command_line() 
 def test_an_unknown_preset_is_refused_with_the_closest() -> None:
     [problem] = problems_of(None, preset="quick-start", overrides=[SEED])
     assert problem == (
-        "--preset: preset: expected the name of a preset, one of broad, one-site, polite-archive, quickstart, "
-        'found "quick-start"; did you mean quickstart?'
+        "--preset: preset: expected the name of a preset, one of broad, compare-literature, one-site, polite-archive, "
+        'quickstart, found "quick-start"; did you mean quickstart?'
     )
 
 

@@ -237,13 +237,16 @@ def test_the_json_schema_refuses_what_is_refused(line: str, tmp_path: Path) -> N
         load(written(tmp_path, line), require_seeds=False)
 
 
-def test_there_are_four_presets() -> None:
-    assert presets() == ["broad", "one-site", "polite-archive", "quickstart"]
+CRAWLS = [name for name in presets() if not name.startswith("compare-")]
+
+
+def test_there_are_four_presets_of_crawls_and_one_comparison() -> None:
+    assert presets() == ["broad", "compare-literature", "one-site", "polite-archive", "quickstart"]
     with pytest.raises(KeyError):
         preset_text("../pyproject")
 
 
-@pytest.mark.parametrize("name", presets())
+@pytest.mark.parametrize("name", CRAWLS)
 def test_each_preset_loads_once_it_has_a_seed(name: str, tmp_path: Path) -> None:
     path = written(tmp_path, preset_text(name))
     loaded = load(path, overrides=["crawl.seeds=https://a.test/"])
@@ -252,7 +255,7 @@ def test_each_preset_loads_once_it_has_a_seed(name: str, tmp_path: Path) -> None
     assert problems_of(path) == ['no seeds: write seeds = ["https://…/"] or seed_files = ["…"] under [crawl]']
 
 
-@pytest.mark.parametrize("name", presets())
+@pytest.mark.parametrize("name", CRAWLS)
 def test_each_preset_says_in_its_first_line_what_it_is_for_and_where_to_put_seeds_and_contact(name: str) -> None:
     text = preset_text(name)
     assert re.match(r"# [A-Z].*\n", text)
