@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from crawler.compare.contestant import Full, Maker
+from crawler.compare.others import Foreign
 from crawler.compare.timing import AHEAD, Tell, told_bytes
 from crawler.compare.trial import Check, Effort, Look, Trial
 from crawler.compare.work import Work, batches, chunks, new_batches
@@ -75,7 +76,7 @@ class _Witness:
         """Memory and rate now, the rate by asking for absent URLs."""
         stats = self._contestant.describe()
         absent = self._sample.absent(self.distinct)
-        told = told_bytes(stats) is not None
+        told = not isinstance(self._contestant, Foreign)
         return Look(
             distinct=self.distinct,
             told_bytes=told_bytes(stats),
@@ -97,7 +98,7 @@ class _Witness:
             links=self.links,
             distinct=self.distinct,
             lost=self._lost,
-            told_lost=None if told_bytes(stats) is None else stats.expected_lost,
+            told_lost=None if isinstance(self._contestant, Foreign) else stats.expected_lost,
             recovered=self._recovered - self._twice,
             twice=self._twice,
             portal_probes=len(absent),

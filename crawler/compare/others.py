@@ -1,4 +1,5 @@
-"""Visited sets of other libraries, under our protocol. They tell nothing of themselves: their process is measured."""
+"""Visited sets of other libraries, under our protocol. They tell nothing of their rate, and those in this process
+nothing of their memory: the process is measured."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -20,10 +21,13 @@ class Foreign:
         has: Callable[[Sequence[str]], list[bool]],
         *,
         close: Callable[[], object] = lambda: None,
+        size: Callable[[], int] = lambda: 0,
     ) -> None:
+        """`size` tells its bytes where it does not lie in this process."""
         self._name = name
         self._add = add
         self._close = close
+        self._size = size
         self.has_many = has
         self._count = 0
 
@@ -36,7 +40,7 @@ class Foreign:
         raise CannotForget(f"{self._name} is not asked to forget")
 
     def describe(self) -> VisitedStats:
-        return VisitedStats(backend=self._name, count=self._count, capacity=None, memory_bytes=0)
+        return VisitedStats(backend=self._name, count=self._count, capacity=None, memory_bytes=self._size())
 
     def dump(self, _file: BinaryIO, /) -> NoReturn:
         raise Unsaved
@@ -146,7 +150,16 @@ def _redisbloom(competitor: Competitor, capacity: int) -> LocalSet:
     def ask(command: str, urls: Sequence[str]) -> list[bool]:
         return [bool(answer) for answer in client.execute_command(command, key, *urls)] if urls else []
 
-    return Foreign("redisbloom", lambda urls: ask("BF.MADD", urls), lambda urls: ask("BF.MEXISTS", urls), close=close)
+    def size() -> int:
+        return int(client.execute_command("MEMORY", "USAGE", key, "SAMPLES", 0) or 0)
+
+    return Foreign(
+        "redisbloom",
+        lambda urls: ask("BF.MADD", urls),
+        lambda urls: ask("BF.MEXISTS", urls),
+        close=close,
+        size=size,
+    )
 
 
 def _library(module: str, *, package: str | None = None) -> Any:

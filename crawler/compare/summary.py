@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from crawler.compare.competitor import Competitor
+from crawler.compare.competitor import OTHERS, Competitor
 from crawler.compare.statistics import SIGMA, Spread, deviation, spread, upper_bound
 from crawler.compare.trial import Check, Crawled, Done, Failed, Look, Timing
 from crawler.compare.work import Work
@@ -76,7 +76,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     def agrees(self) -> bool | None:
         """Whether it is as it says of itself: rate, losses and memory; None where it says nothing."""
         found = [abs(each) <= SIGMA for each in (self.rate_deviation, self.lost_deviation) if each is not None]
-        if self.told_bytes is not None and self.steady_bytes is not None:
+        tells = self.backend not in OTHERS
+        if tells and self.told_bytes is not None and self.steady_bytes is not None:
             apart = abs(self.steady_bytes - self.told_bytes)
             found.append(apart <= max(NOISE_BYTES, MEMORY_SHARE * self.told_bytes))
         return all(found) if found else None

@@ -10,6 +10,7 @@ import pytest
 
 from crawler.compare.checking import check
 from crawler.compare.competitor import BASELINES, OTHERS, OURS, Competitor
+from crawler.compare.contestant import Unavailable
 from crawler.compare.journal import Journal
 from crawler.compare.running import Progress, Tell, in_process, run_trials, schedule
 from crawler.compare.statistics import SIGMA
@@ -17,6 +18,7 @@ from crawler.compare.summary import rows
 from crawler.compare.timing import time_it
 from crawler.compare.trial import Check, Done, Effort, Failed, Outcome, Timing, Trial
 from crawler.wiring.competing import contestant
+from tests.unit.compare.bloomserver import serving
 from tests.unit.compare.making import BLOOM, EFFORT, EXACT, timing, work
 from visited.exact import ExactSet
 
@@ -203,6 +205,28 @@ async def test_other_libraries_take_part_where_they_are_installed(backend: str, 
     assert found.twice == 0
     assert found.told_lost is None
     assert found.looks[-1].told_bytes is None
+
+
+async def test_redisbloom_is_asked_on_its_server_and_leaves_nothing_there(tmp_path: Path) -> None:
+    pytest.importorskip("redis")
+    with serving() as (url, sets):
+        made = Competitor(name="redisbloom", backend="redisbloom", server=url)
+        found = await checked(made, tmp_path, distinct=1000)
+        assert sets == {}
+    assert (found.lost, found.twice, found.told_lost) == (0, 0, None)
+    assert found.looks[-1].told_bytes == 2000
+    assert found.looks[-1].told_rate is None
+
+
+@pytest.mark.parametrize(
+    ("server", "words"),
+    [(None, "needs a server"), ("redis://127.0.0.1:1/0", "no RedisBloom at redis://127.0.0.1:1/0: ")],
+)
+def test_redisbloom_without_a_server_says_so(server: str | None, words: str, tmp_path: Path) -> None:
+    pytest.importorskip("redis")
+    made = Competitor(name="redisbloom", backend="redisbloom", server=server)
+    with pytest.raises(Unavailable, match=words):
+        contestant(made, 10, tmp_path)
 
 
 def _done(competitor: Competitor, outcome: Outcome) -> Done:

@@ -1,0 +1,59 @@
+"""A server that speaks as much of Redis as RedisBloom is asked with: exact sets under Bloom filters' names."""
+
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class _Conversation(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        while count := self.rfile.readline():
+            self.wfile.write(self._answer([self._argument() for _ in range(int(count[1:]))]))
+
+    def _argument(self) -> bytes:
+        length = int(self.rfile.readline()[1:])
+        return self.rfile.read(length + 2)[:length]
+
+    def _answer(self, words: list[bytes]) -> bytes:
+        assert isinstance(self.server, _Server)
+        sets = self.server.sets
+        match words:
+            case [b"HELLO", *_]:
+                return b"%1\r\n+proto\r\n:3\r\n"
+            case [b"BF.RESERVE", key, *_]:
+                sets[key] = set()
+            case [b"DEL", key]:
+                return b":%d\r\n" % (sets.pop(key, None) is not None)
+            case [b"BF.MADD", key, *urls]:
+                new = [url not in sets[key] for url in urls]
+                sets[key].update(urls)
+                return _numbers(new)
+            case [b"BF.MEXISTS", key, *urls]:
+                return _numbers([url in sets[key] for url in urls])
+            case [b"MEMORY", b"USAGE", key, *_]:
+                return b":%d\r\n" % (1000 + len(sets[key]))
+        return b"+OK\r\n"
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    sets: dict[bytes, set[bytes]]
+
+
+@contextmanager
+def serving() -> Iterator[tuple[str, dict[bytes, set[bytes]]]]:
+    """The URL of a server, and what it holds."""
+    with _Server(("127.0.0.1", 0), _Conversation) as server:
+        server.sets = {}
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"redis://127.0.0.1:{server.server_address[1]}/0", server.sets
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def _numbers(values: list[bool]) -> bytes:
+    return b"*%d\r\n" % len(values) + b"".join(b":%d\r\n" % value for value in values)
