@@ -26,14 +26,18 @@ class _Conversation(socketserver.StreamRequestHandler):
             case [b"DEL", key]:
                 return b":%d\r\n" % (sets.pop(key, None) is not None)
             case [b"BF.MADD", key, *urls]:
-                new = [url not in sets[key] for url in urls]
-                sets[key].update(urls)
-                return _numbers(new)
+                return _numbers([self._is_new(sets[key], url) for url in urls])
             case [b"BF.MEXISTS", key, *urls]:
                 return _numbers([url in sets[key] for url in urls])
             case [b"MEMORY", b"USAGE", key, *_]:
                 return b":%d\r\n" % (1000 + len(sets[key]))
         return b"+OK\r\n"
+
+    @staticmethod
+    def _is_new(known: set[bytes], url: bytes) -> bool:
+        before = len(known)
+        known.add(url)
+        return len(known) > before
 
 
 class _Server(socketserver.ThreadingTCPServer):
