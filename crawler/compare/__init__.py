@@ -8,14 +8,15 @@ fresh process, so that none inherits the memory or the warm caches of another. T
     check    what it swallows, with an exact set beside it, and its rate against its own estimate; not timed, once
     crawl    a live crawl with the competitor as its visited set: pages found and pages lost
 
-    work, synthetic     what is measured on, and how a trial reads it
-    competitor, trial   what is asked of a process, and what it answers
-    timing, checking    the two measurements, which run in the trial's process
-    process             that process, seen from inside: memory, limits, how it ends
-    running             the schedule of trials, their processes, the journal from which a run is resumed
-    statistics          medians, spread, and whether a count fits an expectation
-    summary, advice     all trials of a competitor in one row; what to take, and how sure that is
-    table, plots, page  the report, for a terminal, for paper and for a browser
+    work, synthetic       what is measured on, and how a trial reads it; preparing brings links into that form
+    competitor, trial     what is asked of a process, and what it answers; contestant is how a competitor is made
+    timing, checking      the two measurements, which run in the trial's process; others are sets of other libraries
+    process               that process, seen from inside: memory, limits, how it ends
+    running, journal      the schedule of trials, their processes, and what a run is resumed from
+    folder                the directory of a run, and who may use it
+    statistics            medians, spread, and whether a count fits an expectation
+    summary               all trials of a competitor in one row; recommending what to take, expecting what was foretold
+    report                all of it as a value: table for a terminal, plots for paper, page for a browser
 
 Trials are the truth: the journal has each of them, and every figure of a report is computed from it anew. So a report
 of an interrupted run is a report of fewer trials, and the same command goes on with those that are missing.
