@@ -83,6 +83,7 @@ def compare(
             raise click.UsageError("how many URLs will come? Give --urls-expected N, as 2e8")
         return advise_on(urls_expected, loss=loss, memory_bytes=_size(memory), as_json=as_json)
     loaded = load(configuration, overrides=settings, environ=os.environ, preset=preset, require_seeds=False)
+    comparing.check_comparison(loaded)
     works = [*loaded.config.compare.work, *_named_works(urls, crawls)]
     if not works:
         raise click.UsageError(

@@ -77,6 +77,37 @@ def competitors(sets: Sequence[CompareSet]) -> list[Competitor]:
     return found
 
 
+def check_comparison(loaded: Loaded) -> None:
+    """Refuse blocks that do not fit together. Raises `ConfigError` for the first."""
+    compare = loaded.config.compare
+    works = [work.name for work in compare.work]
+    sets = [each.name for each in competitors(compare.set)]
+    for number, work in enumerate(compare.work, start=1):
+        places = [work.urls, work.crawl, work.distinct, None if work.live == "no" else work.live]
+        found = sum(place is not None for place in places)
+        if found != 1:
+            raise loaded.refuse(
+                f"compare.work[{number}]",
+                f"expected one of urls, crawl, distinct and live, found {found or 'none'} of them",
+            )
+        if works.index(work.name) + 1 != number:
+            raise loaded.refuse(f"compare.work[{number}]", f'expected a name of its own, found "{work.name}" again')
+    for number, each in enumerate(compare.set, start=1):
+        for name in each.works:
+            _check_known(loaded, f"compare.set[{number}]", name, works, "compare.work")
+    for number, expected in enumerate(compare.expect, start=1):
+        key = f"compare.expect[{number}]"
+        _check_known(loaded, key, expected.work, works, "compare.work")
+        for name in (expected.set, *([expected.over] if expected.over else [])):
+            _check_known(loaded, key, name, sets, "compare.set")
+
+
+def _check_known(loaded: Loaded, key: str, name: str, names: Sequence[str], kind: str) -> None:
+    if name not in names:
+        there_are = ", ".join(f'"{each}"' for each in names) or "none"
+        raise loaded.refuse(key, f'expected the name of a [[{kind}]], found "{name}"; there are {there_are}')
+
+
 async def prepared(loaded: Loaded, work: CompareWork, place: Path) -> Work:
     """A work, read once, and kept under the path `place` where it has to be. Raises `WorkRefused`."""
     compare, reader = loaded.config.compare, url_reader(loaded)

@@ -205,6 +205,35 @@ def test_a_crawl_chooses_its_own_set_and_keeps_it(web: Web, tmp_path: Path) -> N
     crawling.assert_sound(tmp_path / "c")
 
 
+WORK = '[[compare.work]]\nname = "w"\ndistinct = 10\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            '[[compare.work]]\nname = "w"\n',
+            "compare.work[1]: expected one of urls, crawl, distinct and live, found none",
+        ),
+        (WORK + 'urls = "u"\n', "compare.work[1]: expected one of urls, crawl, distinct and live, found 2 of them"),
+        (WORK + WORK, 'compare.work[2]: expected a name of its own, found "w" again'),
+        (
+            WORK + '[[compare.set]]\nbackend = "bloom"\nworks = ["v"]\n',
+            "compare.set[1]: expected the name of a [[compare",
+        ),
+        (WORK + '[[compare.expect]]\nwork = "w"\nset = "x"\nfigure = "rate"\nvalue = 0\n', "there are none"),
+        (WORK + '[[compare.set]]\nbackend = "blom"\n', "compare.set[1].backend: expected "),
+    ],
+)
+def test_blocks_that_do_not_fit_together_are_refused_with_their_line(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text(text)
+    ended = onceover("compare", "run.toml", cwd=tmp_path)
+    assert ended.code == USAGE
+    assert "run.toml:" in ended.err
+    assert words in ended.err
+    assert [path.name for path in tmp_path.iterdir()] == ["run.toml"]
+
+
 @pytest.mark.long
 def test_the_literature_run_finds_every_figure_within_its_bound(tmp_path: Path) -> None:
     fonts = {FONTS: os.environ[FONTS]}
