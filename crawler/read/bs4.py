@@ -13,6 +13,8 @@ from crawler.read.pages import Document, PageReader, summary
 from crawler.read.wishes import NO_WISHES, Wishes
 
 _MAX_PARAGRAPHS: Final = 20
+_EMPTY_COMMENT = re.compile(r"<!---?>")
+"""Whole comments, which the `html.parser` of older Pythons takes for the beginning of one."""
 _OPENING = re.compile(r"<[a-z!/?]", re.IGNORECASE)
 
 
@@ -29,7 +31,7 @@ class Bs4Extractor:
 def _read(document: Document) -> Reading[Tag]:
     soup = BeautifulSoup(
         # With a line end, a page that is nothing but a URL is not taken for a mistake of the caller.
-        f"{_without_torn_tag(document.html.decode('utf-8', 'replace'))}\n",
+        f"{_without_torn_tag(_EMPTY_COMMENT.sub('<!-- -->', document.html.decode('utf-8', 'replace')))}\n",
         "html.parser",
         # Values as they stand, not lists of class names; of a repeated attribute the first, as the standard says.
         multi_valued_attributes=None,

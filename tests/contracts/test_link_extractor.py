@@ -278,6 +278,13 @@ def test_nothing_is_lost_behind_nuls_and_broken_bytes(make: Make) -> None:
     assert [link.href for link in read(make, html).links][1:] == ["c", "d"]
 
 
+def test_an_empty_comment_is_a_whole_one(make: Make) -> None:
+    html = (
+        "<!--[if IE]><!--><a href=a>x</a><!--<![endif]--><!--><a href=b>x</a><!---><a href=c>x</a><!-- <a href=no>-->"
+    )
+    assert hrefs(read(make, html)) == ["a", "b", "c"]
+
+
 def test_broken_html_is_read_as_far_as_it_goes(make: Make) -> None:
     html = "<html><head></head></html><body><div><a href=a>x<p><a href=b>y</div></body></html><p><a href='c'>z"
     # An <a> that is left open is opened again in the next block, by the standard; so `a` may be there twice.
