@@ -9,8 +9,8 @@ from crawler.compare.statistics import SIGMA, Spread, deviation, spread, upper_b
 from crawler.compare.trial import Check, Crawled, Done, Failed, Look, Timing
 from crawler.compare.work import Work
 
-NOISE_BYTES = 1 << 20
-"""What a process grows by however small a set is."""
+NOISE_BYTES = 2 << 20
+"""What a process may grow by however small a set is: one huge page."""
 MEMORY_SHARE = 0.1
 
 

@@ -11,7 +11,7 @@ SETS = [Competitor(name=name, backend=name) for name in ("exact", "dsbf", "bloom
 OUTCOMES = {
     "exact": (timing(told_bytes=20_000_000), check()),
     "dsbf": (timing(told_bytes=2_800_000), check(lost=30, rate=5e-5, past_lost=90)),
-    "bloom": (timing(told_bytes=2_400_000), check(lost=10, rate=1e-4, past_lost=30_000)),
+    "bloom": (timing(told_bytes=2_400_000, steady_bytes=6_000_000), check(lost=10, rate=1e-4, past_lost=30_000)),
     "tiny": (timing(told_bytes=1_000_000), check(lost=5000, rate=0.02, past_lost=90_000)),
 }
 
@@ -52,7 +52,7 @@ def test_no_best_choice_is_beaten_in_both_memory_and_loss() -> None:
 
 def test_a_row_agrees_with_itself_within_its_bounds() -> None:
     by_name = {row.competitor: row for row in measured()}
-    assert by_name["bloom"].agrees is False  # the process has grown by a megabyte, of 2.4 told
+    assert by_name["bloom"].agrees is False  # the process has grown by more than twice what was told
     assert by_name["tiny"].agrees is True
 
 
