@@ -34,29 +34,14 @@ from config.loader import Loaded, load
 from config.presets import preset_text, presets
 from config.problems import ConfigError, Problem
 from config.render import Row, render_show, render_toml
-from config.schema import (
-    CompareBackend,
-    CompareSet,
-    CompareWork,
-    Config,
-    Crawl,
-    Durability,
-    Extractor,
-    Fetch,
-    Frontier,
-    FrontierBackend,
-    Limits,
-    Output,
-    Politeness,
-    Progress,
-    QueueBy,
-    Scope,
-    Site,
-    Urls,
-    Visited,
-    VisitedBackend,
-    Within,
-)
+from config.schema import Config
+from config.schema.compare import CompareBackend, CompareSet, CompareWork
+from config.schema.crawl import Crawl, Limits, Output, Progress
+from config.schema.fetch import Extractor, Fetch
+from config.schema.frontier import Durability, Frontier, FrontierBackend, QueueBy, Visited, VisitedBackend
+from config.schema.politeness import Politeness
+from config.schema.scope import Scope, Urls, Within
+from config.schema.site import Site
 from config.seeds import Seed
 from config.settings import Setting, settings
 from config.sites import overridden

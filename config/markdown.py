@@ -7,7 +7,7 @@ from config.blocks import BlockKind, block_kinds
 from config.render import value_text
 from config.settings import Setting, section_meaning, sections, settings
 
-BEGIN = "<!-- settings: made by `python -m config.markdown docs/configuration.md` from config/schema.py -->"
+BEGIN = "<!-- settings: made by `python -m config.markdown docs/configuration.md` from config/schema/ -->"
 END = "<!-- end of settings -->"
 _HEAD = "| key | default | may be | meaning |\n| --- | --- | --- | --- |"
 

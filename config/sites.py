@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from config.schema import Config, Site
+from config.schema import Config
+from config.schema.site import Site
 
 
 def overridden(config: Config, sites: Iterable[Site]) -> Config:

@@ -3,7 +3,7 @@
 import pytest
 
 from config.contact import has_contact, owned_by_others
-from config.schema import DEFAULT_USER_AGENT
+from config.schema.fetch import DEFAULT_USER_AGENT
 
 
 @pytest.mark.parametrize(

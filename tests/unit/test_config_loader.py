@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from config import Config, ConfigError, Loaded, load, settings, toml_value
-from config.schema import Crawl
+from config.schema.crawl import Crawl
 
 SEED = 'crawl.seeds=["https://a.test/"]'
 MINIMAL = '[crawl]\nseeds = ["https://a.test/"]\n'

@@ -7,7 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from config import ConfigError, Loaded, Site, json_schema, load, render_show, render_toml
-from config.schema import SITE_KEYS
+from config.schema.site import SITE_KEYS
 from config.settings import settings
 from tests.unit.test_config_loader import MINIMAL, problems_of, written
 

@@ -1,0 +1,23 @@
+"""Forms of values that sections share."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+# `$` also matches before a last line feed, in Python but not in JSON Schema; this ends a text in both.
+END = r"(?![\s\S])"
+PRINTABLE = Meta(pattern=rf"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*{END}", extra={"form": "not empty"})
+Text = Annotated[str, PRINTABLE]
+Place = Annotated[
+    str,
+    Meta(
+        pattern=PRINTABLE.pattern,
+        extra={"form": 'a host, a domain as "*.example.org", a URL up to its last slash, or a SURT prefix'},
+    ),
+]
+SECONDS = {"unit": "seconds"}
+BYTES = {"unit": "bytes"}
+HOSTS = {"unit": "hosts"}
+DAY_S = 86_400
+YEAR_S = 366 * DAY_S
+MOST = 10**12

@@ -1,0 +1,58 @@
+"""Settings that a block of some sites may set anew."""
+
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta
+
+from config.schema.kinds import Place
+
+SITE_KEYS: Final = (
+    "scope.include",
+    "scope.exclude",
+    "scope.max_depth",
+    "traps.max_segments",
+    "traps.max_repeats",
+    "traps.max_parameters",
+    "traps.calendar_years",
+    "traps.pages_per_host",
+    "traps.pages_per_pattern",
+    "frontier.max_attempts",
+    "frontier.retry_delay_s",
+    "frontier.retry_max_delay_s",
+    "frontier.open_after",
+    "frontier.dead_after",
+    "frontier.total_budget",
+    "politeness.robots",
+    "politeness.min_delay_s",
+    "politeness.max_delay_s",
+    "politeness.delay_factor",
+    "politeness.per_host",
+    "politeness.max_bytes_per_s",
+    "politeness.hours",
+    "politeness.max_crawl_delay_s",
+    "politeness.max_retry_after_s",
+    "fetch.timeout_s",
+    "fetch.connect_timeout_s",
+    "fetch.head_timeout_s",
+    "fetch.min_window_bytes",
+    "fetch.window_s",
+    "fetch.max_body_bytes",
+    "fetch.languages",
+    "fetch.headers",
+    "fetch.cookies",
+)
+"""Settings that may differ between sites: each reaches its part through `wiring` as a value by URL or by queue."""
+
+
+class Site(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings that are different for some of the web. Of blocks that match one URL, the more special goes before: a
+    directory before a host, a host before a domain, a domain before one around it. Of equally special ones, the later
+    goes before."""
+
+    match: Annotated[
+        tuple[Place, ...],
+        Meta(description="Where the settings of this block hold, written in the same ways as places in scope."),
+    ]
+    overrides: Annotated[dict[str, Any], Meta(extra={"overrides": SITE_KEYS})] = {}
+    """By key, as `politeness.min_delay_s`; checked."""
