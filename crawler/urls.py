@@ -69,8 +69,8 @@ _MARK: Final = re.compile(r"[?%;(]")
 """Without one of these in path or query, and a dot behind the host, the standard rules change nothing."""
 
 _PLAIN: Final = re.compile(
-    r"(?P<origin>https?://(?:(?!xn--)[a-z0-9]++(?:-++[a-z0-9]++)*+\.)++[a-z]{2,}(?=/|$))?"
-    r"(?P<path>/(?!/)(?:[\w~!$()*,;=:@&+-]++|(?<!/)\.|/(?!\.))*+(?:\?[\w~!$()*,;=:@&+./-]*)?)?",
+    r"(?P<origin>https?://(?>(?:(?!xn--)[a-z0-9]++(?>(?:-++[a-z0-9]++)*)\.)+)[a-z]{2,}(?=/|$))?"
+    r"(?P<path>/(?!/)(?>(?:[\w~!$()*,;=:@&+-]++|(?<!/)\.|/(?!\.))*)(?:\?[\w~!$()*,;=:@&+./-]*)?)?",
     re.ASCII,
 )
 """Hrefs that stand in the standard's form already: a plain host name or none, and a path without escapes and dot

@@ -9,14 +9,16 @@ from collections.abc import Iterator
 from typing import Final
 
 _TOKEN: Final = re.compile(
-    # One set of first characters, rare ones, and no flag: so the scanner leaps from one to the next.
+    # One set of first characters, rare ones, and no flag: so the scanner leaps from one to the next. Nothing in it can
+    # match in two ways that both go on. Possessive repeats of groups would say so, but are wrong before Python 3.11.5.
     r"""[(/@"'](?:"""
     r"""(?P<function>(?<=[uU][rR][lL]\()(?<![\w-]....)|(?<=[sS][rR][cC]\()(?<![\w-]....))[\t\n\f\r ]*"""
-    r"""(?:(?P<bare>(?>[^\\"'()\t\n\f\r ]|\\[0-9a-fA-F]{1,6}[\t\n\f\r ]?|\\.)++)[\t\n\f\r ]*\))?"""
-    r"""|(?<=/)\*(?:[^*]|\*(?!/))*+(?:\*/|$)"""
+    r"""(?:(?P<bare>(?![\t\n\f\r "'()])[^\\\t\n\f\r "'()]*"""
+    r"""(?:\\(?:[0-9a-fA-F]{1,6}[\t\n\f\r ]|.)[^\\\t\n\f\r "'()]*)*)[\t\n\f\r ]*\))?"""
+    r"""|(?<=/)\*(?:[^*]*\*)*?(?:/|[^*]*$)"""
     r"""|(?<=@)(?P<import>(?i:import)(?![\w-]))"""
-    r"""|(?<=")(?P<double>(?:[^"\\\n]|\\(?:.|\n))*+)"?"""
-    r"""|(?<=')(?P<single>(?:[^'\\\n]|\\(?:.|\n))*+)'?)"""
+    r"""|(?<=")(?P<double>[^"\\\n]*(?:\\(?:.|\n)[^"\\\n]*)*)"?"""
+    r"""|(?<=')(?P<single>[^'\\\n]*(?:\\(?:.|\n)[^'\\\n]*)*)'?)"""
 )
 _LINK: Final = re.compile(r"[uUsS@](?:[rR][lLcC]\(|[iI][mM][pP])")
 _ESCAPE: Final = re.compile(r"\\(?:([0-9a-fA-F]{1,6})[\t\n\f\r ]?|\n|(.))", re.DOTALL)

@@ -14,7 +14,7 @@ from crawler.read.hostile import ATTRIBUTE, MAX_ATTRIBUTES
 
 _TOKEN = re.compile(
     rb"<(?:(?P<comment>!--)"
-    rb"|(?P<end>/)?(?P<name>[a-z][^\t\n\f\r />]*+)(?P<attributes>(?:%b){0,%d}+)[\t\n\f\r /]*+(?P<whole>>)?"
+    rb"|(?P<end>/)?(?P<name>[a-z][^\t\n\f\r />]*+)(?P<attributes>(?>(?:%b){0,%d}))[\t\n\f\r /]*+(?P<whole>>)?"
     rb"|[!?/][^>]*+>?)" % (ATTRIBUTE, MAX_ATTRIBUTES),
     re.IGNORECASE,
 )

@@ -43,9 +43,10 @@ _BLOCK_BYTES: Final = 4096
 
 ATTRIBUTE: Final = (
     rb"""[\t\n\f\r /]*+[^\t\n\f\r />][^\t\n\f\r />=]*+"""
-    rb"""(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"[^"]*+"|'[^']*+'|(?!["'])[^\t\n\f\r >]*+))?+"""
+    rb"""(?>(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"[^"]*+"|'[^']*+'|(?!["'])[^\t\n\f\r >]*+))?)"""
 )
-"""One attribute, as the standard's tokenizer reads it."""
+"""One attribute, as the standard's tokenizer reads it. Atomic groups, since possessive repeats of groups match wrongly
+before Python 3.11.5."""
 
 
 def _laden(most: int) -> re.Pattern[bytes]:
@@ -66,7 +67,7 @@ _FORMATTING_NAME: Final = (
     rb"|[sS][tT][rR][iI][kK][eE]|[sS][tT][rR][oO][nN][gG]|[tT][tT])"
 )
 _FORMATTING = re.compile(rb"<%b[\t\n\f\r />]" % _FORMATTING_NAME)
-_WHOLE_FORMATTING = re.compile(rb"<(%b[\t\n\f\r />](?:%b)*+)" % (_FORMATTING_NAME, ATTRIBUTE))
+_WHOLE_FORMATTING = re.compile(rb"<(%b[\t\n\f\r />](?>(?:%b)*))" % (_FORMATTING_NAME, ATTRIBUTE))
 _FORMATTING_END = re.compile(rb"</(?:[aA]|%b)[\t\n\f\r />]" % _FORMATTING_NAME)
 
 

@@ -15,7 +15,7 @@ _MAX_STRING_CHARACTERS: Final = 2083
 _JSON_TYPES: Final = frozenset({"application/ld+json", "application/json"})
 _JAVASCRIPT_TYPES: Final = frozenset({"", "module", "text/javascript", "application/javascript"})
 _STRING: Final = re.compile(
-    r"""(["'`])((?:https?:)?(?:\\?/){1,2}[^"'`<>\\\s{}]*+(?:\\/[^"'`<>\\\s{}]*+)*+)\1""",
+    r"""(["'`])((?:https?:)?(?:\\?/){1,2}(?>[^"'`<>\\\s{}]*(?:\\/[^"'`<>\\\s{}]*)*))\1""",
 )
 _WORTH_A_GUESS: Final = re.compile(r"(?:https?:)?//[^/]+\.[^/]+|/[\w~%.-]+[/\w~%.?=&-]*[\w/]$")
 
