@@ -171,6 +171,27 @@ class ScopedDiscovery:
         refused = dict(Counter(reason for _, reason in refusals))
         return Discovered(urls=found, refused=refused, refusals=refusals)
 
+    def references(self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl) -> list[str]:
+        meaning, meaning_of_embed = self._links.on(base_url), self._embeds.on(base_url)
+        # A page to itself is a repeat: it was met before it was fetched.
+        met = dict.fromkeys((url.canonical for url in found.urls), False) | {parent.canonical: True}
+        repeats_left = self._max_links_per_page
+        references: list[str] = []
+        for link in links:
+            href = link.href.partition("#")[0]
+            if not href or (self._picky and self._unwanted(link)):
+                continue
+            target, _, _ = meaning_of_embed(href) if link.kind in EMBEDDED else meaning(href)
+            if isinstance(target, BadUrl) or (is_repeat := met.get(target.canonical)) is None:
+                continue
+            if is_repeat:
+                if repeats_left == 0:
+                    continue
+                repeats_left -= 1
+            met[target.canonical] = True
+            references.append(target.canonical)
+        return references
+
     def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Discovered:
         robots_txt = join(parent.url, "/robots.txt") or parent.url
         named = CrawlUrl(

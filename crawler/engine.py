@@ -90,8 +90,9 @@ class Engine:
         """As many URLs as `concurrency` are worked on at once, and up to `spare` more whose servers keep them waiting
         for longer than is usual: so slow and dead hosts take no turns from others.
 
-        `references` puts the links of each page into its record, `refusals` those that were not admitted; `sitemaps`
-        reads those that robots.txt names. `stopping` is called by `stop`, for parts that wait for what may not come."""
+        `references` puts the links of each page into its record, with their repeats, `refusals` those that were not
+        admitted; `sitemaps` reads those that robots.txt names. `stopping` is called by `stop`, for parts that wait for
+        what may not come."""
         self._parts = parts
         self._workers = concurrency + spare
         self._patience = Patience()
@@ -274,7 +275,7 @@ class Engine:
             self.tally.excluded[reason] += 1
 
     async def _page(self, lease: Lease, page: Page, decision: Decision) -> None:
-        extract = discovered = None
+        extract = discovered = references = None
         if page.status < 300:
             extract = self._parts.extractor.extract(page)
             discovered = self._parts.discovery.links(
@@ -284,6 +285,10 @@ class Engine:
                 about=f"{extract.title or ''}\n{extract.description or ''}\n{extract.abstract or ''}",
             )
             self._count_links(discovered)
+            if self._references:
+                references = self._parts.discovery.references(
+                    extract.base_url, extract.links, discovered, parent=lease.url
+                )
         digest = body_digest(page.body)
         record = fetched_record(
             lease,
@@ -291,7 +296,7 @@ class Engine:
             extract=extract,
             digest=digest,
             duplicate_of=self._bodies.met(digest, lease.url.url) if page.body and page.status < 300 else None,
-            references=[url.canonical for url in discovered.urls] if discovered and self._references else None,
+            references=references,
             refused=discovered.refused if discovered else None,
             refusals=discovered.refusals if discovered and self._refusals else None,
         )

@@ -306,7 +306,7 @@ class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     etag: str | None = None
     expires_at: str | None = None
     references: list[str] | None = None
-    """Canonical URLs of the links that were in scope, without repeats, in document order."""
+    """Canonical URLs of the links that were in scope, in document order, repeats included."""
     refused: dict[str, int] | None = None
     """Links that were not admitted, by reason."""
     refusals: list[tuple[str, str]] | None = None

@@ -73,6 +73,9 @@ class Ordered:
     def links(self, base_url: str, links: Sequence[Link], /, *, parent: CrawlUrl, about: str = "") -> Discovered:
         return self._ordered(self._inner.links(base_url, links, parent=parent, about=about))
 
+    def references(self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl) -> list[str]:
+        return self._inner.references(base_url, links, found, parent=parent)
+
     def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Discovered:
         return self._ordered(self._inner.sitemaps(hrefs, parent=parent))
 

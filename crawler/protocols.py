@@ -76,6 +76,12 @@ class Discovery(Protocol):
         """The links of a page. `about` is what the page says of itself: title, description, first sentences."""
         ...
 
+    def references(self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl) -> list[str]:
+        """The canonical URLs of a page's links as they stand in it: those `found` there, with their repeats, and the
+        page itself where it is linked to by more than a fragment. Repeats are as many at most as a page may have links.
+        """
+        ...
+
     def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Discovered:
         """Sitemaps named by the robots.txt that covers `parent`, at its depth."""
         ...

@@ -32,8 +32,8 @@ def fetched_record(
 ) -> PageRecord:
     """The record of a URL that was asked for, whatever came of it.
 
-    `references` are the canonical URLs of the links in scope, `redirect` the absolute target of a redirect (by default
-    the Location as it stands). `digest` spares the computation where the caller has it already.
+    `references` are the canonical URLs of the links in scope, repeats included, `redirect` the absolute target of a
+    redirect (by default the Location as it stands). `digest` spares the computation where the caller has it already.
     """
     if isinstance(fetched, Failure):
         return _failure_record(lease, fetched)

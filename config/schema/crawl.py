@@ -42,7 +42,7 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
 
     records: Annotated[bool, Meta(description="A record of each page, as JSON Lines, in records/.")] = True
     warc: Annotated[bool, Meta(description="Requests and responses as WARC files, in warc/.")] = True
-    links: Annotated[bool, Meta(description="The links of each page in its record.")] = False
+    links: Annotated[bool, Meta(description="The links of each page in its record, repeats included.")] = False
     refusals: Annotated[
         bool, Meta(description="The links of each page that were not followed in its record, each with the reason.")
     ] = False

@@ -316,3 +316,27 @@ def test_the_date_that_a_sitemap_gives_travels_with_the_url() -> None:
     [sitemap] = named("/s.xml", made=(made := discovery()))
     [found] = made.links(sitemap.url, [Link("/a", LinkKind.LISTED, last_modified="2026-01-02")], parent=sitemap).urls
     assert found.last_modified == "2026-01-02"
+
+
+def references(made: ScopedDiscovery, found_on_page: Sequence[Link]) -> list[str]:
+    """The last parts of the paths of all references of the page."""
+    found = made.links(PAGE, found_on_page, parent=page())
+    return [url.rpartition("/")[2] for url in made.references(PAGE, found_on_page, found, parent=page())]
+
+
+def test_references_are_all_links_that_are_followed_as_often_as_they_stand_there() -> None:
+    stood = links("b", "c", "b#x", "https://example.org/a/b?utm_source=x", "page.html", "#top", "c", "mailto:x@y")
+    assert references(discovery(), stood) == ["b", "c", "b", "b", "page.html", "c"]
+
+
+def test_references_leave_out_what_is_refused() -> None:
+    stood = [*links("b", "https://other.test/b", "c"), *links("b", rel="nofollow"), *links("b", kind=LinkKind.EMBED)]
+    made = discovery(exclude=["/c$"], obey_nofollow=True)
+    assert references(made, stood) == ["b", "b"]
+
+
+def test_repeats_in_references_are_bounded_as_links_are() -> None:
+    stood = links(*["b", "c"] * 10)
+    assert references(discovery(max_links_per_page=3), stood) == ["b", "c", "b", "c", "b"]
+    listed = links(*"bcdefbbbbbb", kind=LinkKind.LISTED)
+    assert references(discovery(max_links_per_page=3), listed) == [*"bcdefbbb"]

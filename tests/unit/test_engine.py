@@ -302,9 +302,11 @@ async def test_links_of_a_page_that_is_not_there_are_not_followed() -> None:
 
 
 @in_virtual_time
-async def test_references_are_written_when_they_are_asked_for() -> None:
-    for references, expected in ((True, ["http://a.test/1"]), (False, None)):
-        rig = Rig(star(2))
+async def test_references_are_written_with_their_repeats_when_they_are_asked_for() -> None:
+    links = ["/1", "/2", "/1#x", "/"]
+    expected_links = ["http://a.test/1", "http://a.test/2", "http://a.test/1", "http://a.test/"]
+    for references, expected in ((True, expected_links), (False, None)):
+        rig = Rig({SEED: page(SEED, links)})
         async with rig.engine(references=references) as engine:
             await engine.run()
         assert rig.sink.records[0].references == expected

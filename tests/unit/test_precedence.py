@@ -34,6 +34,9 @@ class Found:
     def links(self, base_url: str, links: Sequence[Link], /, *, parent: CrawlUrl, about: str = "") -> Discovered:
         return Discovered(urls=self.urls, refused={"nofollow": 1})
 
+    def references(self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl) -> list[str]:
+        return [parent.canonical, *(url.canonical for url in found.urls)]
+
     def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Discovered:
         return Discovered(urls=self.urls, refused={})
 
