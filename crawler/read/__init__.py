@@ -6,7 +6,8 @@ Between text and parser stands `hostile`, which knows what a parser must not see
 
 A parser adapter (`lexbor`, `lxml`, `bs4`) only parses and walks: it hands each element of interest, in document order,
 to a `document.Reading`, which knows what elements and attributes mean. So the three agree wherever their trees do.
-`headers` reads what HTTP says of the page, and `outline` ties these together, the same way for each parser.
+`headers` reads what HTTP says of the page, and `pages` ties these together, the same way for each parser. What the
+document says of its encoding is found by `declared`, before there is a tree.
 
 Nothing here fetches, resolves against a scope, or raises for what a page contains. A document may be hostile: each step
 takes time and memory in proportion to its size, whatever is in it.

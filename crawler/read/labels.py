@@ -1,4 +1,4 @@
-"""Names of encodings: the labels of the WHATWG Encoding standard, and the Python codecs that decode as it says.
+"""Names of encodings: the labels of the WHATWG Encoding standard, and of IBM's code pages.
 
 Labels do not mean what they say: `iso-8859-1` and `ascii` are windows-1252, `gb2312` is GBK, `ks_c_5601-1987` is
 Windows code page 949. Source: https://encoding.spec.whatwg.org/#names-and-labels
@@ -55,37 +55,23 @@ _LABELS: Final = {
     "x-user-defined": "x-user-defined",
 }
 
-_CODE_PAGES: Final = (437, 737, 775, 850, 852, 855, 857, 860, 861, 862, 863, 864, 865, 869)
-"""IBM's code pages that the standard left out. Browsers show such pages garbled; Python can read them."""
+CODE_PAGES: Final = {
+    f"ibm{page}": f"cp{page}" for page in (437, 737, 775, 850, 852, 855, 857, 860, 861, 862, 863, 864, 865, 869)
+}
+"""IBM's code pages that the standard left out, and their codecs. Browsers show such pages garbled; Python can read
+them."""
 
 _NAME_OF_LABEL: Final = {label: name for name, labels in _LABELS.items() for label in labels.split()} | {
-    label: f"ibm{page}" for page in _CODE_PAGES for label in (f"ibm{page}", f"cp{page}", f"csibm{page}")
+    label: name for name, codec in CODE_PAGES.items() for label in (name, codec, f"cs{name}")
 }
 
+ENCODINGS: Final = frozenset(_NAME_OF_LABEL.values())
 SINGLE_BYTE: Final = frozenset(
     name
-    for name in _NAME_OF_LABEL.values()
+    for name in ENCODINGS
     if name.startswith(("iso-8859", "windows-", "koi8", "ibm", "mac", "x-mac")) or name == "x-user-defined"
 )
 """Encodings of one byte per character."""
-
-PYTHON_CODECS: Final = {name: name for name in _LABELS} | {
-    "ibm866": "cp866",
-    "iso-8859-8-i": "iso-8859-8",
-    "macintosh": "mac-roman",
-    "x-mac-cyrillic": "mac-cyrillic",
-    **{f"windows-{page}": f"cp{page}" for page in (874, *range(1250, 1259))},
-    "gbk": "gb18030",
-    "big5": "big5hkscs",
-    "shift_jis": "cp932",
-    "euc-kr": "cp949",
-    **{f"ibm{page}": f"cp{page}" for page in _CODE_PAGES},
-    # Browsers show nothing of these, because scripts were smuggled in with them. A crawler wants the links, and they
-    # are in ASCII.
-    "replacement": "ascii",
-    "x-user-defined": "ascii",
-}
-"""Python codec of each encoding. Python's own codecs of the same name are older and smaller standards."""
 
 
 def encoding_of_label(label: str, /) -> str | None:

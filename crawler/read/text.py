@@ -9,28 +9,30 @@ import codecs
 import re
 from functools import lru_cache
 from typing import Final, Literal
+from urllib.parse import quote_from_bytes
 
 import chardet
+import endec
 import msgspec
 
-from crawler.read.east_asian import EAST_ASIAN, decoded
-from crawler.read.labels import PYTHON_CODECS, SINGLE_BYTE, encoding_of_label
+from crawler.read.declared import declared_in_html, declared_in_xml
+from crawler.read.labels import CODE_PAGES, SINGLE_BYTE, encoding_of_label
 
 Source = Literal["bom", "http", "meta", "xml", "detected", "default"]
 
 FALLBACK: Final = "windows-1252"
 """What browsers take for pages that tell nothing, in most of the world."""
 
-_PRESCAN_BYTES: Final = 1024
-_LATE_PRESCAN_BYTES: Final = 128 * 1024
-"""The standard looks at 1,024 bytes first, but a parser that meets a declaration later starts over, so pages rely on
-that: of real pages, one in eight."""
 _DETECTION_BYTES: Final = 16 * 1024
+_DISGUISE_BYTES: Final = 1024
 
 _BOMS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"))
 
-
 _ASCII_COMPATIBLE: Final = SINGLE_BYTE | frozenset({"gbk", "gb18030", "big5", "euc-jp", "shift_jis", "euc-kr"})
+
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
+_QUERY_SAFE: Final = r"!$%&()*+,/:;=?@[\]^`{|}"
+"""What the URL standard leaves as it is in a query, beside letters, digits and `-._~`."""
 
 
 class Encoding(msgspec.Struct, frozen=True, gc=False):
@@ -46,33 +48,15 @@ def encoding_of(body: bytes, /, *, http_charset: str | None, is_xml: bool = Fals
     for mark, name in _BOMS:
         if body.startswith(mark):
             return Encoding(name, "bom", len(mark))
-    if http_charset and (declared := encoding_of_label(http_charset)):
-        return Encoding(declared, "http")
+    if http_charset and (in_header := encoding_of_label(http_charset)):
+        return Encoding(in_header, "http")
     if is_xml:
-        declared_in_xml = _declared_in_xml(body)
-        if declared_in_xml is None and is_mostly_utf8(body):
-            return Encoding("utf-8", "default")
-        return declared_in_xml or _detected(body)
-    return _declared_in_html(body) or _detected(body)
-
-
-def percent_encoded_query(href: str, encoding: Encoding, /) -> str:
-    """The href with its query in the page's encoding, as browsers send it; it is ASCII then, and means the same to the
-    URL parser, which knows no other encoding than UTF-8."""
-    path, mark, query = href.partition("?")
-    if not mark or query.isascii() or encoding.name.startswith("utf-"):
-        return href
-    query, hash_mark, fragment = query.partition("#")
-    codec = PYTHON_CODECS[encoding.name]
-    encoded = "".join(char if char.isascii() else _percent_encoded(char, codec) for char in query)
-    return f"{path}?{encoded}{hash_mark}{fragment}"
-
-
-def _percent_encoded(char: str, codec: str) -> str:
-    try:
-        return "".join(f"%{byte:02X}" for byte in char.encode(codec))
-    except UnicodeEncodeError:
-        return f"%26%23{ord(char)}%3B"
+        if in_xml := declared_in_xml(body):
+            return Encoding(in_xml, "xml")
+        return Encoding("utf-8", "default") if is_mostly_utf8(body) else _detected(body)
+    if in_html := declared_in_html(body):
+        return Encoding(*in_html)
+    return _detected(body)
 
 
 def to_text(body: bytes, encoding: Encoding, /) -> str:
@@ -80,10 +64,15 @@ def to_text(body: bytes, encoding: Encoding, /) -> str:
     name = encoding.name
     body = body[encoding.bom_bytes :]
     if name in SINGLE_BYTE:
+        # For these, Python is several times as fast as the library.
         return codecs.charmap_decode(body, "replace", _single_byte_table(name))[0]
-    if name in EAST_ASIAN:
-        return decoded(body, name)
-    return body.decode(PYTHON_CODECS[name], "replace")
+    if name == "utf-8":
+        return body.decode("utf-8", "replace")
+    if name == "replacement":
+        # Browsers show nothing of these, because scripts were smuggled in with them. A crawler wants the links, and
+        # they are in ASCII.
+        return body.decode("ascii", "replace")
+    return endec.decode(body, name, "replace", bom="ignore")
 
 
 def to_utf8(body: bytes, encoding: Encoding, /) -> bytes:
@@ -92,113 +81,36 @@ def to_utf8(body: bytes, encoding: Encoding, /) -> bytes:
         return body[encoding.bom_bytes :] if encoding.bom_bytes else body
     if encoding.name in _ASCII_COMPATIBLE and body.isascii():
         return body
-    return to_text(body, encoding).encode("utf-8", "replace")
+    return to_text(body, encoding).encode("utf-8")
 
 
 @lru_cache(maxsize=64)
 def _single_byte_table(name: str) -> str:
-    """256 characters. Where Python knows none, the standard has a control character, or U+FFFD from 0xA0 on."""
-    codec = PYTHON_CODECS[name]
-    return "".join(
-        bytes([byte]).decode(codec, "ignore") or (chr(byte) if byte < 0xA0 else "\ufffd") for byte in range(256)
-    )
+    """The 256 characters."""
+    every = bytes(range(256))
+    codec = CODE_PAGES.get(name)
+    return every.decode(codec, "replace") if codec is not None else endec.decode(every, name, "replace", bom="ignore")
 
 
-_XML_DECLARATION = re.compile(rb"""<\?xml[\s\x00][^>]*?encoding\s*=\s*["']([A-Za-z0-9._:-]+)["']""")
+def percent_encoded_query(href: str, encoding: Encoding, /) -> str:
+    """The href with its query in the page's encoding, as browsers send it; it is ASCII then, and means the same to the
+    URL parser, which knows no other encoding than UTF-8."""
+    path, mark, query = href.partition("?")
+    if not mark or query.isascii() or encoding.name.startswith("utf-") or encoding.name == "replacement":
+        return href
+    query, hash_mark, fragment = query.partition("#")
+    query = _BEYOND_ASCII.sub(lambda found: _percent_encoded(found[0], encoding.name), query)
+    return f"{path}?{query}{hash_mark}{fragment}"
 
 
-def _declared_in_xml(body: bytes) -> Encoding | None:
-    if body[:1] == b"<" and body[1:2] == b"\0" == body[3:4]:
-        return Encoding("utf-16le", "xml")
-    if body[:3] == b"\0<\0":
-        return Encoding("utf-16be", "xml")
-    match = _XML_DECLARATION.match(body[:_PRESCAN_BYTES])
-    if match is None:
-        return None
-    name = encoding_of_label(match[1].decode("ascii"))
-    # The declaration could be read byte by byte, so it is not in UTF-16, whatever it says.
-    return Encoding("utf-8" if name.startswith("utf-16") else name, "xml") if name else None
-
-
-_CHARSET = re.compile(rb"charset", re.IGNORECASE)
-
-
-def _declared_in_html(body: bytes) -> Encoding | None:
-    in_xml = _declared_in_xml(body) if body.startswith((b"<?xml", b"<\0?", b"\0<\0?")) else None
-    if in_xml is not None and in_xml.name.startswith("utf-16"):
-        return in_xml
-    for limit in (_PRESCAN_BYTES, _LATE_PRESCAN_BYTES):
-        if _CHARSET.search(body, 0, limit) and (name := prescan(body[:limit])):
-            return Encoding(name, "meta")
-        if in_xml is not None:
-            return in_xml
-    return None
-
-
-_TAG = re.compile(rb"<(?:(!--)|(meta)(?=[\t\n\f\r /])|(/?[a-z])|[!/?])", re.IGNORECASE)
-_ATTRIBUTE = re.compile(
-    rb"""[\t\n\f\r /]*(=?[^\t\n\f\r />=]*)"""
-    rb"""(?:[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|(?!["'])([^\t\n\f\r >]*)))?"""
-)
-_NAME_END = re.compile(rb"[\t\n\f\r >]|$")
-_CHARSET_VALUE = re.compile(
-    rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^"'\t\n\f\r ;][^\t\n\f\r ;]*))""", re.IGNORECASE
-)
-
-
-def prescan(head: bytes, /) -> str | None:
-    """The encoding that <meta> declares in the first bytes: "prescan a byte stream" of the HTML standard."""
-    position = 0
-    while match := _TAG.search(head, position):
-        position = match.end()
-        if match[1]:
-            # `<!-->` is a whole comment.
-            position = head.find(b"-->", position - 2) + 3
-            if position < 3:
-                return None
-        elif match[2]:
-            attributes, position = _attributes(head, position)
-            if name := _meta_encoding(attributes):
-                return name
-        elif match[3]:
-            end = _NAME_END.search(head, position)
-            _, position = _attributes(head, end.start() if end else position)
-        else:
-            position = head.find(b">", position - 1) + 1
-            if position < 1:
-                return None
-    return None
-
-
-def _attributes(head: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
-    """Attributes of the tag whose name ends at that position, and where they end."""
-    attributes: dict[bytes, bytes] = {}
-    while True:
-        match = _ATTRIBUTE.match(head, position)
-        if match is None or match.end() == position or match.end() >= len(head):
-            return attributes, len(head) if match is not None and match.end() >= len(head) else position
-        position = match.end()
-        if match[1]:
-            attributes.setdefault(match[1].lower(), (match[2] or match[3] or match[4] or b""))
-        if head[position : position + 1] == b">":
-            return attributes, position + 1
-
-
-def _meta_encoding(attributes: dict[bytes, bytes]) -> str | None:
-    label = attributes.get(b"charset")
-    if label is None:
-        if attributes.get(b"http-equiv", b"").lower() != b"content-type":
-            return None
-        match = _CHARSET_VALUE.search(attributes.get(b"content", b""))
-        if match is None:
-            return None
-        label = match[1] or match[2] or match[3] or b""
-    name = encoding_of_label(label.decode("latin-1"))
-    if name is None:
-        return None
-    if name.startswith("utf-16"):
-        return "utf-8"
-    return "windows-1252" if name == "x-user-defined" else name
+def _percent_encoded(text: str, name: str) -> str:
+    try:
+        encoded = text.encode(CODE_PAGES[name]) if name in CODE_PAGES else endec.encode(text, name)
+    except UnicodeError:
+        if len(text) > 1:
+            return "".join(_percent_encoded(char, name) for char in text)
+        return f"%26%23{ord(text)}%3B"
+    return quote_from_bytes(encoded, safe=_QUERY_SAFE)
 
 
 _HIGH = re.compile(rb"[\x80-\xff]")
@@ -232,7 +144,7 @@ _NAME_OF_DETECTED: Final = {
 
 def _detected(body: bytes) -> Encoding:
     # Two encodings are made of ASCII bytes only: UTF-16, by its NULs, and ISO-2022-JP, by its escapes.
-    head = body[:_PRESCAN_BYTES]
+    head = body[:_DISGUISE_BYTES]
     disguised = 5 * head.count(b"\0") >= len(head) > 0 or b"\x1b$" in body
     if not disguised:
         if body.isascii():

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.read.labels import PYTHON_CODECS, SINGLE_BYTE, encoding_of_label
-from crawler.read.text import Encoding, encoding_of, prescan, to_text, to_utf8
+from crawler.read.declared import prescan
+from crawler.read.labels import ENCODINGS, SINGLE_BYTE, encoding_of_label
+from crawler.read.text import Encoding, encoding_of, percent_encoded_query, to_text, to_utf8
 from tests.unit.read.suites import suite, suite_files
 
 
@@ -29,7 +30,7 @@ def test_labels_are_read_without_regard_to_case_and_space() -> None:
     assert encoding_of_label("") is None
 
 
-@pytest.mark.parametrize("name", sorted(PYTHON_CODECS))
+@pytest.mark.parametrize("name", sorted(ENCODINGS))
 def test_every_encoding_can_be_decoded_whatever_the_bytes(name: str) -> None:
     body = bytes(range(256)) * 2 + b"<a href=x>"
     assert isinstance(to_text(body, Encoding(name, "http")), str)
@@ -133,7 +134,15 @@ def test_one_broken_character_does_not_make_a_utf8_page_another() -> None:
         ("euc-jp", b"\xad\xa1\xfc\xe2\xa1\xc1\xa4\xa2\xff<b>", "①髙～あ\ufffd<b>"),
         ("euc-jp", b"\xa2\xaf<b>", "\ufffd<b>"),
         ("euc-jp", b"\x8f\xb0\xa1\x8e\xb1\xa4<b>", "丂ｱ\ufffd<b>"),
+        ("euc-jp", b"\x8f\xa2\xb7\x8f\xb0\xa1\xfc\xf1\x8f\xf3\xf3<b>", "～丂ⅰ\ufffd<b>"),
         ("iso-2022-jp", b"\x1b$B!A\x1b(B<b>", "～<b>"),
+        ("iso-2022-jp", b"\x1b$B-!\x1b(I1\x1b(J~<b>", "①ｱ‾<b>"),
+        ("big5", b"\x88\x62\xa1\x45\xf9\xfe\x87\x40\xa1<b>", "Ê̄‧￭䏰\ufffd<b>"),
+        ("gb18030", b"\xa6\xd9\x81\x35\xf4\x37\xff<b>", "︐\ue7c7\ufffd<b>"),
+        ("koi8-u", b"\xae\xbe", "ўЎ"),
+        ("x-user-defined", b"\x80<b>\xff", "\uf780<b>\uf7ff"),
+        ("replacement", b"\x1b$)C<a href=x>\x80", "\x1b$)C<a href=x>\ufffd"),
+        ("ibm437", b"\x80<b>\xe1", "Ç<b>ß"),
         ("windows-1252", b"\x80\x81\x93", "\N{EURO SIGN}\x81\N{LEFT DOUBLE QUOTATION MARK}"),
         ("windows-1253", b"\xd2", "\ufffd"),
         ("shift_jis", b"\x87\x40<a>", "\N{CIRCLED DIGIT ONE}<a>"),
@@ -185,4 +194,33 @@ def test_no_bytes_break_the_decision(body: bytes) -> None:
     for is_xml in (False, True):
         found = encoding_of(body, http_charset=None, is_xml=is_xml)
         to_text(body, found)
-        assert found.name in PYTHON_CODECS
+        assert found.name in ENCODINGS
+
+
+def test_queries_are_sent_in_the_encoding_of_the_page(corpora: Path) -> None:
+    judged = 0
+    for case in json.loads((corpora / "url/percent-encoding.json").read_bytes()):
+        for name, expected in case["output"].items() if isinstance(case, dict) else ():
+            if name == "utf-8" or case["input"].isascii():
+                continue
+            found = percent_encoded_query(f"a?x={case['input']}#é", Encoding(name, "http"))
+            assert found == f"a?x={expected}#é", case
+            judged += 1
+    assert judged >= 6
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "expected"),
+    [
+        ("utf-8", "é", "é"),
+        ("utf-16le", "é", "é"),
+        ("replacement", "é", "é"),
+        ("windows-1251", "ж=é&b", "%E6=%26%23233%3B&b"),
+        ("euc-jp", "日本é語", "%C6%FC%CB%DC%26%23233%3B%B8%EC"),
+        ("iso-2022-jp", "あ", "%1B$B$%22%1B(B"),
+        ("x-user-defined", "\uf7ff", "%FF"),
+        ("ibm437", "é☃", "%82%26%239731%3B"),
+    ],
+)
+def test_what_the_encoding_of_a_query_lacks_becomes_a_reference(name: str, query: str, expected: str) -> None:
+    assert percent_encoded_query(f"?{query}", Encoding(name, "meta")) == f"?{expected}"
