@@ -95,8 +95,9 @@ def _forget(entry: lxml.etree._Element) -> None:
 
 
 def _local(element: lxml.etree._Element) -> str:
+    """The name without its name space, or without a prefix that nobody declared."""
     tag = element.tag
-    return tag.rpartition("}")[2].lower() if isinstance(cast(object, tag), str) else ""
+    return tag.rpartition("}")[2].rpartition(":")[2].lower() if isinstance(cast(object, tag), str) else ""
 
 
 def _sitemap_links(element: lxml.etree._Element) -> Iterator[Link]:
@@ -131,15 +132,31 @@ def _feed_links(element: lxml.etree._Element) -> Iterator[Link]:
             if rel in ("hub", "edit", "edit-media", "replies-edit", "search"):
                 return
             yield from _link(href, LinkKind.EMBED if rel == "enclosure" else LinkKind.FEED, rel=rel)
-        case "enclosure":
-            yield from _link(element.get("url"), LinkKind.EMBED)
-        case "guid":
-            if (element.get("isPermaLink") or "true").lower() == "true":
-                text = (element.text or "").strip()
-                if text.startswith(("http://", "https://")):
-                    yield from _link(text, LinkKind.FEED)
-        case "comments" | "wfw:commentrss":
+        case "enclosure" | "content" | "thumbnail" if (url := element.get("url")) is not None:
+            yield from _link(url, LinkKind.EMBED)
+        case "content" if (src := element.get("src")) is not None:
+            yield from _link(src, LinkKind.FEED)
+        case "url" if (parent := element.getparent()) is not None and _local(parent) == "image":
+            yield from _link(element.text, LinkKind.EMBED)
+        case "guid" if _is_link(element):
+            yield from _guid_link(element)
+        case "item":
+            # Where there is no link, the identifier is all there is, whatever it says of itself.
+            children = {_local(child): child for child in element}
+            if "link" not in children and (guid := children.get("guid")) is not None and not _is_link(guid):
+                yield from _guid_link(guid)
+        case "comments" | "commentrss":
             yield from _link(element.text, LinkKind.FEED)
+
+
+def _is_link(guid: lxml.etree._Element) -> bool:
+    return (guid.get("isPermaLink") or "true").lower() == "true"
+
+
+def _guid_link(guid: lxml.etree._Element) -> Iterator[Link]:
+    text = (guid.text or "").strip()
+    if text.startswith(("http://", "https://")):
+        yield from _link(text, LinkKind.FEED)
 
 
 def _link(href: str | None, kind: LinkKind, *, rel: str = "") -> Iterator[Link]:

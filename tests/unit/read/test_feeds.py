@@ -87,6 +87,37 @@ def test_feeds_give_their_entries() -> None:
     )[-2:] == [("a", FEED), ("e", EMBED)]
 
 
+def test_an_entry_of_a_feed_without_a_link_is_known_by_its_identifier() -> None:
+    assert found(
+        "<rss><channel><item><guid isPermaLink='false'>https://e.org/a</guid></item><item><guid>https://e.org/b</guid></item>"
+        "<item><link>c</link><guid isPermaLink='false'>https://e.org/no</guid></item><item><guid>urn:x</guid></item>"
+        "</channel></rss>"
+    ) == [("https://e.org/a", FEED), ("https://e.org/b", FEED), ("c", FEED)]
+
+
+def test_media_of_feeds_are_embedded() -> None:
+    assert found(
+        "<rss xmlns:media='m'><channel><image><url>logo.png</url><link>/</link></image><item><media:content url='v.mp4'>"
+        "<media:thumbnail url='t.png'/></media:content></item></channel></rss>"
+    ) == [("logo.png", EMBED), ("/", FEED), ("t.png", EMBED), ("v.mp4", EMBED)]
+    assert found("<feed><entry><content src='whole.html'/><content>text</content></entry></feed>") == [
+        ("whole.html", FEED)
+    ]
+
+
+def test_prefixes_that_nobody_declared_are_understood() -> None:
+    assert found(
+        "<urlset><url><loc>/a</loc><image:image><image:loc>i.png</image:loc></image:image></url></urlset>"
+    ) == [
+        ("/a", LISTED),
+        ("i.png", EMBED),
+    ]
+    assert found("<rss><item><link>a</link><wfw:commentRss>a/feed</wfw:commentRss></item></rss>") == [
+        ("a", FEED),
+        ("a/feed", FEED),
+    ]
+
+
 def test_other_xml_has_no_links() -> None:
     assert found("<note><link>x</link><loc>y</loc></note>") == []
 
@@ -196,6 +227,50 @@ def test_sitemaps_that_crawler_commons_reads_are_read_alike(corpora: Path) -> No
                 named += 1
     assert counted >= 8
     assert named >= 4
+
+
+_FILES = {
+    "sitemap.ns.xml": 2,
+    "sitemap.badns.xml": 2,
+    "sitemap.index.xml": 15,
+    "sitemap.txt": 2,
+    "sitemap-with-bom.txt": 2,
+    "sitemap.txt.gz": 5,
+    "xmlSitemap.gz": 5,
+    "extension/sitemap-videos.xml": 3,
+    "extension/sitemap-videos-tvshow.xml": 1,
+    "extension/sitemap-images.xml": 1,
+    "extension/sitemap-links.xml": 3,
+    "extension/sitemap-news.xml": 2,
+    "extension/sitemap-mobile.xml": 3,
+    "extension/shinpaideshou-news-sitemap.xml": 3,
+    "extension/hebdenbridgetimes-articles-sitemap.xml": 74,
+    "extension/pagemaps-sitemap.xml": 2,
+}
+"""Files of crawler-commons, and how many URLs its tests expect of each."""
+
+
+@pytest.mark.parametrize("name", _FILES)
+def test_files_that_crawler_commons_reads_have_as_many_urls_here(corpora: Path, name: str) -> None:
+    with _archive(corpora) as archive:
+        links = extract(archive.read(f"crawler-commons/{name}")).links
+    assert len([link for link in links if link.kind in (SITEMAP, LISTED)]) == _FILES[name]
+
+
+def test_entries_of_feeds_that_crawler_commons_reads_are_found(corpora: Path) -> None:
+    with _archive(corpora) as archive:
+        feed = extract(archive.read("crawler-commons/rss/feed.rss")).links
+        dated = extract(archive.read("crawler-commons/rss/xmlRss_pubDate.xml")).links
+        atom = extract(archive.read("crawler-commons/atom.xml")).links
+    # The first is that of the channel.
+    assert [link.href.removeprefix("https://www.example.com/") for link in feed][1:] == [
+        "blog/post/1",
+        "guid.html",
+        "foo?q=a&l=en",
+        "foo?q=a&l=fr",
+    ]
+    assert len(dated[1:]) == 7
+    assert "http://example.org/2003/12/13/atom03" in {link.href for link in atom}
 
 
 def test_extensions_of_sitemaps_are_found_in_files_of_others(corpora: Path) -> None:
