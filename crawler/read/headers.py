@@ -6,10 +6,10 @@ from typing import Final
 
 import msgspec
 
+from crawler.read.media import declared_type
 from crawler.read.values import robots_words
 
 _WANTED: Final = frozenset({b"content-type", b"link", b"x-robots-tag", b"content-language", b"refresh"})
-_CHARSET = re.compile(r";\s*charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s;,\"']+))", re.IGNORECASE)
 _LINK = re.compile(r"<([^>]*)>([^<]*)")
 _REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]+))", re.IGNORECASE)
 
@@ -34,12 +34,10 @@ def read_headers(headers: Sequence[tuple[bytes, bytes]], /) -> Headers:
         lower = name.lower()
         if lower in _WANTED:
             wanted.setdefault(lower, []).append(value.decode("latin-1").strip())
-    # Of several Content-Type headers, browsers take the last.
-    declared = wanted.get(b"content-type", [""])[-1]
-    charset = _CHARSET.search(declared)
+    declared = declared_type(wanted.get(b"content-type", ()))
     return Headers(
-        media_type=declared.partition(";")[0].strip().lower() or None,
-        charset=(charset[1] or charset[2] or charset[3]) if charset else None,
+        media_type=declared.essence,
+        charset=declared.charset,
         links=tuple(link for value in wanted.get(b"link", ()) for link in _links(value)),
         robots=tuple(wanted.get(b"x-robots-tag", ())),
         language=wanted.get(b"content-language", [None])[0],

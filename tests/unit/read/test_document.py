@@ -1,8 +1,13 @@
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.read.headers import read_headers, robots_tag_words
+from crawler.read.labels import encoding_of_label
+from crawler.read.media import declared_type
 from crawler.read.pages import MAX_ABSTRACT_CHARACTERS, shortened, summary
 from crawler.read.values import collapsed, refresh_url, robots_words, srcset_urls
 
@@ -80,7 +85,7 @@ def test_headers_are_read_whatever_their_case_and_the_last_type_counts() -> None
     headers = read_headers(
         [
             (b"CONTENT-TYPE", b"text/plain"),
-            (b"content-type", b" Text/HTML ; Charset='koi8-r'"),
+            (b"content-type", b" Text/HTML ; Charset=koi8-r"),
             (b"Link", b"<a,b>; rel=next, <c>"),
             (b"link", b"nonsense"),
         ]
@@ -88,6 +93,38 @@ def test_headers_are_read_whatever_their_case_and_the_last_type_counts() -> None
     assert (headers.media_type, headers.charset) == ("text/html", "koi8-r")
     assert headers.links == (("a,b", "next"), ("c", ""))
     assert read_headers([]).media_type is None
+
+
+def test_content_types_are_read_as_the_standard_says(corpora: Path) -> None:
+    judged = 0
+    for case in json.loads((corpora / "url/wpt-mimesniff/mime-types.json").read_bytes()):
+        if isinstance(case, str) or not all(ord(char) < 256 for char in case["input"]):
+            continue
+        found = declared_type([case["input"]])
+        expected = (case["output"] or "").partition(";")[0] or None
+        assert found.essence == expected, case
+        encoding = encoding_of_label(found.charset) if found.charset is not None else None
+        assert encoding == (case.get("encoding") or "").lower() or (encoding, case.get("encoding")) == (None, None), (
+            case
+        )
+        judged += 1
+    assert judged > 50
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        (["text/plain", "text/html;charset=gbk", "text/html"], ("text/html", "gbk")),
+        (["text/html;charset=gbk", "text/html;charset=big5"], ("text/html", "big5")),
+        (["text/html;charset=gbk, text/plain"], ("text/plain", None)),
+        (['text/html;x=",text/plain";charset=gbk', "nonsense", "*/*"], ("text/html", "gbk")),
+        (["text/html;charset=gbk", "text/plain;charset=big5", "text/html"], ("text/html", None)),
+        (["text", ""], (None, None)),
+    ],
+)
+def test_of_several_content_types_the_last_counts(headers: list[str], expected: tuple[str | None, str | None]) -> None:
+    found = declared_type(headers)
+    assert (found.essence, found.charset) == expected
 
 
 def test_text_is_collapsed_and_cut() -> None:
