@@ -62,6 +62,9 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         tuple[Text, ...],
         Meta(description="Patterns (RE2); a URL in which one of them is found is not crawled."),
     ] = ()
+    embeds: Annotated[
+        bool, Meta(description="Fetch what pages are shown with: images, scripts, styles, media, icons.")
+    ] = True
     offsite_embeds: Annotated[
         bool, Meta(description="Fetch images, scripts and styles of a page wherever they are.")
     ] = False

@@ -1,5 +1,6 @@
-"""The media type and charset that Content-Type declares: "extract a MIME type" of the Fetch standard, with the parser of
-the MIME Sniffing standard. So a charset is believed exactly where a browser believes it.
+"""What Content-Type declares: "extract a MIME type" of the Fetch standard, by the parser of the MIME Sniffing standard.
+
+A charset is believed exactly where a browser believes it.
 """
 
 import re
@@ -9,10 +10,10 @@ from typing import Final
 
 import msgspec
 
-_TOKEN: Final = r"[\w!#$%&'*+.^`|~-]+"
-_ESSENCE = re.compile(rf"[ \t\r\n]*({_TOKEN}/{_TOKEN})[ \t\r\n]*(?=;|\Z)", re.ASCII)
+_NAME: Final = r"[\w!#$%&'*+.^`|~-]+"
+_ESSENCE = re.compile(rf"[ \t\r\n]*({_NAME}/{_NAME})[ \t\r\n]*(?=;|\Z)", re.ASCII)
 _PARAMETER = re.compile(
-    rf""";[ \t\r\n]*(?:({_TOKEN})(?==))?[^;=]*(?:=(?:"((?:[^"\\]|\\.)*\\?)"?[^;]*|([^;]*)))?""", re.ASCII | re.DOTALL
+    rf""";[ \t\r\n]*(?:({_NAME})(?==))?[^;=]*(?:=(?:"((?:[^"\\]|\\.)*\\?)"?[^;]*|([^;]*)))?""", re.ASCII | re.DOTALL
 )
 _QUOTED_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)

@@ -9,12 +9,13 @@ from crawler.canonical import DEFAULT_RULES
 from crawler.fetch.guard import Guard
 from crawler.fetch.names import StaticNames
 from crawler.focus import Focus
+from crawler.page import LinkKind
 from crawler.places import Places, QueuePrefixes, listed
 from crawler.precedence import Ordered
 from crawler.protocols import Discovery, Quota
 from crawler.quota import PageLimits, PageQuota
 from crawler.readdressing import Readdressing
-from crawler.scope import Reach, Scope
+from crawler.scope import EMBEDDED, Reach, Scope
 from crawler.traps import Traps
 from crawler.urls import QueueBy, Target, UrlReader
 from crawler.wiring.sites import Sites
@@ -143,6 +144,11 @@ def _places(loaded: Loaded, key: str, entries: Sequence[str], files: Sequence[st
     except ValueError as error:
         raise loaded.refuse(key, str(error)) from error
     return found
+
+
+def kinds(config: Config) -> frozenset[LinkKind]:
+    """Of the links that are followed."""
+    return frozenset(LinkKind) if config.scope.embeds else frozenset(LinkKind) - EMBEDDED
 
 
 def traps(config: Config) -> Traps:

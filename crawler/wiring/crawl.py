@@ -56,6 +56,7 @@ async def assembled(
         min_weight=config.focus.min_weight,
         max_redirects=config.fetch.max_redirects,
         obey_nofollow=config.scope.nofollow,
+        kinds=addressing.kinds(config),
     )
     discovery = addressing.ordered(config, urls, discovery)
     async with AsyncExitStack() as stack:

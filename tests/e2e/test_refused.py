@@ -1,14 +1,20 @@
 """That what a crawl must not ask for is told by name, at once, and asked for by nobody."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from config import load, toml_value
 from crawler.directory import CrawlDirectory
+from crawler.discovery import MAX_NESTED_SITEMAPS, LinkRefusal
+from crawler.quota import OverQuota
+from crawler.scope import Refusal
+from crawler.traps import Trap
+from crawler.urls import BadUrl
 from crawler.wiring.crawl import assembled
 from crawler.write.records import read_records
-from tests.servers import page, raw_server
+from tests.servers import Script, page, raw_server
 
 PRIVATE = ("http://192.168.0.1/", "http://[::1]:1/x", "http://0x7f.1/", "https://10.1/")
 OTHERS = ("https://library.se/", "http://93.184.215.14/")
@@ -42,3 +48,83 @@ async def test_links_to_private_addresses_and_to_others_without_a_contact_are_re
         "http://93.184.215.14/": (state, "no-contact"),
     }
     assert {seen.target for seen in server.seen} <= {"/", "/robots.txt"}
+
+
+LINKS = {
+    "http://[": BadUrl.INVALID,
+    "mailto:us@our.site": BadUrl.SCHEME,
+    f"http://a.test/long{'x' * 3000}": BadUrl.TOO_LONG,
+    "http://b.test/": Refusal.OUT_OF_SCOPE,
+    "http://a.test/page.iso": Refusal.EXCLUDED,
+    "http://a.test/strange": Refusal.NOT_INCLUDED,
+    "http://a.test/page/x/x/x": Trap.REPEATED_SEGMENTS,
+    "http://a.test/page/1/2/3/4/5/6": Trap.TOO_MANY_SEGMENTS,
+    "http://a.test/page?a=1&a=1&a=1": Trap.QUERY_GROWTH,
+    "http://a.test/page/calendar/2999/01": Trap.CALENDAR,
+    "http://a.test/page/nofollow": LinkRefusal.NOFOLLOW,
+    "http://a.test/page/image": LinkRefusal.UNWANTED_KIND,
+    "http://a.test/page/dull": LinkRefusal.IRRELEVANT,
+}
+"""Of the first page, and why they are not followed."""
+
+
+def moved(to: str) -> bytes:
+    return f"HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n".encode()
+
+
+def refused_site() -> dict[str, Script]:
+    """`LINKS`, and what a crawl must go on to meet: depth, redirects, sitemaps, many of one kind."""
+    anchors = ""
+    for url, reason in LINKS.items():
+        if reason is LinkRefusal.UNWANTED_KIND:
+            anchors += f"<img src='{url}'>"
+        else:
+            rel, text = "nofollow" * (reason is LinkRefusal.NOFOLLOW), "x" if "dull" in url else "sheep"
+            anchors += f"<a href='{url}' rel='{rel}'>{text}</a>"
+    anchors += "".join(f"<a href=/page/{name}>sheep</a>" for name in ("deep", "loop", "chain", "1", "2"))
+    html, xml = b"Content-Type: text/html", b"Content-Type: text/xml"
+    indexes = (
+        f"<sitemapindex><sitemap><loc>/{number + 1}.xml</loc></sitemap></sitemapindex>"
+        for number in range(MAX_NESTED_SITEMAPS + 1)
+    )
+    return {
+        "/robots.txt": [page(b"Sitemap: /0.xml", b"Content-Type: text/plain")],
+        "/": [page(anchors.encode(), html)],
+        "/page/1": [page(b"", html)],
+        "/page/2": [page(b"", html)],
+        "/page/deep": [page(b"<a href=/page/deep/er>sheep</a>", html)],
+        "/page/deep/er": [page(b"<a href=/page/deep/est>sheep</a>", html)],
+        "/page/loop": [moved("/page/loop")],
+        "/page/chain": [moved("/page/chain/a")],
+        "/page/chain/a": [moved("/page/chain/b")],
+        **{f"/{number}.xml": [page(index.encode(), xml)] for number, index in enumerate(indexes)},
+    }
+
+
+async def test_every_link_that_is_refused_is_counted_under_its_reason_and_told_with_it(tmp_path: Path) -> None:
+    async with raw_server(refused_site()) as server:
+        file = tmp_path / "crawl.toml"
+        file.write_text(
+            '[crawl]\nseeds = ["http://a.test/"]\n[scope]\nnofollow = true\nembeds = false\nmax_depth = 2\n'
+            "include = ['/page', '^http://a.test/$', 'xml$']\nexclude = ['iso$']\n[traps]\nmax_segments = 6\n"
+            "pages_per_pattern = 1\n[focus]\nwords = ['sheep']\nmin_weight = 0.6\n[output]\nrefusals = true\n"
+            "[politeness]\nmin_delay_s = 0\n[fetch]\nmax_redirects = 1\nresolver = 'system'\n"
+            f'hosts = {{ "a.test" = "127.0.0.1:{server.port}" }}\n'
+        )
+        with CrawlDirectory(tmp_path / "crawl") as directory:
+            async with assembled(load(file), directory) as crawl:
+                await crawl.engine.run()
+                tally = crawl.engine.tally
+    records = read_records(tmp_path / "crawl" / "records")
+    told = [(record.url, url, reason) for record in records for url, reason in record.refusals or ()]
+    assert tally.refused == Counter(reason for _, _, reason in told)
+    # The one that is left needs six thousand pages; discovery has a test of its own for it.
+    assert set(tally.refused) == {*BadUrl, *Refusal, *Trap, *LinkRefusal} - {LinkRefusal.TOO_MANY_LINKS}
+    assert {url: reason for page, url, reason in told if page == "http://a.test/" and url in LINKS} == LINKS
+    assert tally.excluded == {OverQuota.PATTERN: 1}
+
+
+def test_the_manual_tells_every_reason(repository: Path) -> None:
+    manual = (repository / "docs" / "reading.md").read_text(encoding="utf-8")
+    for reason in (*BadUrl, *Refusal, *Trap, *LinkRefusal, *OverQuota):
+        assert f"`{reason}`" in manual, reason

@@ -97,7 +97,8 @@ def test_an_entry_of_a_feed_without_a_link_is_known_by_its_identifier() -> None:
 
 def test_media_of_feeds_are_embedded() -> None:
     assert found(
-        "<rss xmlns:media='m'><channel><image><url>logo.png</url><link>/</link></image><item><media:content url='v.mp4'>"
+        "<rss xmlns:media='m'><channel><image><url>logo.png</url><link>/</link></image><item>"
+        "<media:content url='v.mp4'>"
         "<media:thumbnail url='t.png'/></media:content></item></channel></rss>"
     ) == [("logo.png", EMBED), ("/", FEED), ("t.png", EMBED), ("v.mp4", EMBED)]
     assert found("<feed><entry><content src='whole.html'/><content>text</content></entry></feed>") == [
