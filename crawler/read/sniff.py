@@ -1,8 +1,9 @@
 """What a body is, by its first bytes and what the server declares.
 
 Follows the MIME Sniffing standard (https://mimesniff.spec.whatwg.org/) as far as a crawler reads: HTML, XML, feeds,
-CSS, JSON, plain text, PDF, and the images and archives that it must not take for text. Unlike a browser it also looks
-into `application/octet-stream`, which is what servers send for names that they don't know.
+CSS, JSON, plain text, PDF, and the images and archives that it must not take for text. Unlike a browser, which must
+guard against what it runs, it also looks into `application/octet-stream`, which is what servers send for names that
+they don't know, and knows sitemaps, feeds and lists of URLs whatever they are declared to be, packed or not.
 """
 
 import re
@@ -13,13 +14,14 @@ XHTML: Final = "application/xhtml+xml"
 
 _SNIFFED_BYTES: Final = 1445
 _UNKNOWN: Final = frozenset(
-    {None, "unknown/unknown", "application/unknown", "*/*", "application/octet-stream", "binary/octet-stream"}
+    {"unknown/unknown", "application/unknown", "*/*", "application/octet-stream", "binary/octet-stream"}
 )
 _HTML_START = re.compile(
     rb"(?:<!doctype html|<html|<head|<script|<iframe|<h1|<div|<font|<table|<a|<style|<title|<b|<body|<br|<p|<meta"
     rb"|<link)[ >\t\r\n\f/]|<!--",
     re.IGNORECASE,
 )
+_GZIP: Final = b"\x1f\x8b\x08"
 _MAGIC: Final = (
     (b"%PDF-", "application/pdf"),
     (b"%!PS-Adobe-", "application/postscript"),
@@ -28,7 +30,7 @@ _MAGIC: Final = (
     (b"GIF89a", "image/gif"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"\x00\x00\x01\x00", "image/x-icon"),
-    (b"\x1f\x8b\x08", "application/gzip"),
+    (_GZIP, "application/gzip"),
     (b"PK\x03\x04", "application/zip"),
     (b"Rar!\x1a\x07", "application/vnd.rar"),
     (b"OggS\x00", "application/ogg"),
@@ -53,14 +55,18 @@ def sniffed_type(declared: str | None, body: bytes, /) -> str:
     head = body[:_SNIFFED_BYTES]
     if declared == HTML:
         return _html_or_feed(head)
-    if declared in _UNKNOWN or declared is None or "/" not in declared:
+    if declared is None or declared in _UNKNOWN or "/" not in declared:
         return _unknown_type(head)
+    if head.startswith(_GZIP):
+        return "application/gzip"
     if is_xml(declared):
-        return _xml_type(declared, head)
-    if declared.startswith("image/") or declared in ("application/gzip", "application/x-gzip"):
+        return _xml_type(declared, head) if declared == XHTML or _may_be_xml(head) else _unknown_type(head)
+    if declared.startswith("image/"):
         return _magic_type(head) or declared
     if declared == "text/plain" and _looks_binary(head):
         return _magic_type(head) or "application/octet-stream"
+    if declared == "text/plain" or not is_text(declared):
+        return _feed_type(head) or declared
     return declared
 
 
@@ -107,6 +113,12 @@ def _feed_type(head: bytes) -> str | None:
     if root in (b"urlset", b"sitemapindex"):
         return "application/xml"
     return _TYPE_OF_ROOT[root] if root in (b"rss", b"feed", b"RDF") else None
+
+
+def _may_be_xml(head: bytes) -> bool:
+    """Whether it begins with a tag, or is in UTF-16. An empty one is what it is declared to be."""
+    text = head.removeprefix(_TEXT_BOMS[0]).lstrip()
+    return not text or text.startswith((b"<", *_TEXT_BOMS)) or b"\0" in text[:4]
 
 
 def _xml_type(declared: str, head: bytes) -> str:

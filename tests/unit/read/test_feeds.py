@@ -119,6 +119,13 @@ def test_prefixes_that_nobody_declared_are_understood() -> None:
     ]
 
 
+def test_a_list_of_urls_is_one_also_where_it_is_declared_to_be_xml() -> None:
+    assert [link.href for link in extract(b"https://e.org/a\nhttps://e.org/b", "text/xml").links] == [
+        "https://e.org/a",
+        "https://e.org/b",
+    ]
+
+
 def test_other_xml_has_no_links() -> None:
     assert found("<note><link>x</link><loc>y</loc></note>") == []
 
@@ -156,7 +163,9 @@ def test_a_list_of_urls_is_one_only_if_every_line_is() -> None:
     assert listed_urls("https://e.org/a has words") == []
 
 
-@pytest.mark.parametrize("declared", ["text/xml", "text/html", "application/octet-stream", None])
+@pytest.mark.parametrize(
+    "declared", ["text/xml", "text/html", "text/plain", "application/x-xml", "application/octet-stream", None]
+)
 def test_sitemaps_are_known_by_their_content(declared: str | None) -> None:
     body = b"\xef\xbb\xbf\n<?xml version='1.0'?>\n<urlset><url><loc>/a</loc></url></urlset>"
     for each in (body, body[3:].lstrip(), b"<urlset><url><loc>/a</loc></url></urlset>"):
@@ -166,9 +175,8 @@ def test_sitemaps_are_known_by_their_content(declared: str | None) -> None:
 
 def test_compressed_sitemaps_are_unpacked_and_other_archives_are_not() -> None:
     sitemap = gzip.compress(b"<?xml version='1.0'?><urlset><url><loc>/a</loc></url></urlset>")
-    assert [link.href for link in extract(sitemap, "application/x-gzip").links] == ["/a"]
-    assert [link.href for link in extract(sitemap, "application/octet-stream").links] == ["/a"]
-    assert [link.href for link in extract(sitemap, "text/html").links] == ["/a"]
+    for declared in ("application/x-gzip", "gzip/document", "application/octet-stream", "text/html", "application/xml"):
+        assert [link.href for link in extract(sitemap, declared).links] == ["/a"], declared
     assert [link.href for link in extract(gzip.compress(b"https://e.org/a\n"), None).links] == ["https://e.org/a"]
     assert extract(gzip.compress(bytes(10_000)), None).links == []
     assert extract(sitemap[:30], None).links == []

@@ -37,6 +37,17 @@ from crawler.read.sniff import is_html, is_text, is_xml, sniffed_type
         ("image/png", b"RIFF\x00\x00\x00\x00WEBPVP8 ", "image/webp"),
         ("text/css", b"<html>", "text/css"),
         ("application/json", b"{}", "application/json"),
+        ("application/xml", b"\x1f\x8b\x08\x00", "application/gzip"),
+        ("gzip/document", b"\x1f\x8b\x08\x00", "application/gzip"),
+        ("application/x-gunzip", b"<html>", "application/x-gunzip"),
+        ("application/x-xml", b"<?xml version='1.0'?><urlset>", "application/xml"),
+        ("application/msword", b"PK\x03\x04", "application/msword"),
+        ("text/plain", b"<?xml version='1.0'?><sitemapindex>", "application/xml"),
+        ("text/xml", b"https://e.org/\n", "text/plain"),
+        ("text/xml", b"\xef\xbb\xbf \n<a/>", "text/xml"),
+        ("text/xml", b"\xff\xfe<\0a\0", "text/xml"),
+        ("text/xml", b"<\0a\0", "text/xml"),
+        ("text/xml", b" ", "text/xml"),
     ],
 )  # fmt: skip
 def test_the_type_comes_from_what_is_declared_and_what_is_there(
