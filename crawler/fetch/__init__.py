@@ -2,8 +2,10 @@
 
 `http` asks a server for one URL and returns what came of it as a value: a page, a redirect, "not modified", or a
 failure with its reason. It knows no other URL than the one it is given: redirects are returned, so that scope, robots,
-politeness and the visited set see every hop. `robots` asks for robots.txt through any fetcher, and is the one place
-where redirects are followed, since RFC 9309 wants it.
+politeness and the visited set see every hop.
+
+`robots` asks for robots.txt through any fetcher, and is the one place where redirects are followed, since RFC 9309
+wants it. What an answer means is decided by `standing`, what a file says by `rules`, and `shelf` keeps both.
 
 On the way to the server stand `names` (static names, then DNS) and `guard` (may this address be connected to?). The
 guard is asked three times, since each way around the others has been used against crawlers: for an address that is

@@ -41,6 +41,31 @@ _KEYS: Final = (
 )
 
 
+MAX_ROBOTS_BYTES: Final = 500 * 1024
+"""What RFC 9309, section 2.5, wants to be read at least; the rest is ignored."""
+
+
+def product_token(user_agent: str, /) -> str:
+    """The name by which robots.txt knows a crawler: `onceover` of `onceover/1.0 (+https://example.org/)`, and of
+    `Mozilla/5.0 (compatible; onceover/1.0)`. RFC 9309, section 2.2.1. Raises `ValueError` if there is none."""
+    match = re.search(r"\(compatible;\s*([A-Za-z_-]+)", user_agent) or re.match(r"\s*([A-Za-z_-]+)", user_agent)
+    if match is None:
+        raise ValueError(
+            f"user agent {user_agent!r} does not begin with a name, as 'onceover/1.0 (+https://example.org/)'"
+        )
+    return match[1].lower()
+
+
+def read_robots(body: bytes, /) -> str:
+    """The text of robots.txt: UTF-8, up to the limit and a whole line, whatever else it contains."""
+    if len(body) > MAX_ROBOTS_BYTES:
+        body = body[:MAX_ROBOTS_BYTES]
+        body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
+    if body.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return body.decode("utf-16", "replace")
+    return body.decode("utf-8-sig", "replace")
+
+
 class Pattern(msgspec.Struct, frozen=True, gc=False):
     """One Allow or Disallow."""
 

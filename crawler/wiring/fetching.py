@@ -11,6 +11,9 @@ from crawler.fetch.http import HttpFetcher
 from crawler.fetch.names import SystemResolver
 from crawler.fetch.robots import NoRobots, RobotsTxt
 from crawler.fetch.routes import Routes
+from crawler.fetch.rules import product_token
+from crawler.fetch.shelf import Shelf
+from crawler.fetch.standing import Waits
 from crawler.fetch.terms import Terms
 from crawler.hours import Hours
 from crawler.manners import Manners
@@ -77,11 +80,12 @@ def robots(config: Config, sites: Sites, fetcher: HttpFetcher, notes: Notes) -> 
         return NoRobots()
     return RobotsTxt(
         fetcher,
-        user_agent=config.fetch.user_agent,
-        notes=notes,
-        min_delay_s=config.politeness.min_delay_s,
-        retry_s=config.frontier.retry_delay_s,
-        max_retry_s=config.frontier.retry_max_delay_s,
+        Shelf(notes, agent=product_token(config.fetch.user_agent)),
+        waits=Waits(
+            retry_s=config.frontier.retry_delay_s,
+            max_retry_s=config.frontier.retry_max_delay_s,
+            min_delay_s=config.politeness.min_delay_s,
+        ),
         read_retry_after=parse_retry_after,
         obeyed=sites.each(lambda there: there.config.politeness.robots).of,
     )

@@ -5,7 +5,7 @@ from importlib.metadata import version
 
 from config import Config, Loaded
 from crawler.directory import CrawlDirectory
-from crawler.fetch.robots import product_token
+from crawler.fetch.rules import product_token
 from crawler.fulldisk import FullDisk, WaitingSink
 from crawler.protocols import LinkExtractor, Sink
 from crawler.read.bs4 import Bs4Extractor

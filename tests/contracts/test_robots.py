@@ -6,6 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from crawler.fetch.robots import NoRobots, RobotsTxt
+from crawler.fetch.shelf import Shelf
+from crawler.pace import parse_retry_after
 from crawler.page import Failure, FailureKind, Fetched, Page, Request
 from crawler.protocols import Robots
 
@@ -37,7 +39,7 @@ Make = Callable[[Origin], Robots]
 
 
 def robots_txt(origin: Origin) -> Robots:
-    return RobotsTxt(origin, user_agent="onceover/1.0")
+    return RobotsTxt(origin, Shelf(agent="onceover"), read_retry_after=parse_retry_after)
 
 
 def no_robots(_: Origin) -> Robots:

@@ -4,6 +4,9 @@ import asyncio
 from pathlib import Path
 
 from crawler.fetch.robots import RobotsTxt
+from crawler.fetch.shelf import Shelf
+from crawler.fetch.standing import Waits
+from crawler.pace import parse_retry_after
 from crawler.page import Verdict
 from tests.fetchers import http_fetcher
 from tests.zoo.keeper import LIMITS, OUTCOMES, open_zoo
@@ -19,7 +22,12 @@ async def test_each_server_is_asked_once_and_gives_a_verdict(tmp_path: Path) -> 
             max_body_bytes=600_000,
             **LIMITS,  # type: ignore[arg-type]
         )
-        robots = RobotsTxt(fetcher, user_agent="onceover/1.0", min_delay_s=0.0)
+        robots = RobotsTxt(
+            fetcher,
+            Shelf(agent="onceover"),
+            waits=Waits(min_delay_s=0.0),
+            read_retry_after=parse_retry_after,
+        )
         places = asyncio.Semaphore(30)
 
         async def one(name: str) -> Verdict:

@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.fetch.robots import MAX_ROBOTS_BYTES, UNREACHABLE_LIMIT_S, RobotsTxt, product_token, read_robots
+from crawler.fetch.robots import RobotsTxt
+from crawler.fetch.rules import MAX_ROBOTS_BYTES, product_token, read_robots
+from crawler.fetch.shelf import Shelf
+from crawler.fetch.standing import UNREACHABLE_LIMIT_S, Standing, Waits
 from crawler.pace import parse_retry_after
 from crawler.page import REFUSALS, Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request, Verdict
 
@@ -59,17 +62,22 @@ class Notebook(dict[str, bytes]):
 class World:
     """A RobotsTxt in a world of one site, with a clock that moves when it sleeps or is told to."""
 
-    def __init__(self, answer: Fetched, *, notes: Notebook | None = None, max_origins: int = 100) -> None:
+    def __init__(
+        self,
+        answer: Fetched,
+        *,
+        notes: Notebook | None = None,
+        max_origins: int = 100,
+        waits: Waits = Waits(min_delay_s=2.0),  # noqa: B008 - a value
+    ) -> None:
         self.web = FakeWeb({"http://a.test/robots.txt": answer})
         self.notes = notes if notes is not None else Notebook()
         self.now = START
         self.slept: list[float] = []
         self.robots = RobotsTxt(
             self.web,
-            user_agent="onceover/1.0 (+https://example.org/)",
-            notes=self.notes,
-            min_delay_s=2.0,
-            max_origins=max_origins,
+            Shelf(self.notes, agent="onceover", max_origins=max_origins),
+            waits=waits,
             read_retry_after=parse_retry_after,
             clock=lambda: self.now,
             sleep=self.sleep,
@@ -263,9 +271,8 @@ async def test_failures_in_a_row_double_the_wait_up_to_an_hour_and_a_success_end
 
 
 async def test_a_host_is_never_asked_again_before_its_rest() -> None:
-    robots = RobotsTxt(FakeWeb({"http://a.test/robots.txt": failure()}), user_agent="a", min_delay_s=2, retry_s=0)
-    verdict = await robots.allows("http://a.test/")
-    assert verdict.retry_after_s == pytest.approx(2, abs=1)
+    world = World(failure(), waits=Waits(min_delay_s=2, retry_s=0))
+    assert (await world.allows()).retry_after_s == 2
 
 
 @pytest.mark.parametrize(
@@ -394,14 +401,28 @@ async def test_a_note_that_cannot_be_read_costs_a_request() -> None:
     assert world.web.asked == ["http://a.test/robots.txt"]
 
 
-async def test_memory_is_bounded_and_the_notes_know_the_rest() -> None:
+async def test_what_memory_does_not_hold_the_notes_know() -> None:
     world = World(page(RULES), max_origins=2)
     for host in ("a.test", "b.test", "c.test"):
         await world.allows("/private", host=host)
-    assert len(world.robots._cache) == 2
     assert not (await world.allows("/private")).allowed
     assert len(world.web.asked) == 3
-    assert world.robots._cached_bytes == sum(known.size_bytes for known in world.robots._cache.values())
+
+
+@pytest.mark.parametrize(("max_origins", "max_bytes"), [(2, 1000), (100, 25)])
+def test_memory_is_bounded_by_origins_and_by_bytes_and_what_was_used_last_stays(
+    max_origins: int, max_bytes: int
+) -> None:
+    shelf = Shelf(agent="a", max_origins=max_origins, max_bytes=max_bytes)
+    standing = Standing(expires_at=0.0, text="x" * 10)
+    for origin in ("a", "b"):
+        shelf.put(origin, standing)
+        shelf.put(origin, standing)
+    assert shelf.find("a") is not None
+    shelf.put("c", standing)
+    assert [origin for origin in "abc" if shelf.find(origin)] == ["a", "c"]
+    shelf.put("large", Standing(expires_at=0.0, text="x" * 10_000))
+    assert shelf.find("large") is not None  # one is always kept, however large
 
 
 @pytest.mark.parametrize("kind", sorted(REFUSALS))

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawler.fetch.robots import MAX_ROBOTS_BYTES, read_robots
-from crawler.fetch.rules import Rules
+from crawler.fetch.rules import MAX_ROBOTS_BYTES, Rules, read_robots
 
 
 def allows(text: str, path: str, *, agent: str = "FooBot") -> bool:
