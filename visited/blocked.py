@@ -65,6 +65,7 @@ class BlockedSet:
             fill=self._ones / (self._blocks * sizing.BLOCK_BITS),
             false_positive_rate=self._rate(),
             expected_lost=self._tally.expected_lost,
+            lost_sigma=self._tally.lost_sigma,
             details={
                 "bits": self._blocks * sizing.BLOCK_BITS,
                 "bits_set": self._ones,
@@ -80,7 +81,7 @@ class BlockedSet:
             file,
             backend=BACKEND,
             parameters=self._parameters(),
-            state={"count": self._tally.count, "ones": self._ones, "expected_lost": self._tally.expected_lost},
+            state={**self._tally.state(), "ones": self._ones},
             parts=[self._array.data, self._blocks_by_ones.data],
         )
 
@@ -90,12 +91,12 @@ class BlockedSet:
         sizes = [len(part) for part in snapshot.parts]
         if sizes != [self._array.nbytes, self._blocks_by_ones.nbytes]:
             raise SnapshotRefused(f"expected {self._array.nbytes:,} bytes of bits and a table, found {sizes}")
-        count, ones, lost = snapshot.integer("count"), snapshot.integer("ones"), snapshot.number("expected_lost")
+        ones = snapshot.integer("ones")
+        self._tally.load(snapshot)
         self._array = np.frombuffer(snapshot.parts[0], dtype=np.uint64)
         self._blocks_by_ones = np.frombuffer(snapshot.parts[1], dtype=np.int64)
         self._ones = ones
         self._count_at_rate = 0
-        self._tally.restore(count, lost)
 
     def __len__(self) -> int:
         return self._tally.count
@@ -110,7 +111,7 @@ class BlockedSet:
         self._ones = 0
         self._last_rate = 0.0
         self._count_at_rate = 0
-        self._tally.restore(0, 0.0)
+        self._tally.empty()
 
     def _probe(self, urls: Sequence[str], mode: int) -> tuple[list[bool], int, int]:
         return self._kernel.blocked_probe(urls, self._array, self._blocks_by_ones, self._hashes, self._seed, mode)

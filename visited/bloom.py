@@ -73,6 +73,7 @@ class BloomSet:
             fill=self._ones / self._bits,
             false_positive_rate=sizing.rate_from_fill(self._ones, self._bits, self._hashes),
             expected_lost=self._tally.expected_lost,
+            lost_sigma=self._tally.lost_sigma,
             details={"bits": self._bits, "bits_set": self._ones, "hashes": self._hashes, "kernel": self._kernel.name},
         )
 
@@ -81,7 +82,7 @@ class BloomSet:
             file,
             backend=BACKEND,
             parameters=self._parameters(),
-            state={"count": self._tally.count, "ones": self._ones, "expected_lost": self._tally.expected_lost},
+            state={**self._tally.state(), "ones": self._ones},
             parts=[self._array.data],
         )
 
@@ -90,10 +91,10 @@ class BloomSet:
         snapshot = read_snapshot(file, backend=BACKEND, parameters=self._parameters())
         if [len(part) for part in snapshot.parts] != [self._words * 8]:
             raise SnapshotRefused(f"expected {self._words * 8:,} bytes of bits, found {list(map(len, snapshot.parts))}")
-        count, ones, lost = snapshot.integer("count"), snapshot.integer("ones"), snapshot.number("expected_lost")
+        ones = snapshot.integer("ones")
+        self._tally.load(snapshot)
         self._array = np.frombuffer(snapshot.parts[0], dtype=np.uint64)
         self._ones = ones
-        self._tally.restore(count, lost)
 
     def __len__(self) -> int:
         return self._tally.count
@@ -104,7 +105,7 @@ class BloomSet:
     def _empty(self) -> None:
         self._array = np.frombuffer(zeros(self._words * 8), dtype=np.uint64)
         self._ones = 0
-        self._tally.restore(0, 0.0)
+        self._tally.empty()
 
     def _add_piece(self, urls: Sequence[str]) -> list[bool]:
         fresh, new, ones = self._kernel.bloom_probe(urls, self._array, self._hashes, self._seed, ADD)

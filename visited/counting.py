@@ -81,6 +81,7 @@ class CountingSet:
             fill=self._ones / self._counters,
             false_positive_rate=self._rate(),
             expected_lost=self._tally.expected_lost,
+            lost_sigma=self._tally.lost_sigma,
             details={
                 "counters": self._counters,
                 "counters_in_use": self._ones,
@@ -95,12 +96,11 @@ class CountingSet:
 
     def dump(self, file: BinaryIO, /) -> None:
         state: dict[str, Value] = {
-            "count": self._tally.count,
+            **self._tally.state(),
             "ones": self._ones,
             "saturated": self._saturated,
             "refused": self._refused,
             "wrongly_forgotten": self._wrongly_forgotten,
-            "expected_lost": self._tally.expected_lost,
         }
         parts = [self._array.data]
         write_snapshot(file, backend=BACKEND, parameters=self._parameters(), state=state, parts=parts)
@@ -110,12 +110,11 @@ class CountingSet:
         snapshot = read_snapshot(file, backend=BACKEND, parameters=self._parameters())
         if [len(part) for part in snapshot.parts] != [self._array.nbytes]:
             raise SnapshotRefused(f"expected {self._array.nbytes:,} bytes of counters")
-        count, lost = snapshot.integer("count"), snapshot.number("expected_lost")
         ones, saturated = snapshot.integer("ones"), snapshot.integer("saturated")
         refused, wrongly = snapshot.integer("refused"), snapshot.number("wrongly_forgotten")
+        self._tally.load(snapshot)
         self._array = np.frombuffer(snapshot.parts[0], dtype=np.uint32)
         self._ones, self._saturated, self._refused, self._wrongly_forgotten = ones, saturated, refused, wrongly
-        self._tally.restore(count, lost)
 
     def __len__(self) -> int:
         return self._tally.count
@@ -129,7 +128,7 @@ class CountingSet:
         self._saturated = 0
         self._refused = 0
         self._wrongly_forgotten = 0.0
-        self._tally.restore(0, 0.0)
+        self._tally.empty()
 
     def _probe(self, urls: Sequence[str], mode: int) -> tuple[list[bool], int, int, int]:
         return self._kernel.counting_probe(urls, self._array, self._width, self._hashes, self._seed, mode)

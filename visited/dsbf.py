@@ -98,6 +98,7 @@ class SplittingSet:
             fill=ones / bits,
             false_positive_rate=leaves.rate(self._shape.hashes),
             expected_lost=self._tally.expected_lost,
+            lost_sigma=self._tally.lost_sigma,
             details={
                 "bits": bits,
                 "bits_set": ones,
@@ -121,8 +122,7 @@ class SplittingSet:
             backend=BACKEND,
             parameters=self._parameters(),
             state={
-                "count": self._tally.count,
-                "expected_lost": self._tally.expected_lost,
+                **self._tally.state(),
                 "growths": self._growths,
                 "list": self._list.identity.hex(),
                 "list_bytes": self._list.disk_bytes,
@@ -157,7 +157,7 @@ class SplittingSet:
         self._next_look = 0
         self._rate = 0.0
         self._count_at_rate = 0
-        self._tally.restore(0, 0.0)
+        self._tally.empty()
 
     def _probe(self, urls: Sequence[str], fresh: NDArray[np.uint64], mode: int) -> tuple[list[bool], int]:
         leaves = self._leaves
@@ -203,7 +203,7 @@ class SplittingSet:
     def _restore(self, snapshot: Snapshot) -> None:
         if len(snapshot.parts) != 2 or len(snapshot.parts[0]) % 32:
             raise SnapshotRefused("expected a table of leaves and a list of fingerprints in the snapshot")
-        count, lost = snapshot.integer("count"), snapshot.number("expected_lost")
+        count = snapshot.integer("count")
         growths = snapshot.integer("growths")
         if self._images is None:
             self._list.open_content(snapshot.parts[1])
@@ -217,7 +217,7 @@ class SplittingSet:
             raise SnapshotRefused("the snapshot and the list of fingerprints do not agree; rebuild it")
         self._leaves = leaves
         self._growths = growths
-        self._tally.restore(count, lost)
+        self._tally.load(snapshot)
         self._rate = leaves.rate(self._shape.hashes)
 
     def _fill(self, leaves: Leaves) -> None:

@@ -1,5 +1,6 @@
 """The baseline of the literature's hash maps: 64-bit fingerprints in open addressing, half of the slots empty."""
 
+import math
 from collections.abc import Sequence
 from typing import BinaryIO
 
@@ -67,6 +68,7 @@ class FingerprintSet:
             fill=self._used / len(self._slots),
             false_positive_rate=self._count / 2**64,
             expected_lost=self._expected_lost,
+            lost_sigma=math.sqrt(self._expected_lost),
             details={"slots": len(self._slots)},
         )
 

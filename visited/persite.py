@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import BinaryIO, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import msgspec
 import numpy as np
@@ -30,6 +30,11 @@ class PerSiteSet:
     """A Bloom filter of fixed size for each site, whatever the site's size: small ones waste it, large ones overrun it.
 
     With `filters` there are so many, and the hash of the site chooses one; else each site has its own.
+
+    Its rate is the mean over the new URLs that come, and what comes to a filter it can't count, for what it swallows
+    leaves no trace. It is inferred from what is accepted: at a rate p each stands for 1/(1 - p), which is right in the
+    mean, with a variance of p/(1 - p)² for each accepted. A filter whose bits are all set accepts nothing any more:
+    with such filters (`filters_full`) rate and losses are lower bounds.
     """
 
     def __init__(
@@ -63,6 +68,10 @@ class PerSiteSet:
         self._bits: list[Memory]
         self._ones: NDArray[np.int64]
         self._counts: NDArray[np.int64]
+        self._arrived: NDArray[np.float64]
+        """New URLs that probably came to each filter."""
+        self._variances: NDArray[np.float64]
+        """Of these."""
         self._empty()
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
@@ -77,7 +86,11 @@ class PerSiteSet:
             self._counts[number] += new
             if self._counts[number] > self._capacity_of_one and not self._has_warned:
                 self._warn(name, number)
-            self._tally.accept(new, sizing.mean_rate_between(before, before + ones, self._bytes * 8, self._hashes))
+            rate = sizing.mean_rate_between(before, before + ones, self._bytes * 8, self._hashes)
+            if new:
+                self._arrived[number] += new / (1 - rate)
+                self._variances[number] += new * rate / (1 - rate) ** 2
+            self._tally.accept(new, rate)
             for place, fresh in zip(places, absent, strict=True):
                 verdicts[place] = fresh
         return verdicts
@@ -102,20 +115,22 @@ class PerSiteSet:
         sites = len(self._bits)
         fills = self._ones[:sites] / (self._bytes * 8)
         rates = fills**self._hashes
-        counts = self._counts[:sites]
         over = int((rates > self._error_rate).sum())
+        rate, rate_sigma = self._mean_rate(rates)
         return VisitedStats(
             backend=BACKEND,
             count=self._tally.count,
             capacity=None,
-            memory_bytes=sites * held_bytes(self._bytes) + self._ones.nbytes + self._counts.nbytes,
+            memory_bytes=sites * held_bytes(self._bytes) + sum(each.nbytes for each in self._columns),
             fill=float(fills.mean()) if sites else 0.0,
-            # New URLs come as they came so far: mostly from the large sites, whose filters are the fullest.
-            false_positive_rate=float(rates @ counts / counts.sum()) if self._tally.count else 0.0,
+            false_positive_rate=rate,
+            rate_sigma=rate_sigma,
             expected_lost=self._tally.expected_lost,
+            lost_sigma=self._tally.lost_sigma,
             details={
                 "filters": sites,
                 "filters_over_rate": over,
+                "filters_full": int((fills == 1.0).sum()),
                 "worst_rate": float(rates.max()) if sites else 0.0,
                 "bytes_per_filter": self._bytes,
                 "capacity_per_filter": self._capacity_of_one,
@@ -127,29 +142,29 @@ class PerSiteSet:
         sites = len(self._bits)
         parts: list[bytes | Memory] = [
             msgspec.json.encode(list(self._numbers)),
-            np.column_stack([self._counts[:sites], self._ones[:sites]]).tobytes(),
+            np.column_stack([each[:sites] for each in self._columns]).tobytes(),
             *self._bits,
         ]
-        state: dict[str, Value] = {"count": self._tally.count, "expected_lost": self._tally.expected_lost}
+        state = self._tally.state()
         write_snapshot(file, backend=BACKEND, parameters=self._parameters(), state=state, parts=parts)
 
     def load(self, file: BinaryIO, /) -> None:
         self._empty()
         snapshot = read_snapshot(file, backend=BACKEND, parameters=self._parameters())
-        count, lost = snapshot.integer("count"), snapshot.number("expected_lost")
         try:
             names = msgspec.json.decode(snapshot.parts[0], type=list[str])
-            table = np.frombuffer(snapshot.parts[1], dtype=np.int64).reshape(len(names), 2)
+            table = np.frombuffer(snapshot.parts[1], dtype=np.float64).reshape(len(names), len(self._columns))
         except (IndexError, ValueError) as error:
             raise SnapshotRefused(f"the snapshot's table of filters can't be read: {error}") from error
         bits = snapshot.parts[2:]
         if len(bits) != len(names) or any(len(each) != self._bytes for each in bits):
             raise SnapshotRefused(f"expected {len(names)} filters of {self._bytes} bytes, found {len(bits)} parts")
+        self._tally.load(snapshot)
         self._numbers = {name: number for number, name in enumerate(names)}
         self._bits = bits
         if names:
-            self._counts, self._ones = table[:, 0].copy(), table[:, 1].copy()
-        self._tally.restore(count, lost)
+            self._counts, self._ones = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
+            self._arrived, self._variances = table[:, 2].copy(), table[:, 3].copy()
 
     def __len__(self) -> int:
         return self._tally.count
@@ -162,7 +177,24 @@ class PerSiteSet:
         self._bits = []
         self._ones = np.zeros(16, dtype=np.int64)
         self._counts = np.zeros(16, dtype=np.int64)
-        self._tally.restore(0, 0.0)
+        self._arrived = np.zeros(16)
+        self._variances = np.zeros(16)
+        self._tally.empty()
+
+    @property
+    def _columns(self) -> tuple[NDArray[Any], ...]:
+        """What is known of each filter beside its bits."""
+        return self._counts, self._ones, self._arrived, self._variances
+
+    def _mean_rate(self, rates: NDArray[np.float64]) -> tuple[float, float]:
+        """The rate for new URLs that come as they came so far, and its standard deviation. Most come from the large
+        sites, whose filters are the fullest."""
+        arrived, variances = self._arrived[: len(rates)], self._variances[: len(rates)]
+        total = float(arrived.sum())
+        if total == 0.0:
+            return 0.0, 0.0
+        mean = float(rates @ arrived) / total
+        return mean, float(np.sqrt((rates - mean) ** 2 @ variances)) / total
 
     def _by_filter(self, urls: Sequence[str]) -> dict[str, list[int]]:
         """The places of the batch that belong to each filter."""
@@ -185,8 +217,9 @@ class PerSiteSet:
         if number == len(self._bits):
             self._bits.append(zeros(self._bytes))
             if number == len(self._ones):
-                self._ones = np.concatenate([self._ones, np.zeros_like(self._ones)])
-                self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)])
+                self._counts, self._ones, self._arrived, self._variances = (
+                    np.concatenate([each, np.zeros_like(each)]) for each in self._columns
+                )
         return number
 
     def _warn(self, name: str, number: int) -> None:

@@ -31,6 +31,10 @@ class VisitedStats(msgspec.Struct, frozen=True, kw_only=True):
     """Chance that a new URL would be called known now, from the fill. 0 for exact sets."""
     expected_lost: float = 0.0
     """New URLs that were probably called known so far: the sum of the rate at each addition."""
+    rate_sigma: float = 0.0
+    """Standard deviation of `false_positive_rate`, where that has to be guessed; 0 where it follows from the fill."""
+    lost_sigma: float = 0.0
+    """Standard deviation of what was really lost from `expected_lost`."""
     details: dict[str, float | int | str] = {}
     """What only this backend has to tell, as leaves and splits."""
 

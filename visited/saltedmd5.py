@@ -74,12 +74,12 @@ class SaltedMd5Set:
             fill=self._ones / self._counters,
             false_positive_rate=self._rate(),
             expected_lost=self._tally.expected_lost,
+            lost_sigma=self._tally.lost_sigma,
             details={"counters": self._counters, "counters_in_use": self._ones, "hashes": self._hashes},
         )
 
     def dump(self, file: BinaryIO, /) -> None:
-        lost = self._tally.expected_lost
-        state: dict[str, Value] = {"count": self._tally.count, "ones": self._ones, "expected_lost": lost}
+        state: dict[str, Value] = {**self._tally.state(), "ones": self._ones}
         parts = [self._array.data]
         write_snapshot(file, backend=BACKEND, parameters=self._parameters(), state=state, parts=parts)
 
@@ -88,10 +88,10 @@ class SaltedMd5Set:
         snapshot = read_snapshot(file, backend=BACKEND, parameters=self._parameters())
         if [len(part) for part in snapshot.parts] != [self._array.nbytes]:
             raise SnapshotRefused(f"expected {self._array.nbytes:,} bytes of counters")
-        count, ones, lost = snapshot.integer("count"), snapshot.integer("ones"), snapshot.number("expected_lost")
+        ones = snapshot.integer("ones")
+        self._tally.load(snapshot)
         self._array = np.frombuffer(snapshot.parts[0], dtype=np.uint32)
         self._ones = ones
-        self._tally.restore(count, lost)
 
     def __len__(self) -> int:
         return self._tally.count
@@ -102,7 +102,7 @@ class SaltedMd5Set:
     def _empty(self) -> None:
         self._array = np.frombuffer(zeros(self._counters * 4), dtype=np.uint32)
         self._ones = 0
-        self._tally.restore(0, 0.0)
+        self._tally.empty()
 
     def _rate(self) -> float:
         return sizing.rate_from_fill(self._ones, self._counters, self._hashes)

@@ -1,5 +1,6 @@
 """Several visited sets as one: each URL belongs to the set that its hash chooses."""
 
+import math
 from collections.abc import Sequence
 from typing import BinaryIO
 
@@ -59,6 +60,8 @@ class ShardedSet:
             fill=sum(each for each in fills if each is not None) / shards if None not in fills else None,
             false_positive_rate=sum(part.false_positive_rate for part in parts) / shards,
             expected_lost=sum(part.expected_lost for part in parts),
+            rate_sigma=math.hypot(*(part.rate_sigma for part in parts)) / shards,
+            lost_sigma=math.hypot(*(part.lost_sigma for part in parts)),
             details={
                 "shards": shards,
                 "shard_backend": parts[0].backend,

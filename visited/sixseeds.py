@@ -67,12 +67,12 @@ class SixSeedSet:
             fill=self._ones / self._bits,
             false_positive_rate=self._rate(),
             expected_lost=self._tally.expected_lost,
+            lost_sigma=self._tally.lost_sigma,
             details={"bits": self._bits, "bits_set": self._ones, "hashes": len(SEEDS)},
         )
 
     def dump(self, file: BinaryIO, /) -> None:
-        lost = self._tally.expected_lost
-        state: dict[str, Value] = {"count": self._tally.count, "ones": self._ones, "expected_lost": lost}
+        state: dict[str, Value] = {**self._tally.state(), "ones": self._ones}
         parts = [self._array.data]
         write_snapshot(file, backend=BACKEND, parameters={"bits": self._bits}, state=state, parts=parts)
 
@@ -81,10 +81,10 @@ class SixSeedSet:
         snapshot = read_snapshot(file, backend=BACKEND, parameters={"bits": self._bits})
         if [len(part) for part in snapshot.parts] != [self._bits // 8]:
             raise SnapshotRefused(f"expected {self._bits // 8:,} bytes of bits")
-        count, ones, lost = snapshot.integer("count"), snapshot.integer("ones"), snapshot.number("expected_lost")
+        ones = snapshot.integer("ones")
+        self._tally.load(snapshot)
         self._array = np.frombuffer(snapshot.parts[0], dtype=np.uint8)
         self._ones = ones
-        self._tally.restore(count, lost)
 
     def __len__(self) -> int:
         return self._tally.count
@@ -95,7 +95,7 @@ class SixSeedSet:
     def _empty(self) -> None:
         self._array = np.frombuffer(zeros(self._bits // 8), dtype=np.uint8)
         self._ones = 0
-        self._tally.restore(0, 0.0)
+        self._tally.empty()
 
     def _rate(self) -> float:
         return sizing.rate_from_fill(self._ones, self._bits, len(SEEDS))

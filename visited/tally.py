@@ -4,6 +4,7 @@ import logging
 import math
 
 from visited import sizing
+from visited.snapshot import Snapshot, Value
 
 _LOG = logging.getLogger("visited")
 
@@ -12,7 +13,8 @@ class Tally:
     """Counts accepted URLs, sums the chance of loss, and warns once when more come than were planned for.
 
     Of the URLs that are truly new, a share p is swallowed, p the rate at that moment; so each accepted one stands for
-    p/(1 - p) lost.
+    o = p/(1 - p) lost. What is lost is then this sum plus chance: +1 for a swallowed URL, -o for an accepted one, which
+    is 0 in the mean, with a variance of p·1² + (1 - p)·o² = o for each that came, or o·(1 + o) for each accepted one.
     """
 
     def __init__(self, *, backend: str, capacity: int | None, error_rate: float) -> None:
@@ -21,15 +23,23 @@ class Tally:
         self._error_rate = error_rate
         self.count: int
         self.expected_lost: float
+        self._lost_variance: float
         self.limit: float
         """Beyond this count a warning is due; infinite when it has been given."""
-        self.restore(0, 0.0)
+        self.empty()
 
     def accept(self, new: int, mean_rate: float) -> None:
         """Count URLs that were accepted while the rate had this mean."""
         self.count += new
         if mean_rate < 1.0:
-            self.expected_lost += new * mean_rate / (1 - mean_rate)
+            odds = mean_rate / (1 - mean_rate)
+            self.expected_lost += new * odds
+            self._lost_variance += new * odds * (1 + odds)
+
+    @property
+    def lost_sigma(self) -> float:
+        """Standard deviation of what was lost from `expected_lost`."""
+        return math.sqrt(self._lost_variance)
 
     def warn(self, rate_now: float) -> None:
         """Say that the filter is over its capacity, with the size that would have been right."""
@@ -50,8 +60,20 @@ class Tally:
             sizing.bits_for(double, self._error_rate) / 8e6,
         )
 
-    def restore(self, count: int, expected_lost: float) -> None:
-        """Take over the numbers of a snapshot, or zeros."""
+    def empty(self) -> None:
+        """Begin anew."""
+        self._set(0, 0.0, 0.0)
+
+    def state(self) -> dict[str, Value]:
+        """What a snapshot has to hold."""
+        return {"count": self.count, "expected_lost": self.expected_lost, "lost_variance": self._lost_variance}
+
+    def load(self, snapshot: Snapshot) -> None:
+        """Take over what `state` told. Raises SnapshotRefused, and is then as it was."""
+        self._set(snapshot.integer("count"), snapshot.number("expected_lost"), snapshot.number("lost_variance"))
+
+    def _set(self, count: int, expected_lost: float, lost_variance: float) -> None:
         self.count = count
         self.expected_lost = expected_lost
+        self._lost_variance = lost_variance
         self.limit = math.inf if self._capacity is None else self._capacity

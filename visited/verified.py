@@ -77,6 +77,8 @@ class Verified:
             memory_bytes=inner.memory_bytes + rescued.memory_bytes,
             false_positive_rate=0.0,
             expected_lost=0.0,
+            rate_sigma=0.0,
+            lost_sigma=0.0,
             details={
                 **inner.details,
                 "false_positives_caught": self._caught,

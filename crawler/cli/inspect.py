@@ -212,7 +212,7 @@ def visited(path: Path, as_json: bool) -> None:
         ("disk", size(stats.disk_bytes)),
         ("fill", "" if stats.fill is None else f"{stats.fill:.2%}"),
         ("errs now", f"{stats.false_positive_rate:.3g}"),
-        ("URLs lost", f"{stats.expected_lost:.3g} expected"),
+        ("URLs lost", f"{stats.expected_lost:.3g} ± {stats.lost_sigma:.2g} expected"),
         *((name, str(value)) for name, value in stats.details.items()),
     ]
     for name, value in rows:

@@ -14,6 +14,7 @@ import msgspec
 
 from crawler.compare.contestant import Full, Maker
 from crawler.compare.others import Foreign
+from crawler.compare.statistics import clustering
 from crawler.compare.timing import AHEAD, Tell, told_bytes
 from crawler.compare.trial import Check, Effort, Look, Trial
 from crawler.compare.work import Work, batches, chunks, new_batches
@@ -58,6 +59,8 @@ class _Witness:
         self._of_portal = _Sample(effort.probes, effort.seed)
         self.links = self.distinct = 0
         self._lost = self._recovered = self._twice = 0
+        self._probes = 0
+        self._hits_by_place = [0] * effort.probes
 
     async def add(self, urls: list[str]) -> None:
         answers = await self._contestant.add_many(urls)
@@ -77,14 +80,19 @@ class _Witness:
         stats = self._contestant.describe()
         absent = self._sample.absent(self.distinct)
         told = not isinstance(self._contestant, Foreign)
+        answers = self._contestant.has_many(absent)
+        self._probes += len(answers)
+        for place, hit in enumerate(answers):
+            self._hits_by_place[place % self._sample.places] += hit
         return Look(
             distinct=self.distinct,
             told_bytes=told_bytes(stats),
             disk_bytes=stats.disk_bytes,
             fill=stats.fill,
             told_rate=stats.false_positive_rate if told else None,
-            probes=len(absent),
-            hits=sum(self._contestant.has_many(absent)),
+            rate_sigma=stats.rate_sigma,
+            probes=len(answers),
+            hits=sum(answers),
             told_lost=stats.expected_lost if told else None,
             lost=self._lost,
             leaves=_number(stats.details.get("leaves")),
@@ -94,13 +102,16 @@ class _Witness:
     def found(self) -> Check:
         stats = self._contestant.describe()
         absent = self._of_portal.absent(0)
+        told = not isinstance(self._contestant, Foreign)
         return Check(
             links=self.links,
             distinct=self.distinct,
             lost=self._lost,
-            told_lost=None if isinstance(self._contestant, Foreign) else stats.expected_lost,
+            told_lost=stats.expected_lost if told else None,
+            lost_sigma=stats.lost_sigma if told else None,
             recovered=self._recovered - self._twice,
             twice=self._twice,
+            clustering=clustering(self._hits_by_place[: self._sample.places], self._probes),
             portal_probes=len(absent),
             portal_hits=sum(self._contestant.has_many(absent)),
         )
@@ -123,8 +134,13 @@ class _Sample:
             elif (place := int(self._chance.random() * self._offered)) < self._size:
                 self._urls[place] = url
 
+    @property
+    def places(self) -> int:
+        """URLs in it."""
+        return len(self._urls)
+
     def absent(self, salt: int) -> list[str]:
-        """URLs that nobody has met; others with another salt."""
+        """URLs that nobody has met, on the hosts of the sample, place after place; others with another salt."""
         times = -(-self._size // max(1, len(self._urls)))
         return [f"{url}#{salt}.{turn}" for turn in range(times) for url in self._urls][: self._size]
 

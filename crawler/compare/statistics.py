@@ -36,13 +36,29 @@ def percentile(ordered: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def deviation(count: int, expected: float) -> float:
-    """How many standard deviations a count of rare events lies from what is expected.
+def deviation(count: int, expected: float, *, variance: float | None = None) -> float:
+    """How many standard deviations a count of events lies from what is expected.
 
     By Anscombe's transform of the Poisson law, 2·√(x + 3/8), which holds for small expectations too, where √expected as
-    the deviation would call every single event a sensation.
+    the deviation would call every single event a sensation. `variance` is that of the count from the expectation, where
+    it is not `expected` as of independent rare events.
     """
-    return 2 * (math.sqrt(count + 3 / 8) - math.sqrt(expected + 3 / 8))
+    poisson = 2 * (math.sqrt(count + 3 / 8) - math.sqrt(expected + 3 / 8))
+    return poisson * math.sqrt(expected / variance) if variance else poisson
+
+
+def clustering(hits: Sequence[int], probes: int) -> float:
+    """How many times more the sum of hits varies than that of as many independent probes; at least 1.
+
+    `hits` are those of each place where equally many of the `probes` were made, which may have a chance of its own: the
+    places were drawn, and that is where chance comes in. (The design effect of cluster sampling, Kish 1965.)
+    """
+    total = sum(hits)
+    independent = total * (1 - total / max(1, probes))
+    if not independent:
+        return 1.0
+    mean = total / len(hits)
+    return max(1.0, sum((each - mean) ** 2 for each in hits) / independent)
 
 
 def upper_bound(count: int) -> float:

@@ -176,8 +176,8 @@ def _checked(check: Check) -> dict[str, object]:
         "loss_past": None if past is None else past.lost / past.distinct,
         "portal_rate": check.portal_hits / check.portal_probes if check.portal_probes else None,
         "portal_probes": check.portal_probes,
-        "rate_deviation": _rate_deviation(check.looks),
-        "lost_deviation": None if check.told_lost is None else deviation(check.lost, check.told_lost),
+        "rate_deviation": _rate_deviation(check.looks, check.clustering),
+        "lost_deviation": _lost_deviation(check),
         "splits": None if last is None else last.splits,
         "twice": check.twice,
         "forgotten": None if check.forgotten is None else check.forgotten / max(1, check.forget_asked),
@@ -200,15 +200,24 @@ def _rate(look: Look | None) -> float | None:
     return look.hits / look.probes if look is not None and look.probes else None
 
 
-def _rate_deviation(looks: Sequence[Look]) -> float | None:
+def _rate_deviation(looks: Sequence[Look], clustering: float) -> float | None:
     """Of all looks together: by chance one of a hundred looks would lie beyond 2.6 deviations."""
     told = [(look, look.told_rate) for look in looks if look.told_rate is not None]
     if not told:
         return None
+    probes = sum(look.probes for look, _ in told)
+    hits = sum(look.hits for look, _ in told)
     expected = sum(look.probes * rate for look, rate in told)
-    # Near 1 misses are the rare events.
-    if expected * 2 > sum(look.probes for look, _ in told):
-        return -deviation(
-            sum(look.probes - look.hits for look, _ in told), sum(look.probes * (1 - rate) for look, rate in told)
-        )
-    return deviation(sum(look.hits for look, _ in told), expected)
+    by_chance = sum(look.probes * rate * (1 - rate) for look, rate in told) * clustering
+    # Its estimates are wrong together, as each is made of those before.
+    by_estimate = sum(look.probes * look.rate_sigma for look, _ in told) ** 2
+    variance = by_chance + by_estimate
+    if expected * 2 > probes:  # misses are the rare events
+        return -deviation(probes - hits, probes - expected, variance=variance)
+    return deviation(hits, expected, variance=variance)
+
+
+def _lost_deviation(check: Check) -> float | None:
+    if check.told_lost is None or check.lost_sigma is None:
+        return None
+    return deviation(check.lost, check.told_lost, variance=check.lost_sigma**2)

@@ -57,6 +57,8 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     fill: float | None = None
     told_rate: float | None = None
     """Its own estimate of the false-positive rate."""
+    rate_sigma: float = 0.0
+    """Standard deviation of that estimate, by its own account."""
     probes: int = 0
     hits: int = 0
     """Absent URLs that it called known."""
@@ -102,11 +104,16 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, tag="check"):
     lost: int
     """New URLs that were called known, never to be crawled, unless they are met again and accepted then."""
     told_lost: float | None
+    """Its own estimate."""
+    lost_sigma: float | None = None
+    """Standard deviation of what is lost from that estimate, by its own account."""
     recovered: int
     """Of the lost, those that were called new when they were met again."""
     twice: int
     """URLs that were called new twice: the promise is broken."""
     looks: tuple[Look, ...] = ()
+    clustering: float = 1.0
+    """How many times more the hits of all looks vary than those of independent probes: they are on the same sites."""
     past: tuple[Look, ...] = ()
     """Beyond the end of the work, up to a multiple of the capacity."""
     portal_probes: int = 0

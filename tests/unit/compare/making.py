@@ -11,8 +11,8 @@ BLOOM = Competitor(name="bloom", backend="bloom", error_rate=0.02)
 EFFORT = Effort(probes=2000, looks=5)
 
 
-def work(distinct: int = 5000, *, repeats: float = 0.5, seed: int = 1) -> Work:
-    return computed("work", Synthetic(distinct=distinct, repeats=repeats, hosts=50, seed=seed))
+def work(distinct: int = 5000, *, repeats: float = 0.5, skew: float = 1.0, seed: int = 1) -> Work:
+    return computed("work", Synthetic(distinct=distinct, repeats=repeats, hosts=50, skew=skew, seed=seed))
 
 
 def timing(*, links_per_s: float = 1e6, told_bytes: int | None = 1_000_000, steady_bytes: int = 1_000_000) -> Timing:
@@ -41,6 +41,7 @@ def check(*, lost: int = 0, rate: float = 0.0, past_lost: int = 0, distinct: int
         distinct=distinct,
         lost=lost,
         told_lost=float(lost),
+        lost_sigma=lost**0.5,
         recovered=0,
         twice=0,
         looks=(look,),

@@ -64,6 +64,19 @@ async def test_rates_and_losses_are_those_that_the_filter_tells(backend: str, tm
     assert found.looks[-1].hits > 0
 
 
+@pytest.mark.parametrize("skew", [0.6, 1.0, 1.4])
+async def test_filters_that_large_sites_overrun_are_as_they_tell(skew: float, tmp_path: Path) -> None:
+    made = Competitor(name="small", backend="per-site", error_rate=0.01, site_bytes=1024, filters=40)
+    made_of = work(12_000, skew=skew)
+    trial = Trial(kind="check", work=made_of, competitor=made, effort=EFFORT)
+    found = await check(trial, contestant, tmp_path, quiet, exact=ExactSet)
+    [row] = rows([made_of], [made], [_done(made, found)])
+    assert row.agrees
+    if skew == 1.4:  # sites at whose URLs it errs always, or never
+        assert found.clustering > 1.5
+        assert found.looks[-1].hits > found.looks[-1].probes / 4
+
+
 async def test_a_filter_is_watched_beyond_its_capacity(tmp_path: Path) -> None:
     found = await checked(BLOOM, tmp_path)
     assert found.past[-1].distinct == 10_000

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from crawler.compare.statistics import deviation, percentile, spread, upper_bound
+from crawler.compare.statistics import clustering, deviation, percentile, spread, upper_bound
 
 
 def test_the_median_stands_between_the_extremes() -> None:
@@ -31,6 +31,32 @@ def test_counts_lie_within_three_deviations_as_often_as_they_should(mean: float)
 def test_what_is_twice_as_much_as_expected_is_far_off() -> None:
     assert deviation(2000, 1000) > 20
     assert deviation(0, 1000) < -20
+
+
+def test_a_wider_spread_makes_a_deviation_smaller() -> None:
+    assert deviation(1100, 1000, variance=4000.0) == pytest.approx(deviation(1100, 1000) / 2)
+    assert deviation(0, 0.0, variance=0.0) == 0.0
+
+
+def test_sums_over_places_with_chances_of_their_own_lie_within_three_deviations_as_often_as_they_should() -> None:
+    chance = random.Random(1)
+    tries, places, turns = 400, 500, 20
+    outside = outside_if_independent = 0
+    for _ in range(tries):
+        rates = [0.9 if chance.random() < 0.2 else 0.02 for _ in range(places)]
+        hits = [sum(chance.random() < rate for _ in range(turns)) for rate in rates]
+        expected = (0.2 * 0.9 + 0.8 * 0.02) * places * turns
+        by_chance = expected * (1 - expected / (places * turns))
+        found = clustering(hits, places * turns)
+        outside += abs(deviation(sum(hits), expected, variance=by_chance * found)) > 3
+        outside_if_independent += abs(deviation(sum(hits), expected, variance=by_chance)) > 3
+    assert outside <= 0.01 * tries
+    assert outside_if_independent > 0.3 * tries
+
+
+@pytest.mark.parametrize("hits", [[], [0, 0, 0], [4, 4, 4], [1, 0, 0, 0, 1, 0]])
+def test_hits_that_are_even_or_rare_are_not_clustered(hits: list[int]) -> None:
+    assert clustering(hits, 4 * len(hits)) == pytest.approx(1.0, abs=0.1)
 
 
 @pytest.mark.parametrize(("count", "quantile"), [(0, 2.996), (1, 4.744), (10, 16.96), (100, 118.08)])

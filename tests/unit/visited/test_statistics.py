@@ -170,3 +170,55 @@ def check_even(bits: NDArray[np.uint8], cells: int) -> None:
     # Set bits are drawn without return, which narrows their spread by the share of clear ones.
     chi_square = float(((counts - expected) ** 2 / (expected * (1 - fill))).sum())
     assert abs(chi_square - cells) < 5 * math.sqrt(2 * cells)
+
+
+SITE_BYTES = 512
+
+
+async def filled_by_site(skew: float, seed: int) -> tuple[PerSiteSet, int, float]:
+    """A set of filters that large sites overrun, what it lost, and its rate for what came, by what really came."""
+    chance = np.random.default_rng(seed)
+    shares = 1 / np.arange(1, 61) ** skew
+    sites = chance.choice(60, size=10_000, p=shares / shares.sum())
+    visited = PerSiteSet(key=lambda url: url.split("/")[2], bytes_per_site=SITE_BYTES, seed=seed, kernel=KERNEL)
+    urls = [f"https://{site}/{number}" for number, site in enumerate(sites.tolist())]
+    accepted = sum([sum(await visited.add_many(urls[start : start + 16])) for start in range(0, len(urls), 16)])
+    hashes = int(visited.describe().details["hashes"])
+    rates = np.array([(visited._ones[visited._numbers[str(site)]] / (SITE_BYTES * 8)) ** hashes for site in sites])
+    return visited, len(urls) - accepted, float(rates.mean())
+
+
+@pytest.mark.parametrize("skew", [0.5, 0.8, 1.1])
+async def test_a_filter_per_site_knows_its_rate_however_unequal_the_sites(skew: float) -> None:
+    of_rates, of_losses = [], []
+    for seed in range(12):
+        visited, lost, rate = await filled_by_site(skew, seed)
+        stats = visited.describe()
+        of_rates.append((rate - stats.false_positive_rate) / stats.rate_sigma)
+        of_losses.append((lost - stats.expected_lost) / stats.lost_sigma)
+    for deviations in (of_rates, of_losses):
+        assert max(map(abs, deviations)) < SIGMAS
+        # Neither biased nor uncertain beyond what it says: twelve normal deviations, each bound at five sigma.
+        assert abs(sum(deviations)) < 5 * math.sqrt(12)
+        assert sum(each**2 for each in deviations) < 12 + 5 * math.sqrt(24)
+
+
+async def test_a_filter_per_site_whose_bits_are_all_set_is_told_of() -> None:
+    visited = PerSiteSet(key=lambda _: "one", bytes_per_site=64)
+    await visited.add_many([f"https://one/{number}" for number in range(3_000)])
+    stats = visited.describe()
+    assert (stats.details["filters_full"], stats.false_positive_rate, stats.rate_sigma) == (1, 1.0, 0.0)
+    assert stats.expected_lost < 3_000 - stats.count
+
+
+async def test_losses_scatter_as_the_filter_says() -> None:
+    deviations = []
+    for seed in range(30):
+        visited = BloomSet(capacity=600, error_rate=0.01, seed=seed)
+        urls = [f"https://lost.example/{number}" for number in range(2_000)]
+        lost = sum([(await visited.add_many(urls[start : start + 20])).count(False) for start in range(0, 2_000, 20)])
+        stats = visited.describe()
+        deviations.append((lost - stats.expected_lost) / stats.lost_sigma)
+    # A sixth is lost: of rare events the variance would be two thirds of this.
+    assert abs(sum(deviations)) < 5 * math.sqrt(30)
+    assert 0.4 < sum(each**2 for each in deviations) / 30 < 1 + 5 * math.sqrt(2 / 30)
