@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from frontier.lifecycle import Budgets, Health, Queue, QueueState, Standing, is_retired
+from frontier.lifecycle import INACTIVE, RETIRED, SNOOZED, Budgets, Health, Queue, QueueState, Standing, is_retired
 from frontier.rules import Rules
 from frontier.store import Counters, QueueRecord, Waiting
 
@@ -39,14 +39,14 @@ def recorded(
     limit = budgets.limit(queue.key, budget)
     served = not retired and (limit is None or spent < limit)
     count(counters, queue.size, queue.health, served=queue.stands is not None, sign=-1)
-    count(counters, size, health, served=served, sign=1)
+    count(counters, size, health, served=served)
     stands = queue.stands
     if size == 0 or not served:
         stands = None
-    elif to is QueueState.SNOOZED:
-        stands = _turn(counters, QueueState.SNOOZED, int(wake_at * 1000) + 1)
-    elif to is QueueState.INACTIVE or stands is None or precedence != queue.precedence:
-        stands = _turn(counters, QueueState.INACTIVE, precedence)
+    elif to is SNOOZED:
+        stands = _turn(counters, SNOOZED, int(wake_at * 1000) + 1)
+    elif to is INACTIVE or stands is None or precedence != queue.precedence:
+        stands = _turn(counters, INACTIVE, precedence)
     moved = stands is not queue.stands
     return QueueRecord(
         key=queue.key,
@@ -103,7 +103,8 @@ def count(counters: Counters, size: int, health: Health, *, served: bool, sign: 
     if served:
         counters.pending += sign * size
         counters.queues += sign
-        counters.troubled_queues += sign * (health.error_streak > 0)
+        if health.error_streak:
+            counters.troubled_queues += sign
     else:
         counters.retired_urls += sign * size
         counters.retired_queues += sign
@@ -122,7 +123,7 @@ def queue_of(record: QueueRecord) -> Queue:
     queue.head = record.head
     queue.stands = record.stands
     if record.size:
-        queue.state = QueueState.RETIRED if record.stands is None else record.stands.state
+        queue.state = RETIRED if record.stands is None else record.stands.state
     return queue
 
 

@@ -39,8 +39,7 @@ class Changes:
         while True:
             self.check_failure()
             try:
-                with self.failing:
-                    return change()
+                return change()
             except StoreFull as error:
                 try:
                     await self.wait_for_room(error)
@@ -48,6 +47,9 @@ class Changes:
                     if must:
                         self.fail(given_up)
                     raise
+            except BaseException as error:
+                self.failing.ended_by(error)
+                raise
 
     async def wait_for_room(self, error: StoreFull) -> None:
         """Raises the error if the crawl is stopped meanwhile."""

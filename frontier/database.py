@@ -10,6 +10,7 @@ import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
@@ -183,6 +184,15 @@ class Database:
         self._check_open()
         try:
             return self._db.get(key)
+        except plyvel.Error as error:
+            raise self._unreadable(error) from error
+
+    def first(self, start: bytes, stop: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+        """So many of the items at most, the first ones."""
+        self._check_open()
+        try:
+            with self._db.iterator(start=start, stop=stop) as items:
+                return list(islice(items, limit))
         except plyvel.Error as error:
             raise self._unreadable(error) from error
 

@@ -21,6 +21,9 @@ _RETIRED = 1
 _STANDS = 2
 """Told since the record may end with more than a standing; before, its length told."""
 _MORE = 4
+_STATES = tuple(QueueState)
+"""By their numbers."""
+_WELL = Health()
 _Record = TypeVar("_Record")
 
 
@@ -80,9 +83,6 @@ class _More(msgspec.Struct, array_like=True, tag=5, gc=False):
     pressure: int = 0
     probe_at: float = 0.0
     address: str | None = None
-
-
-_NO_MORE = _More()
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -157,30 +157,24 @@ def decode_postponed(value: bytes, *, due_ms: int) -> Postponed:
 
 
 def encode_place(waiting: Waiting, *, due_ms: int | None = None) -> bytes:
-    return _encode(
-        _LedgerPending(
-            number=waiting.number,
-            found_at=waiting.found_at,
-            queue_key=waiting.url.queue_key,
-            order=waiting.order,
-            due_ms=due_ms,
-        )
-    )
+    place = _LedgerPending(waiting.number, waiting.found_at, waiting.url.queue_key, waiting.order, due_ms)
+    return _encode_record(place)
 
 
 def encode_entry(entry: LedgerEntry) -> bytes:
+    # By place, in the order of the fields: by name it would take half as long again, for each URL.
     return _encode(
         _LedgerSettled(
-            state=entry.state,
-            number=entry.number,
-            found_at=int(entry.found_at),
-            via=entry.via,
-            status=entry.status,
-            reason=entry.reason,
-            fetched_at=entry.fetched_at,
-            digest=entry.digest,
-            etag=entry.etag,
-            last_modified=entry.last_modified,
+            entry.state,
+            entry.number,
+            int(entry.found_at),
+            entry.via,
+            entry.status,
+            entry.reason,
+            entry.fetched_at,
+            entry.digest,
+            entry.etag,
+            entry.last_modified,
         )
     )
 
@@ -213,11 +207,12 @@ def decode_entry(value: bytes, *, canonical: str) -> tuple[LedgerEntry, Place | 
 
 def encode_queue(queue: QueueRecord) -> bytes:
     health, stands = queue.health, queue.stands
-    more = _More(health.trouble, health.pressure, health.probe_at, queue.address)
-    has_more = more != _NO_MORE
+    more = None
+    if health.trouble is not None or health.pressure or health.probe_at or queue.address is not None:
+        more = _More(health.trouble, health.pressure, health.probe_at, queue.address)
     value = _QUEUE.pack(
         _QUEUE_FORM,
-        _RETIRED * queue.retired | _STANDS * (stands is not None) | _MORE * has_more,
+        _RETIRED * queue.retired | _STANDS * (stands is not None) | _MORE * (more is not None),
         queue.precedence,
         queue.size,
         queue.wake_at,
@@ -229,32 +224,37 @@ def encode_queue(queue: QueueRecord) -> bytes:
     )
     if stands is not None:
         value += _STANDING.pack(stands.state, stands.at, stands.turn)
-    return value + _encode(more) if has_more else value
+    return value if more is None else value + _encode(more)
 
 
 def decode_queue(value: bytes, *, key: str) -> QueueRecord:
     try:
         form, flags, precedence, size, wake_at, error_streak, pace_s, spent, budget, head = _QUEUE.unpack_from(value)
         rest = value[_QUEUE.size :]
-        stands, more = None, _NO_MORE
+        stands, more = None, None
         if flags & _STANDS or (rest and not flags & _MORE):
             state, at, turn = _STANDING.unpack_from(rest)
-            stands = Standing(QueueState(state), at, turn)
+            stands = Standing(_STATES[state], at, turn)
             rest = rest[_STANDING.size :]
         if flags & _MORE:
             more = _decode_more(rest)
         elif rest:
             raise ValueError(f"{len(rest)} bytes too many")
-    except (struct.error, ValueError) as error:
+    except (struct.error, ValueError, IndexError) as error:
         raise DecodeError(f"a queue record has {_QUEUE.size} bytes and a place, found {len(value)}: {error}") from error
     if form != _QUEUE_FORM:
         raise DecodeError(f"a queue record has form {_QUEUE_FORM}, found {form}")
+    health = _WELL
+    if more is not None:
+        health = Health(error_streak=error_streak, trouble=more.trouble, pressure=more.pressure, probe_at=more.probe_at)
+    elif error_streak:
+        health = Health(error_streak=error_streak)
     return QueueRecord(
         key=key,
         size=size,
         wake_at=wake_at,
-        health=Health(error_streak=error_streak, trouble=more.trouble, pressure=more.pressure, probe_at=more.probe_at),
-        address=more.address,
+        health=health,
+        address=None if more is None else more.address,
         pace_s=pace_s,
         precedence=precedence,
         spent=spent,
@@ -268,21 +268,21 @@ def decode_queue(value: bytes, *, key: str) -> QueueRecord:
 def _pending(waiting: Waiting) -> _Pending:
     url = waiting.url
     return _Pending(
-        number=waiting.number,
-        found_at=waiting.found_at,
-        url=url.url,
-        canonical=None if url.canonical == url.url else url.canonical,
-        depth=url.depth,
-        via=url.via,
-        kind=url.kind,
-        anchor=url.anchor,
-        weight=url.weight,
-        redirects=url.redirects,
-        attempt=url.attempt,
-        last_modified=url.last_modified,
-        cost=url.cost,
-        had_etag=url.had_etag,
-        had_last_modified=url.had_last_modified,
+        waiting.number,
+        waiting.found_at,
+        url.url,
+        None if url.canonical == url.url else url.canonical,
+        url.depth,
+        url.via,
+        url.kind,
+        url.anchor,
+        url.weight,
+        url.redirects,
+        url.attempt,
+        url.last_modified,
+        url.cost,
+        url.had_etag,
+        url.had_last_modified,
     )
 
 

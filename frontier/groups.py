@@ -128,14 +128,11 @@ class Groups:
         self._rested_until = rested_until
         self._groups: dict[str, Group] = {}
         self._peers: dict[tuple[str, ...], Peers] = {}
-        self._peers_of: dict[str, Peers] = {}
-        """By queue key."""
-        self._resting: list[tuple[float, int, Group]] = []
+        self.peers_of: dict[str, Peers] = {}
+        """With whom a queue waits, by its key; one that belongs to no group is not there."""
+        self.resting: list[tuple[float, int, Group]] = []
+        """A heap, of those too that rest no more."""
         self._tie = count()
-
-    def peers(self, queue: Queue) -> Peers | None:
-        """With whom the queue waits; None if it belongs to no group."""
-        return self._peers_of.get(queue.key) if self._peers_of else None
 
     def join(self, queue: Queue, *, now: float) -> None:
         """An active queue belongs to its groups from now on."""
@@ -149,11 +146,11 @@ class Groups:
                 group.members += 1
             peers = self._peers[names] = Peers(names, groups)
         peers.members += 1
-        self._peers_of[queue.key] = peers
+        self.peers_of[queue.key] = peers
 
     def leave(self, queue: Queue) -> None:
         """It belongs to none any more."""
-        peers = self._peers_of.pop(queue.key, None)
+        peers = self.peers_of.pop(queue.key, None)
         if peers is None:
             return
         peers.members -= 1
@@ -166,32 +163,39 @@ class Groups:
 
     def rests(self, queue: Queue, cooldown_s: float, *, now: float) -> tuple[tuple[str, float], ...]:
         """Until when the queue's groups rest if a fetch ends now: their names, and seconds since 1970."""
-        peers = self.peers(queue)
+        peers = self.peers_of.get(queue.key)
         if peers is None:
             return ()
         rests = ((group, now + group.limit.rest_after_s(cooldown_s)) for group in peers.groups)
         return tuple((group.name, max(until, group.wake_at)) for group, until in rests if until > now)
 
-    def rest(self, group: Group, until: float, *, now: float) -> None:
+    def ended(self, peers: Peers, cooldown_s: float, *, asked: bool, now: float) -> None:
+        """A fetch of theirs ends; their groups rest if a server was asked."""
+        for group in peers.groups:
+            group.leased -= 1
+            if asked:
+                self._rest(group, now + group.limit.rest_after_s(cooldown_s), now=now)
+
+    def _rest(self, group: Group, until: float, *, now: float) -> None:
         group.wake_at = max(group.wake_at, until)
         if group.wake_at > now:
             group.resting = True
-            heapq.heappush(self._resting, (group.wake_at, next(self._tie), group))
+            heapq.heappush(self.resting, (group.wake_at, next(self._tie), group))
 
     def next_wake(self) -> tuple[float, str] | None:
         """When the first group wakes, and its name: seconds since 1970."""
-        while self._resting:
-            wake_at, _, group = self._resting[0]
+        while self.resting:
+            wake_at, _, group = self.resting[0]
             if group.resting and group.wake_at == wake_at:
                 return wake_at, group.name
-            heapq.heappop(self._resting)
+            heapq.heappop(self.resting)
         return None
 
     def woken(self, now: float) -> list[Group]:
         """Groups whose rest is over."""
         found = []
         while (first := self.next_wake()) is not None and first[0] <= now:
-            group = heapq.heappop(self._resting)[2]
+            group = heapq.heappop(self.resting)[2]
             group.resting = False
             found.append(group)
             self._drop_unused(group)
@@ -201,7 +205,7 @@ class Groups:
         group = self._groups.get(name)
         if group is None:
             group = self._groups[name] = Group(name, self._grouping.limits[kind_of(name)])
-            self.rest(group, self._rested_until(name), now=now)
+            self._rest(group, self._rested_until(name), now=now)
         return group
 
     def _drop_unused(self, group: Group) -> None:

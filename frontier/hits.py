@@ -16,6 +16,8 @@ class Hits:
 
     def count(self, canonicals: Sequence[str], verdicts: Sequence[bool]) -> None:
         """Links were seen; the new ones among them do not count."""
+        if all(verdicts):
+            return
         hits = self._hits
         for canonical, new in zip(canonicals, verdicts, strict=True):
             if not new:

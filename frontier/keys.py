@@ -18,7 +18,7 @@ The first byte of a key names its space. Numbers are big-endian, so that the ord
 import struct
 
 from frontier.encoding import Place
-from frontier.lifecycle import QueueState, Standing
+from frontier.lifecycle import INACTIVE, SNOOZED, Standing
 
 U64 = struct.Struct(">Q")
 U64_PAIR = struct.Struct(">QQ")
@@ -56,7 +56,7 @@ def group_key(name: str) -> bytes:
 
 
 def standing_key(stands: Standing) -> bytes:
-    if stands.state is QueueState.INACTIVE:
+    if stands.state is INACTIVE:
         return _INACTIVE.pack(b"I", stands.at, stands.turn)
     return _SNOOZED.pack(b"W", stands.at, stands.turn)
 
@@ -65,9 +65,9 @@ def standing_of(key: bytes) -> Standing:
     """The place that a key of `I` or `W` names."""
     if key[:1] == b"I":
         _, at, turn = _INACTIVE.unpack(key)
-        return Standing(QueueState.INACTIVE, at, turn)
+        return Standing(INACTIVE, at, turn)
     _, at, turn = _SNOOZED.unpack(key)
-    return Standing(QueueState.SNOOZED, at, turn)
+    return Standing(SNOOZED, at, turn)
 
 
 def place_key(place: Place) -> bytes:

@@ -2,22 +2,21 @@
 
 from collections.abc import Callable, Iterator
 
+import msgspec
+
 from frontier.lifecycle import Queue
 from frontier.store import Waiting
 from frontier.values import Lease
 
 
-class Out:
+class Out(msgspec.Struct, eq=False):
     """A lease that is out."""
 
-    __slots__ = ("lease", "queue", "superseded", "waiting")
-
-    def __init__(self, lease: Lease, waiting: Waiting, queue: Queue) -> None:
-        self.lease = lease
-        self.waiting = waiting
-        self.queue = queue
-        self.superseded = False
-        """Whether its URL has been admitted anew: then the ledger and the queue know only the newer."""
+    lease: Lease
+    waiting: Waiting
+    queue: Queue
+    superseded: bool = False
+    """Whether its URL has been admitted anew: then the ledger and the queue know only the newer."""
 
 
 class Leases:

@@ -39,9 +39,11 @@ class Leasing:
                 record = recorded(queue, counters, self._serving.rules.budgets, size=queue.size - 1)
                 self._store.rest([record], counters)
             except StoreFull:
-                self._serving.schedule.settle(queue, gone=False, cooldown_s=0.0, now=now)
+                schedule = self._serving.schedule
+                schedule.settle(queue, schedule.ending(queue, gone=False, cooldown_s=0.0, now=now, asked=False))
                 raise
-            self._serving.end(queue, record, gone=True, cooldown_s=0.0)
+            end = self._serving.schedule.ending(queue, gone=True, cooldown_s=0.0, now=now, asked=False)
+            self._serving.end(queue, record, end)
         return None
 
     def _requeue_due(self, now: float) -> None:

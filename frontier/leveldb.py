@@ -91,13 +91,13 @@ class LevelDBStore:
         /,
     ) -> None:
         batch = self._database.batch()
-        put = batch.put
+        put, encode_waiting, encode_place = batch.put, encoding.encode_waiting, encoding.encode_place
         for waiting in superseded:
             batch.delete(pending_key(waiting.url.queue_key, waiting.order))
         for waiting in admitted:
             url = waiting.url
-            put(pending_key(url.queue_key, waiting.order), encoding.encode_waiting(waiting))
-            put(ledger_key(url.canonical), encoding.encode_place(waiting))
+            put(pending_key(url.queue_key, waiting.order), encode_waiting(waiting))
+            put(ledger_key(url.canonical), encode_place(waiting))
         write_journal(batch, counters, JournalEntry([waiting.url.canonical for waiting in admitted], []))
         self._commit(batch, queues, counters)
 

@@ -31,9 +31,6 @@ class Lines(Generic[_Item]):
                 return precedence, line[0]
         return None
 
-    def pop(self) -> None:
-        """Let the first go."""
-        for precedence in self._order:
-            if self._lines[precedence]:
-                self._lines[precedence].popleft()
-                return
+    def pop(self, precedence: int) -> None:
+        """Let the first of that precedence go."""
+        self._lines[precedence].popleft()

@@ -27,7 +27,7 @@ from frontier.keys import (
     text,
     untext,
 )
-from frontier.lifecycle import QueueState, Standing
+from frontier.lifecycle import INACTIVE, SNOOZED, QueueState, Standing
 from frontier.store import Counters, Postponed, QueueRecord, Waiting
 from frontier.values import LedgerEntry, UrlState
 
@@ -47,16 +47,20 @@ class Questions:
         self._commit = commit
 
     def waiting(self, key: str, /, *, after: int, limit: int) -> list[Waiting]:
-        prefix = b"P" + text(key) + b"\0"
+        space = b"P" + text(key)
+        start, stop = space + b"\0" + U64.pack(after + 1), space + b"\1"
         found: list[Waiting] = []
-        for stored_key, value in self._database.items(prefix + U64.pack(after + 1), prefix[:-1] + b"\1"):
-            try:
-                found.append(encoding.decode_waiting(value, queue_key=key, order=order_in(stored_key)))
-            except DecodeError as error:
-                self._set_aside(stored_key, value, error, copy(self._counters()))
-            if len(found) == limit:
-                break
-        return found
+        while True:
+            missing = limit - len(found)
+            items = self._database.first(start, stop, missing)
+            for stored_key, value in items:
+                try:
+                    found.append(encoding.decode_waiting(value, queue_key=key, order=order_in(stored_key)))
+                except DecodeError as error:
+                    self._set_aside(stored_key, value, error, copy(self._counters()))
+            if len(items) < missing or len(found) == limit:
+                return found
+            start = items[-1][0] + b"\0"
 
     def due(self, now_ms: int, /, *, limit: int) -> list[Postponed]:
         found: list[Postponed] = []
@@ -132,7 +136,7 @@ class Questions:
                 size=size,
                 wake_at=0.0,
                 stands=stands,
-                precedence=128 if stands is None or stands.state is QueueState.SNOOZED else stands.at,
+                precedence=128 if stands is None or stands.state is SNOOZED else stands.at,
                 retired=bool(size) and stands is None,
             )
             self._set_aside(key, value, error, copy(self._counters()), instead=encoding.encode_queue(record))
@@ -144,12 +148,8 @@ class Questions:
 
     def standing(self, state: QueueState, /, *, after: Standing, limit: int) -> list[tuple[Standing, str]]:
         start = standing_key(msgspec.structs.replace(after, turn=after.turn + 1))
-        found = []
-        for key, value in self._database.items(start, b"J" if state is QueueState.INACTIVE else b"X"):
-            found.append((standing_of(key), untext(value)))
-            if len(found) == limit:
-                break
-        return found
+        items = self._database.first(start, b"J" if state is INACTIVE else b"X", limit)
+        return [(standing_of(key), untext(value)) for key, value in items]
 
     def _stands(self, key: str) -> Standing | None:
         """Where the queue stands, found by looking at all: what its record has told is lost."""

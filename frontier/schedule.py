@@ -20,6 +20,11 @@ import msgspec
 
 from frontier.groups import Grouping, Groups
 from frontier.lifecycle import (
+    IN_PROCESS,
+    INACTIVE,
+    READY,
+    RETIRED,
+    SNOOZED,
     Budgets,
     IllegalTransition,
     Queue,
@@ -30,14 +35,20 @@ from frontier.lifecycle import (
 )
 from frontier.turns import Turns
 
-AWAY = (QueueState.EXHAUSTED, QueueState.INACTIVE, QueueState.RETIRED)
-"""States in which a queue is not active."""
 SNOOZED_IN_MEMORY = 50_000
 
 
-class Outlook(msgspec.Struct, frozen=True):
-    """What the end of a lease will make of its queue."""
+class Ending(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The end of a lease, and what it will make of its queue."""
 
+    gone: bool
+    """Whether its URL leaves the queue."""
+    cooldown_s: float
+    """How long the queue rests."""
+    now: float
+    cost: int
+    asked: bool
+    """Whether a server was asked: then the queue's groups rest too."""
     state: QueueState
     put_away: bool
     """Whether a queue that will be snoozed is not to be kept in memory, as too many are."""
@@ -63,6 +74,7 @@ class Schedule:
         self._budgets = budgets or Budgets()
         self._snoozed_in_memory = snoozed_in_memory
         self._queues: dict[str, Queue] = {}
+        self._is_grouped = grouping is not None and bool(grouping.limits)
         self._groups = Groups(grouping or Grouping(), rested_until)
         self._turns = Turns(self._groups)
         self._snoozed: list[tuple[float, int, Queue]] = []
@@ -121,39 +133,42 @@ class Schedule:
     def group_rests(self, queue: Queue, cooldown_s: float, *, now: float) -> tuple[tuple[str, float], ...]:
         """Until when the queue's groups rest if a lease of it ends now, and a server was asked: names, seconds since
         1970."""
-        return self._groups.rests(queue, cooldown_s, now=now)
+        return self._groups.rests(queue, cooldown_s, now=now) if self._is_grouped else ()
 
     def next_wake(self) -> Queue | None:
         """The snoozed queue that wakes first."""
         while self._snoozed:
             wake_at, _, queue = self._snoozed[0]
-            if queue.state is QueueState.SNOOZED and queue.wake_at == wake_at and queue.key in self._queues:
+            if queue.state is SNOOZED and queue.wake_at == wake_at and queue.key in self._queues:
                 return queue
             heapq.heappop(self._snoozed)
         return None
 
-    def outlook(
-        self, queue: Queue, /, *, gone: bool, cooldown_s: float, cost: int, others_wait: bool, now: float
-    ) -> Outlook:
-        """What `settle` with the same arguments will do."""
+    def ending(
+        self,
+        queue: Queue,
+        /,
+        *,
+        gone: bool,
+        cooldown_s: float,
+        now: float,
+        cost: int = 0,
+        asked: bool = True,
+        others_wait: bool = False,
+    ) -> Ending:
+        """What the end of a lease will do, if the queue is `settle`d as it is now. `others_wait` tells whether other
+        queues want to be active."""
+        session = self._budgets.session
         state = state_of(
             size=queue.size - gone,
             leased=queue.leased - 1,
-            per_queue=self._leases_of(queue),
+            per_queue=queue.per_queue,
             retired=is_retired(queue, self._budgets, more_spent=cost),
-            session_over=others_wait and self._session_over(queue, cost),
-            resting=max(queue.wake_at, now + cooldown_s) > now,
+            session_over=others_wait and session is not None and queue.session_spent + cost >= session,
+            resting=now + cooldown_s > now or queue.wake_at > now,
         )
-        away = state is QueueState.SNOOZED and queue.leased == 1 and self.is_full_of_snoozed()
-        return Outlook(state, away)
-
-    def outlook_alone(self, queue: Queue, cooldown_s: float, now: float, /) -> QueueState:
-        """The state after a lease that is handed back, if no other queue waits."""
-        return self.outlook(queue, gone=False, cooldown_s=cooldown_s, cost=0, others_wait=False, now=now).state
-
-    def _session_over(self, queue: Queue, cost: int) -> bool:
-        session = self._budgets.session
-        return session is not None and queue.session_spent + cost >= session
+        away = state is SNOOZED and queue.leased == 1 and self.is_full_of_snoozed()
+        return Ending(gone=gone, cooldown_s=cooldown_s, now=now, cost=cost, asked=asked, state=state, put_away=away)
 
     # transitions
 
@@ -163,13 +178,16 @@ class Schedule:
             raise IllegalTransition(f"queue {queue.key} is active already")
         if queue.size < 1:
             raise IllegalTransition(f"queue {queue.key} has no URL, and can't be active")
-        if is_retired(queue, self._budgets):
+        state = self._state(queue, now)
+        if state is RETIRED:
             raise IllegalTransition(f"queue {queue.key} is retired, and can't be active")
-        queue.state = QueueState.INACTIVE
+        queue.state = INACTIVE
         queue.session_spent = 0
+        queue.per_queue = self._per_queue if isinstance(self._per_queue, int) else self._per_queue(queue.key)
         self._queues[queue.key] = queue
-        self._groups.join(queue, now=now)
-        self._place(queue, self._state(queue, now))
+        if self._is_grouped:
+            self._groups.join(queue, now=now)
+        self._place(queue, state)
 
     def fill(self, queue: Queue, urls: int, *, now: float) -> None:
         """`urls` more URLs stand in an active queue."""
@@ -178,7 +196,7 @@ class Schedule:
         if self._queues.get(queue.key) is not queue:
             raise IllegalTransition(f"queue {queue.key} is not active")
         queue.size += urls
-        if queue.state is QueueState.IN_PROCESS:
+        if queue.state is IN_PROCESS:
             self._place(queue, self._state(queue, now))
 
     def remove(self, queue: Queue, *, now: float) -> None:
@@ -193,12 +211,12 @@ class Schedule:
     def wake(self, now: float) -> int:
         """Make the snoozed queues whose time has come ready, and return how many."""
         woken = 0
-        while (queue := self.next_wake()) is not None and queue.wake_at <= now:
+        while self._snoozed and (queue := self.next_wake()) is not None and queue.wake_at <= now:
             heapq.heappop(self._snoozed)
             self._snoozed_count -= 1
-            self._place(queue, QueueState.READY)
+            self._place(queue, READY)
             woken += 1
-        for group in self._groups.woken(now):
+        for group in self._groups.woken(now) if self._groups.resting else ():
             self._turns.opened(group)
         return woken
 
@@ -210,10 +228,10 @@ class Schedule:
         queue.leased += 1
         queue.why_rests = None
         self._leased += 1
-        if queue.leased < self._leases_of(queue) and queue.leased < queue.size:
-            self._place(queue, QueueState.READY)
+        if queue.leased < queue.per_queue and queue.leased < queue.size:
+            self._place(queue, READY)
         else:
-            queue.state = QueueState.IN_PROCESS
+            queue.state = IN_PROCESS
         return queue
 
     def move(self, queue: Queue, address: str, *, now: float) -> bool:
@@ -221,10 +239,11 @@ class Schedule:
         back, as a group that the queue belongs to from now on is closed."""
         if queue.leased < 1 or self._queues.get(queue.key) is not queue:
             raise IllegalTransition(f"queue {queue.key} has no lease, and can't be moved")
-        if address == queue.address:
+        if address == queue.address or not self._is_grouped:
+            queue.address = address
             return True
-        before = self._groups.peers(queue)
-        is_ready = queue.state is QueueState.READY
+        before = self._groups.peers_of.get(queue.key)
+        is_ready = queue.state is READY
         if is_ready:
             self._turns.left(queue)
         for group in before.groups if before else ():
@@ -232,7 +251,7 @@ class Schedule:
         self._groups.leave(queue)
         queue.address = address
         self._groups.join(queue, now=now)
-        after = self._groups.peers(queue)
+        after = self._groups.peers_of.get(queue.key)
         may_go_on = True
         for group in after.groups if after else ():
             may_go_on = may_go_on and group.is_open
@@ -243,49 +262,31 @@ class Schedule:
             self._turns.opened(group)
         return may_go_on
 
-    def settle(
-        self,
-        queue: Queue,
-        *,
-        gone: bool,
-        cooldown_s: float,
-        now: float,
-        cost: int = 0,
-        state: QueueState | None = None,
-        put_away: bool = False,
-        asked: bool = True,
-    ) -> None:
-        """End a lease. With `gone`, its URL has left the queue, which rests for `cooldown_s`, and where a server was
-        `asked`, its groups do.
-
-        `state` and `put_away` are what `outlook` has said, if it was asked.
-        """
-        if queue.leased < 1 or queue.size < gone:
+    def settle(self, queue: Queue, end: Ending, /) -> None:
+        """End a lease, as `ending` has worked it out."""
+        if queue.leased < 1 or queue.size < end.gone:
             raise IllegalTransition(
                 f"queue {queue.key} has {queue.size} URLs and {queue.leased} leases: none can be settled"
             )
-        if state is None:
-            state = self.outlook(queue, gone=gone, cooldown_s=cooldown_s, cost=cost, others_wait=False, now=now).state
-        check_follows(queue, state)
+        check_follows(queue, end.state)
         queue.leased -= 1
         self._leased -= 1
-        queue.size -= gone
-        queue.spent += cost
-        queue.session_spent += cost
-        queue.wake_at = max(queue.wake_at, now + cooldown_s)
+        queue.size -= end.gone
+        queue.spent += end.cost
+        queue.session_spent += end.cost
+        queue.wake_at = max(queue.wake_at, end.now + end.cooldown_s)
         self._leave_place(queue)
-        peers = self._groups.peers(queue)
-        for group in peers.groups if peers is not None else ():
-            group.leased -= 1
-            if asked:
-                self._groups.rest(group, now + group.limit.rest_after_s(cooldown_s), now=now)
-        if put_away:
-            queue.state = state
+        peers = self._groups.peers_of.get(queue.key)
+        if peers is not None:
+            self._groups.ended(peers, end.cooldown_s, asked=end.asked, now=end.now)
+        if end.put_away:
+            queue.state = end.state
             self._let_go(queue)
         else:
-            self._place(queue, state)
-        for group in peers.groups if peers is not None else ():
-            self._turns.opened(group)
+            self._place(queue, end.state)
+        if peers is not None:
+            for group in peers.groups:
+                self._turns.opened(group)
 
     def reconsider(self, queue: Queue, *, now: float) -> None:
         """An active queue was retired, or has another budget: it leaves, once its leases are back, or may stay."""
@@ -295,15 +296,11 @@ class Schedule:
 
     # places
 
-    def _leases_of(self, queue: Queue) -> int:
-        """How many the queue may have at once."""
-        return self._per_queue if isinstance(self._per_queue, int) else self._per_queue(queue.key)
-
     def _state(self, queue: Queue, now: float) -> QueueState:
         return state_of(
             size=queue.size,
             leased=queue.leased,
-            per_queue=self._leases_of(queue),
+            per_queue=queue.per_queue,
             retired=is_retired(queue, self._budgets),
             session_over=False,
             resting=queue.wake_at > now,
@@ -315,22 +312,23 @@ class Schedule:
         self._place(queue, state)
 
     def _leave_place(self, queue: Queue) -> None:
-        if queue.state is QueueState.READY:
+        if queue.state is READY:
             self._turns.left(queue)
-        elif queue.state is QueueState.SNOOZED:
+        elif queue.state is SNOOZED:
             self._snoozed_count -= 1
 
     def _place(self, queue: Queue, state: QueueState) -> None:
         queue.state = state
-        if state in AWAY:
-            self._let_go(queue)
-        elif state is QueueState.SNOOZED:
+        if state is READY:
+            self._turns.came(queue)
+        elif state is SNOOZED:
             self._snoozed_count += 1
             # An older entry, whose time is no longer its queue's, is skipped when it comes up: cheaper than finding it.
             heapq.heappush(self._snoozed, (queue.wake_at, next(self._tie), queue))
-        elif state is QueueState.READY:
-            self._turns.came(queue)
+        elif state is not IN_PROCESS:
+            self._let_go(queue)
 
     def _let_go(self, queue: Queue) -> None:
         del self._queues[queue.key]
-        self._groups.leave(queue)
+        if self._is_grouped:
+            self._groups.leave(queue)

@@ -5,14 +5,15 @@ turn to be active comes.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
+
+import msgspec
 
 from frontier.books import is_served, mark, queue_of, recorded
 from frontier.groups import kind_of
 from frontier.heads import Heads
-from frontier.lifecycle import Queue, QueueState
+from frontier.lifecycle import SNOOZED, Queue
 from frontier.rules import Rules
-from frontier.schedule import Schedule
+from frontier.schedule import Ending, Schedule
 from frontier.standby import Standby
 from frontier.store import Counters, QueueRecord, Store, Waiting
 from frontier.values import StoreFull
@@ -57,9 +58,8 @@ class Serving:
 
     def counting(self, now: float) -> Counters:
         """The counters, to be changed and handed to the transition that makes them true."""
-        counters = copy(self._store.counters)
-        counters.clock = max(counters.clock, now)
-        return counters
+        counters = self._store.counters
+        return msgspec.structs.replace(counters, clock=max(counters.clock, now))
 
     def crashed(self, at: float, *, rest_s: float) -> None:
         """Nobody knows which servers were being asked before: each queue rests from then on as after its last good
@@ -119,35 +119,15 @@ class Serving:
             and queue.precedence < rules.precedence_floor
         )
 
-    def end(
-        self,
-        queue: Queue,
-        record: QueueRecord,
-        *,
-        gone: bool,
-        cooldown_s: float,
-        cost: int = 0,
-        state: QueueState | None = None,
-        put_away: bool = False,
-        asked: bool = False,
-    ) -> None:
-        """The end of a lease has been written; the arguments are those of `Schedule.settle`."""
-        self.schedule.settle(
-            queue,
-            gone=gone,
-            cooldown_s=cooldown_s,
-            now=self.now(),
-            cost=cost,
-            state=state,
-            put_away=put_away,
-            asked=asked,
-        )
+    def end(self, queue: Queue, record: QueueRecord, end: Ending) -> None:
+        """The end of a lease has been written."""
+        self.schedule.settle(queue, end)
         mark(queue, record)
         if record.moved and record.stands is not None:
             self.standby.came(record.stands)
         if self.schedule.get(queue.key) is not queue:
             self.heads.drop(queue.key)
-        if not self.waiters:
+        if not self.waiters.line:
             return
         if self.is_complete():
             self.waiters.wake_all()
@@ -160,17 +140,17 @@ class Serving:
     def refill(self, now: float) -> None:
         """Activate queues until enough are active, some are ready and none waits that would go before those."""
         schedule, standby = self.schedule, self.standby
-        while keys := standby.woken(int(now * 1000), ACTIVATE_AT_ONCE):
+        while standby.next_wake_ms is not None and (keys := standby.woken(int(now * 1000), ACTIVATE_AT_ONCE)):
             self._activate(keys, now)
         for _ in range(1 + self.rules.active_least // ACTIVATE_AT_ONCE):
             if standby.best is None:
                 return
-            ready = schedule.best_ready()
             missing = self.rules.active_least - len(schedule)
             # A few at a time cost a seek each; so while there is work, many are let come together.
-            enough = missing < min(ACTIVATE_AT_ONCE, self.rules.active_least)
-            if ready is not None and enough and standby.best >= ready:
-                return
+            if missing < min(ACTIVATE_AT_ONCE, self.rules.active_least):
+                ready = schedule.best_ready()
+                if ready is not None and standby.best >= ready:
+                    return
             at_once = min(missing, ACTIVATE_AT_ONCE) if missing > 0 else ACTIVATE_BEYOND
             self._activate(standby.waiting(at_once), now)
 
@@ -189,7 +169,7 @@ class Serving:
             if not is_served(queue, budgets):
                 sent.append(recorded(queue, counters, budgets))
             elif queue.wake_at > now and self.schedule.is_full_of_snoozed():
-                sent.append(recorded(queue, counters, budgets, to=QueueState.SNOOZED))
+                sent.append(recorded(queue, counters, budgets, to=SNOOZED))
             else:
                 self.heads.begin(queue.key, queue.head)
                 self.schedule.activate(queue, now=now)

@@ -6,11 +6,13 @@ from frontier.books import recorded
 from frontier.changes import Changes
 from frontier.hits import Hits
 from frontier.leases import Leases, Out
-from frontier.lifecycle import Health, Queue, QueueState
-from frontier.schedule import Outlook
+from frontier.lifecycle import INACTIVE, Health, Queue
+from frontier.schedule import Ending
 from frontier.serving import Serving
 from frontier.store import Counters, Postponed, QueueRecord, Store
 from frontier.values import CrawlUrl, Lease, LedgerEntry, Outcome, StoreFull, UrlState
+
+_DONE = UrlState.DONE
 
 
 class Settling:
@@ -30,14 +32,14 @@ class Settling:
         # Of a URL for which no server was asked, there is nothing to be learned.
         pace_s = cooldown_s if outcome.server_ok and outcome.asked and cooldown_s > 0 else None
         health = self._health(out.queue, outcome) if outcome.asked else None
-        counters, outlook, record = self._after(
-            out, cooldown_s, cost, health=health, pace_s=pace_s, asked=outcome.asked
+        counters, end, record = self._after(
+            out, cooldown_s, cost=cost, health=health, pace_s=pace_s, asked=outcome.asked
         )
         if out.superseded:
             self._store.rest([record], counters)
         else:
             state = outcome.state
-            if state is UrlState.DONE:
+            if state is _DONE:
                 counters.done += 1
             elif state is UrlState.FAILED:
                 counters.failed += 1
@@ -58,7 +60,7 @@ class Settling:
             )
             self._store.settle(waiting, entry, record, counters)
         self._hits.drop(url.canonical)
-        self._take_back(out, outlook, record, cooldown_s=cooldown_s, cost=cost, asked=outcome.asked)
+        self._take_back(out, end, record)
 
     def retry(
         self, lease: Lease, after_s: float | None, cooldown_s: float, reason: str | None, *, pressure: int
@@ -72,7 +74,7 @@ class Settling:
         health = self._health(
             out.queue, Outcome(state=UrlState.PENDING, reason=reason, server_ok=False, pressure=pressure)
         )
-        counters, outlook, record = self._after(out, cooldown_s, cost, health=health, gone=not stays)
+        counters, end, record = self._after(out, cooldown_s, cost=cost, health=health, gone=not stays)
         if out.superseded:
             self._store.rest([record], counters)
         elif after_s is None:
@@ -84,14 +86,14 @@ class Settling:
             self._store.postpone(waiting, Postponed(waiting=again, due_ms=due_ms, reason=reason), record, counters)
             if self._serving.next_due_ms is None or due_ms < self._serving.next_due_ms:
                 self._serving.next_due_ms = due_ms
-        self._take_back(out, outlook, record, cooldown_s=cooldown_s, cost=cost, gone=not stays)
+        self._take_back(out, end, record)
 
     def release(self, lease: Lease, cooldown_s: float, *, asked: bool, why: str | None = None) -> None:
         out = self._leases.get(lease)
         queue = out.queue
         can_write = self._changes.failure is None and not self._changes.closed
         pace_s = cooldown_s if asked and cooldown_s > 0 else None
-        counters, outlook, record = self._after(out, cooldown_s, 0, gone=False, pace_s=pace_s, asked=asked)
+        counters, end, record = self._after(out, cooldown_s, cost=0, gone=False, pace_s=pace_s, asked=asked)
         if can_write and (cooldown_s > 0 or record.moved or record.group_rests):
             with self._changes.failing:
                 try:
@@ -100,12 +102,14 @@ class Settling:
                     # What is lost is a rest that only a crash would make matter. The queue stays where it is.
                     self._changes.find_room(error)
                     record = msgspec.structs.replace(record, stands=queue.stands, moved=False, left=None)
-                    alone = self._serving.schedule.outlook_alone(queue, cooldown_s, self._serving.now())
-                    outlook = Outlook(alone, put_away=False)
+                    alone = self._serving.schedule.ending(
+                        queue, gone=False, cooldown_s=cooldown_s, now=end.now, asked=asked
+                    )
+                    end = msgspec.structs.replace(alone, put_away=False)
         queue.why_rests = why
         if not out.superseded:
             self._serving.heads.put_back(out.waiting)
-        self._take_back(out, outlook, record, cooldown_s=cooldown_s, cost=0, gone=False, asked=asked)
+        self._take_back(out, end, record)
 
     def begins(self, lease: Lease, address: str | None) -> bool:
         out = self._leases.get(lease)
@@ -135,32 +139,33 @@ class Settling:
         self,
         out: Out,
         cooldown_s: float,
-        cost: int,
         *,
+        cost: int,
         health: Health | None = None,
         gone: bool = True,
         pace_s: float | None = None,
         asked: bool = True,
-    ) -> tuple[Counters, Outlook, QueueRecord]:
+    ) -> tuple[Counters, Ending, QueueRecord]:
         """Counters to be changed, and what the end of the lease makes of the queue."""
-        now = self._serving.now()
-        queue = out.queue
+        serving, queue = self._serving, out.queue
+        now = serving.now()
         gone = gone and not out.superseded
-        counters = self._serving.counting(now)
-        outlook = self._serving.schedule.outlook(
+        counters = serving.counting(now)
+        end = serving.schedule.ending(
             queue,
             gone=gone,
             cooldown_s=cooldown_s,
-            cost=cost,
-            others_wait=self._serving.standby.best is not None,
             now=now,
+            cost=cost,
+            asked=asked,
+            others_wait=serving.standby.best is not None,
         )
-        to = outlook.state if outlook.put_away or outlook.state is QueueState.INACTIVE else None
-        head = self._serving.heads.floor(queue.key) if gone and queue.leased == 1 else None
+        to = end.state if end.put_away or end.state is INACTIVE else None
+        head = serving.heads.floor(queue.key) if gone and queue.leased == 1 else None
         record = recorded(
             queue,
             counters,
-            self._serving.rules.budgets,
+            serving.rules.budgets,
             size=queue.size - gone,
             wake_at=max(queue.wake_at, now + cooldown_s),
             health=health,
@@ -168,29 +173,10 @@ class Settling:
             head=head,
             more_spent=cost,
             to=to,
-            group_rests=self._serving.schedule.group_rests(queue, cooldown_s, now=now) if asked else (),
+            group_rests=serving.schedule.group_rests(queue, cooldown_s, now=now) if asked else (),
         )
-        return counters, outlook, record
+        return counters, end, record
 
-    def _take_back(
-        self,
-        out: Out,
-        outlook: Outlook,
-        record: QueueRecord,
-        *,
-        cooldown_s: float,
-        cost: int,
-        gone: bool = True,
-        asked: bool = True,
-    ) -> None:
+    def _take_back(self, out: Out, end: Ending, record: QueueRecord) -> None:
         self._leases.take_back(out)
-        self._serving.end(
-            out.queue,
-            record,
-            gone=gone and not out.superseded,
-            cooldown_s=cooldown_s,
-            cost=cost,
-            state=outlook.state,
-            put_away=outlook.put_away,
-            asked=asked,
-        )
+        self._serving.end(out.queue, record, end)

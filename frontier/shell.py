@@ -117,13 +117,15 @@ class QueueFrontier:
                 await serving.waiters.wait()
                 continue
             try:
-                with self._changes.failing:
-                    lease = self._leasing.next_lease()
+                lease = self._leasing.next_lease()
             except StoreFull as error:
                 await self._changes.wait_for_room(error)
                 continue
+            except BaseException as error:
+                self._changes.failing.ended_by(error)
+                raise
             if lease is not None:
-                if serving.waiters:
+                if serving.waiters.line:
                     serving.waiters.wake(serving.schedule.turns)  # queues woken on the way are others' turns
                 return lease
             if serving.is_complete():
@@ -143,7 +145,8 @@ class QueueFrontier:
     async def done(self, lease: Lease, /, *, cooldown_s: float, outcome: Outcome) -> None:
         self._changes.check()
         self._leases.get(lease)
-        _check_seconds(cooldown_s=cooldown_s, dead_for_s=outcome.dead_for_s)
+        _check_seconds("cooldown_s", cooldown_s)
+        _check_seconds("dead_for_s", outcome.dead_for_s)
         if outcome.state is UrlState.PENDING:
             raise ValueError(f"{lease.url.url} can't be settled as pending; `retry` or `release` it")
         await self._changes.made(partial(self._settling.done, lease, cooldown_s, outcome))
@@ -161,13 +164,14 @@ class QueueFrontier:
     ) -> None:
         self._changes.check()
         self._leases.get(lease)
-        _check_seconds(after_s=after_s or 0.0, cooldown_s=cooldown_s)
+        _check_seconds("after_s", after_s or 0.0)
+        _check_seconds("cooldown_s", cooldown_s)
         await self._changes.made(partial(self._settling.retry, lease, after_s, cooldown_s, reason, pressure=pressure))
         await self._changes.synced()
 
     def release(self, lease: Lease, /, *, cooldown_s: float = 0.0, asked: bool = False, why: str | None = None) -> None:
         self._leases.get(lease)
-        _check_seconds(cooldown_s=cooldown_s)
+        _check_seconds("cooldown_s", cooldown_s)
         self._settling.release(lease, cooldown_s, asked=asked, why=why)
 
     # what an operator does
@@ -314,7 +318,6 @@ class QueueFrontier:
                 log.warning("no snapshot of the visited set was saved: %s; the next start takes longer", error)
 
 
-def _check_seconds(**spans_s: float) -> None:
-    for name, span_s in spans_s.items():
-        if not 0 <= span_s <= LONGEST_S:
-            raise ValueError(f"{name} must be 0 to {LONGEST_S:.0f}, got {span_s}")
+def _check_seconds(name: str, span_s: float) -> None:
+    if not 0 <= span_s <= LONGEST_S:
+        raise ValueError(f"{name} must be 0 to {LONGEST_S:.0f}, got {span_s}")

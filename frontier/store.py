@@ -25,7 +25,7 @@ def precedence_of(order: int) -> int:
     return order >> ORDINAL_BITS
 
 
-class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+class Waiting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A pending URL, and where it stands."""
 
     url: CrawlUrl
@@ -35,7 +35,7 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds since 1970."""
 
 
-class Postponed(msgspec.Struct, frozen=True, kw_only=True):
+class Postponed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A URL that waits for another attempt."""
 
     waiting: Waiting
@@ -46,7 +46,7 @@ class Postponed(msgspec.Struct, frozen=True, kw_only=True):
     """Why it was not fetched."""
 
 
-class QueueRecord(msgspec.Struct, frozen=True, kw_only=True):
+class QueueRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What outlives a restart of a queue."""
 
     key: str
@@ -75,7 +75,7 @@ class QueueRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Until when its groups rest: their names, and seconds since 1970. Kept apart from it, for each group."""
 
 
-class Counters(msgspec.Struct, kw_only=True, array_like=True):
+class Counters(msgspec.Struct, kw_only=True, array_like=True, gc=False):
     """Counts that need no scan; written with every transition, so they agree with it after a crash."""
 
     next_number: int = 1

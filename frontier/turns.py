@@ -8,7 +8,7 @@ whoever of them is taken or leaves lets the next one in. So nobody is forgotten,
 """
 
 from frontier.groups import Group, Groups, Peers
-from frontier.lifecycle import Queue, QueueState
+from frontier.lifecycle import READY, Queue
 from frontier.lines import Lines
 
 
@@ -28,7 +28,7 @@ class Turns:
     def came(self, queue: Queue) -> None:
         """A queue has become ready."""
         self.ready += 1
-        peers = self._groups.peers(queue)
+        peers = self._groups.peers_of.get(queue.key)
         if peers is None:
             self.open += 1
             if queue.line is not self._lines:
@@ -53,7 +53,7 @@ class Turns:
         """A queue is not ready any more, although it was not taken. Its place is a gap from now on, which it finds
         again if it is back before the gap comes up."""
         self.ready -= 1
-        peers = self._groups.peers(queue)
+        peers = self._groups.peers_of.get(queue.key)
         if peers is None:
             self.open -= 1
             return
@@ -76,16 +76,17 @@ class Turns:
         if first is None:
             return None
         precedence, item = first
-        self._lines.pop()
+        self._lines.pop(precedence)
         self.ready -= 1
         if isinstance(item, Queue):
             item.line = None
             self.open -= 1
             return item
         item.entries.discard(precedence)
-        _, queue = _first_of(item) or (0, None)
-        assert queue is not None, "peers that are offered have a ready queue"
-        item.lines.pop()
+        best = _first_of(item)
+        assert best is not None, "peers that are offered have a ready queue"
+        queue = best[1]
+        item.lines.pop(best[0])
         queue.line = None
         item.ready -= 1
         self._withdraw(item)
@@ -109,16 +110,16 @@ class Turns:
         while (first := self._lines.first()) is not None:
             precedence, item = first
             if isinstance(item, Queue):
-                if item.line is self._lines and item.state is QueueState.READY:
-                    return first
                 if item.line is self._lines:
+                    if item.state is READY:
+                        return first
                     item.line = None
-                self._lines.pop()
+                self._lines.pop(precedence)
                 continue
             best = _first_of(item) if item.offered else None
             if best is not None and item.closed is None and best[0] <= precedence:
                 return first
-            self._lines.pop()
+            self._lines.pop(precedence)
             item.entries.discard(precedence)
             if best is None:
                 continue
@@ -165,10 +166,10 @@ class Turns:
 def _first_of(peers: Peers) -> tuple[int, Queue] | None:
     """The queue of the peers that is next, after gaps have been removed."""
     while (first := peers.lines.first()) is not None:
-        queue = first[1]
+        precedence, queue = first
         if queue.line is peers.lines:
-            if queue.state is QueueState.READY:
+            if queue.state is READY:
                 return first
             queue.line = None
-        peers.lines.pop()
+        peers.lines.pop(precedence)
     return None

@@ -5,7 +5,7 @@ from enum import IntEnum
 import msgspec
 
 
-class CrawlUrl(msgspec.Struct, frozen=True, kw_only=True):
+class CrawlUrl(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A URL to crawl, with what must travel with it. The frontier looks inside none of its strings."""
 
     url: str
@@ -51,7 +51,7 @@ class UrlState(IntEnum):
     """Not fetched by rule, as robots.txt; `reason` tells which."""
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How a lease ended, for the ledger."""
 
     state: UrlState
@@ -72,7 +72,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """False where the server failed or refused service: it counts into the queue's error streak."""
 
 
-class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
+class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What the frontier knows of one URL."""
 
     canonical: str
@@ -88,7 +88,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
     last_modified: str | None = None
 
 
-class Lease(msgspec.Struct, frozen=True, kw_only=True):
+class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The right to fetch one URL, until it is settled."""
 
     url: CrawlUrl

@@ -22,40 +22,38 @@ class Waiters:
         self._now = now
         self._deadline = deadline
         self._due = due
-        self._line: deque[asyncio.Future[None]] = deque()
+        self.line: deque[asyncio.Future[None]] = deque()
+        """Those who wait."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
-
-    def __len__(self) -> int:
-        return len(self._line)
 
     async def wait(self) -> None:
         """Until woken. A cancelled wait passes on the wake-up that it may have got."""
         waiter = asyncio.get_running_loop().create_future()
-        self._line.append(waiter)
+        self.line.append(waiter)
         self._set_timer()
         try:
             await waiter
         except asyncio.CancelledError:
             if waiter.cancelled():
                 with suppress(ValueError):
-                    self._line.remove(waiter)
+                    self.line.remove(waiter)
             else:
                 self.wake(1)
             raise
 
     def wake(self, waiters: int) -> None:
         """Something has changed: wake so many. The rest waits for the next deadline, which may be another now."""
-        while waiters > 0 and self._line:
-            waiter = self._line.popleft()
+        while waiters > 0 and self.line:
+            waiter = self.line.popleft()
             if not waiter.done():
                 waiter.set_result(None)
                 waiters -= 1
-        if self._line:
+        if self.line:
             self._set_timer()
 
     def wake_all(self) -> None:
-        self.wake(len(self._line))
+        self.wake(len(self.line))
 
     def close(self) -> None:
         """Wake all; no timer is left."""
@@ -78,5 +76,5 @@ class Waiters:
 
     def _time_has_come(self) -> None:
         self._timer = None
-        if self._line:
+        if self.line:
             self.wake(self._due())

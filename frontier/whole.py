@@ -25,7 +25,12 @@ class Failing:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None and not isinstance(error, CannotForget | StoreFull | IllegalTransition):
+        if error is not None:
+            self.ended_by(error)
+
+    def ended_by(self, error: BaseException) -> None:
+        """A change has raised this."""
+        if not isinstance(error, CannotForget | StoreFull | IllegalTransition):
             self._fail(error)
 
 

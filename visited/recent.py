@@ -2,14 +2,16 @@
 
 import sys
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import BinaryIO
 
 import msgspec
 
 from visited.batch import check_batch
-from visited.memory import object_bytes
 from visited.protocol import VisitedSet, VisitedStats
+
+_ROUNDED_BYTES = 8
+"""By which the heap rounds up an object of this kind, in the mean."""
 
 
 class RecentUrls:
@@ -23,49 +25,44 @@ class RecentUrls:
             raise ValueError(f"size must be at least 1 URL, found {size!r}; leave the wrapper away for none")
         self._inner = inner
         self._size = size
-        self._hits_by_url: OrderedDict[str, int] = OrderedDict()
+        self._urls: OrderedDict[str, None] = OrderedDict()
+        """Those met longest ago come first."""
         self._url_bytes = 0
         self._hits = 0
         self._misses = 0
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         check_batch(urls)
-        recent = self._hits_by_url
+        recent = self._urls
         asked = [url for url in dict.fromkeys(urls) if url not in recent]
         # Nothing is remembered before the inner set has answered: it may fail, or be cancelled.
         answers = dict(zip(asked, await self._inner.add_many(asked), strict=True)) if asked else {}
-        verdicts = []
-        for url in urls:
-            if url in recent:
-                recent[url] += 1
+        for url in asked:
+            recent[url] = None
+        if len(asked) < len(urls):
+            for url in urls:
                 recent.move_to_end(url)
-                verdicts.append(False)
-            else:
-                recent[url] = 1
-                self._url_bytes += object_bytes(url)
-                verdicts.append(answers[url])
         self._misses += len(asked)
         self._hits += len(urls) - len(asked)
-        while len(recent) > self._size:
-            self._url_bytes -= object_bytes(recent.popitem(last=False)[0])
-        return verdicts
-
-    def hit_count(self, url: str) -> int:
-        """How often the URL was met while it was in the cache: a lower bound; 0 when it is not there."""
-        return self._hits_by_url.get(url, 0)
+        self._url_bytes += _size_bytes(asked)
+        dropped = [recent.popitem(last=False)[0] for _ in range(len(recent) - self._size)]
+        self._url_bytes -= _size_bytes(dropped)
+        # What stands twice in the batch is new at its first place.
+        return [answers.pop(url, False) for url in urls] if answers else [False] * len(urls)
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
-        for url in urls:
-            if self._hits_by_url.pop(url, None) is not None:
-                self._url_bytes -= object_bytes(url)
+        known = [url for url in dict.fromkeys(urls) if url in self._urls]
+        for url in known:
+            del self._urls[url]
+        self._url_bytes -= _size_bytes(known)
         return await self._inner.forget_many(urls)
 
     def describe(self) -> VisitedStats:
         stats = self._inner.describe()
-        entries = len(self._hits_by_url)
+        entries = len(self._urls)
         return msgspec.structs.replace(
             stats,
-            memory_bytes=stats.memory_bytes + sys.getsizeof(self._hits_by_url) + self._url_bytes,
+            memory_bytes=(stats.memory_bytes + sys.getsizeof(self._urls) + self._url_bytes + entries * _ROUNDED_BYTES),
             details={
                 **stats.details,
                 "recent_urls": entries,
@@ -89,5 +86,9 @@ class RecentUrls:
         await self._inner.aclose()
 
     def _let_go(self) -> None:
-        self._hits_by_url.clear()
+        self._urls.clear()
         self._url_bytes = 0
+
+
+def _size_bytes(urls: Iterable[str]) -> int:
+    return sum(map(str.__sizeof__, urls))

@@ -343,7 +343,7 @@ async def test_waits_that_are_given_up_again_and_again_leave_nothing(crawl: Craw
         out = await lease(frontier)
         for _ in range(50):
             assert await none_for(frontier, 1)
-        assert len(frontier._serving.waiters) == 0
+        assert not frontier._serving.waiters.line
         await frontier.done(out, cooldown_s=0, outcome=DONE)
         assert [each async for each in frontier] == []
 

@@ -213,7 +213,7 @@ def calls_of_leases(hosts: int) -> int:
             taken = schedule.lease()
             assert taken is not None
             assert schedule.lease() is None
-            schedule.settle(taken, gone=True, cooldown_s=0.0, now=float(second))
+            schedule.settle(taken, schedule.ending(taken, gone=True, cooldown_s=0.0, now=float(second)))
     finally:
         sys.setprofile(None)
     return calls

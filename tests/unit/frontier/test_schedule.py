@@ -154,26 +154,17 @@ class ScheduleMachine(RuleBasedStateMachine):
         gone = gone and model.size > 0
         was_full = self.schedule.snoozed_count >= 2
         rests = self.schedule.group_rests(queue, cooldown_s, now=self.now)
-        outlook = self.schedule.outlook(
-            queue, gone=gone, cooldown_s=cooldown_s, cost=cost, others_wait=others_wait, now=self.now
+        end = self.schedule.ending(
+            queue, gone=gone, cooldown_s=cooldown_s, now=self.now, cost=cost, asked=asked, others_wait=others_wait
         )
-        self.schedule.settle(
-            queue,
-            gone=gone,
-            cooldown_s=cooldown_s,
-            cost=cost,
-            now=self.now,
-            state=outlook.state,
-            put_away=outlook.put_away,
-            asked=asked,
-        )
+        self.schedule.settle(queue, end)
         if asked:
             for group in self.groups(queue.key):
                 until = self.now + self.grouping.limits[group.partition(" ")[0]].rest_after_s(cooldown_s)
                 if until > self.now:
                     self.group_wake_at[group] = max(self.group_wake_at[group], until)
                     assert (group, self.group_wake_at[group]) in rests
-        assert queue.state is outlook.state
+        assert queue.state is end.state
         model.leased -= 1
         model.size -= gone
         model.spent += cost
@@ -182,11 +173,11 @@ class ScheduleMachine(RuleBasedStateMachine):
         model.closing = others_wait and model.session >= SESSION and model.leased > 0
         if model.leased == 0:
             over = others_wait and model.session >= SESSION
-            assert (outlook.state is QueueState.EXHAUSTED) == (model.size == 0)
+            assert (end.state is QueueState.EXHAUSTED) == (model.size == 0)
             if model.size:
-                assert (outlook.state is QueueState.RETIRED) == model.is_retired
-                assert (outlook.state is QueueState.INACTIVE) == (over and not model.is_retired)
-            assert outlook.put_away == (was_full and outlook.state is QueueState.SNOOZED)
+                assert (end.state is QueueState.RETIRED) == model.is_retired
+                assert (end.state is QueueState.INACTIVE) == (over and not model.is_retired)
+            assert end.put_away == (was_full and end.state is QueueState.SNOOZED)
         model.active = self.schedule.get(queue.key) is queue
         assert model.active or model.leased == 0
 
@@ -268,7 +259,7 @@ def test_ready_queues_are_served_in_the_order_they_became_ready() -> None:
         queue = schedule.lease()
         assert queue is not None
         served.append(queue.key)
-        schedule.settle(queue, gone=True, cooldown_s=0, now=0)
+        schedule.settle(queue, schedule.ending(queue, gone=True, cooldown_s=0, now=0))
     assert served == list("abcabcabc")
 
 
@@ -290,7 +281,7 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing() -> None:
     with pytest.raises(IllegalTransition, match="is retired"):
         schedule.activate(retired, now=0)
     with pytest.raises(ValueError, match="none can be settled"):
-        schedule.settle(queue, gone=True, cooldown_s=0, now=0)
+        schedule.settle(queue, schedule.ending(queue, gone=True, cooldown_s=0, now=0))
     with pytest.raises(ValueError, match="none can be removed"):
         schedule.remove(queue, now=0)
     with pytest.raises(ValueError, match="at least 1"):
@@ -303,10 +294,10 @@ def test_a_queue_whose_rest_grows_lets_another_wake_before_it() -> None:
     longer = activate(schedule, "longer", 5)
     assert [schedule.lease(), schedule.lease()] == [longer, longer]
     other = activate(schedule, "other", 1)
-    schedule.settle(longer, gone=True, cooldown_s=1, now=0)
+    schedule.settle(longer, schedule.ending(longer, gone=True, cooldown_s=1, now=0))
     assert schedule.lease() is other
-    schedule.settle(other, gone=False, cooldown_s=3, now=0)
-    schedule.settle(longer, gone=True, cooldown_s=9, now=0)
+    schedule.settle(other, schedule.ending(other, gone=False, cooldown_s=3, now=0))
+    schedule.settle(longer, schedule.ending(longer, gone=True, cooldown_s=9, now=0))
     assert schedule.next_wake() is other
     assert schedule.wake(3) == 1
     assert schedule.lease() is other
@@ -322,8 +313,8 @@ def test_the_heap_of_wake_times_does_not_grow_with_what_is_no_longer_true() -> N
         first, second = schedule.lease(), schedule.lease()
         assert first is not None
         assert second is not None
-        schedule.settle(first, gone=True, cooldown_s=1, now=now)
-        schedule.settle(second, gone=True, cooldown_s=2, now=now)
+        schedule.settle(first, schedule.ending(first, gone=True, cooldown_s=1, now=now))
+        schedule.settle(second, schedule.ending(second, gone=True, cooldown_s=2, now=now))
         now += 2
         schedule.wake(now)
         assert len(schedule._snoozed) <= 2
@@ -336,7 +327,7 @@ def test_the_best_precedence_goes_first_and_equals_take_turns() -> None:
     served = []
     while (queue := schedule.lease()) is not None:
         served.append(queue.key)
-        schedule.settle(queue, gone=True, cooldown_s=0, now=0)
+        schedule.settle(queue, schedule.ending(queue, gone=True, cooldown_s=0, now=0))
     assert served == ["a", "b", "a", "b", "late", "late"]
 
 
@@ -346,6 +337,6 @@ def test_a_state_follows_only_those_that_the_table_names() -> None:
     assert schedule.lease() is queue
     queue.state = QueueState.RETIRED  # as no transition leaves a leased queue
     with pytest.raises(IllegalTransition, match="is RETIRED, and can't become READY"):
-        schedule.settle(queue, gone=True, cooldown_s=0, now=0)
+        schedule.settle(queue, schedule.ending(queue, gone=True, cooldown_s=0, now=0))
     assert (queue.size, queue.leased, schedule.leased) == (2, 1, 1)
     assert FOLLOWS.keys() == set(QueueState)

@@ -95,11 +95,10 @@ async def test_the_one_that_was_met_longest_ago_makes_room() -> None:
     assert visited.describe().details["recent_urls"] == 2
 
 
-async def test_hits_are_counted_in_all_and_for_each_url() -> None:
+async def test_hits_are_counted() -> None:
     visited = RecentUrls(ExactSet(), size=10)
     await visited.add_many(["a", "b", "a"])
     await visited.add_many(["a", "c"])
-    assert [visited.hit_count(url) for url in "abcd"] == [3, 1, 1, 0]
     details = visited.describe().details
     assert (details["recent_hits"], details["recent_misses"]) == (2, 3)
 
