@@ -9,15 +9,15 @@ mapped for itself, and unmapped with the last reference to it.
 import contextlib
 import mmap
 import sys
+from pathlib import Path
 
 Memory = bytearray | mmap.mmap
 
 _MAPPED_FROM_BYTES = 1 << 14
 """Below it a map's last page, half of it unused, would cost more than a hole in the heap."""
 _HUGE_FROM_BYTES = 4 << 20
-_HEAD_BYTES = sys.getsizeof(bytearray())
 _GRAIN_BYTES = 16
-"""CPython hands out memory for small objects in multiples of it."""
+"""CPython and glibc hand out memory in multiples of it."""
 
 
 def zeros(size_bytes: int) -> Memory:
@@ -39,10 +39,26 @@ def zeros(size_bytes: int) -> Memory:
 def held_bytes(size_bytes: int) -> int:
     """What `zeros` of this size takes."""
     if size_bytes < _MAPPED_FROM_BYTES:
-        return size_bytes + _HEAD_BYTES
+        # A byte more than was asked for, where there is any.
+        return object_bytes(bytearray()) + (_in_grains(size_bytes + 1) if size_bytes else 0)
     return -(-size_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
 
 
 def object_bytes(small: object) -> int:
     """What a small object takes of the heap, which is a little more than its size."""
-    return -(-sys.getsizeof(small) // _GRAIN_BYTES) * _GRAIN_BYTES
+    return _in_grains(sys.getsizeof(small))
+
+
+def mapped_files(directory: Path) -> int:
+    """How many files of the directory the process has mapped; 0 where the system does not tell."""
+    place = f" {directory.resolve()}/"
+    try:
+        maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return 0
+    # Part of a file may be mapped apart, and a file that was deleted meanwhile is none of the directory.
+    return len({name for _, _, name in (line.partition(place) for line in maps) if name and "(deleted)" not in name})
+
+
+def _in_grains(size_bytes: int) -> int:
+    return -(-size_bytes // _GRAIN_BYTES) * _GRAIN_BYTES

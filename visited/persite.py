@@ -1,6 +1,7 @@
 """One fixed Bloom filter for each site: what crawlers did before there was one filter for all; to compare against."""
 
 import logging
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO, NoReturn
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from visited import sizing
 from visited.batch import check_batch
 from visited.kernel import ADD, TEST, Kernel, best_kernel
-from visited.memory import Memory, held_bytes, zeros
+from visited.memory import Memory, held_bytes, object_bytes, zeros
 from visited.protocol import CannotForget, SnapshotRefused, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
 from visited.tally import Tally
@@ -121,7 +122,7 @@ class PerSiteSet:
             backend=BACKEND,
             count=self._tally.count,
             capacity=None,
-            memory_bytes=sites * held_bytes(self._bytes) + sum(each.nbytes for each in self._columns),
+            memory_bytes=sites * held_bytes(self._bytes) + self._table_bytes(),
             fill=float(fills.mean()) if sites else 0.0,
             false_positive_rate=rate,
             rate_sigma=rate_sigma,
@@ -161,6 +162,7 @@ class PerSiteSet:
             raise SnapshotRefused(f"expected {len(names)} filters of {self._bytes} bytes, found {len(bits)} parts")
         self._tally.load(snapshot)
         self._numbers = {name: number for number, name in enumerate(names)}
+        self._names_bytes = sum(object_bytes(name) + object_bytes(number) for name, number in self._numbers.items())
         self._bits = bits
         if names:
             self._counts, self._ones = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
@@ -174,6 +176,7 @@ class PerSiteSet:
 
     def _empty(self) -> None:
         self._numbers = {}
+        self._names_bytes = 0
         self._bits = []
         self._ones = np.zeros(16, dtype=np.int64)
         self._counts = np.zeros(16, dtype=np.int64)
@@ -196,6 +199,10 @@ class PerSiteSet:
         mean = float(rates @ arrived) / total
         return mean, float(np.sqrt((rates - mean) ** 2 @ variances)) / total
 
+    def _table_bytes(self) -> int:
+        lists = sys.getsizeof(self._numbers) + sys.getsizeof(self._bits)
+        return lists + self._names_bytes + sum(each.nbytes for each in self._columns)
+
     def _by_filter(self, urls: Sequence[str]) -> dict[str, list[int]]:
         """The places of the batch that belong to each filter."""
         check_batch(urls)
@@ -216,6 +223,7 @@ class PerSiteSet:
         number = self._numbers.setdefault(name, len(self._bits))
         if number == len(self._bits):
             self._bits.append(zeros(self._bytes))
+            self._names_bytes += object_bytes(name) + object_bytes(number)
             if number == len(self._ones):
                 self._counts, self._ones, self._arrived, self._variances = (
                     np.concatenate([each, np.zeros_like(each)]) for each in self._columns

@@ -23,7 +23,10 @@ class VisitedStats(msgspec.Struct, frozen=True, kw_only=True):
     capacity: int | None
     """URLs for which the stated rate holds; None where the set grows without bound."""
     memory_bytes: int
-    """Bytes that the set's own structures hold in memory, measured, not computed from the parameters."""
+    """Bytes that the set's own structures take of the process's memory, measured, not computed from the parameters.
+
+    What the C library keeps of memory that was given back to it counts where a set can know of it.
+    """
     disk_bytes: int = 0
     fill: float | None = None
     """Share of the structure in use: bits set for a filter, slots taken for a table. 0..1."""

@@ -15,7 +15,11 @@ BACKEND = "raw"
 
 
 class RawUrlSet:
-    """Every URL as it is; exact, and at 100 to 200 bytes per URL the largest of all."""
+    """Every URL as it is; exact, and at 100 to 200 bytes per URL the largest of all.
+
+    The table is Python's own. Those that it has outgrown stay with the process, as much again as the table at most,
+    where the C library keeps large blocks: glibc does once one was freed, unless it is told not to, as a crawl does.
+    """
 
     def __init__(self) -> None:
         self._urls: set[str] = set()

@@ -1,0 +1,153 @@
+"""The memory that a set tells is the memory that a process takes for it."""
+
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+from tests.conftest import REPOSITORY
+
+PROCESS = """
+import asyncio, gc, itertools, sys
+from pathlib import Path
+
+import plyvel
+
+from crawler.cli.allocator import return_large_blocks
+from visited.bloom import BloomSet
+from visited.blocked import BlockedSet
+from visited.counting import CountingSet
+from visited.dsbf import SplittingSet
+from visited.exact import ExactSet
+from visited.exact_leveldb import LevelDBSet
+from visited.fingerprints import FingerprintSet
+from visited.persite import PerSiteSet
+from visited.rawurls import RawUrlSet
+from visited.recent import RecentUrls
+from visited.saltedmd5 import SaltedMd5Set
+from visited.sharded import ShardedSet
+from visited.sixseeds import SixSeedSet
+from visited.whitelist import WhiteListed
+
+directory = Path(sys.argv[4])
+places = (directory / str(number) for number in itertools.count())
+
+def taken():
+    # Counted page by page; what statm says may lag behind by some pages for each processor.
+    with open("/proc/self/smaps_rollup") as file:
+        kilobytes = dict(line.split()[:2] for line in file if line.endswith("kB\\n"))
+    return (int(kilobytes["Anonymous:"]) + int(kilobytes["Swap:"])) * 1024
+
+def take_all_maps():
+    # LevelDB maps a thousand tables.
+    store = plyvel.DB(str(directory / "large"), create_if_missing=True, compression=None, write_buffer_size=1 << 16)
+    for number in range(2_200):
+        store.put(b"%08d" % number, bytes(70_000))
+    for number in range(2_200):
+        store.get(b"%08d" % number)
+    return store
+
+async def fill(visited, count):
+    for start in range(0, count, 256):
+        await visited.add_many([f"https://h{number % 50}/{number}" for number in range(start, start + 256)])
+    gc.collect()
+
+async def run(make, count, history):
+    if history == "told":
+        return_large_blocks()
+    if history in ("told", "long"):
+        # Unless it was told otherwise, glibc takes from now on whatever is smaller than this from its heap, and keeps
+        # it there.
+        large = bytearray(31 << 20)
+        del large
+    other = take_all_maps() if history == "crowded" else None
+    small = make(1000)
+    await fill(small, 5_120)
+    await small.aclose()
+    del small
+    gc.collect()
+    before = taken()
+    visited = make(count)
+    await fill(visited, count)
+    print(taken() - before, visited.describe().memory_bytes)
+    await visited.aclose()
+
+asyncio.run(run(eval(sys.argv[1]), int(sys.argv[2]), sys.argv[3]))
+"""
+
+
+# So large that a tenth is more than an arena of CPython's, of which it may keep one that nobody needs.
+GROWING = [
+    ("lambda n: ExactSet()", 700_000),
+    ("lambda n: FingerprintSet()", 600_000),
+    ("lambda n: SplittingSet(capacity=10_000, error_rate=1e-14)", 1_200_000),
+]
+FIXED = [
+    ("lambda n: BloomSet(capacity=n * 100, error_rate=1e-6)", 45_000),
+    ("lambda n: BlockedSet(capacity=n * 100, error_rate=1e-6)", 45_000),
+    ("lambda n: CountingSet(capacity=n * 20, error_rate=1e-6)", 45_000),
+    ("lambda n: ShardedSet([ExactSet(), ExactSet()])", 700_000),
+    ("lambda n: SplittingSet(capacity=n, error_rate=1e-14, leaf_bits=1 << 21)", 1_200_000),
+    ("lambda n: PerSiteSet(key=lambda url: url[-2:], bytes_per_site=131_072)", 20_000),
+    ("lambda n: PerSiteSet(key=lambda url: url, bytes_per_site=64)", 40_000),
+    ("lambda n: ShardedSet([LevelDBSet(next(places)) for _ in range(3)])", 240_000),
+    ("lambda n: SixSeedSet(bits=1 << 27)", 60_000),
+    ("lambda n: SaltedMd5Set(capacity=n * 10, error_rate=1e-2)", 45_000),
+]
+OF_STRINGS = [
+    ("lambda n: RawUrlSet()", 150_000),
+    ("lambda n: RecentUrls(SixSeedSet(bits=64), size=n)", 100_000),
+    (
+        "lambda n: WhiteListed(SixSeedSet(bits=64), (f'https://h{number % 50}/{number}' for number in range(n)))",
+        150_000,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "count", "history"),
+    [*((*each, history) for each in GROWING for history in ("short", "long")), *((*each, "long") for each in FIXED)],
+)
+def test_the_memory_it_tells_is_the_memory_it_takes(make: str, count: int, history: str) -> None:
+    """A process grows by what the set says, within a tenth, whatever it has done before."""
+    grown, told = memory_of(make, count, history)
+    assert told > 10_500_000
+    assert grown == pytest.approx(told, rel=0.1)
+
+
+@pytest.mark.parametrize(("make", "count"), OF_STRINGS)
+def test_so_is_what_sets_of_strings_tell_in_a_crawl(make: str, count: int) -> None:
+    """A crawl tells the C library to give back at once the large tables that a set has outgrown."""
+    grown, told = memory_of(make, count, "told")
+    assert told > 10_500_000
+    assert grown == pytest.approx(told, rel=0.1)
+
+
+def test_elsewhere_the_tables_that_a_set_of_strings_has_outgrown_are_a_third_more_at_most() -> None:
+    grown, told = memory_of("lambda n: RawUrlSet()", 160_000, "long")
+    assert 0.9 * told < grown < 1.4 * told
+
+
+def test_one_store_on_disk_takes_at_most_what_it_tells() -> None:
+    """What its tables took before they were written goes back, or does not, as chance has it."""
+    grown, told = memory_of("lambda n: LevelDBSet(next(places))", 110_000, "short")
+    assert grown < 1.1 * told
+    assert told < 9_000_000
+
+
+@pytest.mark.long
+def test_beside_another_large_store_tables_can_not_be_mapped_and_that_is_told() -> None:
+    grown, told = memory_of("lambda n: LevelDBSet(next(places))", 2_000_000, "crowded")
+    assert told > 20_000_000
+    assert grown == pytest.approx(told, rel=0.15)
+
+
+def memory_of(make: str, count: int, history: str) -> tuple[int, int]:
+    """What a process has grown by, and what the set told, in bytes."""
+    with tempfile.TemporaryDirectory() as place:
+        command = [sys.executable, "-c", PROCESS, make, str(count), history, place]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=REPOSITORY)
+    assert done.returncode == 0, done.stderr
+    grown, told = map(int, done.stdout.split())
+    return grown, told
