@@ -27,7 +27,7 @@ RUNS := $(VENV)/ready-to-run
 TESTS := $(VENV)/ready-to-test
 BENCHES := $(VENV)/ready-to-bench
 INSTALL = $(BIN)/python -m pip install --quiet --constraint constraints.txt
-BUILT_FROM := pyproject.toml setup.py constraints.txt $(wildcard visited/*.c)
+BUILT_FROM := pyproject.toml setup.py constraints.txt $(wildcard visited/*.c crawler/read/*.c)
 
 # What SEEDS may name is anything but white space, so it passes the shell in quotes.
 SEED_OPTIONS = $(foreach seed,$(value SEEDS),--seed '$(subst ','\'',$(seed))')
@@ -79,8 +79,8 @@ $(RUNS): $(MADE) $(BUILT_FROM)
 		print("python%d.%d-dev=" % sys.version_info[:2] + sysconfig.get_path("include") + "/Python.h")')"
 	$(INSTALL) --upgrade pip
 	PYTHONWARNINGS=ignore $(INSTALL) --build-constraint constraints.txt --editable .
-	@[ ! -e visited/_kernel.c ] || $(BIN)/python -c 'import visited._kernel' 2>/dev/null || \
-		echo 'Built without visited/_kernel.c, which needs a compiler and Python.h: everything works, only slower.' >&2
+	@[ ! -e visited/_kernel.c ] || $(BIN)/python -c 'import visited._kernel, crawler.read._markup' 2>/dev/null || \
+		echo 'Built without its C code, which needs a compiler and Python.h: everything works, only slower.' >&2
 	@touch $@
 
 $(TESTS): $(RUNS)

@@ -1,21 +1,24 @@
-"""The part of the build that pyproject.toml can't say: an extension module that may be missing."""
+"""The part of the build that pyproject.toml can't say: extension modules that may be missing."""
 
 from pathlib import Path
 
 from setuptools import Extension, setup
 
-KERNEL = "visited/_kernel.c"
+SOURCES = ("visited/_kernel.c", "crawler/read/_markup.c")
 
-kernel = Extension(
-    "visited._kernel",
-    sources=[KERNEL],
-    define_macros=[("Py_LIMITED_API", "0x030B0000")],
-    py_limited_api=True,
-    # Without a compiler or Python.h everything works, only slower.
-    optional=True,
-)
+extensions = [
+    Extension(
+        source.removesuffix(".c").replace("/", "."),
+        sources=[source],
+        define_macros=[("Py_LIMITED_API", "0x030B0000")],
+        py_limited_api=True,
+        # Without a compiler or Python.h everything works, only slower.
+        optional=True,
+    )
+    for source in SOURCES
+]
 
-if Path(__file__).with_name("visited").joinpath("_kernel.c").exists():
-    setup(ext_modules=[kernel], options={"bdist_wheel": {"py_limited_api": "cp311"}})
+if all(Path(__file__).parent.joinpath(source).exists() for source in SOURCES):
+    setup(ext_modules=extensions, options={"bdist_wheel": {"py_limited_api": "cp311"}})
 else:
     setup()

@@ -14,7 +14,7 @@ import msgspec
 from rich.console import Console
 
 from config import Config, Loaded, render_toml
-from crawler.cli.allocator import return_large_blocks
+from crawler.cli.allocator import settle_allocator
 from crawler.cli.codes import COMPLETE, LIMIT, STOPPED
 from crawler.cli.logs import logging_to
 from crawler.directory import CrawlDirectory, DirectoryRefused
@@ -51,7 +51,7 @@ def run_crawl(
     brings stored URLs under changed rules. Raises what keeps a crawl from starting or going on.
     """
     console = Console(stderr=True)
-    return_large_blocks()
+    settle_allocator()
     # Before anything is deleted or locked.
     check_configuration(loaded)
     with CrawlDirectory(Path(loaded.config.crawl.directory)) as directory:

@@ -8,7 +8,7 @@ from bs4 import BeautifulSoup
 from bs4.element import Tag
 
 from crawler.page import Extract, Page
-from crawler.read.document import Attributes, Reading
+from crawler.read.document import Attributes, Reading, takers
 from crawler.read.pages import Document, PageReader, summary
 from crawler.read.wishes import NO_WISHES, Wishes
 
@@ -47,9 +47,10 @@ def _read(document: Document) -> Reading[Tag]:
     for template in soup.find_all("template"):
         # To this parser the contents of a template are part of the document.
         template.clear()
+    taker_of = takers(document.wishes)
     for node in soup.descendants:
-        if isinstance(node, Tag) and (take := reading.takers.get(node.name)):
-            take(cast(Attributes, node.attrs), node)
+        if isinstance(node, Tag) and (take := taker_of.get(node.name)):
+            take(reading, cast(Attributes, node.attrs), node)
     if reading.description is None:
         reading.abstract = summary(_paragraphs(soup))
     return reading

@@ -5,7 +5,7 @@ The HTML standard says which attributes hold URLs. Contents of `template` and co
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from crawler.page import Link, LinkKind
 from crawler.read.css import css_urls
@@ -36,14 +36,7 @@ URL_ATTRIBUTES: Final[dict[str, tuple[tuple[str, LinkKind], ...]]] = {
     "th": (("background", LinkKind.EMBED),),
     "image": (("href", LinkKind.EMBED), ("xlink:href", LinkKind.EMBED)),
 }
-"""Elements whose attributes are URLs and nothing more; the others have a method of `Reading` each."""
-
-_SPECIAL_ELEMENTS: Final = (
-    *("a", "area", "base", "form", "html", "img", "input", "link", "meta", "script", "source", "style", "title"),
-)
-
-ELEMENTS: Final = frozenset(URL_ATTRIBUTES) | frozenset(_SPECIAL_ELEMENTS)
-"""All elements that a parser adapter must hand over, as far as there are `takers` of them."""
+"""Elements whose attributes are URLs and nothing more; for others `Reading` has a method."""
 
 _KIND_OF_REL: Final[dict[str, LinkKind | None]] = {
     "stylesheet": LinkKind.EMBED,
@@ -108,25 +101,6 @@ class Reading(Generic[Node]):
         """The first sentences, set by the adapter of a document without description."""
         self.robots: set[str] = set()
         self.meta: dict[str, str] = {}
-        self.takers: dict[str, Callable[[Attributes, Node], None]] = {
-            **{tag: self._urls_in(*names) for tag, names in URL_ATTRIBUTES.items()},
-            "a": self._anchor,
-            "area": self._area,
-            "base": self._base,
-            "html": self._html,
-            "img": self._image,
-            "input": self._input,
-            "link": self._link,
-            "meta": self._meta,
-            "script": self._script,
-            "source": self._image,
-            "style": self._style,
-            "title": self._title,
-        }
-        """What reads an element, given its attributes (names in lower case, values unescaped) and its node, by its
-        tag."""
-        if wishes.forms:
-            self.takers["form"] = self._form
         self._text_of = text_of
         self._parent_tag_of = parent_tag_of
         # Elements may be nested, as anchors through <object>; without an end the innermost text would be read again for
@@ -140,7 +114,7 @@ class Reading(Generic[Node]):
     def description(self) -> str | None:
         return self.meta.get("description") or self.meta.get("og:description") or self.meta.get("twitter:description")
 
-    def _add(self, href: str | None, kind: LinkKind, *, text: str = "", rel: str | None = None) -> None:
+    def add(self, href: str | None, kind: LinkKind, *, text: str = "", rel: str | None = None) -> None:
         href = href.strip(WHITE_SPACE) if href else ""
         if href:
             self._append(href, kind, text, rel)
@@ -150,21 +124,19 @@ class Reading(Generic[Node]):
         if self._href_budget >= 0 and len(self.links) < MAX_LINKS:
             self.links.append(Link(href, kind, text, " ".join(rel.lower().split()) if rel else ""))
 
-    def _urls_in(self, *names: tuple[str, LinkKind]) -> Callable[[Attributes, Node], None]:
-        def take(attributes: Attributes, _: Node) -> None:
-            for name, kind in names:
-                self._add(attributes.get(name), kind)
-
-        return take
-
-    def _anchor(self, attributes: Attributes, node: Node) -> None:
+    def anchor(self, attributes: Attributes, node: Node) -> None:
+        # Most elements that are read are these.
         href = attributes.get("href") or attributes.get("xlink:href")
         if href is None:
             # An empty href is a link too, to the base URL; some parsers give None for an empty value.
             if "href" not in attributes:
                 return
             href = ""
-        text = " ".join(self._text(node)[: 20 * MAX_ANCHOR_CHARACTERS].split())[:MAX_ANCHOR_CHARACTERS]
+        text = ""
+        if self._text_budget > 0:
+            text = self._text_of(node)
+            self._text_budget -= len(text) + 1
+            text = " ".join(text[: 20 * MAX_ANCHOR_CHARACTERS].split())[:MAX_ANCHOR_CHARACTERS]
         self._append(href.strip(WHITE_SPACE), LinkKind.LINK, text, attributes.get("rel"))
 
     def _text(self, node: Node) -> str:
@@ -175,51 +147,51 @@ class Reading(Generic[Node]):
         self._text_budget -= len(text) + 1
         return text
 
-    def _area(self, attributes: Attributes, node: Node) -> None:
+    def area(self, attributes: Attributes, node: Node) -> None:
         href = attributes.get("href")
         if href is not None or "href" in attributes:
             text = (attributes.get("alt") or "")[:MAX_ANCHOR_CHARACTERS]
             self._append((href or "").strip(WHITE_SPACE), LinkKind.LINK, text, attributes.get("rel"))
 
-    def _image(self, attributes: Attributes, node: Node) -> None:
+    def image(self, attributes: Attributes, node: Node) -> None:
         if srcset := attributes.get("srcset"):
             for url in srcset_urls(srcset):
-                self._add(url, LinkKind.EMBED)
-        self._add(attributes.get("src"), LinkKind.EMBED)
+                self.add(url, LinkKind.EMBED)
+        self.add(attributes.get("src"), LinkKind.EMBED)
 
-    def _title(self, attributes: Attributes, node: Node) -> None:
+    def title_element(self, attributes: Attributes, node: Node) -> None:
         if self.title is None and self._parent_tag_of(node) not in _SVG_PARENTS:
             self.title = collapsed(self._text(node), MAX_TEXT_CHARACTERS)
 
-    def _style(self, attributes: Attributes, node: Node) -> None:
+    def style(self, attributes: Attributes, node: Node) -> None:
         text = self._text(node)
         if "(" in text or "@" in text:
             for url in css_urls(text):
-                self._add(url, LinkKind.CSS)
+                self.add(url, LinkKind.CSS)
 
-    def _script(self, attributes: Attributes, node: Node) -> None:
+    def script(self, attributes: Attributes, node: Node) -> None:
         src = attributes.get("src")
-        self._add(src, LinkKind.EMBED)
+        self.add(src, LinkKind.EMBED)
         if self._scripts and not src:
             media_type = (attributes.get("type") or "").strip(WHITE_SPACE).lower()
             for url in script_urls(self._text(node), media_type):
-                self._add(url, LinkKind.SPECULATIVE)
+                self.add(url, LinkKind.SPECULATIVE)
 
-    def _base(self, attributes: Attributes, node: Node) -> None:
+    def base(self, attributes: Attributes, node: Node) -> None:
         if self.base_href is None and (href := attributes.get("href")):
             self.base_href = href.strip(WHITE_SPACE)
 
-    def _html(self, attributes: Attributes, node: Node) -> None:
+    def html(self, attributes: Attributes, node: Node) -> None:
         self.language = attributes.get("lang") or attributes.get("xml:lang") or None
 
-    def _form(self, attributes: Attributes, node: Node) -> None:
-        self._add(attributes.get("action"), LinkKind.FORM)
+    def form(self, attributes: Attributes, node: Node) -> None:
+        self.add(attributes.get("action"), LinkKind.FORM)
 
-    def _input(self, attributes: Attributes, node: Node) -> None:
+    def input(self, attributes: Attributes, node: Node) -> None:
         if (attributes.get("type") or "").lower() == "image":
-            self._add(attributes.get("src"), LinkKind.EMBED)
+            self.add(attributes.get("src"), LinkKind.EMBED)
 
-    def _link(self, attributes: Attributes, node: Node) -> None:
+    def link(self, attributes: Attributes, node: Node) -> None:
         href = attributes.get("href")
         if not href:
             return
@@ -233,9 +205,9 @@ class Reading(Generic[Node]):
             kind = LinkKind.FEED
         if LinkKind.CANONICAL in known and self.canonical_href is None:
             self.canonical_href = href.strip(WHITE_SPACE)
-        self._add(href, kind, text=collapsed(attributes.get("title") or "", MAX_ANCHOR_CHARACTERS) or "", rel=rel)
+        self.add(href, kind, text=collapsed(attributes.get("title") or "", MAX_ANCHOR_CHARACTERS) or "", rel=rel)
 
-    def _meta(self, attributes: Attributes, node: Node) -> None:
+    def meta_element(self, attributes: Attributes, node: Node) -> None:
         content = attributes.get("content")
         if content is None:
             return
@@ -243,7 +215,7 @@ class Reading(Generic[Node]):
         if equivalent is not None:
             equivalent = equivalent.strip(WHITE_SPACE).lower()
             if equivalent == "refresh" and (url := refresh_url(content)):
-                self._add(url, LinkKind.REFRESH)
+                self.add(url, LinkKind.REFRESH)
             elif equivalent == "content-language":
                 self.meta.setdefault("content-language", content.strip(WHITE_SPACE)[:MAX_TEXT_CHARACTERS])
         name = attributes.get("name") or attributes.get("property")
@@ -268,3 +240,42 @@ _KEPT_META: Final = frozenset(
         "twitter:description",
     }
 )
+
+
+
+Taker = Callable[[Reading[Any], Attributes, Any], None]
+"""Reads an element, given its attributes (names in lower case, values unescaped) and its node."""
+
+
+def _taker_of(names: tuple[tuple[str, LinkKind], ...]) -> Taker:
+    def take(reading: Reading[Any], attributes: Attributes, _: Any) -> None:
+        for name, kind in names:
+            reading.add(attributes.get(name), kind)
+
+    return take
+
+
+_TAKERS: Final[dict[str, Taker]] = {
+    **{tag: _taker_of(names) for tag, names in URL_ATTRIBUTES.items()},
+    "a": Reading.anchor,
+    "area": Reading.area,
+    "base": Reading.base,
+    "form": Reading.form,
+    "html": Reading.html,
+    "img": Reading.image,
+    "input": Reading.input,
+    "link": Reading.link,
+    "meta": Reading.meta_element,
+    "script": Reading.script,
+    "source": Reading.image,
+    "style": Reading.style,
+    "title": Reading.title_element,
+}
+
+ELEMENTS: Final = frozenset(_TAKERS)
+"""All elements that may be read."""
+
+
+def takers(wishes: Wishes, /) -> dict[str, Taker]:
+    """What reads the elements that a parser adapter must hand over, by tag."""
+    return {tag: take for tag, take in _TAKERS.items() if tag != "form" or wishes.forms}

@@ -10,7 +10,8 @@ import re
 from typing import Final
 
 from crawler.read.document import ELEMENTS
-from crawler.read.hostile import ATTRIBUTE, MAX_ATTRIBUTES
+from crawler.read.hostile import MAX_ATTRIBUTES
+from crawler.read.markup import ATTRIBUTE
 
 _TOKEN = re.compile(
     rb"<(?:(?P<comment>!--)"

@@ -7,7 +7,7 @@ from typing import Final
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawler.page import Extract, Page
-from crawler.read.document import ELEMENTS, Reading
+from crawler.read.document import Reading, takers
 from crawler.read.pages import Document, PageReader, summary
 from crawler.read.wishes import NO_WISHES, Wishes
 
@@ -25,7 +25,7 @@ class LexborExtractor:
 
     def __init__(self, *, agent: str = "", wishes: Wishes = NO_WISHES) -> None:
         _settle_allocator()
-        self._tag_of_id = _tag_ids()
+        self._taker_of_id = {_tag_id(tag): take for tag, take in takers(wishes).items()}
         self._selector = f"{_SELECTOR}{',script' if wishes.scripts else ''}{',form' if wishes.forms else ''}"
         self._pages = PageReader(self._read, agent=agent, wishes=wishes)
 
@@ -41,15 +41,14 @@ class LexborExtractor:
             robots_names=document.robots_names,
             wishes=document.wishes,
         )
-        takers = reading.takers
-        taker_of_id = {number: takers[tag] for number, tag in self._tag_of_id.items() if tag in takers}.get
+        taker_of = self._taker_of_id.get
         last = 0
         for node in tree.css(self._selector):
-            take = taker_of_id(node.tag_id)
+            take = taker_of(node.tag_id)
             # An element that matches twice is given twice in a row.
             if take is not None and (address := node.mem_id) != last:
                 last = address
-                take(node.attributes, node)
+                take(reading, node.attributes, node)
         if reading.description is None:
             reading.abstract = summary(_paragraphs(tree))
         return reading
@@ -65,11 +64,10 @@ def _settle_allocator() -> None:
     bytes(_LARGE_BLOCK_BYTES)
 
 
-def _tag_ids() -> dict[int, str]:
-    """Lexbor's numbers of the elements, which it tells of nodes only. Elements that lexbor doesn't know have another
-    number in each document, so there must be none of these in `ELEMENTS`."""
-    tree = LexborHTMLParser("")
-    return {tree.create_node(tag).tag_id: tag for tag in ELEMENTS}
+def _tag_id(tag: str) -> int:
+    """Lexbor's number of an element, which it tells of nodes only. An element that lexbor doesn't know has another
+    number in each document, so none of these can be read."""
+    return LexborHTMLParser("").create_node(tag).tag_id
 
 
 def _parent_tag(node: LexborNode) -> str | None:

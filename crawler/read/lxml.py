@@ -8,7 +8,7 @@ from typing import Final, cast
 import lxml.etree
 
 from crawler.page import Extract, Page
-from crawler.read.document import Attributes, Reading
+from crawler.read.document import Attributes, Reading, takers
 from crawler.read.pages import Document, PageReader, summary
 from crawler.read.wishes import NO_WISHES, Wishes
 
@@ -41,9 +41,9 @@ def _read(document: Document) -> Reading[lxml.etree._Element]:
     for template in list(root.iter("template")):
         # To libxml2 the contents of a template are part of the document.
         del template[:]
-    takers = reading.takers
-    for element in root.iter(*takers):
-        takers[element.tag](cast(Attributes, element.attrib), element)
+    taker_of = takers(document.wishes)
+    for element in root.iter(*taker_of):
+        taker_of[element.tag](reading, cast(Attributes, element.attrib), element)
     if reading.description is None:
         reading.abstract = summary(_paragraphs(root))
     return reading

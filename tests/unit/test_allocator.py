@@ -9,12 +9,12 @@ from tests.conftest import REPOSITORY
 
 CHURN = """
 from pathlib import Path
-from crawler.cli.allocator import return_large_blocks
+from crawler.cli.allocator import settle_allocator
 
 def kib():
     return int(Path("/proc/self/status").read_text().partition("VmRSS:")[2].split()[0])
 
-told = return_large_blocks()
+told = settle_allocator()
 bytes(30 << 20)
 before = kib()
 # Freed below a small block that stays: what is in the heap could not be given back.

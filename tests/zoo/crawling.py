@@ -16,7 +16,7 @@ import uvloop
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from config import load
-from crawler.cli.allocator import return_large_blocks
+from crawler.cli.allocator import settle_allocator
 from crawler.directory import CrawlDirectory
 from crawler.wiring.crawl import assembled
 
@@ -54,7 +54,7 @@ class Dns(AbstractResolver):
 
 
 async def crawl(configuration: Path, directory: Path) -> Told:
-    return_large_blocks()
+    settle_allocator()
     files_before = _files()
     loaded = load(configuration)
     with CrawlDirectory(directory) as opened, mock.patch("crawler.wiring.fetching.DnsResolver", Dns):

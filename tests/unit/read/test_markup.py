@@ -1,0 +1,76 @@
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from crawler.read.markup import IS_COMPILED, Survey, survey, survey_by_patterns
+from tests.unit.read.suites import real_pages
+
+PIECES = (
+    *("<div>", "</div>", "<b>", "</b>", "<B a=1>", "</B>", "<em\t>", "</em >", "<h1>", "</h1>", "<br/>", "<p a>", "</p>"),
+    *("<a b='>'>", '<a b=">">', '<a b="c" d>', "</a>", "<a b=c=d>", "<a b=`>", "<a =x>", "<i b= c>", "</i>", "<i\0>"),
+    *("<table>", "</table>", "<td>", "</td>", "<object>", "</object>", "<svg>", "</svg>", "<path/>", "<!--", "-->"),
+    *("<script>", "</script>", "<textarea>", "</textarea>", "<![CDATA[", "]]>", "<?", "<html a>", "<body/b>", "<body>"),
+    *("<", ">", "/", "'", '"', "=", " ", "\0", "x", "a b c", "<a b c", "</", "<x1 y2='z3'>", "</x1>", "<strong", "<u/"),
+)
+pieces = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="built without its C code")
+@given(pieces.map(str.encode) | st.binary(max_size=200), st.integers(0, 4))
+@example(b"<a a a a a>", 3)
+@example(b"<a b='c" * 5, 4)
+def test_the_compiled_survey_agrees_with_the_patterns(html: bytes, most_attributes: int) -> None:
+    assert survey(html, most_attributes=most_attributes) == survey_by_patterns(html, most_attributes=most_attributes)
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="built without its C code")
+def test_they_agree_on_real_pages(corpora: Path) -> None:
+    for _, page in islice(real_pages(corpora), 0, None, 5):
+        for most in (3, 20):
+            assert survey(page.body, most_attributes=most) == survey_by_patterns(page.body, most_attributes=most)
+
+
+@pytest.mark.parametrize(
+    ("html", "elements", "formatting"),
+    [
+        (b"<ul><li class='x'>text <b>bold</b></li><li>more</li></ul>", 0, 0),
+        (b"<div><x></div></x>", 2, 0),
+        (b'<div a=">x</div>">', 1, 0),
+        (b'<div a=b="c d="e>x</div>">', 1, 0),
+        (b"<di<b>x</b>v>y</div>", 1, 0),
+        (b"<div><!--</div>-->", 2, 0),
+        (b"<div><? </div>", 2, 0),
+        (b"<b><table></b></table>", 2, 1),
+        (b"<p>a<br>b</p>", 2, 0),
+        (b"<i>x</I>", 1, 1),
+    ],
+)
+def test_only_what_surely_closes_is_left_out(html: bytes, elements: int, formatting: int) -> None:
+    for found in (survey(html, most_attributes=100), survey_by_patterns(html, most_attributes=100)):
+        assert (found.elements, found.formatting) == (elements, formatting)
+
+
+def test_attributes_and_roots_are_counted() -> None:
+    html = b"<a b c='>' d=e/f>x</a><BODY a><html/><body>"
+    assert survey(html, most_attributes=3) == Survey(elements=4, formatting=0, formatting_ends=1, roots=2, is_laden=False)
+    assert survey(html, most_attributes=2).is_laden
+
+
+def _depth(node: LexborNode | None) -> int:
+    depth = 0
+    while node is not None:
+        node = node.parent
+        depth += 1
+    return depth
+
+
+@given(pieces)
+def test_no_tree_is_deeper_than_the_survey_allows(html: str) -> None:
+    found = survey(html.encode(), most_attributes=100)
+    deepest = max(map(_depth, LexborHTMLParser(html).tags("*")))
+    # A cell may open a row, a group of rows and a table's body before it, and a formatting element is opened anew.
+    assert deepest <= 4 + 4 * found.elements + found.formatting
