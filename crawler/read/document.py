@@ -125,7 +125,7 @@ class Reading(Generic[Node]):
             self.links.append(Link(href, kind, text, " ".join(rel.lower().split()) if rel else ""))
 
     def anchor(self, attributes: Attributes, node: Node) -> None:
-        # Most elements that are read are these.
+        # Most elements that are read are these, so it spares calls.
         href = attributes.get("href") or attributes.get("xlink:href")
         if href is None:
             # An empty href is a link too, to the base URL; some parsers give None for an empty value.

@@ -12,7 +12,6 @@ from crawler.read.pages import Document, PageReader, summary
 from crawler.read.wishes import NO_WISHES, Wishes
 
 _MAX_PARAGRAPHS: Final = 20
-_LARGE_BLOCK_BYTES: Final = 4 << 20
 
 
 _SELECTOR: Final = "[href],[src],[srcset],[content],[background],[poster],[data],html,style,title"
@@ -24,7 +23,6 @@ class LexborExtractor:
     """Links and metadata, from a tree as browsers build it."""
 
     def __init__(self, *, agent: str = "", wishes: Wishes = NO_WISHES) -> None:
-        _settle_allocator()
         self._taker_of_id = {_tag_id(tag): take for tag, take in takers(wishes).items()}
         self._selector = f"{_SELECTOR}{',script' if wishes.scripts else ''}{',form' if wishes.forms else ''}"
         self._pages = PageReader(self._read, agent=agent, wishes=wishes)
@@ -52,16 +50,6 @@ class LexborExtractor:
         if reading.description is None:
             reading.abstract = summary(_paragraphs(tree))
         return reading
-
-
-def _settle_allocator() -> None:
-    """Have glibc keep the memory of a parsed document for the next one.
-
-    It gives freed memory back to the system, and asks for it again page by page, until a larger block than all before
-    was once freed (mallopt(3), M_MMAP_THRESHOLD). A crawl of small pages frees none, and would spend half of its
-    parsing time so. Does nothing with other allocators.
-    """
-    bytes(_LARGE_BLOCK_BYTES)
 
 
 def _tag_id(tag: str) -> int:

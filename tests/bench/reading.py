@@ -23,6 +23,7 @@ from scrapy.linkextractors import LinkExtractor
 from selectolax.lexbor import LexborHTMLParser
 from w3lib.url import canonicalize_url
 
+from crawler.cli.allocator import settle_allocator
 from crawler.discovery import ScopedDiscovery
 from crawler.page import Extract, Page
 from crawler.protocols import LinkExtractor as OurExtractor
@@ -179,6 +180,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 def main() -> None:
     asked = options(__doc__ or "")
+    settle_allocator()
     given = pages(quick=asked.quick)
     megabytes = sum(len(each.body) for each in given) / 1e6
     tell(f"{len(given)} pages, {megabytes:.1f} MB")
