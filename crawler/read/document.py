@@ -242,7 +242,6 @@ _KEPT_META: Final = frozenset(
 )
 
 
-
 Taker = Callable[[Reading[Any], Attributes, Any], None]
 """Reads an element, given its attributes (names in lower case, values unescaped) and its node."""
 

@@ -30,7 +30,7 @@ _MAX_STEPS: Final = 50_000_000
 _MAX_WALKS: Final = 5_000_000
 """Elements that may be open times end tags of formatting, each of which may walk through them eight times: 0.3 s."""
 _MAX_REMADE: Final = 500_000
-"""Formatting elements that may be open times all tags: about as many elements may be made of them, of 100 bytes each."""
+"""Formatting elements that may be open times all tags: about as many elements may be made, of 100 bytes each."""
 _FEW_BYTES: Final = 60_000
 """So few can't hold attributes enough to do harm: 0.5 s."""
 MAX_ATTRIBUTES: Final = 1000
@@ -59,9 +59,7 @@ def is_hostile(html: bytes, /) -> bool:
     tags = html.count(b"<")
     if tags <= _FEW_TAGS and len(html) <= _FEW_BYTES:
         return False
-    found = survey(
-        html, most_attributes=MAX_ATTRIBUTES if len(html) <= _MANY_BYTES else _MAX_ATTRIBUTES_OF_MANY
-    )
+    found = survey(html, most_attributes=MAX_ATTRIBUTES if len(html) <= _MANY_BYTES else _MAX_ATTRIBUTES_OF_MANY)
     if len(html) > _FEW_BYTES and (found.is_laden or found.roots > _MAX_ROOTS):
         return True
     return tags > _FEW_TAGS and _may_be_entangled(html, tags, found)
