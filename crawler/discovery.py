@@ -313,16 +313,13 @@ class _Memory:
         origin = origin_of(base_url)
 
         def meaning(href: str) -> Judged:
-            if href.startswith("/") and not href.startswith("//"):
-                key = (origin, href)
-            elif href.startswith(("https://", "http://")):
+            if href[:1] == "/":
+                key = (origin if href[1:2] != "/" else directory, href)
+            elif href[:4] == "http" and href.startswith(("https://", "http://")):
                 key = ("", href)
             else:
                 key = (directory, href)
-            known = self._young.get(key)
-            if known is None:
-                known = self._recall(key, href, base_url)
-            return known
+            return self._young.get(key) or self._recall(key, href, base_url)
 
         return meaning
 

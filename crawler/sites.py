@@ -91,15 +91,16 @@ class BySite(Generic[_Value]):
     """A value for each URL, or each queue, by the blocks that hold for it; made once for each choice of blocks."""
 
     def __init__(self, blocks: Blocks, make: Callable[[Chosen], _Value]) -> None:
-        self._blocks = blocks
+        self._blocks = blocks or None
         self._make = make
-        self._values: dict[Chosen, _Value] = {(): make(())}
+        self._usual = make(())
+        self._values: dict[Chosen, _Value] = {(): self._usual}
 
     def of(self, url: str, /) -> _Value:
-        return self._value(self._blocks.of(url) if self._blocks else ())
+        return self._usual if self._blocks is None else self._value(self._blocks.of(url))
 
     def of_queue(self, key: str, /) -> _Value:
-        return self._value(self._blocks.of_queue(key) if self._blocks else ())
+        return self._usual if self._blocks is None else self._value(self._blocks.of_queue(key))
 
     def _value(self, chosen: Chosen) -> _Value:
         if chosen not in self._values:

@@ -15,8 +15,9 @@ _MAX_PARAGRAPHS: Final = 20
 
 
 _SELECTOR: Final = "[href],[src],[srcset],[content],[background],[poster],[data],html,style,title"
-"""What holds a URL or metadata. To look for attributes is faster than for the names of elements, and far faster than to
-look at each element here."""
+"""What holds a URL or metadata. To look for attributes is faster than for the names of elements, and in a large page
+far faster than to look at each element here; but a parser of selectors is made for each document."""
+_SMALL_BYTES: Final = 16_384
 
 
 class LexborExtractor:
@@ -41,7 +42,8 @@ class LexborExtractor:
         )
         taker_of = self._taker_of_id.get
         last = 0
-        for node in tree.css(self._selector):
+        small = len(document.html) < _SMALL_BYTES
+        for node in tree.tags("*") if small else tree.css(self._selector):
             take = taker_of(node.tag_id)
             # An element that matches twice is given twice in a row.
             if take is not None and (address := node.mem_id) != last:

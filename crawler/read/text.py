@@ -31,7 +31,7 @@ _BOMS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (
 _ASCII_COMPATIBLE: Final = SINGLE_BYTE | frozenset({"gbk", "gb18030", "big5", "euc-jp", "shift_jis", "euc-kr"})
 
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
-_QUERY_SAFE: Final = r"!$%&()*+,/:;=?@[\]^`{|}"
+_QUERY_SAFE: Final = r"!$%&*()+,/:;=?@[\]^`{|}"
 """What the URL standard leaves as it is in a query, beside letters, digits and `-._~`."""
 
 

@@ -1,6 +1,7 @@
 """How pages are asked for: connections, routes, robots.txt, pace."""
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from config import Config, Fetch, Loaded, has_contact, owned_by_others
 from crawler.fetch.cookies import Cookies
@@ -19,6 +20,7 @@ from crawler.hours import Hours
 from crawler.manners import Manners
 from crawler.pace import Pace, parse_retry_after
 from crawler.protocols import Robots
+from crawler.urls import origin_of
 from crawler.wiring.sites import Sites
 from frontier import Notes
 
@@ -48,7 +50,12 @@ def _may_ask(fetch: Fetch) -> Callable[[str], bool]:
     """Seeds are judged before a crawl begins; links and redirects may lead from one's own machine to others'."""
     if has_contact(fetch.user_agent):
         return lambda _: True
-    return lambda url: owned_by_others([url], hosts=fetch.hosts) is None
+
+    @lru_cache(maxsize=4096)
+    def is_ours(origin: str) -> bool:
+        return owned_by_others([origin], hosts=fetch.hosts) is None
+
+    return lambda url: is_ours(origin_of(url))
 
 
 def _terms(fetch: Fetch) -> Terms:
