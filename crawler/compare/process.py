@@ -9,17 +9,30 @@ import threading
 from pathlib import Path
 
 _STATUS = Path("/proc/self/status")
+_PAGES = Path("/proc/self/smaps_rollup")
+_HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage")
 _CLEAR_REFS = Path("/proc/self/clear_refs")
 
 
 def resident_bytes() -> int | None:
     """Memory of this process now; None where the system does not tell."""
-    return _status("VmRSS")
+    # The status lags behind by some dozen pages for each processor; here they are counted.
+    return _told(_PAGES, "Rss") or _told(_STATUS, "VmRSS")
 
 
 def peak_bytes() -> int | None:
     """Most memory of this process since `forget_peak`; None where the system does not tell."""
-    return _status("VmHWM")
+    return _told(_STATUS, "VmHWM")
+
+
+def grain_bytes() -> int:
+    """How much memory the system gives at a time without being asked for it: a page, or a huge one."""
+    try:
+        if "[always]" in (_HUGE_PAGES / "enabled").read_text(encoding="ascii"):
+            return int((_HUGE_PAGES / "hpage_pmd_size").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        pass
+    return resource.getpagesize()
 
 
 def forget_peak() -> None:
@@ -41,7 +54,7 @@ def settle() -> None:
 
 def limit_memory(growth_bytes: int) -> None:
     """Let allocations fail that go further beyond what is mapped now."""
-    mapped = _status("VmSize")
+    mapped = _told(_STATUS, "VmSize")
     if mapped is not None:
         most = mapped + growth_bytes
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
@@ -58,9 +71,10 @@ def _wait_for_end() -> None:
     os._exit(1)
 
 
-def _status(name: str) -> int | None:
+def _told(path: Path, name: str) -> int | None:
+    """A number of bytes out of a file that tells them in kB."""
     try:
-        text = _STATUS.read_text(encoding="ascii", errors="replace")
+        text = path.read_text(encoding="ascii", errors="replace")
     except OSError:
         return None
     for line in text.splitlines():

@@ -9,9 +9,8 @@ from crawler.compare.statistics import SIGMA, Spread, deviation, spread, upper_b
 from crawler.compare.trial import Check, Crawled, Done, Failed, Look, Timing
 from crawler.compare.work import Work
 
-NOISE_BYTES = 2 << 20
-"""What a process may grow by however small a set is: one huge page."""
 MEMORY_SHARE = 0.1
+"""By which the growth of a process may differ from what a set tells."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +31,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """Memory: by its own account, else the growth of its process."""
     told_bytes: int | None = None
     steady_bytes: int | None = None
+    noise_bytes: int = 0
+    """Of that, what may not be the set's."""
     peak_bytes: int | None = None
     disk_bytes: int | None = None
     snapshot_bytes: int | None = None
@@ -79,7 +80,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         tells = self.backend not in OTHERS
         if tells and self.told_bytes is not None and self.steady_bytes is not None:
             apart = abs(self.steady_bytes - self.told_bytes)
-            found.append(apart <= max(NOISE_BYTES, MEMORY_SHARE * self.told_bytes))
+            found.append(apart <= max(self.noise_bytes, MEMORY_SHARE * self.told_bytes))
         return all(found) if found else None
 
 
@@ -147,6 +148,7 @@ def _timed(work: Work, timings: Sequence[Timing]) -> dict[str, object]:
         "bytes": memory,
         "told_bytes": told,
         "steady_bytes": steady,
+        "noise_bytes": max(each.noise_bytes for each in timings),
         "peak_bytes": peak,
         "disk_bytes": disk,
         "snapshot_bytes": _median(timings, "snapshot_bytes"),

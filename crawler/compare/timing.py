@@ -2,14 +2,16 @@
 
 import time
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import msgspec
+
 from crawler.compare.contestant import Maker, Unsaved
-from crawler.compare.process import forget_peak, peak_bytes, resident_bytes, settle
+from crawler.compare.process import forget_peak, grain_bytes, peak_bytes, resident_bytes, settle
 from crawler.compare.statistics import percentile
 from crawler.compare.trial import Look, Timing, Trial
 from crawler.compare.work import Work, batches, chunks, new_batches
@@ -18,6 +20,8 @@ from visited import CannotForget, LocalSet, VisitedStats
 AHEAD = 4096
 """Links that are read before they are timed. Few, as they count for the process's memory."""
 _WARM_UP = 65_536
+_NOISE_BYTES = 1 << 19
+"""What the process grows by that is not the set's: some 0.1 to 0.2 MB were found with each, of whatever size."""
 _FORGET = 50_000
 
 Tell = Callable[[float], None]
@@ -29,37 +33,34 @@ async def time_it(trial: Trial, make: Maker, scratch: Path, tell: Tell) -> Timin
     dump and load; at last, in a fresh set, the work as it comes."""
     work, competitor = trial.work, trial.competitor
     capacity = competitor.capacity_for(work.survey.distinct)
-    timer = _Timer()
     with _directory(scratch) as place:
-        await _warm_up(make(competitor, capacity, place), work, timer)
+        await _warm_up(make(competitor, capacity, place), work)
     settle()
     meter = _Meter(work, trial.effort.looks, _reading(work))
-    settle()
-    empty = resident_bytes()
+    empty = _resident_with_links(work)
     forget_peak()
     with _directory(scratch) as place:
         contestant = make(competitor, capacity, place)
-        await timer.run(contestant, new_batches(work), lambda links: tell(0.4 * links / work.survey.distinct), meter)
-        new_per_s = timer.per_s
+        new_per_s = (
+            await _add(contestant, new_batches(work), lambda links: tell(0.4 * links / work.survey.distinct), meter)
+        ).per_s
         stats = contestant.describe()
         peak = peak_bytes()
-        settle()
-        steady = resident_bytes()
-        await timer.run(contestant, _first(new_batches(work), trial.effort.known))
-        known_per_s = timer.per_s
+        steady = _resident_with_links(work)
+        known_per_s = (await _add(contestant, _first(new_batches(work), trial.effort.known))).per_s
         tell(0.5)
         snapshot_bytes, dump_s, load_s = await _snapshot(trial, contestant, make, capacity, place)
     tell(0.6)
     with _directory(scratch) as place:
         contestant = make(competitor, capacity, place)
-        await timer.run(contestant, batches(work), lambda links: tell(0.6 + 0.4 * links / work.survey.links))
+        run = await _add(contestant, batches(work), lambda links: tell(0.6 + 0.4 * links / work.survey.links))
         forgotten_per_s = await _forget(contestant, work)
         await contestant.aclose()
-    lasted = sorted(timer.lasted_ns)
+    lasted = sorted(run.lasted_ns)
     return Timing(
         new_per_s=new_per_s,
         known_per_s=known_per_s,
-        links_per_s=timer.per_s,
+        links_per_s=run.per_s,
         batches=len(lasted),
         p50_s=percentile(lasted, 0.5) / 1e9,
         p99_s=percentile(lasted, 0.99) / 1e9,
@@ -68,6 +69,7 @@ async def time_it(trial: Trial, make: Maker, scratch: Path, tell: Tell) -> Timin
         steady_bytes=_growth(empty, steady),
         peak_bytes=_growth(meter.empty, peak),
         told_bytes=told_bytes(stats),
+        noise_bytes=max(_NOISE_BYTES, grain_bytes()),
         disk_bytes=stats.disk_bytes,
         snapshot_bytes=snapshot_bytes,
         dump_s=dump_s,
@@ -108,38 +110,37 @@ class _Meter:
         )
 
 
-class _Timer:
-    """Adds batches, and keeps how long each took."""
+class _Run(msgspec.Struct, frozen=True):
+    """Batches that were added."""
 
-    def __init__(self) -> None:
-        self.lasted_ns = array("Q")
-        self._links = 0
-
-    async def run(
-        self,
-        contestant: LocalSet,
-        parts: Iterable[list[str]],
-        tell: Callable[[int], None] = lambda _links: None,
-        meter: _Meter | None = None,
-    ) -> None:
-        """Add all; `tell` is told the links so far. What the last run has found is forgotten."""
-        clock, lasted_ns = time.perf_counter_ns, array("Q")
-        self.lasted_ns = lasted_ns
-        self._links = 0
-        for ahead in chunks(parts, AHEAD):
-            for urls in ahead:
-                began = clock()
-                await contestant.add_many(urls)
-                lasted_ns.append(clock() - began)
-            self._links += sum(map(len, ahead))
-            if meter is not None:
-                meter.look(self._links, contestant)
-            tell(self._links)
+    links: int
+    lasted_ns: Sequence[int]
+    """Each of them."""
 
     @property
     def per_s(self) -> float:
-        """URLs per second of the last run."""
-        return self._links / max(1, sum(self.lasted_ns)) * 1e9
+        """URLs per second."""
+        return self.links / max(1, sum(self.lasted_ns)) * 1e9
+
+
+async def _add(
+    contestant: LocalSet,
+    parts: Iterable[list[str]],
+    tell: Callable[[int], None] = lambda _links: None,
+    meter: _Meter | None = None,
+) -> _Run:
+    """Add all; `tell` is told the links so far."""
+    clock, lasted_ns, links = time.perf_counter_ns, array("Q"), 0
+    for ahead in chunks(parts, AHEAD):
+        for urls in ahead:
+            began = clock()
+            await contestant.add_many(urls)
+            lasted_ns.append(clock() - began)
+        links += sum(map(len, ahead))
+        if meter is not None:
+            meter.look(links, contestant)
+        tell(links)
+    return _Run(links, lasted_ns)
 
 
 def _reading(work: Work) -> int | None:
@@ -148,9 +149,22 @@ def _reading(work: Work) -> int | None:
     return max((each for each in found if each is not None), default=None)
 
 
-async def _warm_up(contestant: LocalSet, work: Work, timer: _Timer) -> None:
+def _resident_with_links(work: Work) -> int | None:
+    """Memory of this process at rest, with as many links in it as while it adds.
+
+    CPython takes memory for small objects a mebibyte at a time, and keeps each for as long as one object lives in it.
+    Whether links are left to keep one is chance; with links in it, what was kept is used, and no growth.
+    """
+    links = next(chunks(new_batches(work), AHEAD), [])
+    settle()
+    found = resident_bytes()
+    del links  # not before
+    return found
+
+
+async def _warm_up(contestant: LocalSet, work: Work) -> None:
     """What is made once in a process, by the first batches, is not the set's."""
-    await timer.run(contestant, _first(new_batches(work), _WARM_UP))
+    await _add(contestant, _first(new_batches(work), _WARM_UP))
     contestant.describe()
     await contestant.aclose()
 

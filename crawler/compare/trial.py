@@ -86,6 +86,8 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True, tag="time"):
     """Growth of the process with all URLs in it."""
     peak_bytes: int | None
     told_bytes: int | None
+    noise_bytes: int = 0
+    """What the process may have grown by for other reasons."""
     disk_bytes: int
     snapshot_bytes: int | None = None
     dump_s: float | None = None

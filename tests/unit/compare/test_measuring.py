@@ -102,6 +102,18 @@ async def test_time_memory_and_snapshots_are_measured(backend: str, tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("backend", ["counting-32", "exact", "fingerprints", "per-site"])
+async def test_a_process_grows_by_what_the_set_in_it_tells(backend: str, tmp_path: Path) -> None:
+    made = Competitor(name=backend, backend=backend)
+    asked = work(70_000, repeats=0.0)
+    trial = Trial(kind="time", work=asked, competitor=made, effort=EFFORT)
+    found = await in_process(trial, quiet, command=COMMAND, scratch=tmp_path, timeout_s=600)
+    assert isinstance(found, Timing)
+    assert found.noise_bytes >= 1 << 19
+    [row] = rows([asked], [made], [Done(key="", kind="time", work="work", competitor=backend, round=0, outcome=found)])
+    assert row.agrees, found
+
+
 async def test_a_process_answers_and_one_without_memory_says_so(tmp_path: Path) -> None:
     large = Competitor(name="large", backend="bloom", capacity=10**9)
     for competitor, effort in ((EXACT, EFFORT), (large, Effort(memory_bytes=50_000_000))):
