@@ -3,68 +3,52 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+import msgspec
+
 from frontier.lifecycle import INACTIVE, RETIRED, SNOOZED, Budgets, Health, Queue, QueueState, Standing, is_retired
 from frontier.rules import Rules
 from frontier.store import Counters, QueueRecord, Waiting
 
 
-def recorded(
-    queue: Queue,
-    counters: Counters,
-    budgets: Budgets,
-    *,
-    size: int | None = None,
-    wake_at: float | None = None,
-    health: Health | None = None,
-    pace_s: float | None = None,
-    precedence: int | None = None,
-    head: int | None = None,
-    more_spent: int = 0,
-    retired: bool | None = None,
-    budget: int | None = None,
-    to: QueueState | None = None,
-    group_rests: tuple[tuple[str, float], ...] = (),
+def record_of(queue: Queue) -> QueueRecord:
+    """The queue as it stands, to be changed and `counted`."""
+    return QueueRecord(
+        key=queue.key,
+        size=queue.size,
+        wake_at=queue.wake_at,
+        health=queue.health,
+        precedence=queue.precedence,
+        spent=queue.spent,
+        budget=queue.budget,
+        retired=queue.retired,
+        head=queue.head,
+        stands=queue.stands,
+        pace_s=queue.pace_s,
+        address=queue.address,
+    )
+
+
+def counted(
+    queue: Queue, record: QueueRecord, counters: Counters, budgets: Budgets, *, to: QueueState | None = None
 ) -> QueueRecord:
-    """The record of the queue after a change, which is counted in `counters`. What is None stays as it is.
+    """The record of the queue after a change, counted in `counters`, and with the place where the queue then stands.
 
     `to` sends the queue away: as INACTIVE behind those that wait, as SNOOZED to those put away while they rest.
     """
-    size = queue.size if size is None else size
-    wake_at = queue.wake_at if wake_at is None else wake_at
-    precedence = queue.precedence if precedence is None else precedence
-    retired = queue.retired if retired is None else retired
-    budget = queue.budget if budget is None else budget
-    health = queue.health if health is None else health
-    spent = queue.spent + more_spent
-    limit = budgets.limit(queue.key, budget)
-    served = not retired and (limit is None or spent < limit)
+    limit = budgets.limit(record.key, record.budget)
+    served = not record.retired and (limit is None or record.spent < limit)
     count(counters, queue.size, queue.health, served=queue.stands is not None, sign=-1)
-    count(counters, size, health, served=served)
+    count(counters, record.size, record.health, served=served)
     stands = queue.stands
-    if size == 0 or not served:
+    if record.size == 0 or not served:
         stands = None
     elif to is SNOOZED:
-        stands = _turn(counters, SNOOZED, int(wake_at * 1000) + 1)
-    elif to is INACTIVE or stands is None or precedence != queue.precedence:
-        stands = _turn(counters, INACTIVE, precedence)
-    moved = stands is not queue.stands
-    return QueueRecord(
-        key=queue.key,
-        size=size,
-        wake_at=wake_at,
-        health=health,
-        pace_s=queue.pace_s if pace_s is None else pace_s,
-        precedence=precedence,
-        spent=spent,
-        budget=budget,
-        retired=retired,
-        head=queue.head if head is None else head,
-        stands=stands,
-        moved=moved,
-        left=queue.stands if moved else None,
-        address=queue.address,
-        group_rests=group_rests,
-    )
+        stands = _turn(counters, SNOOZED, int(record.wake_at * 1000) + 1)
+    elif to is INACTIVE or stands is None or record.precedence != queue.precedence:
+        stands = _turn(counters, INACTIVE, record.precedence)
+    if stands is queue.stands:
+        return record
+    return msgspec.structs.replace(record, stands=stands, moved=True, left=queue.stands)
 
 
 def filling(
@@ -84,15 +68,16 @@ def filling(
     budgets = rules.budgets
     records = []
     for queue, come in filled:
-        head, precedence = queue.head, None
+        head, precedence = queue.head, queue.precedence
         for each in come:
             if each.order <= head:
                 head = each.order - 1
         if rules.by_best_url and come:
             best = min(each.url.precedence for each in come)
-            precedence = best if queue.size == 0 else min(best, queue.precedence)
+            precedence = best if queue.size == 0 else min(best, precedence)
         size = queue.size + len(come) - lost.get(queue.key, 0)
-        records.append(recorded(queue, counters, budgets, size=size, head=head, precedence=precedence))
+        changed = msgspec.structs.replace(record_of(queue), size=size, head=head, precedence=precedence)
+        records.append(counted(queue, changed, counters, budgets))
     return filled, records
 
 

@@ -8,7 +8,7 @@ not find what follows.
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -193,6 +193,14 @@ class Database:
         try:
             with self._db.iterator(start=start, stop=stop) as items:
                 return list(islice(items, limit))
+        except plyvel.Error as error:
+            raise self._unreadable(error) from error
+
+    def has_many(self, keys: Iterable[bytes]) -> list[bool]:
+        self._check_open()
+        get = self._db.get
+        try:
+            return [get(key) is not None for key in keys]
         except plyvel.Error as error:
             raise self._unreadable(error) from error
 

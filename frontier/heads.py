@@ -5,7 +5,7 @@ over what was fetched before it (a LevelDB would, over its tombstones).
 """
 
 from bisect import insort
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 
 from frontier.store import Waiting
 
@@ -58,19 +58,18 @@ class Heads:
         self._held -= 1
         return head.loaded.pop(0)
 
-    def put(self, waiting: Waiting, /) -> None:
-        """A URL has been stored in a queue that is served."""
-        head = self._heads[waiting.url.queue_key]
-        room = len(head.loaded) < self._per_queue and self._held < self._total
-        if waiting.order > head.position:
-            if head.complete and room:
+    def put(self, key: str, come: Iterable[Waiting], /) -> None:
+        """URLs have been stored in a queue that is served."""
+        head = self._heads[key]
+        for waiting in come:
+            if waiting.order <= head.position:
+                self._insert(head, waiting, room=self._has_room(head))
+            elif head.complete and self._has_room(head):
                 head.loaded.append(waiting)
                 head.position = waiting.order
                 self._held += 1
             else:
                 head.complete = False
-        else:
-            self._insert(head, waiting, room=room)
 
     def put_back(self, waiting: Waiting, /) -> None:
         """A URL that was taken is first in its queue again."""
@@ -96,6 +95,9 @@ class Heads:
         head = self._heads.pop(key, None)
         if head is not None:
             self._held -= len(head.loaded)
+
+    def _has_room(self, head: _Head) -> bool:
+        return len(head.loaded) < self._per_queue and self._held < self._total
 
     def _insert(self, head: _Head, waiting: Waiting, *, room: bool) -> None:
         if room:

@@ -35,8 +35,13 @@ def untext(value: bytes) -> str:
     return value.decode("utf-8", "surrogatepass")
 
 
+def pending_space(queue_key: str) -> bytes:
+    """What the keys of a queue's pending URLs begin with; their order follows."""
+    return b"P" + text(queue_key) + b"\0"
+
+
 def pending_key(queue_key: str, order: int) -> bytes:
-    return b"P" + text(queue_key) + b"\0" + U64.pack(order)
+    return pending_space(queue_key) + U64.pack(order)
 
 
 def postponed_key(due_ms: int, number: int) -> bytes:

@@ -4,7 +4,7 @@ import logging
 
 import msgspec
 
-from frontier.books import filling, recorded
+from frontier.books import counted, filling, record_of
 from frontier.leases import Leases
 from frontier.serving import Serving
 from frontier.store import Postponed, Store, order_of
@@ -36,7 +36,8 @@ class Leasing:
                     return self._leases.give(waiting, queue, now=now)
                 log.warning("queue %s holds one URL less than was counted: a damaged record was set aside", queue.key)
                 counters = self._serving.counting(now)
-                record = recorded(queue, counters, self._serving.rules.budgets, size=queue.size - 1)
+                changed = msgspec.structs.replace(record_of(queue), size=queue.size - 1)
+                record = counted(queue, changed, counters, self._serving.rules.budgets)
                 self._store.rest([record], counters)
             except StoreFull:
                 schedule = self._serving.schedule

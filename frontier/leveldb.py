@@ -19,9 +19,11 @@ from frontier.identity import IN_USE, begin_rebuild, check_identity, end_rebuild
 from frontier.journal import Journal, write_journal
 from frontier.keys import (
     SECONDS,
+    U64,
     group_key,
     ledger_key,
     pending_key,
+    pending_space,
     postponed_key,
     queue_key,
     standing_key,
@@ -91,12 +93,13 @@ class LevelDBStore:
         /,
     ) -> None:
         batch = self._database.batch()
-        put, encode_waiting, encode_place = batch.put, encoding.encode_waiting, encoding.encode_place
+        put, pack, encode_waiting, encode_place = batch.put, U64.pack, encoding.encode_waiting, encoding.encode_place
         for waiting in superseded:
             batch.delete(pending_key(waiting.url.queue_key, waiting.order))
+        spaces = {key: pending_space(key) for key in {waiting.url.queue_key for waiting in admitted}}
         for waiting in admitted:
             url = waiting.url
-            put(pending_key(url.queue_key, waiting.order), encode_waiting(waiting))
+            put(spaces[url.queue_key] + pack(waiting.order), encode_waiting(waiting))
             put(ledger_key(url.canonical), encode_place(waiting))
         write_journal(batch, counters, JournalEntry([waiting.url.canonical for waiting in admitted], []))
         self._commit(batch, queues, counters)

@@ -1,9 +1,11 @@
 """What an operator does to queues, which outlives a restart."""
 
-from frontier.books import is_served, mark, recorded
-from frontier.lifecycle import IllegalTransition
+import msgspec
+
+from frontier.books import counted, is_served, mark, record_of
+from frontier.lifecycle import IllegalTransition, Queue
 from frontier.serving import OPERATOR, Serving
-from frontier.store import Store
+from frontier.store import QueueRecord, Store
 
 
 class Operating:
@@ -23,13 +25,27 @@ class Operating:
         self._store.set_held(None)
         self._serving.let_go(by=OPERATOR)
 
-    def set(self, key: str, *, retired: bool | None = None, budget: int | None = None) -> None:
+    def retire(self, key: str) -> None:
         queue = self._serving.queue(key)
-        if retired is not None and queue.retired == retired:
-            raise IllegalTransition(f"queue {key} is {'' if retired else 'not '}retired by an operator")
-        now = self._serving.now()
+        if queue.retired:
+            raise IllegalTransition(f"queue {key} is retired by an operator")
+        self._change(queue, msgspec.structs.replace(record_of(queue), retired=True))
+
+    def unretire(self, key: str) -> None:
+        queue = self._serving.queue(key)
+        if not queue.retired:
+            raise IllegalTransition(f"queue {key} is not retired by an operator")
+        self._change(queue, msgspec.structs.replace(record_of(queue), retired=False))
+
+    def set_budget(self, key: str, budget: int | None) -> None:
+        """A total budget of its own; with None, that of all again."""
+        queue = self._serving.queue(key)
+        self._change(queue, msgspec.structs.replace(record_of(queue), budget=budget))
+
+    def _change(self, queue: Queue, changed: QueueRecord) -> None:
+        key, now = queue.key, self._serving.now()
         counters = self._serving.counting(now)
-        record = recorded(queue, counters, self._serving.rules.budgets, retired=retired, budget=budget)
+        record = counted(queue, changed, counters, self._serving.rules.budgets)
         self._store.rest([record], counters)
         mark(queue, record)
         queue.retired = record.retired
@@ -46,7 +62,7 @@ class Operating:
         if queue.stands is not None or not is_served(queue, self._serving.rules.budgets):
             return False
         counters = self._serving.counting(self._serving.now())
-        record = recorded(queue, counters, self._serving.rules.budgets)
+        record = counted(queue, record_of(queue), counters, self._serving.rules.budgets)
         self._store.rest([record], counters)
         mark(queue, record)
         if record.stands is not None:

@@ -20,11 +20,11 @@ from frontier.keys import (
     group_key,
     ledger_key,
     order_in,
+    pending_space,
     place_key,
     queue_key,
     standing_key,
     standing_of,
-    text,
     untext,
 )
 from frontier.lifecycle import INACTIVE, SNOOZED, QueueState, Standing
@@ -47,8 +47,8 @@ class Questions:
         self._commit = commit
 
     def waiting(self, key: str, /, *, after: int, limit: int) -> list[Waiting]:
-        space = b"P" + text(key)
-        start, stop = space + b"\0" + U64.pack(after + 1), space + b"\1"
+        space = pending_space(key)
+        start, stop = space + U64.pack(after + 1), space[:-1] + b"\1"
         found: list[Waiting] = []
         while True:
             missing = limit - len(found)
@@ -113,7 +113,7 @@ class Questions:
         return entry
 
     def knows_many(self, canonicals: Sequence[str], /) -> list[bool]:
-        return [self._database.get(ledger_key(canonical)) is not None for canonical in canonicals]
+        return self._database.has_many(map(ledger_key, canonicals))
 
     def queue(self, key: str, /) -> QueueRecord | None:
         stored_key = queue_key(key)

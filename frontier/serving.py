@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from frontier.books import is_served, mark, queue_of, recorded
+from frontier.books import counted, is_served, mark, queue_of, record_of
 from frontier.groups import kind_of
 from frontier.heads import Heads
 from frontier.lifecycle import SNOOZED, Queue
@@ -93,8 +93,7 @@ class Serving:
             moved = record.stands if record.moved else None
             mark(queue, record)
             if schedule.get(queue.key) is queue:
-                for waiting in come:
-                    heads.put(waiting)
+                heads.put(queue.key, come)
                 if come:
                     schedule.fill(queue, len(come), now=now)
                 continue
@@ -103,8 +102,7 @@ class Serving:
                 continue
             if was_empty and self._has_room_for(queue):
                 heads.begin(queue.key, queue.head, complete=True)
-                for waiting in come:
-                    heads.put(waiting)
+                heads.put(queue.key, come)
                 schedule.activate(queue, now=now)
                 self.standby.passed(moved)
             else:
@@ -167,9 +165,9 @@ class Serving:
                 rest_s = max(queue.pace_s, self._rest_after_crash_s)
                 queue.wake_at = max(queue.wake_at, self._crashed_at + rest_s)
             if not is_served(queue, budgets):
-                sent.append(recorded(queue, counters, budgets))
+                sent.append(counted(queue, record_of(queue), counters, budgets))
             elif queue.wake_at > now and self.schedule.is_full_of_snoozed():
-                sent.append(recorded(queue, counters, budgets, to=SNOOZED))
+                sent.append(counted(queue, record_of(queue), counters, budgets, to=SNOOZED))
             else:
                 self.heads.begin(queue.key, queue.head)
                 self.schedule.activate(queue, now=now)

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from frontier.books import recorded
+from frontier.books import counted, record_of
 from frontier.changes import Changes
 from frontier.hits import Hits
 from frontier.leases import Leases, Out
@@ -162,20 +162,17 @@ class Settling:
         )
         to = end.state if end.put_away or end.state is INACTIVE else None
         head = serving.heads.floor(queue.key) if gone and queue.leased == 1 else None
-        record = recorded(
-            queue,
-            counters,
-            serving.rules.budgets,
+        changed = msgspec.structs.replace(
+            record_of(queue),
             size=queue.size - gone,
             wake_at=max(queue.wake_at, now + cooldown_s),
-            health=health,
-            pace_s=pace_s,
-            head=head,
-            more_spent=cost,
-            to=to,
+            health=queue.health if health is None else health,
+            pace_s=queue.pace_s if pace_s is None else pace_s,
+            head=queue.head if head is None else head,
+            spent=queue.spent + cost,
             group_rests=serving.schedule.group_rests(queue, cooldown_s, now=now) if asked else (),
         )
-        return counters, end, record
+        return counters, end, counted(queue, changed, counters, serving.rules.budgets, to=to)
 
     def _take_back(self, out: Out, end: Ending, record: QueueRecord) -> None:
         self._leases.take_back(out)

@@ -204,20 +204,20 @@ class QueueFrontier:
 
         Raises `IllegalTransition` if it is retired by an operator already.
         """
-        await self._changes.made(partial(self._operating.set, key, retired=True))
+        await self._changes.made(partial(self._operating.retire, key))
         await self._changes.synced()
 
     async def unretire(self, key: str, /) -> None:
         """Serve a retired queue again. Raises `IllegalTransition` if no operator has retired it."""
-        await self._changes.made(partial(self._operating.set, key, retired=False))
+        await self._changes.made(partial(self._operating.unretire, key))
         await self._changes.synced()
 
-    async def set_budget(self, key: str, budget: int, /) -> None:
-        """Give a queue a total budget of its own. One that is retired for its budget is served again if that is more
-        than it has spent; one that has spent as much is retired."""
-        if budget < 0:
+    async def set_budget(self, key: str, budget: int | None, /) -> None:
+        """Give a queue a total budget of its own, or with None that of all again. One that is retired for its budget is
+        served again if that is more than it has spent; one that has spent as much is retired."""
+        if budget is not None and budget < 0:
             raise ValueError(f"a budget is at least 0, got {budget}")
-        await self._changes.made(partial(self._operating.set, key, budget=budget))
+        await self._changes.made(partial(self._operating.set_budget, key, budget))
         await self._changes.synced()
 
     async def reconsider(self) -> int:

@@ -17,9 +17,21 @@ from frontier.operating import Operating
 from frontier.serving import Serving
 from frontier.store import QueueRecord
 
+MOST_BUDGET = 1 << 53
 _directory = click.argument("directory", type=click.Path(path_type=Path))
 _host = click.argument("host")
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def _cost(_context: click.Context, _argument: click.Parameter, value: str) -> int | None:
+    """What may be spent; None for `default`."""
+    if value == "default":
+        return None
+    if value.isascii() and value.isdigit() and int(value) <= MOST_BUDGET:
+        return int(value)
+    raise click.BadParameter(
+        f"expected a cost of 0 to {MOST_BUDGET:,}, or `default` for frontier.total_budget, found {value!r}"
+    )
 
 
 @contextmanager
@@ -35,7 +47,7 @@ def _operated(directory: Path) -> Iterator[tuple[LevelDBStore, Operating]]:
 def retire(directory: Path, host: str, as_json: bool) -> None:
     """Serve HOST no more: its URLs are kept, and what is still found there is kept too."""
     with _operated(directory) as (store, operating):
-        changed = _changed(store, directory, host, lambda key: operating.set(key, retired=True))
+        changed = _changed(store, directory, host, operating.retire)
     _tell(changed, as_json, lambda record: f"is retired: {record.size:,} URLs are kept, and not fetched")
 
 
@@ -46,19 +58,20 @@ def retire(directory: Path, host: str, as_json: bool) -> None:
 def unretire(directory: Path, host: str, as_json: bool) -> None:
     """Serve HOST again, which was retired with `retire`."""
     with _operated(directory) as (store, operating):
-        changed = _changed(store, directory, host, lambda key: operating.set(key, retired=False))
+        changed = _changed(store, directory, host, operating.unretire)
     _tell(changed, as_json, _served)
 
 
 @click.command()
 @_directory
 @_host
-@click.argument("cost", type=click.IntRange(min=0, max=1 << 53))
+@click.argument("cost", callback=_cost)
 @_as_json
-def budget(directory: Path, host: str, cost: int, as_json: bool) -> None:
-    """Let HOST spend COST in all, whatever frontier.total_budget says. A fetch costs 1, or what frontier.cost says."""
+def budget(directory: Path, host: str, cost: int | None, as_json: bool) -> None:
+    """Let HOST spend COST in all, whatever frontier.total_budget says; with `default`, that holds for it again. A fetch
+    costs 1, or what frontier.cost says."""
     with _operated(directory) as (store, operating):
-        changed = _changed(store, directory, host, lambda key: operating.set(key, budget=cost))
+        changed = _changed(store, directory, host, lambda key: operating.set_budget(key, cost))
     _tell(changed, as_json, _served)
 
 

@@ -117,6 +117,9 @@ async def test_a_queue_whose_budget_is_spent_is_retired_and_its_urls_are_kept(cr
         # Its own budget holds, whatever that of all is now.
         assert hosts(await drain(frontier)) == ["h0"] * 4
         assert frontier.describe().retired_queues == 1
+        await frontier.set_budget("test,h1", None)
+        assert hosts(await drain(frontier)) == ["h1"]
+        assert frontier.describe().retired_queues == 0
     await agree(crawl)
 
 

@@ -117,6 +117,7 @@ def test_a_host_is_retired_served_again_and_given_a_budget(tmp_path: Path) -> No
     )
     assert msgspec.json.decode(run("frontier", "budget", here, "h0.test", "2", "--json"))["budget"] == 2
     assert run("inspect", here, "queues", "--retired", "--json") == ""
+    assert run("frontier", "budget", here, "h0.test", "default") == "h0.test is served: 1 spent, 2 URLs wait\n"
     ledger(here)
 
 
@@ -135,7 +136,7 @@ def test_all_queues_of_a_host_that_is_fetched_in_parallel_are_changed_together(t
     [
         (("retire", "none.test"), "has no queue of none.test; `onceover inspect"),
         (("unretire", "h0.test"), "queue test,h0 is not retired by an operator; nothing was changed"),
-        (("budget", "h0.test", "much"), "'much' is not a valid integer range"),
+        (("budget", "h0.test", "much"), "expected a cost of 0 to 9,007,199,254,740,992, or `default`"),
         (("release",), "no operator holds the crawl; nothing was changed"),
     ],
 )

@@ -53,7 +53,7 @@ def test_the_first_url_that_is_not_leased_is_taken(
             if not stored:
                 heads.begin(key, -1, complete=value % 3 == 0)
             insort(stored, order)
-            heads.put(waiting(key, order))
+            heads.put(key, [waiting(key, order)])
         elif step == "take":
             free = [order for order in stored if order not in leased]
             if free:
@@ -82,7 +82,7 @@ def test_a_full_head_that_begins_anew_forgets_no_url_that_stood_before() -> None
     heads.begin("test,a", -1, complete=True)
     for order in (5, 10, 7):
         insort(pending.queues["test,a"], order)
-        heads.put(waiting("test,a", order))
+        heads.put("test,a", [waiting("test,a", order)])
     leased: set[int] = set()
     for order in (5, 7, 10):
         taken = heads.take("test,a", leased)
