@@ -11,7 +11,7 @@ scope, or near the page whose robots.txt named the sitemap.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -103,21 +103,59 @@ class ScopedDiscovery:
     def links(self, base_url: str, links: Sequence[Link], /, *, parent: CrawlUrl, about: str = "") -> Discovered:
         found: list[CrawlUrl] = []
         refusals: list[tuple[str, str]] = []
-        seen = {parent.canonical}
         depth = parent.depth + 1
-        precedence = min(255, depth)
         via = parent.url
-        weight = 0.0
+        precedence, weight = min(255, depth), 0.0
         worth_of_page = self._focus.of_page(about, parent.weight) if self._focus else 0.0
+        for link, target, refusal in self._distinct(base_url, links, parent, refusals):
+            reason: str | None = refusal
+            if link.kind is LinkKind.SITEMAP and parent.kind == LinkKind.SITEMAP:
+                nested = self._sitemap(target, parent)
+                if isinstance(nested, CrawlUrl):
+                    found.append(nested)
+                    continue
+                reason = nested
+            elif reason is None and len(found) >= self._max_links_per_page and link.kind is not LinkKind.LISTED:
+                reason = LinkRefusal.TOO_MANY_LINKS
+            if reason is None and self._focus:
+                weight = self._focus.of_link(link.text, target.url, worth_of_page)
+                precedence = precedence_of(weight)
+                if weight < self._min_weight:
+                    reason = LinkRefusal.IRRELEVANT
+            if reason is not None:
+                refusals.append((target.url, reason))
+                continue
+            found.append(
+                CrawlUrl(
+                    url=target.url,
+                    canonical=target.canonical,
+                    queue_key=target.queue_key,
+                    depth=depth,
+                    via=via,
+                    kind=link.kind,
+                    anchor=link.text or None,
+                    weight=weight,
+                    precedence=precedence,
+                    last_modified=link.last_modified or None,
+                )
+            )
+        refused = dict(Counter(reason for _, reason in refusals))
+        return Discovered(urls=found, refused=refused, refusals=refusals)
+
+    def _distinct(
+        self, base_url: str, links: Sequence[Link], parent: CrawlUrl, refusals: list[tuple[str, str]]
+    ) -> Iterator[tuple[Link, Target, Refusal | Trap | None]]:
+        """The first link to each URL, what it means, and why scope refuses it. Adds to `refusals` what is no URL, and
+        links of kinds that are not wanted."""
+        seen = {parent.canonical}
         meaning = self._links.on(base_url)
         meaning_of_embed = self._embeds.on(base_url)
+        # Manuals and indexes link to many places of one document: told apart here, each would be resolved anew.
         met: set[str] = set()
         met_embeds: set[str] = set()
         for link in links:
-            kind = link.kind
-            # Manuals and indexes link to many places of one document: told apart here, each would be resolved anew.
             href = link.href.partition("#")[0]
-            embedded = kind in EMBEDDED
+            embedded = link.kind in EMBEDDED
             met_before = met_embeds if embedded else met
             if href in met_before:
                 continue
@@ -137,39 +175,9 @@ class ScopedDiscovery:
             met_before.add(href)
             if refusal is Refusal.OUT_OF_SCOPE:
                 refusal = self._refusal_near(target, parent)
-            reason: str | None = Refusal.TOO_DEEP if max_depth is not None and depth > max_depth else refusal
-            if kind is LinkKind.SITEMAP and parent.kind == LinkKind.SITEMAP:
-                nested = self._sitemap(target, parent)
-                if isinstance(nested, CrawlUrl):
-                    found.append(nested)
-                    continue
-                reason = nested
-            elif reason is None and len(found) >= self._max_links_per_page and kind is not LinkKind.LISTED:
-                reason = LinkRefusal.TOO_MANY_LINKS
-            if reason is None and self._focus:
-                weight = self._focus.of_link(link.text, target.url, worth_of_page)
-                precedence = precedence_of(weight)
-                if weight < self._min_weight:
-                    reason = LinkRefusal.IRRELEVANT
-            if reason is not None:
-                refusals.append((target.url, reason))
-                continue
-            found.append(
-                CrawlUrl(
-                    url=target.url,
-                    canonical=canonical,
-                    queue_key=target.queue_key,
-                    depth=depth,
-                    via=via,
-                    kind=kind,
-                    anchor=link.text or None,
-                    weight=weight,
-                    precedence=precedence,
-                    last_modified=link.last_modified or None,
-                )
-            )
-        refused = dict(Counter(reason for _, reason in refusals))
-        return Discovered(urls=found, refused=refused, refusals=refusals)
+            if max_depth is not None and parent.depth >= max_depth:
+                refusal = Refusal.TOO_DEEP
+            yield link, target, refusal
 
     def references(self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl) -> list[str]:
         meaning, meaning_of_embed = self._links.on(base_url), self._embeds.on(base_url)
