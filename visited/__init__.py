@@ -17,7 +17,7 @@ crash; `load` takes it back to the snapshot, for a URL that is known here and in
 Nothing here knows what a host is or where URLs come from: a URL is a string in its canonical form. This package imports
 nothing else of the project.
 
-    exact, exact_leveldb     MD5 digests in memory or on disk: no false positives
+    exact, exact_leveldb     MD5 digests in memory or on disk (digeststore): no false positives
     bloom, blocked           for a known count: least memory; one cache line for each URL
     counting                 a filter that can forget
     dsbf                     a filter that grows: leaves, leaflist, leafimages, leafplan, regrowth are its parts
@@ -29,6 +29,7 @@ nothing else of the project.
     kernel                   the only door to the code that touches bits: `_kernel` in C, `numpy_*` where it is missing
     memory                   memory that goes back to the system, so that what a set tells is what a process takes
     snapshot, tally, batch   what the sets share
+    fulldisk                 a disk without room, which sets wait out in memory
 
 A filter's false-positive rate is always taken from its fill, (ones/m)^k, never from the count: so it is right for a
 wrong estimate, for repeats and for a bad hash. `has_many`, which local sets have beside the promise (`LocalSet`),

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visited import sizing
+from visited.fulldisk import put_off_without_room
 from visited.kernel import ADD, TEST, Kernel, best_kernel
 from visited.leafimages import LeafImages
 from visited.leaflist import LeafList
@@ -114,8 +115,10 @@ class SplittingSet:
 
     def dump(self, file: BinaryIO, /) -> None:
         self._list.flush()
-        if self._images:
-            self._images.write_changed(self._leaves, self._list)
+        tail = self._list.tail()
+        if self._images and not len(tail):
+            with put_off_without_room():
+                self._images.write_changed(self._leaves, self._list)
         table = np.array(self._leaves.places, dtype=np.int64)
         write_snapshot(
             file,
@@ -130,6 +133,7 @@ class SplittingSet:
             parts=[
                 np.column_stack([table, self._leaves.sizes, self._leaves.ones]).tobytes(),
                 b"" if self._images else self._list.content(),
+                tail.tobytes(),
             ],
         )
 
@@ -201,15 +205,16 @@ class SplittingSet:
                 self._regrowth = None
 
     def _restore(self, snapshot: Snapshot) -> None:
-        if len(snapshot.parts) != 2 or len(snapshot.parts[0]) % 32:
-            raise SnapshotRefused("expected a table of leaves and a list of fingerprints in the snapshot")
+        if len(snapshot.parts) != 3 or len(snapshot.parts[0]) % 32 or len(snapshot.parts[2]) % 8:
+            raise SnapshotRefused("expected a table of leaves and two lists of fingerprints in the snapshot")
         count = snapshot.integer("count")
         growths = snapshot.integer("growths")
-        if self._images is None:
+        list_bytes = snapshot.integer("list_bytes")
+        if list_bytes and self._images:
+            self._list.open_at(bytes.fromhex(str(snapshot.state.get("list"))), list_bytes)
+        elif list_bytes:
             self._list.open_content(snapshot.parts[1])
-        else:
-            identity = bytes.fromhex(str(snapshot.state.get("list")))
-            self._list.open_at(identity, snapshot.integer("list_bytes"))
+        self._list.append(np.frombuffer(snapshot.parts[2], dtype=np.uint64))
         table = np.frombuffer(snapshot.parts[0], dtype=np.int64).reshape(-1, 4)
         leaves = _leaves_from(table, self._shape.first_leaves)
         self._fill(leaves)
@@ -238,6 +243,7 @@ class SplittingSet:
             # The earlier ones are read too, to see that they are whole: a later rebuilding relies on it.
             if run >= first_run:
                 self._kernel.leaves_fill([fingerprints], lows, (1 << 64) - 1, arrays, ones, self._shape.hashes)
+        self._kernel.leaves_fill([self._list.tail()], lows, (1 << 64) - 1, arrays, ones, self._shape.hashes)
         leaves.ones[leaves.order] += ones
 
     def _parameters(self) -> dict[str, Value]:

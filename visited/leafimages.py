@@ -95,15 +95,18 @@ class LeafImages:
         path = self._path(depth, index)
         runs = fingerprints.run_count
         aside = path.with_suffix(".new")
-        with aside.open("wb") as file:
-            write_snapshot(
-                file,
-                backend=_BACKEND,
-                parameters=self._parameters(depth, index, len(bits), fingerprints),
-                state={"ones": ones, "runs": runs, "history": history},
-                parts=[bits],
-            )
-        aside.replace(path)
+        try:
+            with aside.open("wb") as file:
+                write_snapshot(
+                    file,
+                    backend=_BACKEND,
+                    parameters=self._parameters(depth, index, len(bits), fingerprints),
+                    state={"ones": ones, "runs": runs, "history": history},
+                    parts=[bits],
+                )
+            aside.replace(path)
+        finally:
+            aside.unlink(missing_ok=True)
 
     def _parameters(self, depth: int, index: int, size_bytes: int, fingerprints: LeafList) -> dict[str, Value]:
         return {"depth": depth, "index": index, "bytes": size_bytes, "list": fingerprints.identity.hex()}

@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from visited.fulldisk import put_off_without_room
 from visited.memory import Memory, held_bytes, zeros
 from visited.protocol import SnapshotRefused
 from visited.snapshot import checksum
@@ -44,7 +45,8 @@ _SPACE = 1 << 64
 class LeafList:
     """An append-only file of sorted runs of fingerprints, and the tail that is not written yet.
 
-    Without a directory it is a temporary file that nobody else sees. It is not opened before the first append.
+    Without a directory it is a temporary file that nobody else sees. It is made by the first run. While the disk
+    has no room the tail grows.
     """
 
     def __init__(self, directory: Path | None) -> None:
@@ -56,8 +58,6 @@ class LeafList:
 
     def append(self, fingerprints: Fingerprints) -> None:
         """Add fingerprints, in any order. Raises OSError when a run can't be written; what came before is kept."""
-        if self._descriptor < 0:
-            self._create()
         start = 0
         while start < len(fingerprints):
             part = fingerprints[start : start + len(self._tail) - self._tail_count]
@@ -66,23 +66,16 @@ class LeafList:
             start += len(part)
             if self._tail_count == len(self._tail):
                 self.flush()
+                if self._tail_count:
+                    self._lengthen_tail()
 
     def flush(self) -> None:
-        """Write the tail as a run."""
-        if self._descriptor < 0:
-            self._create()
-        if self._tail_count:
-            run = self._tail[: self._tail_count]
-            run.sort()
-            head = _RUN.pack(len(run), checksum(run.data))
-            # At a place that we know, so that what a failed write left there is overwritten by the next one.
-            _write_all(self._descriptor, head, self._end)
-            _write_all(self._descriptor, run.data.cast("B"), self._end + len(head))
-            self._add_run(head)
-            self._tail_count = 0
-            wanted = min(max(len(self) // _SHARE, _LEAST), _MOST)
-            if wanted > len(self._tail) * 1.25:
-                self._tail = _room_for(wanted)
+        """Write the tail as a run; where there is no room, it stays."""
+        with put_off_without_room():
+            if self._descriptor < 0:
+                self._create()
+            if self._tail_count:
+                self._write_run()
 
     def read(self, run: int, low: int, high: int) -> Fingerprints:
         """The fingerprints of one run in low ≤ f < high, and some on either side.
@@ -146,9 +139,7 @@ class LeafList:
 
     def forget(self) -> None:
         """Let go of the file and be as new. The file stays, until something is appended."""
-        if self._descriptor >= 0:
-            self._finalizer()
-            self._descriptor = -1
+        self._let_go()
         self._reset()
 
     @property
@@ -192,6 +183,11 @@ class LeafList:
         self._tail = _room_for(_LEAST)
         self._tail_count = 0
 
+    def _let_go(self) -> None:
+        if self._descriptor >= 0:
+            self._finalizer()
+            self._descriptor = -1
+
     def _own(self, descriptor: int) -> None:
         self._descriptor = descriptor
         # Closes the file also when the set is only dropped.
@@ -208,7 +204,32 @@ class LeafList:
             self._path.unlink(missing_ok=True)
             self._own(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
         self._identity = os.urandom(16)
-        _write_all(self._descriptor, _MAGIC + self._identity, 0)
+        try:
+            _write_all(self._descriptor, _MAGIC + self._identity, 0)
+        except OSError:
+            self._let_go()
+            raise
+
+    def _write_run(self) -> None:
+        run = self._tail[: self._tail_count]
+        run.sort()
+        head = _RUN.pack(len(run), checksum(run.data))
+        # At a place that we know, so that what a failed write left there is overwritten by the next one.
+        _write_all(self._descriptor, head, self._end)
+        _write_all(self._descriptor, run.data.cast("B"), self._end + len(head))
+        self._add_run(head)
+        self._tail_count = 0
+        if not len(self._tail) <= self._wanted_tail <= len(self._tail) * 1.25:
+            self._tail = _room_for(self._wanted_tail)
+
+    def _lengthen_tail(self) -> None:
+        tail = _room_for(len(self._tail) + self._wanted_tail)
+        tail[: self._tail_count] = self._tail[: self._tail_count]
+        self._tail = tail
+
+    @property
+    def _wanted_tail(self) -> int:
+        return min(max(self._count // _SHARE, _LEAST), _MOST)
 
     def _add_run(self, head: bytes) -> None:
         count = _RUN.unpack(head)[0]
@@ -228,7 +249,7 @@ class LeafList:
                 self.forget()
                 raise SnapshotRefused("the list of fingerprints is damaged: a run goes beyond its end; rebuild it")
             self._add_run(head)
-        self._tail = _room_for(min(max(self._count // _SHARE, _LEAST), _MOST))
+        self._tail = _room_for(self._wanted_tail)
 
     def _count_of(self, run: int) -> int:
         end = self._offsets[run + 1] - _RUN.size if run + 1 < len(self._offsets) else self._end

@@ -1,12 +1,8 @@
 """That bad input, and a bad environment, end in a message that a user can act on, with nothing lost or overwritten."""
 
 import asyncio
-import os
-import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from signal import SIGINT, SIGTERM
 from socket import create_server
@@ -32,25 +28,10 @@ from tests.e2e.crawling import (
     started,
     tree,
 )
+from tests.mounting import mounted
 from tests.servers import page, raw_server
 
 LOCAL = setting("fetch.allow_private=true", "politeness.min_delay_s=0", "frontier.retry_delay_s=0.1")
-
-
-@contextmanager
-def mounted(*options: str, at: Path) -> Iterator[Path]:
-    """A small file system in memory; skips where that takes more rights."""
-    at.mkdir()
-    mount = shutil.which("mount")
-    if os.geteuid() != 0 or mount is None:
-        pytest.skip("mounting a file system takes root")
-    done = subprocess.run([mount, "-t", "tmpfs", *options, "tmpfs", at], capture_output=True, check=False)
-    if done.returncode:
-        pytest.skip(f"can't mount a file system here: {done.stderr.decode().strip()}")
-    try:
-        yield at
-    finally:
-        subprocess.run(["umount", "--lazy", at], check=True)
 
 
 def closed_port() -> int:

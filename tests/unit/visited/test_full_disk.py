@@ -1,0 +1,229 @@
+"""A disk without room makes no set err, and nothing that it has taken is lost."""
+
+import asyncio
+import errno
+import io
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import plyvel
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule, run_state_machine_as_test
+
+from tests.mounting import mounted
+from tests.unit.frontier.crawls import Crawl, pages
+from tests.unit.frontier.virtual_time import in_virtual_time
+from tests.unit.visited.test_state_machines import LENGTHS, STARTS, Machine, now, urls_of
+from visited import VisitedSet
+from visited.dsbf import SplittingSet
+from visited.exact_leveldb import LevelDBSet
+
+ON_DISK: dict[str, Callable[[Path], VisitedSet]] = {
+    "exact": lambda directory: LevelDBSet(directory / "exact", spill=100),
+    "dsbf": lambda directory: SplittingSet(
+        capacity=300, error_rate=1e-9, directory=directory / "dsbf", leaf_bits=1 << 13
+    ),
+}
+WITH_DISK = pytest.mark.parametrize("make", ON_DISK.values(), ids=ON_DISK)
+
+
+def fill(mount: Path) -> Path:
+    """Take all the room there is."""
+    ballast = mount / "ballast"
+    with ballast.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(4096))
+    return ballast
+
+
+def dumped(visited: VisitedSet) -> io.BytesIO:
+    file = io.BytesIO()
+    visited.dump(file)
+    file.seek(0)
+    return file
+
+
+@WITH_DISK
+async def test_a_set_goes_on_in_memory_until_there_is_room(tmp_path: Path, make: Callable[[Path], VisitedSet]) -> None:
+    with mounted("-o", "size=24m", at=tmp_path / "mount") as mount:
+        visited = make(mount)
+        assert all(await visited.add_many(urls_of(0, 5_000)))
+        before = visited.describe()
+        ballast = fill(mount)
+        for start in range(5_000, 25_000, 100):
+            assert all(await visited.add_many(urls_of(start, 100)))
+        full = visited.describe()
+        assert full.disk_bytes < before.disk_bytes + 4 * 4096
+        assert full.memory_bytes > before.memory_bytes + 20_000 * 8
+        while_full = dumped(visited)
+        ballast.unlink()
+        assert all(await visited.add_many(urls_of(25_000, 20_000)))
+        assert visited.describe().disk_bytes > before.disk_bytes + 39_000 * 8
+        assert not any(await visited.add_many(urls_of(0, 45_000)))
+        last = dumped(visited)
+        await visited.aclose()
+        for snapshot, count in ((last, 45_000), (while_full, 25_000)):
+            again = make(mount)
+            again.load(snapshot)
+            assert await again.add_many(urls_of(0, 50_000)) == [False] * count + [True] * (50_000 - count)
+            await again.aclose()
+
+
+@WITH_DISK
+@in_virtual_time
+async def test_a_crawl_whose_set_finds_no_room_waits_as_for_its_store(
+    tmp_path: Path, make: Callable[[Path], VisitedSet]
+) -> None:
+    with mounted("-o", "size=60m", at=tmp_path / "mount") as mount:
+        crawl = Crawl(mount / "crawl")
+        frontier = await crawl.open(visited=make(mount))
+        assert await frontier.add(pages(10, 50)) == 500
+        ballast = fill(mount)
+        adding = asyncio.ensure_future(frontier.add(pages(10, 500)))
+        await asyncio.sleep(60)
+        assert "No space left" in (frontier.describe().held or "")
+        assert not adding.done()
+        ballast.unlink()
+        assert await adding == 4_500
+        assert frontier.describe().held is None
+        await frontier.aclose()
+        await crawl.visited.aclose()
+        async with crawl.opened(visited=make(mount)) as again:
+            assert await again.add(pages(10, 501)) == 10
+            await crawl.visited.aclose()
+        assert crawl.fsck().problems == []
+
+
+class Disk:
+    """Stands before LevelDB and before writes to a file. What fails may be in LevelDB's log all the same, and in a file
+    in part."""
+
+    def __init__(self) -> None:
+        self.is_full = False
+        self._failed = 0
+
+    @contextmanager
+    def full(self) -> Iterator[None]:
+        self.is_full = True
+        try:
+            yield
+        finally:
+            self.is_full = False
+
+    def refuse(self) -> None:
+        if self.is_full:
+            self._failed += 1
+            raise plyvel.IOError(b"IO error: 000003.log: No space left on device")
+
+    @property
+    def is_late(self) -> bool:
+        return self._failed % 2 == 1
+
+    def open(self, directory: Path) -> Any:
+        self.refuse()
+        return Database(self, plyvel.DB(str(directory), create_if_missing=True))
+
+    def pwrite(self, descriptor: int, data: memoryview, offset: int) -> int:
+        if not self.is_full:
+            return WRITE(descriptor, data, offset)
+        self._failed += 1
+        WRITE(descriptor, data[: len(data) // 2], offset)
+        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+    def fallocate(self, _descriptor: int, _offset: int, _size: int) -> None:
+        self.refuse()
+
+
+WRITE = os.pwrite
+
+
+class Database:
+    def __init__(self, disk: Disk, db: Any) -> None:
+        self._disk = disk
+        self._db = db
+        self._in_log: Any = None
+        """What was to be written when it failed, and is found when the log is read again."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._db, name)
+
+    @contextmanager
+    def write_batch(self, *, transaction: bool) -> Iterator[Any]:
+        assert transaction
+        batch = self._db.write_batch()
+        yield batch
+        if not self._disk.is_full:
+            batch.write()
+        elif self._disk.is_late:
+            self._in_log = batch
+        self._disk.refuse()
+
+    def close(self) -> None:
+        if self._in_log is not None:
+            self._in_log.write()
+        self._in_log = None
+        self._db.close()
+
+
+class FullMachine(Machine):
+    """A set on a disk that is full at times."""
+
+    disk: Disk
+
+    @rule(batches=st.lists(st.tuples(STARTS, LENGTHS), max_size=4), dumps=st.booleans())
+    def go_on_while_it_is_full(self, batches: list[tuple[int, int]], dumps: bool) -> None:
+        now(self.visited.add_many([]))  # it is there
+        with self.disk.full():
+            for start, length in batches:
+                self.check_add(urls_of(start, length))
+            if dumps:
+                self.dump()
+
+    @precondition(lambda self: self.can_forget)
+    @rule(start=STARTS)
+    def forget_while_it_is_full(self, start: int) -> None:
+        """Nothing is forgotten, or all."""
+        now(self.visited.add_many([]))
+        with self.disk.full(), suppress(OSError):
+            self.forget(start, 10)
+
+
+@pytest.mark.parametrize("name", ON_DISK)
+def test_it_is_a_set_whatever_happens_on_a_disk_that_is_full_at_times(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Disk()
+    monkeypatch.setattr(os, "pwrite", disk.pwrite)
+    monkeypatch.setattr(os, "posix_fallocate", disk.fallocate)
+
+    def make(directory: Path) -> VisitedSet:
+        if name == "exact":
+            return LevelDBSet(directory / "exact", spill=100, open_database=disk.open)
+        return ON_DISK[name](directory)
+
+    run_state_machine_as_test(
+        type("MachineOnDisk", (FullMachine,), {"maker": staticmethod(make), "disk": disk}),
+        settings=settings(
+            max_examples=10,
+            stateful_step_count=25,
+            deadline=None,
+            derandomize=True,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+async def test_another_trouble_of_the_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> int:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    visited = ON_DISK["dsbf"](tmp_path)
+    monkeypatch.setattr(os, "pwrite", fail)
+    with pytest.raises(OSError, match="Input/output"):
+        await visited.add_many(urls_of(0, 1_000))
+    await visited.aclose()

@@ -1,0 +1,25 @@
+"""A disk without room, which is no reason for a set to fail: what it would write stays in memory meanwhile."""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
+
+@contextmanager
+def put_off_without_room() -> Iterator[None]:
+    """Ends a write that finds no room, to be made another time. Other errors pass."""
+    try:
+        yield
+    except OSError as error:
+        if not _is_for_want_of_room(error):
+            raise
+
+
+def _is_for_want_of_room(error: OSError) -> bool:
+    # LevelDB has no numbers, only the system's words, and those as bytes.
+    told = error.args[0] if error.args else ""
+    words = told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
+    return error.errno in _NO_ROOM or any(os.strerror(number) in words for number in _NO_ROOM)
