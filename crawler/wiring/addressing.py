@@ -6,6 +6,7 @@ from pathlib import Path
 
 from config import Config, ConfigError, Loaded, Problem
 from crawler.canonical import DEFAULT_RULES
+from crawler.discovery import ScopedDiscovery
 from crawler.fetch.guard import Guard
 from crawler.fetch.names import StaticNames
 from crawler.focus import Focus
@@ -109,6 +110,22 @@ def _check_public(seed: Target, static: StaticNames, guard: Guard) -> None:
         )
 
 
+def discovery(loaded: Loaded, sites: Sites, urls: UrlReader) -> Discovery:
+    """What links are followed, and which come first. Raises `ConfigError`."""
+    config = loaded.config
+    found = ScopedDiscovery(
+        urls=urls,
+        scope=scope(loaded, sites, seeds(loaded, urls)),
+        traps=sites.each(lambda there: _traps(there.config)).of,
+        focus=_focus(config),
+        min_weight=config.focus.min_weight,
+        max_redirects=config.fetch.max_redirects,
+        obey_nofollow=config.scope.nofollow,
+        kinds=_kinds(config),
+    )
+    return _ordered(config, urls, found)
+
+
 def scope(loaded: Loaded, sites: Sites, seeds: list[Target]) -> Scope:
     scope = loaded.config.scope
     for alone in sites.alone():
@@ -146,12 +163,12 @@ def _places(loaded: Loaded, key: str, entries: Sequence[str], files: Sequence[st
     return found
 
 
-def kinds(config: Config) -> frozenset[LinkKind]:
+def _kinds(config: Config) -> frozenset[LinkKind]:
     """Of the links that are followed."""
     return frozenset(LinkKind) if config.scope.embeds else frozenset(LinkKind) - EMBEDDED
 
 
-def traps(config: Config) -> Traps:
+def _traps(config: Config) -> Traps:
     traps = config.traps
     return Traps(
         max_segments=traps.max_segments,
@@ -162,7 +179,7 @@ def traps(config: Config) -> Traps:
     )
 
 
-def ordered(config: Config, urls: UrlReader, discovery: Discovery) -> Discovery:
+def _ordered(config: Config, urls: UrlReader, discovery: Discovery) -> Discovery:
     frontier = config.frontier
     if (frontier.order, frontier.cost) == ("depth", "one") and not (frontier.embeds_first or frontier.parallel_queues):
         return discovery
@@ -184,7 +201,7 @@ def readdressing(config: Config, urls: UrlReader) -> Readdressing:
     return Readdressing(urls, parallel=_parallel(config, urls))
 
 
-def focus(config: Config) -> Focus:
+def _focus(config: Config) -> Focus:
     words = (each.rpartition(":") if ":" in each else (each, ":", "1") for each in config.focus.words)
     return Focus({word: float(weight) for word, _, weight in words})
 

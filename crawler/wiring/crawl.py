@@ -6,17 +6,18 @@ from functools import partial
 
 import msgspec
 
-from config import Loaded
+from config import Config, Loaded
 from crawler.directory import CrawlDirectory
-from crawler.discovery import ScopedDiscovery
 from crawler.engine import Engine, Limits, Parts
 from crawler.fulldisk import FullDisk
 from crawler.progress import Gauge
-from crawler.protocols import Discovery
+from crawler.readdressing import Readdressing
 from crawler.room import RoomGuard
 from crawler.wiring import addressing, fetching, keeping, processing, rendering
 from crawler.wiring.sites import Sites
+from frontier import Notes
 from frontier.shell import QueueFrontier
+from visited import VisitedSet
 
 
 class Crawl(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,58 +30,31 @@ class Crawl(msgspec.Struct, frozen=True, kw_only=True):
     """Seeds that were not known before."""
 
 
+Rebuilding = Callable[[str, int], None]
+"""Told what is being rebuilt, and from how many URLs so far."""
+
+
 @asynccontextmanager
 async def assembled(
     loaded: Loaded,
     directory: CrawlDirectory,
     *,
     rebuild: bool = False,
-    rebuilding: Callable[[str, int], None] = lambda _what, _urls: None,
+    rebuilding: Rebuilding = lambda _what, _urls: None,
 ) -> AsyncIterator[Crawl]:
     """The crawl of a configuration in its locked directory; closed in order when left.
 
-    With `rebuild`, a crawl whose URLs were named by other rules is rebuilt, not refused. `rebuilding` is told what is
-    being rebuilt, and from how many URLs so far.
+    With `rebuild`, a crawl whose URLs were named by other rules is rebuilt, not refused.
 
     Raises `ConfigError` for what only the parts could judge, `StoreRefused`, `StoreFailed`, and `BrowserRefused`.
     """
     config = loaded.config
     sites = Sites(loaded)
     urls = addressing.url_reader(loaded)
-    targets = addressing.seeds(loaded, urls)
-    discovery: Discovery = ScopedDiscovery(
-        urls=urls,
-        scope=addressing.scope(loaded, sites, targets),
-        traps=sites.each(lambda there: addressing.traps(there.config)).of,
-        focus=addressing.focus(config),
-        min_weight=config.focus.min_weight,
-        max_redirects=config.fetch.max_redirects,
-        obey_nofollow=config.scope.nofollow,
-        kinds=addressing.kinds(config),
-    )
-    discovery = addressing.ordered(config, urls, discovery)
+    discovery = addressing.discovery(loaded, sites, urls)
     async with AsyncExitStack() as stack:
-        store, notes = await keeping.open_store(
-            config,
-            directory,
-            readdressing=addressing.readdressing(config, urls) if rebuild else None,
-            progress=partial(rebuilding, "the ledger by the new rules"),
-        )
-        try:
-            visited = keeping.visited_set(config, directory, store)
-            stack.push_async_callback(visited.aclose)
-            frontier = await QueueFrontier.open(
-                store,
-                visited,
-                snapshots=keeping.snapshots(config, directory),
-                rules=keeping.rules(config),
-                rest_after_crash_s=config.politeness.min_delay_s,
-                rebuilding=partial(rebuilding, "the visited set from the ledger"),
-            )
-        except BaseException:
-            store.close()
-            raise
-        stack.push_async_callback(frontier.aclose)
+        readdressing = addressing.readdressing(config, urls) if rebuild else None
+        frontier, visited, notes = await _frontier(config, directory, readdressing, rebuilding, stack)
         full_disk = FullDisk(hold=partial(frontier.hold, by="output"), let_go=partial(frontier.let_go, by="output"))
         sink = processing.sink(config, directory, full_disk)
         stack.push_async_callback(sink.aclose)
@@ -118,9 +92,41 @@ async def assembled(
             sitemaps=config.scope.sitemaps,
             stopping=full_disk.stop,
         )
-        new_seeds = await frontier.add(discovery.seeds([target.url for target in targets]))
+        new_seeds = await frontier.add(discovery.seeds([seed.url for seed in addressing.seeds(loaded, urls)]))
         gauge = Gauge(engine.tally, frontier.describe, visited.describe)
         yield Crawl(engine=engine, frontier=frontier, gauge=gauge, new_seeds=new_seeds)
+
+
+async def _frontier(
+    config: Config,
+    directory: CrawlDirectory,
+    readdressing: Readdressing | None,
+    rebuilding: Rebuilding,
+    stack: AsyncExitStack,
+) -> tuple[QueueFrontier, VisitedSet, Notes]:
+    """The frontier with its visited set, and the notes of its store; `stack` closes them."""
+    store, notes = await keeping.open_store(
+        config,
+        directory,
+        readdressing=readdressing,
+        progress=partial(rebuilding, "the ledger by the new rules"),
+    )
+    try:
+        visited = keeping.visited_set(config, directory, store)
+        stack.push_async_callback(visited.aclose)
+        frontier = await QueueFrontier.open(
+            store,
+            visited,
+            snapshots=keeping.snapshots(config, directory),
+            rules=keeping.rules(config),
+            rest_after_crash_s=config.politeness.min_delay_s,
+            rebuilding=partial(rebuilding, "the visited set from the ledger"),
+        )
+    except BaseException:
+        store.close()
+        raise
+    stack.push_async_callback(frontier.aclose)
+    return frontier, visited, notes
 
 
 def check_configuration(loaded: Loaded) -> None:
