@@ -167,6 +167,9 @@ class LevelDBStore:
     def waiting(self, key: str, /, *, after: int, limit: int) -> list[Waiting]:
         return self._questions.waiting(key, after=after, limit=limit)
 
+    def waiting_of_each(self, places: Sequence[tuple[str, int]], /, *, limit: int) -> list[list[Waiting]]:
+        return self._questions.waiting_of_each(places, limit=limit)
+
     def due(self, now_ms: int, /, *, limit: int) -> list[Postponed]:
         return self._questions.due(now_ms, limit=limit)
 

@@ -96,6 +96,9 @@ class MemoryStore:
         start = bisect_right(pending, after, key=_order)
         return pending[start : start + limit]
 
+    def waiting_of_each(self, places: Sequence[tuple[str, int]], /, *, limit: int) -> list[list[Waiting]]:
+        return [self.waiting(key, after=after, limit=limit) for key, after in places]
+
     def due(self, now_ms: int, /, *, limit: int) -> list[Postponed]:
         return [item for item in self._postponed[:limit] if item.due_ms <= now_ms]
 

@@ -47,20 +47,29 @@ class Questions:
         self._commit = commit
 
     def waiting(self, key: str, /, *, after: int, limit: int) -> list[Waiting]:
-        space = pending_space(key)
-        start, stop = space + U64.pack(after + 1), space[:-1] + b"\1"
+        start, stop = _behind(key, after)
         found: list[Waiting] = []
         while True:
             missing = limit - len(found)
             items = self._database.first(start, stop, missing)
             for stored_key, value in items:
                 try:
-                    found.append(encoding.decode_waiting(value, queue_key=key, order=order_in(stored_key)))
+                    found.append(_waiting(key, stored_key, value))
                 except DecodeError as error:
                     self._set_aside(stored_key, value, error, copy(self._counters()))
             if len(items) < missing or len(found) == limit:
                 return found
             start = items[-1][0] + b"\0"
+
+    def waiting_of_each(self, places: Sequence[tuple[str, int]], /, *, limit: int) -> list[list[Waiting]]:
+        ranges = [_behind(key, after) for key, after in places]
+        found = []
+        for (key, after), items in zip(places, self._database.first_of_each(ranges, limit), strict=True):
+            try:
+                found.append([_waiting(key, stored_key, value) for stored_key, value in items])
+            except DecodeError:
+                found.append(self.waiting(key, after=after, limit=limit))  # sets it aside
+        return found
 
     def due(self, now_ms: int, /, *, limit: int) -> list[Postponed]:
         found: list[Postponed] = []
@@ -171,3 +180,13 @@ class Questions:
             batch.put(key, instead)
         batch.put(b"X" + key, value)
         self._commit(batch, counters)
+
+
+def _behind(key: str, after: int) -> tuple[bytes, bytes]:
+    """The range of keys of a queue's pending URLs above an order."""
+    space = pending_space(key)
+    return space + U64.pack(after + 1), space[:-1] + b"\1"
+
+
+def _waiting(key: str, stored_key: bytes, value: bytes) -> Waiting:
+    return encoding.decode_waiting(value, queue_key=key, order=order_in(stored_key))

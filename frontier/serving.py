@@ -44,7 +44,10 @@ class Serving:
             rested_until=self._rested_until,
         )
         self.standby = Standby(store, floor=rules.precedence_floor)
-        self.heads = Heads(lambda key, after, limit: store.waiting(key, after=after, limit=limit))
+        self.heads = Heads(
+            lambda key, after, limit: store.waiting(key, after=after, limit=limit),
+            lambda places, limit: store.waiting_of_each(places, limit=limit),
+        )
         self.waiters = Waiters(now=self.now, deadline=self.deadline, due=self._wake_due)
         self.next_due_ms = store.next_due_ms()
         """When the first of the postponed URLs comes due."""
@@ -157,6 +160,7 @@ class Serving:
         found = [self._store.queue(key) for key in keys if self.schedule.get(key) is None]
         budgets, counters = self.rules.budgets, self.counting(now)
         sent: list[QueueRecord] = []
+        begun: list[str] = []
         for record in found:
             if record is None or not record.size:
                 continue
@@ -171,6 +175,7 @@ class Serving:
             else:
                 self.heads.begin(queue.key, queue.head)
                 self.schedule.activate(queue, now=now)
+                begun.append(queue.key)
         if sent:
             try:
                 self._store.rest(sent, counters)
@@ -180,6 +185,8 @@ class Serving:
             for each in sent:
                 if each.stands is not None:
                     self.standby.came(each.stands)
+        if begun:
+            self.heads.look_ahead(begun)
 
     # when
 

@@ -175,6 +175,10 @@ class Store(Protocol):
         """The first URLs of a queue with an order above `after`, in order. What can't be decoded is set aside."""
         ...
 
+    def waiting_of_each(self, places: Sequence[tuple[str, int]], /, *, limit: int) -> list[list[Waiting]]:
+        """What `waiting` tells of each of several queues, given by key and the order `after` which to look."""
+        ...
+
     def due(self, now_ms: int, /, *, limit: int) -> list[Postponed]:
         """Postponed URLs whose time has come, earliest first."""
         ...

@@ -50,6 +50,18 @@ def test_a_queue_is_read_in_order_from_any_place_and_holds_no_url_of_another(cra
     store.close()
 
 
+def test_the_first_urls_of_several_queues_are_those_of_each(crawl: Crawl) -> None:
+    store = crawl.store()
+    admit(store, *(waiting(host, number) for number, host in enumerate(["b", "a", "a.b", "a", "", "a", "b"])))
+    places = [("test,b", -1), ("test,a", order_of(128, 1)), ("test,none", -1), ("test,", -1), ("test,a.b", -1)]
+    for limit in (1, 2, 9):
+        assert store.waiting_of_each(places, limit=limit) == [
+            store.waiting(key, after=after, limit=limit) for key, after in places
+        ]
+    assert store.waiting_of_each([], limit=3) == []
+    store.close()
+
+
 def test_what_is_settled_leaves_its_queue_and_stands_in_the_ledger(crawl: Crawl) -> None:
     store = crawl.store()
     first, second = waiting("a", 1), waiting("a", 2)

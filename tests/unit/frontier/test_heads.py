@@ -21,6 +21,9 @@ class Pending:
         self.loaded += 1
         return [waiting(key, order) for order in self.queues[key] if order > after][:limit]
 
+    def load_each(self, places: list[tuple[str, int]], limit: int) -> list[list[Waiting]]:
+        return [self.load(key, after, limit) for key, after in places]
+
 
 def waiting(key: str, order: int) -> Waiting:
     return Waiting(url=page(key.removeprefix("test,"), str(order)), number=order, order=order, found_at=0)
@@ -38,7 +41,7 @@ def test_the_first_url_that_is_not_leased_is_taken(
     steps: list[tuple[str, int, int]], per_queue: int, total: int
 ) -> None:
     pending = Pending()
-    heads = Heads(pending.load, per_queue=per_queue, total=total)
+    heads = Heads(pending.load, pending.load_each, per_queue=per_queue, total=total)
     leased: dict[int, str] = {}
     used: set[int] = set()
     for step, queue, value in steps:
@@ -50,10 +53,14 @@ def test_the_first_url_that_is_not_leased_is_taken(
             if order in used:
                 continue
             used.add(order)
-            if not stored:
-                heads.begin(key, -1, complete=value % 3 == 0)
+            is_first = not stored
             insort(stored, order)
-            heads.put(key, [waiting(key, order)])
+            if is_first:
+                heads.begin(key, -1, complete=value % 3 == 0)
+            if is_first and value % 3 == 1:
+                heads.look_ahead([key])
+            else:
+                heads.put(key, [waiting(key, order)])
         elif step == "take":
             free = [order for order in stored if order not in leased]
             if free:
@@ -77,7 +84,7 @@ def test_the_first_url_that_is_not_leased_is_taken(
 def test_a_full_head_that_begins_anew_forgets_no_url_that_stood_before() -> None:
     """A URL of better precedence came while the head was full, and the head was read anew from there."""
     pending = Pending()
-    heads = Heads(pending.load, per_queue=2)
+    heads = Heads(pending.load, pending.load_each, per_queue=2)
     pending.queues["test,a"] = []
     heads.begin("test,a", -1, complete=True)
     for order in (5, 10, 7):
@@ -94,7 +101,7 @@ def test_a_full_head_that_begins_anew_forgets_no_url_that_stood_before() -> None
 
 def test_many_queues_keep_no_more_urls_than_all_may() -> None:
     pending = Pending()
-    heads = Heads(pending.load, per_queue=32, total=100)
+    heads = Heads(pending.load, pending.load_each, per_queue=32, total=100)
     leased: set[int] = set()
     for queue in range(200):
         pending.queues[f"test,{queue}"] = [queue * 1000 + number for number in range(64)]
