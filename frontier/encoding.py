@@ -1,29 +1,17 @@
-"""How the frontier's values are written down: compact, versioned msgpack arrays.
+"""How URLs and ledger entries are written down: compact, versioned msgpack arrays.
 
 Each value begins with a number that names its form, so that a later version can tell what it reads. Fields are only
 ever appended, with a default: older records stay readable.
 """
 
-import struct
 from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
 
-from frontier.lifecycle import Health, QueueState, Standing
-from frontier.store import Postponed, QueueRecord, Waiting, precedence_of
+from frontier.store import Postponed, Waiting, precedence_of
 from frontier.values import CrawlUrl, LedgerEntry, UrlState
 
-_QUEUE = struct.Struct(">BBBQdIdQqQ")
-_STANDING = struct.Struct(">BQQ")
-_QUEUE_FORM = 1
-_RETIRED = 1
-_STANDS = 2
-"""Told since the record may end with more than a standing; before, its length told."""
-_MORE = 4
-_STATES = tuple(QueueState)
-"""By their numbers."""
-_WELL = Health()
 _Record = TypeVar("_Record")
 
 
@@ -76,15 +64,6 @@ class _LedgerSettled(msgspec.Struct, array_like=True, tag=4, gc=False):
     last_modified: str | None
 
 
-class _More(msgspec.Struct, array_like=True, tag=5, gc=False):
-    """What few queues have: of the others it is not written."""
-
-    trouble: str | None = None
-    pressure: int = 0
-    probe_at: float = 0.0
-    address: str | None = None
-
-
 class Place(msgspec.Struct, frozen=True):
     """Where a URL that is not settled stands: in its queue, or postponed until `due_ms`."""
 
@@ -110,19 +89,18 @@ def decoder(decode: Callable[[bytes], _Record]) -> Callable[[bytes], _Record]:
     return decode_record
 
 
-_encode_record = msgspec.msgpack.Encoder().encode
+_encode = msgspec.msgpack.Encoder().encode
 _decode_pending = decoder(msgspec.msgpack.Decoder(_Pending).decode)
 _decode_postponed = decoder(msgspec.msgpack.Decoder(_Postponed).decode)
-_decode_more = decoder(msgspec.msgpack.Decoder(_More).decode)
 _decode_ledger = decoder(msgspec.msgpack.Decoder(_LedgerPending | _LedgerSettled).decode)
 
 
-def _encode(record: _Pending | _Postponed | _LedgerPending | _LedgerSettled | _More) -> bytes:
+def encode_record(record: msgspec.Struct) -> bytes:
     try:
-        return _encode_record(record)
+        return _encode(record)
     except UnicodeEncodeError:
         # A header or a link's text can hold a lone surrogate, which no server and no reader could be told again.
-        return _encode_record(_without_surrogates(record))
+        return _encode(_without_surrogates(record))
 
 
 def _without_surrogates(value: object) -> object:
@@ -134,7 +112,7 @@ def _without_surrogates(value: object) -> object:
 
 
 def encode_waiting(waiting: Waiting) -> bytes:
-    return _encode(_pending(waiting))
+    return encode_record(_pending(waiting))
 
 
 def decode_waiting(value: bytes, *, queue_key: str, order: int) -> Waiting:
@@ -143,7 +121,7 @@ def decode_waiting(value: bytes, *, queue_key: str, order: int) -> Waiting:
 
 def encode_postponed(postponed: Postponed) -> bytes:
     waiting = postponed.waiting
-    return _encode(
+    return encode_record(
         _Postponed(
             queue_key=waiting.url.queue_key, order=waiting.order, pending=_pending(waiting), reason=postponed.reason
         )
@@ -158,12 +136,12 @@ def decode_postponed(value: bytes, *, due_ms: int) -> Postponed:
 
 def encode_place(waiting: Waiting, *, due_ms: int | None = None) -> bytes:
     place = _LedgerPending(waiting.number, waiting.found_at, waiting.url.queue_key, waiting.order, due_ms)
-    return _encode_record(place)
+    return _encode(place)
 
 
 def encode_entry(entry: LedgerEntry) -> bytes:
     # By place, in the order of the fields: by name it would take half as long again, for each URL.
-    return _encode(
+    return encode_record(
         _LedgerSettled(
             entry.state,
             entry.number,
@@ -203,66 +181,6 @@ def decode_entry(value: bytes, *, canonical: str) -> tuple[LedgerEntry, Place | 
         last_modified=record.last_modified,
     )
     return entry, None
-
-
-def encode_queue(queue: QueueRecord) -> bytes:
-    health, stands = queue.health, queue.stands
-    more = None
-    if health.trouble is not None or health.pressure or health.probe_at or queue.address is not None:
-        more = _More(health.trouble, health.pressure, health.probe_at, queue.address)
-    value = _QUEUE.pack(
-        _QUEUE_FORM,
-        _RETIRED * queue.retired | _STANDS * (stands is not None) | _MORE * (more is not None),
-        queue.precedence,
-        queue.size,
-        queue.wake_at,
-        health.error_streak,
-        queue.pace_s,
-        queue.spent,
-        -1 if queue.budget is None else queue.budget,
-        queue.head + 1,
-    )
-    if stands is not None:
-        value += _STANDING.pack(stands.state, stands.at, stands.turn)
-    return value if more is None else value + _encode(more)
-
-
-def decode_queue(value: bytes, *, key: str) -> QueueRecord:
-    try:
-        form, flags, precedence, size, wake_at, error_streak, pace_s, spent, budget, head = _QUEUE.unpack_from(value)
-        rest = value[_QUEUE.size :]
-        stands, more = None, None
-        if flags & _STANDS or (rest and not flags & _MORE):
-            state, at, turn = _STANDING.unpack_from(rest)
-            stands = Standing(_STATES[state], at, turn)
-            rest = rest[_STANDING.size :]
-        if flags & _MORE:
-            more = _decode_more(rest)
-        elif rest:
-            raise ValueError(f"{len(rest)} bytes too many")
-    except (struct.error, ValueError, IndexError) as error:
-        raise DecodeError(f"a queue record has {_QUEUE.size} bytes and a place, found {len(value)}: {error}") from error
-    if form != _QUEUE_FORM:
-        raise DecodeError(f"a queue record has form {_QUEUE_FORM}, found {form}")
-    health = _WELL
-    if more is not None:
-        health = Health(error_streak=error_streak, trouble=more.trouble, pressure=more.pressure, probe_at=more.probe_at)
-    elif error_streak:
-        health = Health(error_streak=error_streak)
-    return QueueRecord(
-        key=key,
-        size=size,
-        wake_at=wake_at,
-        health=health,
-        address=None if more is None else more.address,
-        pace_s=pace_s,
-        precedence=precedence,
-        spent=spent,
-        budget=None if budget < 0 else budget,
-        retired=bool(flags & _RETIRED),
-        head=head - 1,
-        stands=stands,
-    )
 
 
 def _pending(waiting: Waiting) -> _Pending:

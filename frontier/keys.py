@@ -37,7 +37,7 @@ def untext(value: bytes) -> str:
 
 def pending_space(queue_key: str) -> bytes:
     """What the keys of a queue's pending URLs begin with; their order follows."""
-    return b"P" + text(queue_key) + b"\0"
+    return b"P" + queue_key.encode("utf-8", "surrogatepass") + b"\0"
 
 
 def pending_key(queue_key: str, order: int) -> bytes:
@@ -49,11 +49,11 @@ def postponed_key(due_ms: int, number: int) -> bytes:
 
 
 def ledger_key(canonical: str) -> bytes:
-    return b"L" + text(canonical)
+    return b"L" + canonical.encode("utf-8", "surrogatepass")
 
 
 def queue_key(key: str) -> bytes:
-    return b"Q" + text(key)
+    return b"Q" + key.encode("utf-8", "surrogatepass")
 
 
 def group_key(name: str) -> bytes:

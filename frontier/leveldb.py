@@ -32,6 +32,7 @@ from frontier.keys import (
 )
 from frontier.lifecycle import QueueState, Standing
 from frontier.questions import Questions
+from frontier.queuerecords import encode_queue
 from frontier.store import Counters, JournalEntry, Postponed, QueueRecord, Waiting
 from frontier.values import LedgerEntry, StoreFailed, StoreFull
 
@@ -151,7 +152,7 @@ class LevelDBStore:
 
     def _commit(self, batch: Batch, queues: Sequence[QueueRecord], counters: Counters) -> None:
         for queue in queues:
-            batch.put(queue_key(queue.key), encoding.encode_queue(queue))
+            batch.put(queue_key(queue.key), encode_queue(queue))
             if queue.left is not None:
                 batch.delete(standing_key(queue.left))
             if queue.moved and queue.stands is not None:

@@ -28,6 +28,7 @@ from frontier.keys import (
     untext,
 )
 from frontier.lifecycle import INACTIVE, SNOOZED, QueueState, Standing
+from frontier.queuerecords import decode_queue, encode_queue
 from frontier.store import Counters, Postponed, QueueRecord, Waiting
 from frontier.values import LedgerEntry, UrlState
 
@@ -135,7 +136,7 @@ class Questions:
 
     def _decode_queue(self, key: bytes, value: bytes) -> QueueRecord:
         try:
-            return encoding.decode_queue(value, key=untext(key[1:]))
+            return decode_queue(value, key=untext(key[1:]))
         except DecodeError as error:
             prefix = b"P" + key[1:]
             size = sum(1 for _ in self._database.keys(prefix + b"\0", prefix + b"\1"))
@@ -148,7 +149,7 @@ class Questions:
                 precedence=128 if stands is None or stands.state is SNOOZED else stands.at,
                 retired=bool(size) and stands is None,
             )
-            self._set_aside(key, value, error, copy(self._counters()), instead=encoding.encode_queue(record))
+            self._set_aside(key, value, error, copy(self._counters()), instead=encode_queue(record))
             return record
 
     def rested_until(self, group: str) -> float:

@@ -19,11 +19,11 @@ from frontier.encoding import (
     encode_entry,
     encode_place,
     encode_postponed,
-    encode_queue,
     encode_waiting,
 )
 from frontier.keys import ledger_key, pending_key, postponed_key, queue_key, standing_key, text
 from frontier.lifecycle import QueueState, Standing
+from frontier.queuerecords import encode_queue
 from frontier.store import ORDINAL_BITS, Counters, Damaged, Postponed, QueueRecord, Waiting, precedence_of
 from frontier.values import CrawlUrl, LedgerEntry, UrlState
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from frontier import CrawlUrl, LedgerEntry, UrlState, encoding
 from frontier.encoding import DecodeError, Place
 from frontier.lifecycle import Health, QueueState, Standing
+from frontier.queuerecords import decode_queue, encode_queue
 from frontier.store import Counters, Postponed, QueueRecord, Waiting, order_of, precedence_of
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -93,14 +94,14 @@ def test_a_queue_record_reads_back(
     size: int, wake_at: float, health: Health, stands: Standing | None, address: str | None
 ) -> None:
     record = QueueRecord(key="a", size=size, wake_at=wake_at, health=health, stands=stands, address=address)
-    assert encoding.decode_queue(encoding.encode_queue(record), key="a") == record
+    assert decode_queue(encode_queue(record), key="a") == record
 
 
 def test_a_queue_record_of_the_first_version_is_read() -> None:
     record = QueueRecord(key="a", size=3, wake_at=7.0, stands=Standing(QueueState.SNOOZED, 8000, 5))
-    value = bytearray(encoding.encode_queue(record))
+    value = bytearray(encode_queue(record))
     value[1] = 0  # whether it stands somewhere was told by the length alone
-    assert encoding.decode_queue(bytes(value), key="a") == record
+    assert decode_queue(bytes(value), key="a") == record
 
 
 @given(st.integers(0, 255), st.integers(0, 2**56 - 1), st.integers(0, 255), st.integers(0, 2**56 - 1))
@@ -114,7 +115,7 @@ def read(value: bytes) -> None:
         lambda: encoding.decode_waiting(value, queue_key="a", order=1),
         lambda: encoding.decode_postponed(value, due_ms=1),
         lambda: encoding.decode_entry(value, canonical="a"),
-        lambda: encoding.decode_queue(value, key="a"),
+        lambda: decode_queue(value, key="a"),
         lambda: encoding.decoder(msgspec.msgpack.Decoder(Counters).decode)(value),
     ):
         try:
