@@ -177,10 +177,11 @@ class Groups:
                 self._rest(group, now + group.limit.rest_after_s(cooldown_s), now=now)
 
     def _rest(self, group: Group, until: float, *, now: float) -> None:
-        group.wake_at = max(group.wake_at, until)
-        if group.wake_at > now:
+        # An end that is over already must not hide one that nobody has been woken for yet.
+        if until > max(now, group.wake_at):
+            group.wake_at = until
             group.resting = True
-            heapq.heappush(self.resting, (group.wake_at, next(self._tie), group))
+            heapq.heappush(self.resting, (until, next(self._tie), group))
 
     def next_wake(self) -> tuple[float, str] | None:
         """When the first group wakes, and its name: seconds since 1970."""

@@ -105,6 +105,7 @@ class Queue:
         "key",
         "leased",
         "line",
+        "line_places",
         "pace_s",
         "per_queue",
         "precedence",
@@ -127,6 +128,8 @@ class Queue:
         """Leases that it may have, as it was told when it became active."""
         self.line: object | None = None
         """The lines in which it stands when it is ready, and is no more than a gap when it is not."""
+        self.line_places = 0
+        """The precedences at which it stands there, as a set of bits. All but its own are gaps."""
         self.wake_at = wake_at
         self.health = Health()
         self.pace_s = 0.0

@@ -23,7 +23,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     precedence_floor: int = 256
     """Queues of this precedence or more are never served."""
     by_best_url: bool = False
-    """Whether a queue takes the precedence of the best URL that came for it; else all are equal."""
+    """Whether a queue has the precedence of its best URL; else all are equal."""
     active_least: int = ACTIVE_LEAST
     snoozed_in_memory: int = SNOOZED_IN_MEMORY
     """Queues that rest beyond these are put away."""

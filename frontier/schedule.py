@@ -199,6 +199,11 @@ class Schedule:
         if queue.state is IN_PROCESS:
             self._place(queue, self._state(queue, now))
 
+    def improve(self, queue: Queue) -> None:
+        """The precedence of an active queue has become better."""
+        if queue.state is READY:
+            self._turns.improved(queue)
+
     def remove(self, queue: Queue, *, now: float) -> None:
         """A leased URL leaves the queue before its lease ends."""
         if queue.leased < 1 or queue.size < 1:

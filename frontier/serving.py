@@ -94,11 +94,14 @@ class Serving:
         for (queue, come), record in zip(filled, records, strict=True):
             was_empty = queue.size == 0
             moved = record.stands if record.moved else None
+            improved = record.precedence < queue.precedence
             mark(queue, record)
             if schedule.get(queue.key) is queue:
                 heads.put(queue.key, come)
                 if come:
                     schedule.fill(queue, len(come), now=now)
+                if improved:
+                    schedule.improve(queue)
                 continue
             queue.size = record.size
             if moved is None:
@@ -122,12 +125,13 @@ class Serving:
 
     def end(self, queue: Queue, record: QueueRecord, end: Ending) -> None:
         """The end of a lease has been written."""
+        queue.precedence = record.precedence  # by which it stands in line from now on
         self.schedule.settle(queue, end)
         mark(queue, record)
-        if record.moved and record.stands is not None:
-            self.standby.came(record.stands)
         if self.schedule.get(queue.key) is not queue:
             self.heads.drop(queue.key)
+            if record.moved and record.stands is not None:
+                self.standby.came(record.stands)
         if not self.waiters.line:
             return
         if self.is_complete():

@@ -6,10 +6,10 @@ from frontier.books import counted, record_of
 from frontier.changes import Changes
 from frontier.hits import Hits
 from frontier.leases import Leases, Out
-from frontier.lifecycle import INACTIVE, Health, Queue
+from frontier.lifecycle import INACTIVE, READY, SNOOZED, Health, Queue
 from frontier.schedule import Ending
 from frontier.serving import Serving
-from frontier.store import Counters, Postponed, QueueRecord, Store
+from frontier.store import Counters, Postponed, QueueRecord, Store, precedence_of
 from frontier.values import CrawlUrl, Lease, LedgerEntry, Outcome, StoreFull, UrlState
 
 _DONE = UrlState.DONE
@@ -160,14 +160,20 @@ class Settling:
             asked=asked,
             others_wait=serving.standby.best is not None,
         )
-        to = end.state if end.put_away or end.state is INACTIVE else None
         head = serving.heads.floor(queue.key) if gone and queue.leased == 1 else None
+        precedence = queue.precedence
+        if head is not None and serving.rules.by_best_url:
+            precedence = max(precedence, precedence_of(head + 1))  # of what is left, the best
+        if precedence >= serving.rules.precedence_floor and end.state in (READY, SNOOZED) and queue.leased == 1:
+            end = msgspec.structs.replace(end, state=INACTIVE, put_away=False)
+        to = end.state if end.put_away or end.state is INACTIVE else None
         changed = msgspec.structs.replace(
             record_of(queue),
             size=queue.size - gone,
             wake_at=max(queue.wake_at, now + cooldown_s),
             health=queue.health if health is None else health,
             pace_s=queue.pace_s if pace_s is None else pace_s,
+            precedence=precedence,
             head=queue.head if head is None else head,
             spent=queue.spent + cost,
             group_rests=serving.schedule.group_rests(queue, cooldown_s, now=now) if asked else (),

@@ -7,6 +7,8 @@ What must hold: where a group is open and somebody is parked with it, others of 
 whoever of them is taken or leaves lets the next one in. So nobody is forgotten, and nobody is looked at in vain.
 """
 
+from typing import Any
+
 from frontier.groups import Group, Groups, Peers
 from frontier.lifecycle import READY, Queue
 from frontier.lines import Lines
@@ -31,13 +33,9 @@ class Turns:
         peers = self._groups.peers_of.get(queue.key)
         if peers is None:
             self.open += 1
-            if queue.line is not self._lines:
-                queue.line = self._lines
-                self._lines.put(queue.precedence, queue)
+            _stand(self._lines, queue)
             return
-        if queue.line is not peers.lines:
-            queue.line = peers.lines
-            peers.lines.put(queue.precedence, queue)
+        _stand(peers.lines, queue)
         peers.ready += 1
         if peers.parked_at is not None:
             self.held_back += 1
@@ -64,6 +62,19 @@ class Turns:
             self._withdraw(peers)
             self._let_in(peers)
 
+    def improved(self, queue: Queue) -> None:
+        """A ready queue has a better precedence than it had, and goes before those that it stood behind. Where it stood
+        is a gap."""
+        peers = self._groups.peers_of.get(queue.key)
+        _stand(self._lines if peers is None else peers.lines, queue)
+        if peers is None:
+            return
+        if peers.offered:
+            self._enter(peers, queue.precedence)
+        elif peers.parked_at is not None and queue.precedence < peers.parked_at[1]:
+            self._unpark(peers)
+            self._offer(peers)
+
     def best(self) -> int | None:
         """The precedence of the next queue."""
         first = self._first()
@@ -76,18 +87,17 @@ class Turns:
         if first is None:
             return None
         precedence, item = first
-        self._lines.pop(precedence)
         self.ready -= 1
         if isinstance(item, Queue):
-            item.line = None
+            _leave(self._lines, precedence, item)
             self.open -= 1
             return item
+        self._lines.pop(precedence)
         item.entries.discard(precedence)
         best = _first_of(item)
         assert best is not None, "peers that are offered have a ready queue"
-        queue = best[1]
-        item.lines.pop(best[0])
-        queue.line = None
+        place, queue = best
+        _leave(item.lines, place, queue)
         item.ready -= 1
         self._withdraw(item)
         for group in item.groups:
@@ -110,11 +120,9 @@ class Turns:
         while (first := self._lines.first()) is not None:
             precedence, item = first
             if isinstance(item, Queue):
-                if item.line is self._lines:
-                    if item.state is READY:
-                        return first
-                    item.line = None
-                self._lines.pop(precedence)
+                if _stands(self._lines, precedence, item):
+                    return first
+                _leave(self._lines, precedence, item)
                 continue
             best = _first_of(item) if item.offered else None
             if best is not None and item.closed is None and best[0] <= precedence:
@@ -167,9 +175,29 @@ def _first_of(peers: Peers) -> tuple[int, Queue] | None:
     """The queue of the peers that is next, after gaps have been removed."""
     while (first := peers.lines.first()) is not None:
         precedence, queue = first
-        if queue.line is peers.lines:
-            if queue.state is READY:
-                return first
-            queue.line = None
-        peers.lines.pop(precedence)
+        if _stands(peers.lines, precedence, queue):
+            return first
+        _leave(peers.lines, precedence, queue)
     return None
+
+
+def _stand(lines: Lines[Any], queue: Queue) -> None:
+    """Let the queue stand in line at its precedence, where a gap of its own may be."""
+    if queue.line is not lines:
+        queue.line, queue.line_places = lines, 0
+    place = 1 << queue.precedence
+    if not queue.line_places & place:
+        queue.line_places |= place
+        lines.put(queue.precedence, queue)
+
+
+def _stands(lines: Lines[Any], precedence: int, queue: Queue) -> bool:
+    """Whether the queue, found there, is no gap."""
+    return queue.line is lines and queue.state is READY and queue.precedence == precedence
+
+
+def _leave(lines: Lines[Any], precedence: int, queue: Queue) -> None:
+    """Take the queue, which is the first there, out of the line."""
+    lines.pop(precedence)
+    if queue.line is lines:
+        queue.line_places &= ~(1 << precedence)

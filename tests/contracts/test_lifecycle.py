@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from frontier import CrawlUrl, Outcome, UrlState
+from frontier.groups import GroupLimit, Grouping
 from frontier.lifecycle import Budgets, IllegalTransition
 from frontier.rules import Rules
 from frontier.shell import QueueFrontier
@@ -208,7 +209,46 @@ async def test_queues_of_better_precedence_go_first_and_those_above_the_floor_ne
         assert hosts(await drain(frontier)) == ["early", "early", "late", "late"]
         assert frontier.describe().pending == 2
         await frontier.add([page("never", "better", precedence=5)])
-        assert hosts(await drain(frontier)) == ["never"] * 3
+        assert hosts(await drain(frontier)) == ["never"]
+        assert frontier.describe().pending == 2
+    await agree(crawl)
+
+
+@in_virtual_time
+async def test_a_queue_goes_back_behind_others_when_its_best_urls_have_been_fetched(crawl: Crawl) -> None:
+    crawl.rules = Rules(by_best_url=True)
+    async with crawl.opened() as frontier:
+        await frontier.add([page("a", f"{each}", precedence=each) for each in (1, 3, 5, 9)])
+        await frontier.add([page("b", f"{each}", precedence=each) for each in (2, 4, 6)])
+        assert hosts(await drain(frontier)) == ["a", "b", "a", "b", "a", "b", "a"]
+        await frontier.add([page("a", f"{each}", precedence=each) for each in (10, 30)])
+        await frontier.add([page("b", "20", precedence=20)])
+        out = await lease(frontier)
+        await frontier.add([page("b", "25", precedence=25)])
+        await frontier.done(out, cooldown_s=0.0, outcome=DONE)
+    await agree(crawl)
+    async with crawl.opened() as frontier:
+        assert hosts(await drain(frontier)) == ["b", "b", "a"]
+    await agree(crawl)
+
+
+@in_virtual_time
+@pytest.mark.parametrize("in_groups", [False, True])
+async def test_a_queue_that_waits_for_its_turn_goes_first_when_a_better_url_comes(
+    crawl: Crawl, in_groups: bool
+) -> None:
+    limits = {"domain": GroupLimit(at_once=1)} if in_groups else {}
+    crawl.rules = Rules(by_best_url=True, grouping=Grouping(limits=limits, named=lambda _: ("domain all",)))
+    async with crawl.opened() as frontier:
+        await frontier.add([page(host, "dull", precedence=200) for host in "abc"])
+        for round_ in range(3):
+            await frontier.add([page("c", f"better-{round_}", precedence=9)])
+            await frontier.add([page("b", f"good-{round_}", precedence=10)])
+            for host in "cb":
+                out = await lease(frontier)
+                assert hosts([out.url.url]) == [host]
+                await frontier.done(out, cooldown_s=0.0, outcome=DONE)
+        assert sorted(hosts(await drain(frontier))) == ["a", "b", "c"]
     await agree(crawl)
 
 

@@ -73,6 +73,9 @@ class ScheduleMachine(RuleBasedStateMachine):
             if queue.state is QueueState.IN_PROCESS:
                 model.closing = False
             self.schedule.fill(queue, urls, now=self.now)
+            if precedence < queue.precedence:
+                queue.precedence = model.precedence = precedence
+                self.schedule.improve(queue)
             return
         if model.is_retired:
             return
@@ -147,10 +150,22 @@ class ScheduleMachine(RuleBasedStateMachine):
         cost=st.integers(0, 2),
         others_wait=st.booleans(),
         asked=st.booleans(),
+        precedence=st.integers(0, 2),
     )
-    def settle(self, which: Random, gone: bool, cooldown_s: float, cost: int, others_wait: bool, asked: bool) -> None:
+    def settle(
+        self,
+        which: Random,
+        gone: bool,
+        cooldown_s: float,
+        cost: int,
+        others_wait: bool,
+        asked: bool,
+        precedence: int,
+    ) -> None:
         queue = self.out.pop(which.randrange(len(self.out)))
         model = self.models[queue.key]
+        # The URL that was fetched may have been the best of its queue.
+        queue.precedence = model.precedence = max(queue.precedence, precedence)
         gone = gone and model.size > 0
         was_full = self.schedule.snoozed_count >= 2
         rests = self.schedule.group_rests(queue, cooldown_s, now=self.now)
