@@ -192,6 +192,20 @@ async def test_what_waits_for_an_address_says_so(crawl: Crawl) -> None:
         assert (stats.next_wake_s, stats.next_wake_key, stats.next_group) == (30.0, None, f"ip {ONE}")
 
 
+def test_a_rest_that_ends_before_anyone_was_woken_hides_none_that_began_before() -> None:
+    limits = {"domain": GroupLimit(shares_cooldown=True)}
+    schedule = Schedule(per_queue=2, grouping=Grouping(limits=limits, named=lambda _: ("domain a",)))
+    queue = Queue("a")
+    queue.size = 2
+    schedule.activate(queue, now=0.0)
+    assert schedule.lease() is queue
+    assert schedule.lease() is queue
+    schedule.settle(queue, schedule.ending(queue, gone=False, cooldown_s=1.0, now=0.0))
+    schedule.settle(queue, schedule.ending(queue, gone=False, cooldown_s=0.0, now=5.0))
+    schedule.wake(5.0)
+    assert schedule.lease() is queue
+
+
 def calls_of_leases(hosts: int) -> int:
     """Python calls for a hundred leases, of so many hosts on one address and in one of ten domains."""
     limits = {"ip": GroupLimit(at_once=1, rest_s=1.0), "domain": GroupLimit(at_once=1, rest_s=3.0)}

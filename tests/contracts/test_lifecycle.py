@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from frontier import CrawlUrl, Outcome, UrlState
-from frontier.groups import GroupLimit, Grouping
+from frontier.groups import Grouping, GroupLimit
 from frontier.lifecycle import Budgets, IllegalTransition
 from frontier.rules import Rules
 from frontier.shell import QueueFrontier
