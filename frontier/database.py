@@ -23,6 +23,8 @@ from frontier.values import StoreFailed, StoreFull, StoreRefused
 NO_ROOM = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT))
 """How LevelDB tells that a disk, or a quota, is full."""
 WRITE_BUFFER_BYTES = 16 * 1024 * 1024
+"""With 8 MB, compaction takes half as long again; with 32 MB a tenth less, but writing takes 10 to 30 % longer, as the
+table in memory no longer fits into the processor's cache. Measured by processor time, with 600,000 URLs."""
 CACHE_BYTES = 64 * 1024 * 1024
 
 
@@ -265,6 +267,9 @@ def _open(directory: Path) -> plyvel.DB:
             write_buffer_size=WRITE_BUFFER_BYTES,
             lru_cache_size=CACHE_BYTES,
             bloom_filter_bits=10,
+            # Uncompressed, a URL takes three to four times the room (270 to 490 bytes of disk for 95 to 125), for a tenth
+            # to a fifth less processor time, most of it that of compaction.
+            compression="snappy",
         )
     except plyvel.CorruptionError as error:
         raise StoreFailed(

@@ -12,9 +12,7 @@ by `lifecycle`; here each active queue stands in the structure of its state:
 Queues that are not active are in the store alone: memory is bounded by the active ones.
 """
 
-import heapq
 from collections.abc import Callable, Iterator
-from itertools import count
 
 import msgspec
 
@@ -33,6 +31,7 @@ from frontier.lifecycle import (
     is_retired,
     state_of,
 )
+from frontier.snoozed import Snoozed
 from frontier.turns import Turns
 
 SNOOZED_IN_MEMORY = 50_000
@@ -77,9 +76,7 @@ class Schedule:
         self._is_grouped = grouping is not None and bool(grouping.limits)
         self._groups = Groups(grouping or Grouping(), rested_until)
         self._turns = Turns(self._groups)
-        self._snoozed: list[tuple[float, int, Queue]] = []
-        self._snoozed_count = 0
-        self._tie = count()
+        self._snoozed = Snoozed(self._queues)
         self._leased = 0
 
     # questions
@@ -116,11 +113,11 @@ class Schedule:
 
     @property
     def snoozed_count(self) -> int:
-        return self._snoozed_count
+        return self._snoozed.count
 
     def is_full_of_snoozed(self) -> bool:
         """Whether no more that rest are to be kept in memory."""
-        return self._snoozed_count >= self._snoozed_in_memory
+        return self._snoozed.count >= self._snoozed_in_memory
 
     def best_ready(self) -> int | None:
         """The precedence of the next queue."""
@@ -137,12 +134,7 @@ class Schedule:
 
     def next_wake(self) -> Queue | None:
         """The snoozed queue that wakes first."""
-        while self._snoozed:
-            wake_at, _, queue = self._snoozed[0]
-            if queue.state is SNOOZED and queue.wake_at == wake_at and queue.key in self._queues:
-                return queue
-            heapq.heappop(self._snoozed)
-        return None
+        return self._snoozed.first()
 
     def ending(
         self,
@@ -216,9 +208,7 @@ class Schedule:
     def wake(self, now: float) -> int:
         """Make the snoozed queues whose time has come ready, and return how many."""
         woken = 0
-        while self._snoozed and (queue := self.next_wake()) is not None and queue.wake_at <= now:
-            heapq.heappop(self._snoozed)
-            self._snoozed_count -= 1
+        while (queue := self._snoozed.woken(now)) is not None:
             self._place(queue, READY)
             woken += 1
         for group in self._groups.woken(now) if self._groups.resting else ():
@@ -320,16 +310,14 @@ class Schedule:
         if queue.state is READY:
             self._turns.left(queue)
         elif queue.state is SNOOZED:
-            self._snoozed_count -= 1
+            self._snoozed.left()
 
     def _place(self, queue: Queue, state: QueueState) -> None:
         queue.state = state
         if state is READY:
             self._turns.came(queue)
         elif state is SNOOZED:
-            self._snoozed_count += 1
-            # An older entry, whose time is no longer its queue's, is skipped when it comes up: cheaper than finding it.
-            heapq.heappush(self._snoozed, (queue.wake_at, next(self._tie), queue))
+            self._snoozed.came(queue)
         elif state is not IN_PROCESS:
             self._let_go(queue)
 

@@ -220,7 +220,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         schedule = self.schedule
         queues = {queue.key: queue for queue in schedule}
         assert queues.keys() == {key for key, model in self.models.items() if model.active}
-        heap = Counter(id(queue) for at, _, queue in schedule._snoozed if at == queue.wake_at)
+        heap = Counter(id(queue) for at, _, queue in schedule._snoozed._heap if at == queue.wake_at)
         for key, queue in queues.items():
             model = self.models[key]
             assert (queue.size, queue.leased) == (model.size, model.leased)
@@ -320,6 +320,20 @@ def test_a_queue_whose_rest_grows_lets_another_wake_before_it() -> None:
     assert schedule.wake(9) == 1
 
 
+def test_a_queue_that_was_put_away_and_is_back_wakes_once() -> None:
+    schedule = Schedule(per_queue=2, snoozed_in_memory=1)
+    gone = activate(schedule, "a", 3)
+    assert [schedule.lease(), schedule.lease()] == [gone, gone]
+    schedule.settle(gone, schedule.ending(gone, gone=True, cooldown_s=5, now=0))
+    schedule.settle(gone, schedule.ending(gone, gone=True, cooldown_s=0, now=0))
+    assert schedule.get("a") is None
+    back = Queue("a", wake_at=5.0)
+    back.size = 1
+    schedule.activate(back, now=0)
+    assert schedule.wake(5) == 1
+    assert [schedule.lease(), schedule.lease()] == [back, None]
+
+
 def test_the_heap_of_wake_times_does_not_grow_with_what_is_no_longer_true() -> None:
     schedule = Schedule(per_queue=2)
     activate(schedule, "a", 1000)
@@ -332,7 +346,7 @@ def test_the_heap_of_wake_times_does_not_grow_with_what_is_no_longer_true() -> N
         schedule.settle(second, schedule.ending(second, gone=True, cooldown_s=2, now=now))
         now += 2
         schedule.wake(now)
-        assert len(schedule._snoozed) <= 2
+        assert len(schedule._snoozed._heap) <= 2
 
 
 def test_the_best_precedence_goes_first_and_equals_take_turns() -> None:
