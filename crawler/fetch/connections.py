@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -13,7 +14,6 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import StreamReader
 
 from crawler.fetch.failures import BodyBroken, ClosedEarly, HeadersTooLarge, TooSlow
-from crawler.fetch.terms import Terms
 
 _MAX_HEADERS_BYTES = 256 * 1024
 """Of all header lines together, as in Chromium."""
@@ -60,10 +60,12 @@ class Answer(ClientResponse):
     """A response that knows its peer. aiohttp lets go of the connection as soon as a small body is whole, which may be
     before anyone can look."""
 
-    def __init__(self, connections: Connections, terms: Callable[[str], Terms], *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, connections: Connections, head_timeout_s: Callable[[str], float], *args: Any, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self._connections = connections
-        self._head_timeout_s = terms(str(self.url)).head_timeout_s
+        self._head_timeout_s = head_timeout_s(str(self.url))
         self.peer: Peer | None = None
 
     async def start(self, connection: Any) -> ClientResponse:
@@ -75,7 +77,7 @@ class Answer(ClientResponse):
             if limit.expired():
                 raise TooSlow("no whole header in time") from error
             raise
-        size = sum(len(name) + len(value) for name, value in self.raw_headers)
+        size = sum(map(len, chain.from_iterable(self.raw_headers)))
         if size > _MAX_HEADERS_BYTES:
             raise HeadersTooLarge(f"{size} bytes of headers, at most {_MAX_HEADERS_BYTES} are read")
         return started

@@ -10,6 +10,7 @@ from crawler.fetch.headers import sent_always
 from crawler.fetch.hsts import StrictTransport
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.names import SystemResolver
+from crawler.fetch.network import Network
 from crawler.fetch.robots import NoRobots, RobotsTxt
 from crawler.fetch.routes import Routes
 from crawler.fetch.rules import product_token
@@ -28,18 +29,23 @@ from frontier import Notes
 def fetcher(loaded: Loaded, sites: Sites, notes: Notes) -> HttpFetcher:
     config = loaded.config
     fetch = config.fetch
-    return HttpFetcher(
-        terms=sites.each(lambda there: _terms(there.config.fetch)).of,
+    terms = sites.each(lambda there: _terms(there.config.fetch)).of
+    network = Network(
         concurrency=fetch.concurrency,
         spare=fetch.spare,
         per_host=max(there.config.politeness.per_host for there in [loaded, *sites.alone()]),
-        max_memory_bytes=fetch.max_memory_bytes,
         hosts=fetch.hosts,
         allow_private=fetch.allow_private,
         allow_networks=fetch.allow_networks,
         authorities=fetch.authorities,
         routes=routes(loaded),
         resolver=DnsResolver() if fetch.resolver == "dns" else SystemResolver(),
+        head_timeout_s=lambda url: terms(url).head_timeout_s,
+    )
+    return HttpFetcher(
+        network,
+        terms=terms,
+        max_memory_bytes=fetch.max_memory_bytes,
         cookie_jar=Cookies(notes),
         hsts=StrictTransport(notes) if fetch.hsts else None,
         may_ask=_may_ask(fetch),

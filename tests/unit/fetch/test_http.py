@@ -575,7 +575,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_a_failure(fetchers: Fetc
 
 async def test_certificates_can_go_unverified(fetchers: Fetchers, tls: ssl.SSLContext) -> None:
     async with raw_server({"/": [page(b"x")]}, tls=tls) as server:
-        answered = await fetch(fetchers(verify_tls=False), server.url())
+        answered = await fetch(fetchers(routes=Routes(unverified=("127.0.0.1",))), server.url())
         assert isinstance(answered, Page)
         assert answered.ip == "127.0.0.1"
 

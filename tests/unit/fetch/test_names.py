@@ -215,7 +215,7 @@ async def test_a_name_that_turns_to_this_machine_is_not_fetched() -> None:
 
 async def test_the_guard_holds_even_if_names_let_an_address_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     fetcher = http_fetcher(resolver=FakeDns(rebound_test=["127.0.0.1"]))
-    monkeypatch.setattr(fetcher._names, "_guard", Guard(allow_private=True))
+    monkeypatch.setattr(fetcher._network._names, "_guard", Guard(allow_private=True))
     async with raw_server({"/": [page(b"secret")]}) as server:
         failure = await fetcher.fetch(Request(url=server.url(host="rebound.test")))
         await fetcher.aclose()

@@ -79,7 +79,7 @@ async def test_a_name_that_turns_from_a_public_address_to_a_private_one_is_refus
     """The opened network stands for the public: the first answer is fetched, the second is not."""
     dns = FakeDns(turns_test=["127.0.0.1"])
     fetcher = http_fetcher(resolver=dns, allow_networks=["127.0.0.1/32"])
-    fetcher._names._ttl_s = 0.0
+    fetcher._network._names._ttl_s = 0.0
     async with raw_server({"/": [page(b"public", b"Connection: close")]}) as server:
         url = server.url(host="turns.test")
         assert isinstance(await fetcher.fetch(Request(url=url)), Page)
