@@ -267,8 +267,8 @@ def _open(directory: Path) -> plyvel.DB:
             write_buffer_size=WRITE_BUFFER_BYTES,
             lru_cache_size=CACHE_BYTES,
             bloom_filter_bits=10,
-            # Uncompressed, a URL takes three to four times the room (270 to 490 bytes of disk for 95 to 125), for a tenth
-            # to a fifth less processor time, most of it that of compaction.
+            # Uncompressed, a URL takes three to four times the room (270 to 490 bytes of disk for 95 to 125), for a
+            # tenth to a fifth less processor time, most of it that of compaction.
             compression="snappy",
         )
     except plyvel.CorruptionError as error:

@@ -7,10 +7,10 @@ politeness and the visited set see every hop.
 `robots` asks for robots.txt through any fetcher, and is the one place where redirects are followed, since RFC 9309
 wants it. What an answer means is decided by `standing`, what a file says by `rules`, and `shelf` keeps both.
 
-On the way to the server, which `network` is, stand `names` (static names, then DNS) and `guard` (may this address be connected to?). The
-guard is asked three times, since each way around the others has been used against crawlers: for an address that is
-written in the URL, for the addresses that a name resolves to, and for the address of each socket as it is made. The
-last would be enough; the first two say better what was refused.
+`network` is the way to servers, with aiohttp. On it stand `names` (static names, then DNS) and `guard` (may this
+address be connected to?). The guard is asked three times, since each way around the others has been used against
+crawlers: for an address that is written in the URL, for the addresses that a name resolves to, and for the address of
+each socket as it is made. The last would be enough; the first two say better what was refused.
 
 What a server sends is bounded on every side: headers by count and size, the body as received and as decoded, what is
 neither by its share, the head and the whole by time, the body by its speed, and all bodies together by `memory`;
