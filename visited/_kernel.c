@@ -317,17 +317,19 @@ block_positions(uint64_t h2, int hashes, uint64_t *out)
     }
 }
 
-/* Positions in a leaf, from bits that are independent of those that chose the leaf; steps grow, so that not even a
- * small leaf has two URLs walk the same way. m <= 2^32. */
+/* Positions in a leaf, from bits that are independent of those that chose the leaf; m <= 2^32. The steps change by a
+ * number that is as random as they are: of even steps one in m·k is so short that all k positions are one or two bits,
+ * and leaves would err that often at least, whatever their fill. */
 static inline void
 leaf_positions(uint64_t fingerprint, uint64_t m, int hashes, uint64_t *out)
 {
     uint64_t mixed = mix64(fingerprint ^ 0x6a09e667f3bcc909ULL);
     uint32_t at = (uint32_t)(mixed >> 32), step = (uint32_t)mixed;
+    uint32_t change = (uint32_t)((mixed * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
     for (int i = 0; i < hashes; i++) {
         out[i] = (at * m) >> 32;
         at += step;
-        step += (uint32_t)i + 1;
+        step += change;
     }
 }
 

@@ -105,7 +105,7 @@ class DigestStore:
 
     @property
     def disk_bytes(self) -> int:
-        return sum(path.stat().st_size for path in self._files() if path.exists())
+        return sum(map(_size_of, self._files()))
 
     def memory_bytes(self, count: int) -> int:
         """The most that was taken so far, with so many digests in the store."""
@@ -186,6 +186,14 @@ class DigestStore:
 def cut(digests: bytes | Memory) -> list[bytes]:
     """Digests that stand one after the other."""
     return [bytes(digests[at : at + DIGEST_BYTES]) for at in range(0, len(digests), DIGEST_BYTES)]
+
+
+def _size_of(path: Path) -> int:
+    # LevelDB deletes files while they are looked at.
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _open(directory: Path) -> plyvel.DB:

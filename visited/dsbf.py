@@ -253,7 +253,7 @@ class SplittingSet:
             "error_rate": self._error_rate,
             "hashes": self._shape.hashes,
             "hash": "murmur3_x64_128",
-            "positions": "h1 prefix leaf, remixed h1",
+            "positions": "h1 prefix leaf, remixed h1 by changing steps",
             "seed": self._seed,
             "list": "directory" if self._images else "snapshot",
         }

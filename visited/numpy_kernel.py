@@ -196,10 +196,11 @@ def _block_positions(words: Words, hashes: int) -> Words:
 def _leaf_positions(fingerprints: Words, bit_count: int, hashes: int) -> Words:
     mixed = _mix(fingerprints ^ np.uint64(0x6A09E667F3BCC909))
     steps = np.arange(hashes, dtype=np.uint64)
-    # The sum of 1, 1+1, 1+1+2, … : what the growing step adds up to after i steps.
-    growth = steps * (steps - np.uint64(1)) * (steps + np.uint64(1)) // np.uint64(6)
-    start, stride = mixed >> np.uint64(32), mixed & np.uint64(0xFFFF_FFFF)
-    at = (start[:, None] + stride[:, None] * steps + growth) & np.uint64(0xFFFF_FFFF)
+    start, step = mixed >> np.uint64(32), mixed & np.uint64(0xFFFF_FFFF)
+    change = mixed * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32)
+    pairs: Words = steps * (steps - np.uint64(1)) >> np.uint64(1)
+    # Sums of 64 bits may pass their end; of their lower half nothing is lost by it.
+    at = (start[:, None] + step[:, None] * steps + change[:, None] * pairs) & np.uint64(0xFFFF_FFFF)
     positions: Words = at * np.uint64(bit_count) >> np.uint64(32)
     return positions
 

@@ -28,7 +28,7 @@ Maker = Callable[[Path], VisitedSet]
 """Makes a set that keeps its files, if it has any, in a directory, which may not exist yet."""
 
 CAPACITY = 20_000
-ERROR_RATE = 1e-6
+ERROR_RATE = 1e-9
 """So low that no test sees a false positive by chance."""
 
 
@@ -67,11 +67,11 @@ def dsbf_in_temporary_file(_directory: Path, *, kernel: Kernel) -> VisitedSet:
 
 
 def persite(_directory: Path, *, kernel: Kernel) -> VisitedSet:
-    return PerSiteSet(key=host_of, error_rate=ERROR_RATE, bytes_per_site=8192, kernel=kernel)
+    return PerSiteSet(key=host_of, error_rate=ERROR_RATE, bytes_per_site=65_536, kernel=kernel)
 
 
 def persite_hashed(_directory: Path, *, kernel: Kernel) -> VisitedSet:
-    return PerSiteSet(key=host_of, error_rate=ERROR_RATE, bytes_per_site=16_384, filters=5, kernel=kernel)
+    return PerSiteSet(key=host_of, error_rate=ERROR_RATE, bytes_per_site=131_072, filters=5, kernel=kernel)
 
 
 def sharded(_directory: Path, *, kernel: Kernel) -> VisitedSet:
