@@ -1,7 +1,9 @@
 """Visited sets of other libraries, under our protocol. They tell nothing of their rate, and those in this process
 nothing of their memory: the process is measured."""
 
+import contextlib
 import hashlib
+import secrets
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, BinaryIO, NoReturn
@@ -9,6 +11,9 @@ from typing import Any, BinaryIO, NoReturn
 from crawler.compare.competitor import Competitor
 from crawler.compare.contestant import Full, Unavailable, Unsaved
 from visited import CannotForget, LocalSet, VisitedStats
+
+_LONGEST_S = 24 * 3600
+"""After that a server forgets the filter of a trial that was killed."""
 
 
 class Foreign:
@@ -132,33 +137,43 @@ def _of_pybloom(name: str, kind: str, competitor: Competitor, capacity: int) -> 
 
 def _redisbloom(competitor: Competitor, capacity: int) -> LocalSet:
     redis = _library("redis")
-    if competitor.server is None:
+    server = competitor.server
+    if server is None:
         raise Unavailable('redisbloom needs a server: server = "redis://127.0.0.1:6379/0"')
-    client = redis.Redis.from_url(competitor.server)
-    key = f"onceover-compare-{hashlib.md5(repr(competitor).encode()).hexdigest()}"
+    client = redis.Redis.from_url(server)
+    key = f"onceover-compare-{secrets.token_hex(8)}"
     try:
-        client.delete(key)
         client.execute_command("BF.RESERVE", key, competitor.error_rate, capacity)
+        client.expire(key, _LONGEST_S)
     except redis.RedisError as error:
         client.close()
-        raise Unavailable(f"no RedisBloom at {competitor.server}: {error}") from error
+        raise Unavailable(f"no RedisBloom at {server}: {error}") from error
+
+    def ask(*words: str) -> Any:
+        try:
+            return client.execute_command(*words)
+        except redis.RedisError as error:
+            raise Unavailable(f"RedisBloom at {server} failed: {error}") from error
+
+    def answers(command: str, urls: Sequence[str]) -> list[bool]:
+        found = ask(command, key, *urls) if urls else []
+        # What it can't take has an error in place of an answer.
+        refusal = next((each for each in found if isinstance(each, redis.RedisError)), None)
+        if refusal is not None:
+            raise Full(f"RedisBloom at {server} takes no more: {refusal}")
+        return [bool(each) for each in found]
 
     def close() -> None:
-        client.delete(key)
+        with contextlib.suppress(redis.RedisError):
+            client.delete(key)
         client.close()
-
-    def ask(command: str, urls: Sequence[str]) -> list[bool]:
-        return [bool(answer) for answer in client.execute_command(command, key, *urls)] if urls else []
-
-    def size() -> int:
-        return int(client.execute_command("MEMORY", "USAGE", key, "SAMPLES", 0) or 0)
 
     return Foreign(
         "redisbloom",
-        lambda urls: ask("BF.MADD", urls),
-        lambda urls: ask("BF.MEXISTS", urls),
+        lambda urls: answers("BF.MADD", urls),
+        lambda urls: answers("BF.MEXISTS", urls),
         close=close,
-        size=size,
+        size=lambda: int(ask("MEMORY", "USAGE", key, "SAMPLES", "0") or 0),
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from crawler.compare.checking import check
 from crawler.compare.competitor import BASELINES, OTHERS, OURS, Competitor
-from crawler.compare.contestant import Unavailable
+from crawler.compare.contestant import Full, Unavailable
 from crawler.compare.journal import Journal
 from crawler.compare.running import Progress, Tell, in_process, run_trials, schedule
 from crawler.compare.statistics import SIGMA
@@ -241,6 +241,18 @@ async def test_redisbloom_is_asked_on_its_server_and_leaves_nothing_there(tmp_pa
     assert (found.lost, found.twice, found.told_lost) == (0, 0, None)
     assert found.looks[-1].told_bytes == 2000
     assert found.looks[-1].told_rate is None
+
+
+async def test_redisbloom_that_takes_no_more_or_is_gone_says_so(tmp_path: Path) -> None:
+    pytest.importorskip("redis")
+    with serving(most=3) as (url, _):
+        made = contestant(Competitor(name="redisbloom", backend="redisbloom", server=url), 3, tmp_path)
+        assert await made.add_many(["a", "b", "a"]) == [True, True, False]
+        with pytest.raises(Full, match="takes no more: non scaling filter is full"):
+            await made.add_many(["c", "d"])
+    with pytest.raises(Unavailable, match=f"RedisBloom at {url} failed: "):
+        await made.add_many(["c"])
+    await made.aclose()
 
 
 @pytest.mark.parametrize(
