@@ -5,18 +5,18 @@ import contextlib
 import os
 import signal
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 import click
 import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from config import CompareBackend, CompareSet, CompareWork, Loaded, load, parse_size
+from config import CompareBackend, CompareSet, CompareWork, Config, Loaded, load, parse_size
 from crawler.cli.advising import advise_on
 from crawler.cli.codes import COMPLETE, FAILED, STOPPED
 from crawler.compare.folder import Folder
@@ -33,6 +33,32 @@ from crawler.wiring import comparing
 
 _NARROWEST = 150
 """Columns of a table that goes to no terminal."""
+
+
+class _Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """The command line."""
+
+    configuration: Path | None
+    urls: tuple[str, ...]
+    crawls: tuple[str, ...]
+    backends: tuple[CompareBackend, ...]
+    preset: str | None
+    directory: str | None
+    fresh: bool
+    settings: tuple[str, ...]
+    as_json: bool
+    advise: bool
+    urls_expected: str | None
+    loss: float
+    memory: str | None
+
+
+class _Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What is compared on what."""
+
+    loaded: Loaded
+    works: Sequence[CompareWork]
+    sets: Sequence[CompareSet]
 
 
 @click.command()
@@ -55,21 +81,7 @@ _NARROWEST = 150
 @click.option("--urls-expected", metavar="N", help="With --advise: URLs that will come, as 2e8.")
 @click.option("--loss", type=float, default=1e-4, show_default=True, help="With --advise: share that may be lost.")
 @click.option("--memory", metavar="SIZE", help='With --advise: memory there is, as "1 GiB"; unset: a quarter of this.')
-def compare(
-    configuration: Path | None,
-    urls: tuple[str, ...],
-    crawls: tuple[str, ...],
-    backends: tuple[CompareBackend, ...],
-    preset: str | None,
-    directory: str | None,
-    fresh: bool,
-    settings: tuple[str, ...],
-    as_json: bool,
-    advise: bool,
-    urls_expected: str | None,
-    loss: float,
-    memory: str | None,
-) -> int:
+def compare(**given: Any) -> int:
     """Measure visited sets on the same work: speed, memory, and what they lose.
 
     Each is measured in a process of its own, in several rounds. Ctrl-C leaves a report of what was measured so far;
@@ -78,27 +90,28 @@ def compare(
     Exit codes: 0 complete, 1 nothing could be measured or a figure is not as expected, 2 wrong usage or configuration,
     4 stopped by a signal, 5 the directory is in use or not a comparison's.
     """
-    if advise:
-        if urls_expected is None:
-            raise click.UsageError("how many URLs will come? Give --urls-expected N, as 2e8")
-        return advise_on(urls_expected, loss=loss, memory_bytes=_size(memory), as_json=as_json)
-    loaded = load(configuration, overrides=settings, environ=os.environ, preset=preset, require_seeds=False)
+    asked = _Asked(**given)
+    if not asked.advise:
+        return _run(asked)
+    if asked.urls_expected is None:
+        raise click.UsageError("how many URLs will come? Give --urls-expected N, as 2e8")
+    return advise_on(asked.urls_expected, loss=asked.loss, memory_bytes=_size(asked.memory), as_json=asked.as_json)
+
+
+def _run(asked: _Asked) -> int:
+    loaded = load(
+        asked.configuration, overrides=asked.settings, environ=os.environ, preset=asked.preset, require_seeds=False
+    )
     comparing.check_comparison(loaded)
-    works = [*loaded.config.compare.work, *_named_works(urls, crawls)]
-    if not works:
-        raise click.UsageError(
-            "what is to be compared on? Give --urls FILE, --crawl DIR, or a configuration with [[compare.work]]"
-        )
-    sets: Sequence[CompareSet] = [CompareSet(backend=each) for each in backends]
-    sets = sets or loaded.config.compare.set or comparing.USUAL
-    place = directory or f"{loaded.config.compare.directory}/{loaded.config.crawl.name}"
+    plan = _plan(asked, loaded)
+    place = asked.directory or f"{loaded.config.compare.directory}/{loaded.config.crawl.name}"
     console = Console(stderr=True)
     with Folder(Path(place)) as folder:
-        if fresh:
+        if asked.fresh:
             folder.clear()
-        report = asyncio.run(_compare(loaded, works, sets, folder, console))
+        report = asyncio.run(_compare(plan, folder, console))
         _write(report, folder, console)
-    if as_json:
+    if asked.as_json:
         click.echo(msgspec.json.encode(report))
     else:
         told = Console()
@@ -106,6 +119,27 @@ def compare(
         told.print(render(report))
     click.echo(f"{'Report' if report.complete else 'Stopped; a partial report is'} in {place}", err=True)
     return _exit_code(report)
+
+
+def _plan(asked: _Asked, loaded: Loaded) -> _Plan:
+    """Raises `UsageError` when there is nothing to compare on."""
+    configured = loaded.config.compare
+    works = [
+        *configured.work,
+        *(CompareWork(name="standard input" if path == "-" else Path(path).name, urls=path) for path in asked.urls),
+        *(CompareWork(name=Path(path).name or path, crawl=path) for path in asked.crawls),
+    ]
+    if not works:
+        raise click.UsageError(
+            "what is to be compared on? Give --urls FILE, --crawl DIR, or a configuration with [[compare.work]]"
+        )
+    sets: Sequence[CompareSet] = [CompareSet(backend=each) for each in asked.backends]
+    names = comparing.own_names([work.name for work in works])
+    return _Plan(
+        loaded=loaded,
+        works=[msgspec.structs.replace(work, name=name) for work, name in zip(works, names, strict=True)],
+        sets=sets or configured.set or comparing.USUAL,
+    )
 
 
 def _size(text: str | None) -> int | None:
@@ -141,55 +175,52 @@ def _exit_code(report: Report) -> int:
     return COMPLETE if measured and all(each.met for each in report.findings) else FAILED
 
 
-def _named_works(urls: tuple[str, ...], crawls: tuple[str, ...]) -> list[CompareWork]:
-    return [
-        *(CompareWork(name="standard input" if path == "-" else Path(path).name, urls=path) for path in urls),
-        *(CompareWork(name=Path(path).name or path, crawl=path) for path in crawls),
-    ]
-
-
-async def _compare(
-    loaded: Loaded, asked: list[CompareWork], sets: Sequence[CompareSet], folder: Folder, console: Console
-) -> Report:
-    entered = comparing.competitors(sets)
+async def _compare(plan: _Plan, folder: Folder, console: Console) -> Report:
+    """Measure what is not yet in the journal; the report is of whatever was measured when a signal comes."""
+    config = plan.loaded.config
+    entered = comparing.competitors(plan.sets)
     works: list[Work] = []
     refused: list[tuple[str, str]] = []
     done: list[Done] = []
     complete = False
     with contextlib.suppress(asyncio.CancelledError), _cancelled_by_signals(), _bar(console) as bar:
-        for number, work in enumerate(asked):
+        for number, work in enumerate(plan.works):
             task = bar.add_task(f"reading {work.name}", total=None)
+            place = folder.works / comparing.file_name(number, work.name)
             try:
-                works.append(
-                    await comparing.prepared(loaded, work, folder.works / comparing.file_name(number, work.name))
-                )
+                works.append(await comparing.prepared(plan.loaded, work, place))
             except WorkRefused as refusal:
                 refused.append((work.name, str(refusal)))
             bar.remove_task(task)
-        trials = comparing.trials(loaded.config, works, entered)
-        task = bar.add_task("", total=len(trials))
-
-        def progress(step: Step) -> None:
-            trial = step.trial
-            words = f"{trial.work.name}: {trial.competitor.name}, {trial.kind}"
-            words += f" {trial.round + 1}/{loaded.config.compare.rounds}" if trial.kind == "time" else ""
-            bar.update(task, completed=step.number + step.share, description=words)
-
+        trials = comparing.trials(config, works, entered)
         with tempfile.TemporaryDirectory(prefix="scratch-", dir=folder.path) as scratch:
-            run = partial(comparing.run_trial, loaded.config, Path(scratch))
-            await run_trials(trials, Journal(folder.journal), done, run=run, progress=progress)
+            run = partial(comparing.run_trial, config, Path(scratch))
+            await run_trials(trials, Journal(folder.journal), done, run=run, progress=_progress(bar, config))
         complete = True
     return report_of(
         works,
         refused,
         entered,
         done,
-        wish=comparing.wish(loaded.config),
-        expected=comparing.expectations(loaded.config),
-        seed=loaded.config.compare.seed,
+        wish=comparing.wish(config),
+        expected=comparing.expectations(config),
+        seed=config.compare.seed,
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
         complete=complete,
     )
+
+
+def _progress(bar: Progress, config: Config) -> Callable[[Step], None]:
+    """Shows how far a run is."""
+    task = bar.add_task("", total=None)
+
+    def show(step: Step) -> None:
+        trial = step.trial
+        words = f"{trial.work.name}: {trial.competitor.name}, {trial.kind}"
+        words += f" {trial.round + 1}/{config.compare.rounds}" if trial.kind == "time" else ""
+        bar.update(task, completed=step.number + step.share, total=step.total, description=words)
+
+    return show
 
 
 @contextlib.contextmanager

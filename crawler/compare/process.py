@@ -11,6 +11,9 @@ from pathlib import Path
 _STATUS = Path("/proc/self/status")
 _PAGES = Path("/proc/self/smaps_rollup")
 _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage")
+_OWN_BYTES = 8 << 20
+"""What measuring takes for itself, at most."""
+_FILLING_BYTES = 200
 _CLEAR_REFS = Path("/proc/self/clear_refs")
 
 
@@ -18,6 +21,19 @@ def resident_bytes() -> int | None:
     """Memory of this process now; None where the system does not tell."""
     # The status lags behind by some dozen pages for each processor; here they are counted.
     return _told(_PAGES, "Rss") or _told(_STATUS, "VmRSS")
+
+
+def resident_when_filled() -> int | None:
+    """The same at rest, and with no room left in what is kept for small objects.
+
+    CPython takes memory for them a mebibyte at a time, and keeps each as long as one object lives in it. How much of it
+    lies empty is chance; full, it is what there is in it.
+    """
+    settle()
+    filling = [bytes(_FILLING_BYTES) for _ in range(_OWN_BYTES // 2 // _FILLING_BYTES)]
+    found = resident_bytes()
+    del filling  # not before
+    return found
 
 
 def peak_bytes() -> int | None:
@@ -56,7 +72,7 @@ def limit_memory(growth_bytes: int) -> None:
     """Let allocations fail that go further beyond what is mapped now."""
     mapped = _told(_STATUS, "VmSize")
     if mapped is not None:
-        most = mapped + growth_bytes
+        most = mapped + growth_bytes + _OWN_BYTES
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from crawler.compare.contestant import Maker, Unsaved
-from crawler.compare.process import forget_peak, grain_bytes, peak_bytes, resident_bytes, settle
+from crawler.compare.process import forget_peak, grain_bytes, peak_bytes, resident_bytes, resident_when_filled, settle
 from crawler.compare.statistics import percentile
 from crawler.compare.trial import Look, Timing, Trial
 from crawler.compare.work import Work, batches, chunks, new_batches
@@ -20,9 +20,9 @@ from visited import CannotForget, LocalSet, VisitedStats
 AHEAD = 4096
 """Links that are read before they are timed. Few, as they count for the process's memory."""
 _WARM_UP = 65_536
-_NOISE_BYTES = 1 << 19
-"""What the process grows by that is not the set's: some 0.1 to 0.2 MB were found with each, of whatever size."""
 _FORGET = 50_000
+_NOISE_BYTES = 1 << 20
+"""What the process grows by that is not the set's: 0.1 to 0.6 MB were found, in room that small objects leave."""
 
 Tell = Callable[[float], None]
 """Told the share that is done."""
@@ -37,7 +37,7 @@ async def time_it(trial: Trial, make: Maker, scratch: Path, tell: Tell) -> Timin
         await _warm_up(make(competitor, capacity, place), work)
     settle()
     meter = _Meter(work, trial.effort.looks, _reading(work))
-    empty = _resident_with_links(work)
+    empty = resident_when_filled()
     forget_peak()
     with _directory(scratch) as place:
         contestant = make(competitor, capacity, place)
@@ -46,7 +46,7 @@ async def time_it(trial: Trial, make: Maker, scratch: Path, tell: Tell) -> Timin
         ).per_s
         stats = contestant.describe()
         peak = peak_bytes()
-        steady = _resident_with_links(work)
+        steady = resident_when_filled()
         known_per_s = (await _add(contestant, _first(new_batches(work), trial.effort.known))).per_s
         tell(0.5)
         snapshot_bytes, dump_s, load_s = await _snapshot(trial, contestant, make, capacity, place)
@@ -147,19 +147,6 @@ def _reading(work: Work) -> int | None:
     """Memory of this process while it reads the work, and does nothing with it."""
     found = [resident_bytes() for _ in chunks(_first(new_batches(work), _WARM_UP), AHEAD)]
     return max((each for each in found if each is not None), default=None)
-
-
-def _resident_with_links(work: Work) -> int | None:
-    """Memory of this process at rest, with as many links in it as while it adds.
-
-    CPython takes memory for small objects a mebibyte at a time, and keeps each for as long as one object lives in it.
-    Whether links are left to keep one is chance; with links in it, what was kept is used, and no growth.
-    """
-    links = next(chunks(new_batches(work), AHEAD), [])
-    settle()
-    found = resident_bytes()
-    del links  # not before
-    return found
 
 
 async def _warm_up(contestant: LocalSet, work: Work) -> None:

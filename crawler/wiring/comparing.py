@@ -2,8 +2,9 @@
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
+from itertools import chain, count
 from pathlib import Path
 
 import msgspec
@@ -50,30 +51,18 @@ USUAL = (
 
 def competitors(sets: Sequence[CompareSet]) -> list[Competitor]:
     """The competitors, each with a name of its own."""
-    found: list[Competitor] = []
-    for each in sets:
-        name = each.name or each.backend
-        taken = {other.name for other in found}
-        number = 2
-        while name in taken:
-            name = f"{each.name or each.backend} {number}"
-            number += 1
-        found.append(
-            Competitor(
-                name=name,
-                backend=each.backend,
-                capacity=each.capacity,
-                error_rate=each.error_rate,
-                bits=each.bits,
-                bits_per_url=each.bits_per_url,
-                site_bytes=each.site_bytes,
-                filters=each.filters,
-                shards=each.shards,
-                seed=each.seed,
-                server=each.server,
-                works=each.works,
-            )
-        )
+    names = own_names([each.name or each.backend for each in sets])
+    return [
+        Competitor(**{**msgspec.structs.asdict(each), "name": name}) for each, name in zip(sets, names, strict=True)
+    ]
+
+
+def own_names(names: Iterable[str]) -> list[str]:
+    """The names, with a number behind those that occurred before."""
+    found: list[str] = []
+    for name in names:
+        numbered = (f"{name} {number}" for number in count(2))
+        found.append(next(each for each in chain([name], numbered) if each not in found))
     return found
 
 

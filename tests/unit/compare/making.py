@@ -28,7 +28,7 @@ def timing(*, links_per_s: float = 1e6, told_bytes: int | None = 1_000_000, stea
         steady_bytes=steady_bytes,
         peak_bytes=steady_bytes,
         told_bytes=told_bytes,
-        noise_bytes=1 << 19,
+        noise_bytes=1 << 20,
         disk_bytes=0,
         looks=(Look(distinct=5000, told_bytes=told_bytes),),
     )
