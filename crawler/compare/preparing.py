@@ -88,7 +88,7 @@ def urls_of_file(path: str, canonical: Callable[[str], str], unreadable: Unreada
         with _opened(path) as file:
             for number, line in enumerate(file, start=1):
                 try:
-                    text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+                    text = _text(line, is_first=number == 1)
                     if text:
                         yield canonical(text)
                 except ValueError as error:
@@ -112,6 +112,14 @@ def urls_of_pages(
                 unreadable.add(page, str(error))
         if found:
             yield _PAGE_END
+
+
+def _text(line: bytes, *, is_first: bool) -> str:
+    """Raises ValueError."""
+    try:
+        return line.decode("utf-8-sig" if is_first else "utf-8").strip()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"expected UTF-8, found the byte {line[error.start]:#04x}") from error
 
 
 class _Counts:

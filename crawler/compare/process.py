@@ -17,21 +17,28 @@ _FILLING_BYTES = 200
 _CLEAR_REFS = Path("/proc/self/clear_refs")
 
 
-def resident_bytes() -> int | None:
-    """Memory of this process now; None where the system does not tell."""
+def own_bytes() -> int | None:
+    """Memory of this process alone, now: not the pages of files, which the system takes back when it needs them. None
+    where it does not tell."""
     # The status lags behind by some dozen pages for each processor; here they are counted.
-    return _told(_PAGES, "Rss") or _told(_STATUS, "VmRSS")
+    anonymous = _told(_PAGES, "Anonymous")
+    return _told(_STATUS, "RssAnon") if anonymous is None else anonymous + (_told(_PAGES, "Swap") or 0)
 
 
-def resident_when_filled() -> int | None:
-    """The same at rest, and with no room left in what is kept for small objects.
+def resident_bytes() -> int | None:
+    """All memory of this process now, as `peak_bytes` has it; None where the system does not tell."""
+    return _told(_STATUS, "VmRSS")
+
+
+def own_bytes_when_filled() -> int | None:
+    """`own_bytes` at rest, and with no room left in what is kept for small objects.
 
     CPython takes memory for them a mebibyte at a time, and keeps each as long as one object lives in it. How much of it
     lies empty is chance; full, it is what there is in it.
     """
     settle()
     filling = [bytes(_FILLING_BYTES) for _ in range(_OWN_BYTES // 2 // _FILLING_BYTES)]
-    found = resident_bytes()
+    found = own_bytes()
     del filling  # not before
     return found
 

@@ -11,7 +11,15 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from crawler.compare.contestant import Maker, Unsaved
-from crawler.compare.process import forget_peak, grain_bytes, peak_bytes, resident_bytes, resident_when_filled, settle
+from crawler.compare.process import (
+    forget_peak,
+    grain_bytes,
+    own_bytes,
+    own_bytes_when_filled,
+    peak_bytes,
+    resident_bytes,
+    settle,
+)
 from crawler.compare.statistics import percentile
 from crawler.compare.trial import Look, Timing, Trial
 from crawler.compare.work import Work, batches, chunks, new_batches
@@ -22,7 +30,7 @@ AHEAD = 4096
 _WARM_UP = 65_536
 _FORGET = 50_000
 _NOISE_BYTES = 1 << 20
-"""What the process grows by that is not the set's: 0.1 to 0.6 MB were found, in room that small objects leave."""
+"""What the process grows by that is not the set's: 0.1 to 0.5 MB were found, in room that small objects leave."""
 
 Tell = Callable[[float], None]
 """Told the share that is done."""
@@ -36,8 +44,9 @@ async def time_it(trial: Trial, make: Maker, scratch: Path, tell: Tell) -> Timin
     with _directory(scratch) as place:
         await _warm_up(make(competitor, capacity, place), work)
     settle()
-    meter = _Meter(work, trial.effort.looks, _reading(work))
-    empty = resident_when_filled()
+    reading = _reading(work)
+    meter = _Meter(work, trial.effort.looks, reading.own)
+    empty = own_bytes_when_filled()
     forget_peak()
     with _directory(scratch) as place:
         contestant = make(competitor, capacity, place)
@@ -46,7 +55,7 @@ async def time_it(trial: Trial, make: Maker, scratch: Path, tell: Tell) -> Timin
         ).per_s
         stats = contestant.describe()
         peak = peak_bytes()
-        steady = resident_when_filled()
+        steady = own_bytes_when_filled()
         known_per_s = (await _add(contestant, _first(new_batches(work), trial.effort.known))).per_s
         tell(0.5)
         snapshot_bytes, dump_s, load_s = await _snapshot(trial, contestant, make, capacity, place)
@@ -67,7 +76,7 @@ async def time_it(trial: Trial, make: Maker, scratch: Path, tell: Tell) -> Timin
         p999_s=percentile(lasted, 0.999) / 1e9,
         slowest_s=lasted[-1] / 1e9,
         steady_bytes=_growth(empty, steady),
-        peak_bytes=_growth(meter.empty, peak),
+        peak_bytes=_growth(reading.resident, peak),
         told_bytes=told_bytes(stats),
         noise_bytes=max(_NOISE_BYTES, grain_bytes()),
         disk_bytes=stats.disk_bytes,
@@ -89,7 +98,7 @@ class _Meter:
 
     def __init__(self, work: Work, looks: int, empty: int | None) -> None:
         """`empty` is the memory of a process that reads the work, and has no set."""
-        self.empty = empty
+        self._empty = empty
         self._step = max(1, work.survey.distinct // looks)
         self._next = self._step
         self.looks: list[Look] = []
@@ -103,7 +112,7 @@ class _Meter:
             Look(
                 distinct=distinct,
                 told_bytes=told_bytes(stats),
-                resident_bytes=_growth(self.empty, resident_bytes()),
+                resident_bytes=_growth(self._empty, own_bytes()),
                 disk_bytes=stats.disk_bytes,
                 fill=stats.fill,
             )
@@ -143,9 +152,20 @@ async def _add(
     return _Run(links, lasted_ns)
 
 
-def _reading(work: Work) -> int | None:
-    """Memory of this process while it reads the work, and does nothing with it."""
-    found = [resident_bytes() for _ in chunks(_first(new_batches(work), _WARM_UP), AHEAD)]
+class _Reading(msgspec.Struct, frozen=True):
+    """The most memory of this process while it reads the work, and does nothing with it."""
+
+    own: int | None
+    resident: int | None
+
+
+def _reading(work: Work) -> _Reading:
+    found = [(own_bytes(), resident_bytes()) for _ in chunks(_first(new_batches(work), _WARM_UP), AHEAD)]
+    own, resident = zip(*found, strict=True)
+    return _Reading(_most(own), _most(resident))
+
+
+def _most(found: Iterable[int | None]) -> int | None:
     return max((each for each in found if each is not None), default=None)
 
 

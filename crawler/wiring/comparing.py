@@ -115,7 +115,10 @@ async def prepared(loaded: Loaded, work: CompareWork, place: Path) -> Work:
         return computed(work.name, stream, batch=work.batch, stands_for=work.stands_for)
 
     def canonical(url: str) -> str:
-        return reader.seed(url).canonical
+        try:
+            return reader.seed(url).canonical
+        except ValueError as error:
+            raise ValueError(str(error).removeprefix("seed ")) from error
 
     if work.urls is not None:
         links = urls_of_file(work.urls, canonical, unreadable)

@@ -92,11 +92,32 @@ def test_a_bad_line_an_empty_file_and_a_competitor_that_is_not_there_are_told_an
     )
     ended = onceover("compare", "run.toml", "--dir", "r", cwd=tmp_path)
     assert ended.code == COMPLETE, ended
-    assert "bad.txt:2: seed 'not a url' is not a URL" in ended.out
+    assert "bad.txt:2: 'not a url' is not a URL" in ended.out
+    assert "bad.txt:3: expected UTF-8, found the byte 0xff" in ended.out
     assert "empty: could not be measured\n  expected URLs, found nothing" in ended.out
     assert "redisbloom: redis" in ended.out
     assert "huge: out of memory; 60.0 MB were allowed" in ended.out
     assert "For 1 URLs" in ended.out
+
+
+def test_what_can_not_be_read_is_told_and_works_and_sets_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "links").write_bytes(urls(50))
+    (tmp_path / "a" / "links").write_bytes(urls(60))
+    (tmp_path / "torn.gz").write_bytes(gzip.compress(urls(5000))[:2000])
+    asked = [each for name in ("links", "a/links", "torn.gz", "missing", "a") for each in ("--urls", name)]
+    ended = onceover("compare", *asked, "--backend", "exact", "--backend", "exact", *QUICK, "--dir", "r", cwd=tmp_path)
+    assert ended.code == COMPLETE, ended
+    assert "can't read torn.gz: Compressed file ended" in ended.out
+    assert "can't read missing: No such file" in ended.out
+    assert "can't read a: Is a directory" in ended.out
+    report = msgspec.json.decode((tmp_path / "r" / "report.json").read_bytes())
+    assert [(row["work"], row["competitor"], row["distinct"]) for row in report["rows"]] == [
+        ("links", "exact", 50),
+        ("links", "exact 2", 50),
+        ("links 2", "exact", 60),
+        ("links 2", "exact 2", 60),
+    ]
 
 
 def test_the_links_of_a_crawl_are_compared_on_page_by_page(web: Web, tmp_path: Path) -> None:
