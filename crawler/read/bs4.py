@@ -15,6 +15,7 @@ from crawler.read.wishes import NO_WISHES, Wishes
 _MAX_PARAGRAPHS: Final = 20
 _EMPTY_COMMENT = re.compile(r"<!---?>")
 """Whole comments, which the `html.parser` of older Pythons takes for the beginning of one."""
+_HOLDS_URL = re.compile(r"url\(")
 _OPENING = re.compile(r"<[a-z!/?]", re.IGNORECASE)
 
 
@@ -51,6 +52,8 @@ def _read(document: Document) -> Reading[Tag]:
     for node in soup.descendants:
         if isinstance(node, Tag) and (take := taker_of.get(node.name)):
             take(reading, cast(Attributes, node.attrs), node)
+    for node in soup.find_all(style=_HOLDS_URL):
+        reading.inline_style(cast(str, node["style"]))
     if reading.description is None:
         reading.abstract = summary(_paragraphs(soup))
     return reading

@@ -169,6 +169,11 @@ class Reading(Generic[Node]):
             for url in css_urls(text):
                 self.add(url, LinkKind.CSS)
 
+    def inline_style(self, style: str | None) -> None:
+        """A style attribute, which any element may have; the adapter looks for those that hold a URL."""
+        for url in css_urls(style or ""):
+            self.add(url, LinkKind.CSS)
+
     def script(self, attributes: Attributes, node: Node) -> None:
         src = attributes.get("src")
         self.add(src, LinkKind.EMBED)

@@ -172,6 +172,14 @@ def test_style_sheets_within_a_page_are_read(make: Make) -> None:
     assert hrefs(read(make, html), LinkKind.CSS) == ["a.css", "b.png"]
 
 
+def test_style_attributes_are_read(make: Make) -> None:
+    html = (
+        "<div style=\"color: red; background: URL(c.png), url('a.png?x&amp;y')\"><p style='src: url(b.png)'>url(no)</p>"
+        "<template><i style='background: url(no)'></i></template></div>"
+    )
+    assert hrefs(read(make, html), LinkKind.CSS) == ["c.png", "a.png?x&y", "b.png"]
+
+
 def test_metadata_is_read_from_the_head(make: Make) -> None:
     extract = read(
         make,
