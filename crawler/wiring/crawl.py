@@ -8,8 +8,9 @@ import msgspec
 
 from config import Config, Loaded
 from crawler.directory import CrawlDirectory
-from crawler.engine import Engine, Limits, Parts
+from crawler.engine import Engine, Limits
 from crawler.fulldisk import FullDisk
+from crawler.passage import Parts, Wanted
 from crawler.progress import Gauge
 from crawler.readdressing import Readdressing
 from crawler.room import RoomGuard
@@ -87,9 +88,9 @@ async def assembled(
             concurrency=config.fetch.concurrency,
             spare=config.fetch.spare,
             limits=Limits(pages=config.limits.pages, bytes=config.limits.bytes, seconds=config.limits.seconds),
-            references=config.output.links,
-            refusals=config.output.refusals,
-            sitemaps=config.scope.sitemaps,
+            wanted=Wanted(
+                references=config.output.links, refusals=config.output.refusals, sitemaps=config.scope.sitemaps
+            ),
             stopping=full_disk.stop,
         )
         new_seeds = await frontier.add(discovery.seeds([seed.url for seed in addressing.seeds(loaded, urls)]))

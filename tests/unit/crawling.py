@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 
 from crawler.discovery import ScopedDiscovery
-from crawler.engine import Engine, Limits, Parts
+from crawler.engine import Engine, Limits
 from crawler.hours import Hours
 from crawler.manners import Manners
 from crawler.pace import Pace
@@ -23,6 +23,7 @@ from crawler.page import (
     Request,
     Verdict,
 )
+from crawler.passage import Parts, Wanted
 from crawler.protocols import Quota
 from crawler.scope import Scope
 from crawler.urls import UrlReader
@@ -276,9 +277,7 @@ class Rig:
                 concurrency=concurrency,
                 spare=spare,
                 limits=limits,
-                references=references,
-                sitemaps=sitemaps,
-                refusals=refusals,
+                wanted=Wanted(references=references, sitemaps=sitemaps, refusals=refusals),
             )
         finally:
             await frontier.aclose()

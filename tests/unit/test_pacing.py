@@ -8,10 +8,11 @@ from random import Random
 import msgspec
 
 from crawler.discovery import ScopedDiscovery
-from crawler.engine import Ending, Engine, Limits, Parts
+from crawler.engine import Ending, Engine, Limits
 from crawler.manners import Manners
 from crawler.pace import Pace
 from crawler.page import Fetched, Page, Request
+from crawler.passage import Parts
 from crawler.scope import Scope
 from crawler.urls import UrlReader, host_of
 from frontier.groups import Grouping, GroupLimit
