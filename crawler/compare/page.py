@@ -74,8 +74,8 @@ def _costs(row: Row, colours: Mapping[str, str]) -> list[str]:
         return _failed(row, colours, len(_COSTS))
     return [
         _name(row, colours),
-        _cell(_bytes(row.bytes)),
-        _cell("" if row.bytes_per_url is None else f"{row.bytes_per_url:.2f}"),
+        _cell(f"&lt; {_bytes(row.noise_bytes)}" if row.is_faint else _bytes(row.bytes)),
+        _cell("" if row.bytes_per_url is None or row.is_faint else f"{row.bytes_per_url:.2f}"),
         *(_cell(_bytes(each)) for each in (row.steady_bytes, row.peak_bytes, row.disk_bytes or None)),
         _cell("" if row.lost is None else f"{row.lost:,}"),
         _cell(share(row.rate)),

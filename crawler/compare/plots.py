@@ -162,7 +162,7 @@ def _throughput(axes: Axes, report: Report, work: str) -> bool:
 
 def _loss(axes: Axes, report: Report, work: str) -> bool:
     axes.set_title("What it loses for its memory")
-    rows = [row for row in _rows(report, work) if row.bytes_per_url and row.loss is not None]
+    rows = [row for row in _rows(report, work) if row.bytes_per_url and not row.is_faint and row.loss is not None]
     if not rows:
         return False
     none = 0.3 / max(row.distinct for row in rows)

@@ -50,7 +50,7 @@ def frontier(rows: Sequence[Row]) -> list[Row]:
 
 
 def _is_whole(row: Row) -> bool:
-    return row.failed is None and row.bytes is not None and row.loss is not None and not row.twice
+    return row.failed is None and row.bytes is not None and not row.is_faint and row.loss is not None and not row.twice
 
 
 def _for_work(work: str, rows: Sequence[Row], wish: Wish) -> list[Advice]:

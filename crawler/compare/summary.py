@@ -74,6 +74,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     pages_per_s: float | None = None
 
     @property
+    def is_faint(self) -> bool:
+        """Whether its memory is less than can be told from the growth of a process, and it does not tell itself."""
+        return self.told_bytes is None and self.bytes is not None and self.bytes < self.noise_bytes
+
+    @property
     def agrees(self) -> bool | None:
         """Whether it is as it says of itself: rate, losses and memory; None where it says nothing."""
         found = [abs(each) <= SIGMA for each in (self.rate_deviation, self.lost_deviation) if each is not None]

@@ -138,7 +138,9 @@ def _links_of_crawl(directory: str, reader: UrlReader, unreadable: Unreadable) -
         nonlocal recorded
         for record in read_records(records):
             recorded = recorded or record.references is not None
-            yield record.url, [*(record.references or ()), *([record.redirect] if record.redirect else ())]
+            # A redirect that was refused is no link that was followed, and may be written in any way.
+            followed = [record.redirect] if record.redirect and not record.refused else []
+            yield record.url, [*(record.references or ()), *followed]
 
     yield from urls_of_pages(pages(), lambda url: reader.seed(url).canonical, unreadable)
     if not recorded:

@@ -4,11 +4,11 @@ from crawler.compare.competitor import Competitor
 from crawler.compare.expecting import Expectation, judge
 from crawler.compare.recommending import Wish, frontier, recommend
 from crawler.compare.summary import Row, rows
-from crawler.compare.trial import Done
+from crawler.compare.trial import Check, Done, Timing
 from tests.unit.compare.making import check, timing, work
 
 SETS = [Competitor(name=name, backend=name) for name in ("exact", "dsbf", "bloom", "tiny")]
-OUTCOMES = {
+OUTCOMES: dict[str, tuple[Timing, Check]] = {
     "exact": (timing(told_bytes=20_000_000), check()),
     "dsbf": (timing(told_bytes=2_800_000), check(lost=30, rate=5e-5, past_lost=90)),
     "bloom": (timing(told_bytes=2_400_000, steady_bytes=6_000_000), check(lost=10, rate=1e-4, past_lost=30_000)),
@@ -16,10 +16,10 @@ OUTCOMES = {
 }
 
 
-def measured() -> list[Row]:
+def measured(found: dict[str, tuple[Timing, Check]] = OUTCOMES) -> list[Row]:
     done = [
         Done(key="", kind="time", work="work", competitor=name, round=0, outcome=outcome)
-        for name, outcomes in OUTCOMES.items()
+        for name, outcomes in found.items()
         for outcome in outcomes
     ]
     return rows([work(10)], SETS, done)
@@ -75,3 +75,11 @@ def test_expectations_are_judged_by_their_bounds() -> None:
         "±0%",
         "not measured",
     ]
+
+
+def test_what_a_process_can_not_show_is_not_recommended() -> None:
+    faint = timing(told_bytes=None, steady_bytes=400_000)
+    found = measured({"exact": OUTCOMES["exact"], "bloom": (faint, check())})
+    assert [row.is_faint for row in found] == [False, True]
+    assert [each.competitor for each in recommend(found, Wish(max_loss=1e-4, max_memory_bytes=None))] == ["exact"]
+    assert [row.competitor for row in frontier(found)] == ["exact"]
