@@ -92,6 +92,8 @@ def compare(**given: Any) -> int:
     """
     asked = _Asked(**given)
     if not asked.advise:
+        if asked.urls_expected is not None or asked.memory is not None:
+            raise click.UsageError("--urls-expected and --memory go with --advise, which measures nothing")
         return _run(asked)
     if asked.urls_expected is None:
         raise click.UsageError("how many URLs will come? Give --urls-expected N, as 2e8")

@@ -206,9 +206,17 @@ def test_the_adviser_tells_what_fits_without_measuring(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("wrong", [[], ["--urls-expected", "many"], ["--urls-expected", "9", "--memory", "much"]])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--advise"],
+        ["--advise", "--urls-expected", "many"],
+        ["--advise", "--urls-expected", "9", "--memory", "much"],
+        ["--urls", "u", "--urls-expected", "9"],
+    ],
+)
 def test_the_adviser_says_what_it_needs(wrong: list[str], tmp_path: Path) -> None:
-    ended = onceover("compare", "--advise", *wrong, cwd=tmp_path)
+    ended = onceover("compare", *wrong, cwd=tmp_path)
     assert ended.code == USAGE
     assert "Error: " in ended.err
 
