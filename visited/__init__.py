@@ -28,7 +28,8 @@ nothing else of the project.
     sizing, advice           the formulas, and what to take for how many URLs
     kernel                   the only door to the code that touches bits: `_kernel` in C, `numpy_*` where it is missing
     memory                   memory that goes back to the system, so that what a set tells is what a process takes
-    snapshot, tally, batch   what the sets share
+    snapshot, tally, batch, filling
+                             what the sets share
     fulldisk                 a disk without room, which sets wait out in memory
 
 A filter's false-positive rate is always taken from its fill, (ones/m)^k, never from the count: so it is right for a

@@ -8,11 +8,9 @@ from numpy.typing import NDArray
 
 from visited import sizing
 from visited.batch import in_pieces
+from visited.filling import Filling
 from visited.kernel import ADD, TEST, Kernel, best_kernel
-from visited.memory import held_bytes, zeros
-from visited.protocol import CannotForget, SnapshotRefused, VisitedStats
-from visited.snapshot import Value, read_snapshot, write_snapshot
-from visited.tally import Tally
+from visited.protocol import CannotForget, VisitedStats
 
 BACKEND = "blocked"
 
@@ -35,13 +33,18 @@ class BlockedSet:
         self._blocks = bits // sizing.BLOCK_BITS
         # The rate is taken once for each piece, so that a huge batch is accounted for as it fills the filter.
         self._piece = min(_MOST_AT_ONCE, max(64, self._blocks // 8))
-        self._capacity = capacity
-        self._error_rate = error_rate
         self._seed = seed
         self._kernel = kernel or best_kernel()
         self._powers = (np.arange(sizing.BLOCK_BITS + 1) / sizing.BLOCK_BITS) ** self._hashes
-        self._tally = Tally(backend=BACKEND, capacity=capacity, error_rate=error_rate)
-        self._array: NDArray[np.uint64]
+        self._filling = Filling(
+            backend=BACKEND,
+            capacity=capacity,
+            error_rate=error_rate,
+            cells=bits,
+            hashes=self._hashes,
+            size_bytes=bits // 8,
+            parameters={"hash": "murmur3_x64_128", "positions": "h1 block, h2 by nines", "seed": seed},
+        )
         self._blocks_by_ones: NDArray[np.int64]
         self._empty()
 
@@ -50,71 +53,47 @@ class BlockedSet:
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
         """Tell for each URL whether it is known, without remembering it; for inspection and comparison."""
-        absent, _, _ = self._probe(urls, TEST)
-        return [not verdict for verdict in absent]
+        return [not absent for absent in self._probe(urls, TEST)[0]]
 
     async def forget_many(self, _urls: Sequence[str], /) -> NoReturn:
         raise CannotForget("a Bloom filter can't forget: its bits are shared; use counting or exact")
 
     def describe(self) -> VisitedStats:
-        return VisitedStats(
-            backend=BACKEND,
-            count=self._tally.count,
-            capacity=self._capacity,
-            memory_bytes=held_bytes(self._array.nbytes) + self._blocks_by_ones.nbytes + self._powers.nbytes,
-            fill=self._ones / (self._blocks * sizing.BLOCK_BITS),
-            false_positive_rate=self._rate(),
-            expected_lost=self._tally.expected_lost,
-            lost_sigma=self._tally.lost_sigma,
-            details={
-                "bits": self._blocks * sizing.BLOCK_BITS,
-                "bits_set": self._ones,
-                "blocks": self._blocks,
-                "fullest_block": int(np.flatnonzero(self._blocks_by_ones)[-1]) / sizing.BLOCK_BITS,
-                "hashes": self._hashes,
-                "kernel": self._kernel.name,
-            },
-        )
+        details: dict[str, float | int | str] = {
+            "bits": self._blocks * sizing.BLOCK_BITS,
+            "bits_set": self._filling.ones,
+            "blocks": self._blocks,
+            "fullest_block": int(np.flatnonzero(self._blocks_by_ones)[-1]) / sizing.BLOCK_BITS,
+            "kernel": self._kernel.name,
+        }
+        tables_bytes = self._blocks_by_ones.nbytes + self._powers.nbytes
+        return self._filling.describe(details, rate=self._rate(), tables_bytes=tables_bytes)
 
     def dump(self, file: BinaryIO, /) -> None:
-        write_snapshot(
-            file,
-            backend=BACKEND,
-            parameters=self._parameters(),
-            state={**self._tally.state(), "ones": self._ones},
-            parts=[self._array.data, self._blocks_by_ones.data],
-        )
+        self._filling.dump(file, tables=[self._blocks_by_ones.data])
 
     def load(self, file: BinaryIO, /) -> None:
         self._empty()
-        snapshot = read_snapshot(file, backend=BACKEND, parameters=self._parameters())
-        sizes = [len(part) for part in snapshot.parts]
-        if sizes != [self._array.nbytes, self._blocks_by_ones.nbytes]:
-            raise SnapshotRefused(f"expected {self._array.nbytes:,} bytes of bits and a table, found {sizes}")
-        ones = snapshot.integer("ones")
-        self._tally.load(snapshot)
-        self._array = np.frombuffer(snapshot.parts[0], dtype=np.uint64)
+        snapshot = self._filling.read(file, tables_bytes=[self._blocks_by_ones.nbytes])
+        self._filling.take(snapshot)
         self._blocks_by_ones = np.frombuffer(snapshot.parts[1], dtype=np.int64)
-        self._ones = ones
-        self._count_at_rate = 0
 
     def __len__(self) -> int:
-        return self._tally.count
+        return self._filling.tally.count
 
     async def aclose(self) -> None:
         """Nothing to close."""
 
     def _empty(self) -> None:
-        self._array = np.frombuffer(zeros(self._blocks * _BLOCK_BYTES), dtype=np.uint64)
         self._blocks_by_ones = np.zeros(sizing.BLOCK_BITS + 1, dtype=np.int64)
         self._blocks_by_ones[0] = self._blocks
-        self._ones = 0
         self._last_rate = 0.0
         self._count_at_rate = 0
-        self._tally.empty()
 
     def _probe(self, urls: Sequence[str], mode: int) -> tuple[list[bool], int, int]:
-        return self._kernel.blocked_probe(urls, self._array, self._blocks_by_ones, self._hashes, self._seed, mode)
+        return self._kernel.blocked_probe(
+            urls, self._filling.array, self._blocks_by_ones, self._hashes, self._seed, mode
+        )
 
     def _rate(self) -> float:
         return float(self._powers @ self._blocks_by_ones) / self._blocks
@@ -122,28 +101,17 @@ class BlockedSet:
     def _add_piece(self, urls: Sequence[str]) -> list[bool]:
         fresh, new, ones = self._probe(urls, ADD)
         if new:
-            tally = self._tally
+            tally = self._filling.tally
             tally.accept(new, self._rate_now())
-            self._ones += ones
+            self._filling.ones += ones
             if tally.count > tally.limit:
                 tally.warn(self._rate())
         return fresh
 
     def _rate_now(self) -> float:
         """The rate as it was some additions ago: adding it up over the blocks takes longer than a small batch."""
-        count = self._tally.count
+        count = self._filling.tally.count
         if (count - self._count_at_rate) * 512 >= count:
             self._last_rate = self._rate()
             self._count_at_rate = count
         return self._last_rate
-
-    def _parameters(self) -> dict[str, Value]:
-        return {
-            "capacity": self._capacity,
-            "error_rate": self._error_rate,
-            "blocks": self._blocks,
-            "hashes": self._hashes,
-            "hash": "murmur3_x64_128",
-            "positions": "h1 block, h2 by nines",
-            "seed": self._seed,
-        }

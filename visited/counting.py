@@ -4,15 +4,13 @@ from collections.abc import Sequence
 from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from visited import sizing
 from visited.batch import in_pieces
+from visited.filling import Filling
 from visited.kernel import ADD, FORGET, TEST, Kernel, best_kernel
-from visited.memory import held_bytes, zeros
-from visited.protocol import SnapshotRefused, VisitedStats
-from visited.snapshot import Value, read_snapshot, write_snapshot
-from visited.tally import Tally
+from visited.protocol import VisitedStats
+from visited.snapshot import Value
 
 BACKEND = "counting"
 WIDTHS = (4, 8, 32)
@@ -46,12 +44,18 @@ class CountingSet:
         # The rate is taken once for each piece, so that a huge batch is accounted for as it fills the filter.
         self._piece = min(_MOST_AT_ONCE, max(64, self._counters // 512))
         self._width = width
-        self._capacity = capacity
-        self._error_rate = error_rate
         self._seed = seed
         self._kernel = kernel or best_kernel()
-        self._tally = Tally(backend=BACKEND, capacity=capacity, error_rate=error_rate)
-        self._array: NDArray[np.uint32]
+        self._filling = Filling(
+            backend=BACKEND,
+            capacity=capacity,
+            error_rate=error_rate,
+            cells=self._counters,
+            hashes=self._hashes,
+            size_bytes=self._counters * width // 8,
+            dtype=np.uint32,
+            parameters={"width": width, "hash": "murmur3_x64_128", "positions": "guava_mitz_64", "seed": seed},
+        )
         self._empty()
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
@@ -62,99 +66,62 @@ class CountingSet:
         return [not verdict for verdict in self._probe(urls, TEST)[0]]
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
-        rate = self._rate()
+        rate = self._filling.rate()
         _, refused, ones, _ = self._probe(urls, FORGET)
         forgotten = len(urls) - refused
-        self._ones += ones
-        self._tally.count -= forgotten
+        self._filling.ones += ones
+        self._filling.tally.count -= forgotten
         self._refused += refused
         # Of those never added, a share `rate` passes; `refused` tells how many there were that did not.
         self._wrongly_forgotten += refused * rate / (1 - rate) if rate < 1 else forgotten
         return forgotten
 
     def describe(self) -> VisitedStats:
-        return VisitedStats(
-            backend=BACKEND,
-            count=self._tally.count,
-            capacity=self._capacity,
-            memory_bytes=held_bytes(self._array.nbytes),
-            fill=self._ones / self._counters,
-            false_positive_rate=self._rate(),
-            expected_lost=self._tally.expected_lost,
-            lost_sigma=self._tally.lost_sigma,
-            details={
+        return self._filling.describe(
+            {
                 "counters": self._counters,
-                "counters_in_use": self._ones,
+                "counters_in_use": self._filling.ones,
                 "counters_saturated": self._saturated,
                 "counter_bits": self._width,
-                "hashes": self._hashes,
                 "refused_to_forget": self._refused,
                 "expected_wrongly_forgotten": self._wrongly_forgotten,
                 "kernel": self._kernel.name,
-            },
+            }
         )
 
     def dump(self, file: BinaryIO, /) -> None:
         state: dict[str, Value] = {
-            **self._tally.state(),
-            "ones": self._ones,
             "saturated": self._saturated,
             "refused": self._refused,
             "wrongly_forgotten": self._wrongly_forgotten,
         }
-        parts = [self._array.data]
-        write_snapshot(file, backend=BACKEND, parameters=self._parameters(), state=state, parts=parts)
+        self._filling.dump(file, state=state)
 
     def load(self, file: BinaryIO, /) -> None:
         self._empty()
-        snapshot = read_snapshot(file, backend=BACKEND, parameters=self._parameters())
-        if [len(part) for part in snapshot.parts] != [self._array.nbytes]:
-            raise SnapshotRefused(f"expected {self._array.nbytes:,} bytes of counters")
-        ones, saturated = snapshot.integer("ones"), snapshot.integer("saturated")
-        refused, wrongly = snapshot.integer("refused"), snapshot.number("wrongly_forgotten")
-        self._tally.load(snapshot)
-        self._array = np.frombuffer(snapshot.parts[0], dtype=np.uint32)
-        self._ones, self._saturated, self._refused, self._wrongly_forgotten = ones, saturated, refused, wrongly
+        snapshot = self._filling.read(file)
+        saturated, refused = snapshot.integer("saturated"), snapshot.integer("refused")
+        wrongly = snapshot.number("wrongly_forgotten")
+        self._filling.take(snapshot)
+        self._saturated, self._refused, self._wrongly_forgotten = saturated, refused, wrongly
 
     def __len__(self) -> int:
-        return self._tally.count
+        return self._filling.tally.count
 
     async def aclose(self) -> None:
         """Nothing to close."""
 
     def _empty(self) -> None:
-        self._array = np.frombuffer(zeros(self._counters * self._width // 8), dtype=np.uint32)
-        self._ones = 0
         self._saturated = 0
         self._refused = 0
         self._wrongly_forgotten = 0.0
-        self._tally.empty()
 
     def _probe(self, urls: Sequence[str], mode: int) -> tuple[list[bool], int, int, int]:
-        return self._kernel.counting_probe(urls, self._array, self._width, self._hashes, self._seed, mode)
-
-    def _rate(self) -> float:
-        return sizing.rate_from_fill(self._ones, self._counters, self._hashes)
+        return self._kernel.counting_probe(urls, self._filling.array, self._width, self._hashes, self._seed, mode)
 
     def _add_piece(self, urls: Sequence[str]) -> list[bool]:
         fresh, new, ones, saturated = self._probe(urls, ADD)
         if new:
-            tally = self._tally
-            tally.accept(new, float(((self._ones + ones / 2) / self._counters) ** self._hashes))
-            self._ones += ones
+            self._filling.accept(new, ones)
             self._saturated += saturated
-            if tally.count > tally.limit:
-                tally.warn(self._rate())
         return fresh
-
-    def _parameters(self) -> dict[str, Value]:
-        return {
-            "capacity": self._capacity,
-            "error_rate": self._error_rate,
-            "counters": self._counters,
-            "width": self._width,
-            "hashes": self._hashes,
-            "hash": "murmur3_x64_128",
-            "positions": "guava_mitz_64",
-            "seed": self._seed,
-        }

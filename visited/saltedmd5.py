@@ -5,16 +5,14 @@ from collections.abc import Sequence
 from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from visited import sizing
+from visited.batch import in_pieces
+from visited.filling import Filling
 from visited.kernel import ADD, FORGET, TEST
-from visited.memory import held_bytes, zeros
 from visited.numpy_counting import Cells, count_positions
 from visited.numpy_kernel import Words, byte_view, encode
-from visited.protocol import SnapshotRefused, VisitedStats
-from visited.snapshot import Value, read_snapshot, write_snapshot
-from visited.tally import Tally
+from visited.protocol import VisitedStats
 
 BACKEND = "salted-md5"
 
@@ -40,20 +38,21 @@ class SaltedMd5Set:
         if self._counters > 1 << 32:
             raise ValueError(f"32-bit hashes reach 4,294,967,296 counters; {capacity:,} URLs need {self._counters:,}")
         self._hashes = sizing.hashes_for(error_rate)
-        self._capacity = capacity
-        self._error_rate = error_rate
-        self._tally = Tally(backend=BACKEND, capacity=capacity, error_rate=error_rate)
-        self._array: NDArray[np.uint32]
-        self._ones: int
-        self._empty()
+        # The rate is taken once for each piece, so that a huge batch is accounted for as it fills the filter.
+        self._piece = max(64, self._counters // 512)
+        self._filling = Filling(
+            backend=BACKEND,
+            capacity=capacity,
+            error_rate=error_rate,
+            cells=self._counters,
+            hashes=self._hashes,
+            size_bytes=self._counters * 4,
+            dtype=np.uint32,
+            parameters={"hash": "salted md5"},
+        )
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
-        absent, new, ones, _ = self._probe(urls, ADD)
-        before, self._ones = self._ones, self._ones + ones
-        self._tally.accept(new, sizing.mean_rate_between(before, self._ones, self._counters, self._hashes))
-        if self._tally.count > self._tally.limit:
-            self._tally.warn(self._rate())
-        return absent
+        return in_pieces(urls, self._piece, self._add_piece)
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
         """Tell for each URL whether it is known, without remembering it; for inspection and comparison."""
@@ -61,64 +60,34 @@ class SaltedMd5Set:
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
         _, refused, ones, _ = self._probe(urls, FORGET)
-        self._ones += ones
-        self._tally.count -= len(urls) - refused
+        self._filling.ones += ones
+        self._filling.tally.count -= len(urls) - refused
         return len(urls) - refused
 
     def describe(self) -> VisitedStats:
-        return VisitedStats(
-            backend=BACKEND,
-            count=self._tally.count,
-            capacity=self._capacity,
-            memory_bytes=held_bytes(self._array.nbytes),
-            fill=self._ones / self._counters,
-            false_positive_rate=self._rate(),
-            expected_lost=self._tally.expected_lost,
-            lost_sigma=self._tally.lost_sigma,
-            details={"counters": self._counters, "counters_in_use": self._ones, "hashes": self._hashes},
-        )
+        return self._filling.describe({"counters": self._counters, "counters_in_use": self._filling.ones})
 
     def dump(self, file: BinaryIO, /) -> None:
-        state: dict[str, Value] = {**self._tally.state(), "ones": self._ones}
-        parts = [self._array.data]
-        write_snapshot(file, backend=BACKEND, parameters=self._parameters(), state=state, parts=parts)
+        self._filling.dump(file)
 
     def load(self, file: BinaryIO, /) -> None:
-        self._empty()
-        snapshot = read_snapshot(file, backend=BACKEND, parameters=self._parameters())
-        if [len(part) for part in snapshot.parts] != [self._array.nbytes]:
-            raise SnapshotRefused(f"expected {self._array.nbytes:,} bytes of counters")
-        ones = snapshot.integer("ones")
-        self._tally.load(snapshot)
-        self._array = np.frombuffer(snapshot.parts[0], dtype=np.uint32)
-        self._ones = ones
+        self._filling.take(self._filling.read(file))
 
     def __len__(self) -> int:
-        return self._tally.count
+        return self._filling.tally.count
 
     async def aclose(self) -> None:
         """Nothing to close."""
 
-    def _empty(self) -> None:
-        self._array = np.frombuffer(zeros(self._counters * 4), dtype=np.uint32)
-        self._ones = 0
-        self._tally.empty()
-
-    def _rate(self) -> float:
-        return sizing.rate_from_fill(self._ones, self._counters, self._hashes)
-
     def _probe(self, urls: Sequence[str], mode: int) -> tuple[list[bool], int, int, int]:
-        return count_positions(Cells(byte_view(self._array), 32), self._positions(urls), mode)
+        return count_positions(Cells(byte_view(self._filling.array), 32), self._positions(urls), mode)
+
+    def _add_piece(self, urls: Sequence[str]) -> list[bool]:
+        absent, new, ones, _ = self._probe(urls, ADD)
+        if new:
+            self._filling.accept(new, ones)
+        return absent
 
     def _positions(self, urls: Sequence[str]) -> Words:
         rows = [salted_hashes(data, self._hashes) for data in encode(urls)]
         return np.array(rows, dtype=np.uint64).reshape(len(urls), self._hashes) % np.uint64(self._counters)
-
-    def _parameters(self) -> dict[str, Value]:
-        return {
-            "capacity": self._capacity,
-            "error_rate": self._error_rate,
-            "counters": self._counters,
-            "hashes": self._hashes,
-            "hash": "salted md5",
-        }

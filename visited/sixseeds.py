@@ -6,14 +6,11 @@ from typing import BinaryIO, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from visited import sizing
-from visited.batch import check_batch
+from visited.batch import check_batch, in_pieces
+from visited.filling import Filling
 from visited.kernel import ADD, TEST
-from visited.memory import held_bytes, zeros
 from visited.numpy_kernel import Words, test_and_set
-from visited.protocol import CannotForget, SnapshotRefused, VisitedStats
-from visited.snapshot import Value, read_snapshot, write_snapshot
-from visited.tally import Tally
+from visited.protocol import CannotForget, VisitedStats
 
 BACKEND = "six-seeds"
 BITS = 2 << 24
@@ -32,73 +29,51 @@ class SixSeedSet:
         if not 64 <= bits <= 1 << 31 or bits & bits - 1:
             raise ValueError(f"bits must be a power of two from 64 to 2^31, found {bits:,}")
         self._bits = bits
-        self._capacity = _CAPACITY * bits // BITS
-        self._tally = Tally(backend=BACKEND, capacity=self._capacity, error_rate=0.01)
-        self._array: NDArray[np.uint8]
-        self._ones: int
-        self._empty()
+        self._filling = Filling(
+            backend=BACKEND,
+            capacity=_CAPACITY * bits // BITS,
+            error_rate=0.01,
+            cells=bits,
+            hashes=len(SEEDS),
+            size_bytes=bits // 8,
+            dtype=np.uint8,
+            parameters={"hash": "six seeds"},
+        )
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
-        verdicts: list[bool] = []
-        for start in range(0, len(urls), _PIECE):
-            absent, ones = test_and_set(self._array, self._positions(urls[start : start + _PIECE]), ADD)
-            before, self._ones = self._ones, self._ones + ones
-            mean_rate = sizing.mean_rate_between(before, self._ones, self._bits, len(SEEDS))
-            self._tally.accept(int(absent.sum()), mean_rate)
-            verdicts += absent.tolist()
-        if self._tally.count > self._tally.limit:
-            self._tally.warn(self._rate())
-        return verdicts
+        return in_pieces(urls, _PIECE, self._add_piece)
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
         """Tell for each URL whether it is known, without remembering it; for inspection and comparison."""
-        known: list[bool] = (~test_and_set(self._array, self._positions(urls), TEST)[0]).tolist()
+        known: list[bool] = (~self._probe(urls, TEST)[0]).tolist()
         return known
 
     async def forget_many(self, _urls: Sequence[str], /) -> NoReturn:
         raise CannotForget("a Bloom filter can't forget: its bits are shared; use counting or exact")
 
     def describe(self) -> VisitedStats:
-        return VisitedStats(
-            backend=BACKEND,
-            count=self._tally.count,
-            capacity=self._capacity,
-            memory_bytes=held_bytes(self._array.nbytes),
-            fill=self._ones / self._bits,
-            false_positive_rate=self._rate(),
-            expected_lost=self._tally.expected_lost,
-            lost_sigma=self._tally.lost_sigma,
-            details={"bits": self._bits, "bits_set": self._ones, "hashes": len(SEEDS)},
-        )
+        return self._filling.describe({"bits": self._bits, "bits_set": self._filling.ones})
 
     def dump(self, file: BinaryIO, /) -> None:
-        state: dict[str, Value] = {**self._tally.state(), "ones": self._ones}
-        parts = [self._array.data]
-        write_snapshot(file, backend=BACKEND, parameters={"bits": self._bits}, state=state, parts=parts)
+        self._filling.dump(file)
 
     def load(self, file: BinaryIO, /) -> None:
-        self._empty()
-        snapshot = read_snapshot(file, backend=BACKEND, parameters={"bits": self._bits})
-        if [len(part) for part in snapshot.parts] != [self._bits // 8]:
-            raise SnapshotRefused(f"expected {self._bits // 8:,} bytes of bits")
-        ones = snapshot.integer("ones")
-        self._tally.load(snapshot)
-        self._array = np.frombuffer(snapshot.parts[0], dtype=np.uint8)
-        self._ones = ones
+        self._filling.take(self._filling.read(file))
 
     def __len__(self) -> int:
-        return self._tally.count
+        return self._filling.tally.count
 
     async def aclose(self) -> None:
         """Nothing to close."""
 
-    def _empty(self) -> None:
-        self._array = np.frombuffer(zeros(self._bits // 8), dtype=np.uint8)
-        self._ones = 0
-        self._tally.empty()
+    def _probe(self, urls: Sequence[str], mode: int) -> tuple[NDArray[np.bool_], int]:
+        return test_and_set(self._filling.array, self._positions(urls), mode)
 
-    def _rate(self) -> float:
-        return sizing.rate_from_fill(self._ones, self._bits, len(SEEDS))
+    def _add_piece(self, urls: Sequence[str]) -> list[bool]:
+        absent, ones = self._probe(urls, ADD)
+        self._filling.accept(int(absent.sum()), ones)
+        verdicts: list[bool] = absent.tolist()
+        return verdicts
 
     def _positions(self, urls: Sequence[str]) -> Words:
         check_batch(urls)
