@@ -29,6 +29,27 @@ def urls_of(start: int, stop: int) -> list[str]:
     return [f"https://h{number % 17}.example/päge/{number}?q={number * 7}" for number in range(start, stop)]
 
 
+async def left_by(visited: VisitedSet) -> io.BytesIO:
+    """The snapshot of a set that is closed then."""
+    file = io.BytesIO()
+    visited.dump(file)
+    await visited.aclose()
+    file.seek(0)
+    return file
+
+
+async def snapshot_of(make: Make, urls: list[str]) -> io.BytesIO:
+    visited = make()
+    await visited.add_many(urls)
+    return await left_by(visited)
+
+
+def loaded(make: Make, file: io.BytesIO) -> VisitedSet:
+    visited = make()
+    visited.load(file)
+    return visited
+
+
 async def test_a_url_is_new_once(make: Make) -> None:
     visited = make()
     urls = urls_of(0, 500)
@@ -124,12 +145,7 @@ async def test_a_snapshot_keeps_the_promise(make: Make) -> None:
     urls = urls_of(0, 700)
     await first.add_many(urls)
     stats = first.describe()
-    file = io.BytesIO()
-    first.dump(file)
-    await first.aclose()
-    file.seek(0)
-    second = make()
-    second.load(file)
+    second = loaded(make, await left_by(first))
     assert len(second) == 700
     again = second.describe()
     assert (again.count, again.fill) == (stats.count, stats.fill)
@@ -148,73 +164,50 @@ async def test_what_came_after_a_snapshot_is_not_in_it(make: Make) -> None:
     await first.add_many(urls_of(400, 1_200))
     await first.aclose()
     file.seek(0)
-    second = make()
-    second.load(file)
+    second = loaded(make, file)
     assert len(second) == 400
     assert await second.add_many(urls_of(0, 1_200)) == [False] * 400 + [True] * 800
     await second.aclose()
 
 
 async def test_a_snapshot_of_the_empty_set_is_one(make: Make) -> None:
-    first = make()
-    file = io.BytesIO()
-    first.dump(file)
-    await first.aclose()
-    file.seek(0)
-    second = make()
-    second.load(file)
-    assert await second.add_many(urls_of(0, 5)) == [True] * 5
-    await second.aclose()
+    visited = loaded(make, await snapshot_of(make, []))
+    assert await visited.add_many(urls_of(0, 5)) == [True] * 5
+    await visited.aclose()
 
 
 async def test_two_snapshots_in_one_file_are_read_one_after_the_other(make: Make) -> None:
-    visited = make()
-    await visited.add_many(urls_of(0, 10))
-    file = io.BytesIO()
-    visited.dump(file)
-    file.write(b"what follows")
-    await visited.aclose()
-    file.seek(0)
-    second = make()
-    second.load(file)
+    file = await snapshot_of(make, urls_of(0, 10))
+    file = io.BytesIO(file.getvalue() + b"what follows")
+    visited = loaded(make, file)
     assert file.read() == b"what follows"
-    await second.aclose()
+    await visited.aclose()
 
 
 async def test_a_torn_snapshot_is_refused_and_leaves_the_set_empty(make: Make) -> None:
-    first = make()
-    await first.add_many(urls_of(0, 300))
-    file = io.BytesIO()
-    first.dump(file)
-    await first.aclose()
-    data = file.getvalue()
+    data = (await snapshot_of(make, urls_of(0, 300))).getvalue()
     chance = random.Random(4)
     for size in [0, 5, 16, 24, len(data) - 1, *(chance.randrange(len(data)) for _ in range(10))]:
-        second = make()
-        await second.add_many(urls_of(1_000, 1_010))
+        visited = make()
+        await visited.add_many(urls_of(1_000, 1_010))
         with pytest.raises(SnapshotRefused, match=r".+"):
-            second.load(io.BytesIO(data[:size]))
-        assert len(second) == 0
-        assert await second.add_many(urls_of(0, 20)) == [True] * 20
-        await second.aclose()
+            visited.load(io.BytesIO(data[:size]))
+        assert len(visited) == 0
+        assert await visited.add_many(urls_of(0, 20)) == [True] * 20
+        await visited.aclose()
 
 
 async def test_a_snapshot_with_one_changed_byte_is_refused(make: Make) -> None:
-    first = make()
-    await first.add_many(urls_of(0, 300))
-    file = io.BytesIO()
-    first.dump(file)
-    await first.aclose()
-    data = file.getvalue()
+    data = (await snapshot_of(make, urls_of(0, 300))).getvalue()
     chance = random.Random(5)
     for place in [0, 17, 21, 30, len(data) - 1, *(chance.randrange(len(data)) for _ in range(20))]:
         damaged = bytearray(data)
         damaged[place] ^= 1 << chance.randrange(8)
-        second = make()
+        visited = make()
         with pytest.raises(SnapshotRefused, match=r".+"):
-            second.load(io.BytesIO(damaged))
-        assert len(second) == 0
-        await second.aclose()
+            visited.load(io.BytesIO(damaged))
+        assert len(visited) == 0
+        await visited.aclose()
 
 
 async def test_the_snapshot_of_another_backend_is_refused(make: Make, tmp_path: Path) -> None:
@@ -222,13 +215,11 @@ async def test_the_snapshot_of_another_backend_is_refused(make: Make, tmp_path: 
     name = own.describe().backend
     for number, other in enumerate(SETS.values()):
         foreign = other(tmp_path / str(number))
-        if foreign.describe().backend != name:
-            file = io.BytesIO()
-            foreign.dump(file)
-            file.seek(0)
+        is_foreign = foreign.describe().backend != name
+        file = await left_by(foreign)
+        if is_foreign:
             with pytest.raises(SnapshotRefused, match="backend"):
                 own.load(file)
-        await foreign.aclose()
     await own.aclose()
 
 
