@@ -19,8 +19,8 @@ _BLOCK_BYTES = sizing.BLOCK_BITS // 8
 
 
 class BlockedSet:
-    """A Bloom filter in blocks of 512 bits: one memory access for each URL, for 3 % (at 1 %) to 14 % (at 0.01 %) more
-    bits, because blocks fill unevenly (Putze, Sanders and Singler 2007).
+    """A Bloom filter in blocks of 512 bits: one memory access for each URL, for 3.5 % (at 1 %) to 15 % (at 0.01 %)
+    more bits, because blocks fill unevenly (Putze, Sanders and Singler 2007).
 
     The rate is the mean of (ones/512)^k over the blocks; the share of set bits alone would tell too little.
     """
