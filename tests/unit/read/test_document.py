@@ -127,6 +127,13 @@ def test_of_several_content_types_the_last_counts(headers: list[str], expected: 
     assert (found.essence, found.charset) == expected
 
 
+@given(st.lists(st.text(alphabet='te/;,="\\\\ x\t', max_size=40).map("text/x;charset={}".format), max_size=3))
+def test_no_content_type_breaks_the_reader(headers: list[str]) -> None:
+    found = declared_type(headers)
+    assert found.essence is not None or found.charset is None
+    assert len(found.charset or "") <= max(map(len, headers), default=0)
+
+
 def test_text_is_collapsed_and_cut() -> None:
     assert collapsed(" a\n\tb ", 10) == "a b"
     assert collapsed(" \n", 10) is None
