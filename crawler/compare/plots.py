@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable, Sequence
+from math import log10
 from typing import Any
 
 import matplotlib as mpl
@@ -43,6 +44,8 @@ _STYLE: dict[Any, Any] = {
 }
 _SIZE_INCHES = (6.4, 4.1)
 _DPI = 160
+_NEAR = 0.08
+"""Powers of ten between points whose labels would touch."""
 
 
 class Plot(msgspec.Struct, frozen=True, kw_only=True):
@@ -170,13 +173,8 @@ def _loss(axes: Axes, report: Report, work: str) -> bool:
         axes.plot(
             _bits(row), max(row.loss or 0.0, none), "o", color=colour_of(report, row.competitor), markersize=8, zorder=3
         )
-        axes.annotate(
-            row.competitor,
-            (_bits(row), max(row.loss or 0.0, none)),
-            xytext=(7, 4),
-            textcoords="offset points",
-            fontsize=8.5,
-        )
+    for at, names in labels([((_bits(row), max(row.loss or 0.0, none)), row.competitor) for row in rows]):
+        axes.annotate("\n".join(names), at, xytext=(7, 4), textcoords="offset points", fontsize=8.5)
     best = frontier(rows)
     axes.step(
         [_bits(row) for row in best],
@@ -202,6 +200,22 @@ def _loss(axes: Axes, report: Report, work: str) -> bool:
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.set_ylim(bottom=none / 3, top=max(axes.get_ylim()[1], none * 100))
     return _legend(axes)
+
+
+Point = tuple[float, float]
+
+
+def labels(named: Sequence[tuple[Point, str]]) -> list[tuple[Point, list[str]]]:
+    """One label for points so near to one another, on logarithmic scales, that theirs would lie one upon another."""
+    found: list[tuple[Point, list[str]]] = []
+    for (x, y), name in named:
+        for (other_x, other_y), names in found:
+            if abs(log10(x / other_x)) < _NEAR and abs(log10(y / other_y)) < _NEAR:
+                names.append(name)
+                break
+        else:
+            found.append(((x, y), [name]))
+    return found
 
 
 def _rows(report: Report, work: str) -> list[Row]:

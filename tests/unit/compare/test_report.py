@@ -10,7 +10,7 @@ from rich.console import Console
 from crawler.compare.competitor import Competitor
 from crawler.compare.expecting import Expectation
 from crawler.compare.page import page
-from crawler.compare.plots import plots
+from crawler.compare.plots import labels, plots
 from crawler.compare.recommending import Wish
 from crawler.compare.report import Report, report_of
 from crawler.compare.table import render
@@ -104,6 +104,15 @@ def test_every_plot_is_there_once_and_in_both_forms(report: Report) -> None:
     assert all(plot.png.startswith(b"\x89PNG") and plot.svg.startswith("<svg") for plot in found)
     names = [name for plot in found for name in set(re.findall(r'<clipPath id="([^"]+)"', plot.svg))]
     assert len(names) == len(set(names)), "plots in one page would use each other's parts"
+
+
+def test_points_that_lie_upon_one_another_share_a_label() -> None:
+    named = [((300.0, 1e-3), "int32"), ((301.0, 1.01e-3), "salted"), ((40.0, 1e-3), "4 bits"), ((300.0, 1e-4), "k = 9")]
+    assert labels(named) == [
+        ((300.0, 1e-3), ["int32", "salted"]),
+        ((40.0, 1e-3), ["4 bits"]),
+        ((300.0, 1e-4), ["k = 9"]),
+    ]
 
 
 def test_the_table_tells_rows_failures_expectations_and_what_to_take(report: Report) -> None:
