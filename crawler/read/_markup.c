@@ -8,6 +8,7 @@
 #include <Python.h>
 #include <string.h>
 
+enum { TIMES_READ = 4 };
 enum { ENDS_TAG = 1, SPACE = 2, LETTER = 4, DIGIT = 8, OUTSIDE_NAME = 16, OUTSIDE_VALUE = 32 };
 
 /* What each byte may be. */
@@ -27,8 +28,9 @@ typedef struct {
 
 typedef struct {
     element *open; /* elements that nothing but text and closed elements has followed yet */
-    Py_ssize_t count, room;
+    Py_ssize_t count, room, formatting_open;
     Py_ssize_t left, formatting_left, formatting_ends_left;
+    Py_ssize_t most, most_formatting; /* that may have been open at once */
 } nesting;
 
 static int
@@ -70,9 +72,17 @@ static void
 leave_open(nesting *nest)
 {
     nest->left += nest->count;
-    for (Py_ssize_t i = 0; i < nest->count; i++)
-        nest->formatting_left += nest->open[i].is_formatting;
-    nest->count = 0;
+    nest->formatting_left += nest->formatting_open;
+    nest->count = nest->formatting_open = 0;
+}
+
+static void
+note_most(nesting *nest)
+{
+    if (nest->left + nest->count > nest->most)
+        nest->most = nest->left + nest->count;
+    if (nest->formatting_left + nest->formatting_open > nest->most_formatting)
+        nest->most_formatting = nest->formatting_left + nest->formatting_open;
 }
 
 static int
@@ -89,6 +99,8 @@ push(nesting *nest, element found)
         nest->room = room;
     }
     nest->open[nest->count++] = found;
+    nest->formatting_open += found.is_formatting;
+    note_most(nest);
     return 0;
 }
 
@@ -140,6 +152,7 @@ meet(nesting *nest, const unsigned char *at, const unsigned char *end)
         if (last != NULL && end - name > last->length && memcmp(name, last->name, last->length) == 0 &&
             name[last->length] == '>') {
             nest->count--;
+            nest->formatting_open -= last->is_formatting;
             return 0;
         }
         leave_open(nest);
@@ -160,20 +173,25 @@ meet(nesting *nest, const unsigned char *at, const unsigned char *end)
     leave_open(nest);
     nest->left++;
     nest->formatting_left += found.is_formatting;
+    note_most(nest);
     return 0;
 }
 
-/* Whether more than so many attributes follow, as the standard's tokenizer reads them. */
+/* Whether more than so many attributes follow, as the standard's tokenizer reads them. `budget` is how many bytes may
+ * be looked at: tags that begin within others, as in <a<a<a, would take time by the square of their number. */
 static int
-is_laden(const unsigned char *at, const unsigned char *end, Py_ssize_t most)
+is_laden(const unsigned char *at, const unsigned char *end, Py_ssize_t most, Py_ssize_t *budget)
 {
+    const unsigned char *from = at;
     while (at < end && *at != '>' && *at != '/' && !is(*at, SPACE))
         at++;
     for (Py_ssize_t count = 0; count <= most; count++) {
         while (at < end && (is(*at, SPACE) || *at == '/'))
             at++;
-        if (at == end || *at == '>')
-            return 0;
+        if (at == end || *at == '>') {
+            *budget -= at - from;
+            return *budget < 0;
+        }
         at++;
         while (at < end && *at != '>' && *at != '/' && *at != '=' && !is(*at, SPACE))
             at++;
@@ -187,8 +205,7 @@ is_laden(const unsigned char *at, const unsigned char *end, Py_ssize_t most)
             value++;
         if (value < end && (*value == '"' || *value == '\'')) {
             value = memchr(value + 1, *value, end - value - 1);
-            if (value != NULL)
-                at = value + 1;
+            at = value == NULL ? end : value + 1;
         }
         else {
             while (value < end && *value != '>' && !is(*value, SPACE))
@@ -208,8 +225,8 @@ survey(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "y*n", &buffer, &most))
         return NULL;
     const unsigned char *at = buffer.buf, *end = at + buffer.len;
-    nesting nest = {NULL, 0, 0, 0, 0, 0};
-    Py_ssize_t roots = 0;
+    nesting nest = {NULL, 0, 0, 0, 0, 0, 0, 0, 0};
+    Py_ssize_t roots = 0, budget = TIMES_READ * buffer.len;
     int laden = 0;
     PyObject *result = NULL;
     while ((at = memchr(at, '<', end - at)) != NULL) {
@@ -217,13 +234,13 @@ survey(PyObject *self, PyObject *args)
         if (meet(&nest, at, end) < 0)
             goto done;
         if (at < end && is(*at, LETTER)) {
-            laden = laden || is_laden(at, end, most);
+            laden = laden || is_laden(at, end, most, &budget);
             if (end - at > 4 && at[4] != '>' && is(at[4], ENDS_TAG))
                 roots += equals(at, 4, "html") || equals(at, 4, "body");
         }
     }
     leave_open(&nest);
-    result = Py_BuildValue("nnnnN", nest.left, nest.formatting_left, nest.formatting_ends_left, roots,
+    result = Py_BuildValue("nnnnN", nest.most, nest.most_formatting, nest.formatting_ends_left, roots,
                            PyBool_FromLong(laden));
 done:
     PyMem_Free(nest.open);

@@ -7,7 +7,7 @@ accident or an attack.
 
 So tags are counted, and where the counts allow for the worst, the page is `flat.flattened` first. The counts are
 bounds, whatever the tags say of each other: a true depth could be told only by a parser. Pages as people make them lie
-far below, since nearly all of their elements are closed where they should be.
+far below, since nearly all of their elements are closed where they should be, and few are open at once.
 
 A tree takes far more memory than its text: 250 bytes for a tag of three, 16 for a NUL. So there are limits on these,
 and what lies behind is left.

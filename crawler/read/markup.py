@@ -1,11 +1,12 @@
 """Counts of a page's markup, taken without a parser: bounds of what its tree may be.
 
 `_markup` is compiled C and takes one look at the page; here the same is written in regular expressions, for where the
-package could not be compiled. The two agree, but for elements nested deeper than `_MOST_PASSES`.
+package could not be compiled. Both give bounds, those of the patterns being wider.
 
-Elements that leave nothing open are left out: those that are closed with nothing but text in them, and then those that
-hold nothing but text and such elements. To be sure of it whatever surrounds them, their tags must be of a form that no
-reading takes for another: attributes follow white space, values have no `<` or `>`, and quotes stand behind `=` alone.
+How many elements are open at once is known only of those that surely close: those that are closed with nothing but text
+in them, and then those that hold nothing but text and such elements. Whatever surrounds them, their tags must be of a
+form that no reading takes for another: attributes follow white space, values have no `<` or `>`, and quotes stand
+behind `=` alone. All others are taken to stay open until the end.
 """
 
 import re
@@ -23,21 +24,24 @@ else:
     IS_COMPILED = True
 
 _MOST_PASSES: Final = 64
+_TIMES_READ: Final = 4
+"""How often all of a page may be read to count the attributes of tags that begin within others."""
 
 
 class Survey(msgspec.Struct, frozen=True, gc=False):
     """What may stay open, and how much tags hold."""
 
     elements: int
-    """How often something begins that may be an element, and may stay open."""
+    """The most that may be open at once."""
     formatting: int
-    """Those among them that are formatting elements, but for <a>."""
+    """The most formatting elements, but for <a>, that may be open at once."""
     formatting_ends: int
     """End tags of formatting elements that may close something else than the tag before them."""
     roots: int
     """<html> and <body> tags that may have attributes."""
     is_laden: bool
-    """Whether a tag has more attributes than a limit; whatever is a tag to some reader is one."""
+    """Whether a tag has more attributes than a limit, or so many begin within others that it takes long to tell.
+    Whatever is a tag to some reader is one."""
 
 
 ATTRIBUTE: Final = (
@@ -46,6 +50,11 @@ ATTRIBUTE: Final = (
 )
 """One attribute, as the standard's tokenizer reads it. Atomic groups, since possessive repeats of groups match wrongly
 before Python 3.11.5."""
+_UNCLOSED_ATTRIBUTE: Final = (
+    rb"""[\t\n\f\r /]*+[^\t\n\f\r />][^\t\n\f\r />=]*+"""
+    rb"""(?>(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"[^"]*+"?|'[^']*+'?|[^\t\n\f\r >]*+))?)"""
+)
+"""The same, where the end of the document may end it too."""
 _FORMATTING_NAME: Final = (
     rb"(?:[bBiIsSuU]|[bB][iI][gG]|[cC][oO][dD][eE]|[eE][mM]|[fF][oO][nN][tT]|[nN][oO][bB][rR]|[sS][mM][aA][lL][lL]"
     rb"|[sS][tT][rR][iI][kK][eE]|[sS][tT][rR][oO][nN][gG]|[tT][tT])"
@@ -54,6 +63,7 @@ _FORMATTING_NAME: Final = (
 _FORMATTING: Final = re.compile(rb"<%b[\t\n\f\r />]" % _FORMATTING_NAME)
 _WHOLE_FORMATTING: Final = re.compile(rb"<(%b[\t\n\f\r />](?>(?:%b)*))" % (_FORMATTING_NAME, ATTRIBUTE))
 _FORMATTING_END: Final = re.compile(rb"</(?:[aA]|%b)[\t\n\f\r />]" % _FORMATTING_NAME)
+_BEGINNING: Final = re.compile(rb"<(?=[a-zA-Z])")
 _ROOT: Final = re.compile(rb"<(?:[bB][oO][dD][yY]|[hH][tT][mM][lL])[\t\n\f\r /]")
 _CLOSED: Final = re.compile(
     rb"<([a-zA-Z][a-zA-Z0-9]*+)(?>(?:[\t\n\f\r ]++[^\t\n\f\r \"'<>=/\0]++"
@@ -72,23 +82,44 @@ def survey(html: bytes, /, *, most_attributes: int) -> Survey:
 
 def survey_by_patterns(html: bytes, /, *, most_attributes: int) -> Survey:
     """`survey` without compiled code."""
-    rest = html
+    rest, elements, formatting = html, 0, 0
+    formatting_left = len(_FORMATTING.findall(rest))
     for _ in range(_MOST_PASSES):
         rest, found = _CLOSED.subn(_INSTEAD, rest)
         if not found:
             break
+        # Elements that are open at once lie within one another, and so are found one after the other.
+        elements += 1
+        before, formatting_left = formatting_left, len(_FORMATTING.findall(rest))
+        formatting += formatting_left < before
     return Survey(
-        elements=rest.count(b"<") - rest.count(b"</"),
-        formatting=len(_FORMATTING.findall(rest)),
+        elements=elements + rest.count(b"<") - rest.count(b"</"),
+        formatting=formatting + formatting_left,
         formatting_ends=len(_FORMATTING_END.findall(rest)),
         roots=len(_ROOT.findall(html)),
-        is_laden=_laden(most_attributes).search(html) is not None,
+        is_laden=_is_laden(html, most_attributes),
     )
 
 
+def _is_laden(html: bytes, most_attributes: int) -> bool:
+    pattern = _attributes(most_attributes)
+    budget_bytes = _TIMES_READ * len(html)
+    for beginning in _BEGINNING.finditer(html):
+        start = beginning.end()
+        found = pattern.match(html, start)
+        assert found is not None
+        budget_bytes -= found.end() - start
+        if found[1] is not None or budget_bytes < 0:
+            return True
+    return False
+
+
 @lru_cache
-def _laden(most_attributes: int) -> re.Pattern[bytes]:
-    return re.compile(rb"<[a-zA-Z][^\t\n\f\r />]*+(?:%b){%d}" % (ATTRIBUTE, most_attributes + 1))
+def _attributes(most: int) -> re.Pattern[bytes]:
+    """A tag behind its `<`: so many attributes, and perhaps one more, which is the group."""
+    return re.compile(
+        rb"[^\t\n\f\r />]*+(?>(?:%b){0,%d})(%b)?[\t\n\f\r /]*+" % (_UNCLOSED_ATTRIBUTE, most, _UNCLOSED_ATTRIBUTE)
+    )
 
 
 def kinds_of_formatting(html: bytes, /) -> int:

@@ -24,6 +24,13 @@ HOSTILE = {
     "end tags that end nothing": b"<div></x>" * 20_000,
     "ends that are comments": b"<div><!--</div>-->" * 20_000,
     "ends in another table": b"<div><table></div></table>" * 20_000,
+    "blocks that are all closed": b"<div>" * 20_000 + b"</div>" * 20_000,
+    "formatting that is all closed": _unlike(b"b", 10_000) + b"</b>" * 10_000,
+    "formatting that is closed after many blocks": b"<p>"
+    + _unlike(b"b", 100)
+    + b"<div>x</div>" * 4_000
+    + b"</b>" * 100,
+    "tags in tags": b"<a/b=" * 30_000 + b"x" * 1_000_000,
     "ends in an attribute": b"""<div a=">x</div>">""" * 20_000,
     "ends in what looks like no attribute": b"""<div a=b="c d="e>x</div>">""" * 20_000,
     "ends that hide a name": b"<di<b>x</b>v>y</div>" * 20_000,
