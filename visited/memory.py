@@ -16,7 +16,7 @@ Memory = bytearray | mmap.mmap
 _MAPPED_FROM_BYTES = 1 << 14
 """Below it a map's last page, half of it unused, would cost more than a hole in the heap."""
 _HUGE_FROM_BYTES = 4 << 20
-_GRAIN_BYTES = 16
+GRAIN_BYTES = 16
 """CPython and glibc hand out memory in multiples of it."""
 
 
@@ -61,4 +61,4 @@ def mapped_files(directory: Path) -> int:
 
 
 def _in_grains(size_bytes: int) -> int:
-    return -(-size_bytes // _GRAIN_BYTES) * _GRAIN_BYTES
+    return -(-size_bytes // GRAIN_BYTES) * GRAIN_BYTES

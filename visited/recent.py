@@ -1,17 +1,15 @@
 """A short memory in front of a visited set: most links point to what was met a moment ago."""
 
 import sys
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from typing import BinaryIO
 
 import msgspec
 
 from visited.batch import check_batch
+from visited.memory import GRAIN_BYTES
 from visited.protocol import VisitedSet, VisitedStats
-
-_ROUNDED_BYTES = 8
-"""By which the heap rounds up an object of this kind, in the mean."""
 
 
 class RecentUrls:
@@ -25,9 +23,8 @@ class RecentUrls:
             raise ValueError(f"size must be at least 1 URL, found {size!r}; leave the wrapper away for none")
         self._inner = inner
         self._size = size
-        self._urls: dict[str, None] = {}
-        """Those met longest ago come first. An `OrderedDict` would keep them in a list beside, and each repeat would
-        wait for the memory of its neighbours there."""
+        self._urls: OrderedDict[str, None] = OrderedDict()
+        """Those met longest ago come first."""
         self._url_bytes = 0
         self._hits = 0
         self._misses = 0
@@ -38,17 +35,16 @@ class RecentUrls:
         asked = [url for url in dict.fromkeys(urls) if url not in recent]
         # Nothing is remembered before the inner set has answered: it may fail, or be cancelled.
         answers = dict(zip(asked, await self._inner.add_many(asked), strict=True)) if asked else {}
-        for url in urls:
-            recent.pop(url, None)
+        for url in asked:
             recent[url] = None
+        if len(asked) < len(urls):
+            for url in urls:
+                recent.move_to_end(url)
         self._misses += len(asked)
         self._hits += len(urls) - len(asked)
         self._url_bytes += _size_bytes(asked)
-        if len(recent) > self._size:
-            # Many at once: each search for a dictionary's first key walks over those deleted before it.
-            for url in list(islice(recent, len(recent) - self._size + self._size // 10)):
-                del recent[url]
-                self._url_bytes -= url.__sizeof__()
+        dropped = [recent.popitem(last=False)[0] for _ in range(len(recent) - self._size)]
+        self._url_bytes -= _size_bytes(dropped)
         # What stands twice in the batch is new at its first place.
         return [answers.pop(url, False) for url in urls] if answers else [False] * len(urls)
 
@@ -64,7 +60,7 @@ class RecentUrls:
         entries = len(self._urls)
         return msgspec.structs.replace(
             stats,
-            memory_bytes=(stats.memory_bytes + sys.getsizeof(self._urls) + self._url_bytes + entries * _ROUNDED_BYTES),
+            memory_bytes=stats.memory_bytes + sys.getsizeof(self._urls) + self._url_bytes,
             details={
                 **stats.details,
                 "recent_urls": entries,
@@ -93,4 +89,5 @@ class RecentUrls:
 
 
 def _size_bytes(urls: Iterable[str]) -> int:
-    return sum(map(str.__sizeof__, urls))
+    """What they take of the heap: `memory.object_bytes`, for many."""
+    return sum([url.__sizeof__() + GRAIN_BYTES - 1 & -GRAIN_BYTES for url in urls])

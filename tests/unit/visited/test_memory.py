@@ -14,7 +14,7 @@ from pathlib import Path
 
 import plyvel
 
-from crawler.cli.allocator import return_large_blocks
+from crawler.cli.allocator import settle_allocator
 from visited.bloom import BloomSet
 from visited.blocked import BlockedSet
 from visited.counting import CountingSet
@@ -55,7 +55,7 @@ async def fill(visited, count):
 
 async def run(make, count, history):
     if history == "told":
-        return_large_blocks()
+        settle_allocator()
     if history in ("told", "long"):
         # Unless it was told otherwise, glibc takes from now on whatever is smaller than this from its heap, and keeps
         # it there.
@@ -97,7 +97,7 @@ FIXED = [
 ]
 OF_STRINGS = [
     ("lambda n: RawUrlSet()", 150_000),
-    ("lambda n: RecentUrls(SixSeedSet(bits=64), size=n)", 100_000),
+    ("lambda n: RecentUrls(SixSeedSet(bits=64), size=n)", 150_000),
     (
         "lambda n: WhiteListed(SixSeedSet(bits=64), (f'https://h{number % 50}/{number}' for number in range(n)))",
         150_000,
