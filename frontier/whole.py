@@ -54,7 +54,7 @@ async def whole(step: Coroutine[object, object, _Result], *, cancelled: Callable
 
 
 def _tell(over: asyncio.Future[None], task: asyncio.Task[object]) -> None:
+    if not task.cancelled():
+        task.exception()  # whoever waited may be cancelled before he is told: it is not to be warned of
     if not over.done():
         over.set_result(None)
-    elif not task.cancelled():
-        task.exception()  # nobody waits for it any more: it is not to be warned of

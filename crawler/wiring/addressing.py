@@ -110,12 +110,12 @@ def _check_public(seed: Target, static: StaticNames, guard: Guard) -> None:
         )
 
 
-def discovery(loaded: Loaded, sites: Sites, urls: UrlReader) -> Discovery:
+def discovery(loaded: Loaded, sites: Sites, urls: UrlReader, seeds: list[Target]) -> Discovery:
     """What links are followed, and which come first. Raises `ConfigError`."""
     config = loaded.config
     found = ScopedDiscovery(
         urls=urls,
-        scope=scope(loaded, sites, seeds(loaded, urls)),
+        scope=scope(loaded, sites, seeds),
         traps=sites.each(lambda there: _traps(there.config)).of,
         focus=_focus(config),
         min_weight=config.focus.min_weight,

@@ -52,7 +52,8 @@ async def assembled(
     config = loaded.config
     sites = Sites(loaded)
     urls = addressing.url_reader(loaded)
-    discovery = addressing.discovery(loaded, sites, urls)
+    seeds = addressing.seeds(loaded, urls)
+    discovery = addressing.discovery(loaded, sites, urls, seeds)
     async with AsyncExitStack() as stack:
         readdressing = addressing.readdressing(config, urls) if rebuild else None
         frontier, visited, notes = await _frontier(config, directory, readdressing, rebuilding, stack)
@@ -93,7 +94,7 @@ async def assembled(
             ),
             stopping=full_disk.stop,
         )
-        new_seeds = await frontier.add(discovery.seeds([seed.url for seed in addressing.seeds(loaded, urls)]))
+        new_seeds = await frontier.add(discovery.seeds([seed.url for seed in seeds]))
         gauge = Gauge(engine.tally, frontier.describe, visited.describe)
         yield Crawl(engine=engine, frontier=frontier, gauge=gauge, new_seeds=new_seeds)
 
