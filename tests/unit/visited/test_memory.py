@@ -95,12 +95,13 @@ FIXED = [
     ("lambda n: SixSeedSet(bits=1 << 27)", 60_000),
     ("lambda n: SaltedMd5Set(capacity=n * 10, error_rate=1e-2)", 45_000),
 ]
+# Larger still: what their tables have outgrown, up to a megabyte, may stay as well.
 OF_STRINGS = [
-    ("lambda n: RawUrlSet()", 150_000),
-    ("lambda n: RecentUrls(SixSeedSet(bits=64), size=n)", 150_000),
+    ("lambda n: RawUrlSet()", 250_000),
+    ("lambda n: RecentUrls(SixSeedSet(bits=64), size=n)", 300_000),
     (
         "lambda n: WhiteListed(SixSeedSet(bits=64), (f'https://h{number % 50}/{number}' for number in range(n)))",
-        150_000,
+        300_000,
     ),
 ]
 
