@@ -307,38 +307,48 @@ _MAX_REMEMBERED_LENGTH: Final = 512
 
 
 class _Memory:
-    """What hrefs mean. Holds the entries used lately: at most `capacity`, and at least half of it."""
+    """What hrefs mean. Holds the entries used lately: at most `capacity`, and at least half of it.
+
+    An href is looked up in what its base held when the document began; `_recall` sees the rest."""
 
     def __init__(self, judge: Callable[[str, str], Judged], /, *, capacity: int) -> None:
         self._judge = judge
         self._half = max(1, capacity // 2)
-        self._young: dict[tuple[str, str], Judged] = {}
-        self._old: dict[tuple[str, str], Judged] = {}
+        self._young: dict[str, dict[str, Judged]] = {}
+        """By base and href."""
+        self._old: dict[str, dict[str, Judged]] = {}
+        self._young_count = 0
 
     def on(self, base_url: str, /) -> Callable[[str], Judged]:
         """A function that tells what an href means in a document with that base URL."""
         directory = base_url[: base_url.partition("?")[0].rindex("/") + 1]
         origin = origin_of(base_url)
+        below, across, anywhere = (self._young.get(base, _NOTHING) for base in (directory, origin, ""))
 
         def meaning(href: str) -> Judged:
             if href[:1] == "/":
-                key = (origin if href[1:2] != "/" else directory, href)
+                base, known = (origin, across) if href[1:2] != "/" else (directory, below)
             elif href[:4] == "http" and href.startswith(("https://", "http://")):
-                key = ("", href)
+                base, known = "", anywhere
             else:
-                key = (directory, href)
-            return self._young.get(key) or self._recall(key, href, base_url)
+                base, known = directory, below
+            return known.get(href) or self._recall(base, href, base_url)
 
         return meaning
 
-    def _recall(self, key: tuple[str, str], href: str, base_url: str) -> Judged:
+    def _recall(self, base: str, href: str, base_url: str) -> Judged:
         if len(href) > _MAX_REMEMBERED_LENGTH or _DEPENDS_ON_DOCUMENT.match(href):
             return self._judge(href, base_url)
-        known = self._old.get(key)
-        if known is None:
-            known = self._judge(href, base_url)
-        if len(self._young) >= self._half:
-            self._old = self._young
-            self._young = {}
-        self._young[key] = known
+        young = self._young.get(base, _NOTHING)
+        known = young.get(href) or self._old.get(base, _NOTHING).get(href) or self._judge(href, base_url)
+        if href not in young:
+            if self._young_count >= self._half:
+                self._old = self._young
+                self._young = {}
+                self._young_count = 0
+            self._young.setdefault(base, {})[href] = known
+            self._young_count += 1
         return known
+
+
+_NOTHING: Final[dict[str, Judged]] = {}

@@ -69,12 +69,13 @@ _MARK: Final = re.compile(r"[?%;(]")
 """Without one of these in path or query, and a dot behind the host, the standard rules change nothing."""
 
 _PLAIN: Final = re.compile(
-    r"(?P<origin>https?://(?>(?:(?!xn--)[a-z0-9]++(?>(?:-++[a-z0-9]++)*)\.)+)[a-z]{2,}(?=/|$))?"
+    r"(?P<origin>https?://(?>(?:(?!xn--)[a-z0-9]++(?>(?:-++[a-z0-9]++)*)\.)+)[a-z]{2,}"
+    r"(?::(?!(?:80|443)(?:/|$))[1-9](?:[0-9]{0,3}|(?<=[1-5])[0-9]{4}))?(?=/|$))?"
     r"(?P<path>/(?!/)(?>(?:[\w~!$()*,;=:@&+-]++|(?<!/)\.|/(?!\.))*)(?:\?[\w~!$()*,;=:@&+./-]*)?)?",
     re.ASCII,
 )
-"""Hrefs that stand in the standard's form already: a plain host name or none, and a path without escapes and dot
-segments."""
+"""Hrefs that stand in the standard's form already: a plain host name or none, with a port that is surely no scheme's
+own or none, and a path without escapes and dot segments."""
 
 
 class UrlReader:
@@ -203,6 +204,8 @@ def split_port(authority: str, /) -> tuple[str, str]:
 
 def join(base: str, href: str, /) -> str | None:
     """The absolute http or https URL of an href, as a browser reads it, fragment kept; None if there is none."""
+    if (plain := _PLAIN.fullmatch(href)) is not None and plain["origin"] and plain["path"]:
+        return href
     try:
         url = join_url(base, href)
     except ValueError:

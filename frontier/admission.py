@@ -99,18 +99,22 @@ class Admission:
 
 def check_urls(urls: Iterable[CrawlUrl]) -> None:
     """Raises ValueError for what could not be stored, before the visited set has seen any of it."""
+    # Of a text Python knows whether it is ASCII without looking at it.
     texts: list[str] = []
+    keys: set[str] = set()
     for url in urls:
         if not 0 <= url.precedence < PRECEDENCES:
             raise ValueError(f"precedence must be 0 to {PRECEDENCES - 1}, got {url.precedence} for {url.url}")
         if not 0 <= url.cost < MOST_COST:
             raise ValueError(f"cost must be 0 to {MOST_COST - 1}, got {url.cost} for {url.url}")
-        if "\0" in url.queue_key:
-            raise ValueError(f"a queue key holds no NUL, got {url.queue_key!r} for {url.url}")
-        # Of a text Python knows whether it is ASCII without looking at it.
-        texts += [text for text in (url.url, url.canonical, url.queue_key) if not text.isascii()]
+        if not (url.url.isascii() and url.canonical.isascii()):
+            texts += (url.url, url.canonical)
+        keys.add(url.queue_key)
+    for key in keys:
+        if "\0" in key:
+            raise ValueError(f"a queue key holds no NUL, got {key!r}")
     try:
-        "".join(texts).encode()
+        "".join((*texts, *keys)).encode()
     except UnicodeEncodeError as error:
         raise ValueError(f"a URL can't be written as UTF-8: {error}") from error
 

@@ -137,7 +137,11 @@ class Reading(Generic[Node]):
             text = self._text_of(node)
             self._text_budget -= len(text) + 1
             text = " ".join(text[: 20 * MAX_ANCHOR_CHARACTERS].split())[:MAX_ANCHOR_CHARACTERS]
-        self._append(href.strip(WHITE_SPACE), LinkKind.LINK, text, attributes.get("rel"))
+        href = href.strip(WHITE_SPACE)
+        self._href_budget -= len(href)
+        if self._href_budget >= 0 and len(self.links) < MAX_LINKS:
+            rel = attributes.get("rel")
+            self.links.append(Link(href, LinkKind.LINK, text, " ".join(rel.lower().split()) if rel else ""))
 
     def _text(self, node: Node) -> str:
         """The text in an element; nothing once the budget is spent."""
