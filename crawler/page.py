@@ -315,7 +315,17 @@ class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def body_digest(*pieces: bytes) -> str:
     """A body's digest as records and WARC files write it: `sha1:` and 32 characters of base 32."""
+    return digest_text(body_sha1(*pieces))
+
+
+def digest_text(sha1: bytes, /) -> str:
+    """A sha1 as `body_digest` writes it."""
+    return "sha1:" + base64.b32encode(sha1).decode("ascii")
+
+
+def body_sha1(*pieces: bytes) -> bytes:
+    """A body's sha1, 20 bytes."""
     digest = hashlib.sha1(usedforsecurity=False)
     for piece in pieces:
         digest.update(piece)
-    return "sha1:" + base64.b32encode(digest.digest()).decode("ascii")
+    return digest.digest()

@@ -7,7 +7,6 @@ The order is the crash argument. A lease is not durable, adding is idempotent, t
 """
 
 import time
-from base64 import b32decode
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -25,7 +24,7 @@ from crawler.page import (
     Redirect,
     Request,
     Verdict,
-    body_digest,
+    body_sha1,
 )
 from crawler.protocols import Addresses, Discovered, Discovery, Fetcher, LinkExtractor, Quota, Robots, Sink
 from crawler.record import fetched_record, unfetched_record
@@ -210,30 +209,31 @@ class Passage:
                 references = self._parts.discovery.references(
                     extract.base_url, extract.links, discovered, parent=lease.url
                 )
-        digest = body_digest(page.body)
+        sha1 = body_sha1(page.body)
         record = fetched_record(
             lease,
             page,
             extract=extract,
-            digest=digest,
-            duplicate_of=self._bodies.met(digest, lease.url.url) if page.body and page.status < 300 else None,
+            sha1=sha1,
+            duplicate_of=self._bodies.met(sha1, lease.url.url) if page.body and page.status < 300 else None,
             references=references,
             refused=discovered.refused if discovered else None,
             refusals=discovered.refusals if discovered and self._wanted.refusals else None,
         )
-        await self._settle(lease, page, record, decision, links=discovered.urls if discovered else ())
+        await self._settle(lease, page, record, decision, sha1=sha1, links=discovered.urls if discovered else ())
 
     async def _redirect(self, lease: Lease, redirect: Redirect, decision: Decision) -> None:
         target = self._parts.discovery.redirect(redirect, parent=lease.url)
+        sha1 = body_sha1(redirect.body)
         if isinstance(target, str):
             self.tally.refused[target] += 1
             refusals = [(redirect.location, str(target))] if self._wanted.refusals else None
-            record = fetched_record(lease, redirect, refused={target: 1}, refusals=refusals)
-            await self._settle(lease, redirect, record, decision)
+            record = fetched_record(lease, redirect, sha1=sha1, refused={target: 1}, refusals=refusals)
+            await self._settle(lease, redirect, record, decision, sha1=sha1)
         else:
             self.tally.links += 1
-            record = fetched_record(lease, redirect, redirect=target.url)
-            await self._settle(lease, redirect, record, decision, links=[target])
+            record = fetched_record(lease, redirect, sha1=sha1, redirect=target.url)
+            await self._settle(lease, redirect, record, decision, sha1=sha1, links=[target])
 
     async def _settle(
         self,
@@ -242,6 +242,7 @@ class Passage:
         record: PageRecord,
         decision: Decision,
         *,
+        sha1: bytes | None = None,
         links: Sequence[CrawlUrl] = (),
     ) -> None:
         parts = self._parts
@@ -255,7 +256,7 @@ class Passage:
             status=record.status,
             reason=decision.reason if decision.failed else None,
             fetched_at=fetched.fetched_at,
-            digest=_raw(record.digest),
+            digest=sha1,
             etag=record.etag or (lease.url.had_etag if isinstance(fetched, NotModified) else None),
             last_modified=_last_modified(lease, fetched),
             server_ok=decision.server_ok,
@@ -306,8 +307,3 @@ def _last_modified(lease: Lease, fetched: Fetched) -> str | None:
         return None
     told = fetched.header("last-modified")
     return lease.url.had_last_modified if told is None and isinstance(fetched, NotModified) else told
-
-
-def _raw(digest: str | None) -> bytes | None:
-    """The bytes of a digest as records write it."""
-    return None if digest is None else b32decode(digest.partition(":")[2])

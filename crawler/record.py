@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 
-from crawler.page import Extract, Failure, Fetched, Page, PageRecord, Redirect, Response, body_digest
+from crawler.page import Extract, Failure, Fetched, Page, PageRecord, Redirect, Response, digest_text
 from frontier import Lease, UrlState
 
 _WANTED = frozenset({b"content-type", b"last-modified", b"etag", b"cache-control", b"expires", b"date", b"age"})
@@ -27,13 +28,14 @@ def fetched_record(
     refused: Mapping[str, int] | None = None,
     refusals: Sequence[tuple[str, str]] | None = None,
     redirect: str | None = None,
-    digest: str | None = None,
+    sha1: bytes | None = None,
     duplicate_of: str | None = None,
 ) -> PageRecord:
     """The record of a URL that was asked for, whatever came of it.
 
     `references` are the canonical URLs of the links in scope, repeats included, `redirect` the absolute target of a
-    redirect (by default the Location as it stands). `digest` spares the computation where the caller has it already.
+    redirect (by default the Location as it stands). `sha1` is that of the body,
+    where there is one.
     """
     if isinstance(fetched, Failure):
         return _failure_record(lease, fetched)
@@ -41,8 +43,6 @@ def fetched_record(
     known = extract or _NOTHING
     headers = _headers(fetched)
     body, raw_body = (fetched.body, fetched.raw_body) if isinstance(fetched, Page | Redirect) else (None, None)
-    if digest is None and body is not None:
-        digest = body_digest(body)
     if redirect is None and isinstance(fetched, Redirect):
         redirect = fetched.location
     return PageRecord(
@@ -79,7 +79,7 @@ def fetched_record(
         received_bytes=None if raw_body is None else len(raw_body),
         truncated=fetched.truncated if isinstance(fetched, Page) else None,
         rendering=fetched.rendering if isinstance(fetched, Page) else None,
-        digest=digest,
+        digest=None if sha1 is None else digest_text(sha1),
         duplicate_of=duplicate_of,
         last_modified=_header_time(headers.get(b"last-modified")) or w3c_time(url.last_modified),
         etag=headers.get(b"etag"),
@@ -114,7 +114,14 @@ def unfetched_record(
 
 def rfc3339(seconds: float, /) -> str:
     """Seconds since 1970 as RFC 3339, UTC, with milliseconds."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+    second, microsecond = divmod(round(seconds * 1_000_000), 1_000_000)
+    return f"{_to_the_second(second)}.{microsecond // 1000:03}Z"
+
+
+@lru_cache(maxsize=16)
+def _to_the_second(second: int) -> str:
+    # Many pages are fetched in each.
+    return datetime.fromtimestamp(second, UTC).isoformat()[:-6]
 
 
 def resolved_url(url: str, ip: str | None, port: int | None, /) -> str | None:

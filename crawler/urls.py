@@ -204,8 +204,10 @@ def split_port(authority: str, /) -> tuple[str, str]:
 
 def join(base: str, href: str, /) -> str | None:
     """The absolute http or https URL of an href, as a browser reads it, fragment kept; None if there is none."""
-    if (plain := _PLAIN.fullmatch(href)) is not None and plain["origin"] and plain["path"]:
-        return href
+    if plain := _PLAIN.fullmatch(href):
+        origin, path = plain.groups()
+        if path and (origin := origin or _origin(base)) is not None:
+            return f"{origin}{path}"
     try:
         url = join_url(base, href)
     except ValueError:

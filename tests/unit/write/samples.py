@@ -8,7 +8,7 @@ import msgspec
 from warcio.archiveiterator import ArchiveIterator
 from warcio.recordloader import ArcWarcRecord
 
-from crawler.page import Extract, NotModified, Page, PageRecord, Redirect
+from crawler.page import Extract, NotModified, Page, PageRecord, Redirect, body_sha1
 from crawler.record import fetched_record
 from crawler.write.warcgroup import NUMBER_FIELD
 from frontier import CrawlUrl, Lease
@@ -66,7 +66,8 @@ def page(
 
 def record_of(fetched: Page | Redirect | NotModified, number: int) -> PageRecord:
     extract = Extract(content_type="text/html", base_url=fetched.url, charset="UTF-8", title=f"Page {number}")
-    return fetched_record(lease(number), fetched, extract=extract, references=["http://h1.sim.test:8080/"])
+    sha1 = None if isinstance(fetched, NotModified) else body_sha1(fetched.body)
+    return fetched_record(lease(number), fetched, extract=extract, references=["http://h1.sim.test:8080/"], sha1=sha1)
 
 
 class Archived(msgspec.Struct, frozen=True, kw_only=True):
