@@ -268,6 +268,8 @@ def domain_of_site(site: str, /) -> str:
 @lru_cache(maxsize=1024)
 def _origin(base: str) -> str | None:
     """Scheme, host and port of a base URL of http or https, by the standard; None of any other."""
+    if plain := _PLAIN.fullmatch(base):
+        return plain["origin"]
     try:
         url = normalize_url(base)
     except ValueError:
