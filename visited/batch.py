@@ -2,11 +2,15 @@
 
 from collections.abc import Callable, Sequence
 
+_PLAIN = frozenset({str})
+
 
 def check_batch(urls: Sequence[str]) -> None:
     """Raise TypeError for what is not a sequence of str; one str is a sequence of its letters, and never meant."""
     if isinstance(urls, str):
         raise TypeError("expected a sequence of URLs, found one str; wrap it in a list")
+    if set(map(type, urls)) <= _PLAIN:
+        return
     for number, url in enumerate(urls):
         if not isinstance(url, str):
             raise TypeError(f"expected str for each URL, found {type(url).__name__} at {number}")

@@ -69,7 +69,8 @@ class HttpFetcher:
                 raise NoContact("the user agent has no address under which you can be reached: set fetch.user_agent")
             deadline = asyncio.get_running_loop().time() + terms.timeout_s
             async with asyncio.timeout_at(deadline):
-                response = await self._ask(url, terms, request)
+                headers = self._headers(url, terms, request)
+                response = await self._network.get(url, headers, connect_timeout_s=terms.connect_timeout_s)
             self._learn(url, terms, response)
             raw, truncated = await read_body(response, terms, claim, deadline=deadline)
             asked = Asked(request.url, fetched_at, started)
@@ -94,11 +95,11 @@ class HttpFetcher:
                 response.close()
             claim.release(fetched if isinstance(fetched, Page | Redirect) else None)
 
-    async def _ask(self, url: URL, terms: Terms, request: Request) -> Answer:
+    def _headers(self, url: URL, terms: Terms, request: Request) -> dict[str, str]:
         headers = sent(terms.headers, request)
         if terms.cookies and self._cookies is not None and (cookie := self._cookies.header(url)) is not None:
             headers["Cookie"] = f"{headers['Cookie']}; {cookie}" if "Cookie" in headers else cookie
-        return await self._network.get(url, headers, connect_timeout_s=terms.connect_timeout_s)
+        return headers
 
     def _learn(self, url: URL, terms: Terms, response: Answer) -> None:
         """Take note of what a response says for others."""

@@ -6,7 +6,7 @@ import re
 import socket
 import ssl
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, cast
 
 import aiohttp
@@ -88,7 +88,7 @@ class Network:
     async def get(self, url: URL, headers: dict[str, str], /, *, connect_timeout_s: float) -> Answer:
         """Ask, in the way that the host's route wants. Returns when the headers are there."""
         host = url.raw_host or ""
-        more: dict[str, Any] = {"timeout": aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout_s)}
+        more: dict[str, Any] = {"timeout": _timeout(connect_timeout_s)}
         if (login := self._routes.authorization(host)) is not None:
             headers["Authorization"] = login
         if not self._routes.verifies(host):
@@ -156,6 +156,11 @@ class Network:
         made = socket.socket(family, kind, protocol)
         self._connections.opened(made)
         return made
+
+
+@lru_cache
+def _timeout(connect_timeout_s: float) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout_s)
 
 
 def _trust(authorities: Iterable[str]) -> bool | ssl.SSLContext:
