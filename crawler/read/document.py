@@ -34,7 +34,6 @@ URL_ATTRIBUTES: Final[dict[str, tuple[tuple[str, LinkKind], ...]]] = {
     "table": (("background", LinkKind.EMBED),),
     "td": (("background", LinkKind.EMBED),),
     "th": (("background", LinkKind.EMBED),),
-    "image": (("href", LinkKind.EMBED), ("xlink:href", LinkKind.EMBED)),
 }
 """Elements whose attributes are URLs and nothing more; for others `Reading` has a method."""
 
@@ -76,7 +75,9 @@ _KIND_OF_REL: Final[dict[str, LinkKind | None]] = {
 """What a rel token of <link> makes of it; None where the URL is no document. Other tokens make an alternate."""
 
 _FEED_TYPES: Final = frozenset({"application/rss+xml", "application/atom+xml", "application/feed+json"})
-_SVG_PARENTS: Final = frozenset({"svg", "g", "path", "symbol", "use", "defs", "rect", "circle", "text", "image"})
+_SVG_PARENTS: Final = frozenset(
+    {"svg", "g", "path", "symbol", "use", "defs", "rect", "circle", "text", "tspan", "image", "switch", "marker"}
+)
 
 
 class Reading(Generic[Node]):
@@ -126,12 +127,13 @@ class Reading(Generic[Node]):
 
     def anchor(self, attributes: Attributes, node: Node) -> None:
         # Most elements that are read are these, so it spares calls.
-        href = attributes.get("href") or attributes.get("xlink:href")
+        href = attributes.get("href")
         if href is None:
             # An empty href is a link too, to the base URL; some parsers give None for an empty value.
-            if "href" not in attributes:
+            if "href" in attributes:
+                href = ""
+            elif (href := attributes.get("xlink:href")) is None or self._parent_tag_of(node) not in _SVG_PARENTS:
                 return
-            href = ""
         text = ""
         if self._text_budget > 0:
             text = self._text_of(node)
@@ -163,6 +165,17 @@ class Reading(Generic[Node]):
                 self.add(url, LinkKind.EMBED)
         self.add(attributes.get("src"), LinkKind.EMBED)
 
+    def svg_reference(self, attributes: Attributes, node: Node) -> None:
+        href = attributes.get("href" if "href" in attributes else "xlink:href")
+        # Most refer to what stands in the same document, whatever its base.
+        if href and not href.lstrip(WHITE_SPACE).startswith("#"):
+            self.add(href, LinkKind.EMBED)
+
+    def svg_image(self, attributes: Attributes, node: Node) -> None:
+        self.svg_reference(attributes, node)
+        # Outside of SVG, <image> is another name of <img>, which not all parsers know.
+        self.image(attributes, node)
+
     def title_element(self, attributes: Attributes, node: Node) -> None:
         if self.title is None and self._parent_tag_of(node) not in _SVG_PARENTS:
             self.title = collapsed(self._text(node), MAX_TEXT_CHARACTERS)
@@ -187,8 +200,9 @@ class Reading(Generic[Node]):
                 self.add(url, LinkKind.SPECULATIVE)
 
     def base(self, attributes: Attributes, node: Node) -> None:
-        if self.base_href is None and (href := attributes.get("href")):
-            self.base_href = href.strip(WHITE_SPACE)
+        # An empty href, which some parsers give as None, is the page's own URL; what follows has no say then either.
+        if self.base_href is None and "href" in attributes:
+            self.base_href = (attributes["href"] or "").strip(WHITE_SPACE)
 
     def html(self, attributes: Attributes, node: Node) -> None:
         self.language = attributes.get("lang") or attributes.get("xml:lang") or None
@@ -202,10 +216,16 @@ class Reading(Generic[Node]):
 
     def link(self, attributes: Attributes, node: Node) -> None:
         href = attributes.get("href")
-        if not href:
+        imagesrcset = attributes.get("imagesrcset")
+        if not href and not imagesrcset:
             return
         rel = attributes.get("rel") or ""
         tokens = rel.lower().split()
+        if imagesrcset and "preload" in tokens:
+            for url in srcset_urls(imagesrcset):
+                self.add(url, LinkKind.EMBED, rel=rel)
+        if not href:
+            return
         known = [_KIND_OF_REL[token] for token in tokens if token in _KIND_OF_REL]
         kind = known[0] if known else LinkKind.ALTERNATE
         if kind is None:
@@ -268,8 +288,10 @@ _TAKERS: Final[dict[str, Taker]] = {
     "a": Reading.anchor,
     "area": Reading.area,
     "base": Reading.base,
+    "feimage": Reading.svg_reference,
     "form": Reading.form,
     "html": Reading.html,
+    "image": Reading.svg_image,
     "img": Reading.image,
     "input": Reading.input,
     "link": Reading.link,
@@ -278,6 +300,7 @@ _TAKERS: Final[dict[str, Taker]] = {
     "source": Reading.image,
     "style": Reading.style,
     "title": Reading.title_element,
+    "use": Reading.svg_reference,
 }
 
 ELEMENTS: Final = frozenset(_TAKERS)

@@ -31,6 +31,7 @@ _READ: Final = frozenset(name.encode() for name in ELEMENTS) - _TABLES | {b"p"}
 _UNPAIRED: Final = frozenset({b"a", b"p"})
 """Closed by the next one of their kind."""
 _VOID: Final = frozenset({b"area", b"base", b"embed", b"img", b"input", b"link", b"meta", b"source", b"track"})
+_SVG: Final = frozenset({b"feimage", b"image", b"use"})
 _ROOTS: Final = frozenset({b"html", b"body"})
 _LEFT_OPEN: Final = _UNPAIRED | _VOID | _ROOTS
 
@@ -82,6 +83,8 @@ def _closed(name: bytes, attributes: bytes, content: bytes, met: set[bytes]) -> 
         return b"<wbr%b >" % attributes if b"url(" in attributes else b""
     if name == b"title" and b"svg" in met:
         return content.replace(b"<", b"&lt;")
+    if name == b"a" and b"svg" in met:
+        attributes = attributes.replace(b"xlink:href", b"href")
     if name in _LEFT_OPEN:
         before = b"</a>" if name == b"a" and name in met else b""
         return b"%b<%b%b >" % (before, name, attributes)
@@ -92,4 +95,4 @@ def _closed(name: bytes, attributes: bytes, content: bytes, met: set[bytes]) -> 
         # A comment in a script may hide its end.
         return b"<%b%b >%b</%b>" % (name, attributes, content.replace(b"<!--", b""), name)
     element = b"<%b%b ></%b>" % (name, attributes, name)
-    return b"<svg>%b</svg>" % element if name == b"image" else element
+    return b"<svg>%b</svg>" % element if name in _SVG else element

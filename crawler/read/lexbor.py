@@ -14,7 +14,7 @@ from crawler.read.wishes import NO_WISHES, Wishes
 _MAX_PARAGRAPHS: Final = 20
 
 
-_SELECTOR: Final = "[href],[src],[srcset],[content],[background],[poster],[data],html,style,title"
+_SELECTOR: Final = "[href],[src],[srcset],[imagesrcset],[content],[background],[poster],[data],html,style,title"
 """What holds a URL or metadata. To look for attributes is faster than for the names of elements, and in a large page
 far faster than to look at each element here; but a parser of selectors is made for each document."""
 _SMALL_BYTES: Final = 16_384
@@ -24,7 +24,7 @@ class LexborExtractor:
     """Links and metadata, from a tree as browsers build it."""
 
     def __init__(self, *, agent: str = "", wishes: Wishes = NO_WISHES) -> None:
-        self._taker_of_id = {_tag_id(tag): take for tag, take in takers(wishes).items()}
+        self._taker_of_id = {_tag_id(tag): take for tag, take in takers(wishes).items() if tag != "use"}
         self._selector = f"{_SELECTOR}{',script' if wishes.scripts else ''}{',form' if wishes.forms else ''}"
         self._pages = PageReader(self._read, agent=agent, wishes=wishes)
 
@@ -49,6 +49,10 @@ class LexborExtractor:
             if take is not None and (address := node.mem_id) != last:
                 last = address
                 take(reading, node.attributes, node)
+        if b"<use" in document.html or b"<USE" in document.html:
+            # Unknown to lexbor, so that its number differs from document to document.
+            for node in tree.css('use[href]:not([href^="#"])'):
+                reading.svg_reference(node.attributes, node)
         if b"url(" in document.html:
             for node in tree.css('[style*="url("]'):
                 reading.inline_style(node.attributes.get("style"))

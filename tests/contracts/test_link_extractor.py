@@ -167,6 +167,32 @@ def test_frames_are_links(make: Make) -> None:
     assert hrefs(read(make, html), LinkKind.FRAME) == ["a", "b"]
 
 
+def test_references_of_svg_are_links(make: Make) -> None:
+    html = (
+        "<a xlink:href=no>outside</a><svg><a xlink:href=a1>x</a><g><a href=a2 xlink:href=no>y</a></g>"
+        "<a href xlink:href=no>z</a><use xlink:href='s.svg#icon'/><use href=t.svg#icon /><use href='#here'/>"
+        "<use xlink:href=' #here'/><image href=i1 /><image xlink:href=i2 /><feImage xlink:href=i3 /></svg>"
+        "<image src=i4><template><svg><use href=no /></svg></template>"
+    )
+    for found in (read(make, html), read(make, html + "<p>text" * 3000)):
+        assert hrefs(found, LinkKind.LINK) == ["a1", "a2", ""]
+        assert set(hrefs(found, LinkKind.EMBED)) == {"s.svg#icon", "t.svg#icon", "i1", "i2", "i3", "i4"}
+
+
+def test_images_that_are_preloaded_are_links(make: Make) -> None:
+    html = (
+        "<link rel='preload' as=image imagesrcset='a.png 1x, b,2.png 2x'><link rel=Preload href=c imagesrcset=d>"
+        "<link rel=icon href=e imagesrcset=no><link rel=preload imagesrcset><link>"
+    )
+    assert [(link.href, link.rel) for link in read(make, html).links] == [
+        ("a.png", "preload"),
+        ("b,2.png", "preload"),
+        ("d", "preload"),
+        ("c", "preload"),
+        ("e", "icon"),
+    ]
+
+
 def test_style_sheets_within_a_page_are_read(make: Make) -> None:
     html = "<style>@import 'a.css'; /* url(no) */ p { background: url(b.png) }</style><style>p { color: red }</style>"
     assert hrefs(read(make, html), LinkKind.CSS) == ["a.css", "b.png"]
@@ -216,6 +242,7 @@ def test_an_svg_title_is_not_the_pages(make: Make) -> None:
 def test_the_first_base_decides_wherever_it_stands(make: Make) -> None:
     extract = read(make, "<base target=_top><a href=x>x</a><base href=../b/><base href=/c/>")
     assert extract.base_url == "https://example.org/b/"
+    assert read(make, "<base href=''><base href=/b/>").base_url == "https://example.org/a/page.html"
 
 
 @pytest.mark.parametrize("base", ["javascript:x", "http://[", "data:,"])

@@ -104,11 +104,11 @@ def test_what_is_no_markup_stays_out_of_a_flattened_page() -> None:
         b"<template><a href=no><template></template><a href=no></template><a title='<a href=no>' href=2>y</a>"
         b"1 < 2 <a href=3><svg><image href=i /></svg><div><table><td><video src=v poster=p><frame src=f>"
         b"<noscript><a href=4>z</a></noscript><iframe src=g><a href=no></iframe><body background=b><a href=5>"
-        b"<i style='background: url(s)'>"
+        b"<svg><use href=u /><a xlink:href=6>x</a><feImage xlink:href=h /></svg><i style='background: url(s)'>"
     )
     found = LexborExtractor().extract(page(flattened(html)))
     assert found.title == "a<b"
-    assert [link.href for link in found.links] == [*"b1", "a.css", *"23ivpf4g5s"]
+    assert [link.href for link in found.links] == [*"b1", "a.css", *"23ivpf4g56hus"]
     assert flattened(b"<a href=1><plaintext><a href=no>") == b"<a href=1 >"
 
 
