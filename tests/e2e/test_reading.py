@@ -6,13 +6,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from zipfile import ZipFile
 
+import pytest
+
+from config import load, toml_value
+from crawler.directory import CrawlDirectory
 from crawler.page import LinkKind
 from crawler.simweb.expected import Kind
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
 from crawler.simweb.world import World
+from crawler.wiring.crawl import assembled
+from crawler.write.records import read_records
+from tests.certificates import issued
 from tests.e2e.crawling import COMPLETE, Web, assert_told, fetched, onceover, records, setting
+from tests.servers import page, raw_server
 
 HIDING = WorldParams(
     seed=5,
@@ -119,3 +128,57 @@ def test_documents_of_every_kind_are_read_by_what_they_are(tmp_path: Path) -> No
     assert found["/mapped"].last_modified == "2026-01-02T00:00:00Z"
     assert found["/feed"].content_type == "application/rss+xml"
     assert found["/image"].content_type == "image/png"
+
+
+_PROJECTS = (
+    "Marketing-Attribution-Models marketing-data-sync jekyll-update-pages-action roger-watcher "
+    "penguin-datalayer-collect penguin-datalayer-core penguin-datalayer penguin-document-formatter easy-collect"
+).split()
+
+
+@pytest.mark.parametrize(
+    ("folder", "sitemap", "listed"),
+    [
+        ("DP6+dp6.github.io", "/sitemap/sitemap.xml", {"/", *(f"/{project}/" for project in _PROJECTS)}),
+        ("DP6+dp6.github.io", "/sitemap/sitemap.txt", {"/", *(f"/{project}/" for project in _PROJECTS)}),
+        ("DP6+dp6.github.io", "/sitemap/sitemap.rss", {"/", *(f"/{project}/" for project in _PROJECTS)}),
+        (
+            "arrowfeng+arrowfeng.github.io",
+            "/sitemap.xml",
+            {"/", "/posts/", "/posts/hello-world/", "/categories/", "/tags/"},
+        ),
+    ],
+)
+async def test_of_real_sites_all_that_their_sitemaps_name_is_fetched(
+    corpora: Path, tmp_path: Path, folder: str, sitemap: str, listed: set[str]
+) -> None:
+    with ZipFile(corpora / "sitemaps.zip") as archive:
+        prefix = f"real-sites/{folder}"
+        files = {
+            name.removeprefix(prefix).removesuffix("index.html"): archive.read(name)
+            for name in archive.namelist()
+            if name.startswith(f"{prefix}/") and not name.endswith("/")
+        }
+    files["/robots.txt"] = f"User-agent: *\nSitemap: {sitemap}\n".encode()
+    host = folder.partition("+")[2]
+    tls, authorities = issued(host, tmp_path)
+    async with raw_server({path: [page(body)] for path, body in files.items()}, tls=tls) as server:
+        file = tmp_path / "crawl.toml"
+        file.write_text(
+            f'[crawl]\nseeds = ["https://{host}/no-page"]\n[politeness]\nmin_delay_s = 0\n'
+            f'[fetch]\nhosts = {{ "{host}" = "127.0.0.1:{server.port}" }}\nauthorities = {toml_value([authorities])}\n'
+            "[scope]\nmax_depth = 1\nembeds = false\n"
+        )
+        with CrawlDirectory(tmp_path / "crawl") as directory:
+            async with assembled(load(file), directory) as crawl:
+                await crawl.engine.run()
+    statuses = {
+        record.url.removeprefix(f"https://{host}"): record.status
+        for record in read_records(tmp_path / "crawl" / "records")
+    }
+    assert statuses == {
+        "/no-page": 404,
+        sitemap: 200,
+        **{path: 200 if path in files else 404 for path in listed},
+    }
+    assert [seen.target for seen in server.seen].count(sitemap) == 1
