@@ -15,6 +15,8 @@ from crawler.read.wishes import NO_WISHES, Wishes
 _MAX_PARAGRAPHS: Final = 20
 _EMPTY_COMMENT = re.compile(r"<!---?>")
 """Whole comments, which the `html.parser` of older Pythons takes for the beginning of one."""
+_DECLARATION = re.compile(r"<\?xml(?=\s)", re.IGNORECASE)
+"""Of XML, at which Beautiful Soup warns that this parser is none; it is meant to be none."""
 _HOLDS_URL = re.compile(r"url\(")
 _OPENING = re.compile(r"<[a-z!/?]", re.IGNORECASE)
 
@@ -32,7 +34,7 @@ class Bs4Extractor:
 def _read(document: Document) -> Reading[Tag]:
     soup = BeautifulSoup(
         # With a line end, a page that is nothing but a URL is not taken for a mistake of the caller.
-        f"{_without_torn_tag(_EMPTY_COMMENT.sub('<!-- -->', document.html.decode('utf-8', 'replace')))}\n",
+        f"{_without_torn_tag(_mended(document.html.decode('utf-8', 'replace')))}\n",
         "html.parser",
         # Values as they stand, not lists of class names; of a repeated attribute the first, as the standard says.
         multi_valued_attributes=None,
@@ -57,6 +59,10 @@ def _read(document: Document) -> Reading[Tag]:
     if reading.description is None:
         reading.abstract = summary(_paragraphs(soup))
     return reading
+
+
+def _mended(text: str) -> str:
+    return _DECLARATION.sub("<?", _EMPTY_COMMENT.sub("<!-- -->", text))
 
 
 def _without_torn_tag(text: str) -> str:

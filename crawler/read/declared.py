@@ -36,7 +36,7 @@ def declared_in_html(body: bytes, /) -> tuple[str, Literal["meta", "xml"]] | Non
     if in_xml is not None and in_xml.startswith("utf-16"):
         return in_xml, "xml"
     for limit in (_PRESCAN_BYTES, _LATE_PRESCAN_BYTES):
-        if _CHARSET.search(body, 0, limit) and (in_meta := prescan(body[:limit])):
+        if _CHARSET.search(body, 0, limit) and (in_meta := prescan(body[:limit], late=limit > _PRESCAN_BYTES)):
             return in_meta, "meta"
         if in_xml is not None:
             return in_xml, "xml"
@@ -54,8 +54,13 @@ _CHARSET_VALUE = re.compile(
 )
 
 
-def prescan(head: bytes, /) -> str | None:
-    """The encoding that <meta> declares in the first bytes: "prescan a byte stream" of the HTML standard."""
+_RAW: Final = frozenset({b"script", b"style", b"title", b"textarea", b"iframe", b"xmp", b"noembed", b"noframes"})
+"""Elements whose content is no markup."""
+
+
+def prescan(head: bytes, /, *, late: bool = False) -> str | None:
+    """The encoding that <meta> declares in the first bytes: "prescan a byte stream" of the HTML standard. If `late`, as
+    the parser would meet it, which looks for no tags within scripts."""
     position = 0
     while match := _TAG.search(head, position):
         position = match.end()
@@ -70,7 +75,14 @@ def prescan(head: bytes, /) -> str | None:
                 return name
         elif match[3]:
             end = _NAME_END.search(head, position)
-            _, position = _attributes(head, end.start() if end else position)
+            start, position = match.start(3), end.start() if end else position
+            tag = head[start:position].lower()
+            _, position = _attributes(head, position)
+            if late and tag in _RAW:
+                closing = re.compile(rb"</%b[\t\n\f\r />]" % tag, re.IGNORECASE).search(head, position)
+                if closing is None:
+                    return None
+                position = closing.start()
         else:
             position = head.find(b">", position - 1) + 1
             if position < 1:

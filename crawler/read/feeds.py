@@ -7,12 +7,14 @@ are not expanded, and nothing is loaded from elsewhere.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Final, cast
 
 import lxml.etree
 import msgspec
 
 from crawler.page import Link, LinkKind
+from crawler.urls import join
 
 MAX_LINKS: Final = 50_000
 """URLs that one sitemap may hold, by its protocol; what follows is ignored."""
@@ -21,13 +23,19 @@ MAX_LINKS_AND_EXTENSIONS: Final = 500_000
 """With the translations, images and videos of these URLs."""
 _MAX_DATE_CHARACTERS: Final = 40
 _ENTRIES: Final = frozenset({"url", "sitemap", "item", "entry"})
+_BASE: Final = "{http://www.w3.org/XML/1998/namespace}base"
+_STRAY_AMPERSAND: Final = re.compile(rb"&(?!(?:[A-Za-z][A-Za-z0-9]{0,31}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});)")
+_TORN: Final = re.compile(rb"(?:&[#0-9A-Za-z]{0,33}|<(?:!(?:\[(?:C(?:D(?:A(?:TA?)?)?)?)?)?)?|\]{1,2})\Z")
+"""The end of a piece that may mean something else with what follows."""
+_MAX_TORN_BYTES: Final = 40
 _CHUNK_BYTES: Final = 1 << 16
 _SITEMAP_EXTENSIONS: Final = frozenset({"image", "video", "news"})
 
 
-def xml_links(pieces: Iterable[bytes], /) -> list[Link]:
+def xml_links(pieces: Iterable[bytes], /, *, url: str = "") -> list[Link]:
     """Links of a sitemap, a sitemap index, a feed, in document order; none for any other XML. The document is in UTF-8,
-    and of any number of pieces, of which no more are asked for than are needed."""
+    and of any number of pieces, of which no more are asked for than are needed. `url` is where it comes from: what has
+    another base (`xml:base`) is absolute."""
     parser = lxml.etree.XMLPullParser(
         events=("start", "end"),
         recover=True,
@@ -39,7 +47,8 @@ def xml_links(pieces: Iterable[bytes], /) -> list[Link]:
     links: list[Link] = []
     reader: Callable[[lxml.etree._Element], Iterator[Link]] | None = None
     entries = entry_at = 0
-    for piece in _begun(pieces):
+    has_bases = False
+    for piece in _mended(_begun(pieces)):
         parser.feed(piece)
         for event, found in parser.read_events():
             element = cast(lxml.etree._Element, found)
@@ -50,8 +59,9 @@ def xml_links(pieces: Iterable[bytes], /) -> list[Link]:
                         return links
                 elif _local(element) in _ENTRIES:
                     entry_at = len(links)
+                has_bases = has_bases or _BASE in element.attrib
             elif reader is not None:
-                links.extend(reader(element))
+                links.extend(_based(reader(element), element, url) if has_bases else reader(element))
                 if len(links) >= MAX_LINKS_AND_EXTENSIONS:
                     return links
                 if _local(element) in _ENTRIES:
@@ -73,6 +83,31 @@ def _begun(pieces: Iterable[bytes]) -> Iterator[bytes]:
             has_begun = start < len(piece)
         for at in range(start, len(piece), _CHUNK_BYTES):
             yield piece[at : at + _CHUNK_BYTES]
+
+
+def _mended(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """With each `&` that begins no reference as `&amp;`: many write URLs as they are, and a parser would wait for the
+    end of the reference to the end of the document."""
+    held = b""
+    in_cdata = False
+    for piece in chain(pieces, (b"",)):
+        text = held + piece
+        torn = _TORN.search(text, max(0, len(text) - _MAX_TORN_BYTES)) if piece else None
+        held = text[torn.start() :] if torn else b""
+        text = text[: torn.start()] if torn else text
+        made: list[bytes] = []
+        while text:
+            part, mark, text = text.partition(b"]]>" if in_cdata else b"<![CDATA[")
+            made += (part if in_cdata else _STRAY_AMPERSAND.sub(b"&amp;", part), mark)
+            in_cdata ^= bool(mark)
+        yield b"".join(made)
+
+
+def _based(links: Iterator[Link], element: lxml.etree._Element, url: str) -> Iterator[Link]:
+    """The links of an element by its base, which those around it may give (RFC 4287, section 2)."""
+    base = join(url, element.base) if element.base else None
+    for link in links:
+        yield link if base is None else msgspec.structs.replace(link, href=join(base, link.href) or link.href)
 
 
 def _date(links: list[Link], start: int, entry: lxml.etree._Element) -> None:
@@ -180,15 +215,18 @@ _LINE: Final = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 
 
 def listed_urls(text: str, /) -> list[Link]:
-    """Links of a plain text in which each line is an absolute URL; none if another line stands in it."""
+    """Links of a plain text whose lines are absolute URLs; none if more of them are something else. A list may have a
+    heading or a mistake in it."""
     links: list[Link] = []
+    others = 0
     for line in _LINE.finditer(text):  # a list of all lines may take ten times as much as the text
         url = line[0].strip()
         if not url:
             continue
-        if not url.lower().startswith(("http://", "https://")) or " " in url:
-            return []
+        if not url[:8].lower().startswith(("http://", "https://")) or " " in url:
+            others += 1
+            continue
         links.append(Link(url, LinkKind.LISTED))
         if len(links) >= MAX_LINKS:
             break
-    return links
+    return links if others <= len(links) else []

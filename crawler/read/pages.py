@@ -14,11 +14,12 @@ from crawler.read.feeds import listed_urls, xml_links
 from crawler.read.flat import flattened
 from crawler.read.headers import Headers, read_headers, robots_tag_words
 from crawler.read.hostile import is_hostile, readable_bytes
-from crawler.read.sniff import is_html, is_text, is_xml, sniffed_type
+from crawler.read.sniff import XHTML, is_html, is_text, is_xml, sniffed_type
 from crawler.read.text import Encoding, encoding_of, percent_encoded_query, to_text, to_utf8
 from crawler.read.unpack import unpacked
 from crawler.read.values import refresh_url
 from crawler.read.wishes import NO_WISHES, Wishes
+from crawler.read.xhtml import as_html
 from crawler.urls import join
 
 MAX_ABSTRACT_CHARACTERS: Final = 300
@@ -62,12 +63,15 @@ class PageReader:
         content_type = sniffed_type(headers.media_type, page.body)
         if not is_html(content_type):
             return self._other(page, headers, content_type=content_type)
-        encoding = encoding_of(page.body, http_charset=headers.charset)
+        is_xhtml = content_type == XHTML
+        encoding = encoding_of(page.body, http_charset=headers.charset, is_xhtml=is_xhtml)
         html = to_utf8(page.body, encoding)
         readable = readable_bytes(html)
         cut = readable < len(html)
         if cut:
             html = html[:readable]
+        if is_xhtml:
+            html = as_html(html)
         if is_hostile(html):
             html = flattened(html)
         reading = self._parse(Document(html=html, robots_names=self._robots_names, wishes=self._wishes))
@@ -119,7 +123,7 @@ class PageReader:
                 links.extend(printed.links)
                 title, author = printed.title, printed.author
         else:
-            links.extend(_links_of(content_type, page.body, encoding))
+            links.extend(_links_of(content_type, page.body, encoding, page.url))
         return Extract(
             content_type=content_type,
             base_url=page.url,
@@ -136,15 +140,15 @@ class PageReader:
         )
 
 
-def _links_of(content_type: str, body: bytes, encoding: Encoding | None) -> list[Link]:
+def _links_of(content_type: str, body: bytes, encoding: Encoding | None, url: str) -> list[Link]:
     """Links of what is not HTML."""
     if encoding is None:
-        return _links_of_packed(body) if content_type == "application/gzip" else []
+        return _links_of_packed(body, url) if content_type == "application/gzip" else []
     if content_type == "text/css":
         return [Link(url, LinkKind.CSS) for url in islice(css_urls(to_text(body, encoding)), MAX_LINKS)]
     if content_type == "text/plain":
         return _links_of_list(body, encoding)
-    return xml_links([to_utf8(body, encoding)]) if is_xml(content_type) else []
+    return xml_links([to_utf8(body, encoding)], url=url) if is_xml(content_type) else []
 
 
 def _links_of_list(body: bytes, encoding: Encoding) -> list[Link]:
@@ -157,7 +161,7 @@ def _links_of_list(body: bytes, encoding: Encoding) -> list[Link]:
     return listed_urls(to_text(body, encoding))
 
 
-def _links_of_packed(body: bytes) -> list[Link]:
+def _links_of_packed(body: bytes, url: str) -> list[Link]:
     """Links of a sitemap that is kept compressed, as `sitemap.xml.gz`."""
     pieces = unpacked(body)
     head = next(pieces, b"")
@@ -166,9 +170,9 @@ def _links_of_packed(body: bytes) -> list[Link]:
         return []
     encoding = encoding_of(head, http_charset=None, is_xml=is_xml(content_type))
     if is_xml(content_type) and encoding.name == "utf-8":
-        return xml_links(chain((head[encoding.bom_bytes :],), pieces))
+        return xml_links(chain((head[encoding.bom_bytes :],), pieces), url=url)
     whole = b"".join(chain((head,), pieces))
-    return _links_of(content_type, whole, encoding_of(whole, http_charset=None, is_xml=is_xml(content_type)))
+    return _links_of(content_type, whole, encoding_of(whole, http_charset=None, is_xml=is_xml(content_type)), url)
 
 
 def _in_encoding(links: list[Link], encoding: Encoding) -> Iterator[Link]:

@@ -31,6 +31,8 @@ _BOMS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (
 _ASCII_COMPATIBLE: Final = SINGLE_BYTE | frozenset({"gbk", "gb18030", "big5", "euc-jp", "shift_jis", "euc-kr"})
 
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
+_FROM_BEYOND_ASCII = re.compile(r"[^\x00-\x7f].*", re.DOTALL)
+_NOT_IN_URLS = str.maketrans("", "", "\t\n\r")
 _QUERY_SAFE: Final = r"!$%&*()+,/:;=?@[\]^`{|}"
 """What the URL standard leaves as it is in a query, beside letters, digits and `-._~`."""
 
@@ -44,15 +46,16 @@ class Encoding(msgspec.Struct, frozen=True, gc=False):
     bom_bytes: int = 0
 
 
-def encoding_of(body: bytes, /, *, http_charset: str | None, is_xml: bool = False) -> Encoding:
+def encoding_of(body: bytes, /, *, http_charset: str | None, is_xml: bool = False, is_xhtml: bool = False) -> Encoding:
+    """`is_xml` of a document that is no page; `is_xhtml` of a page in XML, which says so before any <meta>."""
     for mark, name in _BOMS:
         if body.startswith(mark):
             return Encoding(name, "bom", len(mark))
     if http_charset and (in_header := encoding_of_label(http_charset)):
         return Encoding(in_header, "http")
+    if (is_xml or is_xhtml) and (in_xml := declared_in_xml(body)):
+        return Encoding(in_xml, "xml")
     if is_xml:
-        if in_xml := declared_in_xml(body):
-            return Encoding(in_xml, "xml")
         return Encoding("utf-8", "default") if is_mostly_utf8(body) else _detected(body)
     if in_html := declared_in_html(body):
         return Encoding(*in_html)
@@ -99,18 +102,26 @@ def percent_encoded_query(href: str, encoding: Encoding, /) -> str:
     if not mark or query.isascii() or encoding.name.startswith("utf-") or encoding.name == "replacement":
         return href
     query, hash_mark, fragment = query.partition("#")
-    query = _BEYOND_ASCII.sub(lambda found: _percent_encoded(found[0], encoding.name), query)
+    # In ISO-2022-JP, what is beyond ASCII may change how the letters behind it are written.
+    pattern = _FROM_BEYOND_ASCII if encoding.name == "iso-2022-jp" else _BEYOND_ASCII
+    query = pattern.sub(lambda found: _percent_encoded(found[0], encoding.name), query.translate(_NOT_IN_URLS))
     return f"{path}?{query}{hash_mark}{fragment}"
 
 
 def _percent_encoded(text: str, name: str) -> str:
-    try:
-        encoded = text.encode(CODE_PAGES[name]) if name in CODE_PAGES else endec.encode(text, name)
-    except UnicodeError:
-        if len(text) > 1:
-            return "".join(_percent_encoded(char, name) for char in text)
+    if (encoded := _encoded(text, name)) is not None:
+        return quote_from_bytes(encoded, safe=_QUERY_SAFE)
+    if len(text) == 1:
         return f"%26%23{ord(text)}%3B"
-    return quote_from_bytes(encoded, safe=_QUERY_SAFE)
+    lacking = "".join(re.escape(char) for char in set(text) if _encoded(char, name) is None)
+    return "".join(_percent_encoded(piece, name) for piece in re.split(f"([{lacking}])", text) if piece)
+
+
+def _encoded(text: str, name: str) -> bytes | None:
+    try:
+        return text.encode(CODE_PAGES[name]) if name in CODE_PAGES else endec.encode(text, name)
+    except UnicodeError:
+        return None
 
 
 _HIGH = re.compile(rb"[\x80-\xff]")

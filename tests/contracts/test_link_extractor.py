@@ -20,6 +20,7 @@ from crawler.read.lexbor import LexborExtractor
 from crawler.read.lxml import LxmlExtractor
 from crawler.read.pdf import read_pdf
 from crawler.read.wishes import Wishes
+from crawler.read.xhtml import as_html
 from crawler.urls import join
 from tests.unit.read.suites import page, real_pages, suite, suite_files
 
@@ -337,6 +338,38 @@ def test_xhtml_is_read_like_html(make: Make) -> None:
         assert (found.title, hrefs(found)) == ("T", ["x?a=1&b=2"])
 
 
+XHTML = b"""<?xml version="1.0" encoding="windows-1251"?><!DOCTYPE html>
+<html xmlns="http://www.w3.org/1999/xhtml"><head><meta charset="utf-8"/><title/><script src="s.js"/><style/>
+<script>//<![CDATA[
+if (a < b) write('<p/>');
+//]]></script></head><body><!-- <iframe/> --><template/><div/><a href="a"/><a href='b' >\xcf</a>
+<![CDATA[<a href="no">&amp;]]><textarea/><iframe src="f"/><br/><img src="i"/><svg><path/></svg>
+<a href=c/>x</a></body></html>"""
+
+
+def test_elements_that_xhtml_closes_at_once_hold_nothing(make: Make) -> None:
+    found = make().extract(page(XHTML, headers=(("Content-Type", "application/xhtml+xml"),)))
+    assert [(link.href, link.text) for link in found.links] == [
+        ("s.js", ""),
+        ("a", ""),
+        ("b", "П"),
+        ("f", ""),
+        ("i", ""),
+        ("c/", "x"),
+    ]
+    assert (found.charset, found.charset_source) == ("windows-1251", "xml")
+
+
+def test_xml_that_is_declared_to_be_html_is_read_without_a_warning(make: Make) -> None:
+    assert hrefs(read(make, "<?xml version='1.0'?><p><a href=x>x</a>")) == ["x"]
+
+
+@pytest.mark.parametrize("piece", [b"<a ", b"<a/", b"<![CDATA[", b"<!--", b"<script>", b"<a b='", b"<script/><script>"])
+@pytest.mark.timeout(60)
+def test_hostile_xhtml_takes_no_hostile_time(piece: bytes) -> None:
+    as_html(piece * 200_000)
+
+
 @pytest.mark.parametrize(
     ("declared", "body", "content_type"),
     [
@@ -398,6 +431,7 @@ def test_hostile_pages_take_no_hostile_time(make: Make, body: bytes) -> None:
 
 
 TOKENS = [
+    *("<?xml version='1.0'?>", "<script/>", "/>"),
     *("<a href=", "<img srcset=", "<base href=", "<meta ", "<link rel=", "<template>", "<svg>", "<table>", "</table>"),
     *(
         "<p>",

@@ -26,7 +26,11 @@ c')}", ["a'bc"]),
         ("a{b:url()} c{d:url('')}", []),
         ("@import/**/'a'", ["a"]),
         ("@import foo 'a'", []),
-        ("a{b:url(unclosed", []),
+        ("a{b:url(unclosed", ["unclosed"]),
+        ("a{b:url( unclosed ", ["unclosed"]),
+        ("a{b:url(", []),
+        ("@namespace svg url(http://www.w3.org/2000/svg);@NameSpace 'x';a{b:url(c)}", ["c"]),
+        ("@namespaces url(a)", ["a"]),
         ("/* unclosed url(a)", []),
         ("@font-face{src:url(a.woff2) format('woff2'),url(a.eot?#iefix)}", ["a.woff2", "a.eot?#iefix"]),
     ],
@@ -45,7 +49,7 @@ def test_no_style_sheet_breaks_it(pieces: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["url(", "url( ", "url(a ", "'", "/*", "/* *", "@import ", "\\", 'url("', "@import/**/"]
+    "piece", ["url(", "url( ", "url(a ", "'", "/*", "/* *", "@import ", "\\", 'url("', "@import/**/", "@namespace "]
 )
 @pytest.mark.timeout(20)
 def test_hostile_style_sheets_take_no_hostile_time(piece: str) -> None:

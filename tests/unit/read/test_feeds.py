@@ -138,6 +138,41 @@ def test_broken_xml_is_read_as_far_as_it_goes() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("written", "url"),
+    [
+        ("/a?b=1&c=2", "/a?b=1&c=2"),
+        ("/a?b=1&amp;c=2&d=3&copy=4", "/a?b=1&c=2&d=3&copy=4"),
+        ("/a?b=1& c", "/a?b=1& c"),
+        ("/a?&", "/a?&"),
+        ("/a?&&#38;&#x26;&#;&#xg;", "/a?&&&&#;&#xg;"),
+        ("<![CDATA[/a?b=1&c=2]]>&d=3<![CDATA[&amp;]]>", "/a?b=1&c=2&d=3&amp;"),
+    ],
+)
+def test_urls_with_bare_ampersands_are_read_as_they_are_meant(written: str, url: str) -> None:
+    sitemap = f"<urlset><url><loc>{written}</loc></url><url><loc>/b</loc></url></urlset>".encode()
+    for pieces in ([sitemap], [bytes([byte]) for byte in sitemap]):
+        assert [link.href for link in xml_links(pieces)] == [url, "/b"]
+
+
+def test_links_of_a_feed_are_relative_to_the_base_it_names() -> None:
+    feed = (
+        b"<feed xml:base='/blog/'><link href='a'/><entry xml:base='x/'><link href='b'/><content src='/c'/></entry>"
+        b"<entry><link href='https://other.test/d'/></entry></feed>"
+    )
+    result = extract(feed, "application/atom+xml")
+    assert [link.href for link in result.links] == [
+        "https://example.org/blog/a",
+        "https://example.org/blog/x/b",
+        "https://example.org/c",
+        "https://other.test/d",
+    ]
+    assert found("<rss><channel><link xml:base='mailto:x'>a</link><item><link>b</link></item></channel></rss>") == [
+        ("a", FEED),
+        ("b", FEED),
+    ]
+
+
 def test_no_entity_is_loaded_or_expanded(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("https://secret.test/")
@@ -155,12 +190,14 @@ def test_a_sitemap_may_not_have_more_urls_than_its_protocol_allows(monkeypatch: 
     assert len(listed_urls("https://e.org/\n" * 9)) == 3
 
 
-def test_a_list_of_urls_is_one_only_if_every_line_is() -> None:
+def test_a_list_of_urls_is_one_if_most_lines_are() -> None:
     assert [link.href for link in listed_urls("\n https://e.org/a\r\n\nHTTP://e.org/b\n")] == [
         "https://e.org/a",
         "HTTP://e.org/b",
     ]
-    assert listed_urls("https://e.org/a\nand some words") == []
+    headed = "My pages\nhttps://e.org/a\nwww.e.org/b\nhttps://e.org/c"
+    assert [link.href for link in listed_urls(headed)] == ["https://e.org/a", "https://e.org/c"]
+    assert listed_urls("https://e.org/a\nand some words\nand more") == []
     assert listed_urls("https://e.org/a has words") == []
 
 
@@ -206,7 +243,7 @@ def test_sitemaps_that_scrapy_reads_are_read_alike(corpora: Path) -> None:
 _POLICIES = {
     "testSitemapXXE": "refused as a whole by them; here the entity is not read, and the rest is",
     "testSitemapXXEWithDocTypeAllowed": "its file name could not be taken over into the corpus, which left NULs",
-    "testSitemapTXTfilterUrls": "a line without a scheme makes it no list of URLs",
+    "testSitemapTXTfilterUrls": "a line without a scheme is no URL",
     "testLenientParser": "they judge by the place of the sitemap, which is the scope's business here",
     "testSitemapParserBrokenXml": "refused as a whole by them; here it is read as far as it goes",
     "testPartialSitemapsAllowed": "half a URL is not taken for one",
@@ -405,9 +442,13 @@ TOKENS = [
     "a",
     "&amp;",
     "&x;",
+    "&",
+    "&#1",
+    ";",
     "<![CDATA[",
     "]]>",
-    "<rss>",
+    "]",
+    "<rss xml:base='x'>",
     "<link ",
     "href='x'",
     ">",
@@ -456,7 +497,7 @@ def test_a_list_is_read_to_its_end_whatever_its_first_lines_take(charset: str, b
     assert [link.href for link in read.links] == urls
     one = f"https://e.org/{'x' * 9000}"
     assert [link.href for link in read_text(one.encode(charset), charset).links] == [one]
-    assert read_text(("\n".join(urls) + "\nand some words").encode(charset), charset).links == []
+    assert read_text(("\n".join(urls) + "\nand some words" * 1001).encode(charset), charset).links == []
 
 
 def test_a_long_text_that_begins_as_no_list_is_not_decoded_whole() -> None:

@@ -93,6 +93,15 @@ def test_declared_legacy_encodings_are_all_right_and_undeclared_ones_mostly(corp
         (b"<META content='text/html; charset = \"gb2312\"' HTTP-EQUIV=Content-Type>", None, ("gbk", "meta")),
         (b"<!-- <meta charset=koi8-r> --><p>x", None, ("windows-1252", "default")),
         (b"<title>" + b" " * 5000 + b"</title><meta charset=koi8-r>", None, ("koi8-r", "meta")),
+        (b"<title>" + b" " * 5000 + b"<meta charset=big5></title><Meta charset=koi8-r>", None, ("koi8-r", "meta")),
+        (b"<script>'<meta charset=big5>'</script>" + b" " * 5000, None, ("big5", "meta")),
+        (
+            b" " * 1024 + b"<script src=x>'<meta charset=big5>'</SCRIPT ><style>x<meta charset=big5></style>",
+            None,
+            ("windows-1252", "default"),
+        ),
+        (b" " * 1024 + b"<!-- <script> --><meta charset=koi8-r><script></script>", None, ("koi8-r", "meta")),
+        (b" " * 1024 + b"<script><meta charset=koi8-r>", None, ("windows-1252", "default")),
         (b'<?xml version="1.0" encoding="iso-8859-5"?><html>', None, ("iso-8859-5", "xml")),
         (b'<?xml version="1.0" encoding="iso-8859-5"?><meta charset=koi8-r>', None, ("koi8-r", "meta")),
         ("Grüße".encode(), None, ("utf-8", "detected")),
@@ -117,6 +126,12 @@ def test_xml_is_utf8_unless_it_says_otherwise_or_cannot_be() -> None:
     assert encoding_of("<a>ж</a>".encode("utf-16-le"), http_charset=None, is_xml=True).name == "utf-16le"
     text = "<a>" + "Обычный русский текст. " * 5 + "</a>"
     assert encoding_of(text.encode("koi8-r"), http_charset=None, is_xml=True) == Encoding("koi8-r", "detected")
+
+
+def test_a_page_in_xml_says_so_before_any_meta() -> None:
+    body = b'<?xml version="1.0" encoding="iso-8859-5"?><html><meta charset=koi8-r>'
+    assert encoding_of(body, http_charset=None, is_xhtml=True) == Encoding("iso-8859-5", "xml")
+    assert encoding_of(body[44:], http_charset=None, is_xhtml=True) == Encoding("koi8-r", "meta")
 
 
 def test_one_broken_character_does_not_make_a_utf8_page_another() -> None:
@@ -218,6 +233,8 @@ def test_queries_are_sent_in_the_encoding_of_the_page(corpora: Path) -> None:
         ("windows-1251", "ж=é&b", "%E6=%26%23233%3B&b"),
         ("euc-jp", "日本é語", "%C6%FC%CB%DC%26%23233%3B%B8%EC"),
         ("iso-2022-jp", "あ", "%1B$B$%22%1B(B"),
+        ("iso-2022-jp", "a=¥x&b=あい☃ う", "a=%1B(J\\x&b=%1B$B$%22$$%1B(B%26%239731%3B%20%1B$B$&%1B(B"),
+        ("iso-2022-jp", "あ\t\nb", "%1B$B$%22%1B(Bb"),
         ("x-user-defined", "\uf7ff", "%FF"),
         ("ibm437", "é☃", "%82%26%239731%3B"),
     ],
