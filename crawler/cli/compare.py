@@ -118,7 +118,7 @@ def _run(asked: _Asked) -> int:
     else:
         told = Console()
         told = told if told.is_terminal else Console(width=_NARROWEST)
-        told.print(render(report))
+        told.print(render(report, told.width))
     click.echo(f"{'Report' if report.complete else 'Stopped; a partial report is'} in {place}", err=True)
     return _exit_code(report)
 

@@ -12,8 +12,10 @@ from crawler.compare.summary import Row
 from crawler.compare.table import share
 from crawler.status import size
 
-_COSTS = ("set", "memory", "bytes/URL", "process", "peak", "disk", "lost", "rate", "as told", "beyond", "as it says")
-_SPEEDS = ("set", "links/s", "new/s", "known/s", "p50", "p99", "slowest", "dump", "load", "snapshot")
+_COSTS = ("set", "memory", "bytes/URL", "process", "peak", "disk", "lost", "rate", "as told", "as it says")
+_SPEEDS = ("set", "links/s", "new/s", "known/s", "p50", "p99", "dump", "load", "snapshot")
+_GROWTH = ("set", "made for", "splits", "p99.9", "slowest", "beyond, at", "memory there", "rate there", "lost by then")
+_EMPTY = "<td></td>"
 
 
 def page(report: Report, plots: Mapping[str, Sequence[str]]) -> str:
@@ -23,11 +25,10 @@ def page(report: Report, plots: Mapping[str, Sequence[str]]) -> str:
     body = [_advice(report), *(_work(report, work, plots.get(work.name, ()), colours) for work in report.works)]
     body.append(_findings(report))
     rest = "" if report.complete else " It was stopped: what is missing here was not measured yet."
+    when = report.measured_at[:16].replace("T", " ")
     return Template(here.joinpath("report.html").read_text(encoding="utf-8")).substitute(
         title="Visited sets compared",
-        subtitle=escape(
-            f"Measured {report.measured_at} on {report.machine['cpu']}, {report.machine['cores']} cores.{rest}"
-        ),
+        subtitle=escape(f"Measured {when} UTC on {report.machine['cpu']}, {report.machine['cores']} cores.{rest}"),
         style=here.joinpath("report.css").read_text(encoding="utf-8"),
         body="\n".join(each for each in body if each),
         footer=escape(
@@ -42,7 +43,9 @@ def _advice(report: Report) -> str:
     cards = []
     for each in report.advice:
         kind = "card advice" if each.competitor else "card advice none"
-        cards.append(f'<div class="{kind}"><strong>{escape(each.text)}</strong><span>{escape(each.sure)}</span></div>')
+        work = f"<span>{escape(each.work)}</span>" if len(report.works) > 1 else ""
+        text = f"<strong>{escape(each.text)}</strong><span>{escape(each.sure)}</span>"
+        cards.append(f'<div class="{kind}">{work}{text}</div>')
     return f"<section><h2>What to take</h2>{''.join(cards)}</section>" if cards else ""
 
 
@@ -60,6 +63,7 @@ def _work(report: Report, work: ReportedWork, plots: Sequence[str], colours: Map
         )
         measured = [row for row in rows if row.bytes is not None]
         parts.append("<h3>How fast it is</h3>" + _table(_SPEEDS, (_speeds(row, colours) for row in measured)))
+        parts.append("<h3>How it grows</h3>" + _table(_GROWTH, (_growth(row, colours) for row in measured)))
     if work.stands_for:
         parts.append(_scaled(work.stands_for, rows, colours))
     if any(row.forgotten is not None for row in rows):
@@ -80,7 +84,6 @@ def _costs(row: Row, colours: Mapping[str, str]) -> list[str]:
         _cell("" if row.lost is None else f"{row.lost:,}"),
         _cell(share(row.rate)),
         _cell(share(row.told_rate)),
-        _cell("" if row.rate_past is None else f"{share(row.rate_past)} <small>at {row.past:,}</small>"),
         _verdict(row.agrees),
     ]
 
@@ -89,8 +92,19 @@ def _speeds(row: Row, colours: Mapping[str, str]) -> list[str]:
     return [
         _name(row, colours),
         *(_cell(_speed(each)) for each in (row.links_per_s, row.new_per_s, row.known_per_s)),
-        *(_cell(_time(each)) for each in (row.p50_s, row.p99_s, row.slowest_s, row.dump_s, row.load_s)),
+        *(_cell(_time(each)) for each in (row.p50_s, row.p99_s, row.dump_s, row.load_s)),
         _cell(_bytes(row.snapshot_bytes)),
+    ]
+
+
+def _growth(row: Row, colours: Mapping[str, str]) -> list[str]:
+    return [
+        _name(row, colours),
+        *(_cell(_count(each)) for each in (row.capacity, row.splits)),
+        *(_cell(_time(each)) for each in (row.p999_s, row.slowest_s)),
+        _cell(_count(row.past)),
+        _cell(_bytes(row.bytes_past)),
+        *(_cell(share(each)) for each in (row.rate_past, row.loss_past)),
     ]
 
 
@@ -153,9 +167,15 @@ def _findings(report: Report) -> str:
     return f"<section><h2>Expected and found</h2>{_table(columns, rows)}</section>"
 
 
-def _table(columns: Iterable[str], rows: Iterable[list[str]]) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-    body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
+def _table(columns: Sequence[str], rows: Iterable[list[str]]) -> str:
+    """A column in which no row has anything is left out."""
+    rows = list(rows)
+    # A cell over several columns is the last of its row.
+    filled = [any(len(cells) > at and cells[at] != _EMPTY for cells in rows) for at in range(len(columns))]
+    head = "".join(f"<th>{escape(name)}</th>" for name, has in zip(columns, filled, strict=True) if has)
+    body = "".join(
+        f"<tr>{''.join(cell for cell, has in zip(cells, filled, strict=False) if has)}</tr>" for cells in rows
+    )
     return f'<div class="card scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
@@ -169,6 +189,10 @@ def _failed(row: Row, colours: Mapping[str, str], columns: int) -> list[str]:
     return [_name(row, colours), f'<td class="text problem" colspan="{columns - 1}">{why}</td>']
 
 
+def _count(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"
+
+
 def _cell(content: str) -> str:
     return f"<td>{content}</td>"
 
@@ -178,7 +202,7 @@ def _text(content: str, *, wrap: bool = False) -> str:
 
 
 def _verdict(value: bool | None) -> str:
-    return {True: '<td class="yes">yes</td>', False: '<td class="no">no</td>', None: "<td></td>"}[value]
+    return {True: '<td class="yes">yes</td>', False: '<td class="no">no</td>', None: _EMPTY}[value]
 
 
 def _bytes(value: int | None) -> str:

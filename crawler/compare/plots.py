@@ -19,7 +19,8 @@ from crawler.compare.summary import Row
 from crawler.compare.trial import Check, Look, Timing
 from crawler.status import size
 
-_INK, _SOFT, _LINE = "#1d2733", "#5b6877", "#dfe4ea"
+_INK, _SOFT, _LINE, _PAPER = "#1d2733", "#5b6877", "#dfe4ea", "#ffffff"
+_OF_PAGE = {_INK: "var(--ink)", _SOFT: "var(--soft)", _LINE: "var(--line)", _PAPER: "var(--card)"}
 _STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9.5,
@@ -37,7 +38,9 @@ _STYLE: dict[Any, Any] = {
     "grid.linewidth": 0.8,
     "xtick.color": _SOFT,
     "ytick.color": _SOFT,
-    "legend.frameon": False,
+    "legend.facecolor": _PAPER,
+    "legend.edgecolor": "none",
+    "legend.framealpha": 0.85,
     "legend.fontsize": 8.5,
     "svg.fonttype": "none",
     "svg.hashsalt": "onceover",
@@ -54,7 +57,7 @@ class Plot(msgspec.Struct, frozen=True, kw_only=True):
     work: str
     name: str
     svg: str
-    """An element, to stand in a page."""
+    """An element, to stand in a page, whose colours for text and lines it takes."""
     png: bytes
 
 
@@ -81,6 +84,8 @@ def _saved(figure: Figure, work: str, name: str) -> Plot:
     figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     figure.savefig(png, format="png", dpi=_DPI, metadata={"Software": None})
     text = svg.getvalue()
+    for colour, of_page in _OF_PAGE.items():
+        text = text.replace(colour, of_page)
     return Plot(work=work, name=name, svg=text[text.index("<svg") :], png=png.getvalue())
 
 
@@ -121,8 +126,17 @@ def _rate(axes: Axes, report: Report, work: str) -> bool:
     distinct = max((row.distinct for row in _rows(report, work)), default=0)
     if axes.lines and distinct:
         axes.axvline(distinct, color=_SOFT, linewidth=1, linestyle="--")
+        is_last = axes.get_xlim()[1] < 1.3 * distinct
         axes.annotate(
-            " the work ends here", (distinct, 1), xycoords=("data", "axes fraction"), va="top", color=_SOFT, fontsize=8
+            "the work ends here",
+            (distinct, 1),
+            xytext=(-4 if is_last else 4, 0),
+            textcoords="offset points",
+            xycoords=("data", "axes fraction"),
+            ha="right" if is_last else "left",
+            va="top",
+            color=_SOFT,
+            fontsize=8,
         )
     axes.set_yscale("log")
     axes.set_ylim(bottom=max(1e-9, axes.get_ylim()[0]))

@@ -26,6 +26,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     known_per_s: Spread | None = None
     p50_s: Spread | None = None
     p99_s: Spread | None = None
+    p999_s: Spread | None = None
     slowest_s: Spread | None = None
     bytes: int | None = None
     """Memory: by its own account, else the growth of its process."""
@@ -55,6 +56,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     past: int | None = None
     """URLs in it then."""
     loss_past: float | None = None
+    bytes_past: int | None = None
+    """By its own account, then."""
+    capacity: int = 0
+    """URLs that it was made for."""
     portal_rate: float | None = None
     """False-positive rate on the largest host."""
     portal_probes: int = 0
@@ -114,7 +119,13 @@ def _with_fewer_pages(found: Sequence[Row]) -> list[Row]:
 
 
 def _row(work: Work, competitor: Competitor, trials: Sequence[Done]) -> Row:
-    row = Row(work=work.name, competitor=competitor.name, backend=competitor.backend, distinct=work.survey.distinct)
+    row = Row(
+        work=work.name,
+        competitor=competitor.name,
+        backend=competitor.backend,
+        distinct=work.survey.distinct,
+        capacity=competitor.capacity_for(work.survey.distinct),
+    )
     failures = [each.outcome.reason for each in trials if isinstance(each.outcome, Failed)]
     timings = [each.outcome for each in trials if isinstance(each.outcome, Timing)]
     checks = [each.outcome for each in trials if isinstance(each.outcome, Check)]
@@ -139,6 +150,7 @@ def _timed(work: Work, timings: Sequence[Timing]) -> dict[str, object]:
             "known_per_s",
             "p50_s",
             "p99_s",
+            "p999_s",
             "slowest_s",
             "dump_s",
             "load_s",
@@ -181,6 +193,7 @@ def _checked(check: Check) -> dict[str, object]:
         "rate_past": _rate(past),
         "past": None if past is None else past.distinct,
         "loss_past": None if past is None else past.lost / past.distinct,
+        "bytes_past": None if past is None else past.told_bytes,
         "portal_rate": check.portal_hits / check.portal_probes if check.portal_probes else None,
         "portal_probes": check.portal_probes,
         "rate_deviation": _rate_deviation(check.looks, check.clustering),

@@ -1,9 +1,12 @@
 """The report for a terminal."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 
 from rich import box
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
+from rich.measure import Measurement
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -12,74 +15,87 @@ from crawler.compare.statistics import Spread
 from crawler.compare.summary import Row
 from crawler.status import size
 
+_ANY_COLUMNS = 10_000
 
-def render(report: Report) -> Group:
-    """A table for each work, then what to take."""
+_Figure = tuple[str, Callable[[Row], str]]
+
+
+def render(report: Report, columns: int) -> Group:
+    """A table for each work, in two where one would be wider than so many columns; then what to take."""
     parts: list[RenderableType] = []
     for work in report.works:
         rows = [row for row in report.rows if row.work == work.name]
-        parts += [Text(f"\n{work.name}: {work.about}", style="bold"), *_tables(rows)]
+        parts += [Text(f"\n{work.name}: {work.about}", style="bold"), *_tables(rows, columns)]
         parts += [Text(f"  {line}", style="yellow") for line in work.problems]
         parts += [Text(f"  {row.competitor}: {row.failed}", style="yellow") for row in rows if row.failed]
     if report.findings:
-        parts += [Text("\nExpected", style="bold"), _expected(report)]
+        parts += [Text("\nExpected", style="bold"), *_expected(report)]
+    return Group(*parts, *_advice(report))
+
+
+def _advice(report: Report) -> Iterable[RenderableType]:
     if report.advice:
-        parts.append(Text("\nWhat to take", style="bold"))
-    for advice in report.advice:
-        parts += [Text(f"  {advice.text}"), Text(f"    {advice.sure}", style="dim")]
-    return Group(*parts)
+        yield Text("\nWhat to take", style="bold")
+    for work, found in groupby(report.advice, key=lambda each: each.work):
+        if len(report.works) > 1:
+            yield Text(f"  {work}", style="bold")
+        for advice in found:
+            yield Padding(Text(advice.text), (0, 0, 0, 2))
+            yield Padding(Text(advice.sure, style="dim"), (0, 0, 0, 4))
 
 
-def _tables(rows: Sequence[Row]) -> Iterable[RenderableType]:
+def _tables(rows: Sequence[Row], columns: int) -> list[Table]:
     measured = [row for row in rows if row.bytes is not None or row.pages is not None]
+    if not measured:
+        return []
     if any(row.pages is not None for row in measured):
-        yield _crawled(measured)
-    elif measured:
-        yield _measured(measured)
+        return [_table(measured, _OF_CRAWLS)]
+    whole = _table(measured, _SPEEDS + _COSTS)
+    if _columns_of(whole) <= columns:
+        return [whole]
+    return [_table(measured, _COSTS), _table(measured, _SPEEDS)]
 
 
-def _measured(rows: Sequence[Row]) -> Table:
+def _table(rows: Sequence[Row], figures: Sequence[_Figure]) -> Table:
+    """A figure that no row has is left out."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("")
-    names = ("links/s", "new/s", "known/s", "p99", "slowest", "memory", "B/URL", "lost", "rate", "past", "as told")
-    for name in names:
-        table.add_column(name, justify="right")
-    for row in rows:
-        table.add_row(
-            row.competitor,
-            *(_rate(each) for each in (row.links_per_s, row.new_per_s, row.known_per_s)),
-            *(_time(each) for each in (row.p99_s, row.slowest_s)),
-            f"< {size(row.noise_bytes)}" if row.is_faint else size(row.bytes or 0),
-            "" if row.bytes_per_url is None or row.is_faint else f"{row.bytes_per_url:.1f}",
-            "" if row.lost is None else f"{row.lost:,}",
-            share(row.rate),
-            share(row.rate_past),
-            {True: "yes", False: "no", None: ""}[row.agrees],
-        )
+    table.add_column("", overflow="fold")
+    shown = [(name, cells) for name, cell in figures if any(cells := [cell(row) for row in rows])]
+    for name, _ in shown:
+        table.add_column(name, justify="right", no_wrap=True)
+    for number, row in enumerate(rows):
+        table.add_row(row.competitor, *(cells[number] for _, cells in shown))
     return table
 
 
-def _crawled(rows: Sequence[Row]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("")
-    for name in ("pages", "missing", "pages/s", "memory"):
-        table.add_column(name, justify="right")
-    for row in rows:
-        pages_per_s = "" if row.pages_per_s is None else f"{row.pages_per_s:,.0f}"
-        table.add_row(row.competitor, f"{row.pages:,}", f"{row.pages_missing:,}", pages_per_s, size(row.bytes or 0))
-    return table
+def _columns_of(table: Table) -> int:
+    """What it needs, so that nothing is wrapped."""
+    console = Console(width=_ANY_COLUMNS)
+    return Measurement.get(console, console.options, table).maximum
 
 
-def _expected(report: Report) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("work", "set", "figure"):
-        table.add_column(name)
-    for name in ("expected", "measured", ""):
-        table.add_column(name, justify="right")
-    for each in report.findings:
-        found = "" if each.found is None else f"{each.found:.4g}"
-        table.add_row(each.work, each.set, each.figure, f"{each.value:.4g}", found, "yes" if each.met else "NO")
-    return table
+def _memory(row: Row) -> str:
+    return f"< {size(row.noise_bytes)}" if row.is_faint else size(row.bytes or 0)
+
+
+def _bytes_per_url(row: Row) -> str:
+    return "" if row.bytes_per_url is None or row.is_faint else f"{row.bytes_per_url:.1f}"
+
+
+def _whole(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"
+
+
+def _expected(report: Report) -> Iterable[RenderableType]:
+    for work, findings in groupby(report.findings, key=lambda each: each.work):
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=work, title_justify="left", title_style="")
+        table.add_column("set", overflow="fold")
+        for name in ("figure", "expected", "measured", ""):
+            table.add_column(name, justify="left" if name == "figure" else "right", no_wrap=True)
+        for each in findings:
+            found = "" if each.found is None else f"{each.found:.4g}"
+            table.add_row(each.set, each.figure, f"{each.value:.4g}", found, "yes" if each.met else "NO")
+        yield table
 
 
 def share(value: float | None) -> str:
@@ -99,3 +115,27 @@ def _time(found: Spread | None) -> str:
     if found is None:
         return ""
     return f"{found.median * 1e6:.0f} µs" if found.median < 1e-3 else f"{found.median * 1e3:.1f} ms"
+
+
+_SPEEDS: tuple[_Figure, ...] = (
+    ("links/s", lambda row: _rate(row.links_per_s)),
+    ("new/s", lambda row: _rate(row.new_per_s)),
+    ("known/s", lambda row: _rate(row.known_per_s)),
+    ("p99", lambda row: _time(row.p99_s)),
+    ("slowest", lambda row: _time(row.slowest_s)),
+)
+_COSTS: tuple[_Figure, ...] = (
+    ("memory", _memory),
+    ("B/URL", _bytes_per_url),
+    ("lost", lambda row: _whole(row.lost)),
+    ("rate", lambda row: share(row.rate)),
+    ("beyond", lambda row: share(row.rate_past)),
+    ("splits", lambda row: _whole(row.splits)),
+    ("as it says", lambda row: {True: "yes", False: "no", None: ""}[row.agrees]),
+)
+_OF_CRAWLS: tuple[_Figure, ...] = (
+    ("pages", lambda row: _whole(row.pages)),
+    ("missing", lambda row: _whole(row.pages_missing)),
+    ("pages/s", lambda row: "" if row.pages_per_s is None else f"{row.pages_per_s:,.0f}"),
+    ("memory", _memory),
+)

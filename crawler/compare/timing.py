@@ -54,8 +54,8 @@ async def time_it(trial: Trial, make: Maker, scratch: Path, tell: Tell) -> Timin
             await _add(contestant, new_batches(work), lambda links: tell(0.4 * links / work.survey.distinct), meter)
         ).per_s
         stats = contestant.describe()
-        peak = peak_bytes()
-        steady = own_bytes_when_filled()
+        peak = _growth(reading.resident, peak_bytes())
+        steady = _growth(empty, own_bytes_when_filled())
         known_per_s = (await _add(contestant, _first(new_batches(work), trial.effort.known))).per_s
         tell(0.5)
         snapshot_bytes, dump_s, load_s = await _snapshot(trial, contestant, make, capacity, place)
@@ -75,8 +75,9 @@ async def time_it(trial: Trial, make: Maker, scratch: Path, tell: Tell) -> Timin
         p99_s=percentile(lasted, 0.99) / 1e9,
         p999_s=percentile(lasted, 0.999) / 1e9,
         slowest_s=lasted[-1] / 1e9,
-        steady_bytes=_growth(empty, steady),
-        peak_bytes=_growth(reading.resident, peak),
+        steady_bytes=steady,
+        # They are counted from different beginnings, which noise sets apart; what remained was there at the peak too.
+        peak_bytes=None if peak is None else max(peak, steady or 0),
         told_bytes=told_bytes(stats),
         noise_bytes=max(_NOISE_BYTES, grain_bytes()),
         disk_bytes=stats.disk_bytes,
@@ -99,7 +100,8 @@ class _Meter:
     def __init__(self, work: Work, looks: int, empty: int | None) -> None:
         """`empty` is the memory of a process that reads the work, and has no set."""
         self._empty = empty
-        self._step = max(1, work.survey.distinct // looks)
+        self._distinct = work.survey.distinct
+        self._step = max(1, self._distinct // looks)
         self._next = self._step
         self.looks: list[Look] = []
 
@@ -108,11 +110,13 @@ class _Meter:
             return
         self._next += self._step
         stats = contestant.describe()
+        # The end is read in a shorter piece, and takes less than the pieces of which the empty process was full.
+        is_end = distinct >= self._distinct
         self.looks.append(
             Look(
                 distinct=distinct,
                 told_bytes=told_bytes(stats),
-                resident_bytes=_growth(self._empty, own_bytes()),
+                resident_bytes=None if is_end else _growth(self._empty, own_bytes()),
                 disk_bytes=stats.disk_bytes,
                 fill=stats.fill,
             )

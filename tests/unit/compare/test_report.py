@@ -91,6 +91,9 @@ def test_the_page_is_whole_needs_nothing_else_and_lets_no_name_be_a_tag(report: 
     assert "can&#x27;t read gone" in text
     assert "It was stopped" in text
     assert "at 1,000 (extrapolated)" in text
+    assert "<th>beyond, at</th>" in text
+    assert "<td>2,000,000</td>" in text
+    assert "<th>disk</th>" not in text, "nobody has anything there"
 
 
 def test_every_plot_is_there_once_and_in_both_forms(report: Report) -> None:
@@ -118,7 +121,7 @@ def test_points_that_lie_upon_one_another_share_a_label() -> None:
 def test_the_table_tells_rows_failures_expectations_and_what_to_take(report: Report) -> None:
     console = Console(width=160, record=True, file=None, quiet=False)
     with console.capture() as capture:
-        console.print(render(report))
+        console.print(render(report, 160))
     text = capture.get()
     for words in (
         "exact",
@@ -129,6 +132,21 @@ def test_the_table_tells_rows_failures_expectations_and_what_to_take(report: Rep
     ):
         assert words in text
     assert re.search(r'bloom"</b> +88 +2 ', text)
+
+
+@pytest.mark.parametrize("columns", [80, 100, 120, 160])
+def test_no_figure_is_cut_however_narrow_the_terminal(report: Report, columns: int) -> None:
+    measured = msgspec.structs.replace(report.rows[1], competitor="a Bloom filter with a long name, for this crawl")
+    report = msgspec.structs.replace(report, rows=(report.rows[0], measured, *report.rows[2:]))
+    console = Console(width=columns)
+    with console.capture() as capture:
+        console.print(render(report, columns))
+    text = capture.get()
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= columns
+    for name in ("links/s", "slowest", "memory", "B/URL", "lost", "rate", "beyond", "as it says"):
+        assert f" {name} " in text
+    assert " splits " not in text, "nobody splits here"
 
 
 def test_the_report_can_be_written_and_read_back(report: Report) -> None:
