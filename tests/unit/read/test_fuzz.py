@@ -30,12 +30,14 @@ LONG = settings(settings.get_profile("long"), max_examples=INPUTS)
 HTML = (
     "<a href=|<img srcset=|<base href=|<meta |<link rel=|<template>|<svg>|<table>|</table>|<p>|</a>|<!--|-->|>|\"|'| |"
     "x|\0|&amp;|&#0;|\ud800|é|<title>|<noscript>|charset=|content=|http-equiv=refresh |0;url=|name=robots |<![CDATA[|"
-    "<frameset>|/|=|//[|<script>|<script type=application/ld+json>|{|}|[|]|</script>|<style>|url(|</style>|,|1x|"
+    "<frameset>|/|=|//[|<?xml version='1.0'?>|<script>|<script/>|/>|<svg><use href=|"
+    "<link rel=preload imagesrcset=|<script type=application/ld+json>|{|}|[|]|</script>|<style>|url(|</style>|,|1x|"
     "http://e.org/"
 ).split("|")
-CSS = "url(|)|'|\"|\\|/*|*/|@import|src(| |a|\n|\\41 |;|{|}|é".split("|")
+CSS = "url(|)|'|\"|\\|/*|*/|@import|@namespace|src(| |a|\n|\\41 |;|{|}|é".split("|")
 XML = (
-    "<urlset>|<sitemapindex>|<url>|<sitemap>|<loc>|</loc>|</url>|<lastmod>|a|&amp;|&x;|<![CDATA[|]]>|<rss>|<feed>|<item>|"
+    "<urlset>|<sitemapindex>|<url>|<sitemap>|<loc>|</loc>|</url>|<lastmod>|a|&amp;|&x;|&|&#1|<![CDATA[|]]>|]|<rss>|"
+    "<feed xml:base='y/'>|<feed>|<item>|"
     "<link |href='x'|>|\0|é|<?xml version='1.0' encoding='utf-16'?>|<!DOCTYPE x [<!ENTITY x 'y'>]>|http://e.org/|\n"
 ).split("|")
 ROBOTS = (
@@ -57,6 +59,9 @@ MARKS = [
     b">",
     b"<!--",
     b"<?xml encoding=",
+    b"<script>",
+    b"</script>",
+    b" " * 1024,
     b"\x1b$B",
 ]
 MARKS += [b"\x80", b"\xa4\xa2", b"\xff\xfe", b"\0", b" ", b"content", b"\xef\xbb\xbf"]
@@ -88,11 +93,15 @@ def test_no_html(make: Callable[..., LinkExtractor]) -> None:
     extractor = make(agent="onceover", wishes=Wishes(forms=True, scripts=True))
 
     @LONG
-    @given(made_of(HTML).map(encoded) | st.binary(max_size=1000))
-    def judge(body: bytes) -> None:
-        found = extractor.extract(page(body))
+    @given(
+        made_of(HTML).map(encoded) | st.binary(max_size=1000),
+        st.sampled_from(["text/html", "text/html", "application/xhtml+xml"]),
+    )
+    def judge(body: bytes, declared: str) -> None:
+        each = page(body, headers=(("Content-Type", declared),))
+        found = extractor.extract(each)
         assert found.error is None
-        within_limits(lambda: size_of(extractor.extract(page(body))), len(body))
+        within_limits(lambda: size_of(extractor.extract(each)), len(body))
 
     judge()
 
