@@ -14,7 +14,7 @@ import lxml.etree
 import msgspec
 
 from crawler.page import Link, LinkKind
-from crawler.urls import join
+from crawler.read.bases import Bases
 
 MAX_LINKS: Final = 50_000
 """URLs that one sitemap may hold, by its protocol; what follows is ignored."""
@@ -23,7 +23,6 @@ MAX_LINKS_AND_EXTENSIONS: Final = 500_000
 """With the translations, images and videos of these URLs."""
 _MAX_DATE_CHARACTERS: Final = 40
 _ENTRIES: Final = frozenset({"url", "sitemap", "item", "entry"})
-_BASE: Final = "{http://www.w3.org/XML/1998/namespace}base"
 _STRAY_AMPERSAND: Final = re.compile(rb"&(?!(?:[A-Za-z][A-Za-z0-9]{0,31}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});)")
 _TORN: Final = re.compile(rb"(?:&[#0-9A-Za-z]{0,33}|<(?:!(?:\[(?:C(?:D(?:A(?:TA?)?)?)?)?)?)?|\]{1,2})\Z")
 """The end of a piece that may mean something else with what follows."""
@@ -47,9 +46,11 @@ def xml_links(pieces: Iterable[bytes], /, *, url: str = "") -> list[Link]:
     links: list[Link] = []
     reader: Callable[[lxml.etree._Element], Iterator[Link]] | None = None
     entries = entry_at = 0
-    has_bases = False
+    bases = Bases(url)
+    read_bytes = 0
     for piece in _mended(_begun(pieces)):
         parser.feed(piece)
+        read_bytes += len(piece)
         for event, found in parser.read_events():
             element = cast(lxml.etree._Element, found)
             if event == "start":
@@ -59,9 +60,10 @@ def xml_links(pieces: Iterable[bytes], /, *, url: str = "") -> list[Link]:
                         return links
                 elif _local(element) in _ENTRIES:
                     entry_at = len(links)
-                has_bases = has_bases or _BASE in element.attrib
+                bases.begin(element)
             elif reader is not None:
-                links.extend(_based(reader(element), element, url) if has_bases else reader(element))
+                links.extend(bases.resolved(reader(element), read_bytes=read_bytes))
+                bases.end(element)
                 if len(links) >= MAX_LINKS_AND_EXTENSIONS:
                     return links
                 if _local(element) in _ENTRIES:
@@ -101,13 +103,6 @@ def _mended(pieces: Iterable[bytes]) -> Iterator[bytes]:
             made += (part if in_cdata else _STRAY_AMPERSAND.sub(b"&amp;", part), mark)
             in_cdata ^= bool(mark)
         yield b"".join(made)
-
-
-def _based(links: Iterator[Link], element: lxml.etree._Element, url: str) -> Iterator[Link]:
-    """The links of an element by its base, which those around it may give (RFC 4287, section 2)."""
-    base = join(url, element.base) if element.base else None
-    for link in links:
-        yield link if base is None else msgspec.structs.replace(link, href=join(base, link.href) or link.href)
 
 
 def _date(links: list[Link], start: int, entry: lxml.etree._Element) -> None:

@@ -23,6 +23,8 @@ from crawler.read.xhtml import as_html
 from crawler.urls import join
 
 MAX_ABSTRACT_CHARACTERS: Final = 300
+MAX_BASE_CHARACTERS: Final = 10_000
+"""Of a <base>. What is relative to a longer one makes no URL to crawl, but would have to be joined to it first."""
 _LIST_HEAD_BYTES: Final = 4096
 _SENTENCE_END = re.compile(r".*[.!?。！？](?=\s|$)|.*[。！？]", re.DOTALL)
 
@@ -76,7 +78,7 @@ class PageReader:
             html = flattened(html)
         reading = self._parse(Document(html=html, robots_names=self._robots_names, wishes=self._wishes))
         base_url = page.url
-        if reading.base_href is not None:
+        if reading.base_href is not None and len(reading.base_href) <= MAX_BASE_CHARACTERS:
             base_url = (join(page.url, reading.base_href) or page.url).partition("#")[0]
         robots = reading.robots | robots_tag_words(headers.robots, self._robots_names)
         links, canonical = _header_links(page.url, headers)

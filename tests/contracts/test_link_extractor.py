@@ -251,6 +251,12 @@ def test_a_base_that_is_no_web_address_is_ignored(make: Make, base: str) -> None
     assert read(make, f"<base href='{base}'><a href=x>x</a>").base_url == "https://example.org/a/page.html"
 
 
+def test_a_base_that_is_longer_than_any_url_is_ignored(make: Make) -> None:
+    # Each href would have to be joined to all of it.
+    html = f"<base href='https://e.org/{'x' * 20_000}/'><a href=x>x</a>"
+    assert read(make, html).base_url == "https://example.org/a/page.html"
+
+
 def test_noscript_is_read_and_templates_and_comments_are_not(make: Make) -> None:
     html = (
         "<head><noscript><link rel=stylesheet href=n.css></noscript></head><noscript><img src=n.png></noscript>"

@@ -173,6 +173,17 @@ def test_links_of_a_feed_are_relative_to_the_base_it_names() -> None:
     ]
 
 
+def test_a_long_base_makes_no_more_of_a_feed_than_a_few_times_its_size() -> None:
+    for feed in (
+        b"<feed xml:base='http://e.org/" + b"x" * 2_000 + b"/'>" + b"<link href='a'/>" * 20_000,
+        b"<feed xml:base='http://e.org/" + b"x" * 9_000 + b"/'>" + b"<link href='a'/>" * 20_000,
+        b"<feed>" + b"<e xml:base='abcdefghij/'>" * 200 + b"<link href='a'/>" * 20_000,
+    ):
+        links = xml_links([feed], url="https://e.org/feed")
+        assert len(links) > 100
+        assert sum(len(link.href) for link in links) <= 4 * len(feed) + 100_000
+
+
 def test_no_entity_is_loaded_or_expanded(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("https://secret.test/")
