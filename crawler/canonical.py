@@ -46,12 +46,14 @@ def _parts_of(url: str) -> UrlParts | None:
     return UrlParts(found[1], found[2], found[3] or "", found[4], found[5])
 
 
-_TRACKING = re.compile(
-    r"(?:utm_\w+|utm|gclid|gclsrc|dclid|gbraid|wbraid|fbclid|msclkid|yclid|ysclid|twclid|ttclid|igshid|li_fat_id"
+_TRACKING_NAMES: Final = (
+    r"utm_\w+|utm|gclid|gclsrc|dclid|gbraid|wbraid|fbclid|msclkid|yclid|ysclid|twclid|ttclid|igshid|li_fat_id"
     r"|mc_cid|mc_eid|_openstat|_hsenc|_hsmi|mkt_tok|vero_id|oly_enc_id|oly_anon_id|pk_(?:campaign|kwd|source|medium)"
-    r"|mtm_\w+|wickedid|s_cid|_ga|_gl)(?:=.*)?",
-    re.IGNORECASE | re.DOTALL,
+    r"|mtm_\w+|wickedid|s_cid|_ga|_gl"
 )
+_TRACKING = re.compile(rf"(?:{_TRACKING_NAMES})(?:=.*)?", re.IGNORECASE | re.DOTALL)
+_SESSION_NAMES: Final = r"[jo]?s\w*id|phpsessid|zenid|aspsessionid[a-z]{8}|cfid|cftoken"
+"""These and some more."""
 _SESSION_PARAMETER = re.compile(
     r"jsessionid(?:=.*)?|phpsessid=[0-9a-z,-]{16,}|(?:sid|sessid|sessionid|session_id|oscsid|zenid)=[0-9a-z]{26,}"
     r"|aspsessionid[a-z]{8}=[a-z]{24}|cf(?:id|token)=[0-9a-z-]+",
@@ -172,6 +174,12 @@ URL standard settles these, or the URL is never fetched with them."""
 
 DEFAULT_RULES: Final = ("session-ids", "tracking-parameters", "empty-query", "percent-encoding", "trailing-dot")
 """Rules that hardly ever merge two pages. The others do on some sites, so they are for those who know theirs."""
+
+MARKS: Final = re.compile(
+    rf"[?&;(%](?:(?<=[?&])(?i:(?:{_TRACKING_NAMES}|{_SESSION_NAMES})(?=[=&]|$)|(?=&|$))|(?<=;)[jpsJPS]|(?<=\()[sS]\("
+    r"|(?<=%)(?:[0-9A-Fa-f][a-f]|[a-f][0-9A-F]|2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE]))"
+)
+"""Without one of these in path or query, and a dot behind the host, the standard rules change nothing."""
 
 _ARROW: Final = " => "
 _REFERENCE = re.compile(r"\\(\\|[0-9])?")

@@ -1,26 +1,24 @@
 """From the links of a page to URLs to crawl: resolved, judged, canonical, each in its queue. Pure.
 
-Most links of a site stand on most of its pages, so what an href means, and what scope says of it, is remembered. An
-href that starts with a slash means the same on a whole origin, an absolute one everywhere, and others in one
-directory; `?page=2` alone depends on the document, and is not remembered.
+Most links of a site stand on most of its pages, so what an href means, and what scope says of it, is remembered.
 
 A sitemap is no step away from a seed, and may lie anywhere, if robots.txt or another sitemap names it: it is fetched
 unless an exclude pattern matches. What it lists is a link like others, and its host lends it nothing: it must be in
 scope, or near the page whose robots.txt named the sitemap.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from typing import Final
 
 from crawler.focus import Focus, precedence_of
+from crawler.meanings import Judged, Meanings
 from crawler.page import Link, LinkKind, Redirect
 from crawler.protocols import Discovered
 from crawler.scope import EMBEDDED, Refusal, Scope
 from crawler.traps import Trap, Traps
-from crawler.urls import BadUrl, Target, UrlReader, join, origin_of
+from crawler.urls import BadUrl, Target, UrlReader, join
 from frontier import CrawlUrl
 
 MAX_LINKS_PER_PAGE: Final = 6000
@@ -41,10 +39,6 @@ class LinkRefusal(StrEnum):
     NESTED_SITEMAP = "nested-sitemap"
     IRRELEVANT = "irrelevant"
     """promises too little by the guide words"""
-
-
-Judged = tuple[Target | BadUrl, Refusal | Trap | None, int | None]
-"""What an href means, why it is refused wherever it stands, and how deep it may be found."""
 
 
 class ScopedDiscovery:
@@ -80,8 +74,8 @@ class ScopedDiscovery:
         self._obey_nofollow = obey_nofollow
         self._picky = obey_nofollow or kinds != frozenset(LinkKind)
         # Embeds apart: scope may judge them by another rule.
-        self._links = _Memory(self._judge_link, capacity=remembered_links)
-        self._embeds = _Memory(self._judge_embed, capacity=remembered_links)
+        self._links = Meanings(self._judge_link, capacity=remembered_links)
+        self._embeds = Meanings(self._judge_embed, capacity=remembered_links)
 
     def seeds(self, urls: Sequence[str], /) -> list[CrawlUrl]:
         unique: dict[str, Target] = {}
@@ -262,7 +256,7 @@ class ScopedDiscovery:
     def _redirect_refusal(self, target: Target, parent: CrawlUrl) -> Refusal | Trap | None:
         if parent.depth == 0 or parent.kind == LinkKind.SITEMAP:
             return Refusal.EXCLUDED if self._scope.is_excluded(target) else None
-        refusal = self._scope.standing_refusal(target, kind=LinkKind(parent.kind))
+        refusal, _ = self._scope.standing(target, kind=LinkKind(parent.kind))
         if refusal is Refusal.OUT_OF_SCOPE:
             return self._refusal_near(target, parent)
         return refusal or self._traps(target.url).refusal(target)
@@ -294,61 +288,5 @@ class ScopedDiscovery:
         target = self._urls.read(href, base_url)
         if isinstance(target, BadUrl):
             return target, None, None
-        refusal = self._scope.standing_refusal(target, kind=kind) or self._traps(target.url).refusal(target)
-        return target, refusal, self._scope.max_depth(target)
-
-
-_DEPENDS_ON_DOCUMENT = re.compile(r"[\x00- ]|[?#]|$|https?:(?![/\\])", re.IGNORECASE)
-"""Hrefs that mean another URL in each document of a directory: empty ones, `?x`, and the odd `http:?x`."""
-
-
-_MAX_REMEMBERED_LENGTH: Final = 512
-"""Characters. Images inlined as data would fill the memory."""
-
-
-class _Memory:
-    """What hrefs mean. Holds the entries used lately: at most `capacity`, and at least half of it.
-
-    An href is looked up in what its base held when the document began; `_recall` sees the rest."""
-
-    def __init__(self, judge: Callable[[str, str], Judged], /, *, capacity: int) -> None:
-        self._judge = judge
-        self._half = max(1, capacity // 2)
-        self._young: dict[str, dict[str, Judged]] = {}
-        """By base and href."""
-        self._old: dict[str, dict[str, Judged]] = {}
-        self._young_count = 0
-
-    def on(self, base_url: str, /) -> Callable[[str], Judged]:
-        """A function that tells what an href means in a document with that base URL."""
-        directory = base_url[: base_url.partition("?")[0].rindex("/") + 1]
-        origin = origin_of(base_url)
-        below, across, anywhere = (self._young.get(base, _NOTHING) for base in (directory, origin, ""))
-
-        def meaning(href: str) -> Judged:
-            if href[:1] == "/":
-                base, known = (origin, across) if href[1:2] != "/" else (directory, below)
-            elif href[:4] == "http" and href.startswith(("https://", "http://")):
-                base, known = "", anywhere
-            else:
-                base, known = directory, below
-            return known.get(href) or self._recall(base, href, base_url)
-
-        return meaning
-
-    def _recall(self, base: str, href: str, base_url: str) -> Judged:
-        if len(href) > _MAX_REMEMBERED_LENGTH or _DEPENDS_ON_DOCUMENT.match(href):
-            return self._judge(href, base_url)
-        young = self._young.get(base, _NOTHING)
-        known = young.get(href) or self._old.get(base, _NOTHING).get(href) or self._judge(href, base_url)
-        if href not in young:
-            if self._young_count >= self._half:
-                self._old = self._young
-                self._young = {}
-                self._young_count = 0
-            self._young.setdefault(base, {})[href] = known
-            self._young_count += 1
-        return known
-
-
-_NOTHING: Final[dict[str, Judged]] = {}
+        refusal, max_depth = self._scope.standing(target, kind=kind)
+        return target, refusal or self._traps(target.url).refusal(target), max_depth

@@ -60,11 +60,13 @@ class Reach:
         self._exclude = pattern_search(exclude, "scope.exclude")
         self.max_depth = max_depth
 
-    def includes(self, url: str) -> bool:
-        return self._include is None or bool(self._include(url))
-
-    def excludes(self, url: str) -> bool:
-        return self._exclude is not None and bool(self._exclude(url))
+    def refusal(self, url: str, /) -> Refusal | None:
+        """What the patterns say."""
+        if self._exclude is not None and self._exclude(url):
+            return Refusal.EXCLUDED
+        if self._include is not None and not self._include(url):
+            return Refusal.NOT_INCLUDED
+        return None
 
 
 class Scope:
@@ -88,8 +90,8 @@ class Scope:
         self._by_prefix = within == "prefix"
         self._places = frozenset(map(self._place_of, seeds))
         self._prefixes = shortest(self._places)
-        self._more = Places(places)
-        self._barred = Places(exclude_places)
+        self._more = Places(places) or None
+        self._barred = Places(exclude_places) or None
         everywhere = Reach()
         self._reach = reach or (lambda _: everywhere)
         self._offsite_embeds = offsite_embeds
@@ -98,19 +100,22 @@ class Scope:
         self, target: Target, /, *, depth: int, kind: LinkKind = LinkKind.LINK, parent: Target | None = None
     ) -> Refusal | None:
         """Why the URL, found at that depth on an admitted parent, is not crawled; None if it is."""
-        max_depth = self.max_depth(target)
+        refusal, max_depth = self.standing(target, kind=kind)
         if max_depth is not None and depth > max_depth:
             return Refusal.TOO_DEEP
-        refusal = self.standing_refusal(target, kind=kind)
         if refusal is Refusal.OUT_OF_SCOPE and parent is not None and self.is_lent(target, parent):
             return self.pattern_refusal(target)
         return refusal
 
-    def standing_refusal(self, target: Target, /, *, kind: LinkKind = LinkKind.LINK) -> Refusal | None:
-        """What holds of the URL wherever it is found, so that it may be remembered."""
-        if not self._is_within(target) and not (self._offsite_embeds and kind in EMBEDDED):
-            return Refusal.OUT_OF_SCOPE
-        return self.pattern_refusal(target)
+    def standing(self, target: Target, /, *, kind: LinkKind = LinkKind.LINK) -> tuple[Refusal | None, int | None]:
+        """What holds of the URL wherever it is found, so that it may be remembered: why it is refused, and how deep it
+        may be found."""
+        reach = self._reach(target.url)
+        if not (self._within_any or self._is_within(target) or (self._offsite_embeds and kind in EMBEDDED)):
+            return Refusal.OUT_OF_SCOPE, reach.max_depth
+        if self._barred is not None and self._barred.cover(target):
+            return Refusal.EXCLUDED, reach.max_depth
+        return reach.refusal(target.url), reach.max_depth
 
     def is_lent(self, target: Target, parent: Target, /) -> bool:
         """Whether an admitted page has the URL on its own host, in its domain or below its directory."""
@@ -118,23 +123,18 @@ class Scope:
             return surt(target).startswith(directory(parent))
         return self._place_of(target) == self._place_of(parent)
 
-    def max_depth(self, target: Target, /) -> int | None:
-        return self._reach(target.url).max_depth
-
     def pattern_refusal(self, target: Target, /) -> Refusal | None:
-        """What the patterns alone say."""
-        if self.is_excluded(target):
+        """What the patterns and the excluded places alone say."""
+        if self._barred is not None and self._barred.cover(target):
             return Refusal.EXCLUDED
-        return None if self._reach(target.url).includes(target.url) else Refusal.NOT_INCLUDED
+        return self._reach(target.url).refusal(target.url)
 
     def is_excluded(self, target: Target, /) -> bool:
         """Whether an excluded place or pattern has it; it is all that is asked of where a seed redirects to."""
-        if self._barred and self._barred.cover(target):
-            return True
-        return self._reach(target.url).excludes(target.url)
+        return self.pattern_refusal(target) is Refusal.EXCLUDED
 
     def _is_within(self, target: Target) -> bool:
-        if self._within_any or (self._more and self._more.cover(target)):
+        if self._more is not None and self._more.cover(target):
             return True
         if self._by_prefix:
             return is_covered(surt(target), self._prefixes)

@@ -53,16 +53,14 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
     def refusal(self, target: Target, /) -> Trap | None:
         """Which trap the URL shows; None if none."""
         path, mark, query = target.path.partition("?")
-        segments = path.split("/")[1:]
-        if self.max_segments is not None and len(segments) - (segments[-1] == "") > self.max_segments:
+        # Few paths need a closer look: they have many segments, or some that stand there more than once.
+        count = path.count("/")
+        if self.max_segments is not None and count - path.endswith("/") > self.max_segments:
             return Trap.TOO_MANY_SEGMENTS
-        # What stands there again and again does so more than once: so few paths are looked at closely.
-        if (
-            self.max_repeats is not None
-            and len(segments) - len(set(segments)) >= self.max_repeats
-            and _repeats(segments, self.max_repeats)
-        ):
-            return Trap.REPEATED_SEGMENTS
+        if self.max_repeats is not None and count > self.max_repeats:
+            segments = path.split("/")[1:]
+            if count - len(set(segments)) >= self.max_repeats and _repeats(segments, self.max_repeats):
+                return Trap.REPEATED_SEGMENTS
         if mark and self._grows(query):
             return Trap.QUERY_GROWTH
         return Trap.CALENDAR if self.calendar_years is not None and self._is_far(target.path) else None

@@ -19,7 +19,7 @@ import msgspec
 from ada_url import join_url, normalize_url
 from publicsuffixlist import PublicSuffixList
 
-from crawler.canonical import DEFAULT_RULES, RULES_VERSION, UrlParts, rule_of
+from crawler.canonical import DEFAULT_RULES, MARKS, RULES_VERSION, UrlParts, rule_of
 
 MAX_URL_LENGTH: Final = 2083
 """Longer URLs are refused unless configured otherwise: the limit that Heritrix and old browsers share, and about the
@@ -65,17 +65,23 @@ class _Place(msgspec.Struct, frozen=True, gc=False):
     ends_with_dot: bool
 
 
-_MARK: Final = re.compile(r"[?%;(]")
-"""Without one of these in path or query, and a dot behind the host, the standard rules change nothing."""
+class _Base(msgspec.Struct, frozen=True, gc=False):
+    """What relative hrefs are added to."""
+
+    place: _Place
+    directory: str
+    """The path, up to its last slash."""
+    marks: str
+    """From the first mark of the directory on."""
+
 
 _PLAIN: Final = re.compile(
-    r"(?P<origin>https?://(?>(?:(?!xn--)[a-z0-9]++(?>(?:-++[a-z0-9]++)*)\.)+)[a-z]{2,}"
-    r"(?::(?!(?:80|443)(?:/|$))[1-9](?:[0-9]{0,3}|(?<=[1-5])[0-9]{4}))?(?=/|$))?"
-    r"(?P<path>/(?!/)(?>(?:[\w~!$()*,;=:@&+-]++|(?<!/)\.|/(?!\.))*)(?:\?[\w~!$()*,;=:@&+./-]*)?)?",
-    re.ASCII,
+    r"(?:((?:https?:)?//[^/@]++)?+/(?!/)[!$&')-:=@-Z_a-z~]*+|[0-9A-Z_a-z~-][!$&')-9=@-Z_a-z~]*+)"
+    r"((?:(?=[%;(])[!$&-;=@-Z_a-z~]*+(?>(?:%(?!2[eE])[!$&-;=@-Z_a-z~]*+)*))?+(?:\?[!$-&(-;=?-~]*+)?+)"
 )
-"""Hrefs that stand in the standard's form already: a plain host name or none, with a port that is surely no scheme's
-own or none, and a path without escapes and dot segments."""
+"""Hrefs whose characters the standard leaves as they are, if there is no dot segment: a path, alone or behind a host,
+which remains to be looked at, or a relative path; and a query. The second group begins with the first mark."""
+_MARK: Final = re.compile(r"[%;(]")
 
 
 class UrlReader:
@@ -103,18 +109,15 @@ class UrlReader:
 
     def read(self, href: str, base: str, /) -> Target | BadUrl:
         """The URL that an href in a document with that base URL means."""
+        if joined := _joined(base, href):
+            # Nine of ten links: what the standard does to them is known, and needs no parser.
+            place, path, marks = joined
+            return self._at(place, path, marks)
         head, mark, _ = href.partition("#")
         too_long = len(head) > self._max_length
         if too_long:
             # Read only far enough to tell a long URL from an image inlined as data, which may have megabytes.
             head = head[: self._max_length]
-        elif head and (plain := _PLAIN.fullmatch(head)):
-            # Nine of ten links: what the standard would do to them is known, and needs no parser.
-            origin, path = plain.groups()
-            if origin is None:
-                origin = _origin(base)
-            if origin is not None:
-                return self._at(_place(origin), path or "/")
         try:
             # The mark stays, because white space before it counts, but not at the end of an href.
             target = self._target(join_url(base, head + mark))
@@ -144,25 +147,21 @@ class UrlReader:
             return BadUrl.SCHEME
         url = url.partition("#")[0]
         slash = url.index("/", start)
-        return self._at(_place(f"{scheme}://{url[start:slash].rpartition('@')[2]}"), url[slash:])
+        path = url[slash:]
+        return self._at(_place(f"{scheme}://{url[start:slash].rpartition('@')[2]}"), path, path)
 
-    def _at(self, place: _Place, path: str) -> Target | BadUrl:
+    def _at(self, place: _Place, path: str, marks: str) -> Target | BadUrl:
+        """`marks` is what of the path the standard rules may change, if not all of it."""
         url = place.origin + path
         if len(url) > self._max_length:
             return BadUrl.TOO_LONG
         site = place.site
-        if self._rules_need_marks and not place.ends_with_dot and _MARK.search(path) is None:
+        if self._rules_need_marks and not place.ends_with_dot and not (marks and MARKS.search(marks)):
             canonical = url
         else:
             canonical = self._canonical(url, place, path)
-        return Target(
-            url=url,
-            canonical=canonical,
-            host=place.host,
-            site=site,
-            path=path,
-            queue_key=site if self._queues_are_hosts else self._queue_key(site, path),
-        )
+        queue_key = site if self._queues_are_hosts else self._queue_key(site, path)
+        return Target(url, canonical, place.host, site, path, queue_key)
 
     def _queue_key(self, site: str, path: str) -> str:
         return domain_of_site(site) if self._queue_of is None else self._queue_of(site, path)
@@ -204,10 +203,9 @@ def split_port(authority: str, /) -> tuple[str, str]:
 
 def join(base: str, href: str, /) -> str | None:
     """The absolute http or https URL of an href, as a browser reads it, fragment kept; None if there is none."""
-    if plain := _PLAIN.fullmatch(href):
-        origin, path = plain.groups()
-        if path and (origin := origin or _origin(base)) is not None:
-            return f"{origin}{path}"
+    if joined := _joined(base, href):
+        place, path, _ = joined
+        return f"{place.origin}{path}"
     try:
         url = join_url(base, href)
     except ValueError:
@@ -265,16 +263,47 @@ def domain_of_site(site: str, /) -> str:
     return f"{surt_host(registered_domain('.'.join(reversed(host.split(',')))))}{port}"
 
 
+def _joined(base: str, href: str) -> tuple[_Place, str, str] | None:
+    """Where the URL of a plain href lies, its path and query, and these from the first mark on; None of any other
+    href, which a parser must read."""
+    plain = _PLAIN.fullmatch(href)
+    if plain is None or "/." in href:
+        return None
+    origin, marks = plain.groups()
+    if origin is not None:
+        place = _place_of(origin if origin[0] == "h" else f"{base[: base.find(':')]}:{origin}")
+        return None if place is None else (place, href[len(origin) :], marks)
+    known = _base(base)
+    if known is None:
+        return None
+    if href[0] == "/":
+        return known.place, href, marks
+    return known.place, known.directory + href, known.marks + marks
+
+
 @lru_cache(maxsize=1024)
-def _origin(base: str) -> str | None:
-    """Scheme, host and port of a base URL of http or https, by the standard; None of any other."""
-    if plain := _PLAIN.fullmatch(base):
-        return plain["origin"]
+def _base(base: str) -> _Base | None:
+    """What a base URL of http or https says, by the standard; None of any other."""
     try:
         url = normalize_url(base)
     except ValueError:
         return None
-    return origin_of(url) if url.startswith(("http://", "https://")) else None
+    if not url.startswith(("http://", "https://")):
+        return None
+    path = path_of(url).partition("?")[0]
+    directory = path[: path.rindex("/") + 1]
+    marks = _MARK.search(directory)
+    return _Base(_place(origin_of(url)), directory, directory[marks.start() :] if marks else "")
+
+
+@lru_cache(maxsize=65_536)
+def _place_of(origin: str) -> _Place | None:
+    """The place of an origin of http or https as an author wrote it; None of what is none."""
+    try:
+        url = normalize_url(f"{origin}/")
+    except ValueError:
+        return None
+    return _place(url[:-1]) if url.startswith(("http://", "https://")) and url.count("/") == 3 else None
 
 
 def _is_ipv4(host: str) -> bool:

@@ -65,6 +65,9 @@ def _root(html: bytes) -> lxml.etree._Element | None:
 
 
 def _text(element: lxml.etree._Element) -> str:
+    # Most anchors have nothing but text in them, and an iterator is dear.
+    if not len(element):
+        return element.text or ""
     return "".join(cast(Iterator[str], element.itertext()))
 
 
