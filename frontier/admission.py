@@ -28,8 +28,10 @@ class Admission:
         again = self._readmissible(batch, {url.canonical for url in fresh}) if force else {}
         if not fresh and not again:
             return 0
-        superseded = [out for out in self._leases if out.waiting.url.canonical in again and not out.superseded]
-        come = [*fresh, *(url for url, _ in again.values())] if again else fresh
+        superseded, come = [], fresh
+        if again:
+            superseded = [out for out in self._leases if out.waiting.url.canonical in again and not out.superseded]
+            come = [*fresh, *(url for url, _ in again.values())]
         # Looked up before the counters are copied, as a damaged record is counted.
         queues = self._serving.queues([url.queue_key for url in come])
         now = self._serving.now()

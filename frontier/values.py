@@ -63,13 +63,13 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     etag: str | None = None
     last_modified: str | None = None
     server_ok: bool = True
+    """False where the server failed or refused service: it counts into the queue's error streak."""
     asked: bool = True
     """Whether its server was asked; if not, nothing is learned of it, and its groups need no rest."""
     pressure: int = 0
     """How hard the server has been asked from now on; see `Lease.pressure`."""
     dead_for_s: float = 0.0
     """For so long, the queue's server is given up: leases say so, and nobody asks it."""
-    """False where the server failed or refused service: it counts into the queue's error streak."""
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -1,8 +1,8 @@
 """A short memory in front of a visited set: most links point to what was met a moment ago."""
 
 import sys
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import BinaryIO
 
 import msgspec
@@ -11,9 +11,15 @@ from visited.batch import check_batch
 from visited.memory import GRAIN_BYTES
 from visited.protocol import VisitedSet, VisitedStats
 
+_STR_BYTES = sys.getsizeof("")
+_SPARE = 16
+"""A sixteenth of the size is dropped at once: each search for a dictionary's first key walks over those deleted before
+it. Twice as fast as an `OrderedDict`, which has a node on the heap for each entry."""
+
 
 class RecentUrls:
-    """A visited set that answers repeats of the last `size` URLs itself, and asks the inner one for the others.
+    """A visited set that answers repeats of the last `size` URLs itself, or a few more, and asks the inner one for the
+    others.
 
     A Mercator-like crawl answers about 80 % of its links from 50,000 entries (Broder, Najork and Wiener 2003).
     """
@@ -23,7 +29,7 @@ class RecentUrls:
             raise ValueError(f"size must be at least 1 URL, found {size!r}; leave the wrapper away for none")
         self._inner = inner
         self._size = size
-        self._urls: OrderedDict[str, None] = OrderedDict()
+        self._urls: dict[str, None] = {}
         """Those met longest ago come first."""
         self._url_bytes = 0
         self._hits = 0
@@ -32,21 +38,26 @@ class RecentUrls:
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         check_batch(urls)
         recent = self._urls
-        asked = [url for url in dict.fromkeys(urls) if url not in recent]
+        batch = dict.fromkeys(urls)
+        asked = [url for url in batch if url not in recent]
         # Nothing is remembered before the inner set has answered: it may fail, or be cancelled.
-        answers = dict(zip(asked, await self._inner.add_many(asked), strict=True)) if asked else {}
-        for url in asked:
-            recent[url] = None
-        if len(asked) < len(urls):
-            for url in urls:
-                recent.move_to_end(url)
+        verdicts = await self._inner.add_many(asked) if asked else []
         self._misses += len(asked)
-        self._hits += len(urls) - len(asked)
+        if len(asked) < len(urls):
+            self._hits += len(urls) - len(asked)
+            # What stands twice in the batch is new at its first place.
+            answers = dict(zip(asked, verdicts, strict=True))
+            verdicts = [answers.pop(url, False) for url in urls] if answers else [False] * len(urls)
+            for url in batch:
+                recent.pop(url, None)
+        recent.update(batch)
         self._url_bytes += _size_bytes(asked)
-        dropped = [recent.popitem(last=False)[0] for _ in range(len(recent) - self._size)]
-        self._url_bytes -= _size_bytes(dropped)
-        # What stands twice in the batch is new at its first place.
-        return [answers.pop(url, False) for url in urls] if answers else [False] * len(urls)
+        if len(recent) > self._size + self._size // _SPARE:
+            dropped = list(islice(recent, len(recent) - self._size))
+            for url in dropped:
+                del recent[url]
+            self._url_bytes -= _size_bytes(dropped)
+        return verdicts
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
         known = [url for url in dict.fromkeys(urls) if url in self._urls]
@@ -89,5 +100,5 @@ class RecentUrls:
 
 
 def _size_bytes(urls: Iterable[str]) -> int:
-    """What they take of the heap: `memory.object_bytes`, for many."""
-    return sum([url.__sizeof__() + GRAIN_BYTES - 1 & -GRAIN_BYTES for url in urls])
+    """What they take of the heap, if they are ASCII: `memory.object_bytes`, for many."""
+    return sum([len(url) + _STR_BYTES + GRAIN_BYTES - 1 & -GRAIN_BYTES for url in urls])

@@ -300,7 +300,7 @@ def test_a_crawl_waits_for_room_before_the_disk_is_full_and_says_so(tmp_path: Pa
         with started("crawl", *web.options, "--dir", directory, *settings, cwd=tmp_path) as crawl:
             crawl.wait_until(lambda: "free" in crawl.err, "word of the disk")
             assert not fetched(directory)
-            subprocess.run(["mount", "-o", "remount,size=60m", mount], check=True)
+            subprocess.run(["mount", "-o", "remount,size=100m", mount], check=True)
             assert_told(crawl.wait(), COMPLETE)
         assert fetched(directory) == dict.fromkeys(web.pages, 1)
 
