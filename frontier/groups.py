@@ -148,6 +148,14 @@ class Groups:
         peers.members += 1
         self.peers_of[queue.key] = peers
 
+    def are_awaited(self, queue: Queue) -> bool:
+        """Whether others wait for a group that the queue belongs to, or would."""
+        names = self._grouping.of(queue.key, queue.address)
+        peers = self._peers.get(names)
+        if peers is not None and peers.ready:
+            return True
+        return any(group is not None and group.parked for group in map(self._groups.get, names))
+
     def leave(self, queue: Queue) -> None:
         """It belongs to none any more."""
         peers = self.peers_of.pop(queue.key, None)

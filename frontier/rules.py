@@ -6,7 +6,7 @@ import msgspec
 
 from frontier.groups import Grouping
 from frontier.lifecycle import Budgets
-from frontier.schedule import SNOOZED_IN_MEMORY
+from frontier.schedule import READY_IN_MEMORY, SNOOZED_IN_MEMORY
 
 ACTIVE_LEAST = 4096
 """So many queues are active if there are as many: a crawl of fewer hosts serves all of them in turn."""
@@ -27,5 +27,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     active_least: int = ACTIVE_LEAST
     snoozed_in_memory: int = SNOOZED_IN_MEMORY
     """Queues that rest beyond these are put away."""
+    ready_in_memory: int = READY_IN_MEMORY
+    """Beyond these, queues that would wait for a group behind others are put away for a while."""
     grouping: Grouping = Grouping()
     """Which queues share a pace beside their own."""

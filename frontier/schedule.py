@@ -35,6 +35,7 @@ from frontier.snoozed import Snoozed
 from frontier.turns import Turns
 
 SNOOZED_IN_MEMORY = 50_000
+READY_IN_MEMORY = 50_000
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -62,6 +63,7 @@ class Schedule:
         per_queue: int | Callable[[str], int] = 1,
         budgets: Budgets | None = None,
         snoozed_in_memory: int = SNOOZED_IN_MEMORY,
+        ready_in_memory: int = READY_IN_MEMORY,
         grouping: Grouping | None = None,
         rested_until: Callable[[str], float] = lambda _: 0.0,
     ) -> None:
@@ -72,6 +74,7 @@ class Schedule:
         self._per_queue = per_queue
         self._budgets = budgets or Budgets()
         self._snoozed_in_memory = snoozed_in_memory
+        self._ready_in_memory = ready_in_memory
         self._queues: dict[str, Queue] = {}
         self._is_grouped = grouping is not None and bool(grouping.limits)
         self._groups = Groups(grouping or Grouping(), rested_until)
@@ -119,6 +122,11 @@ class Schedule:
         """Whether no more that rest are to be kept in memory."""
         return self._snoozed.count >= self._snoozed_in_memory
 
+    def has_no_room_for(self, queue: Queue) -> bool:
+        """Whether the queue would wait for a group behind others, and too many wait to be kept in memory."""
+        is_full = self._is_grouped and self._turns.ready >= self._ready_in_memory
+        return is_full and self._groups.are_awaited(queue)
+
     def best_ready(self) -> int | None:
         """The precedence of the next queue."""
         return self._turns.best()
@@ -159,7 +167,7 @@ class Schedule:
             session_over=others_wait and session is not None and queue.session_spent + cost >= session,
             resting=now + cooldown_s > now or queue.wake_at > now,
         )
-        away = state is SNOOZED and queue.leased == 1 and self.is_full_of_snoozed()
+        away = state is SNOOZED and queue.leased == 1 and (self.is_full_of_snoozed() or self.has_no_room_for(queue))
         return Ending(gone=gone, cooldown_s=cooldown_s, now=now, cost=cost, asked=asked, state=state, put_away=away)
 
     # transitions

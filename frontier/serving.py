@@ -24,6 +24,9 @@ OPERATOR = "operator"
 ACTIVATE_AT_ONCE = 64
 ACTIVATE_BEYOND = 8
 """Where enough are active, and none is ready."""
+PUT_AWAY_S = 600.0
+"""How long a queue is put away that would wait for its group while very many do. Of a million on one address, so some
+1,600 a second are looked at again."""
 
 
 class Serving:
@@ -40,6 +43,7 @@ class Serving:
             per_queue=rules.per_queue_of or rules.per_queue,
             budgets=rules.budgets,
             snoozed_in_memory=rules.snoozed_in_memory,
+            ready_in_memory=rules.ready_in_memory,
             grouping=rules.grouping,
             rested_until=self._rested_until,
         )
@@ -160,7 +164,7 @@ class Serving:
             self._activate(standby.waiting(at_once), now)
 
     def _activate(self, keys: Sequence[str], now: float) -> None:
-        """Those that are not to be served, or rest while many do, are sent where they belong."""
+        """Those that are not to be served, or wait for what many wait for, are sent where they belong."""
         found = [self._store.queue(key) for key in keys if self.schedule.get(key) is None]
         budgets, counters = self.rules.budgets, self.counting(now)
         sent: list[QueueRecord] = []
@@ -174,6 +178,9 @@ class Serving:
                 queue.wake_at = max(queue.wake_at, self._crashed_at + rest_s)
             if not is_served(queue, budgets):
                 sent.append(counted(queue, record_of(queue), counters, budgets))
+            elif self.schedule.has_no_room_for(queue):
+                queue.wake_at = max(queue.wake_at, now + PUT_AWAY_S)
+                sent.append(counted(queue, record_of(queue), counters, budgets, to=SNOOZED))
             elif queue.wake_at > now and self.schedule.is_full_of_snoozed():
                 sent.append(counted(queue, record_of(queue), counters, budgets, to=SNOOZED))
             else:

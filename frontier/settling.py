@@ -8,7 +8,7 @@ from frontier.hits import Hits
 from frontier.leases import Leases, Out
 from frontier.lifecycle import INACTIVE, READY, SNOOZED, Health, Queue
 from frontier.schedule import Ending
-from frontier.serving import Serving
+from frontier.serving import PUT_AWAY_S, Serving
 from frontier.store import Counters, Postponed, QueueRecord, Store, precedence_of
 from frontier.values import CrawlUrl, Lease, LedgerEntry, Outcome, StoreFull, UrlState
 
@@ -119,7 +119,7 @@ class Settling:
         if serving.schedule.move(out.queue, address, now=serving.now()):
             serving.waiters.wake(min(serving.schedule.turns, 2))
             return True
-        self.release(lease, 0.0, asked=False)
+        self.release(lease, PUT_AWAY_S if serving.schedule.has_no_room_for(out.queue) else 0.0, asked=False)
         return False
 
     def _health(self, queue: Queue, outcome: Outcome) -> Health:

@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 
+import msgspec
 import pytest
 
 from frontier import Lease
@@ -13,6 +14,7 @@ from frontier.groups import Grouping, GroupLimit
 from frontier.lifecycle import Queue
 from frontier.rules import Rules
 from frontier.schedule import Schedule
+from frontier.serving import ACTIVATE_AT_ONCE
 from frontier.shell import QueueFrontier
 from tests.unit.frontier.crawls import DONE, START, Crawl, check, lease, none_for, now, page, pages, turns
 from tests.unit.frontier.virtual_time import in_virtual_time
@@ -190,6 +192,30 @@ async def test_what_waits_for_an_address_says_so(crawl: Crawl) -> None:
         frontier.begins(await lease(frontier), address=ONE)
         stats = frontier.describe()
         assert (stats.next_wake_s, stats.next_wake_key, stats.next_group) == (30.0, None, f"ip {ONE}")
+
+
+@in_virtual_time
+async def test_of_very_many_hosts_on_one_address_few_are_in_memory_and_no_host_elsewhere_waits_for_them(
+    crawl: Crawl,
+) -> None:
+    rules = limited(ip=GroupLimit(at_once=1, rest_s=1.0))
+    crawl.rules = msgspec.structs.replace(rules, active_least=5, ready_in_memory=10)
+    began: dict[str, list[float]] = {ONE: [], OTHER: []}
+    most = 0
+    async with crawl.opened() as frontier:
+        await frontier.add(pages(200, 1))
+        async for out in frontier:
+            address = OTHER if out.url.queue_key in {"test,h190", "test,h191"} else ONE
+            if frontier.begins(out, address=address):
+                began[address].append(now() - START)
+                await done(frontier, out)
+            stats = frontier.describe()
+            most = max(most, stats.ready_queues + stats.held_back_queues + stats.snoozed_queues)
+        assert frontier.describe().done == 200
+    assert began[OTHER] == [0.0, 1.0]
+    assert all(after - before >= 1.0 for before, after in pairwise(began[ONE]))
+    assert most <= 10 + ACTIVATE_AT_ONCE
+    await agree(crawl)
 
 
 def test_a_rest_that_ends_before_anyone_was_woken_hides_none_that_began_before() -> None:
