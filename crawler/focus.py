@@ -20,24 +20,29 @@ _BEST: Final = 1
 """Seeds have 0."""
 
 
+_UNSPACED: Final = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
+)
+"""Scripts that write words without spaces between them, or with endings to them: Thai, Lao, Burmese, Khmer, Chinese,
+Japanese, Korean."""
+
+
 class Focus:
     """Guide words and what they are worth. No words, no focus: every weight is 0."""
 
     def __init__(self, words: Mapping[str, float]) -> None:
         """Words or phrases, in any case, and weights above 0 and up to 1. Raises `ValueError` for another weight or an
         empty word."""
-        self._weights: dict[str, float] = {}
+        weight_of: dict[str, float] = {}
         for word, weight in words.items():
             key = " ".join(word.casefold().split())
             if not key or not 0 < weight <= 1:
                 raise ValueError(f"guide word {word!r} has weight {weight!r}: expected a word, and above 0 and up to 1")
-            self._weights[key] = max(weight, self._weights.get(key, 0.0))
-        # Longest first, so that a phrase is found where one of its words is a guide word too.
-        together = "|".join(
-            r"[\W_]+".join(map(re.escape, key.split())) for key in sorted(self._weights, key=len, reverse=True)
-        )
-        self._found = re.compile(rf"(?<![^\W_])(?:{together})(?![^\W_])").finditer if together else None
-        self._gap = re.compile(r"[\W_]+")
+            weight_of[key] = max(weight, weight_of.get(key, 0.0))
+        # Longest first, so that a phrase is found where one of its words is a guide word too. Each is a group.
+        keys = sorted(weight_of, key=len, reverse=True)
+        self._weights = [weight_of[key] for key in keys]
+        self._found = re.compile("|".join(map(_group, keys))).finditer if keys else None
 
     def __bool__(self) -> bool:
         return self._found is not None
@@ -46,8 +51,8 @@ class Focus:
         """What a text is worth, 0..1."""
         if self._found is None or not text:
             return 0.0
-        words = {self._gap.sub(" ", match[0]) for match in self._found(text.casefold())}
-        return 1.0 - _doubt(*(self._weights.get(word, 0.0) for word in words))
+        numbers = {match.lastindex or 0 for match in self._found(text.casefold())}
+        return 1.0 - _doubt(*(self._weights[number - 1] for number in numbers))
 
     def of_page(self, text: str, weight: float, /) -> float:
         """What a page is worth whose text says that, and to which a link of that weight led."""
@@ -57,6 +62,14 @@ class Focus:
         """The weight of a link on a page that is worth `page`."""
         by_url = self.of_text(unquote(url) if "%" in url else url)
         return round(1.0 - _doubt(self.of_text(anchor), URL_CREDIT * by_url, PAGE_CREDIT * page), 4)
+
+
+def _group(key: str) -> str:
+    """The pattern of a word or phrase as a whole, where its script sets words apart."""
+    before = "" if _UNSPACED.match(key[0]) else r"(?<![^\W_])"
+    behind = "" if _UNSPACED.match(key[-1]) else r"(?![^\W_])"
+    words = r"[\W_]+".join(map(re.escape, key.split()))
+    return f"({before}{words}{behind})"
 
 
 def precedence_of(weight: float, /) -> int:

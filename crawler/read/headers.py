@@ -51,16 +51,23 @@ def _links(value: str) -> Iterator[tuple[str, str]]:
         yield url.strip(), (rel[1] or rel[2] or "").lower() if rel else ""
 
 
+_VALUED: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
+"""Directives whose value stands behind a colon, as the name of an agent does."""
+
+
 def robots_tag_words(values: Sequence[str], names: frozenset[str], /) -> set[str]:
-    """Directives of X-Robots-Tag values that are for one of the agents, or for all: `bot: noindex` or `noindex`."""
+    """Directives of X-Robots-Tag values that are for one of the agents, or for all: `noindex`, `bot: noindex`, or
+    `bot: noindex, nofollow, otherbot: none`."""
     words: set[str] = set()
     for value in values:
-        agent, colon, rest = value.partition(":")
-        agent = agent.strip().lower()
-        # A colon may also belong to a directive's value, as in `unavailable_after: 25 Jun 2027`.
-        if colon and "," not in agent and agent not in ("unavailable_after", "max-snippet", "max-image-preview"):
-            if agent in names:
-                words |= robots_words(rest)
-        else:
-            words |= robots_words(value)
+        speaks_to_us = True
+        for part in value.split(","):
+            name, colon, rest = part.partition(":")
+            name = name.strip().lower()
+            # A date has a colon too, and spaces before it.
+            is_agent = colon and name not in _VALUED and not any(map(str.isspace, name))
+            if is_agent:
+                speaks_to_us = name in names
+            if speaks_to_us:
+                words |= robots_words(rest if is_agent else part)
     return words

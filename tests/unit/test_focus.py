@@ -78,3 +78,19 @@ def test_without_words_depth_decides() -> None:
 @given(st.text(max_size=60), st.text(max_size=60), st.floats(0, 1))
 def test_every_weight_lies_between_0_and_1(anchor: str, url: str, page: float) -> None:
     assert 0 <= FOCUS.of_link(anchor, url, page) <= 1
+
+
+@pytest.mark.parametrize("text", ["全球气候变化", "気候変動の話", "기후가 바뀐다", "สภาพภูมิอากาศโลก"])
+def test_words_of_scripts_without_spaces_are_found_within_others(text: str) -> None:
+    focus = Focus({"气候": 0.5, "気候": 0.5, "기후": 0.5, "ภูมิอากาศ": 0.5, "ice": 0.5})
+    assert focus.of_text(text) == 0.5
+    assert focus.of_text("notice of iced 气候") == 0.5
+    assert focus.of_text("ice气候") == 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "weight"),
+    [("C++ and c#", 1 - 0.5 * 0.75), ("c", 0.0), ("your e-mail", 0.125), ("/covid-19/", 1.0), ("covid 19", 0.0)],
+)
+def test_signs_within_guide_words_are_part_of_them(text: str, weight: float) -> None:
+    assert Focus({"c++": 0.5, "C#": 0.25, "E-Mail": 0.125, "covid-19": 1.0}).of_text(text) == pytest.approx(weight)

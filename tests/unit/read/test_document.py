@@ -74,11 +74,16 @@ def test_none_means_neither_index_nor_follow() -> None:
         ("mybot: noindex", {"noindex"}),
         ("otherbot: noindex", set()),
         ("unavailable_after: 25 Jun 2027 15:00:00 PST", None),
+        ("unavailable_after: Sat, 25 Jun 2027 15:00:00 PST, nofollow", {"nofollow"}),
+        ("max-snippet: 5, max-video-preview: -1, noindex", {"noindex"}),
+        ("otherbot: noindex, nofollow, mybot: nofollow", {"nofollow"}),
+        ("nofollow, otherbot: noindex", {"nofollow"}),
+        ("MyBot:none", {"none", "noindex", "nofollow"}),
     ],
 )
 def test_robots_tags_are_for_all_or_for_one_agent(value: str, words: set[str] | None) -> None:
     found = robots_tag_words([value], frozenset({"robots", "mybot"}))
-    assert found == words if words is not None else not found & {"noindex", "nofollow"}
+    assert found & {"none", "noindex", "nofollow"} == (words or set())
 
 
 def test_headers_are_read_whatever_their_case_and_the_last_type_counts() -> None:
