@@ -13,7 +13,7 @@ import msgspec
 import re2
 from msgspec.structs import replace
 
-RULES_VERSION: Final = 1
+RULES_VERSION: Final = 2
 """Raised when a rule changes what it does: stored canonical URLs are then of another kind."""
 
 
@@ -52,15 +52,21 @@ _TRACKING_NAMES: Final = (
     r"|mtm_\w+|wickedid|s_cid|_ga|_gl"
 )
 _TRACKING = re.compile(rf"(?:{_TRACKING_NAMES})(?:=.*)?", re.IGNORECASE | re.DOTALL)
-_SESSION_NAMES: Final = r"[jo]?s\w*id|phpsessid|zenid|aspsessionid[a-z]{8}|cfid|cftoken"
+_SESSION_NAMES: Final = (
+    r"[jo]?s\w*id|phpsessid|cgisessid|xtcsid|zenid|asp\.net_sessionid|aspsessionid[a-z]{8}|cfid|cftoken"
+    r"|s(?==[0-9a-f]{32})"
+)
 """These and some more."""
 _SESSION_PARAMETER = re.compile(
-    r"jsessionid(?:=.*)?|phpsessid=[0-9a-z,-]{16,}|(?:sid|sessid|sessionid|session_id|oscsid|zenid)=[0-9a-z]{26,}"
-    r"|aspsessionid[a-z]{8}=[a-z]{24}|cf(?:id|token)=[0-9a-z-]+",
-    re.IGNORECASE | re.DOTALL,
+    r"(?:^|(?<=[&;]))(?:jsessionid(?:=[^&;]*)?|phpsessid=[0-9a-z,-]{16,}"
+    r"|(?:sid|sessid|sessionid|session_id|cgisessid|oscsid|xtcsid|zenid)=[0-9a-z]{26,}|s=[0-9a-f]{32}"
+    r"|asp\.net_sessionid=[0-9a-z]{24}|aspsessionid[a-z]{8}=[a-z]{24}|cf(?:id|token)=[0-9a-z-]+)(?:[&;]|$)",
+    re.IGNORECASE,
 )
 _SESSION_IN_PATH = re.compile(
-    r";jsessionid=[^/?;]*|;(?:phpsessid|sid)=[0-9a-z]{16,}|/\([sS]\([0-9a-z]{24}\)\)(?=/)", re.IGNORECASE
+    r";jsessionid=[^/?;]*|;(?:phpsessid|sid)=[0-9a-z]{16,}"
+    r"|/\((?:[0-9a-z]{24}|(?:[a-z]\([\w-]+\))*s\([0-9a-z]{24}\)(?:[a-z]\([\w-]+\))*)\)(?=/)",
+    re.IGNORECASE | re.ASCII,
 )
 _ESCAPE = re.compile("%[0-9a-fA-F]{2}")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -82,7 +88,9 @@ def _session_ids(parts: UrlParts) -> UrlParts:
     """`;jsessionid=…`, `PHPSESSID=…`, `sid=` and 26 characters or more, `(S(…))`, ColdFusion's and ASP's."""
     if ";" in parts.path or "(" in parts.path:
         parts = replace(parts, path=_SESSION_IN_PATH.sub("", parts.path))
-    return _without(parts, _SESSION_PARAMETER)
+    if not parts.query or (kept := _SESSION_PARAMETER.sub("", parts.query)) == parts.query:
+        return parts
+    return replace(parts, query=kept.rstrip("&;") or None)
 
 
 def _tracking_parameters(parts: UrlParts) -> UrlParts:
@@ -176,7 +184,8 @@ DEFAULT_RULES: Final = ("session-ids", "tracking-parameters", "empty-query", "pe
 """Rules that hardly ever merge two pages. The others do on some sites, so they are for those who know theirs."""
 
 MARKS: Final = re.compile(
-    rf"[?&;(%](?:(?<=[?&])(?i:(?:{_TRACKING_NAMES}|{_SESSION_NAMES})(?=[=&]|$)|(?=&|$))|(?<=;)[jpsJPS]|(?<=\()[sS]\("
+    rf"[?&;(%](?:(?<=[?&;])(?i:{_SESSION_NAMES})(?=[=&;]|$)|(?<=[?&])(?:(?i:{_TRACKING_NAMES})(?=[=&]|$)|(?=&|$))"
+    r"|(?<=;)[jpsJPS]|(?<=\()(?:[a-zA-Z]\(|[0-9a-zA-Z]{24}\))"
     r"|(?<=%)(?:[0-9A-Fa-f][a-f]|[a-f][0-9A-F]|2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE]))"
 )
 """Without one of these in path or query, and a dot behind the host, the standard rules change nothing."""
