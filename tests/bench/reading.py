@@ -4,10 +4,11 @@ The pages are the real ones of the corpora, or made-up ones where these are miss
 and gives the distinct links in canonical form: this crawler's three, Scrapy's LinkExtractor, and parsel with w3lib.
 This crawler's readers also find every other kind of link, the title, the abstract and the rest of a record, because a
 crawl needs them; so their work is more, not less. A ratio is one of processor times, for the same pages in the same
-process.
+process. `judged` is lexbor's once more, with each link judged by scope and traps and made an entry of the frontier, as
+the engine has it.
 
-`bare` only parses, by lexbor, and reads nothing: what no reader in Python can pass. Where the time of ours goes is told
-at the end, by step and by function.
+What no reader in Python can pass: `bare` and `bare_lxml` only parse, and `joined` is `bare` with a URL parser called
+for each distinct href, given for nothing. Where the time of ours goes is told at the end, by step and by function.
 """
 
 import cProfile
@@ -16,7 +17,10 @@ import pstats
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
+import lxml.etree
+from ada_url import join_url
 from parsel import Selector
 from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
@@ -33,7 +37,7 @@ from crawler.read.lexbor import LexborExtractor
 from crawler.read.lxml import LxmlExtractor
 from crawler.read.text import encoding_of, to_utf8
 from crawler.scope import Scope
-from crawler.urls import UrlReader
+from crawler.urls import Target, UrlReader
 from frontier import CrawlUrl
 from tests.bench.report import emit, options, spread, tell
 from tests.conftest import CORPORA
@@ -45,9 +49,12 @@ Reader = Callable[[Page], int]
 MEANINGS = {
     "ratio_scrapy_lexbor": "times as fast as Scrapy's LinkExtractor",
     "ratio_scrapy_lxml": "the same with lxml",
+    "ratio_scrapy_judged": "with lexbor, and each link judged",
     "lexbor_mb_per_s": "megabytes of pages read per second, with lexbor",
     "links_per_s": "distinct links per second, resolved and canonical, with lexbor",
-    "ratio_scrapy_bare": "the ceiling: lexbor's parser alone, without reading anything",
+    "ratio_scrapy_bare": "a ceiling: lexbor's parser alone, without reading anything",
+    "ratio_scrapy_joined": "a ceiling: that and a URL parser, without anything between them",
+    "ratio_scrapy_bare_lxml": "a ceiling: lxml's parser alone",
 }
 _PROFILED_LINES = 18
 
@@ -68,13 +75,26 @@ def _made_up() -> list[Page]:
 
 
 def ours(extractor: OurExtractor) -> Reader:
+    """Extractor and reader of URLs."""
+    urls = UrlReader()
+
+    def read(page: Page) -> int:
+        extract = extractor.extract(page)
+        hrefs = {link.href.partition("#")[0]: None for link in extract.links}
+        targets = (urls.read(href, extract.base_url) for href in hrefs)
+        return len({target.canonical for target in targets if isinstance(target, Target)})
+
+    return read
+
+
+def judged(extractor: OurExtractor) -> Reader:
     """Extractor and discovery, as the engine calls them."""
     discover = discovery()
     return lambda page: discover(page, extractor.extract(page))
 
 
 def discovery() -> Callable[[Page, Extract], int]:
-    """Counts the distinct links of an extract, resolved and canonical."""
+    """Counts the distinct links of an extract, resolved, canonical and judged."""
     urls = UrlReader()
     scoped = ScopedDiscovery(urls=urls, scope=Scope(within="any", seeds=[urls.seed("https://example.org/")]))
 
@@ -90,6 +110,38 @@ def bare() -> Reader:
 
     def read(page: Page) -> int:
         LexborHTMLParser(page.body)
+        return 0
+
+    return read
+
+
+def bare_lxml() -> Reader:
+    """The parser alone."""
+
+    def read(page: Page) -> int:
+        parser = lxml.etree.HTMLParser(encoding="utf-8", huge_tree=True)
+        parser.feed(page.body)
+        parser.close()
+        return 0
+
+    return read
+
+
+def joined(given: Sequence[Page]) -> Reader:
+    """lexbor's parser, and a URL parser for what was extracted before."""
+    extractor = LexborExtractor()
+    extracts = {page.url: extractor.extract(page) for page in given}
+    hrefs = {
+        url: (extract.base_url, list({link.href.partition("#")[0]: None for link in extract.links}))
+        for url, extract in extracts.items()
+    }
+
+    def read(page: Page) -> int:
+        LexborHTMLParser(page.body)
+        base_url, there = hrefs[page.url]
+        for href in there:
+            with suppress(ValueError):
+                join_url(base_url, href)
         return 0
 
     return read
@@ -187,9 +239,12 @@ def main() -> None:
     readers: dict[str, Reader] = {
         "lexbor": ours(LexborExtractor()),
         "lxml": ours(LxmlExtractor()),
+        "judged": judged(LexborExtractor()),
         "scrapy": scrapys(),
         "parsel": parsels(),
         "bare": bare(),
+        "joined": joined(given),
+        "bare_lxml": bare_lxml(),
     }
     measured = times_of(readers, given, rounds=3)
     if not asked.quick:
@@ -202,13 +257,13 @@ def main() -> None:
         figures[f"{name}_mb_per_s"] = size / seconds[name]
         if links:
             figures[f"{name}_links_per_s"] = links / seconds[name]
-        tell(f"{name:>8} {links:>8,} links, {spread([size / sample for sample in samples])} MB/s")
+        tell(f"{name:>9} {links:>8,} links, {spread([size / sample for sample in samples])} MB/s")
     figures["links_per_s"] = figures["lexbor_links_per_s"]
-    for name in ("lexbor", "lxml", "bare"):
+    for name in ("lexbor", "lxml", "judged", "bare", "joined", "bare_lxml"):
         figures[f"ratio_scrapy_{name}"] = seconds["scrapy"] / seconds[name]
-        if name != "bare":
+        if name in ("lexbor", "lxml"):
             figures[f"ratio_parsel_{name}"] = seconds["parsel"] / seconds[name]
-    profile(ours(LexborExtractor()), given)
+    profile(judged(LexborExtractor()), given)
     emit(
         figures,
         asked=asked,
