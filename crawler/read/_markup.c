@@ -226,11 +226,12 @@ survey(PyObject *self, PyObject *args)
         return NULL;
     const unsigned char *at = buffer.buf, *end = at + buffer.len;
     nesting nest = {NULL, 0, 0, 0, 0, 0, 0, 0, 0};
-    Py_ssize_t roots = 0, budget = TIMES_READ * buffer.len;
+    Py_ssize_t tags = 0, roots = 0, budget = TIMES_READ * buffer.len;
     int laden = 0;
     PyObject *result = NULL;
     while ((at = memchr(at, '<', end - at)) != NULL) {
         at++;
+        tags++;
         if (meet(&nest, at, end) < 0)
             goto done;
         if (at < end && is(*at, LETTER)) {
@@ -240,7 +241,7 @@ survey(PyObject *self, PyObject *args)
         }
     }
     leave_open(&nest);
-    result = Py_BuildValue("nnnnN", nest.most, nest.most_formatting, nest.formatting_ends_left, roots,
+    result = Py_BuildValue("nnnnnN", tags, nest.most, nest.most_formatting, nest.formatting_ends_left, roots,
                            PyBool_FromLong(laden));
 done:
     PyMem_Free(nest.open);

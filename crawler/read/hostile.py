@@ -56,16 +56,16 @@ def readable_bytes(html: bytes, /) -> int:
 
 def is_hostile(html: bytes, /) -> bool:
     """Whether a parser might take a second or more, or hundreds of megabytes, for that page."""
-    tags = html.count(b"<")
-    if tags <= _FEW_TAGS and len(html) <= _FEW_BYTES:
+    if len(html) <= _FEW_BYTES and html.count(b"<") <= _FEW_TAGS:
         return False
     found = survey(html, most_attributes=MAX_ATTRIBUTES if len(html) <= _MANY_BYTES else _MAX_ATTRIBUTES_OF_MANY)
     if len(html) > _FEW_BYTES and (found.is_laden or found.roots > _MAX_ROOTS):
         return True
-    return tags > _FEW_TAGS and _may_be_entangled(html, tags, found)
+    return found.tags > _FEW_TAGS and _may_be_entangled(html, found)
 
 
-def _may_be_entangled(html: bytes, tags: int, found: Survey) -> bool:
+def _may_be_entangled(html: bytes, found: Survey) -> bool:
+    tags = found.tags
     return (
         found.elements * tags > _MAX_STEPS
         or found.elements * found.formatting_ends > _MAX_WALKS

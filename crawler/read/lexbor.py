@@ -18,6 +18,8 @@ _SELECTOR: Final = "[href],[src],[srcset],[imagesrcset],[content],[background],[
 """What holds a URL or metadata. To look for attributes is faster than for the names of elements, and in a large page
 far faster than to look at each element here; but a parser of selectors is made for each document."""
 _SMALL_BYTES: Final = 16_384
+_LAST_KNOWN: Final = 10_000
+"""Lexbor numbers the elements that it knows from 1 on. Others, as <use>, have another number in each document."""
 
 
 class LexborExtractor:
@@ -44,15 +46,14 @@ class LexborExtractor:
         last = 0
         small = len(document.html) < _SMALL_BYTES
         for node in tree.tags("*") if small else tree.css(self._selector):
-            take = taker_of(node.tag_id)
+            number = node.tag_id
+            take = taker_of(number)
+            if take is None and number > _LAST_KNOWN and node.tag == "use":
+                take = Reading.svg_reference
             # An element that matches twice is given twice in a row.
             if take is not None and (address := node.mem_id) != last:
                 last = address
                 take(reading, node.attributes, node)
-        if b"<use" in document.html or b"<USE" in document.html:
-            # Unknown to lexbor, so that its number differs from document to document.
-            for node in tree.css('use[href]:not([href^="#"])'):
-                reading.svg_reference(node.attributes, node)
         if b"url(" in document.html:
             for node in tree.css('[style*="url("]'):
                 reading.inline_style(node.attributes.get("style"))
@@ -62,8 +63,7 @@ class LexborExtractor:
 
 
 def _tag_id(tag: str) -> int:
-    """Lexbor's number of an element, which it tells of nodes only. An element that lexbor doesn't know has another
-    number in each document, so none of these can be read."""
+    """Lexbor's number of an element, which it tells of nodes only."""
     return LexborHTMLParser("").create_node(tag).tag_id
 
 

@@ -29,8 +29,10 @@ _TIMES_READ: Final = 4
 
 
 class Survey(msgspec.Struct, frozen=True, gc=False):
-    """What may stay open, and how much tags hold."""
+    """How many tags there are, what may stay open, and how much they hold."""
 
+    tags: int
+    """Start tags, end tags, comments and whatever else begins with `<`."""
     elements: int
     """The most that may be open at once."""
     formatting: int
@@ -93,6 +95,7 @@ def survey_by_patterns(html: bytes, /, *, most_attributes: int) -> Survey:
         before, formatting_left = formatting_left, len(_FORMATTING.findall(rest))
         formatting += formatting_left < before
     return Survey(
+        tags=html.count(b"<"),
         elements=elements + rest.count(b"<") - rest.count(b"</"),
         formatting=formatting + formatting_left,
         formatting_ends=len(_FORMATTING_END.findall(rest)),

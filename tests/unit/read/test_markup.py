@@ -68,7 +68,7 @@ def test_the_survey_tells_what_may_be_open_at_once(html: bytes, elements: int, f
 def test_attributes_and_roots_are_counted() -> None:
     html = b"<a b c='>' d=e/f>x</a><BODY a><html/><body>"
     assert survey(html, most_attributes=3) == Survey(
-        elements=4, formatting=0, formatting_ends=1, roots=2, is_laden=False
+        tags=5, elements=4, formatting=0, formatting_ends=1, roots=2, is_laden=False
     )
     assert survey(html, most_attributes=2).is_laden
 
