@@ -80,6 +80,11 @@ _SVG_PARENTS: Final = frozenset(
 )
 
 
+def may_have_inline_urls(html: bytes, /) -> bool:
+    """Whether a style attribute may name a URL. Both ways in which people write it are looked for, and no mixture."""
+    return b"url(" in html or b"URL(" in html
+
+
 class Reading(Generic[Node]):
     """Collects links and metadata from the elements of one document, given in document order."""
 

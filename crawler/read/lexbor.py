@@ -7,7 +7,7 @@ from typing import Final
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawler.page import Extract, Page
-from crawler.read.document import Reading, takers
+from crawler.read.document import Reading, may_have_inline_urls, takers
 from crawler.read.pages import Document, PageReader, summary
 from crawler.read.wishes import NO_WISHES, Wishes
 
@@ -54,8 +54,8 @@ class LexborExtractor:
             if take is not None and (address := node.mem_id) != last:
                 last = address
                 take(reading, node.attributes, node)
-        if b"url(" in document.html:
-            for node in tree.css('[style*="url("]'):
+        if may_have_inline_urls(document.html):
+            for node in tree.css('[style*="url(" i]'):
                 reading.inline_style(node.attributes.get("style"))
         if reading.description is None:
             reading.abstract = summary(_paragraphs(tree))

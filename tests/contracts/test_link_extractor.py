@@ -205,6 +205,7 @@ def test_style_attributes_are_read(make: Make) -> None:
         "<template><i style='background: url(no)'></i></template></div>"
     )
     assert hrefs(read(make, html), LinkKind.CSS) == ["c.png", "a.png?x&y", "b.png"]
+    assert hrefs(read(make, "<b style='background: URL(d)'></b>"), LinkKind.CSS) == ["d"]
 
 
 def test_metadata_is_read_from_the_head(make: Make) -> None:
