@@ -122,7 +122,7 @@ def queues(path: Path, sort: str, match: str, retired: bool, offset: int, limit:
     shown = found[offset : offset + limit]
     if as_json:
         for record in shown:
-            click.echo(msgspec.json.encode(record))
+            click.echo(msgspec.json.encode(_told(record)))
         return
     table = Table("host", "URLs", "spent", "rests until", "errors in a row", "", box=None, pad_edge=False)
     for record in shown:
@@ -135,6 +135,14 @@ def queues(path: Path, sort: str, match: str, retired: bool, offset: int, limit:
     left = len(found) - offset - len(shown)
     if left > 0:
         click.echo(f"and {left:,} more; --limit or --offset {offset + limit} shows them", err=True)
+
+
+def _told(record: QueueRecord) -> dict[str, object]:
+    """What is stored of a queue, its host, and whether it is served."""
+    stored = msgspec.structs.asdict(record)
+    for name in ("head", "stands", "moved", "left", "group_rests"):
+        del stored[name]
+    return {"host": host_of(record.key), "served": record.stands is not None, **stored}
 
 
 def _trouble(health: Health) -> str:
@@ -160,7 +168,10 @@ def url(path: Path, url: str, as_json: bool) -> int:
         queue = None if place is None else store.queue(place.queue_key)
     if as_json:
         due_at = None if place is None or queue is None else _due_at(place, queue)
-        click.echo(msgspec.json.encode(None if entry is None else {**msgspec.structs.asdict(entry), "due_at": due_at}))
+        told = None
+        if entry is not None:
+            told = {**msgspec.structs.asdict(entry), "state": entry.state.name.lower(), "due_at": due_at}
+        click.echo(msgspec.json.encode(told))
     elif entry is None:
         click.echo(f"{canonical} was never admitted: no page linked to it within the scope")
     else:

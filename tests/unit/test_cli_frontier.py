@@ -99,6 +99,9 @@ def test_queues_are_paged_and_filtered(tmp_path: Path) -> None:
     rest = run("inspect", here, "queues", "--sort", "key", "--offset", "2", "--json").splitlines()
     keys = [msgspec.json.decode(line)["key"] for line in first + rest]
     assert keys == [f"test,h{host}" for host in range(5)]
+    told = msgspec.json.decode(first[1])
+    assert (told["host"], told["served"], told["retired"], told["size"]) == ("h1.test", True, False, 3)
+    assert msgspec.json.decode(run("inspect", here, "url", "http://h3.test/p0", "--json"))["state"] == "pending"
     assert run("inspect", here, "queues", "--retired", "--json") == ""
     assert "waits  in the queue of h3.test, which holds 3" in run("inspect", here, "url", "http://h3.test/p0")
     assert "h3.test" in run("inspect", here, "queues", "--match", "h3")
