@@ -1,7 +1,9 @@
 """Hosts that share a pace: no more of their pages at once, and none sooner, than an address or a domain may bear."""
 
 import asyncio
+import random
 import sys
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from types import FrameType
@@ -11,10 +13,10 @@ import pytest
 
 from frontier import Lease
 from frontier.groups import Grouping, GroupLimit
-from frontier.lifecycle import Queue
+from frontier.lifecycle import Budgets, Queue
 from frontier.rules import Rules
 from frontier.schedule import Schedule
-from frontier.serving import ACTIVATE_AT_ONCE
+from frontier.serving import ACTIVATE_AT_ONCE, PUT_AWAY_S
 from frontier.shell import QueueFrontier
 from tests.unit.frontier.crawls import DONE, START, Crawl, check, lease, none_for, now, page, pages, turns
 from tests.unit.frontier.virtual_time import in_virtual_time
@@ -216,6 +218,53 @@ async def test_of_very_many_hosts_on_one_address_few_are_in_memory_and_no_host_e
     assert all(after - before >= 1.0 for before, after in pairwise(began[ONE]))
     assert most <= 10 + ACTIVATE_AT_ONCE
     await agree(crawl)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@in_virtual_time
+async def test_whoever_is_put_away_all_is_fetched_at_its_pace_and_the_store_agrees(tmp_path: Path, seed: int) -> None:
+    dice = random.Random(seed)
+    crawl = Crawl(tmp_path)
+    rest_s = dice.choice([0.0, 2.0])
+    crawl.rules = msgspec.structs.replace(
+        limited(ip=GroupLimit(at_once=dice.randint(1, 2), rest_s=rest_s), domain=GroupLimit(at_once=2)),
+        per_queue=dice.randint(1, 2),
+        active_least=dice.choice([0, 1, 4, 4096]),
+        snoozed_in_memory=dice.choice([0, 1, 50_000]),
+        ready_in_memory=dice.choice([0, 1, 3]),
+        budgets=Budgets(session=dice.choice([1, None])),
+    )
+    left = {url.canonical for url in pages(15, 3)}
+    rests_until: dict[str, float] = {}
+    out: list[tuple[str, Lease]] = []
+    for _ in range(60):
+        async with crawl.opened() as frontier:
+            await frontier.add(pages(15, 3))
+            for _ in range(dice.choice([3, 30])):
+                taken = await lease_within(frontier, PUT_AWAY_S + 1)
+                if taken is not None:
+                    address = f"192.0.2.{int(taken.url.queue_key.removeprefix('test,h')) % 3}"
+                    if frontier.begins(taken, address=address):
+                        assert now() >= rests_until.get(address, 0.0)
+                        out.append((address, taken))
+                if out and (taken is None or dice.random() < 0.7):
+                    address, ended = out.pop(dice.randrange(len(out)))
+                    if dice.random() < 0.3:
+                        await frontier.retry(ended, after_s=dice.choice([0.0, 5.0]), cooldown_s=dice.choice([0.0, 3.0]))
+                    else:
+                        await done(frontier, ended, cooldown_s=dice.choice([0.0, 3.0]))
+                        left.remove(ended.url.canonical)
+                    rests_until[address] = now() + rest_s
+        out.clear()
+        await agree(crawl)
+    assert not left
+
+
+async def lease_within(frontier: QueueFrontier, seconds: float) -> Lease | None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            return await anext(frontier, None)
+    return None
 
 
 def test_a_rest_that_ends_before_anyone_was_woken_hides_none_that_began_before() -> None:
