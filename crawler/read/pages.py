@@ -9,6 +9,7 @@ import msgspec
 
 from crawler.page import Extract, Link, LinkKind, Page
 from crawler.read.css import css_urls
+from crawler.read.declared import declared_in_css
 from crawler.read.document import MAX_LINKS, Reading
 from crawler.read.feeds import listed_urls, xml_links
 from crawler.read.flat import flattened
@@ -110,11 +111,12 @@ class PageReader:
     def _other(self, page: Page, headers: Headers, *, content_type: str) -> Extract:
         robots = robots_tag_words(headers.robots, self._robots_names)
         links, canonical = _header_links(page.url, headers)
-        encoding = (
-            encoding_of(page.body, http_charset=headers.charset, is_xml=is_xml(content_type))
-            if is_text(content_type)
-            else None
-        )
+        encoding = None
+        if is_text(content_type):
+            encoding = encoding_of(page.body, http_charset=headers.charset, is_xml=is_xml(content_type))
+            if content_type == "text/css" and encoding.source not in ("bom", "http"):
+                in_css = declared_in_css(page.body)
+                encoding = Encoding(in_css, "css") if in_css is not None else encoding
         title = author = error = None
         if content_type == "application/pdf" and self._wishes.pdf is not None:
             try:

@@ -18,7 +18,7 @@ import msgspec
 from crawler.read.declared import declared_in_html, declared_in_xml
 from crawler.read.labels import CODE_PAGES, SINGLE_BYTE, encoding_of_label
 
-Source = Literal["bom", "http", "meta", "xml", "detected", "default"]
+Source = Literal["bom", "http", "meta", "xml", "css", "detected", "default"]
 
 FALLBACK: Final = "windows-1252"
 """What browsers take for pages that tell nothing, in most of the world."""

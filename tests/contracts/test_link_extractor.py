@@ -199,6 +199,25 @@ def test_style_sheets_within_a_page_are_read(make: Make) -> None:
     assert hrefs(read(make, html), LinkKind.CSS) == ["a.css", "b.png"]
 
 
+@pytest.mark.parametrize(
+    ("start", "declared", "charset"),
+    [
+        ('@charset "windows-1251";', "text/css", ("windows-1251", "css")),
+        ('@charset "utf-16le";', "text/css", ("utf-8", "css")),
+        ("@charset 'koi8-r';", "text/css", ("windows-1251", "detected")),
+        ('@charset "koi8-r";', "text/css; charset=windows-1251", ("windows-1251", "http")),
+    ],
+)
+def test_style_sheets_tell_their_encoding(make: Make, start: str, declared: str, charset: tuple[str, str]) -> None:
+    body = f"{start} a{{background:url('картинка.png'); content:'обычный русский текст, слова и буквы'}}".encode(
+        "cp1251"
+    )
+    found = make().extract(page(body, headers=(("Content-Type", declared),)))
+    assert (found.charset, found.charset_source) == charset
+    assert len(found.links) == 1
+    assert found.links[0].href == "картинка.png" or charset[0] == "utf-8"
+
+
 def test_style_attributes_are_read(make: Make) -> None:
     html = (
         "<div style=\"color: red; background: URL(c.png), url('a.png?x&amp;y')\"><p style='src: url(b.png)'>url(no)</p>"
