@@ -6,13 +6,15 @@ worked out anew when there is room, and nothing else is leased meanwhile.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from frontier.serving import Serving
 from frontier.store import Store
 from frontier.values import StoreFailed, StoreFull
 from frontier.whole import Failing
+from visited import NoRoom
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +31,9 @@ class Changes:
         self._store = store
         self._serving = serving
         self._room: asyncio.Event | None = None
+        self._is_asking = False
+        """The visited set, again and again, until it has room to answer."""
+        self._stopping = asyncio.Event()
         self.stopped = False
         self.closed = False
         self.failure: BaseException | None = None
@@ -51,6 +56,30 @@ class Changes:
                 self.failing.ended_by(error)
                 raise
 
+    async def answered(self, ask: Callable[[], Awaitable[_Result]]) -> _Result:
+        """What the visited set answers, as soon as it has the room to. Raises `StoreFull` if the crawl is stopped
+        meanwhile; the set has not changed then."""
+        try:
+            return await ask()
+        except NoRoom as error:
+            full = StoreFull(str(error))
+        log.error("%s; the crawl waits for room", full)
+        self._serving.hold(f"no room on the disk: {full}", by="visited set")
+        self._is_asking = True
+        try:
+            while True:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopping.wait(), LOOK_FOR_ROOM_S)
+                if self.stopped:
+                    raise full
+                with suppress(NoRoom):
+                    answer = await ask()
+                    log.warning("there is room for the visited set again; the crawl goes on")
+                    return answer
+        finally:
+            self._is_asking = False
+            self._serving.let_go(by="visited set")
+
     async def wait_for_room(self, error: StoreFull) -> None:
         """Raises the error if the crawl is stopped meanwhile."""
         room = self.find_room(error)
@@ -69,7 +98,7 @@ class Changes:
 
     def give_up_room(self) -> None:
         """Somebody does not wait any longer for what must be made whole: if it waits for room, the crawl ends."""
-        if self._room is not None:
+        if self._room is not None or self._is_asking:
             self.fail(StoreFull("a change was given up while it waited for room on the disk"))
 
     def _look_for_room(self) -> None:
@@ -106,6 +135,7 @@ class Changes:
 
     def stop(self) -> None:
         self.stopped = True
+        self._stopping.set()
         if self._room is not None:
             self._room.set()
         self._serving.waiters.wake_all()

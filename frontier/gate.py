@@ -46,7 +46,7 @@ class Gate:
             # next opening rebuilds it from what is durable.
             with self._changes.failing:
                 canonicals = [url.canonical for url in batch]
-                verdicts = await self._visited.add_many(canonicals)
+                verdicts = await self._changes.answered(partial(self._visited.add_many, canonicals))
                 fresh = [url for url, new in zip(batch, verdicts, strict=True) if new]
             if not force:
                 self._hits.count(canonicals, verdicts)
@@ -68,7 +68,7 @@ class Gate:
                 names = [entry.canonical for entry in settled]
                 if not names:
                     return 0
-                await self._visited.forget_many(names)
+                await self._changes.answered(partial(self._visited.forget_many, names))
             await self._changes.made(partial(self._admission.strike, settled, names), must=True)
             return len(names)
 
@@ -85,7 +85,7 @@ class Gate:
         async with self.lock:
             self._changes.check()
             with self._changes.failing:
-                verdicts = await self._visited.add_many(list(batch))
+                verdicts = await self._changes.answered(partial(self._visited.add_many, list(batch)))
             fresh = [entry for entry, new in zip(batch.values(), verdicts, strict=True) if new]
             if fresh:
                 await self._changes.made(partial(self._admission.enter, fresh), must=True)

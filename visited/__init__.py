@@ -37,6 +37,6 @@ wrong estimate, for repeats and for a bad hash. `has_many`, which local sets hav
 asks without adding; it is for inspection and comparison, not for the crawl.
 """
 
-from visited.protocol import CannotForget, LocalSet, SnapshotRefused, VisitedSet, VisitedStats
+from visited.protocol import CannotForget, KernelRefused, LocalSet, NoRoom, SnapshotRefused, VisitedSet, VisitedStats
 
-__all__ = ["CannotForget", "LocalSet", "SnapshotRefused", "VisitedSet", "VisitedStats"]
+__all__ = ["CannotForget", "KernelRefused", "LocalSet", "NoRoom", "SnapshotRefused", "VisitedSet", "VisitedStats"]

@@ -9,7 +9,8 @@ from typing import Protocol
 import msgspec
 import plyvel
 
-from visited.memory import Memory, mapped_files
+from visited.fulldisk import told_as_no_room
+from visited.memory import Memory, give_back, mapped_files
 from visited.protocol import SnapshotRefused
 
 DIGEST_BYTES = 16
@@ -21,7 +22,11 @@ _CACHE_BYTES = 16 << 20
 _WRITE_BUFFER_BYTES = 4 << 20
 _OPEN_TABLES = 990
 """As many LevelDB has open by its default."""
-_TABLE_BYTES_PER_URL = 2
+_FILE_BYTES = 128 << 10
+"""LevelDB has 64 KiB for what it writes to its log, and as much for the list of its tables."""
+_THREAD_BYTES = 400 << 10
+"""What is kept of the memory in which LevelDB writes tables, mostly by its thread; 200 to 600 KiB were found."""
+_TABLE_BYTES_PER_URL = 3
 """Filter and index of a table, as the process takes them."""
 
 
@@ -45,7 +50,8 @@ class DigestStore:
         u + sequence   "+" or "-", and the digests that were added or taken away
         m              identity of the store, and the last sequence
 
-    A write for which there is no room raises OSError, and can be made again.
+    A write for which there is no room raises OSError, and can be made again. After it LevelDB has to be opened anew,
+    for which there may be no room either: until there is, nothing can be read, which raises `NoRoom`.
     """
 
     def __init__(self, directory: Path, *, open_database: Callable[[Path], plyvel.DB] | None = None) -> None:
@@ -56,8 +62,8 @@ class DigestStore:
         self._meta = _Meta("", 0)
         self._is_torn = False
         """A write has failed: the log may end in a torn record, behind which LevelDB would not find what follows."""
-        self._most_used_bytes = 0
-        """By LevelDB, at the end of any write."""
+        self._held_bytes = 0
+        """The most that LevelDB has used since what it had freed was given back."""
 
     @property
     def identity(self) -> str:
@@ -86,8 +92,9 @@ class DigestStore:
         self._meta = meta
 
     def stored(self, digests: Iterable[bytes]) -> set[bytes]:
-        """Those of the digests that are in the store."""
-        get = self._opened().get
+        """Those of the digests that are in the store. Raises `NoRoom`."""
+        with told_as_no_room():
+            get = self._opened().get
         return {digest for digest in digests if get(_DIGEST + digest) is not None}
 
     def add(self, digests: Iterable[bytes]) -> None:
@@ -108,15 +115,19 @@ class DigestStore:
         return sum(map(_size_of, self._files()))
 
     def memory_bytes(self, count: int) -> int:
-        """The most that was taken so far, with so many digests in the store."""
+        """Taken of the process's memory now, with so many digests in the store."""
+        self._give_back()
         tables = sum(path.suffix == ".ldb" for path in self._files())
         unmapped = max(0, min(tables, _OPEN_TABLES) - mapped_files(self._directory)) if tables else 0
         of_tables = count * _TABLE_BYTES_PER_URL * unmapped // max(tables, 1)
-        return max(self._most_used_bytes, self._used_bytes()) + of_tables
+        own = 0 if self._db is None else _FILE_BYTES + (_THREAD_BYTES if tables else 0)
+        return self._held_bytes + own + of_tables
 
     def open(self) -> None:
-        """Make the store anew, unless it is open."""
-        self._opened()
+        """Make the store anew, unless there is one. Raises `NoRoom`."""
+        if self._db is None:
+            with told_as_no_room():
+                self._create()
 
     def close(self) -> None:
         if self._db is not None:
@@ -124,41 +135,50 @@ class DigestStore:
         self._db = None
         self._meta = _Meta("", 0)
         self._is_torn = False
-        self._most_used_bytes = 0
+        self._held_bytes = 0
 
     def _opened(self) -> plyvel.DB:
         if self._db is None:
-            plyvel.destroy_db(str(self._directory))
-            self._directory.mkdir(parents=True, exist_ok=True)
-            self._meta = _Meta(os.urandom(16).hex(), 0)
-            self._db = self._open_database(self._directory)
-            self._db.put(_META, msgspec.json.encode(self._meta))
-        elif self._db.closed:
-            self._reopen()
-        assert self._db is not None
+            return self._create()
+        if self._db.closed:
+            return self._reopen(self._db)
         return self._db
 
-    def _reopen(self) -> None:
+    def _create(self) -> plyvel.DB:
+        plyvel.destroy_db(str(self._directory))
+        self._directory.mkdir(parents=True, exist_ok=True)
+        meta = _Meta(os.urandom(16).hex(), 0)
+        db = self._open_database(self._directory)
+        with _closed_on_error(db):
+            db.put(_META, msgspec.json.encode(meta))
+        self._db, self._meta = db, meta
+        return db
+
+    def _reopen(self, before: plyvel.DB) -> plyvel.DB:
         trial = self._directory / "room"
         try:
             with trial.open("wb") as file:
                 os.posix_fallocate(file.fileno(), 0, 2 * _WRITE_BUFFER_BYTES)
+            # This waits for what LevelDB does in the background, which may take what room there is.
+            before.close()
         finally:
             trial.unlink(missing_ok=True)
-        assert self._db is not None
-        self._db.close()
-        self._db = self._open_database(self._directory)
-        # What failed may have been written nevertheless.
-        _take_back(self._db, self.identity, self.sequence)
+        db = self._open_database(self._directory)
+        with _closed_on_error(db):
+            # What failed may have been written nevertheless.
+            _take_back(db, self.identity, self.sequence)
+        self._db = db
         self._is_torn = False
+        return db
 
     @contextmanager
     def _batch(self) -> Iterator[_Batch]:
         """Written as one, at the end."""
+        db = self._opened()
         if self._is_torn:
-            self._reopen()
+            db = self._reopen(db)
         self._is_torn = True
-        with self._opened().write_batch(transaction=True) as batch:
+        with db.write_batch(transaction=True) as batch:
             yield batch
         self._is_torn = False
 
@@ -173,11 +193,23 @@ class DigestStore:
             batch.put(_undo_key(meta.sequence), change + b"".join(digests))
             batch.put(_META, msgspec.json.encode(meta))
         self._meta = meta
-        self._most_used_bytes = max(self._most_used_bytes, self._used_bytes())
+        self._give_back()
+
+    def _give_back(self) -> None:
+        """Have the system have what LevelDB has freed since the last call, as soon as that is a good part of a buffer.
+
+        LevelDB's buffers are made of pieces of 4 KiB, which the C library would keep, or not, as chance has it.
+        """
+        used = self._used_bytes()
+        if used < self._held_bytes - _WRITE_BUFFER_BYTES // 4:
+            give_back()
+            self._held_bytes = used
+        self._held_bytes = max(self._held_bytes, used)
 
     def _used_bytes(self) -> int:
-        used = None if self._db is None else self._db.get_property(b"leveldb.approximate-memory-usage")
-        return int(used or 0)
+        if self._db is None or self._db.closed:
+            return 0
+        return int(self._db.get_property(b"leveldb.approximate-memory-usage") or 0)
 
     def _files(self) -> list[Path]:
         return list(self._directory.iterdir()) if self._db is not None else []
@@ -186,6 +218,15 @@ class DigestStore:
 def cut(digests: bytes | Memory) -> list[bytes]:
     """Digests that stand one after the other."""
     return [bytes(digests[at : at + DIGEST_BYTES]) for at in range(0, len(digests), DIGEST_BYTES)]
+
+
+@contextmanager
+def _closed_on_error(db: plyvel.DB) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        db.close()
+        raise
 
 
 def _size_of(path: Path) -> int:

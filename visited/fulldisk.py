@@ -5,6 +5,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from visited.protocol import NoRoom
+
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -16,6 +18,17 @@ def put_off_without_room() -> Iterator[None]:
     except OSError as error:
         if not _is_for_want_of_room(error):
             raise
+
+
+@contextmanager
+def told_as_no_room() -> Iterator[None]:
+    """Raises `NoRoom` for what finds no room. Other errors pass."""
+    try:
+        yield
+    except OSError as error:
+        if _is_for_want_of_room(error):
+            raise NoRoom(f"the visited set can't be opened again before there is room on the disk: {error}") from error
+        raise
 
 
 def _is_for_want_of_room(error: OSError) -> bool:

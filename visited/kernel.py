@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from visited import numpy_counting, numpy_kernel, numpy_table
 from visited.memory import Memory, zeros
 from visited.numpy_kernel import ADD, FORGET, TEST, Writable
+from visited.protocol import KernelRefused
 
 try:
     from visited import _kernel as compiled
@@ -26,6 +27,9 @@ else:
     IS_COMPILED = True
 
 __all__ = ["ADD", "FORGET", "TEST", "Kernel", "Writable", "best_kernel", "kernels"]
+
+_VARIABLE = "ONCEOVER_KERNEL"
+_NAMES = ("c", "numpy")
 
 
 class Kernel(Protocol):
@@ -163,10 +167,14 @@ def kernels() -> list[Kernel]:
 
 
 def best_kernel() -> Kernel:
-    """The compiled kernel where there is one, unless the environment asks for the other."""
-    wanted = os.environ.get("ONCEOVER_KERNEL")
+    """The compiled kernel where there is one, unless the environment asks for the other. Raises `KernelRefused`."""
+    wanted = os.environ.get(_VARIABLE)
     for kernel in kernels():
         if wanted in (None, "", kernel.name):
             return kernel
-    found = ", ".join(kernel.name for kernel in kernels())
-    raise ImportError(f"ONCEOVER_KERNEL asks for {wanted!r}; here there is {found}; unset it, or build the extension")
+    if wanted in _NAMES:
+        raise KernelRefused(
+            f"{_VARIABLE}={wanted} asks for the compiled kernel, which was not built here; unset it, or install again"
+            " where there are a C compiler and Python.h"
+        )
+    raise KernelRefused(f"{_VARIABLE} must be c, numpy or unset, got {wanted!r}")

@@ -7,6 +7,7 @@ mapped for itself, and unmapped with the last reference to it.
 """
 
 import contextlib
+import ctypes
 import mmap
 import sys
 from pathlib import Path
@@ -47,6 +48,14 @@ def held_bytes(size_bytes: int) -> int:
 def object_bytes(small: object) -> int:
     """What a small object takes of the heap, which is a little more than its size."""
     return _in_grains(sys.getsizeof(small))
+
+
+def give_back() -> None:
+    """Have the C library give back what is free in its heap, all of it."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except AttributeError:
+        return  # only glibc has it
 
 
 def mapped_files(directory: Path) -> int:

@@ -10,6 +10,14 @@ class CannotForget(Exception):
     """Raised by `forget_many` of a set that has no way to remove a URL, as a Bloom filter."""
 
 
+class KernelRefused(Exception):
+    """The environment asks for a kernel that there is not. The message says what there is."""
+
+
+class NoRoom(Exception):
+    """A set on disk can't be read before there is room on the disk. Nothing has changed; ask again then."""
+
+
 class SnapshotRefused(Exception):
     """A snapshot is torn, damaged, or of another backend, parameters or version. The message says which."""
 
@@ -46,7 +54,8 @@ class VisitedSet(Protocol):
     """Remembers canonical URLs and tells the new from the known, in one step.
 
     Calls do not overlap: one caller at a time, between whose calls the set does not change. A call that is cancelled
-    or fails may have remembered any part of its batch; the caller then rebuilds the set from the ledger.
+    or fails may have remembered any part of its batch; the caller then rebuilds the set from the ledger. A call that
+    raises `NoRoom` has changed nothing, and can be made again.
     """
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:

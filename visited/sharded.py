@@ -7,7 +7,7 @@ from typing import BinaryIO
 import numpy as np
 
 from visited.kernel import Kernel, best_kernel
-from visited.protocol import LocalSet, SnapshotRefused, VisitedStats
+from visited.protocol import LocalSet, NoRoom, SnapshotRefused, VisitedStats
 from visited.snapshot import Value, make_empty, read_snapshot, write_snapshot
 
 BACKEND = "sharded"
@@ -30,8 +30,16 @@ class ShardedSet:
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         verdicts = [False] * len(urls)
+        answered: list[tuple[LocalSet, list[int]]] = []
         for shard, places in self._split(urls):
-            for place, new in zip(places, await shard.add_many([urls[place] for place in places]), strict=True):
+            try:
+                answers = await shard.add_many([urls[place] for place in places])
+            except NoRoom:
+                for before, its_places in answered:
+                    await before.forget_many([urls[place] for place in its_places if verdicts[place]])
+                raise
+            answered.append((shard, places))
+            for place, new in zip(places, answers, strict=True):
                 verdicts[place] = new
         return verdicts
 

@@ -23,6 +23,7 @@ from crawler.cli.simulate import simweb
 from crawler.compare.folder import FolderRefused
 from crawler.directory import DirectoryRefused
 from frontier import StoreFailed, StoreRefused
+from visited import KernelRefused
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -46,7 +47,7 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except ConfigError as error:
+    except (ConfigError, KernelRefused) as error:
         _complain(error)
         sys.exit(USAGE)
     except (DirectoryRefused, FolderRefused, StoreRefused) as error:

@@ -53,10 +53,11 @@ async def time_it(trial: Trial, make: Maker, scratch: Path, tell: Tell) -> Timin
         new_per_s = (
             await _add(contestant, new_batches(work), lambda links: tell(0.4 * links / work.survey.distinct), meter)
         ).per_s
-        stats = contestant.describe()
         peak = _growth(reading.resident, peak_bytes())
-        steady = _growth(empty, own_bytes_when_filled())
         known_per_s = (await _add(contestant, _first(new_batches(work), trial.effort.known))).per_s
+        # By now it has done what it had to do in the background, and let go of what that took.
+        stats = contestant.describe()
+        steady = _growth(empty, own_bytes_when_filled())
         tell(0.5)
         snapshot_bytes, dump_s, load_s = await _snapshot(trial, contestant, make, capacity, place)
     tell(0.6)

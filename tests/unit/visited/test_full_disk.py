@@ -15,13 +15,16 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
+from frontier import StoreFull
 from tests.mounting import mounted
 from tests.unit.frontier.crawls import Crawl, pages
 from tests.unit.frontier.virtual_time import in_virtual_time
 from tests.unit.visited.test_state_machines import LENGTHS, STARTS, Machine, now, urls_of
-from visited import VisitedSet
+from visited import NoRoom, VisitedSet
 from visited.dsbf import SplittingSet
+from visited.exact import ExactSet
 from visited.exact_leveldb import LevelDBSet
+from visited.sharded import ShardedSet
 
 ON_DISK: dict[str, Callable[[Path], VisitedSet]] = {
     "exact": lambda directory: LevelDBSet(directory / "exact", spill=100),
@@ -62,7 +65,8 @@ async def test_a_set_goes_on_in_memory_until_there_is_room(tmp_path: Path, make:
         assert full.memory_bytes > before.memory_bytes + 20_000 * 8
         while_full = dumped(visited)
         ballast.unlink()
-        assert all(await visited.add_many(urls_of(25_000, 20_000)))
+        for start in range(25_000, 45_000, 1_000):
+            assert all(await visited.add_many(urls_of(start, 1_000)))
         assert visited.describe().disk_bytes > before.disk_bytes + 39_000 * 8
         assert not any(await visited.add_many(urls_of(0, 45_000)))
         last = dumped(visited)
@@ -79,7 +83,7 @@ async def test_a_set_goes_on_in_memory_until_there_is_room(tmp_path: Path, make:
 async def test_a_crawl_whose_set_finds_no_room_waits_as_for_its_store(
     tmp_path: Path, make: Callable[[Path], VisitedSet]
 ) -> None:
-    with mounted("-o", "size=60m", at=tmp_path / "mount") as mount:
+    with mounted("-o", "size=100m", at=tmp_path / "mount") as mount:
         crawl = Crawl(mount / "crawl")
         frontier = await crawl.open(visited=make(mount))
         assert await frontier.add(pages(10, 50)) == 500
@@ -105,6 +109,8 @@ class Disk:
 
     def __init__(self) -> None:
         self.is_full = False
+        self.is_taken = False
+        """Whenever LevelDB is to be opened, somebody else was faster."""
         self._failed = 0
 
     @contextmanager
@@ -114,6 +120,14 @@ class Disk:
             yield
         finally:
             self.is_full = False
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        self.is_taken = True
+        try:
+            yield
+        finally:
+            self.is_taken = False
 
     def refuse(self) -> None:
         if self.is_full:
@@ -125,6 +139,9 @@ class Disk:
         return self._failed % 2 == 1
 
     def open(self, directory: Path) -> Any:
+        if self.is_taken:
+            with self.full():
+                self.refuse()
         self.refuse()
         return Database(self, plyvel.DB(str(directory), create_if_missing=True))
 
@@ -163,6 +180,10 @@ class Database:
             self._in_log = batch
         self._disk.refuse()
 
+    def put(self, key: bytes, value: bytes) -> None:
+        self._disk.refuse()
+        self._db.put(key, value)
+
     def close(self) -> None:
         if self._in_log is not None:
             self._in_log.write()
@@ -187,10 +208,23 @@ class FullMachine(Machine):
     @precondition(lambda self: self.can_forget)
     @rule(start=STARTS)
     def forget_while_it_is_full(self, start: int) -> None:
-        """Nothing is forgotten, or all."""
         now(self.visited.add_many([]))
-        with self.disk.full(), suppress(OSError):
+        with self.disk.full():
             self.forget(start, 10)
+
+    @rule(batches=st.lists(st.tuples(STARTS, LENGTHS), max_size=4), forgets=st.booleans(), dumps=st.booleans())
+    def go_on_while_it_can_not_be_opened(self, batches: list[tuple[int, int]], forgets: bool, dumps: bool) -> None:
+        """Nothing is remembered or forgotten, or all."""
+        self.go_on_while_it_is_full([(0, 250), (250, 250), (500, 250)], False)
+        with self.disk.taken():
+            for start, length in batches:
+                with suppress(NoRoom):
+                    self.check_add(urls_of(start, length))
+                with suppress(NoRoom):
+                    if forgets and self.can_forget:
+                        self.forget(start, 10)
+            if dumps:
+                self.dump()
 
 
 @pytest.mark.parametrize("name", ON_DISK)
@@ -216,6 +250,67 @@ def test_it_is_a_set_whatever_happens_on_a_disk_that_is_full_at_times(
             suppress_health_check=list(HealthCheck),
         ),
     )
+
+
+@in_virtual_time
+async def test_a_crawl_whose_set_can_not_be_opened_again_waits_for_room(tmp_path: Path) -> None:
+    disk = Disk()
+
+    def made() -> VisitedSet:
+        return LevelDBSet(tmp_path / "set", spill=100, open_database=disk.open)
+
+    crawl = Crawl(tmp_path / "crawl")
+    frontier = await crawl.open(visited=made())
+    assert await frontier.add(pages(10, 50)) == 500
+    with disk.full():
+        assert await frontier.add(pages(10, 100)) == 500
+    with disk.taken():
+        assert await frontier.add(pages(10, 150)) == 500
+        adding = asyncio.ensure_future(frontier.add(pages(10, 200)))
+        await asyncio.sleep(60)
+        assert "No space left" in (frontier.describe().held or "")
+        assert not adding.done()
+    assert await adding == 500
+    assert frontier.describe().held is None
+    with disk.full():
+        assert await frontier.add(pages(10, 250)) == 500
+    with disk.taken():
+        assert await frontier.add(pages(10, 300)) == 500
+        adding = asyncio.ensure_future(frontier.add(pages(10, 350)))
+        await asyncio.sleep(60)
+        await frontier.aclose()
+        with pytest.raises(StoreFull):
+            await adding
+    await crawl.visited.aclose()
+    async with crawl.opened(visited=made()) as again:
+        assert await again.add(pages(10, 350)) == 500
+        await crawl.visited.aclose()
+    assert crawl.fsck().problems == []
+
+
+async def test_a_store_that_finds_no_room_to_begin_can_begin_later(tmp_path: Path) -> None:
+    disk = Disk()
+    visited = LevelDBSet(tmp_path / "set", spill=100, open_database=disk.open)
+    with disk.full(), pytest.raises(NoRoom, match="No space left"):
+        await visited.add_many(urls_of(0, 50))
+    assert len(visited) == 0
+    assert await visited.add_many(urls_of(0, 500)) == [True] * 500
+    snapshot = dumped(visited)
+    await visited.aclose()
+    again = LevelDBSet(tmp_path / "set", spill=100)
+    again.load(snapshot)
+    assert await again.add_many(urls_of(0, 600)) == [False] * 500 + [True] * 100
+    await again.aclose()
+
+
+async def test_shards_that_took_their_part_before_one_found_no_room_forget_it(tmp_path: Path) -> None:
+    disk = Disk()
+    visited = ShardedSet([ExactSet(), LevelDBSet(tmp_path / "set", open_database=disk.open), ExactSet()])
+    with disk.full(), pytest.raises(NoRoom):
+        await visited.add_many(urls_of(0, 100))
+    assert len(visited) == 0
+    assert all(await visited.add_many(urls_of(0, 100)))
+    await visited.aclose()
 
 
 async def test_another_trouble_of_the_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

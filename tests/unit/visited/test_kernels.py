@@ -2,10 +2,14 @@
 
 import gc
 import hashlib
+import os
 import random
+import subprocess
+import sys
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import mmh3
 import numpy as np
@@ -13,6 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import REPOSITORY
+from visited import KernelRefused
 from visited.kernel import ADD, FORGET, TEST, Kernel, best_kernel, kernels
 from visited.memory import Memory, zeros
 from visited.numpy_table import SLOT
@@ -296,7 +302,17 @@ def test_the_kernel_can_be_forced_and_says_when_it_is_not_there(monkeypatch: pyt
     monkeypatch.setenv("ONCEOVER_KERNEL", "numpy")
     assert best_kernel().name == "numpy"
     monkeypatch.setenv("ONCEOVER_KERNEL", "abacus")
-    with pytest.raises(ImportError, match="abacus"):
+    with pytest.raises(KernelRefused, match="must be c, numpy or unset, got 'abacus'"):
         best_kernel()
     monkeypatch.delenv("ONCEOVER_KERNEL")
     assert best_kernel().name == kernels()[0].name
+
+
+def test_a_kernel_that_there_is_not_is_a_usage_error_of_one_line(tmp_path: Path) -> None:
+    (tmp_path / "urls").write_text("https://example.org/\n")
+    program = [sys.executable, "-c", "from crawler.cli import main; main()"]
+    command = [*program, "compare", "--urls", "urls", "--dir", "report", "--backend", "bloom"]
+    environment = {**os.environ, "ONCEOVER_KERNEL": "abacus", "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == ["onceover: ONCEOVER_KERNEL must be c, numpy or unset, got 'abacus'"]

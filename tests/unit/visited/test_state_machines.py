@@ -100,11 +100,12 @@ class Machine(RuleBasedStateMachine):
         assert self.visited.describe().count == len(self.known)
 
     def check_add(self, urls: list[str]) -> None:
-        expected = []
+        known, expected = set(self.known), []
         for url in urls:
-            expected.append(url not in self.known)
-            self.known.add(url)
+            expected.append(url not in known)
+            known.add(url)
         assert now(self.visited.add_many(urls)) == expected
+        self.known = known
 
     def teardown(self) -> None:
         now(self.visited.aclose())
