@@ -27,6 +27,7 @@ from visited.counting import CountingSet
 from visited.dsbf import SplittingSet
 from visited.exact import ExactSet
 from visited.exact_leveldb import LevelDBSet
+from visited.kernel import best_kernel
 from visited.persite import PerSiteSet
 from visited.recent import RecentUrls
 from visited.verified import Verified
@@ -156,7 +157,14 @@ def visited_set(config: Config, directory: CrawlDirectory, store: Store) -> Visi
         visited = Verified(visited, known)
     if config.visited.white_list:
         visited = WhiteListed(visited, config.visited.white_list)
-    return RecentUrls(visited, size=config.visited.recent) if config.visited.recent else visited
+    if not config.visited.recent or _answers_at_once(config):
+        return visited
+    return RecentUrls(visited, size=config.visited.recent)
+
+
+def _answers_at_once(config: Config) -> bool:
+    """Whether the set takes a third of the time that the cache of recent URLs would take to answer in its place."""
+    return config.visited.backend == "exact" and config.visited.store == "memory" and best_kernel().name == "c"
 
 
 def _bare_visited_set(config: Config, directory: CrawlDirectory) -> VisitedSet:

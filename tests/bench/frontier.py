@@ -1,8 +1,8 @@
 """What the frontier does in a second, how that changes as it grows, and what it takes of memory, disk and loop.
 
 URLs come by pages of 40 links, each one `add`, with ledger, journal and visited set. Rates are of one process with an
-event loop of its own: LevelDB's compaction runs beside it, in a thread. The visited set is exact, so that nothing is
-lost in it; sizes are of the full run, and a tenth of that with `--quick`.
+event loop of its own: LevelDB's compaction runs beside it, in a thread. The visited set is exact and in memory, as it
+is by default, so that nothing is lost in it; sizes are of the full run, and a tenth of that with `--quick`.
 """
 
 import asyncio
@@ -24,7 +24,6 @@ from frontier.shell import QueueFrontier
 from frontier.snapshots import Snapshots
 from tests.bench.report import Options, emit, options, spread, tell
 from visited.exact import ExactSet
-from visited.recent import RecentUrls
 
 LINKS = 40
 DONE = Outcome(state=UrlState.DONE, status=200, fetched_at=1.7e9, digest=b"0" * 20)
@@ -84,8 +83,7 @@ def pages(urls: int, hosts: int, seed: int) -> Iterator[list[CrawlUrl]]:
 
 async def opened(directory: Path) -> QueueFrontier:
     store = LevelDBStore(directory / "frontier", identity={})
-    visited = RecentUrls(ExactSet(), size=65_536)
-    return await QueueFrontier.open(store, visited, snapshots=Snapshots(directory / "visited", every=250_000))
+    return await QueueFrontier.open(store, ExactSet(), snapshots=Snapshots(directory / "visited", every=250_000))
 
 
 async def filled(frontier: QueueFrontier, urls: int, hosts: int, seed: int) -> list[float]:

@@ -8,9 +8,11 @@ from config import ConfigError, Loaded, load
 from crawler.directory import CrawlDirectory
 from crawler.engine import Ending
 from crawler.wiring.crawl import assembled, check_configuration
-from crawler.wiring.keeping import grouping, open_leveldb
+from crawler.wiring.keeping import grouping, open_leveldb, visited_set
 from frontier import StoreRefused
+from frontier.memory import MemoryStore
 from frontier.shell import QueueFrontier
+from visited.kernel import best_kernel
 
 
 def loaded(*settings: str, seeds: str = '["http://a.test/"]') -> Loaded:
@@ -189,3 +191,20 @@ async def test_queues_by_host_and_by_address_are_the_same_queues(tmp_path: Path)
         with pytest.raises(StoreRefused):
             async with assembled(loaded(*BY_PREFIX), directory):
                 pass
+
+
+@pytest.mark.parametrize(
+    ("settings", "has_cache"),
+    [
+        ([], best_kernel().name != "c"),
+        (['visited.backend="bloom"'], True),
+        (['visited.store="leveldb"'], True),
+        (['visited.backend="bloom"', "visited.recent=0"], False),
+    ],
+)
+async def test_recent_urls_are_remembered_where_that_is_quicker_than_to_ask_the_set(
+    tmp_path: Path, settings: list[str], has_cache: bool
+) -> None:
+    visited = visited_set(loaded(*settings).config, CrawlDirectory(tmp_path), MemoryStore())
+    assert ("recent_urls" in visited.describe().details) == has_cache
+    await visited.aclose()
