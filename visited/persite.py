@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visited import sizing
+from visited.arrivals import Arrivals
 from visited.batch import check_batch
 from visited.kernel import ADD, TEST, Kernel, best_kernel
 from visited.memory import Memory, held_bytes, object_bytes, zeros
 from visited.protocol import CannotForget, SnapshotRefused, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
-from visited.tally import Tally
 
 BACKEND = "per-site"
 INTERNET_ARCHIVE_BYTES = 32 * 1024
@@ -24,6 +24,8 @@ APOIDEA_BYTES = 8 * 1024
 """A filter chosen by the hash of the domain (Singh, Srivatsa, Liu and Miller 2003)."""
 
 _SEED_OF_SITES = 0x517E
+_OVERRUN_RATE = 0.9
+"""From here on too little is accepted to infer much from it."""
 _LOG = logging.getLogger("visited")
 
 
@@ -34,8 +36,8 @@ class PerSiteSet:
 
     Its rate is the mean over the new URLs that come, and what comes to a filter it can't count, for what it swallows
     leaves no trace. It is inferred from what is accepted: at a rate p each stands for 1/(1 - p), which is right in the
-    mean, with a variance of p/(1 - p)² for each accepted. A filter whose bits are all set accepts nothing any more:
-    with such filters (`filters_full`) rate and losses are lower bounds.
+    mean, with a variance of p/(1 - p)² for each accepted. A filter that is overrun accepts next to nothing any more:
+    there it is inferred from an even sample of all that came (`Arrivals`).
     """
 
     def __init__(
@@ -64,7 +66,6 @@ class PerSiteSet:
         self._filters = filters
         self._seed = seed
         self._kernel = kernel or best_kernel()
-        self._tally = Tally(backend=BACKEND, capacity=None, error_rate=error_rate)
         self._numbers: dict[str, int]
         self._bits: list[Memory]
         self._ones: NDArray[np.int64]
@@ -73,10 +74,12 @@ class PerSiteSet:
         """New URLs that probably came to each filter."""
         self._variances: NDArray[np.float64]
         """Of these."""
+        self._sample: Arrivals
         self._empty()
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         verdicts = [False] * len(urls)
+        filters = [0] * len(urls)
         for name, places in self._by_filter(urls).items():
             number = self._number_of(name)
             before = int(self._ones[number])
@@ -91,9 +94,10 @@ class PerSiteSet:
             if new:
                 self._arrived[number] += new / (1 - rate)
                 self._variances[number] += new * rate / (1 - rate) ** 2
-            self._tally.accept(new, rate)
             for place, fresh in zip(places, absent, strict=True):
                 verdicts[place] = fresh
+                filters[place] = number
+        self._sample.add(urls, filters)
         return verdicts
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
@@ -117,17 +121,19 @@ class PerSiteSet:
         fills = self._ones[:sites] / (self._bytes * 8)
         rates = fills**self._hashes
         over = int((rates > self._error_rate).sum())
-        rate, rate_sigma = self._mean_rate(rates)
+        arrived, variances = self._what_came(rates)
+        rate, rate_sigma = _mean(rates, arrived, variances)
+        count = len(self)
         return VisitedStats(
             backend=BACKEND,
-            count=self._tally.count,
+            count=count,
             capacity=None,
-            memory_bytes=sites * held_bytes(self._bytes) + self._table_bytes(),
+            memory_bytes=sites * held_bytes(self._bytes) + self._table_bytes() + self._sample.memory_bytes(),
             fill=float(fills.mean()) if sites else 0.0,
             false_positive_rate=rate,
             rate_sigma=rate_sigma,
-            expected_lost=self._tally.expected_lost,
-            lost_sigma=self._tally.lost_sigma,
+            expected_lost=max(0.0, float(arrived.sum()) - count),
+            lost_sigma=float(np.sqrt(variances.sum())),
             details={
                 "filters": sites,
                 "filters_over_rate": over,
@@ -144,10 +150,10 @@ class PerSiteSet:
         parts: list[bytes | Memory] = [
             msgspec.json.encode(list(self._numbers)),
             np.column_stack([each[:sites] for each in self._columns]).tobytes(),
+            *self._sample.dump(),
             *self._bits,
         ]
-        state = self._tally.state()
-        write_snapshot(file, backend=BACKEND, parameters=self._parameters(), state=state, parts=parts)
+        write_snapshot(file, backend=BACKEND, parameters=self._parameters(), state={}, parts=parts)
 
     def load(self, file: BinaryIO, /) -> None:
         self._empty()
@@ -155,12 +161,14 @@ class PerSiteSet:
         try:
             names = msgspec.json.decode(snapshot.parts[0], type=list[str])
             table = np.frombuffer(snapshot.parts[1], dtype=np.float64).reshape(len(names), len(self._columns))
+            hashes, filters, *bits = snapshot.parts[2:]
+            sample = Arrivals(self._kernel)
+            sample.load(hashes, filters, filters_there_are=len(names))
         except (IndexError, ValueError) as error:
             raise SnapshotRefused(f"the snapshot's table of filters can't be read: {error}") from error
-        bits = snapshot.parts[2:]
         if len(bits) != len(names) or any(len(each) != self._bytes for each in bits):
             raise SnapshotRefused(f"expected {len(names)} filters of {self._bytes} bytes, found {len(bits)} parts")
-        self._tally.load(snapshot)
+        self._sample = sample
         self._numbers = {name: number for number, name in enumerate(names)}
         self._names_bytes = sum(object_bytes(name) + object_bytes(number) for name, number in self._numbers.items())
         self._bits = bits
@@ -169,7 +177,7 @@ class PerSiteSet:
             self._arrived, self._variances = table[:, 2].copy(), table[:, 3].copy()
 
     def __len__(self) -> int:
-        return self._tally.count
+        return int(self._counts.sum())
 
     async def aclose(self) -> None:
         """Nothing to close."""
@@ -182,22 +190,22 @@ class PerSiteSet:
         self._counts = np.zeros(16, dtype=np.int64)
         self._arrived = np.zeros(16)
         self._variances = np.zeros(16)
-        self._tally.empty()
+        self._sample = Arrivals(self._kernel)
 
     @property
     def _columns(self) -> tuple[NDArray[Any], ...]:
         """What is known of each filter beside its bits."""
         return self._counts, self._ones, self._arrived, self._variances
 
-    def _mean_rate(self, rates: NDArray[np.float64]) -> tuple[float, float]:
-        """The rate for new URLs that come as they came so far, and its standard deviation. Most come from the large
-        sites, whose filters are the fullest."""
-        arrived, variances = self._arrived[: len(rates)], self._variances[: len(rates)]
-        total = float(arrived.sum())
-        if total == 0.0:
-            return 0.0, 0.0
-        mean = float(rates @ arrived) / total
-        return mean, float(np.sqrt((rates - mean) ** 2 @ variances)) / total
+    def _what_came(self, rates: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How many new URLs came to each filter, and the variances of these numbers."""
+        chance = self._sample.chance()
+        seen = self._sample.by_filter(len(rates))
+        # Where the sample is the surer: what comes adds p/(1 - p) to the one variance, and (1 - c)/c to the other.
+        is_overrun = rates > min(1 - chance, _OVERRUN_RATE)
+        arrived = np.where(is_overrun, seen / chance, self._arrived[: len(rates)])
+        variances = np.where(is_overrun, seen * (1 - chance) / chance**2, self._variances[: len(rates)])
+        return arrived, variances
 
     def _table_bytes(self) -> int:
         lists = sys.getsizeof(self._numbers) + sys.getsizeof(self._bits)
@@ -254,3 +262,15 @@ class PerSiteSet:
             "positions": "guava_mitz_64",
             "seed": self._seed,
         }
+
+
+def _mean(
+    rates: NDArray[np.float64], arrived: NDArray[np.float64], variances: NDArray[np.float64]
+) -> tuple[float, float]:
+    """The rate for new URLs that come as they came so far, and its standard deviation. Most come from the large sites,
+    whose filters are the fullest."""
+    total = float(arrived.sum())
+    if total == 0.0:
+        return 0.0, 0.0
+    mean = float(rates @ arrived) / total
+    return mean, float(np.sqrt((rates - mean) ** 2 @ variances)) / total

@@ -36,8 +36,11 @@ def own_bytes_when_filled() -> int | None:
     CPython takes memory for them a mebibyte at a time, and keeps each as long as one object lives in it. How much of it
     lies empty is chance; full, it is what there is in it.
     """
+    # A list that grows would leave holes.
+    filling = [b""] * (_OWN_BYTES // 2 // _FILLING_BYTES)
     settle()
-    filling = [bytes(_FILLING_BYTES) for _ in range(_OWN_BYTES // 2 // _FILLING_BYTES)]
+    for place in range(len(filling)):
+        filling[place] = bytes(_FILLING_BYTES)
     found = own_bytes()
     del filling  # not before
     return found

@@ -27,10 +27,14 @@ from visited import CannotForget, LocalSet, VisitedStats
 
 AHEAD = 4096
 """Links that are read before they are timed. Few, as they count for the process's memory."""
-_WARM_UP = 65_536
+_WARM_UP = 8192
+"""Links that a set of its own takes before: few, as the holes that it leaves in memory would be filled, unnoticed."""
+_READ_UP = 65_536
+"""Links that are read to learn what reading takes."""
 _FORGET = 50_000
-_NOISE_BYTES = 1 << 20
-"""What the process grows by that is not the set's: 0.1 to 0.5 MB were found, in room that small objects leave."""
+_UNKNOWN = -1
+_NOISE_BYTES = 1 << 19
+"""What the process grows by that is not the set's: up to 0.26 MB were found, in room that small objects leave."""
 
 Tell = Callable[[float], None]
 """Told the share that is done."""
@@ -86,7 +90,7 @@ async def time_it(trial: Trial, make: Maker, scratch: Path, tell: Tell) -> Timin
         dump_s=dump_s,
         load_s=load_s,
         forgotten_per_s=forgotten_per_s,
-        looks=tuple(meter.looks),
+        looks=meter.looks(),
     )
 
 
@@ -96,31 +100,47 @@ def told_bytes(stats: VisitedStats) -> int | None:
 
 
 class _Meter:
-    """Looks at memory a stated number of times, evenly over the work."""
+    """Looks at memory a stated number of times, evenly over the work.
+
+    It takes room for them at once: an object that is made at each look would hold the memory that lies around it, which
+    would then count as the set's.
+    """
 
     def __init__(self, work: Work, looks: int, empty: int | None) -> None:
         """`empty` is the memory of a process that reads the work, and has no set."""
         self._empty = empty
         self._distinct = work.survey.distinct
         self._step = max(1, self._distinct // looks)
-        self._next = self._step
-        self.looks: list[Look] = []
+        self._most = looks
+        self._found = 0
+        self._numbers = array("q", bytes(8 * 4 * looks))
+        self._fills = array("d", bytes(8 * looks))
 
     def look(self, distinct: int, contestant: LocalSet) -> None:
-        if distinct < self._next:
+        if distinct < self._step * (self._found + 1) or self._found == self._most:
             return
-        self._next += self._step
         stats = contestant.describe()
         # The end is read in a shorter piece, and takes less than the pieces of which the empty process was full.
         is_end = distinct >= self._distinct
-        self.looks.append(
-            Look(
-                distinct=distinct,
-                told_bytes=told_bytes(stats),
-                resident_bytes=None if is_end else _growth(self._empty, own_bytes()),
-                disk_bytes=stats.disk_bytes,
-                fill=stats.fill,
-            )
+        resident = None if is_end else _growth(self._empty, own_bytes())
+        for at, value in enumerate((distinct, told_bytes(stats), resident, stats.disk_bytes)):
+            self._numbers[4 * self._found + at] = _UNKNOWN if value is None else value
+        self._fills[self._found] = _UNKNOWN if stats.fill is None else stats.fill
+        self._found += 1
+
+    def looks(self) -> tuple[Look, ...]:
+        """All so far."""
+        return tuple(map(self._look, range(self._found)))
+
+    def _look(self, number: int) -> Look:
+        distinct, told, resident, disk = self._numbers[4 * number : 4 * number + 4]
+        fill = self._fills[number]
+        return Look(
+            distinct=distinct,
+            told_bytes=None if told == _UNKNOWN else told,
+            resident_bytes=None if resident == _UNKNOWN else resident,
+            disk_bytes=disk,
+            fill=None if fill == _UNKNOWN else fill,
         )
 
 
@@ -165,7 +185,7 @@ class _Reading(msgspec.Struct, frozen=True):
 
 
 def _reading(work: Work) -> _Reading:
-    found = [(own_bytes(), resident_bytes()) for _ in chunks(_first(new_batches(work), _WARM_UP), AHEAD)]
+    found = [(own_bytes(), resident_bytes()) for _ in chunks(_first(new_batches(work), _READ_UP), AHEAD)]
     own, resident = zip(*found, strict=True)
     return _Reading(_most(own), _most(resident))
 

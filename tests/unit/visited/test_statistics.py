@@ -186,17 +186,22 @@ def check_even(bits: NDArray[np.uint8], cells: int) -> None:
 SITE_BYTES = 512
 
 
-async def filled_by_site(skew: float, seed: int) -> tuple[PerSiteSet, int, float]:
+async def filled_by_site(
+    skew: float, seed: int, *, urls: int = 10_000, repeats: int = 1
+) -> tuple[PerSiteSet, int, float]:
     """A set of filters that large sites overrun, what it lost, and its rate for what came, by what really came."""
     chance = np.random.default_rng(seed)
     shares = 1 / np.arange(1, 61) ** skew
-    sites = chance.choice(60, size=10_000, p=shares / shares.sum())
+    sites = chance.choice(60, size=urls, p=shares / shares.sum())
     visited = PerSiteSet(key=lambda url: url.split("/")[2], bytes_per_site=SITE_BYTES, seed=seed, kernel=KERNEL)
-    urls = [f"https://{site}/{number}" for number, site in enumerate(sites.tolist())]
-    accepted = sum([sum(await visited.add_many(urls[start : start + 16])) for start in range(0, len(urls), 16)])
+    came = [f"https://{site}/{number}" for number, site in enumerate(sites.tolist())]
+    accepted = 0
+    for start in range(0, urls, 16):
+        for _ in range(repeats):
+            accepted += sum(await visited.add_many(came[start : start + 16]))
     hashes = int(visited.describe().details["hashes"])
     rates = np.array([(visited._ones[visited._numbers[str(site)]] / (SITE_BYTES * 8)) ** hashes for site in sites])
-    return visited, len(urls) - accepted, float(rates.mean())
+    return visited, urls - accepted, float(rates.mean())
 
 
 @pytest.mark.parametrize("skew", [0.5, 0.8, 1.1])
@@ -214,12 +219,29 @@ async def test_a_filter_per_site_knows_its_rate_however_unequal_the_sites(skew: 
         assert sum(each**2 for each in deviations) < 12 + 5 * math.sqrt(24)
 
 
+@pytest.mark.parametrize("repeats", [1, 2])
+async def test_what_came_to_filters_that_swallow_nearly_all_is_known_from_a_sample(repeats: int) -> None:
+    of_rates, of_losses = [], []
+    for seed in range(12):
+        visited, lost, rate = await filled_by_site(1.1, seed, urls=20_000, repeats=repeats)
+        stats = visited.describe()
+        assert float(stats.details["worst_rate"]) > 0.98
+        of_rates.append((rate - stats.false_positive_rate) / stats.rate_sigma)
+        of_losses.append((lost - stats.expected_lost) / stats.lost_sigma)
+        assert stats.lost_sigma < 0.05 * lost
+    for deviations in (of_rates, of_losses):
+        assert max(map(abs, deviations)) < SIGMAS
+        assert abs(sum(deviations)) < 5 * math.sqrt(12)
+        assert sum(each**2 for each in deviations) < 12 + 5 * math.sqrt(24)
+
+
 async def test_a_filter_per_site_whose_bits_are_all_set_is_told_of() -> None:
     visited = PerSiteSet(key=lambda _: "one", bytes_per_site=64)
     await visited.add_many([f"https://one/{number}" for number in range(3_000)])
     stats = visited.describe()
     assert (stats.details["filters_full"], stats.false_positive_rate, stats.rate_sigma) == (1, 1.0, 0.0)
-    assert stats.expected_lost < 3_000 - stats.count
+    # So few are all in the sample.
+    assert (stats.expected_lost, stats.lost_sigma) == (3_000 - stats.count, 0.0)
 
 
 async def test_losses_scatter_as_the_filter_says() -> None:
