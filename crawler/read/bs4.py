@@ -17,7 +17,7 @@ _EMPTY_COMMENT = re.compile(r"<!---?>")
 """Whole comments, which the `html.parser` of older Pythons takes for the beginning of one."""
 _DECLARATION = re.compile(r"<\?xml(?=\s)", re.IGNORECASE)
 """Of XML, at which Beautiful Soup warns that this parser is none; it is meant to be none."""
-_HOLDS_URL = re.compile(r"url\(|URL\(")
+_HOLDS_URL = re.compile(r"url\(")
 _OPENING = re.compile(r"<[a-z!/?]", re.IGNORECASE)
 
 

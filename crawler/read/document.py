@@ -23,8 +23,9 @@ MAX_LINKS: Final = 100_000
 """Per document; what follows is ignored."""
 
 URL_ATTRIBUTES: Final[dict[str, tuple[tuple[str, LinkKind], ...]]] = {
-    "iframe": (("src", LinkKind.FRAME),),
+    "iframe": (("src", LinkKind.FRAME), ("data-src", LinkKind.FRAME)),
     "frame": (("src", LinkKind.FRAME),),
+    "button": (("formaction", LinkKind.FORM),),
     "embed": (("src", LinkKind.EMBED),),
     "object": (("data", LinkKind.EMBED),),
     "video": (("src", LinkKind.EMBED), ("poster", LinkKind.EMBED)),
@@ -80,11 +81,6 @@ _SVG_PARENTS: Final = frozenset(
 )
 
 
-def may_have_inline_urls(html: bytes, /) -> bool:
-    """Whether a style attribute may name a URL. Both ways in which people write it are looked for, and no mixture."""
-    return b"url(" in html or b"URL(" in html
-
-
 class Reading(Generic[Node]):
     """Collects links and metadata from the elements of one document, given in document order."""
 
@@ -115,6 +111,7 @@ class Reading(Generic[Node]):
         self._href_budget = 4 * size + 1000
         self._robots_names = robots_names
         self._scripts = wishes.scripts
+        self._forms = wishes.forms
 
     @property
     def description(self) -> str | None:
@@ -169,6 +166,11 @@ class Reading(Generic[Node]):
             for url in srcset_urls(srcset):
                 self.add(url, LinkKind.EMBED)
         self.add(attributes.get("src"), LinkKind.EMBED)
+        # Scripts that load images when they come into view keep their URLs so.
+        self.add(attributes.get("data-src"), LinkKind.EMBED)
+        if srcset := attributes.get("data-srcset"):
+            for url in srcset_urls(srcset):
+                self.add(url, LinkKind.EMBED)
 
     def svg_reference(self, attributes: Attributes, node: Node) -> None:
         href = attributes.get("href" if "href" in attributes else "xlink:href")
@@ -218,6 +220,8 @@ class Reading(Generic[Node]):
     def input(self, attributes: Attributes, node: Node) -> None:
         if (attributes.get("type") or "").lower() == "image":
             self.add(attributes.get("src"), LinkKind.EMBED)
+        if self._forms:
+            self.add(attributes.get("formaction"), LinkKind.FORM)
 
     def link(self, attributes: Attributes, node: Node) -> None:
         href = attributes.get("href")
@@ -314,4 +318,4 @@ ELEMENTS: Final = frozenset(_TAKERS)
 
 def takers(wishes: Wishes, /) -> dict[str, Taker]:
     """What reads the elements that a parser adapter must hand over, by tag."""
-    return {tag: take for tag, take in _TAKERS.items() if tag != "form" or wishes.forms}
+    return {tag: take for tag, take in _TAKERS.items() if tag not in ("form", "button") or wishes.forms}

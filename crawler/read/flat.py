@@ -9,7 +9,7 @@ given, what is made is flat.
 import re
 from typing import Final
 
-from crawler.read.document import ELEMENTS, may_have_inline_urls
+from crawler.read.document import ELEMENTS
 from crawler.read.hostile import MAX_ATTRIBUTES
 from crawler.read.markup import ATTRIBUTE
 
@@ -80,7 +80,7 @@ def _closed(name: bytes, attributes: bytes, content: bytes, met: set[bytes]) -> 
     names whose end was not met since; roots have none."""
     if name not in _READ or (name in _ROOTS and name in met) or (name == b"p" and b"a" in met):
         # Of all elements a style attribute may be read; this one means nothing else, and needs no end.
-        return b"<wbr%b >" % attributes if may_have_inline_urls(attributes) else b""
+        return b"<wbr%b >" % attributes if b"url(" in attributes else b""
     if name == b"title" and b"svg" in met:
         return content.replace(b"<", b"&lt;")
     if name == b"a" and b"svg" in met:

@@ -7,14 +7,17 @@ from typing import Final
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawler.page import Extract, Page
-from crawler.read.document import Reading, may_have_inline_urls, takers
+from crawler.read.document import Reading, takers
 from crawler.read.pages import Document, PageReader, summary
 from crawler.read.wishes import NO_WISHES, Wishes
 
 _MAX_PARAGRAPHS: Final = 20
 
 
-_SELECTOR: Final = "[href],[src],[srcset],[imagesrcset],[content],[background],[poster],[data],html,style,title"
+_SELECTOR: Final = (
+    "[href],[src],[srcset],[imagesrcset],[content],[background],[poster],[data],html,style,title"
+    ",img[data-src],source[data-srcset],iframe[data-src]"
+)
 """What holds a URL or metadata. To look for attributes is faster than for the names of elements, and in a large page
 far faster than to look at each element here; but a parser of selectors is made for each document."""
 _SMALL_BYTES: Final = 16_384
@@ -27,7 +30,9 @@ class LexborExtractor:
 
     def __init__(self, *, agent: str = "", wishes: Wishes = NO_WISHES) -> None:
         self._taker_of_id = {_tag_id(tag): take for tag, take in takers(wishes).items() if tag != "use"}
-        self._selector = f"{_SELECTOR}{',script' if wishes.scripts else ''}{',form' if wishes.forms else ''}"
+        self._selector = (
+            f"{_SELECTOR}{',script' if wishes.scripts else ''}{',form,[formaction]' if wishes.forms else ''}"
+        )
         self._pages = PageReader(self._read, agent=agent, wishes=wishes)
 
     def extract(self, page: Page, /) -> Extract:
@@ -54,8 +59,8 @@ class LexborExtractor:
             if take is not None and (address := node.mem_id) != last:
                 last = address
                 take(reading, node.attributes, node)
-        if may_have_inline_urls(document.html):
-            for node in tree.css('[style*="url(" i]'):
+        if b"url(" in document.html:
+            for node in tree.css('[style*="url("]'):
                 reading.inline_style(node.attributes.get("style"))
         if reading.description is None:
             reading.abstract = summary(_paragraphs(tree))

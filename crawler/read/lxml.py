@@ -8,7 +8,7 @@ from typing import Final, cast
 import lxml.etree
 
 from crawler.page import Extract, Page
-from crawler.read.document import Attributes, Reading, may_have_inline_urls, takers
+from crawler.read.document import Attributes, Reading, takers
 from crawler.read.pages import Document, PageReader, summary
 from crawler.read.wishes import NO_WISHES, Wishes
 
@@ -44,8 +44,8 @@ def _read(document: Document) -> Reading[lxml.etree._Element]:
     taker_of = takers(document.wishes)
     for element in root.iter(*taker_of):
         taker_of[element.tag](reading, cast(Attributes, element.attrib), element)
-    if may_have_inline_urls(document.html):
-        for style in cast(list[str], root.xpath('//@style[contains(., "url(") or contains(., "URL(")]')):
+    if b"url(" in document.html:
+        for style in cast(list[str], root.xpath('//@style[contains(., "url(")]')):
             reading.inline_style(style)
     if reading.description is None:
         reading.abstract = summary(_paragraphs(root))

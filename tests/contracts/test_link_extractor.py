@@ -101,7 +101,10 @@ def test_each_link_has_its_kind_and_stands_in_document_order(make: Make) -> None
 
 
 def test_forms_are_left_alone_unless_asked_for(make: Make) -> None:
-    assert hrefs(read(make, "<form action=/delete></form>")) == []
+    html = "<form action=/a><button formaction=/b>x</button><input type=submit formaction=/c></form>"
+    assert hrefs(read(make, html)) == []
+    for found in (read(make, html, forms=True), read(make, html + "<p>text" * 3000, forms=True)):
+        assert hrefs(found, LinkKind.FORM) == ["/a", "/b", "/c"]
 
 
 SCRIPTS = """<script src=x.js></script><script type="application/ld+json">
@@ -168,6 +171,16 @@ def test_frames_are_links(make: Make) -> None:
     assert hrefs(read(make, html), LinkKind.FRAME) == ["a", "b"]
 
 
+LAZY = """<img data-src=a data-srcset="b 1x, c 2x"><img src=d.gif data-src=e>
+<picture><source data-srcset=f></picture><source data-srcset=g><iframe data-src=h></iframe><div data-src=no></div>"""
+
+
+def test_images_that_scripts_show_later_are_links(make: Make) -> None:
+    for found in (read(make, LAZY), read(make, LAZY + "<p>text" * 3000)):
+        assert hrefs(found, LinkKind.EMBED) == ["a", "b", "c", "d.gif", "e", "f", "g"]
+        assert hrefs(found, LinkKind.FRAME) == ["h"]
+
+
 def test_references_of_svg_are_links(make: Make) -> None:
     html = (
         "<a xlink:href=no>outside</a><svg><a xlink:href=a1>x</a><g><a href=a2 xlink:href=no>y</a></g>"
@@ -224,7 +237,6 @@ def test_style_attributes_are_read(make: Make) -> None:
         "<template><i style='background: url(no)'></i></template></div>"
     )
     assert hrefs(read(make, html), LinkKind.CSS) == ["c.png", "a.png?x&y", "b.png"]
-    assert hrefs(read(make, "<b style='background: URL(d)'></b>"), LinkKind.CSS) == ["d"]
 
 
 def test_metadata_is_read_from_the_head(make: Make) -> None:
