@@ -98,10 +98,14 @@ def _mended(pieces: Iterable[bytes]) -> Iterator[bytes]:
         held = text[torn.start() :] if torn else b""
         text = text[: torn.start()] if torn else text
         made: list[bytes] = []
-        while text:
-            part, mark, text = text.partition(b"]]>" if in_cdata else b"<![CDATA[")
-            made += (part if in_cdata else _STRAY_AMPERSAND.sub(b"&amp;", part), mark)
-            in_cdata ^= bool(mark)
+        position = 0
+        while position < len(text):
+            mark = b"]]>" if in_cdata else b"<![CDATA["
+            at = text.find(mark, position)
+            part = text[position : len(text) if at < 0 else at + len(mark)]
+            made.append(part if in_cdata else _STRAY_AMPERSAND.sub(b"&amp;", part))
+            position += len(part)
+            in_cdata ^= at >= 0
         yield b"".join(made)
 
 

@@ -155,6 +155,12 @@ def test_urls_with_bare_ampersands_are_read_as_they_are_meant(written: str, url:
         assert [link.href for link in xml_links(pieces)] == [url, "/b"]
 
 
+@pytest.mark.parametrize("piece", [b"<![CDATA[]]>", b"<![CDATA[", b"&", b"]]>", b"<!", b"&#1", b"<a>&"])
+@pytest.mark.timeout(60)
+def test_hostile_xml_takes_no_hostile_time(piece: bytes) -> None:
+    xml_links([b"<feed>" + piece * 400_000])
+
+
 def test_links_of_a_feed_are_relative_to_the_base_it_names() -> None:
     feed = (
         b"<feed xml:base='/blog/'><link href='a'/><entry xml:base='x/'><link href='b'/><content src='/c'/></entry>"
@@ -475,7 +481,7 @@ def test_no_xml_breaks_it(text: str) -> None:
 
 
 def test_a_long_text_that_is_no_list_takes_no_memory() -> None:
-    text = "and some words\n" * 300_000
+    text = "and some words\n" * 50_000
     tracemalloc.start()
     try:
         assert listed_urls(text) == []
