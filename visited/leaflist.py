@@ -40,6 +40,7 @@ _RUN = struct.Struct("<II")
 _SHARE = 192
 _LEAST, _MOST = 128, 1 << 19
 _SPACE = 1 << 64
+_READ_BYTES = 1 << 30
 
 
 class LeafList:
@@ -105,9 +106,19 @@ class LeafList:
                 raise SnapshotRefused(f"the list of fingerprints is damaged in run {run}; rebuild it")
             yield data
 
-    def content(self) -> bytes:
+    def content(self) -> bytes | bytearray:
         """The file as it is, all runs; the tail is not in it."""
-        return b"" if self._descriptor < 0 else os.pread(self._descriptor, self._end, 0)
+        if self._descriptor < 0:
+            return b""
+        content = bytearray(self._end)
+        view, done = memoryview(content), 0
+        while done < len(content):
+            # Linux reads 2 GiB at once at most.
+            found = os.preadv(self._descriptor, [view[done : done + _READ_BYTES]], done)
+            if not found:
+                raise OSError(f"the list of fingerprints ends at {done:,}; expected {len(content):,} bytes")
+            done += found
+        return content
 
     def open_content(self, content: bytes | Memory) -> None:
         """Begin with what `content` gave. Raises SnapshotRefused when it is no such file."""

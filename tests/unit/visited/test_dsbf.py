@@ -2,6 +2,7 @@
 
 import io
 import math
+import os
 import random
 from collections.abc import Iterable
 from pathlib import Path
@@ -468,3 +469,17 @@ def test_an_image_of_a_future_that_was_cut_off_is_not_used(tmp_path: Path) -> No
     append(9_000)
     assert again.read(0, 0, 1024, kept, kept.histories()) is None
     kept.forget()
+
+
+async def test_a_list_is_copied_whole_though_the_system_reads_it_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linux reads 2 GiB at once at most."""
+    read = os.preadv
+    monkeypatch.setattr(os, "preadv", lambda descriptor, views, offset: read(descriptor, [views[0][:1_000]], offset))
+    fingerprints = LeafList(None)
+    fingerprints.append(np.arange(1, 5_000, dtype=np.uint64))
+    fingerprints.flush()
+    again = LeafList(None)
+    again.open_content(fingerprints.content())
+    assert sorted(np.concatenate(list(again.runs())).tolist()) == list(range(1, 5_000))
+    again.forget()
+    fingerprints.forget()

@@ -288,6 +288,39 @@ async def test_a_crawl_whose_set_can_not_be_opened_again_waits_for_room(tmp_path
     assert crawl.fsck().problems == []
 
 
+async def test_a_store_whose_room_is_taken_while_it_is_opened_again_loses_nothing(tmp_path: Path) -> None:
+    with mounted("-o", "size=24m", at=tmp_path / "mount") as mount:
+        is_raced = False
+
+        def opened(directory: Path) -> plyvel.DB:
+            if is_raced:
+                fill(mount)
+            return plyvel.DB(str(directory), create_if_missing=True)
+
+        visited = LevelDBSet(mount / "exact", spill=100, open_database=opened)
+        assert all(await visited.add_many(urls_of(0, 5_000)))
+        ballast = fill(mount)
+        for start in range(5_000, 8_000, 100):
+            assert all(await visited.add_many(urls_of(start, 100)))
+        assert await visited.forget_many(urls_of(0, 1_000)) == 1_000
+        ballast.unlink()
+        is_raced = True
+        assert all(await visited.add_many(urls_of(8_000, 500)))
+        with pytest.raises(NoRoom, match="No space left"):
+            await visited.add_many(urls_of(8_500, 500))
+        with pytest.raises(NoRoom):
+            await visited.forget_many(urls_of(1_000, 500))
+        snapshot = dumped(visited)
+        is_raced = False
+        ballast.unlink()
+        assert await visited.add_many(urls_of(0, 9_000)) == [True] * 1_000 + [False] * 7_500 + [True] * 500
+        await visited.aclose()
+        again = LevelDBSet(mount / "exact", spill=100)
+        again.load(snapshot)
+        assert await again.add_many(urls_of(0, 9_000)) == [True] * 1_000 + [False] * 7_500 + [True] * 500
+        await again.aclose()
+
+
 async def test_a_store_that_finds_no_room_to_begin_can_begin_later(tmp_path: Path) -> None:
     disk = Disk()
     visited = LevelDBSet(tmp_path / "set", spill=100, open_database=disk.open)
