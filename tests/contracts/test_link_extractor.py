@@ -172,7 +172,7 @@ def test_frames_are_links(make: Make) -> None:
 
 
 LAZY = """<img data-src=a data-srcset="b 1x, c 2x"><img src=d.gif data-src=e>
-<picture><source data-srcset=f></picture><source data-srcset=g><iframe data-src=h></iframe><div data-src=no></div>"""
+<picture><source data-srcset=f></picture><img data-srcset=g><iframe data-src=h></iframe><div data-src=no></div>"""
 
 
 def test_images_that_scripts_show_later_are_links(make: Make) -> None:
