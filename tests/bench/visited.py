@@ -278,11 +278,14 @@ def tell_memory(peers: list[str], count: int, seed: int) -> tuple[float, float]:
 
 
 def tell_all_cases(real: list[str], peers: list[str], seed: int) -> None:
-    """Print every size, share of repeats and batch size; 10^7 URLs once, as they take minutes."""
+    """Print every size, share of repeats and batch size; of 10^7 URLs, which take minutes, two batch sizes."""
     cases = [
-        (count, repeats, batch) for count in (100_000, 1_000_000) for repeats in (0.0, 0.5, 0.9) for batch in BATCHES
+        (count, repeats, batch)
+        for count in (100_000, 1_000_000, 10_000_000)
+        for repeats in (0.0, 0.5, 0.9)
+        for batch in (BATCHES if count < 10_000_000 else (64, 4096))
     ]
-    for count, repeats, batch in [*cases, (10_000_000, 0.5, 64)]:
+    for count, repeats, batch in cases:
         stream = Stream(real, distinct=count if repeats < 0.9 else count // 5, repeats=repeats, seed=seed)
         found = rates(stream, count, batch, rounds=1, peers=peers)
         row = "  ".join(f"{name} {rate / 1e6:.2f}" for name, rate in found.items())
