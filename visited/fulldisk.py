@@ -27,12 +27,16 @@ def told_as_no_room() -> Iterator[None]:
         yield
     except OSError as error:
         if _is_for_want_of_room(error):
-            raise NoRoom(f"the visited set can't be opened again before there is room on the disk: {error}") from error
+            raise NoRoom(f"the visited set can't be opened before there is room on the disk: {_told(error)}") from error
         raise
 
 
 def _is_for_want_of_room(error: OSError) -> bool:
-    # LevelDB has no numbers, only the system's words, and those as bytes.
-    told = error.args[0] if error.args else ""
-    words = told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
-    return error.errno in _NO_ROOM or any(os.strerror(number) in words for number in _NO_ROOM)
+    # LevelDB has no numbers, only the system's words.
+    return error.errno in _NO_ROOM or any(os.strerror(number) in _told(error) for number in _NO_ROOM)
+
+
+def _told(error: OSError) -> str:
+    """The message, which comes as bytes from LevelDB."""
+    told = error.args[0] if error.args and error.strerror is None else error
+    return told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)

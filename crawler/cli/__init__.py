@@ -23,7 +23,9 @@ from crawler.cli.simulate import simweb
 from crawler.compare.folder import FolderRefused
 from crawler.directory import DirectoryRefused
 from frontier import StoreFailed, StoreRefused
-from visited import KernelRefused
+from visited import KernelRefused, NoRoom
+
+_BROKEN = (NoRoom, StoreFailed, OSError)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -53,11 +55,11 @@ def main() -> None:
     except (DirectoryRefused, FolderRefused, StoreRefused) as error:
         _complain(error)
         sys.exit(REFUSED)
-    except (StoreFailed, OSError) as error:
+    except _BROKEN as error:
         _complain(trouble(error))
         sys.exit(FAILED)
     except BaseExceptionGroup as group:
-        known, unknown = group.split((StoreFailed, OSError))
+        known, unknown = group.split(_BROKEN)
         if known is None or unknown is not None:
             raise
         _complain(trouble(known))
