@@ -41,13 +41,27 @@ MEANINGS = {
 }
 
 
+class Admission(msgspec.Struct):
+    """What it took to admit URLs."""
+
+    rates: list[float] = []
+    """URLs per second, of ten equal parts."""
+    loop_s: float = 0.0
+    """Processor time of the thread that admits."""
+    beside_s: float = 0.0
+    """That of all others, which compact."""
+
+
 class Rates(msgspec.Struct, frozen=True):
-    """Of one frontier: URLs per second, bytes per URL, seconds and megabytes."""
+    """Of one frontier: URLs per second, microseconds of processor time and bytes per URL, seconds and megabytes."""
 
     admit: float
     admit_worst: float
     """Of ten equal parts of the admission, the slowest."""
+    loop_us: float
+    beside_us: float
     lease_done: float
+    lease_us: float
     bytes_per_url: float
     open_s: float
     rss_mb: float
@@ -86,9 +100,10 @@ async def opened(directory: Path) -> QueueFrontier:
     return await QueueFrontier.open(store, ExactSet(), snapshots=Snapshots(directory / "visited", every=250_000))
 
 
-async def filled(frontier: QueueFrontier, urls: int, hosts: int, seed: int) -> list[float]:
-    """Admit the URLs; URLs per second, of ten parts. Making the links is not counted."""
-    rates = []
+async def filled(frontier: QueueFrontier, urls: int, hosts: int, seed: int) -> Admission:
+    """Admit the URLs. Making the links is not counted."""
+    took = Admission()
+    beside_s = time.process_time() - time.thread_time()
     coming = pages(urls, hosts, seed)
     for _ in range(10):
         spent_s, count = 0.0, 0
@@ -96,13 +111,15 @@ async def filled(frontier: QueueFrontier, urls: int, hosts: int, seed: int) -> l
             made = [page for page, _ in zip(coming, range(250), strict=False)]
             if not made:
                 break
-            began = time.perf_counter()
+            began, began_loop = time.perf_counter(), time.thread_time()
             for page in made:
                 await frontier.add(page)
             spent_s += time.perf_counter() - began
+            took.loop_s += time.thread_time() - began_loop
             count += sum(map(len, made))
-        rates.append(count / spent_s)
-    return rates
+        took.rates.append(count / spent_s)
+    took.beside_s = time.process_time() - time.thread_time() - beside_s
+    return took
 
 
 async def worked_off(frontier: QueueFrontier, urls: int) -> float:
@@ -125,12 +142,24 @@ async def _rates(name: str, urls: int, hosts: int, seed: int, *, quick: bool) ->
     frontier = await opened(directory)
     open_s = time.perf_counter() - began
     count = min(urls // 2, 100_000)
+    began_loop = time.thread_time()
     rate = await worked_off(frontier, count) if hosts >= 64 else await _few_hosts(frontier, count)
+    lease_us = (time.thread_time() - began_loop) / count * 1e6
     if hosts >= 1_000_000 and not quick:
         await worked_off(frontier, urls // 2 - count)
     rss = psutil.Process().memory_info().rss / 1e6
     await frontier.aclose()
-    return Rates(urls / sum(urls / 10 / each for each in admit), min(admit), rate, size / urls, open_s, rss)
+    return Rates(
+        admit=urls / sum(urls / 10 / each for each in admit.rates),
+        admit_worst=min(admit.rates),
+        loop_us=admit.loop_s / urls * 1e6,
+        beside_us=admit.beside_s / urls * 1e6,
+        lease_done=rate,
+        lease_us=lease_us,
+        bytes_per_url=size / urls,
+        open_s=open_s,
+        rss_mb=rss,
+    )
 
 
 async def _few_hosts(frontier: QueueFrontier, urls: int) -> float:
@@ -147,8 +176,9 @@ def rates(urls: int, hosts: int, seed: int, *, quick: bool = False) -> Rates:
         found = pool.apply(_rates_in_this_process, (name, urls, hosts, seed, quick))
     tell(
         f"{urls:>10,} URLs on {hosts:>9,} hosts: {found.admit:>9,.0f} admitted/s (slowest tenth "
-        f"{found.admit_worst:,.0f}), {found.lease_done:>8,.0f} leased and settled/s, {found.bytes_per_url:.0f} "
-        f"bytes/URL, opened in {found.open_s:.2f} s, {found.rss_mb:,.0f} MB"
+        f"{found.admit_worst:,.0f}; {found.loop_us:.1f} µs and {found.beside_us:.1f} beside it of processor time), "
+        f"{found.lease_done:>8,.0f} leased and settled/s ({found.lease_us:.1f} µs each), "
+        f"{found.bytes_per_url:.0f} bytes/URL, opened in {found.open_s:.2f} s, {found.rss_mb:,.0f} MB"
     )
     return found
 
