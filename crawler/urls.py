@@ -76,8 +76,8 @@ class _Base(msgspec.Struct, frozen=True, gc=False):
 
 
 _PLAIN: Final = re.compile(
-    r"(?:((?:https?:)?//[^/@]++)?+/(?!/)[!$&')-:=@-Z_a-z~]*+|[0-9A-Z_a-z~-][!$&')-9=@-Z_a-z~]*+)"
-    r"((?:(?=[%;(])[!$&-;=@-Z_a-z~]*+(?>(?:%(?!2[eE])[!$&-;=@-Z_a-z~]*+)*))?+(?:\?[!$-&(-;=?-~]*+)?+)"
+    r"(?:((?:https?:)?//[^/@]++)?/(?!/)[!$&')-:=@-Z_a-z~]*+|[0-9A-Z_a-z~-][!$&')-9=@-Z_a-z~]*+)"
+    r"((?:(?=[%;(])[!$&-;=@-Z_a-z~]*+(?>(?:%(?!2[eE])[!$&-;=@-Z_a-z~]*+)*))?(?:\?[!$-&(-;=?-~]*+)?)"
 )
 """Hrefs whose characters the standard leaves as they are, if there is no dot segment: a path, alone or behind a host,
 which remains to be looked at, or a relative path; and a query. The second group begins with the first mark."""
