@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from crawler.compare.statistics import upper_bound
 from crawler.compare.summary import Row
 from crawler.status import size
 
@@ -31,12 +32,15 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
 
 def recommend(rows: Sequence[Row], wish: Wish) -> list[Advice]:
     """For each work: the least memory that keeps to the wish, when the count is known and, where that is another set,
-    when it turns out larger."""
+    when it turns out larger; for a live crawl, by the pages that are missing."""
     found = []
     for work in dict.fromkeys(row.work for row in rows):
         here = [row for row in rows if row.work == work and _is_whole(row)]
         if here:
             found += _for_work(work, here, wish)
+        crawled = [row for row in rows if row.work == work and row.failed is None and row.pages is not None]
+        if crawled:
+            found.append(_for_crawl(work, crawled, wish))
     return found
 
 
@@ -79,6 +83,27 @@ def _for_work(work: str, rows: Sequence[Row], wish: Wish) -> list[Advice]:
             )
         )
     return found
+
+
+def _for_crawl(work: str, rows: Sequence[Row], wish: Wish) -> Advice:
+    """By the pages that are missing: what is lost of the links is not counted there."""
+    pages = max(_there_are(row) for row in rows)
+    memory = "" if wish.max_memory_bytes is None else f" in {size(wish.max_memory_bytes)}"
+    demand = f"For a crawl of {pages:,} pages{memory} and at most {_one_in(wish.max_loss)} missing"
+    fitting = [row for row in rows if _fits(row, (row.pages_missing or 0) / max(1, _there_are(row)), wish)]
+    if not fitting:
+        best = min(rows, key=lambda row: row.pages_missing or 0)
+        text, competitor = f"{demand}: none of these. Nearest is {_named(best)}.", None
+    else:
+        best = min(fitting, key=lambda row: row.bytes or 0)
+        text, competitor = f"{demand}: {_named(best)}.", best.competitor
+    below = upper_bound(best.pages_missing or 0) / max(1, pages)
+    sure = f"{best.pages_missing or 0:,} pages were missing, so that the true share is below {_one_in(below)} (95 %)."
+    return Advice(work=work, competitor=competitor, text=text, sure=sure)
+
+
+def _there_are(row: Row) -> int:
+    return (row.pages or 0) + (row.pages_missing or 0)
 
 
 def _fits(row: Row, loss: float | None, wish: Wish) -> bool:

@@ -40,8 +40,8 @@ def _advice(report: Report) -> Iterable[RenderableType]:
         if len(report.works) > 1:
             yield Text(f"  {work}", style="bold")
         for advice in found:
-            yield Padding(Text(advice.text), (0, 0, 0, 2))
-            yield Padding(Text(advice.sure, style="dim"), (0, 0, 0, 4))
+            yield Padding(Text(advice.text), (0, 0, 0, 2), expand=False)
+            yield Padding(Text(advice.sure, style="dim"), (0, 0, 0, 4), expand=False)
 
 
 def _tables(rows: Sequence[Row], columns: int) -> list[Table]:

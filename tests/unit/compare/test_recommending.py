@@ -4,7 +4,7 @@ from crawler.compare.competitor import Competitor
 from crawler.compare.expecting import Expectation, judge
 from crawler.compare.recommending import Wish, frontier, recommend
 from crawler.compare.summary import Row, rows
-from crawler.compare.trial import Check, Done, Timing
+from crawler.compare.trial import Check, Crawled, Done, Timing
 from tests.unit.compare.making import check, timing, work
 
 SETS = [Competitor(name=name, backend=name) for name in ("exact", "dsbf", "bloom", "tiny")]
@@ -83,3 +83,21 @@ def test_what_a_process_can_not_show_is_not_recommended() -> None:
     assert [row.is_faint for row in found] == [False, True]
     assert [each.competitor for each in recommend(found, Wish(max_loss=1e-4, max_memory_bytes=None))] == ["exact"]
     assert [row.competitor for row in frontier(found)] == ["exact"]
+
+
+def test_for_a_live_crawl_the_least_memory_that_misses_no_page_is_taken() -> None:
+    def crawled(pages: int, told_bytes: int) -> Crawled:
+        return Crawled(pages=pages, missing=90 - pages, seconds=1.0, count=1, told_bytes=told_bytes, told_lost=0.0)
+
+    crawls = {"exact": crawled(90, 2000), "dsbf": crawled(90, 1000), "tiny": crawled(47, 80)}
+    done = [
+        Done(key="", kind="crawl", work="work", competitor=name, round=0, outcome=outcome)
+        for name, outcome in crawls.items()
+    ]
+    found = rows([work(10)], SETS, done)
+    [only] = recommend(found, Wish(max_loss=1e-4, max_memory_bytes=None))
+    assert only.text == "For a crawl of 90 pages and at most 1 in 10,000 missing: dsbf, 1.0 kB."
+    assert only.sure.startswith("0 pages were missing, so that the true share is below ")
+    [none] = recommend(found, Wish(max_loss=1e-4, max_memory_bytes=500))
+    assert none.competitor is None
+    assert none.text.endswith("missing: none of these. Nearest is exact, 2.0 kB.")
