@@ -188,7 +188,12 @@ class Compare(msgspec.Struct, frozen=True, kw_only=True):
     ] = 20_000
     past_capacity: Annotated[
         float,
-        Meta(ge=1, le=100, description="The check goes on beyond the work, up to so many times the capacity."),
+        Meta(
+            ge=1,
+            le=100,
+            description="The check goes on beyond the work, up to so many times its URLs, or the capacity if that is "
+            "more.",
+        ),
     ] = 2.0
     memory_bytes: Annotated[
         Annotated[int, Meta(ge=1_000_000, le=MOST, extra=BYTES)] | None,

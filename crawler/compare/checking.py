@@ -42,7 +42,8 @@ async def check(trial: Trial, make: Maker, scratch: Path, tell: Tell, *, exact: 
         if not looks or looks[-1].distinct < witness.distinct:
             looks.append(witness.look())
         found = witness.found()
-        past = [look async for look in _beyond(witness, work, round(capacity * effort.past_capacity), effort, tell)]
+        until = round(max(capacity, work.survey.distinct) * effort.past_capacity)
+        past = [look async for look in _beyond(witness, work, until, effort, tell)]
         await contestant.aclose()
         forgotten = await _forgetting(make(trial.competitor, capacity, Path(place) / "other"), work)
     return msgspec.structs.replace(found, looks=tuple(looks), past=tuple(past), **forgotten)

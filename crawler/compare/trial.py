@@ -19,7 +19,7 @@ class Effort(msgspec.Struct, frozen=True, kw_only=True):
     looks: int = 25
     """Looks at memory and rate while the work goes on."""
     past_capacity: float = 2.0
-    """The check goes on up to so many times the capacity; 1 ends it with the work."""
+    """The check goes on up to so many times the capacity, or the work's URLs where these are more; 1 ends it there."""
     known: int = 500_000
     """Known URLs that are added again, at most."""
     memory_bytes: int | None = None

@@ -83,6 +83,11 @@ async def test_a_filter_is_watched_beyond_its_capacity(tmp_path: Path) -> None:
     assert found.past[-1].hits > 3 * found.looks[-1].hits
 
 
+async def test_a_set_that_was_made_for_fewer_is_watched_beyond_the_work(tmp_path: Path) -> None:
+    found = await checked(Competitor(name="dsbf", backend="dsbf", capacity=500), tmp_path)
+    assert found.past[-1].distinct == 10_000
+
+
 async def test_more_bits_than_asked_for_are_taken_as_told(tmp_path: Path) -> None:
     made = Competitor(name="wide", backend="bloom", bits_per_url=32)
     found = await checked(made, tmp_path)
