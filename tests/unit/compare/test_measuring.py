@@ -114,7 +114,7 @@ async def test_a_process_grows_by_what_the_set_in_it_tells(backend: str, tmp_pat
     trial = Trial(kind="time", work=asked, competitor=made, effort=EFFORT)
     found = await in_process(trial, quiet, command=COMMAND, scratch=tmp_path, timeout_s=600)
     assert isinstance(found, Timing)
-    assert found.noise_bytes >= 1 << 19
+    assert found.noise_bytes >= 1 << 20
     [row] = rows([asked], [made], [Done(key="", kind="time", work="work", competitor=backend, round=0, outcome=found)])
     assert row.agrees, found
 
