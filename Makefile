@@ -79,11 +79,14 @@ $(RUNS): $(MADE) $(BUILT_FROM)
 		print("python%d.%d-dev=" % sys.version_info[:2] + sysconfig.get_path("include") + "/Python.h")')"
 	$(INSTALL) --upgrade pip
 	@# The snappy in plyvel's wheel is compiled without optimization: compaction takes twice as long with it.
-	@[ ! -e /usr/include/leveldb/db.h ] || ! command -v g++ >/dev/null || PYTHONWARNINGS=ignore $(INSTALL) \
-		--build-constraint constraints.txt --no-binary plyvel plyvel || \
-		echo 'plyvel could not be built against libleveldb-dev; its wheel is taken, which is slower.' >&2
+	@[ ! -e /usr/include/leveldb/db.h ] || ! command -v g++ >/dev/null || [ ! -e "$$($(BIN)/python -c \
+		'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" ] || { PYTHONWARNINGS=ignore $(INSTALL) \
+		--build-constraint constraints.txt --no-binary plyvel plyvel && $(BIN)/python -c 'import plyvel'; } || { \
+		$(BIN)/python -m pip uninstall --quiet --yes plyvel; \
+		echo 'plyvel could not be built against libleveldb-dev; its wheel is taken, which is slower.' >&2; }
 	PYTHONWARNINGS=ignore $(INSTALL) --build-constraint constraints.txt --editable .
-	@[ ! -e visited/_kernel.c ] || $(BIN)/python -c 'import visited._kernel, crawler.read._markup' 2>/dev/null || \
+	@[ ! -e visited/_kernel.c ] || $(BIN)/python -c 'import sys, visited._kernel; \
+		from crawler.read.markup import IS_COMPILED; sys.exit(not IS_COMPILED)' 2>/dev/null || \
 		echo 'Built without its C code, which needs a compiler and Python.h: everything works, only slower.' >&2
 	@touch $@
 
@@ -131,5 +134,5 @@ bench: debian $(BENCHES)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis \
-		.import_linter_cache visited/*.so
+		.import_linter_cache visited/*.so crawler/read/*.so
 	find config crawler frontier tests visited -name __pycache__ -prune -exec rm -rf {} +

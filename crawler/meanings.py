@@ -10,7 +10,7 @@ from typing import Final
 
 from crawler.scope import Refusal
 from crawler.traps import Trap
-from crawler.urls import BadUrl, Target, origin_of
+from crawler.urls import MAX_URL_LENGTH, BadUrl, Target, origin_of
 
 Judged = tuple[Target | BadUrl, Refusal | Trap | None, int | None]
 """What an href means, why it is refused wherever it stands, and how deep it may be found."""
@@ -36,6 +36,8 @@ class Meanings:
 
     def on(self, base_url: str, /) -> Callable[[str], Judged]:
         """A function that tells what an href means in a document with that base URL."""
+        if len(base_url) > MAX_URL_LENGTH:
+            return lambda href: self._judge(href, base_url)
         directory = base_url[: base_url.partition("?")[0].rindex("/") + 1]
         origin = origin_of(base_url)
         # What was known when the document began; `_recall` sees the rest.

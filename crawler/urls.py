@@ -82,6 +82,8 @@ _PLAIN: Final = re.compile(
 """Hrefs whose characters the standard leaves as they are, if there is no dot segment: a path, alone or behind a host,
 which remains to be looked at, or a relative path; and a query. The second group begins with the first mark."""
 _MARK: Final = re.compile(r"[%;(]")
+_MAX_ORIGIN_LENGTH: Final = 300
+"""Characters. A host name may have 253; those of longer ones, which lead nowhere, would fill the memory."""
 
 
 class UrlReader:
@@ -266,11 +268,16 @@ def domain_of_site(site: str, /) -> str:
 def _joined(base: str, href: str) -> tuple[_Place, str, str] | None:
     """Where the URL of a plain href lies, its path and query, and these from the first mark on; None of any other
     href, which a parser must read."""
+    if len(href) > MAX_URL_LENGTH or len(base) > MAX_URL_LENGTH:
+        # What is learned of a base is remembered, and would be no less long.
+        return None
     plain = _PLAIN.fullmatch(href)
     if plain is None or "/." in href:
         return None
     origin, marks = plain.groups()
     if origin is not None:
+        if len(origin) > _MAX_ORIGIN_LENGTH:
+            return None
         place = _place_of(origin if origin[0] == "h" else f"{base[: base.find(':')]}:{origin}")
         return None if place is None else (place, href[len(origin) :], marks)
     known = _base(base)
@@ -316,8 +323,16 @@ def _suffixes() -> PublicSuffixList:
     return PublicSuffixList(only_icann=False)
 
 
-@lru_cache(maxsize=65_536)
 def _place(origin: str) -> _Place:
+    return _known_place(origin) if len(origin) <= _MAX_ORIGIN_LENGTH else _new_place(origin)
+
+
+@lru_cache(maxsize=65_536)
+def _known_place(origin: str) -> _Place:
+    return _new_place(origin)
+
+
+def _new_place(origin: str) -> _Place:
     scheme, _, authority = origin.partition("://")
     host, port = split_port(authority)
     return _Place(origin, scheme, host, port, f"{surt_host(host)}{port}", host.endswith("."))

@@ -56,8 +56,8 @@ def check_identity(database: Database, identity: Mapping[str, str], *, to_rebuil
         if stored.get(name) != value:
             raise StoreRefused(
                 f"{directory} was crawled with {name} = {stored.get(name)!r}, the configuration now says "
-                f"{value!r}; URLs would be mistaken for others. Restore the setting, give all URLs their new names "
-                "with --rebuild, or begin anew with --fresh"
+                f"{value!r}, or this version of onceover does; URLs would be mistaken for others. "
+                "Restore the setting, give all URLs their new names with --rebuild, or begin anew with --fresh"
             )
     return False
 

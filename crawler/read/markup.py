@@ -19,9 +19,9 @@ try:
     from crawler.read import _markup as compiled
 except ImportError:
     # The extension is optional.
-    IS_COMPILED = False
+    _COMPILED_FIELDS = 0
 else:
-    IS_COMPILED = True
+    _COMPILED_FIELDS = len(compiled.survey(b"", 1))
 
 _MOST_PASSES: Final = 64
 _TIMES_READ: Final = 4
@@ -45,6 +45,9 @@ class Survey(msgspec.Struct, frozen=True, gc=False):
     """Whether a tag has more attributes than a limit, or so many begin within others that it takes long to tell.
     Whatever is a tag to some reader is one."""
 
+
+IS_COMPILED: Final = len(Survey.__struct_fields__) == _COMPILED_FIELDS
+"""False also where the extension was compiled from older code."""
 
 ATTRIBUTE: Final = (
     rb"""[\t\n\f\r /]*+[^\t\n\f\r />][^\t\n\f\r />=]*+"""

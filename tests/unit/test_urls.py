@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crawler import urls
 from crawler.canonical import DEFAULT_RULES, RULES, UrlParts
 from crawler.urls import (
     MAX_URL_LENGTH,
@@ -306,6 +307,21 @@ def test_plain_real_urls_are_read_as_the_standard_would(corpora: Path) -> None:
                     assert target == reader.seed(expected), url
                     count += 1
     assert count > 40_000
+
+
+def test_nothing_long_is_remembered() -> None:
+    def remembered() -> list[int]:
+        return [each.cache_info().currsize for each in vars(urls).values() if hasattr(each, "cache_info")]
+
+    reader = UrlReader(max_length=100_000)
+    reader.read("/a", BASE)
+    before = remembered()
+    for number in range(10):
+        long = f"{number}{'x' * 3000}"
+        for href, base in ((f"//{long}/a", BASE), (f"https://{long}.e.org/a", BASE), ("a", f"{BASE}/{long}/"), ("//e", long)):
+            reader.read(href, base)
+            join(base, href)
+    assert remembered() == before
 
 
 @given(st.text(max_size=60) | st.from_regex(r"(https?:)?//[a-z.:@\[\]0-9%-]{0,20}(/[ -~]{0,20})?", fullmatch=True))

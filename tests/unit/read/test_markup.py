@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from itertools import islice
 from pathlib import Path
 
@@ -94,3 +96,15 @@ def test_no_tree_is_deeper_than_the_survey_allows(html: str) -> None:
     deepest = max(map(_depth, LexborHTMLParser(html).tags("*")))
     # A cell may open a row, a group of rows and a table's body before it, and a formatting element is opened anew.
     assert deepest <= 4 + 4 * found.elements + found.formatting
+
+
+def test_what_was_compiled_from_older_code_is_not_used() -> None:
+    older = """
+import sys, types
+sys.modules["crawler.read._markup"] = types.SimpleNamespace(survey=lambda html, most: (1, 0, 0, False))
+from crawler.read.hostile import is_hostile
+from crawler.read.markup import IS_COMPILED
+print(IS_COMPILED, is_hostile(b"<a href='/a'>x</a>" * 4000), is_hostile(b"<div>" * 20_000))
+"""
+    done = subprocess.run([sys.executable, "-c", older], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False", "True"]
