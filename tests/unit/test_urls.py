@@ -318,7 +318,12 @@ def test_nothing_long_is_remembered() -> None:
     before = remembered()
     for number in range(10):
         long = f"{number}{'x' * 3000}"
-        for href, base in ((f"//{long}/a", BASE), (f"https://{long}.e.org/a", BASE), ("a", f"{BASE}/{long}/"), ("//e", long)):
+        for href, base in (
+            (f"//{long}/a", BASE),
+            (f"https://{long}.e.org/a", BASE),
+            ("a", f"{BASE}/{long}/"),
+            ("//e", long),
+        ):
             reader.read(href, base)
             join(base, href)
     assert remembered() == before
