@@ -34,8 +34,7 @@ def fetched_record(
     """The record of a URL that was asked for, whatever came of it.
 
     `references` are the canonical URLs of the links in scope, repeats included, `redirect` the absolute target of a
-    redirect (by default the Location as it stands). `sha1` is that of the body,
-    where there is one.
+    redirect (by default the Location as it stands). `sha1` is that of the body, where there is one.
     """
     if isinstance(fetched, Failure):
         return _failure_record(lease, fetched)

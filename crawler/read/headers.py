@@ -64,8 +64,8 @@ def robots_tag_words(values: Sequence[str], names: frozenset[str], /) -> set[str
         for part in value.split(","):
             name, colon, rest = part.partition(":")
             name = name.strip().lower()
-            # A date has a colon too, and spaces before it.
-            is_agent = colon and name not in _VALUED and not any(map(str.isspace, name))
+            # A date has a colon too, with spaces or the hour before it.
+            is_agent = colon and name not in _VALUED and not name.isdigit() and not any(map(str.isspace, name))
             if is_agent:
                 speaks_to_us = name in names
             if speaks_to_us:

@@ -76,6 +76,7 @@ def test_none_means_neither_index_nor_follow() -> None:
         ("unavailable_after: 25 Jun 2027 15:00:00 PST", None),
         ("unavailable_after: Sat, 25 Jun 2027 15:00:00 PST, nofollow", {"nofollow"}),
         ("max-snippet: 5, max-video-preview: -1, noindex", {"noindex"}),
+        ("unavailable_after: 25 Jun 2027, 15:00:00 PST, noindex", {"noindex"}),
         ("otherbot: noindex, nofollow, mybot: nofollow", {"nofollow"}),
         ("nofollow, otherbot: noindex", {"nofollow"}),
         ("MyBot:none", {"none", "noindex", "nofollow"}),
