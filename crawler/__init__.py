@@ -10,6 +10,6 @@ leased, allowed by robots.txt, fetched, decoded, extracted, written by the sinks
 then it is done. Whatever stops it on the way leaves a reason. `done` comes last, so a crash repeats at most the pages
 in flight.
 
-The rooms know `page` and `urls` and not each other. What the world does (a dead server, a page of garbage) is a value
-of a closed union; an exception that reaches the engine is a bug and ends the crawl.
+The rooms know `page`, `urls` and `hosts`, and not each other. What the world does (a dead server, a page of garbage)
+is a value of a closed union; an exception that reaches the engine is a bug and ends the crawl.
 """

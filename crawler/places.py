@@ -14,7 +14,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
-from crawler.urls import Target, UrlReader, surt_host
+from crawler.hosts import surt_host
+from crawler.urls import Target, UrlReader
 
 _HERITRIX = re.compile(r"(?:https?://)?\(?", re.IGNORECASE)
 _HOST = re.compile(r"[\w.-]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")

@@ -27,9 +27,10 @@ from typing import Final, Literal
 
 import re2
 
+from crawler.hosts import domain_of_site
 from crawler.page import LinkKind
 from crawler.places import Places, directory, is_covered, shortest, surt
-from crawler.urls import Target, domain_of_site
+from crawler.urls import Target
 
 Within = Literal["host", "domain", "prefix", "any"]
 

@@ -4,9 +4,6 @@ What the web calls a URL is defined by the WHATWG URL standard, and the Ada libr
 as a browser does. A `Target` is such a URL with what a crawl needs to know of it: `url`, which is fetched, and
 `canonical`, under which the visited set knows it. Only the canonical form is changed by rules; the URL is fetched as it
 was found, without credentials and fragment.
-
-Hosts are written in SURT order, `com,example,www`, so that the hosts of a domain lie together. A port that is not its
-scheme's own is part of it, `com,example,www:8080`; http and https of one host share one key. IP addresses stay whole.
 """
 
 import re
@@ -17,9 +14,9 @@ from typing import Final, Literal
 
 import msgspec
 from ada_url import join_url, normalize_url
-from publicsuffixlist import PublicSuffixList
 
 from crawler.canonical import DEFAULT_RULES, MARKS, RULES_VERSION, UrlParts, rule_of
+from crawler.hosts import domain_of_site, split_port, surt_host
 
 MAX_URL_LENGTH: Final = 2083
 """Longer URLs are refused unless configured otherwise: the limit that Heritrix and old browsers share, and about the
@@ -195,14 +192,6 @@ def _seed_error(text: str, problem: BadUrl, *, max_length: int) -> str:
     return f"seed {shown!r} is not a URL by the WHATWG standard: expected one such as https://example.org/"
 
 
-def split_port(authority: str, /) -> tuple[str, str]:
-    """Host and port of a serialised authority; the port with its colon, or empty."""
-    if ":" not in authority or authority.endswith("]"):
-        return authority, ""
-    host, _, port = authority.rpartition(":")
-    return host, f":{port}"
-
-
 def join(base: str, href: str, /) -> str | None:
     """The absolute http or https URL of an href, as a browser reads it, fragment kept; None if there is none."""
     if joined := _joined(base, href):
@@ -238,31 +227,6 @@ def path_of(url: str, /) -> str:
 
 def _authority(url: str) -> str:
     return url.split("/", 3)[2].rpartition("@")[2]
-
-
-def surt_host(host: str, /) -> str:
-    """`www.example.org` as `org,example,www`; IP addresses stay as they are."""
-    host = host.rstrip(".") or host
-    if host.startswith("[") or _is_ipv4(host):
-        return host
-    return ",".join(reversed(host.split(".")))
-
-
-def registered_domain(host: str, /) -> str:
-    """The name that was registered, `example.co.uk` of `www.example.co.uk`; hosts without one are their own."""
-    host = host.rstrip(".") or host
-    if host.startswith("[") or _is_ipv4(host):
-        return host
-    return _suffixes().privatesuffix(host) or host
-
-
-@lru_cache(maxsize=65_536)
-def domain_of_site(site: str, /) -> str:
-    """The SURT of the registered domain of a `Target.site`, port kept: `org,example:8080`."""
-    host, port = split_port(site)
-    if host.startswith("[") or _is_ipv4(host):
-        return site
-    return f"{surt_host(registered_domain('.'.join(reversed(host.split(',')))))}{port}"
 
 
 def _joined(base: str, href: str) -> tuple[_Place, str, str] | None:
@@ -311,16 +275,6 @@ def _place_of(origin: str) -> _Place | None:
     except ValueError:
         return None
     return _place(url[:-1]) if url.startswith(("http://", "https://")) and url.count("/") == 3 else None
-
-
-def _is_ipv4(host: str) -> bool:
-    # The standard serialises every host whose last label is a number as an IPv4 address.
-    return host[-1:].isdigit() and host.rpartition(".")[2].isdigit()
-
-
-@lru_cache(maxsize=1)
-def _suffixes() -> PublicSuffixList:
-    return PublicSuffixList(only_icann=False)
 
 
 def _place(origin: str) -> _Place:

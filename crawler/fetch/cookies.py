@@ -16,7 +16,7 @@ from aiohttp import CookieJar
 from yarl import URL
 
 from crawler.fetch.notes import Notes
-from crawler.urls import registered_domain
+from crawler.hosts import registered_domain
 
 MAX_BYTES: Final = 4096
 """Of one header: RFC 6265, section 6.1, wants no more to be kept."""

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from config import Config, overridden
 from crawler.canonical import DEFAULT_RULES
 from crawler.directory import CrawlDirectory
+from crawler.hosts import domain_of_site, split_port
 from crawler.readdressing import Readdressing
 from crawler.sites import Blocks, BySite
-from crawler.urls import UrlReader, domain_of_site, host_of, split_port
+from crawler.urls import UrlReader, host_of
 from crawler.wiring.addressing import queues_by
 from crawler.wiring.choosing import decided
 from frontier import Notes

@@ -14,12 +14,9 @@ from crawler.urls import (
     BadUrl,
     Target,
     UrlReader,
-    domain_of_site,
     host_of,
     join,
     origin_of,
-    registered_domain,
-    surt_host,
 )
 
 BASE = "https://docs.example.org/a/b/page.html?x=1"
@@ -376,14 +373,6 @@ def test_queues_may_be_made_by_registered_domain(url: str, key: str) -> None:
     target = UrlReader(queue_by="domain").read(url, BASE)
     assert isinstance(target, Target)
     assert target.queue_key == key
-
-
-def test_registered_domains_follow_the_public_suffix_list() -> None:
-    assert registered_domain("www.example.co.uk") == "example.co.uk"
-    assert registered_domain("co.uk") == "co.uk"
-    assert registered_domain("192.0.2.1") == "192.0.2.1"
-    assert domain_of_site("uk,co,example,www:8080") == "uk,co,example:8080"
-    assert surt_host("www.example.org") == "org,example,www"
 
 
 def test_host_and_origin_of_a_serialised_url() -> None:

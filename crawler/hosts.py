@@ -1,0 +1,52 @@
+"""Names of hosts, as URLs have them by the WHATWG standard: their order, and the domain that was registered.
+
+Hosts are written in SURT order, `com,example,www`, so that the hosts of a domain lie together. A port that is not its
+scheme's own is part of it, `com,example,www:8080`; http and https of one host share one key. IP addresses stay whole.
+"""
+
+from functools import lru_cache
+
+from publicsuffixlist import PublicSuffixList
+
+
+def split_port(authority: str, /) -> tuple[str, str]:
+    """Host and port of a serialised authority; the port with its colon, or empty."""
+    if ":" not in authority or authority.endswith("]"):
+        return authority, ""
+    host, _, port = authority.rpartition(":")
+    return host, f":{port}"
+
+
+def surt_host(host: str, /) -> str:
+    """`www.example.org` as `org,example,www`; IP addresses stay as they are."""
+    host = host.rstrip(".") or host
+    if host.startswith("[") or _is_ipv4(host):
+        return host
+    return ",".join(reversed(host.split(".")))
+
+
+def registered_domain(host: str, /) -> str:
+    """The name that was registered, `example.co.uk` of `www.example.co.uk`; hosts without one are their own."""
+    host = host.rstrip(".") or host
+    if host.startswith("[") or _is_ipv4(host):
+        return host
+    return _suffixes().privatesuffix(host) or host
+
+
+@lru_cache(maxsize=65_536)
+def domain_of_site(site: str, /) -> str:
+    """The SURT of the registered domain of a `Target.site`, port kept: `org,example:8080`."""
+    host, port = split_port(site)
+    if host.startswith("[") or _is_ipv4(host):
+        return site
+    return f"{surt_host(registered_domain('.'.join(reversed(host.split(',')))))}{port}"
+
+
+def _is_ipv4(host: str) -> bool:
+    # The standard serialises every host whose last label is a number as an IPv4 address.
+    return host[-1:].isdigit() and host.rpartition(".")[2].isdigit()
+
+
+@lru_cache(maxsize=1)
+def _suffixes() -> PublicSuffixList:
+    return PublicSuffixList(only_icann=False)

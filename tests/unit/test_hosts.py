@@ -1,0 +1,30 @@
+import pytest
+
+from crawler.hosts import domain_of_site, registered_domain, split_port, surt_host
+
+
+def test_registered_domains_follow_the_public_suffix_list() -> None:
+    assert registered_domain("www.example.co.uk") == "example.co.uk"
+    assert registered_domain("co.uk") == "co.uk"
+    assert registered_domain("192.0.2.1") == "192.0.2.1"
+    assert domain_of_site("uk,co,example,www:8080") == "uk,co,example:8080"
+    assert surt_host("www.example.org") == "org,example,www"
+
+
+@pytest.mark.parametrize(
+    ("authority", "host", "port"),
+    [
+        ("example.org", "example.org", ""),
+        ("example.org:8080", "example.org", ":8080"),
+        ("[2001:db8::1]", "[2001:db8::1]", ""),
+        ("[2001:db8::1]:81", "[2001:db8::1]", ":81"),
+    ],
+)
+def test_a_port_is_told_from_its_host(authority: str, host: str, port: str) -> None:
+    assert split_port(authority) == (host, port)
+
+
+@pytest.mark.parametrize("address", ["192.0.2.7", "[2001:db8::1]"])
+def test_addresses_have_neither_order_nor_domain(address: str) -> None:
+    assert surt_host(address) == registered_domain(address) == domain_of_site(address) == address
+    assert domain_of_site(f"{address}:81") == f"{address}:81"
