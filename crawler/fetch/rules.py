@@ -8,7 +8,8 @@ Where the RFC leaves room, or real files don't keep to it, this follows the pars
 - Groups of one name are one group; only Allow and Disallow end a list of names, not blank or unknown lines. Rules
   before the first name are for nobody.
 - The longest matching pattern decides, and Allow decides between two of one length. `*` is anything, a last `$` is the
-  end. Patterns are compared with the escaped URL: `é` in a pattern is `%C3%A9`, `%aa` is `%AA`, and nothing is decoded.
+  end. Patterns are compared with the escaped URL: `é` in a pattern is `%C3%A9`, an octet that is no UTF-8 is escaped as
+  it is, `%aa` is `%AA`, and nothing is decoded.
 - `Allow: /x/index.html` allows `/x/` too. A colon may be missing, `Disallow` be misspelled in common ways.
 
 Crawl-delay, which Google ignores, is that of the group whose rules apply.
@@ -27,6 +28,12 @@ _LINE_END = re.compile("\r\n|\r|\n")
 _NAME = re.compile("[A-Za-z_-]*")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 _TO_ESCAPE = re.compile("%[0-9A-Fa-f]{2}|[^\x00-\x7f]+")
+_BYTE_ORDER_MARK = re.compile(rb"\xef(?:\xbb\xbf?)?")
+"""Also a torn one."""
+_NO_UTF8 = re.compile("[\udc80-\udcff]")
+_GAP = re.compile(r"[ \t]+")
+_WHITE_SPACE: Final = " \t\v\f"
+"""Others, as the no-break space, are part of what they stand beside."""
 
 _KEYS: Final = (
     ("user-agent", "user-agent"),
@@ -48,7 +55,7 @@ MAX_ROBOTS_BYTES: Final = 500 * 1024
 def product_token(user_agent: str, /) -> str:
     """The name by which robots.txt knows a crawler: `onceover` of `onceover/1.0 (+https://example.org/)`, and of
     `Mozilla/5.0 (compatible; onceover/1.0)`. RFC 9309, section 2.2.1. Raises `ValueError` if there is none."""
-    match = re.search(r"\(compatible;\s*([A-Za-z_-]+)", user_agent) or re.match(r"\s*([A-Za-z_-]+)", user_agent)
+    match = re.search(r"[(;]\s*compatible;\s*([A-Za-z_-]+)", user_agent) or re.match(r"\s*([A-Za-z_-]+)", user_agent)
     if match is None:
         raise ValueError(
             f"user agent {user_agent!r} does not begin with a name, as 'onceover/1.0 (+https://example.org/)'"
@@ -57,13 +64,15 @@ def product_token(user_agent: str, /) -> str:
 
 
 def read_robots(body: bytes, /) -> str:
-    """The text of robots.txt: UTF-8, up to the limit and a whole line, whatever else it contains."""
+    """The text of robots.txt: UTF-8, up to the limit and a whole line. Other octets are escaped, as in URLs."""
     if len(body) > MAX_ROBOTS_BYTES:
         body = body[:MAX_ROBOTS_BYTES]
         body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
     if body.startswith((b"\xff\xfe", b"\xfe\xff")):
         return body.decode("utf-16", "replace")
-    return body.decode("utf-8-sig", "replace")
+    mark = _BYTE_ORDER_MARK.match(body)
+    text = body[mark.end() if mark else 0 :].decode("utf-8", "surrogateescape")
+    return _NO_UTF8.sub(lambda octet: f"%{ord(octet[0]) - 0xDC00:02X}", text)
 
 
 class Pattern(msgspec.Struct, frozen=True, gc=False):
@@ -118,8 +127,8 @@ class Rules:
                 elif (name := _NAME.match(value)) and name[0].lower() == agent:
                     named = names_us = True
             elif key == "sitemap":
-                if value:
-                    sitemaps[value] = None
+                if url := value.strip():
+                    sitemaps[url] = None
             elif key == "crawl-delay":
                 delay = _delay(value)
                 if names_us:
@@ -139,7 +148,7 @@ class Rules:
         self._starts = tuple({each.start for each in patterns})
 
     def allows(self, path: str, /) -> bool:
-        """Whether a path with its query, as the URL standard writes it, may be fetched."""
+        """Whether a path with its query, as the URL standard writes it and escapes in capitals, may be fetched."""
         if path.startswith(self._starts) and path != "/robots.txt":
             for pattern in self._patterns:
                 if pattern.matches(path):
@@ -150,17 +159,17 @@ class Rules:
 def _directives(text: str) -> Iterator[tuple[str, str]]:
     """Known keys by their usual name, and values, of the lines that have both a key and a separator."""
     for line in _LINE_END.split(text):
-        content = line[:_MAX_LINE_CHARACTERS].partition("#")[0].strip()
+        content = line[:_MAX_LINE_CHARACTERS].partition("#")[0].partition("\0")[0].strip(_WHITE_SPACE)
         key, colon, value = content.partition(":")
         if not colon:
-            words = content.split()
+            words = _GAP.split(content)
             if len(words) != 2:
                 continue
             key, value = words
-        key = key.strip().lower()
+        key = key.strip(_WHITE_SPACE).lower()
         for spelling, name in _KEYS:
             if key.startswith(spelling):
-                yield name, value.strip()
+                yield name, value.strip(_WHITE_SPACE)
                 break
 
 

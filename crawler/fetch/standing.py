@@ -6,6 +6,7 @@ everything is disallowed, and the file is asked for again after a minute, then t
 Retry-After says. An origin that has answered nothing but that for 30 days counts as having none, for a day at a time.
 """
 
+import re
 from typing import Final
 
 import msgspec
@@ -17,6 +18,7 @@ from crawler.urls import path_of
 UNREACHABLE_LIMIT_S: Final = 30 * 86400.0
 """RFC 9309, section 2.3.1.4: after that long without an answer, none is taken to exist."""
 
+_ESCAPE = re.compile("%[0-9a-f]{2}", re.IGNORECASE)
 _ALLOWED = Verdict(allowed=True, reason="robots")
 NONE = Verdict(allowed=True, reason="none")
 """There is no robots.txt, or nobody cares."""
@@ -81,7 +83,9 @@ def verdict(standing: Standing, rules: Rules | None, url: str, now: float) -> Ve
         return Verdict(allowed=False, reason="unreachable", retry_after_s=retry_after_s, message=standing.message)
     if rules is None:
         return NONE
-    return _ALLOWED if rules.allows(path_of(url)) else Verdict(allowed=False, reason="robots")
+    # The URL standard leaves the case of escapes as it is.
+    path = _ESCAPE.sub(lambda escape: escape[0].upper(), path_of(url))
+    return _ALLOWED if rules.allows(path) else Verdict(allowed=False, reason="robots")
 
 
 def _trouble(answer: Fetched) -> str | None:

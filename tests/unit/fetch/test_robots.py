@@ -140,6 +140,13 @@ async def test_sitemaps_are_told_once_for_each_reading_and_again_after_a_restart
     assert len(world.robots.new_sitemaps("http://a.test/x")) == 1
 
 
+async def test_escapes_are_compared_whatever_their_case() -> None:
+    world = World(page(b"User-agent: *\nDisallow: /%c3%a9\nDisallow: /%C3%A0"))
+    for path in ("%c3%a9", "%C3%A9", "%c3%a0", "%C3%a0"):
+        assert not (await world.robots.allows(f"http://a.test/{path}")).allowed
+    assert (await world.robots.allows("http://a.test/c3%a9")).allowed
+
+
 async def test_each_origin_has_its_own_file() -> None:
     world = World(page(RULES))
     for url in ("http://a.test/x", "http://a.test:8080/x", "https://a.test/x", "http://b.test/x", "http://u:p@a.test/"):
@@ -159,6 +166,7 @@ async def test_each_origin_has_its_own_file() -> None:
         ("OnceOver", "onceover"),
         ("My_Crawler-X/2", "my_crawler-x"),
         ("Mozilla/5.0 (compatible; onceover/1.0; +https://example.org/)", "onceover"),
+        ("Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; onceover/1.0) Safari/537.36", "onceover"),
     ],
 )
 def test_the_product_token_is_the_name_without_version_and_comment(user_agent: str, token: str) -> None:

@@ -135,10 +135,30 @@ def test_real_files_are_judged_as_google_does_but_for_named_differences(corpora:
         ("User-agent: *\nDisallow: /\nAllow: /x/index.html", "/x/", True),
         ("User-agent: *\nDisallow: /\nAllow: /x/index.html", "/x/y", False),
         ("disallow /x\nuser-agent *\ndissallow /y", "/y", False),
+        ("User-agent: *\nDisallow: /x\u00a0", "/x", True),
+        ("User-agent: *\nDisallow: /x\u00a0", "/x%C2%A0", False),
+        ("User-agent: *\n\u00a0Disallow: /x", "/x", True),
+        ("User-agent: *\nDisallow\u00a0/x", "/x", True),
+        ("\t User-agent\t:\v*\f\n\tDisallow \t: /x\t", "/x", False),
+        ("User-agent: *\nDisallow: /x\0/y", "/x", False),
     ],
 )
 def test_the_longest_pattern_for_this_name_decides(text: str, path: str, allowed: bool) -> None:
     assert allows(text, path) is allowed
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "allowed"),
+    [
+        (b"User-agent: *\nDisallow: /caf\xe9", "/caf%E9", False),
+        (b"User-agent: *\nDisallow: /caf\xe9", "/caf%C3%A9", True),
+        ("User-agent: *\nDisallow: /café".encode(), "/caf%C3%A9", False),
+        (b"\xef\xbb\xbfUser-agent: *\nDisallow: /x", "/x", False),
+        (b"\xef\xbbUser-agent: *\nDisallow: /x", "/x", False),
+    ],
+)
+def test_octets_that_are_no_utf8_are_compared_as_they_are(body: bytes, path: str, allowed: bool) -> None:
+    assert allows(read_robots(body), path) is allowed
 
 
 def test_delay_and_sitemaps_are_read_with_the_rules() -> None:
