@@ -7,6 +7,7 @@ are not expanded, and nothing is loaded from elsewhere.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from html.entities import html5
 from itertools import chain
 from typing import Final, cast
 
@@ -23,7 +24,10 @@ MAX_LINKS_AND_EXTENSIONS: Final = 500_000
 """With the translations, images and videos of these URLs."""
 _MAX_DATE_CHARACTERS: Final = 40
 _ENTRIES: Final = frozenset({"url", "sitemap", "item", "entry"})
-_STRAY_AMPERSAND: Final = re.compile(rb"&(?!(?:[A-Za-z][A-Za-z0-9]{0,31}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});)")
+_OTHER_AMPERSAND: Final = re.compile(
+    rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});)(?:([A-Za-z][A-Za-z0-9]{0,31};))?"
+)
+"""What begins no reference that XML knows, and the name behind it."""
 _TORN: Final = re.compile(rb"(?:&[#0-9A-Za-z]{0,33}|<(?:!(?:\[(?:C(?:D(?:A(?:TA?)?)?)?)?)?)?|\]{1,2})\Z")
 """The end of a piece that may mean something else with what follows."""
 _MAX_TORN_BYTES: Final = 40
@@ -41,6 +45,7 @@ def xml_links(pieces: Iterable[bytes], /, *, url: str = "") -> list[Link]:
         resolve_entities=False,
         no_network=True,
         remove_comments=True,
+        remove_pis=True,
         encoding="utf-8",
     )
     links: list[Link] = []
@@ -89,7 +94,7 @@ def _begun(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 def _mended(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """With each `&` that begins no reference as `&amp;`: many write URLs as they are, and a parser would wait for the
-    end of the reference to the end of the document."""
+    end of the reference to the end of the document. References that only HTML knows are made such as XML knows too."""
     held = b""
     in_cdata = False
     for piece in chain(pieces, (b"",)):
@@ -103,10 +108,18 @@ def _mended(pieces: Iterable[bytes]) -> Iterator[bytes]:
             mark = b"]]>" if in_cdata else b"<![CDATA["
             at = text.find(mark, position)
             part = text[position : len(text) if at < 0 else at + len(mark)]
-            made.append(part if in_cdata else _STRAY_AMPERSAND.sub(b"&amp;", part))
+            made.append(part if in_cdata else _OTHER_AMPERSAND.sub(_in_xml, part))
             position += len(part)
             in_cdata ^= at >= 0
         yield b"".join(made)
+
+
+def _in_xml(found: re.Match[bytes]) -> bytes:
+    if found[1] is None:
+        return b"&amp;"
+    characters = html5.get(found[1].decode("ascii"))
+    # It may be declared in the document.
+    return found[0] if characters is None else "".join(f"&#{ord(char)};" for char in characters).encode("ascii")
 
 
 def _date(links: list[Link], start: int, entry: lxml.etree._Element) -> None:
@@ -168,6 +181,16 @@ def _feed_links(element: lxml.etree._Element) -> Iterator[Link]:
             yield from _link(href, LinkKind.EMBED if rel == "enclosure" else LinkKind.FEED, rel=rel)
         case "enclosure" | "content" | "thumbnail" if (url := element.get("url")) is not None:
             yield from _link(url, LinkKind.EMBED)
+        case "image" if (href := element.get("href")) is not None:
+            yield from _link(href, LinkKind.EMBED)
+        case "icon" | "logo":
+            yield from _link(element.text, LinkKind.EMBED)
+        case "player" if (url := element.get("url")) is not None:
+            yield from _link(url, LinkKind.FRAME)
+        case "source" if (url := element.get("url")) is not None:
+            yield from _link(url, LinkKind.FEED)
+        case "uri" if (parent := element.getparent()) is not None and _local(parent) in ("author", "contributor"):
+            yield from _link(element.text, LinkKind.FEED)
         case "content" if (src := element.get("src")) is not None:
             yield from _link(src, LinkKind.FEED)
         case "url" if (parent := element.getparent()) is not None and _local(parent) == "image":

@@ -128,6 +128,9 @@ def _xml_type(declared: str, head: bytes) -> str:
 def _root_name(head: bytes) -> bytes:
     """Local name of the first element; empty if there is none."""
     head = head.removeprefix(_TEXT_BOMS[0])
+    if b"\0" in head[:4]:
+        # In UTF-16, with its mark or without.
+        head = head.removeprefix(_TEXT_BOMS[1]).removeprefix(_TEXT_BOMS[2]).replace(b"\0", b"")
     position = 0
     # Step by step: one expression for the whole prolog would try all ways to divide it.
     while prolog := _XML_PROLOG.match(head, position):

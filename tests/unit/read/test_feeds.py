@@ -37,6 +37,7 @@ def extract(body: bytes, declared: str | None = None) -> Extract:
 
 
 SITEMAP, LISTED, FEED, EMBED = LinkKind.SITEMAP, LinkKind.LISTED, LinkKind.FEED, LinkKind.EMBED
+FRAME = LinkKind.FRAME
 
 
 def test_a_sitemap_gives_its_pages_and_what_its_extensions_name() -> None:
@@ -105,6 +106,41 @@ def test_media_of_feeds_are_embedded() -> None:
     assert found("<feed><entry><content src='whole.html'/><content>text</content></entry></feed>") == [
         ("whole.html", FEED)
     ]
+
+
+def test_what_feeds_name_beside_their_entries_is_found() -> None:
+    assert found(
+        "<rss xmlns:itunes='i' xmlns:media='m'><channel><itunes:image href='cover.jpg'/><item>"
+        "<source url='https://e.org/feed'>Other</source><media:player url='watch'/></item></channel></rss>"
+    ) == [("cover.jpg", EMBED), ("https://e.org/feed", FEED), ("watch", FRAME)]
+    assert found(
+        "<feed xmlns='http://www.w3.org/2005/Atom'><icon>/favicon.ico</icon><logo> /logo.png </logo>"
+        "<generator uri='https://made.by/'>x</generator><author><name>x</name><uri>/joe</uri></author></feed>"
+    ) == [("/favicon.ico", EMBED), ("/logo.png", EMBED), ("/joe", FEED)]
+
+
+@pytest.mark.parametrize(
+    ("written", "url"),
+    [
+        ("caf&eacute;", "café"),
+        ("a?b&copy;", "a?b©"),
+        ("a?b&copy=1", "a?b&copy=1"),
+        ("a&#233;&#xe9;&amp;&quot;&apos;&lt;&gt;", "aéé&\"'<>"),
+        ("a<!-- not --><?nor this?>b", "ab"),
+        ("<![CDATA[ a?b&eacute;&c ]]>", "a?b&eacute;&c"),
+    ],
+)
+def test_a_url_is_read_whole_whatever_is_written_in_it(written: str, url: str) -> None:
+    assert found(f"<urlset><url><loc>{written}</loc></url></urlset>") == [(url, LISTED)]
+
+
+@pytest.mark.parametrize("declared", ["application/xml", "text/html", "application/octet-stream", None])
+@pytest.mark.parametrize("encoded", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("mark", ["\ufeff", ""])
+def test_sitemaps_in_utf16_are_known_by_their_content(declared: str | None, encoded: str, mark: str) -> None:
+    body = f"{mark}<?xml version='1.0'?><urlset><url><loc>/é</loc></url></urlset>".encode(encoded)
+    assert [link.href for link in extract(body, declared).links] == ["/é"]
+    assert [link.href for link in extract(gzip.compress(body), declared).links] == ["/é"]
 
 
 def test_prefixes_that_nobody_declared_are_understood() -> None:
