@@ -1,4 +1,4 @@
-"""Links of style sheets: `url(…)` and `@import "…"`.
+"""Links of style sheets: `url(…)`, `@import "…"` and `image-set("…" 1x, "…" 2x)`.
 
 A scanner by the tokens of CSS Syntax (https://www.w3.org/TR/css-syntax-3/): what stands in comments and strings is no
 link, and escapes are undone.
@@ -14,13 +14,17 @@ _TOKEN: Final = re.compile(
     r"""[(/@"'](?:"""
     r"""(?P<function>(?<=[uU][rR][lL]\()(?<![\w-]....)|(?<=[sS][rR][cC]\()(?<![\w-]....))[\t\n\f\r ]*"""
     r"""(?:(?P<bare>(?![\t\n\f\r "'()])[^\\\t\n\f\r "'()]*"""
-    r"""(?:\\(?:[0-9a-fA-F]{1,6}[\t\n\f\r ]|.)[^\\\t\n\f\r "'()]*)*)[\t\n\f\r ]*(?:\)|\Z))?"""
+    r"""(?:\\(?:[0-9a-fA-F]{1,6}[\t\n\f\r ]|.)[^\\\t\n\f\r "'()]*)*)[\t\n\f\r ]*(?:\)|\Z)"""
+    r"""|(?![\t\n\f\r "'])[^\\)]*(?:\\(?:.|\n)[^\\)]*)*)?"""
+    r"""|(?P<set>(?<=[iI][mM][aA][gG][eE]-[sS][eE][tT]\())"""
     r"""|(?<=/)\*(?:[^*]*\*)*?(?:/|[^*]*$)"""
     r"""|(?<=@)(?:(?P<import>(?i:import)(?![\w-]))|(?i:namespace)(?![\w-])[^;{}]*)"""
     r"""|(?<=")(?P<double>[^"\\\n]*(?:\\(?:.|\n)[^"\\\n]*)*)"?"""
     r"""|(?<=')(?P<single>[^'\\\n]*(?:\\(?:.|\n)[^'\\\n]*)*)'?)"""
 )
-_LINK: Final = re.compile(r"[uUsS@](?:[rR][lLcC]\(|[iI][mM][pP])")
+_LINK: Final = re.compile(r"[uUsS@](?:[rR][lLcC]\(|[iI][mM][pP]|[eE][tT]\()")
+_END_OF_DECLARATION: Final = re.compile("[;{}]")
+_WHITE_SPACE: Final = "\t\n\f\r "
 _ESCAPE: Final = re.compile(r"\\(?:([0-9a-fA-F]{1,6})[\t\n\f\r ]?|\n|(.))", re.DOTALL)
 
 
@@ -29,14 +33,24 @@ def css_urls(text: str, /) -> Iterator[str]:
     if _LINK.search(text) is None:
         return
     expected_at = -1
+    last = 0
+    in_set = False
     for token in _TOKEN.finditer(text):
+        gap = text[last : token.start()] if in_set else ""
+        last = token.end()
+        in_set = in_set and _END_OF_DECLARATION.search(gap) is None
         if token["bare"] is not None:
             yield from _clean(token["bare"])
-        elif token["function"] is not None or token["import"]:
+        elif token["function"] is not None or token["import"] or token["set"] is not None:
             expected_at = token.end()
+            in_set = in_set or token["set"] is not None
         else:
             string = token["double"] if token["double"] is not None else token["single"]
-            if string is not None and expected_at >= 0 and not text[expected_at : token.start()].strip("\t\n\f\r "):
+            if string is not None and (
+                (expected_at >= 0 and not text[expected_at : token.start()].strip(_WHITE_SPACE))
+                # Within a set other strings are types, which stand alone in their brackets.
+                or (in_set and gap.rstrip(_WHITE_SPACE).endswith(","))
+            ):
                 yield from _clean(string)
             expected_at = token.end() if string is None and expected_at == token.start() else -1
 

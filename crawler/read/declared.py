@@ -60,7 +60,7 @@ _ATTRIBUTE = re.compile(
 )
 _NAME_END = re.compile(rb"[\t\n\f\r >]|$")
 _CHARSET_VALUE = re.compile(
-    rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|["']|([^\t\n\f\r ;]+))""", re.IGNORECASE
+    rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|["']|([^\t\n\f\r ;]*))""", re.IGNORECASE
 )
 
 

@@ -10,8 +10,8 @@ from crawler.read.media import declared_type
 from crawler.read.values import robots_words
 
 _WANTED: Final = frozenset({b"content-type", b"link", b"x-robots-tag", b"content-language", b"refresh"})
-_LINK = re.compile(r"<([^>]*)>([^<]*)")
-_REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]+))", re.IGNORECASE)
+_LINK = re.compile(r'<([^<>]*)>((?:[^<"]|"(?:[^"\\]|\\.)*"?)*)')
+_PARAMETER = re.compile(r';\s*([^\s=;,"]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"?|([^\s;,"]*)))?')
 
 
 class Headers(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,9 +46,14 @@ def read_headers(headers: Sequence[tuple[bytes, bytes]], /) -> Headers:
 
 
 def _links(value: str) -> Iterator[tuple[str, str]]:
+    """By RFC 8288, section 3.2; what stands in quotes is no parameter. Of several rels the first counts."""
     for url, parameters in _LINK.findall(value):
-        rel = _REL.search(parameters)
-        yield url.strip(), (rel[1] or rel[2] or "").lower() if rel else ""
+        rels = (
+            quoted or plain.strip("'")
+            for name, quoted, plain in _PARAMETER.findall(parameters)
+            if name.lower() == "rel"
+        )
+        yield url.strip(), next(rels, "").lower()
 
 
 _VALUED: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})

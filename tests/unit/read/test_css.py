@@ -32,6 +32,12 @@ c')}", ["a'bc"]),
         ("@namespace svg url(http://www.w3.org/2000/svg);@NameSpace 'x';a{b:url(c)}", ["c"]),
         ("@namespaces url(a)", ["a"]),
         ("/* unclosed url(a)", []),
+        ("a{b:url(a b 'c) d:url(e)}", ["e"]),
+        ("a{b:url(a/* c */'d) e:url( 'f' )}", ["f"]),
+        ("a{b:image-set('a.png' 1x, \"b.png\" 2x); c:'d' 'e', 'f'}", ["a.png", "b.png"]),
+        ("a{b:-webkit-image-set( 'a' type('image/avif'), url(b) 1x,\n'd' type(\"image/png\"))}", ["a", "b", "d"]),
+        ("a{b:image-set(linear-gradient(red, blue) 1x, 'c' 2x)} d{e:image-setting('f')}", ["c"]),
+        ("a{b:image-set('c' 1x)} d{e:f, 'g'}", ["c"]),
         ("@font-face{src:url(a.woff2) format('woff2'),url(a.eot?#iefix)}", ["a.woff2", "a.eot?#iefix"]),
     ],
 )  # fmt: skip
@@ -41,7 +47,10 @@ def test_urls_are_those_that_the_tokens_of_css_make(css: str, urls: list[str]) -
 
 @given(
     st.lists(
-        st.sampled_from(["url(", ")", "'", '"', "\\", "/*", "*/", "@import", " ", "a", "\n", "\\41 "]), max_size=200
+        st.sampled_from(
+            ["url(", ")", "'", '"', "\\", "/*", "*/", "@import", " ", "a", "\n", "\\41 ", "image-set(", ","]
+        ),
+        max_size=200,
     )
 )
 def test_no_style_sheet_breaks_it(pieces: list[str]) -> None:
@@ -49,7 +58,23 @@ def test_no_style_sheet_breaks_it(pieces: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["url(", "url( ", "url(a ", "'", "/*", "/* *", "@import ", "\\", 'url("', "@import/**/", "@namespace "]
+    "piece",
+    [
+        "url(",
+        "url( ",
+        "url(a ",
+        "'",
+        "/*",
+        "/* *",
+        "@import ",
+        "\\",
+        'url("',
+        "@import/**/",
+        "@namespace ",
+        "image-set(",
+        "image-set(','",
+        "url(a'",
+    ],
 )
 @pytest.mark.timeout(20)
 def test_hostile_style_sheets_take_no_hostile_time(piece: str) -> None:

@@ -101,6 +101,22 @@ def test_headers_are_read_whatever_their_case_and_the_last_type_counts() -> None
     assert read_headers([]).media_type is None
 
 
+@pytest.mark.parametrize(
+    ("value", "links"),
+    [
+        ('<a>; title="x, <y>; rel=no"; rel=next', [("a", "next")]),
+        ('<a>; title="\\"; rel=no"; REL = next;rel=prev', [("a", "next")]),
+        ("<a>; rel='next', <b>;rel=\"Alternate  Home\"", [("a", "next"), ("b", "alternate  home")]),
+        ("<a;b,c>; norel=x; rel", [("a;b,c", "")]),
+        ('<a>; title="torn, <b>; rel=next', [("a", "")]),
+        ("<" * 200_000, []),
+    ],
+)  # fmt: skip
+@pytest.mark.timeout(20)
+def test_a_link_header_is_read_as_the_standard_says(value: str, links: list[tuple[str, str]]) -> None:
+    assert list(read_headers([(b"Link", value.encode())]).links) == links
+
+
 def test_content_types_are_read_as_the_standard_says(corpora: Path) -> None:
     judged = 0
     for case in json.loads((corpora / "url/wpt-mimesniff/mime-types.json").read_bytes()):

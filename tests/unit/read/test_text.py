@@ -119,6 +119,35 @@ def test_the_encoding_comes_from_the_strongest_witness(
     assert (found.name, found.source) == expected
 
 
+@pytest.mark.parametrize(
+    ("head", "name"),
+    [
+        (b"<META/CHARSET=' KOI8-R\n'>", "koi8-r"),
+        (b"<meta content='text/html;charset \n= \"koi8-r\"' http-equiv=Content-Type>", "koi8-r"),
+        (b"<meta http-equiv=content-type content='charset charsetcharset=koi8-r;x'>", "koi8-r"),
+        (b"<meta http-equiv=content-type content='charset=;charset=koi8-r'>", None),
+        (b"<meta http-equiv=content-type content='charset=\"koi8-r'>", None),
+        (b"<meta http-equiv=' content-type' content='charset=koi8-r'>", None),
+        (b"<meta content='charset=koi8-r'>", None),
+        (b"<meta http-equiv=content-type content='charset=latin1' charset=koi8-r>", "koi8-r"),
+        (b"<meta http-equiv=content-type content='charset=koi8-r' charset=none>", None),
+        (b"<meta charset=none><meta charset=koi8-r charset=latin1>", "koi8-r"),
+        (b"<!--><meta charset=koi8-r>", "koi8-r"),
+        (b"<!-- --!><meta charset=latin1> --><meta charset=koi8-r>", "koi8-r"),
+        (b"</x a='<meta charset=latin1>'><meta charset=koi8-r>", "koi8-r"),
+        (b"<!x '><meta charset=koi8-r>'>", "koi8-r"),
+        (b"<metadata charset=koi8-r></meta charset=koi8-r>", None),
+        (b"<meta charset=koi8-r/>", None),
+        (b"<meta charset=koi8-r", None),
+        (b"<meta charset=utf-16be>", "utf-8"),
+        (b"<meta charset=x-user-defined>", "windows-1252"),
+        (b"<meta charset=hz-gb-2312>", "replacement"),
+    ],
+)
+def test_meta_is_looked_for_as_the_standard_says(head: bytes, name: str | None) -> None:
+    assert prescan(head) == name
+
+
 def test_xml_is_utf8_unless_it_says_otherwise_or_cannot_be() -> None:
     assert encoding_of(b"<a/>", http_charset=None, is_xml=True) == Encoding("utf-8", "default")
     declared = b"<?xml version='1.0' encoding='Shift_JIS'?><a/>"
