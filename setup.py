@@ -4,7 +4,7 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-SOURCES = ("visited/_kernel.c", "crawler/read/_markup.c")
+SOURCES = ("visited/_kernel.c", "crawler/_hrefs.c", "crawler/read/_markup.c")
 
 extensions = [
     Extension(

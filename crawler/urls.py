@@ -1,4 +1,4 @@
-"""URLs: read, joined and told apart. With `canonical`, the one module that looks inside a URL.
+"""URLs: read, joined and told apart. With `hrefs` and `canonical`, all that looks inside a URL.
 
 What the web calls a URL is defined by the WHATWG URL standard, and the Ada library implements it: `join` reads an href
 as a browser does. A `Target` is such a URL with what a crawl needs to know of it: `url`, which is fetched, and
@@ -6,17 +6,17 @@ as a browser does. A `Target` is such a URL with what a crawl needs to know of i
 was found, without credentials and fragment.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from functools import lru_cache
 from typing import Final, Literal
 
 import msgspec
 from ada_url import join_url, normalize_url
+from msgspec.structs import replace
 
 from crawler.canonical import DEFAULT_RULES, MARKS, RULES_VERSION, UrlParts, rule_of
-from crawler.hosts import domain_of_site, split_port, surt_host
+from crawler.hosts import domain_of_site, split_port
+from crawler.hrefs import Base, Place, base_of, joined, place_of, read_plain
 
 MAX_URL_LENGTH: Final = 2083
 """Longer URLs are refused unless configured otherwise: the limit that Heritrix and old browsers share, and about the
@@ -51,38 +51,6 @@ class Target(msgspec.Struct, frozen=True, gc=False):
     queue_key: str
 
 
-class _Place(msgspec.Struct, frozen=True, gc=False):
-    """What all URLs of an origin have in common."""
-
-    origin: str
-    scheme: str
-    host: str
-    port: str
-    site: str
-    ends_with_dot: bool
-
-
-class _Base(msgspec.Struct, frozen=True, gc=False):
-    """What relative hrefs are added to."""
-
-    place: _Place
-    directory: str
-    """The path, up to its last slash."""
-    marks: str
-    """From the first mark of the directory on."""
-
-
-_PLAIN: Final = re.compile(
-    r"(?:((?:https?:)?//[^/@]++)?/(?!/)[!$&')-:=@-Z_a-z~]*+|[0-9A-Z_a-z~-][!$&')-9=@-Z_a-z~]*+)"
-    r"((?:(?=[%;(])[!$&-;=@-Z_a-z~]*+(?>(?:%(?!2[eE])[!$&-;=@-Z_a-z~]*+)*))?(?:\?[!$-&(-;=?-~]*+)?)"
-)
-"""Hrefs whose characters the standard leaves as they are, if there is no dot segment: a path, alone or behind a host,
-which remains to be looked at, or a relative path; and a query. The second group begins with the first mark."""
-_MARK: Final = re.compile(r"[%;(]")
-_MAX_ORIGIN_LENGTH: Final = 300
-"""Characters. A host name may have 253; those of longer ones, which lead nowhere, would fill the memory."""
-
-
 class UrlReader:
     """Reads hrefs by one set of rules. Stateless but for a bounded memory of host names."""
 
@@ -99,7 +67,7 @@ class UrlReader:
         if queue_by not in ("host", "domain"):
             raise ValueError(f"queue_by must be host or domain, not {queue_by!r}")
         self._rules = tuple(map(rule_of, rules))
-        self._rules_need_marks = set(rules) <= set(DEFAULT_RULES)
+        self._rules_are_standard = set(rules) <= set(DEFAULT_RULES)
         self._queue_of = queue_of
         self._queues_are_hosts = queue_by == "host" and queue_of is None
         self._max_length = max_length
@@ -108,9 +76,26 @@ class UrlReader:
 
     def read(self, href: str, base: str, /) -> Target | BadUrl:
         """The URL that an href in a document with that base URL means."""
-        if joined := _joined(base, href):
+        return self._read(href, base, base_of(base))
+
+    def read_many(self, hrefs: list[str], base: str, /) -> list[Target | BadUrl]:
+        """The same for all hrefs of a document, in order."""
+        known = base_of(base)
+        if not self._rules_are_standard:
+            return [self._read(href, base, known) for href in hrefs]
+        targets = read_plain(
+            hrefs,
+            known,
+            make=Target,
+            max_length=self._max_length,
+            otherwise=lambda href: self._read(href, base, known),
+        )
+        return targets if self._queues_are_hosts else [self._queued(target) for target in targets]
+
+    def _read(self, href: str, base: str, known: Base | None) -> Target | BadUrl:
+        if found := joined(href, known):
             # Nine of ten links: what the standard does to them is known, and needs no parser.
-            place, path, marks = joined
+            place, path, marks = found
             return self._at(place, path, marks)
         head, mark, _ = href.partition("#")
         too_long = len(head) > self._max_length
@@ -147,25 +132,31 @@ class UrlReader:
         url = url.partition("#")[0]
         slash = url.index("/", start)
         path = url[slash:]
-        return self._at(_place(f"{scheme}://{url[start:slash].rpartition('@')[2]}"), path, path)
+        place = place_of(f"{scheme}://{url[start:slash].rpartition('@')[2]}")
+        return self._at(place, path, path)
 
-    def _at(self, place: _Place, path: str, marks: str) -> Target | BadUrl:
+    def _at(self, place: Place, path: str, marks: str) -> Target | BadUrl:
         """`marks` is what of the path the standard rules may change, if not all of it."""
         url = place.origin + path
         if len(url) > self._max_length:
             return BadUrl.TOO_LONG
         site = place.site
-        if self._rules_need_marks and not place.ends_with_dot and not (marks and MARKS.search(marks)):
+        if self._rules_are_standard and place.parts is not None and not (marks and MARKS.search(marks)):
             canonical = url
         else:
             canonical = self._canonical(url, place, path)
         queue_key = site if self._queues_are_hosts else self._queue_key(site, path)
         return Target(url, canonical, place.host, site, path, queue_key)
 
+    def _queued(self, target: Target | BadUrl) -> Target | BadUrl:
+        if isinstance(target, BadUrl):
+            return target
+        return replace(target, queue_key=self._queue_key(target.site, target.path))
+
     def _queue_key(self, site: str, path: str) -> str:
         return domain_of_site(site) if self._queue_of is None else self._queue_of(site, path)
 
-    def _canonical(self, url: str, place: _Place, path: str) -> str:
+    def _canonical(self, url: str, place: Place, path: str) -> str:
         before, mark, after = path.partition("?")
         parts = found = UrlParts(place.scheme, place.host, place.port, before, after if mark else None)
         for rule in self._rules:
@@ -194,8 +185,8 @@ def _seed_error(text: str, problem: BadUrl, *, max_length: int) -> str:
 
 def join(base: str, href: str, /) -> str | None:
     """The absolute http or https URL of an href, as a browser reads it, fragment kept; None if there is none."""
-    if joined := _joined(base, href):
-        place, path, _ = joined
+    if found := joined(href, base_of(base)):
+        place, path, _ = found
         return f"{place.origin}{path}"
     try:
         url = join_url(base, href)
@@ -216,7 +207,7 @@ def origin_of(url: str, /) -> str:
 
 def site_of(url: str, /) -> str:
     """The `Target.site` of a serialised http or https URL: `org,example,www:8443`."""
-    return _place(origin_of(url)).site
+    return place_of(origin_of(url)).site
 
 
 def path_of(url: str, /) -> str:
@@ -227,66 +218,3 @@ def path_of(url: str, /) -> str:
 
 def _authority(url: str) -> str:
     return url.split("/", 3)[2].rpartition("@")[2]
-
-
-def _joined(base: str, href: str) -> tuple[_Place, str, str] | None:
-    """Where the URL of a plain href lies, its path and query, and these from the first mark on; None of any other
-    href, which a parser must read."""
-    if len(href) > MAX_URL_LENGTH or len(base) > MAX_URL_LENGTH:
-        # What is learned of a base is remembered, and would be no less long.
-        return None
-    plain = _PLAIN.fullmatch(href)
-    if plain is None or "/." in href:
-        return None
-    origin, marks = plain.groups()
-    if origin is not None:
-        if len(origin) > _MAX_ORIGIN_LENGTH:
-            return None
-        place = _place_of(origin if origin[0] == "h" else f"{base[: base.find(':')]}:{origin}")
-        return None if place is None else (place, href[len(origin) :], marks)
-    known = _base(base)
-    if known is None:
-        return None
-    if href[0] == "/":
-        return known.place, href, marks
-    return known.place, known.directory + href, known.marks + marks
-
-
-@lru_cache(maxsize=1024)
-def _base(base: str) -> _Base | None:
-    """What a base URL of http or https says, by the standard; None of any other."""
-    try:
-        url = normalize_url(base)
-    except ValueError:
-        return None
-    if not url.startswith(("http://", "https://")):
-        return None
-    path = path_of(url).partition("?")[0]
-    directory = path[: path.rindex("/") + 1]
-    marks = _MARK.search(directory)
-    return _Base(_place(origin_of(url)), directory, directory[marks.start() :] if marks else "")
-
-
-@lru_cache(maxsize=65_536)
-def _place_of(origin: str) -> _Place | None:
-    """The place of an origin of http or https as an author wrote it; None of what is none."""
-    try:
-        url = normalize_url(f"{origin}/")
-    except ValueError:
-        return None
-    return _place(url[:-1]) if url.startswith(("http://", "https://")) and url.count("/") == 3 else None
-
-
-def _place(origin: str) -> _Place:
-    return _known_place(origin) if len(origin) <= _MAX_ORIGIN_LENGTH else _new_place(origin)
-
-
-@lru_cache(maxsize=65_536)
-def _known_place(origin: str) -> _Place:
-    return _new_place(origin)
-
-
-def _new_place(origin: str) -> _Place:
-    scheme, _, authority = origin.partition("://")
-    host, port = split_port(authority)
-    return _Place(origin, scheme, host, port, f"{surt_host(host)}{port}", host.endswith("."))

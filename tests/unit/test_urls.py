@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawler import urls
+from crawler import hrefs
 from crawler.canonical import DEFAULT_RULES, RULES, UrlParts
 from crawler.urls import (
     MAX_URL_LENGTH,
@@ -181,6 +181,7 @@ _CHANGED = [
 @given(st.lists(st.sampled_from(_CHANGED), max_size=12).map("".join))
 def test_what_the_standard_rules_change_is_known_by_its_marks(path: str) -> None:
     target = read(f"https://e.org/{path}")
+    assert UrlReader().read_many([target.url], BASE) == [target]
     before, mark, query = target.path.partition("?")
     parts = UrlParts("https", "e.org", "", before, query if mark else None)
     for rule in DEFAULT_RULES:
@@ -222,6 +223,7 @@ PIECES = [
     "//",
     ".",
     "..",
+    "/.",
     "a",
     "B",
     "-",
@@ -281,6 +283,7 @@ def test_plain_hrefs_are_read_as_the_standard_would(href: str, base: str) -> Non
         if not ada_url.check_url(against):
             continue
         target = reader.read(href, against)
+        assert reader.read_many([href], against) == [target]
         expected = by_the_standard(against, href)
         if "@" not in against:
             assert join(against, href) == expected
@@ -308,7 +311,7 @@ def test_plain_real_urls_are_read_as_the_standard_would(corpora: Path) -> None:
 
 def test_nothing_long_is_remembered() -> None:
     def remembered() -> list[int]:
-        return [each.cache_info().currsize for each in vars(urls).values() if hasattr(each, "cache_info")]
+        return [each.cache_info().currsize for each in vars(hrefs).values() if hasattr(each, "cache_info")]
 
     reader = UrlReader(max_length=100_000)
     reader.read("/a", BASE)
