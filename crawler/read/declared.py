@@ -37,16 +37,14 @@ def declared_in_css(body: bytes, /) -> str | None:
     return "utf-8" if name is not None and name.startswith("utf-16") else name
 
 
-_CHARSET = re.compile(rb"charset", re.IGNORECASE)
-
-
 def declared_in_html(body: bytes, /) -> tuple[str, Literal["meta", "xml"]] | None:
     """The encoding, and what told it."""
     in_xml = declared_in_xml(body) if body.startswith((b"<?xml", b"<\0?", b"\0<\0?")) else None
     if in_xml is not None and in_xml.startswith("utf-16"):
         return in_xml, "xml"
     for limit in (_PRESCAN_BYTES, _LATE_PRESCAN_BYTES):
-        if _CHARSET.search(body, 0, limit) and (in_meta := prescan(body[:limit], late=limit > _PRESCAN_BYTES)):
+        head = body[:limit]
+        if b"charset" in head.lower() and (in_meta := prescan(head, late=limit > _PRESCAN_BYTES)):
             return in_meta, "meta"
         if in_xml is not None:
             return in_xml, "xml"
@@ -58,6 +56,13 @@ _ATTRIBUTE = re.compile(
     rb"""[\t\n\f\r /]*(=?[^\t\n\f\r />=]*)"""
     rb"""(?:[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|(?!["'])([^\t\n\f\r >]*)))?"""
 )
+_PLAIN_TAGS = (
+    rb"(?>(?:[^<]*</?(?!%b[\t\n\f\r />])[a-zA-Z][^\t\n\f\r />\"'<=]*"
+    rb"(?>(?:[\t\n\f\r ]+[^\t\n\f\r \"'<>=/]+(?>(?:=(?:\"[^\"]*\"|'[^']*'|[^\t\n\f\r \"'<>=/]+))?))*)[\t\n\f\r ]*/?>)*)"
+)
+_MARKUP: Final = re.compile(_PLAIN_TAGS % b"[mM][eE][tT][aA]")
+_LATE_MARKUP: Final = re.compile(_PLAIN_TAGS % b"(?i:meta|script|style|title|textarea|iframe|xmp|noembed|noframes)")
+"""Text and tags, of a form that most have, in which there is nothing to look for."""
 _NAME_END = re.compile(rb"[\t\n\f\r >]|$")
 _CHARSET_VALUE = re.compile(
     rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|["']|([^\t\n\f\r ;]*))""", re.IGNORECASE
@@ -72,7 +77,8 @@ def prescan(head: bytes, /, *, late: bool = False) -> str | None:
     """The encoding that <meta> declares in the first bytes: "prescan a byte stream" of the HTML standard. If `late`, as
     the parser would meet it, which looks for no tags within scripts."""
     position = 0
-    while match := _TAG.search(head, position):
+    skipped = _LATE_MARKUP if late else _MARKUP
+    while (plain := skipped.match(head, position)) and (match := _TAG.search(head, plain.end())):
         position = match.end()
         if match[1]:
             # `<!-->` is a whole comment.
