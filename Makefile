@@ -27,7 +27,7 @@ RUNS := $(VENV)/ready-to-run
 TESTS := $(VENV)/ready-to-test
 BENCHES := $(VENV)/ready-to-bench
 INSTALL = $(BIN)/python -m pip install --quiet --constraint constraints.txt
-BUILT_FROM := pyproject.toml setup.py constraints.txt $(wildcard visited/*.c crawler/*.c crawler/read/*.c)
+BUILT_FROM := pyproject.toml setup.py constraints.txt $(wildcard visited/*.c crawler/*.c crawler/read/*.[ch])
 
 # What SEEDS may name is anything but white space, so it passes the shell in quotes.
 SEED_OPTIONS = $(foreach seed,$(value SEEDS),--seed '$(subst ','\'',$(seed))')
@@ -86,8 +86,8 @@ $(RUNS): $(MADE) $(BUILT_FROM)
 		echo 'plyvel could not be built against libleveldb-dev; its wheel is taken, which is slower.' >&2; }
 	PYTHONWARNINGS=ignore $(INSTALL) --build-constraint constraints.txt --editable .
 	@[ ! -e visited/_kernel.c ] || $(BIN)/python -c 'import sys, visited._kernel; \
-		from crawler import hrefs; from crawler.read import markup; \
-		sys.exit(not (hrefs.IS_COMPILED and markup.IS_COMPILED))' 2>/dev/null || \
+		from crawler import hrefs; from crawler.read import markup, scan; \
+		sys.exit(not (hrefs.IS_COMPILED and markup.IS_COMPILED and scan.IS_COMPILED))' 2>/dev/null || \
 		echo 'Built without its C code, which needs a compiler and Python.h: everything works, only slower.' >&2
 	@touch $@
 

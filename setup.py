@@ -4,12 +4,13 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-SOURCES = ("visited/_kernel.c", "crawler/_hrefs.c", "crawler/read/_markup.c")
+SOURCES = ("visited/_kernel.c", "crawler/_hrefs.c", "crawler/read/_markup.c", "crawler/read/_scan.c")
 
 extensions = [
     Extension(
         source.removesuffix(".c").replace("/", "."),
         sources=[source],
+        depends=sorted(map(str, Path(source).parent.glob(f"{Path(source).stem}_*.h"))),
         define_macros=[("Py_LIMITED_API", "0x030B0000")],
         py_limited_api=True,
         # Without a compiler or Python.h everything works, only slower.

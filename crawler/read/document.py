@@ -5,6 +5,7 @@ The HTML standard says which attributes hold URLs. Contents of `template` and co
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final, Generic, TypeVar
 
 from crawler.page import Link, LinkKind
@@ -79,6 +80,11 @@ _FEED_TYPES: Final = frozenset({"application/rss+xml", "application/atom+xml", "
 _SVG_PARENTS: Final = frozenset(
     {"svg", "g", "path", "symbol", "use", "defs", "rect", "circle", "text", "tspan", "image", "switch", "marker"}
 )
+
+
+@lru_cache(maxsize=1024)
+def _kinds_of_rel(rel: str) -> tuple[LinkKind | None, ...]:
+    return tuple(_KIND_OF_REL[token] for token in rel.lower().split() if token in _KIND_OF_REL) or (LinkKind.ALTERNATE,)
 
 
 class Reading(Generic[Node]):
@@ -229,19 +235,16 @@ class Reading(Generic[Node]):
         if not href and not imagesrcset:
             return
         rel = attributes.get("rel") or ""
-        tokens = rel.lower().split()
-        if imagesrcset and "preload" in tokens:
+        kinds = _kinds_of_rel(rel)
+        if imagesrcset and "preload" in rel.lower().split():
             for url in srcset_urls(imagesrcset):
                 self.add(url, LinkKind.EMBED, rel=rel)
-        if not href:
-            return
-        known = [_KIND_OF_REL[token] for token in tokens if token in _KIND_OF_REL]
-        kind = known[0] if known else LinkKind.ALTERNATE
-        if kind is None:
+        kind = kinds[0]
+        if not href or kind is None:
             return
         if kind is LinkKind.ALTERNATE and (attributes.get("type") or "").strip(WHITE_SPACE).lower() in _FEED_TYPES:
             kind = LinkKind.FEED
-        if LinkKind.CANONICAL in known and self.canonical_href is None:
+        if LinkKind.CANONICAL in kinds and self.canonical_href is None:
             self.canonical_href = href.strip(WHITE_SPACE)
         self.add(href, kind, text=collapsed(attributes.get("title") or "", MAX_ANCHOR_CHARACTERS) or "", rel=rel)
 
@@ -262,11 +265,11 @@ class Reading(Generic[Node]):
         name = name.strip(WHITE_SPACE).lower()
         if name in self._robots_names:
             self.robots.update(robots_words(content))
-        elif name in _KEPT_META and name not in self.meta and (value := collapsed(content, MAX_TEXT_CHARACTERS)):
+        elif name in KEPT_META and name not in self.meta and (value := collapsed(content, MAX_TEXT_CHARACTERS)):
             self.meta[name] = value
 
 
-_KEPT_META: Final = frozenset(
+KEPT_META: Final = frozenset(
     {
         "author",
         "article:author",
@@ -278,6 +281,7 @@ _KEPT_META: Final = frozenset(
         "twitter:description",
     }
 )
+"""Names of <meta> whose content is kept."""
 
 
 Taker = Callable[[Reading[Any], Attributes, Any], None]

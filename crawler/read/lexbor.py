@@ -9,6 +9,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from crawler.page import Extract, Page
 from crawler.read.document import Reading, takers
 from crawler.read.pages import Document, PageReader, summary
+from crawler.read.scan import scanned
 from crawler.read.wishes import NO_WISHES, Wishes
 
 _MAX_PARAGRAPHS: Final = 20
@@ -25,20 +26,16 @@ _LAST_KNOWN: Final = 10_000
 """Lexbor numbers the elements that it knows from 1 on. Others, as <use>, have another number in each document."""
 
 
-class LexborExtractor:
-    """Links and metadata, from a tree as browsers build it."""
+class LexborTrees:
+    """Reads documents as trees."""
 
-    def __init__(self, *, agent: str = "", wishes: Wishes = NO_WISHES) -> None:
+    def __init__(self, wishes: Wishes = NO_WISHES) -> None:
         self._taker_of_id = {_tag_id(tag): take for tag, take in takers(wishes).items() if tag != "use"}
         self._selector = (
             f"{_SELECTOR}{',script' if wishes.scripts else ''}{',form,[formaction]' if wishes.forms else ''}"
         )
-        self._pages = PageReader(self._read, agent=agent, wishes=wishes)
 
-    def extract(self, page: Page, /) -> Extract:
-        return self._pages.extract(page)
-
-    def _read(self, document: Document) -> Reading[LexborNode]:
+    def read(self, document: Document) -> Reading[LexborNode]:
         tree = LexborHTMLParser(document.html)
         reading: Reading[LexborNode] = Reading(
             text_of=LexborNode.text_lexbor,
@@ -65,6 +62,16 @@ class LexborExtractor:
         if reading.description is None:
             reading.abstract = summary(_paragraphs(tree))
         return reading
+
+
+class LexborExtractor:
+    """Links and metadata, as from a tree that browsers build; most pages need none."""
+
+    def __init__(self, *, agent: str = "", wishes: Wishes = NO_WISHES) -> None:
+        self._pages = PageReader(LexborTrees(wishes).read, scan=scanned, agent=agent, wishes=wishes)
+
+    def extract(self, page: Page, /) -> Extract:
+        return self._pages.extract(page)
 
 
 def _tag_id(tag: str) -> int:

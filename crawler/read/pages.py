@@ -34,7 +34,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     """What a parser adapter is given."""
 
     html: bytes
-    """In UTF-8, broken or not, and harmless to a parser."""
+    """In UTF-8, broken or not; what a parser is given is harmless to it."""
     robots_names: frozenset[str]
     wishes: Wishes
 
@@ -43,10 +43,18 @@ class PageReader:
     """Reads pages with one parser."""
 
     def __init__(
-        self, parse: Callable[[Document], Reading[Any]], /, *, agent: str = "", wishes: Wishes = NO_WISHES
+        self,
+        parse: Callable[[Document], Reading[Any]],
+        /,
+        *,
+        scan: Callable[[Document], Reading[Any] | None] | None = None,
+        agent: str = "",
+        wishes: Wishes = NO_WISHES,
     ) -> None:
-        """`agent` is the product token by which robots directives may address this crawler."""
+        """`scan` is tried first, and no page can harm it; None of it means that the page must be parsed. `agent` is
+        the product token by which robots directives may address this crawler."""
         self._parse = parse
+        self._scan = scan
         self._robots_names = frozenset({"robots", agent.lower()} - {""})
         self._wishes = wishes
 
@@ -75,9 +83,7 @@ class PageReader:
             html = html[:readable]
         if is_xhtml:
             html = as_html(html)
-        if is_hostile(html):
-            html = flattened(html)
-        reading = self._parse(Document(html=html, robots_names=self._robots_names, wishes=self._wishes))
+        reading = self._read(Document(html=html, robots_names=self._robots_names, wishes=self._wishes))
         base_url = page.url
         if reading.base_href is not None and len(reading.base_href) <= MAX_BASE_CHARACTERS:
             base_url = (join(page.url, reading.base_href) or page.url).partition("#")[0]
@@ -107,6 +113,13 @@ class PageReader:
             noindex="noindex" in robots,
             error=f"too much to parse: read the first {readable} bytes" if cut else None,
         )
+
+    def _read(self, document: Document) -> Reading[Any]:
+        if self._scan is not None and (scanned := self._scan(document)) is not None:
+            return scanned
+        if is_hostile(document.html):
+            document = msgspec.structs.replace(document, html=flattened(document.html))
+        return self._parse(document)
 
     def _other(self, page: Page, headers: Headers, *, content_type: str) -> Extract:
         robots = robots_tag_words(headers.robots, self._robots_names)

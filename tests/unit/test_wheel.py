@@ -61,7 +61,12 @@ def test_the_wheel_holds_exactly_the_four_packages_and_their_data(unpacked: Path
     extensions = {name for name in shipped if name.endswith(".so")}
 
     assert shipped - extensions == expected
-    assert extensions <= {"visited/_kernel.abi3.so", "crawler/_hrefs.abi3.so", "crawler/read/_markup.abi3.so"}
+    assert extensions <= {
+        "visited/_kernel.abi3.so",
+        "crawler/_hrefs.abi3.so",
+        "crawler/read/_markup.abi3.so",
+        "crawler/read/_scan.abi3.so",
+    }
     assert {f"{package}/py.typed" for package in PACKAGES} <= shipped
 
 

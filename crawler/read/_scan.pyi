@@ -1,0 +1,17 @@
+from collections.abc import Callable
+from typing import Final
+
+from crawler.page import Link, LinkKind
+
+VERSION: Final[int]
+
+def scan(
+    html: bytes,
+    references: dict[str, str],
+    make: Callable[..., Link],
+    anchored: LinkKind,
+    embedded: LinkKind,
+    meta_names: frozenset[str],
+    all_scripts: bool,
+    /,
+) -> tuple[list[Link | tuple[str, dict[str, str | None], str]], list[str], list[str]] | None: ...

@@ -1,0 +1,84 @@
+/* Text, and what holds no markup. */
+#ifndef ONCEOVER_SCAN_CONTENT_H
+#define ONCEOVER_SCAN_CONTENT_H
+
+#include "_scan_open.h"
+
+static int
+is_blank(const byte *at, const byte *end)
+{
+    return skip(at, end, SPACE) == end;
+}
+
+static outcome
+note_text(scan *self, span text, int has_references)
+{
+    buffer *into[2] = {NULL, NULL};
+    if (self->anchor >= 0 && self->anchor_slot >= 0 &&
+        self->anchor_text.length <= LONGEST_CHARACTER * MOST_ANCHOR_READ)
+        into[0] = &self->anchor_text;
+    if (self->paragraph >= 0 && self->paragraph_text.length <= LONGEST_CHARACTER * MOST_PARAGRAPH_READ)
+        into[1] = &self->paragraph_text;
+    for (int i = 0; i < 2; i++) {
+        if (into[i] == NULL)
+            continue;
+        if ((has_references ? append_text(into[i], text, self->references, 0)
+                            : append(into[i], text.at, text.length)) < 0)
+            return FAILED;
+    }
+    return GOES_ON;
+}
+
+static outcome
+meet_text(scan *self, const byte *from, const byte *to)
+{
+    if (from == to || self->templates)
+        return GOES_ON;
+    if (self->place != IN_BODY && !is_blank(from, to)) {
+        self->place = IN_BODY;
+        self->is_empty = self->in_head_noscript = 0;
+    }
+    span text = {from, to - from};
+    if (self->foreign_depth) {
+        if (self->foreign[self->foreign_depth - 1].kind->element == STYLE &&
+            append_text(&self->style_text, text, self->references, 0) < 0)
+            return FAILED;
+    }
+    else if (in_table_itself(self) && !is_blank(from, to))
+        return GIVES_UP;
+    return note_text(self, text, 1);
+}
+
+/* Reads the content of an element that holds no markup, and its end tag. */
+static outcome
+meet_raw(scan *self, const tag *given, int is_noted)
+{
+    if (given->kind->element == TEXTAREA)
+        self->at = skip_line_end(self->at, self->end);
+    const byte *from = self->at;
+    const byte *to = given->kind->element == SCRIPT ? script_end(from, self->end, given->name)
+                                                    : raw_end(from, self->end, given->name);
+    int has_references = given->kind->properties & REFERENCES;
+    if (to == NULL)
+        return GIVES_UP;
+    tag ends;
+    self->at = read_attributes(to + 2 + given->name.length, self->end, &ends);
+    if (self->at == NULL)
+        return GIVES_UP;
+    if (!is_noted)
+        return GOES_ON;
+    span content = {from, to - from};
+    PyObject *text = NULL;
+    int element = given->kind->element;
+    if (element == STYLE || element == TITLE || (element == SCRIPT && self->all_scripts)) {
+        text = text_of(self, content, has_references ? 0 : -1, 0);
+        if (text == NULL)
+            return none_made();
+    }
+    outcome noted = note(self, given, text);
+    Py_XDECREF(text);
+    TRY(noted);
+    return note_text(self, content, has_references);
+}
+
+#endif

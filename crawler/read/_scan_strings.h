@@ -1,0 +1,177 @@
+/* Strings made of the bytes of a page. */
+#ifndef ONCEOVER_SCAN_STRINGS_H
+#define ONCEOVER_SCAN_STRINGS_H
+
+#include "_scan_state.h"
+
+static span
+stripped(const byte *at, ptrdiff_t length)
+{
+    while (length && (is(*at, SPACE) || *at == '\v' || *at == 0)) {
+        at++;
+        length--;
+    }
+    while (length && (is(at[length - 1], SPACE) || at[length - 1] == '\v' || at[length - 1] == 0))
+        length--;
+    return (span){at, length};
+}
+
+static int
+is_ascii(const byte *at, ptrdiff_t length)
+{
+    byte all = 0;
+    for (ptrdiff_t i = 0; i < length; i++)
+        all |= at[i];
+    return all < 0x80;
+}
+
+/* A string of UTF-8; NULL with an exception, or without one where it is broken. */
+static PyObject *
+string_of(const byte *at, ptrdiff_t length)
+{
+    PyObject *made = PyUnicode_DecodeUTF8((const char *)at, length, "strict");
+    if (made == NULL && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError))
+        PyErr_Clear();
+    return made;
+}
+
+static outcome
+none_made(void)
+{
+    return PyErr_Occurred() ? FAILED : GIVES_UP;
+}
+
+/* CR and CR LF are LF. */
+static void
+normalize_lines(buffer *text)
+{
+    byte *to = text->at;
+    for (ptrdiff_t i = 0; i < text->length; i++) {
+        if (text->at[i] == '\r') {
+            *to++ = '\n';
+            i += i + 1 < text->length && text->at[i + 1] == '\n';
+        }
+        else
+            *to++ = text->at[i];
+    }
+    text->length = to - text->at;
+}
+
+/* `in_attribute` is -1 where there are no references. */
+static PyObject *
+text_of(scan *self, span text, int in_attribute, int strip)
+{
+    if (strip)
+        text = stripped(text.at, text.length);
+    int has_references = in_attribute >= 0 && text.length && memchr(text.at, '&', text.length) != NULL;
+    int has_returns = text.length && memchr(text.at, '\r', text.length) != NULL;
+    if (!has_references && !has_returns)
+        return string_of(text.at, text.length);
+    buffer *scratch = &self->scratch;
+    scratch->length = 0;
+    if (has_returns) {
+        /* Lines end before references are undone: `&#13;` stays. */
+        if (append(scratch, text.at, text.length) < 0)
+            return NULL;
+        normalize_lines(scratch);
+        if (!has_references)
+            return string_of(scratch->at, scratch->length);
+        ptrdiff_t length = scratch->length;
+        buffer undone = {NULL, 0, 0};
+        PyObject *made = NULL;
+        if (append_text(&undone, (span){scratch->at, length}, self->references, in_attribute) == 0) {
+            span all = strip ? stripped(undone.at, undone.length) : (span){undone.at, undone.length};
+            made = string_of(all.at, all.length);
+        }
+        PyMem_Free(undone.at);
+        return made;
+    }
+    if (append_text(scratch, text, self->references, in_attribute) < 0)
+        return NULL;
+    span all = strip ? stripped(scratch->at, scratch->length) : (span){scratch->at, scratch->length};
+    return string_of(all.at, all.length);
+}
+
+/* White space as Python's str.split has it, of ASCII. */
+static int
+is_gap(byte each)
+{
+    return (each >= 9 && each <= 13) || (each >= 28 && each <= 32);
+}
+
+/* White space collapsed, cut at `room` bytes; all is ASCII. Returns the length. */
+static ptrdiff_t
+collapse(const byte *at, ptrdiff_t length, char *into, ptrdiff_t room)
+{
+    ptrdiff_t made = 0;
+    for (ptrdiff_t i = 0; i < length && made < room; i++) {
+        if (!is_gap(at[i])) {
+            if (made && is_gap(at[i - 1])) {
+                into[made++] = ' ';
+                if (made == room)
+                    break;
+            }
+            into[made++] = (char)at[i];
+        }
+    }
+    return made;
+}
+
+/* The end of a text that is cut, without a character that is cut with it. */
+static ptrdiff_t
+whole_characters(const byte *at, ptrdiff_t length, ptrdiff_t most)
+{
+    if (length <= most)
+        return length;
+    length = most;
+    while (length && (at[length] & 0xC0) == 0x80)
+        length--;
+    return length;
+}
+
+static PyObject *
+collapsed(scan *self, const buffer *text)
+{
+    char short_text[MOST_ANCHOR_CHARACTERS];
+    if (is_ascii(text->at, text->length)) {
+        ptrdiff_t read = text->length < MOST_ANCHOR_READ ? text->length : MOST_ANCHOR_READ;
+        ptrdiff_t length = collapse(text->at, read, short_text, MOST_ANCHOR_CHARACTERS);
+        if (length == 0)
+            return Py_NewRef(self->names->nothing);
+        return PyUnicode_DecodeASCII(short_text, length, "strict");
+    }
+    ptrdiff_t length = whole_characters(text->at, text->length, LONGEST_CHARACTER * MOST_ANCHOR_READ);
+    PyObject *whole = string_of(text->at, length), *head = NULL, *words = NULL, *joined = NULL, *cut = NULL;
+    if (whole != NULL)
+        head = PyUnicode_Substring(whole, 0, MOST_ANCHOR_READ);
+    if (head != NULL)
+        words = PyUnicode_Split(head, NULL, -1);
+    if (words != NULL)
+        joined = PyUnicode_Join(self->names->blank, words);
+    if (joined != NULL)
+        cut = PyUnicode_Substring(joined, 0, MOST_ANCHOR_CHARACTERS);
+    Py_XDECREF(whole);
+    Py_XDECREF(head);
+    Py_XDECREF(words);
+    Py_XDECREF(joined);
+    return cut;
+}
+
+/* Tokens in lower case, one blank between them. */
+static PyObject *
+tokens_of(scan *self, span value)
+{
+    char lower[128];
+    if (value.length == 0)
+        return Py_NewRef(self->names->nothing);
+    if (value.length > (ptrdiff_t)sizeof(lower) || !is_ascii(value.at, value.length) ||
+        memchr(value.at, '&', value.length) != NULL)
+        return NULL;
+    ptrdiff_t length = collapse(value.at, value.length, lower, sizeof(lower));
+    for (ptrdiff_t i = 0; i < length; i++)
+        if (lower[i] >= 'A' && lower[i] <= 'Z')
+            lower[i] |= 0x20;
+    return PyUnicode_DecodeASCII(lower, length, "strict");
+}
+
+#endif

@@ -1,0 +1,219 @@
+"""A page that is scanned tells what its tree tells."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from crawler.page import Extract
+from crawler.read.lexbor import LexborExtractor, LexborTrees
+from crawler.read.pages import Document, PageReader
+from crawler.read.scan import IS_COMPILED, scanned
+from crawler.read.wishes import Wishes
+from tests.unit.read.suites import page, real_pages
+
+pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="built without the compiled scan of pages")
+
+WISHES = Wishes(forms=True, scripts=True)
+BY_SCAN = LexborExtractor(wishes=WISHES)
+BY_TREE = PageReader(LexborTrees(WISHES).read, wishes=WISHES)
+
+NAMES = (
+    "a a a p p div span b i li ul ol dl dd dt table tr td th tbody thead caption colgroup col h1 h2 form input button "
+    "select option optgroup svg path g use image title desc style script template noscript head body html base link "
+    "meta img source br hr object applet marquee iframe textarea nobr font em center pre section video area math "
+    "foreignobject rb rt ruby rp dialog search xmp noframes noembed plaintext frame frameset x-y embed track wbr"
+).split()
+ATTRIBUTES = (
+    "href=u",
+    "href='v w'",
+    'href="w?a=1&amp;b=2&copy=3&lt=4"',
+    "HREF=x href=y",
+    "href",
+    "href=''",
+    "xlink:href=z",
+    "src=s",
+    "srcset='a 1x,b, c (1,2) 2x'",
+    "data-src=d",
+    "data-srcset='e&amp;f 2x'",
+    "imagesrcset=i",
+    "rel='Next  Foo'",
+    "rel=preload",
+    "style='background:url(x)'",
+    "style=color:red",
+    "background=g",
+    "lang=en",
+    "xml:lang=de",
+    "type=hidden",
+    "type=image",
+    "content='noindex; url=c'",
+    "name=description",
+    "name=Robots",
+    "property=og:title",
+    "http-equiv=refresh",
+    "action=f",
+    "formaction=h",
+    "poster=p",
+    "data=q",
+    'alt="it\'s"',
+    "class='a > b'",
+    "title=t",
+    "=x",
+    "/",
+)
+TEXTS = (
+    "text",
+    " ",
+    "\n",
+    "\r\n",
+    "&amp;",
+    "&nbsp;",
+    "&copy x",
+    "&notit;",
+    "&#65;",
+    "&#x80;",
+    "&#0;",
+    "&#xD800;",
+    "&bogus;",
+    "&",
+    "< b",
+    "a<b",
+    "caf\xe9",
+    "\u3000",
+    "\x1f",
+    "<!-- c -->",
+    "<!-->",
+    "<!--->",
+    "<!-- --!>",
+    "<!-- <a href=no> -->",
+    "<!--<script>",
+    "<![CDATA[ x ]]>",
+    "<?php x ?>",
+    "</>",
+    "</ x>",
+    "<!doctype html>",
+    '<!DOCTYPE html PUBLIC "x">',
+    "<p>",
+    "</p>",
+    "</br>",
+)
+
+names = st.sampled_from(NAMES)
+attributes = st.lists(st.sampled_from(ATTRIBUTES), max_size=3).map(" ".join)
+starts = st.builds("<{} {}{}>".format, names, attributes, st.sampled_from(("", "", "", "/")))
+texts = st.sampled_from(TEXTS)
+elements = st.recursive(
+    texts,
+    lambda inner: st.builds("<{0} {1}>{2}</{0}>".format, names, attributes, st.lists(inner, max_size=4).map("".join)),
+)
+documents = st.lists(st.one_of(texts, starts, names.map("</{}>".format), elements), max_size=12).map("".join)
+
+
+def by_scan(html: bytes) -> Extract | None:
+    """None where a tree is needed."""
+    document = Document(html=html, robots_names=frozenset({"robots"}), wishes=WISHES)
+    return None if scanned(document) is None else BY_SCAN.extract(page(html))
+
+
+@given(documents)
+def test_a_scan_tells_what_a_tree_tells(html: str) -> None:
+    assert BY_SCAN.extract(page(html.encode())) == BY_TREE.extract(page(html.encode()))
+
+
+@given(documents, st.data())
+def test_a_scan_of_torn_and_broken_markup_tells_what_a_tree_tells(html: str, data: st.DataObject) -> None:
+    broken = bytearray(html.encode())
+    for _ in range(data.draw(st.integers(0, 3)) if broken else 0):
+        broken[data.draw(st.integers(0, len(broken) - 1))] = data.draw(st.sampled_from(b"<>/\"'= &;!-a\x80\xff\x00\r"))
+    body = bytes(broken[: data.draw(st.integers(0, len(broken)))])
+    assert BY_SCAN.extract(page(body)) == BY_TREE.extract(page(body))
+
+
+WHOLE = """<!doctype html><html lang=en><head><meta charset=utf-8><title>A &amp; B</title><base href="/b/">
+<link rel=stylesheet href=s.css><style>p { background: url(bg.png) }</style><noscript><link href=n rel=next></noscript>
+<script>if (a < b) document.write("<a href=no>")</script><!-- <a href=no> --></head><body background=g>
+<p>One <b>two</b> <a href="x?a=1&amp;b=2" rel="NoFollow me">three <i>four</i></a><p>Five<table><tr><td><a href=t>
+t</a><td background=c>d</table><ul><li><a href=l1>l1</a><li><a href=l2><img src=i srcset="j 1x, k 2x">l2</a></ul>
+<form action=f><select><option>o<option>p</select><textarea>
+<a href=no></textarea></form>
+<svg><title>no</title><path d=M0 /><use xlink:href=u#v></use><style>a{b:url(w)}</style></svg>
+<template><a href=no><p>no</template><div style="background: url('y')"><iframe src=z><a href=no></iframe></div>
+<h1><a href=h><div>block</div></a></h1><video poster=v><source src=w></video><a href=open>rest caf\xe9"""
+
+
+def test_a_page_as_people_write_it_needs_no_tree() -> None:
+    extract = by_scan(WHOLE.encode())
+    assert extract is not None
+    assert extract == BY_TREE.extract(page(WHOLE.encode()))
+    assert [link.href for link in extract.links] == [
+        *("s.css", "bg.png", "n", "g", "x?a=1&b=2", "t", "c", "l1", "l2", "j", "k", "i", "f", "u#v", "w", "z"),
+        *("h", "v", "w", "open", "y"),
+    ]
+
+
+def test_a_page_that_ends_anywhere_is_read_as_its_tree_says() -> None:
+    body = WHOLE.encode()
+    for length in range(len(body)):
+        torn = page(body[:length])
+        assert BY_SCAN.extract(torn) == BY_TREE.extract(torn), body[:length]
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<p><a href=x>one</p>two</a>",
+        "<a href=x><b>one</a>two<a href=y>three</b>four</a>",
+        "<b><a href=x>one</b>two</a>",
+        "<a href=x><p>one</a>two",
+        "<a href=x><div><a href=y>",
+        "<table><a href=x>moved</a><tr><td></table>",
+        "<math><a href=x>",
+        "<frameset><frame src=x></frameset>",
+        "<plaintext><a href=x>",
+        "<image src=x>",
+        "<svg><p><a href=x>",
+        "<svg><![CDATA[<a href=x>]]></svg>",
+        "<select><a href=x>y</a></select>",
+        "<div><p>x<html lang=en>",
+        "<a href=x\0y>",
+    ],
+)
+def test_a_scan_gives_up_where_only_a_tree_can_tell(html: str) -> None:
+    assert by_scan(html.encode()) is None
+
+
+@example("<a href=x>" * 50_000)
+@example("<div>" * 50_000)
+@example("<!--" * 50_000)
+@example("<a " * 50_000)
+@example("<script><!--<script>" * 10_000)
+@example("<title>" * 50_000)
+@example("<p><b>" * 30_000)
+@example("<template>" * 50_000)
+@example("<svg>" * 50_000)
+@example("<a href='" + "&" * 200_000 + "'>")
+@given(st.just(""))
+def test_whatever_is_nested_it_is_read(html: str) -> None:
+    assert BY_SCAN.extract(page(html.encode())).error is None
+
+
+def test_of_real_pages_nearly_all_are_scanned_and_tell_what_their_trees_tell(corpora: Path) -> None:
+    given = [each for _, each in real_pages(corpora)]
+    assert [each.url for each in given if BY_SCAN.extract(each) != BY_TREE.extract(each)] == []
+    assert sum(by_scan(each.body) is not None for each in given) > 0.9 * len(given)
+
+
+def test_what_was_compiled_from_older_code_is_not_used() -> None:
+    older = """
+import sys, types
+sys.modules["crawler.read._scan"] = types.SimpleNamespace(scan=lambda html: ([], [], []))
+from crawler.read.lexbor import LexborExtractor
+from crawler.read.scan import IS_COMPILED
+from tests.unit.read.suites import page
+print(IS_COMPILED, len(LexborExtractor().extract(page(b"<a href=x>y</a>")).links))
+"""
+    done = subprocess.run([sys.executable, "-c", older], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "1"]
