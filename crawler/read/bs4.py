@@ -2,23 +2,20 @@
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Final, cast
 
 from bs4 import BeautifulSoup
-from bs4.element import Tag
+from bs4.element import NavigableString, Tag
 
 from crawler.page import Extract, Page
 from crawler.read.document import Attributes, Reading, takers
+from crawler.read.mended import mended
 from crawler.read.pages import Document, PageReader, summary
 from crawler.read.wishes import NO_WISHES, Wishes
 
 _MAX_PARAGRAPHS: Final = 20
-_EMPTY_COMMENT = re.compile(r"<!---?>")
-"""Whole comments, which the `html.parser` of older Pythons takes for the beginning of one."""
-_DECLARATION = re.compile(r"<\?xml(?=\s)", re.IGNORECASE)
-"""Of XML, at which Beautiful Soup warns that this parser is none; it is meant to be none."""
 _HOLDS_URL = re.compile(r"url\(")
-_OPENING = re.compile(r"<[a-z!/?]", re.IGNORECASE)
 
 
 class Bs4Extractor:
@@ -34,7 +31,7 @@ class Bs4Extractor:
 def _read(document: Document) -> Reading[Tag]:
     soup = BeautifulSoup(
         # With a line end, a page that is nothing but a URL is not taken for a mistake of the caller.
-        f"{_without_torn_tag(_mended(document.html.decode('utf-8', 'replace')))}\n",
+        f"{mended(document.html).decode('utf-8', 'replace')}\n",
         "html.parser",
         # Values as they stand, not lists of class names; of a repeated attribute the first, as the standard says.
         multi_valued_attributes=None,
@@ -61,21 +58,12 @@ def _read(document: Document) -> Reading[Tag]:
     return reading
 
 
-def _mended(text: str) -> str:
-    return _DECLARATION.sub("<?", _EMPTY_COMMENT.sub("<!-- -->", text))
-
-
-def _without_torn_tag(text: str) -> str:
-    """The text up to a tag or comment that its end tears. By the standard such a tag is none; and many of them take
-    the `html.parser` of older Pythons time by the square of their number (CVE-2025-6069)."""
-    torn = _OPENING.search(text, text.rfind(">") + 1)
-    return text if torn is None else text[: torn.start()]
-
-
 def _parent_tag(tag: Tag) -> str | None:
     return tag.parent.name if tag.parent is not None else None
 
 
 def _paragraphs(soup: BeautifulSoup) -> Iterator[str]:
     for tag in soup.find_all("p", limit=_MAX_PARAGRAPHS):
-        yield tag.get_text()
+        # To this parser the next paragraph does not end one that was left open, but stands in it.
+        within = takewhile(lambda node: not isinstance(node, Tag) or node.name != "p", tag.descendants)
+        yield "".join(node for node in within if type(node) is NavigableString)
