@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Raised with each change of what is given or returned, and of the marks in canonical.py. */
-#define VERSION 1
+#define VERSION 2
 
 typedef const unsigned char *text;
 
@@ -219,10 +219,11 @@ target_of(page *on, PyObject *href)
     memcpy(url, there->origin, there->length);
     memcpy(url + there->length, on->directory, directory);
     memcpy(url + there->length + directory, from, rest);
-    PyObject *args = NULL, *target = NULL, *whole = PyUnicode_FromStringAndSize(url, length);
+    PyObject *args = NULL, *target = NULL, *whole = NULL;
     PyObject *path = from == at && directory == 0
                          ? Py_NewRef(href)
                          : PyUnicode_FromStringAndSize(url + there->length, length - there->length);
+    whole = length == size && memcmp(url, at, size) == 0 ? Py_NewRef(href) : PyUnicode_FromStringAndSize(url, length);
     if (whole != NULL && path != NULL)
         args = PyTuple_Pack(6, whole, whole, there->host, there->site, path, there->site);
     if (args != NULL)
@@ -262,7 +263,36 @@ read_many(PyObject *self, PyObject *args)
     return result;
 }
 
-static PyMethodDef methods[] = {{"read_many", read_many, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+/* Whether so many segments of a path are equal to one of the four before them. */
+static PyObject *
+may_repeat(PyObject *self, PyObject *args)
+{
+    const char *at, *before[4] = {NULL};
+    Py_ssize_t size, least, lengths[4] = {0}, same = 0;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "s#n", &at, &size, &least))
+        return NULL;
+    const char *end = at + size;
+    for (int number = 0; same < least && at < end; number = (number + 1) % 4) {
+        const char *slash = memchr(at, '/', end - at);
+        Py_ssize_t length = (slash == NULL ? end : slash) - at;
+        for (int i = 0; i < 4 && length > 0; i++)
+            if (lengths[i] == length && memcmp(before[i], at, length) == 0) {
+                same++;
+                break;
+            }
+        before[number] = at;
+        lengths[number] = length;
+        at = slash == NULL ? end : slash + 1;
+    }
+    return PyBool_FromLong(same >= least);
+}
+
+static PyMethodDef methods[] = {
+    {"read_many", read_many, METH_VARARGS, NULL},
+    {"may_repeat", may_repeat, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
 
 static void
 mark(const char *bytes, int kind)

@@ -10,6 +10,7 @@ scope, or near the page whose robots.txt named the sitemap.
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
+from itertools import chain, repeat
 from typing import Final
 
 from crawler.focus import Focus, precedence_of
@@ -26,6 +27,8 @@ MAX_REDIRECTS: Final = 10
 MAX_NESTED_SITEMAPS: Final = 5
 """The protocol knows one level; some have two, and a generator of sitemaps would have no end."""
 REMEMBERED_LINKS: Final = 50_000
+_LINKS_AT_ONCE: Final = 10_000
+"""Sitemaps may have many more, which need not all be held twice."""
 
 
 class LinkRefusal(StrEnum):
@@ -73,9 +76,8 @@ class ScopedDiscovery:
         self._kinds = kinds
         self._obey_nofollow = obey_nofollow
         self._picky = obey_nofollow or kinds != frozenset(LinkKind)
-        # Embeds apart: scope may judge them by another rule.
-        self._links = Meanings(self._judge_link, capacity=remembered_links)
-        self._embeds = Meanings(self._judge_embed, capacity=remembered_links)
+        self._links = Meanings(self._judge_links, capacity=remembered_links)
+        self._embeds = Meanings(self._judge_embeds, capacity=remembered_links) if scope.tells_embeds_apart else None
 
     def seeds(self, urls: Sequence[str], /) -> list[CrawlUrl]:
         unique: dict[str, Target] = {}
@@ -100,19 +102,21 @@ class ScopedDiscovery:
         depth = parent.depth + 1
         via = parent.url
         precedence, weight = min(255, depth), 0.0
-        worth_of_page = self._focus.of_page(about, parent.weight) if self._focus else 0.0
+        focus, max_links = self._focus, self._max_links_per_page
+        worth_of_page = focus.of_page(about, parent.weight) if focus else 0.0
+        is_sitemap = parent.kind == LinkKind.SITEMAP
         for link, target, refusal in self._distinct(base_url, links, parent, refusals):
             reason: str | None = refusal
-            if link.kind is LinkKind.SITEMAP and parent.kind == LinkKind.SITEMAP:
+            if is_sitemap and link.kind is LinkKind.SITEMAP:
                 nested = self._sitemap(target, parent)
                 if isinstance(nested, CrawlUrl):
                     found.append(nested)
                     continue
                 reason = nested
-            elif reason is None and len(found) >= self._max_links_per_page and link.kind is not LinkKind.LISTED:
+            elif reason is None and len(found) >= max_links and link.kind is not LinkKind.LISTED:
                 reason = LinkRefusal.TOO_MANY_LINKS
-            if reason is None and self._focus:
-                weight = self._focus.of_link(link.text, target.url, worth_of_page)
+            if focus and reason is None:
+                weight = focus.of_link(link.text, target.url, worth_of_page)
                 precedence = precedence_of(weight)
                 if weight < self._min_weight:
                     reason = LinkRefusal.IRRELEVANT
@@ -141,49 +145,58 @@ class ScopedDiscovery:
     ) -> Iterator[tuple[Link, Target, Refusal | Trap | None]]:
         """The first link to each URL, what it means, and why scope refuses it. Adds to `refusals` what is no URL, and
         links of kinds that are not wanted."""
-        seen = {parent.canonical}
-        meaning = self._links.on(base_url)
-        meaning_of_embed = self._embeds.on(base_url)
-        # Manuals and indexes link to many places of one document: told apart here, each would be resolved anew.
-        met: set[str] = set()
-        met_embeds: set[str] = set()
-        for link in links:
-            href = link.href.partition("#")[0]
-            embedded = link.kind in EMBEDDED
-            met_before = met_embeds if embedded else met
-            if href in met_before:
+        seen = {parent.canonical}  # and hrefs that are no URL
+        depth, picky = parent.depth, self._picky
+        for link, href, left in self._meanings(base_url, links):
+            # Manuals and indexes link to many places of one document, which is met once.
+            judged = left.pop(href, None)
+            if judged is None:
                 continue
-            target, refusal, max_depth = meaning_of_embed(href) if embedded else meaning(href)
+            target = judged.target
             if isinstance(target, BadUrl):
-                met_before.add(href)
-                refusals.append((link.href, target))
+                if href not in seen:
+                    seen.add(href)
+                    refusals.append((link.href, target))
                 continue
             canonical = target.canonical
             if canonical in seen:
-                met_before.add(href)
                 continue
-            if self._picky and (unwanted := self._unwanted(link)):
+            if picky and (unwanted := self._unwanted(link)):
                 refusals.append((target.url, unwanted))
+                left[href] = judged  # another link to it may be wanted
                 continue
             seen.add(canonical)
-            met_before.add(href)
-            if refusal is Refusal.OUT_OF_SCOPE:
+            refusal = judged.refusal
+            if refusal is not None and refusal is Refusal.OUT_OF_SCOPE:
                 refusal = self._refusal_near(target, parent)
-            if max_depth is not None and parent.depth >= max_depth:
+            if (max_depth := judged.max_depth) is not None and depth >= max_depth:
                 refusal = Refusal.TOO_DEEP
             yield link, target, refusal
 
+    def _meanings(self, base_url: str, links: Sequence[Link]) -> Iterator[tuple[Link, str, dict[str, Judged]]]:
+        """Each link, its href without fragment, and what the hrefs of the links of its kind around it mean."""
+        starts = range(0, len(links), _LINKS_AT_ONCE)
+        return chain.from_iterable(self._meanings_of(base_url, links[at : at + _LINKS_AT_ONCE]) for at in starts)
+
+    def _meanings_of(self, base_url: str, links: Sequence[Link]) -> Iterator[tuple[Link, str, dict[str, Judged]]]:
+        hrefs = [link.href for link in links]
+        hrefs = [href.partition("#")[0] if "#" in href else href for href in hrefs]
+        if self._embeds is None:
+            return zip(links, hrefs, repeat(self._links.of(dict.fromkeys(hrefs), base_url)))
+        embeds = {href: None for href, link in zip(hrefs, links, strict=True) if link.kind in EMBEDDED}
+        others = {href: None for href, link in zip(hrefs, links, strict=True) if link.kind not in EMBEDDED}
+        of_others, of_embeds = self._links.of(others, base_url), self._embeds.of(embeds, base_url)
+        return zip(links, hrefs, (of_embeds if link.kind in EMBEDDED else of_others for link in links), strict=True)
+
     def references(self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl) -> list[str]:
-        meaning, meaning_of_embed = self._links.on(base_url), self._embeds.on(base_url)
         # A page to itself is a repeat: it was met before it was fetched.
         met = dict.fromkeys((url.canonical for url in found.urls), False) | {parent.canonical: True}
         repeats_left = self._max_links_per_page
         references: list[str] = []
-        for link in links:
-            href = link.href.partition("#")[0]
+        for link, href, meanings in self._meanings(base_url, links):
             if not href or (self._picky and self._unwanted(link)):
                 continue
-            target, _, _ = meaning_of_embed(href) if link.kind in EMBEDDED else meaning(href)
+            target = meanings[href].target
             if isinstance(target, BadUrl) or (is_repeat := met.get(target.canonical)) is None:
                 continue
             if is_repeat:
@@ -278,15 +291,19 @@ class ScopedDiscovery:
             return LinkRefusal.NOFOLLOW
         return None
 
-    def _judge_link(self, href: str, base_url: str) -> Judged:
-        return self._judge(href, base_url, LinkKind.LINK)
+    def _judge_links(self, hrefs: list[str], base_url: str) -> list[Judged]:
+        return self._judge(hrefs, base_url, LinkKind.LINK)
 
-    def _judge_embed(self, href: str, base_url: str) -> Judged:
-        return self._judge(href, base_url, LinkKind.EMBED)
+    def _judge_embeds(self, hrefs: list[str], base_url: str) -> list[Judged]:
+        return self._judge(hrefs, base_url, LinkKind.EMBED)
 
-    def _judge(self, href: str, base_url: str, kind: LinkKind) -> Judged:
-        target = self._urls.read(href, base_url)
-        if isinstance(target, BadUrl):
-            return target, None, None
-        refusal, max_depth = self._scope.standing(target, kind=kind)
-        return target, refusal or self._traps(target.url).refusal(target), max_depth
+    def _judge(self, hrefs: list[str], base_url: str, kind: LinkKind) -> list[Judged]:
+        judged: list[Judged] = []
+        standing, traps = self._scope.standing, self._traps
+        for target in self._urls.read_many(hrefs, base_url):
+            if isinstance(target, BadUrl):
+                judged.append(Judged(target))
+                continue
+            refusal, max_depth = standing(target, kind=kind)
+            judged.append(Judged(target, refusal or traps(target.url).refusal(target), max_depth))
+        return judged

@@ -23,7 +23,7 @@ except ImportError:
 else:
     _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
 
-IS_COMPILED: Final = _COMPILED_VERSION == 1
+IS_COMPILED: Final = _COMPILED_VERSION == 2
 """False also where the extension was compiled from older code."""
 
 
@@ -104,6 +104,14 @@ def read_plain(
     if base is not None:
         scheme, home, directory = base.place.scheme, None if base.marks else base.place, base.directory
     return compiled.read_many(hrefs, scheme, home, directory, _known_place_meant, make, max_length, otherwise)
+
+
+def may_repeat(path: str, least: int, /) -> bool:
+    """Whether so many segments of a path may be equal to one of the four before them."""
+    if IS_COMPILED:
+        return compiled.may_repeat(path, least)
+    segments = path.split("/")
+    return len(segments) - len(set(segments)) >= least
 
 
 def base_of(url: str, /) -> Base | None:

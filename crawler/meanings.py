@@ -5,18 +5,30 @@ directory; `?page=2` alone depends on the document, and is not remembered.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Final
+
+import msgspec
 
 from crawler.scope import Refusal
 from crawler.traps import Trap
 from crawler.urls import MAX_URL_LENGTH, BadUrl, Target, origin_of
 
-Judged = tuple[Target | BadUrl, Refusal | Trap | None, int | None]
-"""What an href means, why it is refused wherever it stands, and how deep it may be found."""
+
+class Judged(msgspec.Struct, frozen=True, gc=False):
+    """What an href means."""
+
+    target: Target | BadUrl
+    refusal: Refusal | Trap | None = None
+    """Why it is refused wherever it stands."""
+    max_depth: int | None = None
+    """How deep it may be found."""
+
 
 _DEPENDS_ON_DOCUMENT = re.compile(r"[\x00- ]|[?#]|$|https?:(?![/\\])", re.IGNORECASE)
-"""Hrefs that mean another URL in each document of a directory: empty ones, `?x`, and the odd `http:?x`."""
+"""Hrefs that mean another URL in each document of a directory: empty ones, `?x`, and the odd `http:?x`. Others begin
+with a character above `?`, or are looked at."""
 
 _MAX_REMEMBERED_LENGTH: Final = 512
 """Characters. Images inlined as data would fill the memory."""
@@ -25,8 +37,8 @@ _MAX_REMEMBERED_LENGTH: Final = 512
 class Meanings:
     """Holds the entries used lately: at most `capacity`, and at least half of it."""
 
-    def __init__(self, judge: Callable[[str, str], Judged], /, *, capacity: int) -> None:
-        """`judge` tells of an href and a base URL what is to be remembered."""
+    def __init__(self, judge: Callable[[list[str], str], list[Judged]], /, *, capacity: int) -> None:
+        """`judge` tells of hrefs and a base URL what is to be remembered of each."""
         self._judge = judge
         self._half = max(1, capacity // 2)
         self._young: dict[str, dict[str, Judged]] = {}
@@ -34,46 +46,63 @@ class Meanings:
         self._old: dict[str, dict[str, Judged]] = {}
         self._young_count = 0
 
-    def on(self, base_url: str, /) -> Callable[[str], Judged]:
-        """A function that tells what an href means in a document with that base URL."""
-        if len(base_url) > MAX_URL_LENGTH:
-            return lambda href: self._judge(href, base_url)
-        directory = base_url[: base_url.partition("?")[0].rindex("/") + 1]
-        origin = origin_of(base_url)
-        # What was known when the document began; `_recall` sees the rest.
-        below, across, anywhere = (self._young.get(base, _NOTHING) for base in (directory, origin, ""))
+    def of(self, hrefs: Iterable[str], base_url: str, /) -> dict[str, Judged]:
+        """What each of these hrefs, which differ, means in a document with that base URL."""
+        rooted: list[str] = []
+        absolute: list[str] = []
+        relative: list[str] = []
+        passing: list[str] = []
+        for href in hrefs:
+            if not 0 < len(href) <= _MAX_REMEMBERED_LENGTH:
+                passing.append(href)
+            elif (first := href[0]) == "/":
+                rooted.append(href)
+            elif first == "h" and href.startswith(("https://", "http://")):
+                absolute.append(href)
+            elif (first > "?" and first not in "hH") or not _DEPENDS_ON_DOCUMENT.match(href):
+                relative.append(href)
+            else:
+                passing.append(href)
+        found = dict(zip(passing, self._judge(passing, base_url), strict=True)) if passing else {}
+        if absolute:
+            found |= self._recall("", absolute, base_url)
+        if rooted:
+            found |= self._recall(origin_of(base_url), rooted, base_url)
+        if relative:
+            found |= self._recall(base_url[: base_url.partition("?")[0].rindex("/") + 1], relative, base_url)
+        return found
 
-        def meaning(href: str) -> Judged:
-            if href[:1] == "/":
-                return across.get(href) or self._recall(origin, href, base_url)
-            if href[:4] == "http" and href.startswith(("https://", "http://")):
-                return anywhere.get(href) or self._recall("", href, base_url)
-            known = below.get(href)
-            if known is None and _DEPENDS_ON_DOCUMENT.match(href):
-                return self._judge(href, base_url)
-            return known or self._recall(directory, href, base_url)
+    def _recall(self, base: str, hrefs: list[str], base_url: str) -> dict[str, Judged]:
+        found: dict[str, Judged] = {}
+        if young := self._young.get(base):
+            found = {href: known for href in hrefs if (known := young.get(href)) is not None}
+            if len(found) == len(hrefs):
+                return found
+            hrefs = [href for href in hrefs if href not in found]
+        again: dict[str, Judged] = {}
+        if old := self._old.get(base):
+            again = {href: known for href in hrefs if (known := old.get(href)) is not None}
+            hrefs = [href for href in hrefs if href not in again]
+        if hrefs:
+            again.update(zip(hrefs, self._judge(hrefs, base_url), strict=True))
+        if len(base) <= MAX_URL_LENGTH:
+            self._remember(base, again)
+        found |= again
+        return found
 
-        return meaning
+    def _remember(self, base: str, known: dict[str, Judged]) -> None:
+        entries = iter(known.items())
+        for count in self._shares(len(known)):
+            self._young.setdefault(base, {}).update(islice(entries, count))
 
-    def _recall(self, base: str, href: str, base_url: str) -> Judged:
-        known = self._young.get(base, _NOTHING).get(href)
-        if known is None:
-            known = self._old.get(base, _NOTHING).get(href) or self._judge(href, base_url)
-            if len(href) <= _MAX_REMEMBERED_LENGTH:
-                self._remember(base, href, known)
-        return known
-
-    def _remember(self, base: str, href: str, known: Judged) -> None:
-        if self._young_count >= self._half:
-            self._old = self._young
-            self._young = {}
-            self._young_count = 0
-        self._young_count += 1
-        there = self._young.get(base)
-        if there is None:
-            self._young[base] = {href: known}
-        else:
-            there[href] = known
-
-
-_NOTHING: Final[dict[str, Judged]] = {}
+    def _shares(self, count: int) -> Iterator[int]:
+        """How many of so many entries each of the next generations may take; makes room for them."""
+        while count:
+            if self._young_count >= self._half:
+                self._old = self._young
+                self._young = {}
+                self._young_count = 0
+            share = min(count, self._half - self._young_count)
+            self._young_count += share
+            count -= share
+            yield share

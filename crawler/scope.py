@@ -59,6 +59,7 @@ class Reach:
         """Raises `ValueError`, naming the pattern and the reason, for a pattern that RE2 can't compile."""
         self._include = pattern_search(include, "scope.include")
         self._exclude = pattern_search(exclude, "scope.exclude")
+        self.has_patterns = bool(include or exclude)
         self.max_depth = max_depth
 
     def refusal(self, url: str, /) -> Refusal | None:
@@ -96,6 +97,8 @@ class Scope:
         everywhere = Reach()
         self._reach = reach or (lambda _: everywhere)
         self._offsite_embeds = offsite_embeds
+        self.tells_embeds_apart = offsite_embeds and within != "any"
+        """Whether `standing` may depend on the kind of a link."""
 
     def refusal(
         self, target: Target, /, *, depth: int, kind: LinkKind = LinkKind.LINK, parent: Target | None = None
@@ -116,7 +119,7 @@ class Scope:
             return Refusal.OUT_OF_SCOPE, reach.max_depth
         if self._barred is not None and self._barred.cover(target):
             return Refusal.EXCLUDED, reach.max_depth
-        return reach.refusal(target.url), reach.max_depth
+        return reach.refusal(target.url) if reach.has_patterns else None, reach.max_depth
 
     def is_lent(self, target: Target, parent: Target, /) -> bool:
         """Whether an admitted page has the URL on its own host, in its domain or below its directory."""

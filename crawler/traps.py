@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from crawler.hrefs import may_repeat
 from crawler.urls import Target
 
 _LONGEST_SEQUENCE: Final = 4
@@ -52,26 +53,33 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
 
     def refusal(self, target: Target, /) -> Trap | None:
         """Which trap the URL shows; None if none."""
-        path, mark, query = target.path.partition("?")
+        path, query = target.path, None
+        if "?" in path:
+            path, _, query = path.partition("?")
         # Few paths need a closer look: they have many segments, or some that stand there more than once.
         count = path.count("/")
-        if self.max_segments is not None and count - path.endswith("/") > self.max_segments:
+        if (
+            self.max_segments is not None
+            and count > self.max_segments
+            and (count - path.endswith("/") > self.max_segments)
+        ):
             return Trap.TOO_MANY_SEGMENTS
-        if self.max_repeats is not None and count > self.max_repeats:
+        if self.max_repeats is not None and count > self.max_repeats and may_repeat(path, self.max_repeats):
             segments = path.split("/")[1:]
-            if count - len(set(segments)) >= self.max_repeats and _repeats(segments, self.max_repeats):
+            if _repeats(segments, self.max_repeats):
                 return Trap.REPEATED_SEGMENTS
-        if mark and self._grows(query):
+        if query is not None and self._grows(query):
             return Trap.QUERY_GROWTH
         return Trap.CALENDAR if self.calendar_years is not None and self._is_far(target.path) else None
 
     def _grows(self, query: str) -> bool:
-        parameters = query.split("&")
-        if self.max_parameters is not None and len(parameters) > self.max_parameters:
+        count = query.count("&") + 1
+        if self.max_parameters is not None and count > self.max_parameters:
             return True
-        if self.max_repeats is None or len(parameters) <= self.max_repeats:
+        if self.max_repeats is None or count <= self.max_repeats:
             return False
-        return max(Counter(parameters).values()) > self.max_repeats
+        parameters = query.split("&")
+        return count - len(set(parameters)) >= self.max_repeats and max(Counter(parameters).values()) > self.max_repeats
 
     def _is_far(self, path: str) -> bool:
         assert self.calendar_years is not None

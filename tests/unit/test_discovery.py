@@ -124,6 +124,20 @@ def test_each_refused_link_is_counted_once_under_its_reason() -> None:
     }
 
 
+@pytest.mark.parametrize("offsite_embeds", [False, True])
+def test_links_and_embeds_are_judged_each_by_its_rule(offsite_embeds: bool) -> None:
+    hrefs = ("https://other.test/a", "b", "c")
+    given = [*links(*hrefs[:2]), *links(*hrefs, kind=LinkKind.EMBED), *links("b#d", "e", kind=LinkKind.CSS)]
+    for _ in range(2):
+        found = discovery(offsite_embeds=offsite_embeds).links(PAGE, given, parent=page())
+        assert [(url.url, url.kind) for url in found.urls] == [
+            ("https://example.org/a/b", "link"),
+            ("https://example.org/a/c", "embed"),
+            ("https://example.org/a/e", "css"),
+        ]
+        assert found.refused == {Refusal.OUT_OF_SCOPE: 1}
+
+
 def test_traps_are_refused_by_their_names() -> None:
     made = discovery()
     found = made.links(PAGE, links("x/x/x/", "?a=1&a=1&a=1", "b"), parent=page())
@@ -157,6 +171,13 @@ def test_kinds_that_are_not_wanted_are_refused() -> None:
     found = made.links(PAGE, [*links("a.png", kind=LinkKind.EMBED), *links("b")], parent=page())
     assert [url.url for url in found.urls] == ["https://example.org/a/b"]
     assert found.refused == {LinkRefusal.UNWANTED_KIND: 1}
+
+
+def test_links_beyond_any_number_are_each_found_once() -> None:
+    given = links(*(f"/{number % 10_001}" for number in range(20_100)), "http://[", *["x"] * 10_000, "http://[", "y")
+    found = discovery(max_links_per_page=100_000).links(PAGE, given, parent=page())
+    assert [url.url.rpartition("/")[2] for url in found.urls] == [*map(str, range(10_001)), "x", "y"]
+    assert found.refusals == [("http://[", BadUrl.INVALID)]
 
 
 def test_precedence_grows_with_depth_to_its_end() -> None:
@@ -194,11 +215,12 @@ def test_forgetting_changes_nothing(remembered: int) -> None:
     assert len(first.urls) == 20
 
 
-def test_the_memory_of_hrefs_is_bounded() -> None:
+@pytest.mark.parametrize("size", [1, 7, 50, 333])
+def test_the_memory_of_hrefs_is_bounded(size: int) -> None:
     made = discovery(remembered_links=100)
-    for start in range(0, 1000, 50):
-        made.links(PAGE, links(*(f"/{start + number}" for number in range(50))), parent=page())
-    assert len(made._links._young) + len(made._links._old) <= 100
+    for start in range(0, 1000, size):
+        made.links(PAGE, links(*(f"/{start + number}" for number in range(size))), parent=page())
+    assert 50 <= sum(map(len, [*made._links._young.values(), *made._links._old.values()])) <= 100
 
 
 def test_a_redirect_keeps_depth_and_precedence_of_its_parent() -> None:

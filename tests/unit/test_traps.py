@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawler import hrefs
+from crawler.hrefs import may_repeat
 from crawler.quota import OverQuota, PageLimits, PageQuota, pattern_of
-from crawler.traps import Trap, Traps
+from crawler.traps import Trap, Traps, _repeats
 from crawler.urls import BadUrl, UrlReader
 
 READER = UrlReader()
@@ -51,6 +53,14 @@ def refusal(path: str, traps: Traps = TRAPS) -> Trap | None:
 )
 def test_a_url_that_shows_a_trap_is_refused_by_its_name(path: str, trap: Trap | None) -> None:
     assert refusal(path) is trap
+
+
+@pytest.mark.parametrize("is_compiled", sorted({hrefs.IS_COMPILED, False}))
+@given(segments=st.lists(st.sampled_from(["a", "b", "cc", "1", ""]), min_size=1, max_size=12), limit=st.integers(1, 4))
+def test_no_repetition_is_overlooked(segments: list[str], limit: int, is_compiled: bool) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hrefs, "IS_COMPILED", is_compiled)
+        assert may_repeat("/" + "/".join(segments), limit) or not _repeats(segments, limit)
 
 
 def test_limits_that_are_unset_refuse_nothing() -> None:
