@@ -89,8 +89,8 @@ scan_page(PyObject *module, PyObject *args)
     PyObject *result = NULL;
     if (self == NULL)
         return PyErr_NoMemory();
-    if (!PyArg_ParseTuple(args, "y*O!OOOOp", &page, &PyDict_Type, &self->references, &self->link, &self->anchored,
-                          &self->embedded, &self->meta_names, &self->all_scripts)) {
+    if (!PyArg_ParseTuple(args, "y*O!OOOOOp", &page, &PyDict_Type, &self->references, &self->link, &self->anchored,
+                          &self->embedded, &self->styled, &self->meta_names, &self->all_scripts)) {
         PyMem_Free(self);
         return NULL;
     }
@@ -146,7 +146,7 @@ prepare(PyObject *module)
     state->blank = PyUnicode_InternFromString(" ");
     if (state->nothing == NULL || state->blank == NULL)
         return -1;
-    return PyModule_AddIntConstant(module, "VERSION", 1);
+    return PyModule_AddIntConstant(module, "VERSION", 2);
 }
 
 static struct PyModuleDef_Slot module_slots[] = {{Py_mod_exec, prepare}, {0, NULL}};

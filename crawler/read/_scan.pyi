@@ -11,6 +11,7 @@ def scan(
     make: Callable[..., Link],
     anchored: LinkKind,
     embedded: LinkKind,
+    styled: LinkKind,
     meta_names: frozenset[str],
     all_scripts: bool,
     /,

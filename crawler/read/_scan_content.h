@@ -70,6 +70,16 @@ meet_raw(scan *self, const tag *given, int is_noted)
     span content = {from, to - from};
     PyObject *text = NULL;
     int element = given->kind->element;
+    if (element == STYLE) {
+        int noted = note_css(self, content);
+        if (noted < 0)
+            return FAILED;
+        if (noted) {
+            if (self->has_styles)
+                TRY(note_style(self, given));
+            return note_text(self, content, 0);
+        }
+    }
     if (element == STYLE || element == TITLE || (element == SCRIPT && self->all_scripts)) {
         text = text_of(self, content, has_references ? 0 : -1, 0);
         if (text == NULL)

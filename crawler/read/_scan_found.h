@@ -2,7 +2,7 @@
 #ifndef ONCEOVER_SCAN_FOUND_H
 #define ONCEOVER_SCAN_FOUND_H
 
-#include "_scan_strings.h"
+#include "_scan_css.h"
 
 static outcome
 append_new(PyObject *list, PyObject *made)

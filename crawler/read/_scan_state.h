@@ -49,7 +49,7 @@ typedef enum { QUIRKS, NO_QUIRKS, QUIRKS_UNKNOWN } quirks;
 typedef struct {
     const module_state *names;
     PyObject *references; /* names and meanings */
-    PyObject *link, *anchored, *embedded; /* what makes a link, and its kinds */
+    PyObject *link, *anchored, *embedded, *styled; /* what makes a link, and its kinds */
     PyObject *meta_names; /* of which the content is read */
     PyObject *found, *paragraphs, *styles;
     int all_scripts, has_styles;

@@ -45,8 +45,10 @@ start_root(scan *self, const tag *given)
     if (is_first)
         return note(self, given, NULL);
     /* Its attributes are added to those of the first. */
+    const attribute *style = attribute_of(given, "style");
     int is_read = given->is_laden || attribute_of(given, "lang") || attribute_of(given, "xml:lang") ||
-                  attribute_of(given, "background") || (self->has_styles && attribute_of(given, "style"));
+                  attribute_of(given, "background") ||
+                  (style != NULL && holds_url(style->value.at, style->value.at + style->value.length));
     return is_read ? GIVES_UP : GOES_ON;
 }
 

@@ -246,7 +246,8 @@ class Reading(Generic[Node]):
             kind = LinkKind.FEED
         if LinkKind.CANONICAL in kinds and self.canonical_href is None:
             self.canonical_href = href.strip(WHITE_SPACE)
-        self.add(href, kind, text=collapsed(attributes.get("title") or "", MAX_ANCHOR_CHARACTERS) or "", rel=rel)
+        title = attributes.get("title")
+        self.add(href, kind, text=(collapsed(title, MAX_ANCHOR_CHARACTERS) or "") if title else "", rel=rel)
 
     def meta_element(self, attributes: Attributes, node: Node) -> None:
         content = attributes.get("content")

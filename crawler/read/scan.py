@@ -24,7 +24,7 @@ except ImportError:
 else:
     _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
 
-IS_COMPILED: Final = _COMPILED_VERSION == 1
+IS_COMPILED: Final = _COMPILED_VERSION == 2
 """False also where the extension was compiled from older code."""
 
 
@@ -34,7 +34,14 @@ def scanned(document: Document, /) -> Reading[str] | None:
         return None
     wishes = document.wishes
     found = compiled.scan(
-        document.html, html5, Link, LinkKind.LINK, LinkKind.EMBED, document.robots_names | KEPT_META, wishes.scripts
+        document.html,
+        html5,
+        Link,
+        LinkKind.LINK,
+        LinkKind.EMBED,
+        LinkKind.CSS,
+        document.robots_names | KEPT_META,
+        wishes.scripts,
     )
     if found is None:
         return None

@@ -101,10 +101,45 @@ TEXTS = (
     "</br>",
 )
 
+STYLES = (
+    "url(",
+    "URL(x)",
+    "src(",
+    "image-set(",
+    "@import",
+    "@import 'i'",
+    "@namespace ",
+    '"a"',
+    "'b'",
+    '"',
+    "'",
+    "/*",
+    "*/",
+    "/*/",
+    ";",
+    "{",
+    "}",
+    ",",
+    ")",
+    "a",
+    "\\",
+    "\n",
+    "\r\n",
+    " ",
+    "curl(",
+    "url(  'q' )",
+    "url( d )",
+    "url(a b)",
+    "url(caf\xe9)",
+    "\u2192url(z)",
+    "<",
+)
+
 names = st.sampled_from(NAMES)
 attributes = st.lists(st.sampled_from(ATTRIBUTES), max_size=3).map(" ".join)
 starts = st.builds("<{} {}{}>".format, names, attributes, st.sampled_from(("", "", "", "/")))
-texts = st.sampled_from(TEXTS)
+styles = st.lists(st.sampled_from(STYLES), max_size=8).map("".join)
+texts = st.one_of(st.sampled_from(TEXTS), styles.map("<style>{}</style>".format), styles.map('<p style="{}">'.format))
 elements = st.recursive(
     texts,
     lambda inner: st.builds("<{0} {1}>{2}</{0}>".format, names, attributes, st.lists(inner, max_size=4).map("".join)),
