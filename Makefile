@@ -27,7 +27,7 @@ RUNS := $(VENV)/ready-to-run
 TESTS := $(VENV)/ready-to-test
 BENCHES := $(VENV)/ready-to-bench
 INSTALL = $(BIN)/python -m pip install --quiet --constraint constraints.txt
-BUILT_FROM := pyproject.toml setup.py constraints.txt $(wildcard visited/*.c crawler/*.c crawler/read/*.[ch])
+BUILT_FROM := pyproject.toml setup.py constraints.txt $(wildcard visited/*.c crawler/*.[ch] crawler/read/*.[ch])
 
 # What SEEDS may name is anything but white space, so it passes the shell in quotes.
 SEED_OPTIONS = $(foreach seed,$(value SEEDS),--seed '$(subst ','\'',$(seed))')

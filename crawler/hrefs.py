@@ -63,6 +63,7 @@ _PLAIN: Final = re.compile(
 looked at, with or without a path; a path; or a relative path; and a query. The second group begins with the first
 mark."""
 _DOTS: Final = re.compile(r"[^?]*?/\.\.?(?:[/?]|$)")
+_OPAQUE: Final = re.compile(r"(?!(?:https?|wss?|ftp|file):)[a-z][a-z0-9+.-]*+:[^/\t\n\r]", re.IGNORECASE | re.ASCII)
 _LONGEST: Final = 2048
 """Characters of a plain href. What is learned of a base is remembered, and would be no less long."""
 _LONGEST_ORIGIN: Final = 300
@@ -112,6 +113,12 @@ def may_repeat(path: str, least: int, /) -> bool:
         return compiled.may_repeat(path, least)
     segments = path.split("/")
     return len(segments) - len(set(segments)) >= least
+
+
+def is_opaque(href: str, /) -> bool:
+    """Whether the href is surely a URL, but of a scheme that has no hosts, as `data:` and `mailto:`; such may be
+    long."""
+    return _OPAQUE.match(href) is not None and href.isascii()
 
 
 def base_of(url: str, /) -> Base | None:

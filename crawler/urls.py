@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from crawler.canonical import DEFAULT_RULES, MARKS, RULES_VERSION, UrlParts, rule_of
 from crawler.hosts import domain_of_site, split_port
-from crawler.hrefs import Base, Place, base_of, joined, place_of, read_plain
+from crawler.hrefs import Base, Place, base_of, is_opaque, joined, place_of, read_plain
 
 MAX_URL_LENGTH: Final = 2083
 """Longer URLs are refused unless configured otherwise: the limit that Heritrix and old browsers share, and about the
@@ -97,6 +97,8 @@ class UrlReader:
             # Nine of ten links: what the standard does to them is known, and needs no parser.
             place, path, marks = found
             return self._at(place, path, marks)
+        if known is not None and is_opaque(href):
+            return BadUrl.SCHEME
         head, mark, _ = href.partition("#")
         too_long = len(head) > self._max_length
         if too_long:

@@ -259,6 +259,7 @@ PIECES = [
     "#",
     ":",
     "mailto:",
+    "x-1.b+c:",
 ]
 
 
@@ -268,6 +269,21 @@ def by_the_standard(base: str, href: str) -> str | None:
     except ValueError:
         return None
     return url if url.startswith(("http://", "https://")) else None
+
+
+def is_url(base: str, href: str) -> bool:
+    try:
+        ada_url.join_url(base, href)
+    except ValueError:
+        return False
+    return True
+
+
+@given(st.from_regex(r"[a-zA-Z][a-zA-Z0-9+.-]{0,6}:[\x00-\x7f\ud800]{0,8}", fullmatch=True))
+def test_what_has_another_scheme_is_told_from_what_is_no_url(href: str) -> None:
+    target = UrlReader().read(href, BASE)
+    if isinstance(target, BadUrl):
+        assert target is (BadUrl.SCHEME if is_url(BASE, href) else BadUrl.INVALID)
 
 
 @settings(max_examples=400)
@@ -292,6 +308,7 @@ def test_plain_hrefs_are_read_as_the_standard_would(href: str, base: str) -> Non
             assert target == thorough.seed(expected)
         else:
             assert expected is None
+            assert target is (BadUrl.SCHEME if is_url(against, href) else BadUrl.INVALID)
 
 
 def test_plain_real_urls_are_read_as_the_standard_would(corpora: Path) -> None:
