@@ -22,6 +22,7 @@ _HTML_START = re.compile(
     re.IGNORECASE,
 )
 _GZIP: Final = b"\x1f\x8b\x08"
+_PACKED: Final = frozenset({"application/gzip", "application/x-gzip"})
 _MAGIC: Final = (
     (b"%PDF-", "application/pdf"),
     (b"%!PS-Adobe-", "application/postscript"),
@@ -59,6 +60,9 @@ def sniffed_type(declared: str | None, body: bytes, /) -> str:
         return _unknown_type(head)
     if head.startswith(_GZIP):
         return "application/gzip"
+    if declared in _PACKED:
+        # The server has said so a second time by Content-Encoding, and it is unpacked.
+        return _unknown_type(head)
     if is_xml(declared):
         return _xml_type(declared, head) if declared == XHTML or _may_be_xml(head) else _unknown_type(head)
     if declared.startswith("image/"):

@@ -264,6 +264,16 @@ def test_sitemaps_are_known_by_their_content(declared: str | None) -> None:
         assert [link.href for link in result.links] == ["/a"], (declared, each)
 
 
+@pytest.mark.parametrize("declared", ["application/gzip", "application/x-gzip"])
+def test_what_is_declared_to_be_compressed_and_is_not_is_read_as_it_is(declared: str) -> None:
+    for body in (
+        b"https://e.org/a\n",
+        b"<urlset><url><loc>https://e.org/a</loc></url></urlset>",
+        b"<a href=https://e.org/a>",
+    ):
+        assert [link.href for link in extract(body, declared).links] == ["https://e.org/a"]
+
+
 def test_compressed_sitemaps_are_unpacked_and_other_archives_are_not() -> None:
     sitemap = gzip.compress(b"<?xml version='1.0'?><urlset><url><loc>/a</loc></url></urlset>")
     for declared in ("application/x-gzip", "gzip/document", "application/octet-stream", "text/html", "application/xml"):
