@@ -10,9 +10,9 @@
 #include "_hrefs_plain.h"
 
 /* Raised with each change of what is given or returned, and of the marks in canonical.py. */
-#define VERSION 2
+#define VERSION 3
 
-enum { LONGEST = 2048, LONGEST_ORIGIN = 300, LONGEST_DIRECTORY = 4096 };
+enum { LONGEST = 2048, LONGEST_ORIGIN = 300, LONGEST_DIRECTORY = 4096, STOPS = 16 };
 
 /* Where URLs lie. The strings belong to `parts`. */
 typedef struct {
@@ -21,14 +21,20 @@ typedef struct {
     Py_ssize_t length;
 } location;
 
-/* What all hrefs of a page have in common, and the origin that was met last. */
+/* The location of an origin as it is written. */
+typedef struct {
+    location there;
+    Py_ssize_t length;
+    char written[LONGEST_ORIGIN];
+} stop;
+
+/* What all hrefs of a page have in common, and origins that were met lately. */
 typedef struct {
     PyObject *scheme, *place_of, *make, *otherwise;
     const char *directory;
     Py_ssize_t directory_length, most;
-    location home, last;
-    char written[LONGEST_ORIGIN];
-    Py_ssize_t written_length;
+    location home;
+    stop stops[STOPS];
 } page;
 
 /* -1 and an exception if what is given, which may be NULL, is neither None nor has such parts. */
@@ -49,30 +55,82 @@ locate(location *at, PyObject *place)
     return at->origin == NULL ? -1 : 0;
 }
 
-/* Make `last` the location of an origin as it is written. */
-static int
+/* The location of an origin as it is written; NULL and an exception if it can't be had. */
+static const location *
 visit(page *on, const char *written, Py_ssize_t length)
 {
-    if (length == on->written_length && memcmp(written, on->written, length) == 0)
-        return 0;
+    size_t hash = 0;
+    for (Py_ssize_t i = 0; i < length; i++)
+        hash = 31 * hash + (unsigned char)written[i];
+    stop *at = &on->stops[hash % STOPS];
+    if (length == at->length && memcmp(written, at->written, length) == 0)
+        return &at->there;
+    at->length = 0;
     PyObject *rest = PyUnicode_FromStringAndSize(written, length);
     PyObject *origin = rest == NULL || *written != '/' ? rest : PyUnicode_FromFormat("%U:%U", on->scheme, rest);
     PyObject *place = origin == NULL ? NULL : PyObject_CallFunctionObjArgs(on->place_of, origin, NULL);
-    int failed = locate(&on->last, place);
+    int failed = locate(&at->there, place);
     if (origin != rest)
         Py_XDECREF(origin);
     Py_XDECREF(rest);
     Py_XDECREF(place);
-    memcpy(on->written, written, length);
-    on->written_length = length;
-    return failed;
+    if (failed)
+        return NULL;
+    memcpy(at->written, written, length);
+    at->length = length;
+    return &at->there;
 }
 
-/* The URL of a plain href; NULL, without an exception, of any other. */
+/* Write the URL of a plain href, which lies `there`; 0 of any other, and if there is an exception. */
+static Py_ssize_t
+put_together(page *on, const char *at, const char *end, char *url, const location **there)
+{
+    const char *start = at;
+    Py_ssize_t directory = on->directory_length;
+    for (; *start == '.'; start += start[1] == '.' ? 3 : 2) {
+        int is_up = end - start > 2 && start[1] == '.' && start[2] == '/';
+        if (!is_up && !(end - start > 1 && start[1] == '/'))
+            return 0;
+        while (is_up && directory > 1 && on->directory[--directory - 1] != '/')
+            continue;
+    }
+    const char *path = (const char *)plain_path((text)start, (text)end);
+    if (path == NULL || (start > at && (path > start || *path == '/')))
+        return 0;
+    Py_ssize_t written = path - start, rest = end - path;
+    if (written > LONGEST_ORIGIN || (written > 0 && *at == '/' && on->scheme == Py_None))
+        return 0;
+    *there = written > 0 ? visit(on, at, written) : &on->home;
+    if (*there == NULL || (*there)->origin == NULL)
+        return 0;
+    if (written > 0 || *path == '/')
+        directory = 0;
+    if (rest == 0) {
+        path = "/";
+        rest = 1;
+    }
+    Py_ssize_t origin = (*there)->length;
+    if (origin > LONGEST_ORIGIN || directory > LONGEST_DIRECTORY || origin + directory + rest > on->most)
+        return 0;
+    memcpy(url, (*there)->origin, origin);
+    memcpy(url + origin, on->directory, directory);
+    memcpy(url + origin + directory, path, rest);
+    return origin + directory + rest;
+}
+
+/* The text as a string: that of the href, if it is the same. */
+static PyObject *
+string(const char *from, Py_ssize_t size, PyObject *href, const char *at, Py_ssize_t length)
+{
+    return size == length && memcmp(from, at, size) == 0 ? Py_NewRef(href) : PyUnicode_FromStringAndSize(from, size);
+}
+
+/* What a plain href means; NULL, without an exception, of any other. */
 static PyObject *
 target_of(page *on, PyObject *href)
 {
     char url[LONGEST_ORIGIN + LONGEST_DIRECTORY + LONGEST];
+    const location *there = NULL;
     Py_ssize_t size;
     if (!PyUnicode_CheckExact(href) || PyUnicode_GetLength(href) > LONGEST)
         return NULL;
@@ -82,31 +140,11 @@ target_of(page *on, PyObject *href)
             PyErr_Clear(); /* half of a pair, alone */
         return NULL;
     }
-    if (size > LONGEST)
+    Py_ssize_t length = size > LONGEST ? 0 : put_together(on, at, at + size, url, &there);
+    if (length == 0)
         return NULL;
-    const char *from = (const char *)plain_path((text)at, (text)at + size);
-    if (from == NULL || from - at > LONGEST_ORIGIN || (from > at && *at == '/' && on->scheme == Py_None))
-        return NULL;
-    if (from > at && visit(on, at, from - at) < 0)
-        return NULL;
-    const location *there = from > at ? &on->last : &on->home;
-    Py_ssize_t directory = from < at + size && *from == '/' ? 0 : on->directory_length, rest = at + size - from;
-    if (from > at && rest == 0) {
-        from = "/";
-        rest = 1;
-        directory = 0;
-    }
-    Py_ssize_t length = there->length + directory + rest;
-    if (there->origin == NULL || there->length > LONGEST_ORIGIN || directory > LONGEST_DIRECTORY || length > on->most)
-        return NULL;
-    memcpy(url, there->origin, there->length);
-    memcpy(url + there->length, on->directory, directory);
-    memcpy(url + there->length + directory, from, rest);
-    PyObject *args = NULL, *target = NULL, *whole = NULL;
-    PyObject *path = from == at && directory == 0
-                         ? Py_NewRef(href)
-                         : PyUnicode_FromStringAndSize(url + there->length, length - there->length);
-    whole = length == size && memcmp(url, at, size) == 0 ? Py_NewRef(href) : PyUnicode_FromStringAndSize(url, length);
+    PyObject *args = NULL, *target = NULL, *whole = string(url, length, href, at, size);
+    PyObject *path = string(url + there->length, length - there->length, href, at, size);
     if (whole != NULL && path != NULL)
         args = PyTuple_Pack(6, whole, whole, there->host, there->site, path, there->site);
     if (args != NULL)
@@ -142,7 +180,8 @@ read_many(PyObject *self, PyObject *args)
         Py_XDECREF(target);
     }
     Py_XDECREF(on.home.parts);
-    Py_XDECREF(on.last.parts);
+    for (int i = 0; i < STOPS; i++)
+        Py_XDECREF(on.stops[i].there.parts);
     return result;
 }
 

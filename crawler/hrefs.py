@@ -23,7 +23,7 @@ except ImportError:
 else:
     _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
 
-IS_COMPILED: Final = _COMPILED_VERSION == 2
+IS_COMPILED: Final = _COMPILED_VERSION == 3
 """False also where the extension was compiled from older code."""
 
 
@@ -73,18 +73,41 @@ _LONGEST_ORIGIN: Final = 300
 def joined(href: str, base: Base | None, /) -> tuple[Place, str, str] | None:
     """Where the URL of a plain href lies, its path and query, and what of these the standard rules may change; None of
     any other href, which a parser must read."""
-    if len(href) > _LONGEST or (plain := _PLAIN.fullmatch(href)) is None or ("/." in href and _DOTS.match(href)):
+    if len(href) > _LONGEST:
+        return None
+    if href[:1] == "." and base is not None:
+        return _joined_above(href, base)
+    if (plain := _PLAIN.fullmatch(href)) is None or ("/." in href and _DOTS.match(href)):
         return None
     origin, marks = plain.groups()
     if origin is None:
         if base is None:
             return None
-        return (base.place, href, marks) if href[0] == "/" else (base.place, base.directory + href, base.marks + marks)
+        if href[0] == "/":
+            return base.place, href, marks
+        return base.place, base.directory + href, base.marks + marks
     if origin[0] == "h":
         place = _place_meant(origin)
     else:
         place = None if base is None else _place_meant(f"{base.place.scheme}:{origin}")
     return None if place is None else (place, href[len(origin) :] or "/", marks)
+
+
+def _joined_above(href: str, base: Base) -> tuple[Place, str, str] | None:
+    """`joined` of an href that begins with dots."""
+    directory = base.directory
+    while href[:1] == ".":
+        step, slash, href = href.partition("/")
+        if not slash or step not in (".", ".."):
+            return None
+        if step == "..":
+            directory = directory[: directory.rfind("/", 0, -1) + 1] or "/"
+    if not href or href[0] == "/":
+        return None
+    found = joined(href, base)
+    if found is None or found[1] != base.directory + href:
+        return None
+    return base.place, directory + href, found[2]
 
 
 def read_plain(
