@@ -9,8 +9,9 @@
 static quirks
 quirks_of(span doctype)
 {
-    span rest = stripped(doctype.at, doctype.length);
-    if (equals_lower(rest, "html"))
+    const byte *end = doctype.at + doctype.length, *name = skip(doctype.at, end, SPACE);
+    const byte *behind = skip_to(name, end, SPACE);
+    if (skip(behind, end, SPACE) == end && equals_lower((span){name, behind - name}, "html"))
         return NO_QUIRKS;
     return QUIRKS_UNKNOWN;
 }
@@ -29,8 +30,10 @@ meet_declaration(scan *self)
     const byte *close = memchr(at, '>', end - at);
     if (close == NULL)
         close = end;
-    if (self->is_empty && self->quirks == QUIRKS && close - at > 9 && equals_lower((span){at + 2, 7}, "doctype"))
-        self->quirks = quirks_of((span){at + 9, close - at - 9});
+    if (!self->has_begun && close - at >= 9 && equals_lower((span){at + 2, 7}, "doctype")) {
+        self->has_begun = 1;
+        self->quirks = close - at > 9 ? quirks_of((span){at + 9, close - at - 9}) : QUIRKS;
+    }
     self->at = close == end ? end : close + 1;
     return GOES_ON;
 }
@@ -48,6 +51,7 @@ meet_tag(scan *self, int is_end)
         self->at = self->end;
         return GOES_ON;
     }
+    self->has_begun = 1;
     return is_end ? end_tag(self, given) : start_tag(self, given);
 }
 

@@ -35,7 +35,11 @@ meet_text(scan *self, const byte *from, const byte *to)
     if (from == to || self->templates)
         return GOES_ON;
     if (self->place != IN_BODY && !is_blank(from, to)) {
+        /* It may mean a blank, which would leave all as it is. */
+        if (*skip(from, to, SPACE) == '&')
+            return GIVES_UP;
         self->place = IN_BODY;
+        self->has_begun = 1;
         self->is_empty = self->in_head_noscript = 0;
     }
     span text = {from, to - from};
@@ -49,12 +53,22 @@ meet_text(scan *self, const byte *from, const byte *to)
     return note_text(self, text, 1);
 }
 
+/* The line that ends where a <pre> or a <textarea> begins is no part of it, also where its end is a reference. */
+static outcome
+skip_first_line_end(scan *self)
+{
+    const byte *from = self->at;
+    self->at = skip_line_end(from, self->end);
+    int is_reference = self->at == from && self->end - from >= 2 && *from == '&' && (from[1] == '#' || from[1] == 'N');
+    return is_reference && (self->anchor >= 0 || self->paragraph >= 0) ? GIVES_UP : GOES_ON;
+}
+
 /* Reads the content of an element that holds no markup, and its end tag. */
 static outcome
 meet_raw(scan *self, const tag *given, int is_noted)
 {
     if (given->kind->element == TEXTAREA)
-        self->at = skip_line_end(self->at, self->end);
+        TRY(skip_first_line_end(self));
     const byte *from = self->at;
     const byte *to = given->kind->element == SCRIPT ? script_end(from, self->end, given->name)
                                                     : raw_end(from, self->end, given->name);

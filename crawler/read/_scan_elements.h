@@ -79,7 +79,7 @@ static const element_kind ELEMENTS[] = {
     {"dt", DT, SPECIAL | BLOCK | SCOPED_END | IMPLIED_END | BREAKS_OUT},
     {"em", OTHER, FORMATTING | BREAKS_OUT},
     {"embed", OTHER, SPECIAL | VOID | BREAKS_OUT | READ},
-    {"feimage", FEIMAGE, READ},
+    {"feimage", FEIMAGE, NEEDS_TREE | READ},
     {"fieldset", OTHER, CLOSING_BLOCK},
     {"figcaption", OTHER, CLOSING_BLOCK},
     {"figure", OTHER, CLOSING_BLOCK},

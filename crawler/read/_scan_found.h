@@ -50,6 +50,9 @@ attributes_of(scan *self, const tag *given, int *has_url)
 static outcome
 note_embedded(scan *self, span url)
 {
+    /* The links of one srcset may be millions. */
+    if (self->embedded_count == MOST_LINKS)
+        return GOES_ON;
     PyObject *href = text_of(self, url, 1, 1);
     if (href == NULL)
         return none_made();
@@ -59,6 +62,7 @@ note_embedded(scan *self, span url)
     }
     PyObject *made = PyObject_CallFunctionObjArgs(self->link, href, self->embedded, NULL);
     Py_DECREF(href);
+    self->embedded_count++;
     return append_new(self->found, made);
 }
 
@@ -194,8 +198,16 @@ note_style(scan *self, const tag *given)
         return GIVES_UP;
     if (style == NULL || style->value.length == 0)
         return GOES_ON;
-    if (!holds_url(style->value.at, style->value.at + style->value.length))
-        return GOES_ON;
+    if (!holds_url(style->value.at, style->value.at + style->value.length)) {
+        if (memchr(style->value.at, '&', style->value.length) == NULL)
+            return GOES_ON;
+        buffer *undone = &self->scratch;
+        undone->length = 0;
+        if (append_text(undone, style->value, self->references, 1) < 0)
+            return FAILED;
+        if (!holds_url(undone->at, undone->at + undone->length))
+            return GOES_ON;
+    }
     /* It would stand there again if the element was opened again; where an anchor is, the scan gives up. */
     if (given->kind->properties & FORMATTING && given->kind->element != A)
         return GIVES_UP;
@@ -257,6 +269,8 @@ end_paragraph(scan *self)
 {
     buffer *text = &self->paragraph_text;
     self->paragraph = -1;
+    if (is_cut_by_lines(text, MOST_PARAGRAPH_READ))
+        return GIVES_UP;
     ptrdiff_t length = whole_characters(text->at, text->length, LONGEST_CHARACTER * MOST_PARAGRAPH_READ);
     return append_new(self->paragraphs, string_of(text->at, length));
 }

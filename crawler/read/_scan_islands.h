@@ -16,9 +16,12 @@ start_in_template(scan *self, const tag *given)
         self->template_is_odd = 1;
     else if (given->kind->properties & NEEDS_TREE && element != IMAGE)
         return GIVES_UP;
-    /* The end of the template might not end all that these begin. */
-    if (given->kind->properties & MARKER && (self->anchor >= 0 || !(given->kind->properties & TABLE_PART)))
+    /* The end of the template might not end all that these begin, and what they hide would be opened again. */
+    if (given->kind->properties & MARKER &&
+        (self->anchor >= 0 || self->template_formats || !(given->kind->properties & TABLE_PART)))
         return GIVES_UP;
+    if (given->kind->properties & FORMATTING)
+        self->template_formats = 1;
     if (!(given->kind->properties & (RAW | REFERENCES)))
         return GOES_ON;
     return self->template_is_odd ? GIVES_UP : meet_raw(self, given, 0);

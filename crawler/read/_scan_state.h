@@ -12,6 +12,7 @@ enum {
     MOST_ANCHOR_READ = 20 * MOST_ANCHOR_CHARACTERS,
     MOST_PARAGRAPH_READ = 8 * 300,
     LONGEST_CHARACTER = 4,
+    MOST_LINKS = 100000, /* of a document, as document.py has it */
 };
 
 typedef enum { FAILED = -1, GOES_ON, GIVES_UP } outcome;
@@ -57,8 +58,9 @@ typedef struct {
     tag tag;
     place place;
     quirks quirks;
+    int has_begun; /* a doctype would come too late */
     int is_empty, in_head_noscript, form_is_open, in_select;
-    int templates, template_is_odd;
+    int templates, template_is_odd, template_formats;
     open_element open[MOST_OPEN];
     int depth;
     open_element foreign[MOST_FOREIGN];
@@ -66,7 +68,7 @@ typedef struct {
     int anchor, paragraph; /* where they stand among what is open; -1 if none does */
     Py_ssize_t anchor_slot;
     span anchor_href, anchor_rel;
-    int paragraph_count;
+    int paragraph_count, embedded_count;
     buffer anchor_text, paragraph_text, style_text, scratch;
 } scan;
 

@@ -124,15 +124,25 @@ whole_characters(const byte *at, ptrdiff_t length, ptrdiff_t most)
     if (length <= most)
         return length;
     length = most;
-    while (length && (at[length] & 0xC0) == 0x80)
+    while (length > most - LONGEST_CHARACTER && (at[length] & 0xC0) == 0x80)
         length--;
     return length;
 }
 
+/* Whether it matters where a text is cut, that CR LF counts for one character. */
+static int
+is_cut_by_lines(const buffer *text, ptrdiff_t most)
+{
+    return text->length > most && memchr(text->at, '\r', text->length) != NULL;
+}
+
+/* NULL without an exception if only a tree can tell. */
 static PyObject *
 collapsed(scan *self, const buffer *text)
 {
     char short_text[MOST_ANCHOR_CHARACTERS];
+    if (is_cut_by_lines(text, MOST_ANCHOR_READ))
+        return NULL;
     if (is_ascii(text->at, text->length)) {
         ptrdiff_t read = text->length < MOST_ANCHOR_READ ? text->length : MOST_ANCHOR_READ;
         ptrdiff_t length = collapse(text->at, read, short_text, MOST_ANCHOR_CHARACTERS);

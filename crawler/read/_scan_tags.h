@@ -138,7 +138,7 @@ start_in_body(scan *self, const tag *given)
     if (properties & VOID)
         return GOES_ON;
     if (element == PRE)
-        self->at = skip_line_end(self->at, self->end);
+        TRY(skip_first_line_end(self));
     if (element == P) {
         if (self->paragraph >= 0)
             return GIVES_UP;
@@ -313,7 +313,7 @@ end_tag(scan *self, const tag *given)
     int element = given->kind->element;
     if (self->templates) {
         if (element == TEMPLATE && --self->templates == 0)
-            self->template_is_odd = 0;
+            self->template_is_odd = self->template_formats = 0;
         return GOES_ON;
     }
     if (self->foreign_depth)

@@ -173,7 +173,11 @@ attribute_of(const tag *given, const char *name)
 static const byte *
 comment_end(const byte *at, const byte *end)
 {
-    at += 2;
+    at += 4;
+    if (at < end && *at == '>')
+        return at + 1;
+    if (end - at >= 2 && at[0] == '-' && at[1] == '>')
+        return at + 2;
     while ((at = find(at, end, "--")) != NULL) {
         const byte *behind = at + 2;
         if (behind < end && *behind == '!')
@@ -209,8 +213,11 @@ raw_end(const byte *at, const byte *end, span name)
 static const byte *
 script_end(const byte *at, const byte *end, span name)
 {
+    const byte *found = raw_end(at, end, name);
     for (;;) {
-        const byte *found = raw_end(at, end, name);
+        /* Comments that end before it are many, maybe; it is not looked for again. */
+        if (found != NULL && found < at)
+            found = raw_end(at, end, name);
         const byte *comment = find(at, found != NULL ? found : end, "<!--");
         if (comment == NULL)
             return found;

@@ -17,7 +17,7 @@ _MAX_PARAGRAPHS: Final = 20
 
 _SELECTOR: Final = (
     "[href],[src],[srcset],[imagesrcset],[content],[background],[poster],[data],html,style,title"
-    ",img[data-src],[data-srcset],iframe[data-src]"
+    ",img[data-src],source[data-src],[data-srcset],iframe[data-src]"
 )
 """What holds a URL or metadata. To look for attributes is faster than for the names of elements, and in a large page
 far faster than to look at each element here; but a parser of selectors is made for each document."""
