@@ -51,6 +51,8 @@ note_styled(scan *self, const byte *at, ptrdiff_t length)
     /* White space that is not ASCII counts at the ends. */
     if (*at >= 0x80 || at[length - 1] >= 0x80 || memchr(at, 0, length) != NULL)
         return GIVES_UP;
+    if (self->noted == MOST_LINKS)
+        return GOES_ON;
     PyObject *href = string_of(at, length);
     if (href == NULL)
         return none_made();
@@ -58,6 +60,7 @@ note_styled(scan *self, const byte *at, ptrdiff_t length)
     Py_DECREF(href);
     if (made == NULL)
         return FAILED;
+    self->noted++;
     int failed = PyList_Append(self->found, made);
     Py_DECREF(made);
     return failed ? FAILED : GOES_ON;
@@ -144,9 +147,13 @@ static int
 note_css(scan *self, span text)
 {
     Py_ssize_t before = PyList_Size(self->found);
+    int noted = self->noted;
     outcome walked = walk_css(self, text.at, text.at + text.length);
-    if (walked == GIVES_UP && PyList_SetSlice(self->found, before, PyList_Size(self->found), NULL) < 0)
-        return -1;
+    if (walked == GIVES_UP) {
+        self->noted = noted;
+        if (PyList_SetSlice(self->found, before, PyList_Size(self->found), NULL) < 0)
+            return -1;
+    }
     return walked == FAILED ? -1 : walked == GOES_ON;
 }
 

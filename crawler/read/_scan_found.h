@@ -50,8 +50,7 @@ attributes_of(scan *self, const tag *given, int *has_url)
 static outcome
 note_embedded(scan *self, span url)
 {
-    /* The links of one srcset may be millions. */
-    if (self->embedded_count == MOST_LINKS)
+    if (self->noted == MOST_LINKS)
         return GOES_ON;
     PyObject *href = text_of(self, url, 1, 1);
     if (href == NULL)
@@ -62,7 +61,7 @@ note_embedded(scan *self, span url)
     }
     PyObject *made = PyObject_CallFunctionObjArgs(self->link, href, self->embedded, NULL);
     Py_DECREF(href);
-    self->embedded_count++;
+    self->noted++;
     return append_new(self->found, made);
 }
 
@@ -189,6 +188,22 @@ holds_url(const byte *at, const byte *end)
     return 0;
 }
 
+/* Whether a style attribute holds a URL, -1 with an exception. */
+static int
+is_styled(scan *self, const attribute *style)
+{
+    if (style == NULL || style->value.length == 0 || !self->has_styles)
+        return 0;
+    const byte *at = style->value.at, *end = at + style->value.length;
+    if (memchr(at, '&', end - at) == NULL || holds_url(at, end))
+        return holds_url(at, end);
+    buffer *undone = &self->scratch;
+    undone->length = 0;
+    if (append_text(undone, style->value, self->references, 1) < 0)
+        return -1;
+    return holds_url(undone->at, undone->at + undone->length);
+}
+
 /* A style attribute with a URL. */
 static outcome
 note_style(scan *self, const tag *given)
@@ -196,18 +211,9 @@ note_style(scan *self, const tag *given)
     const attribute *style = attribute_of(given, "style");
     if (given->is_laden)
         return GIVES_UP;
-    if (style == NULL || style->value.length == 0)
-        return GOES_ON;
-    if (!holds_url(style->value.at, style->value.at + style->value.length)) {
-        if (memchr(style->value.at, '&', style->value.length) == NULL)
-            return GOES_ON;
-        buffer *undone = &self->scratch;
-        undone->length = 0;
-        if (append_text(undone, style->value, self->references, 1) < 0)
-            return FAILED;
-        if (!holds_url(undone->at, undone->at + undone->length))
-            return GOES_ON;
-    }
+    int holds = is_styled(self, style);
+    if (holds <= 0)
+        return holds < 0 ? FAILED : GOES_ON;
     /* It would stand there again if the element was opened again; where an anchor is, the scan gives up. */
     if (given->kind->properties & FORMATTING && given->kind->element != A)
         return GIVES_UP;

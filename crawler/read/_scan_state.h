@@ -68,7 +68,8 @@ typedef struct {
     int anchor, paragraph; /* where they stand among what is open; -1 if none does */
     Py_ssize_t anchor_slot;
     span anchor_href, anchor_rel;
-    int paragraph_count, embedded_count;
+    int paragraph_count;
+    int noted; /* links of srcsets and style sheets, of which few bytes may hold millions */
     buffer anchor_text, paragraph_text, style_text, scratch;
 } scan;
 

@@ -45,10 +45,11 @@ start_root(scan *self, const tag *given)
     if (is_first)
         return note(self, given, NULL);
     /* Its attributes are added to those of the first. */
-    const attribute *style = attribute_of(given, "style");
+    int is_styled_again = is_styled(self, attribute_of(given, "style"));
+    if (is_styled_again < 0)
+        return FAILED;
     int is_read = given->is_laden || attribute_of(given, "lang") || attribute_of(given, "xml:lang") ||
-                  attribute_of(given, "background") ||
-                  (style != NULL && holds_url(style->value.at, style->value.at + style->value.length));
+                  attribute_of(given, "background") || is_styled_again;
     return is_read ? GIVES_UP : GOES_ON;
 }
 

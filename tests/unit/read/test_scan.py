@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crawler.page import Extract
@@ -44,6 +44,7 @@ ATTRIBUTES = (
     "rel=preload",
     "style='background:url(x)'",
     "style=color:red",
+    "style='u&#114;l(x)'",
     "background=g",
     "lang=en",
     "xml:lang=de",
@@ -88,13 +89,22 @@ TEXTS = (
     "<!-->",
     "<!--->",
     "<!-- --!>",
+    "<!--!>",
+    "<!---!>",
+    "-->",
     "<!-- <a href=no> -->",
     "<!--<script>",
     "<![CDATA[ x ]]>",
     "<?php x ?>",
     "</>",
     "</ x>",
+    "&#10;",
+    "&Tab;",
+    "&notin",
+    "<!doctype>",
     "<!doctype html>",
+    "<style>@import 'v';url(w)image-set(</style>",
+    "<script><!--<script></script>--></script>",
     '<!DOCTYPE html PUBLIC "x">',
     "<p>",
     "</p>",
@@ -158,12 +168,23 @@ def test_a_scan_tells_what_a_tree_tells(html: str) -> None:
     assert BY_SCAN.extract(page(html.encode())) == BY_TREE.extract(page(html.encode()))
 
 
-@given(documents, st.data())
-def test_a_scan_of_torn_and_broken_markup_tells_what_a_tree_tells(html: str, data: st.DataObject) -> None:
-    broken = bytearray(html.encode())
-    for _ in range(data.draw(st.integers(0, 3)) if broken else 0):
-        broken[data.draw(st.integers(0, len(broken) - 1))] = data.draw(st.sampled_from(b"<>/\"'= &;!-a\x80\xff\x00\r"))
-    body = bytes(broken[: data.draw(st.integers(0, len(broken)))])
+@st.composite
+def broken_documents(draw: st.DrawFn) -> bytes:
+    broken = bytearray(draw(documents).encode())
+    for _ in range(draw(st.integers(0, 3)) if broken else 0):
+        broken[draw(st.integers(0, len(broken) - 1))] = draw(st.sampled_from(b"<>/\"'= &;!-a\x80\xff\x00\r"))
+    return bytes(broken[: draw(st.integers(0, len(broken)))])
+
+
+@given(broken_documents())
+def test_a_scan_of_torn_and_broken_markup_tells_what_a_tree_tells(body: bytes) -> None:
+    assert BY_SCAN.extract(page(body)) == BY_TREE.extract(page(body))
+
+
+@pytest.mark.long
+@settings(settings.get_profile("long"), max_examples=100_000)
+@given(documents.map(str.encode) | broken_documents() | st.binary(max_size=1000))
+def test_in_the_long_run_a_scan_tells_what_a_tree_tells(body: bytes) -> None:
     assert BY_SCAN.extract(page(body)) == BY_TREE.extract(page(body))
 
 
@@ -220,11 +241,59 @@ def test_a_scan_gives_up_where_only_a_tree_can_tell(html: str) -> None:
     assert by_scan(html.encode()) is None
 
 
+@pytest.mark.parametrize(
+    "html",
+    [
+        # Comments that have not begun before they seem to end.
+        "<!--!><a href=x>-->y</a>",
+        "<!---!><a href=x>-->y</a>",
+        # Doctypes that come too late, or have another name.
+        "<!doctype><!doctype html><p>x<table><tr><td>y</table>z",
+        "</p><!doctype html><p>x<table><tr><td>y</table>z",
+        "<!doctype\vhtml><p>x<table><tr><td>y</table>z",
+        "<!doctype html\v><p>x<table><tr><td>y</table>z",
+        # References to what stands for nothing: a blank before the doctype, a line end where an element begins.
+        "&#32;<!doctype html><p>x<table><tr><td>y</table>z",
+        "<a href=x>y<pre>&#10;z",
+        "<a href=x>y<textarea>&NewLine;z</textarea>",
+        # References in what is looked for in a style.
+        "<div style='url(a)'><div style='u&#114;l(b)'>",
+        "<html style='url(a)'><p><html style='u&#114;l(b)'>",
+        # Line ends of two bytes before the place where a text is cut.
+        "<a href=x>" + "\r\n" * 3000 + "y</a>",
+        "<p>" + "\r\n" * 1500 + "y</p>",
+        # A formatting element that a cell hides from the end of the template.
+        "<template><a href=x><table><td></template>y",
+        # A script with many comments, some of which hide its end.
+        "<script><!-- --><!--<script></script>--><!----></script><a href=x>y</a>",
+        # A tree of a large page is asked for fewer attributes.
+        "<feimage xlink:href=x>" + " " * 20_000,
+        "<style>@\u0130mport 'x'; @name\u017fpace url(y)</style>",
+        "<style>" + "url(a)" * 100_001 + "</style><a href=x>y</a><title>z</title>",
+        "<img src=first srcset='" + "a 1x," * 100_001 + "'><a href=x>y</a><title>z</title>",
+    ],
+)
+def test_what_a_scan_could_mistake_it_reads_as_a_tree_does(html: str) -> None:
+    assert BY_SCAN.extract(page(html.encode())) == BY_TREE.extract(page(html.encode()))
+
+
+def test_text_of_broken_characters_is_not_cut_to_nothing() -> None:
+    for body in (b"<a href=x>" + b"\x80" * 20_000, b"<p>" + b"\x80" * 20_000):
+        given = page(body, headers=(("Content-Type", "text/html; charset=utf-8"),))
+        assert BY_SCAN.extract(given) == BY_TREE.extract(given)
+
+
+def test_a_tree_of_a_large_page_tells_what_one_of_a_small_page_tells() -> None:
+    small = b"<source data-src=x><source data-srcset=y>"
+    assert BY_TREE.extract(page(small)).links == BY_TREE.extract(page(small + b" " * 20_000)).links
+
+
 @example("<a href=x>" * 50_000)
 @example("<div>" * 50_000)
 @example("<!--" * 50_000)
 @example("<a " * 50_000)
 @example("<script><!--<script>" * 10_000)
+@example("<script>" + "<!---->" * 100_000 + "</script>")
 @example("<title>" * 50_000)
 @example("<p><b>" * 30_000)
 @example("<template>" * 50_000)
