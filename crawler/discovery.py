@@ -147,6 +147,7 @@ class ScopedDiscovery:
         links of kinds that are not wanted."""
         seen = {parent.canonical}  # and hrefs that are no URL
         depth, picky = parent.depth, self._picky
+        near: Target | None = None
         for link, href, left in self._meanings(base_url, links):
             # Manuals and indexes link to many places of one document, which is met once.
             judged = left.pop(href, None)
@@ -168,7 +169,8 @@ class ScopedDiscovery:
             seen.add(canonical)
             refusal = judged.refusal
             if refusal is not None and refusal is Refusal.OUT_OF_SCOPE:
-                refusal = self._refusal_near(target, parent)
+                near = near or self._near(parent)
+                refusal = self._refusal_near(target, near)
             if (max_depth := judged.max_depth) is not None and depth >= max_depth:
                 refusal = Refusal.TOO_DEEP
             yield link, target, refusal
@@ -271,16 +273,20 @@ class ScopedDiscovery:
             return Refusal.EXCLUDED if self._scope.is_excluded(target) else None
         refusal, _ = self._scope.standing(target, kind=LinkKind(parent.kind))
         if refusal is Refusal.OUT_OF_SCOPE:
-            return self._refusal_near(target, parent)
+            return self._refusal_near(target, self._near(parent))
         return refusal or self._traps(target.url).refusal(target)
 
-    def _refusal_near(self, target: Target, parent: CrawlUrl) -> Refusal | Trap | None:
-        """Judge once more a URL that is out of the seeds' scope: it may be near the page it stands on."""
+    def _near(self, parent: CrawlUrl) -> Target | None:
+        """The page that lends its place to the links on it, if one does."""
         if parent.kind in EMBEDDED:
-            return Refusal.OUT_OF_SCOPE
-        near = parent.via or parent.url if parent.kind == LinkKind.SITEMAP else parent.url
-        page = self._urls.read(near, near)
-        if isinstance(page, BadUrl) or not self._scope.is_lent(target, page):
+            return None
+        url = parent.via or parent.url if parent.kind == LinkKind.SITEMAP else parent.url
+        page = self._urls.read(url, url)
+        return None if isinstance(page, BadUrl) else page
+
+    def _refusal_near(self, target: Target, page: Target | None) -> Refusal | Trap | None:
+        """Judge once more a URL that is out of the seeds' scope: it may be near the page it stands on."""
+        if page is None or not self._scope.is_lent(target, page):
             return Refusal.OUT_OF_SCOPE
         return self._scope.pattern_refusal(target) or self._traps(target.url).refusal(target)
 
