@@ -14,8 +14,7 @@ static outcome
 note_text(scan *self, span text, int has_references)
 {
     buffer *into[2] = {NULL, NULL};
-    if (self->anchor >= 0 && self->anchor_slot >= 0 &&
-        self->anchor_text.length <= LONGEST_CHARACTER * MOST_ANCHOR_READ)
+    if (self->anchor >= 0 && self->anchor_text.length <= LONGEST_CHARACTER * MOST_ANCHOR_READ)
         into[0] = &self->anchor_text;
     if (self->paragraph >= 0 && self->paragraph_text.length <= LONGEST_CHARACTER * MOST_PARAGRAPH_READ)
         into[1] = &self->paragraph_text;

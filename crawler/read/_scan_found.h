@@ -215,7 +215,7 @@ note_style(scan *self, const tag *given)
     if (holds <= 0)
         return holds < 0 ? FAILED : GOES_ON;
     /* It would stand there again if the element was opened again; where an anchor is, the scan gives up. */
-    if (given->kind->properties & FORMATTING && given->kind->element != A)
+    if (given->kind->properties & FORMATTING && !(given->kind->element == A && attribute_of(given, "href")))
         return GIVES_UP;
     return append_new(self->styles, text_of(self, style->value, 1, 0));
 }
@@ -230,17 +230,10 @@ note(scan *self, const tag *given, PyObject *text)
 }
 
 static outcome
-begin_anchor(scan *self, const tag *given)
+begin_anchor(scan *self, const tag *given, span href)
 {
-    const attribute *href = attribute_of(given, "href"), *rel = attribute_of(given, "rel");
-    if (given->is_laden)
-        return GIVES_UP;
-    if (self->has_styles)
-        TRY(note_style(self, given));
-    self->anchor_slot = -1;
-    if (href == NULL)
-        return GOES_ON;
-    self->anchor_href = href->value;
+    const attribute *rel = attribute_of(given, "rel");
+    self->anchor_href = href;
     self->anchor_rel = rel != NULL ? rel->value : (span){NULL, 0};
     self->anchor_text.length = 0;
     /* What is within it comes behind it. */
@@ -252,8 +245,6 @@ static outcome
 end_anchor(scan *self)
 {
     self->anchor = -1;
-    if (self->anchor_slot < 0)
-        return GOES_ON;
     PyObject *made = NULL, *rel = NULL, *text = NULL;
     PyObject *href = text_of(self, self->anchor_href, 1, 1);
     if (href != NULL)

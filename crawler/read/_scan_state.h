@@ -60,6 +60,7 @@ typedef struct {
     quirks quirks;
     int has_begun; /* a doctype would come too late */
     int is_empty, in_head_noscript, form_is_open, in_select;
+    int has_language, has_other_language; /* the root, by lang, or by an empty one or xml:lang */
     int templates, template_is_odd, template_formats;
     open_element open[MOST_OPEN];
     int depth;

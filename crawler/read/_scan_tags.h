@@ -14,7 +14,15 @@ start_anchor(scan *self, const tag *given)
         self->depth = self->anchor;
         TRY(end_anchor(self));
     }
-    TRY(begin_anchor(self, given));
+    if (given->is_laden)
+        return GIVES_UP;
+    if (self->has_styles)
+        TRY(note_style(self, given));
+    const attribute *href = attribute_of(given, "href");
+    if (href == NULL)
+        /* Wherever it ends and is opened again, it is no link. */
+        return GOES_ON;
+    TRY(begin_anchor(self, given, href->value));
     self->anchor = self->depth;
     return push(self, given);
 }
@@ -33,24 +41,45 @@ close_item(scan *self, const element_kind *kind)
     return GOES_ON;
 }
 
+/* Attributes of later <html> tags are added to those of the first. */
+static outcome
+note_html(scan *self, const tag *given, int is_first)
+{
+    const attribute *lang = attribute_of(given, "lang");
+    if (!is_first && lang == NULL && attribute_of(given, "xml:lang") == NULL)
+        return GOES_ON;
+    if (self->has_language)
+        return GOES_ON;
+    if (!is_first && self->has_other_language)
+        return GIVES_UP;
+    self->has_language = lang != NULL && lang->value.length > 0;
+    self->has_other_language = lang != NULL || attribute_of(given, "xml:lang") != NULL;
+    return note_element(self, given, NULL);
+}
+
 static outcome
 start_root(scan *self, const tag *given)
 {
-    int is_first = given->kind->element == HTML ? self->is_empty : self->place != IN_BODY;
-    if (given->kind->element == BODY) {
+    int is_html = given->kind->element == HTML, is_first = is_html ? self->is_empty : self->place != IN_BODY;
+    if (!is_html) {
         self->place = IN_BODY;
         self->in_head_noscript = 0;
     }
     self->is_empty = 0;
-    if (is_first)
-        return note(self, given, NULL);
-    /* Its attributes are added to those of the first. */
-    int is_styled_again = is_styled(self, attribute_of(given, "style"));
-    if (is_styled_again < 0)
+    if (given->is_laden)
+        return GIVES_UP;
+    int has_styles = is_styled(self, attribute_of(given, "style"));
+    if (has_styles < 0)
         return FAILED;
-    int is_read = given->is_laden || attribute_of(given, "lang") || attribute_of(given, "xml:lang") ||
-                  attribute_of(given, "background") || is_styled_again;
-    return is_read ? GIVES_UP : GOES_ON;
+    if (has_styles && !is_first)
+        return GIVES_UP;
+    if (has_styles)
+        TRY(note_style(self, given));
+    if (is_html)
+        return note_html(self, given, is_first);
+    if (is_first)
+        return note_element(self, given, NULL);
+    return attribute_of(given, "background") ? GIVES_UP : GOES_ON;
 }
 
 /* Whether the tag stays outside of the body. */
