@@ -80,8 +80,8 @@ def ours(extractor: OurExtractor) -> Reader:
 
     def read(page: Page) -> int:
         extract = extractor.extract(page)
-        hrefs = list({link.href.partition("#")[0]: None for link in extract.links})
-        targets = urls.read_many(hrefs, extract.base_url)
+        hrefs = {href.partition("#")[0] if "#" in href else href for href in [link.href for link in extract.links]}
+        targets = urls.read_many(list(hrefs), extract.base_url)
         return len({target.canonical for target in targets if isinstance(target, Target)})
 
     return read

@@ -233,7 +233,7 @@ def test_a_page_that_ends_anywhere_is_read_as_its_tree_says() -> None:
         "<svg><p><a href=x>",
         "<svg><![CDATA[<a href=x>]]></svg>",
         "<select><a href=x>y</a></select>",
-        "<div><p>x<html lang=en>",
+        "<html xml:lang=de><p>x<html lang=en>",
         "<a href=x\0y>",
     ],
 )
