@@ -57,11 +57,15 @@ _ATTRIBUTE = re.compile(
     rb"""(?:[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|(?!["'])([^\t\n\f\r >]*)))?"""
 )
 _PLAIN_TAGS = (
-    rb"(?>(?:[^<]*</?(?!%b[\t\n\f\r />])[a-zA-Z][^\t\n\f\r />\"'<=]*"
-    rb"(?>(?:[\t\n\f\r ]+[^\t\n\f\r \"'<>=/]+(?>(?:=(?:\"[^\"]*\"|'[^']*'|[^\t\n\f\r \"'<>=/]+))?))*)[\t\n\f\r ]*/?>)*)"
+    rb"(?>(?:[^<]*</?(?!%b)[a-zA-Z][^\t\n\f\r />\"'<=]*"
+    rb"(?>(?:[\t\n\f\r ]+[^\t\n\f\r \"'<>=/]+(?>(?:=(?:\"[^\"<]*\"|'[^'<]*'|[^\t\n\f\r \"'<>=/]+))?))*)[\t\n\f\r ]*/?>)*)"
 )
-_MARKUP: Final = re.compile(_PLAIN_TAGS % b"[mM][eE][tT][aA]")
-_LATE_MARKUP: Final = re.compile(_PLAIN_TAGS % b"(?i:meta|script|style|title|textarea|iframe|xmp|noembed|noframes)")
+_DECLARATION = rb"(?i:meta)[\t\n\f\r />](?=[^<]*(?i:charset))"
+_MARKUP: Final = re.compile(_PLAIN_TAGS % _DECLARATION)
+_LATE_MARKUP: Final = re.compile(
+    _PLAIN_TAGS
+    % (rb"%b|(?i:script|style|title|textarea|iframe|xmp|noembed|noframes)[\t\n\f\r />]" % _DECLARATION)
+)
 """Text and tags, of a form that most have, in which there is nothing to look for."""
 _NAME_END = re.compile(rb"[\t\n\f\r >]|$")
 _CHARSET_VALUE = re.compile(
