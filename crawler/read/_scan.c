@@ -93,8 +93,8 @@ scan_page(PyObject *module, PyObject *args)
     PyObject *result = NULL;
     if (self == NULL)
         return PyErr_NoMemory();
-    if (!PyArg_ParseTuple(args, "y*O!OOOOOp", &page, &PyDict_Type, &self->references, &self->link, &self->anchored,
-                          &self->embedded, &self->styled, &self->meta_names, &self->all_scripts)) {
+    if (!PyArg_ParseTuple(args, "y*O!OOOOO!Op", &page, &PyDict_Type, &self->references, &self->link, &self->anchored,
+                          &self->embedded, &self->styled, &PyDict_Type, &self->kind_of_rel, &self->meta_names, &self->all_scripts)) {
         PyMem_Free(self);
         return NULL;
     }
@@ -104,18 +104,20 @@ scan_page(PyObject *module, PyObject *args)
     self->is_empty = 1;
     self->anchor = self->paragraph = -1;
     self->found = PyList_New(0);
+    self->elements = PyList_New(0);
     self->paragraphs = PyList_New(0);
     self->styles = PyList_New(0);
     outcome walked = FAILED;
-    if (self->found != NULL && self->paragraphs != NULL && self->styles != NULL) {
+    if (self->found != NULL && self->elements != NULL && self->paragraphs != NULL && self->styles != NULL) {
         self->has_styles = holds_url(self->at, self->end);
         walked = page.len && memchr(page.buf, 0, page.len) != NULL ? GIVES_UP : walk(self);
     }
     if (walked == GOES_ON)
-        result = PyTuple_Pack(3, self->found, self->paragraphs, self->styles);
+        result = PyTuple_Pack(4, self->found, self->elements, self->paragraphs, self->styles);
     else if (walked == GIVES_UP)
         result = Py_NewRef(Py_None);
     Py_XDECREF(self->found);
+    Py_XDECREF(self->elements);
     Py_XDECREF(self->paragraphs);
     Py_XDECREF(self->styles);
     PyMem_Free(self->anchor_text.at);
@@ -150,7 +152,7 @@ prepare(PyObject *module)
     state->blank = PyUnicode_InternFromString(" ");
     if (state->nothing == NULL || state->blank == NULL)
         return -1;
-    return PyModule_AddIntConstant(module, "VERSION", 2);
+    return PyModule_AddIntConstant(module, "VERSION", 3);
 }
 
 static struct PyModuleDef_Slot module_slots[] = {{Py_mod_exec, prepare}, {0, NULL}};

@@ -12,7 +12,8 @@ def scan(
     anchored: LinkKind,
     embedded: LinkKind,
     styled: LinkKind,
+    kind_of_rel: dict[str, LinkKind | None],
     meta_names: frozenset[str],
     all_scripts: bool,
     /,
-) -> tuple[list[Link | tuple[str, dict[str, str | None], str]], list[str], list[str]] | None: ...
+) -> tuple[list[Link], list[tuple[int, str, dict[str, str | None], str]], list[str], list[str]] | None: ...

@@ -46,9 +46,9 @@ attributes_of(scan *self, const tag *given, int *has_url)
     return made;
 }
 
-/* What a page needs to be shown; nothing if no URL is left of it. */
+/* Nothing if no URL is left. */
 static outcome
-note_embedded(scan *self, span url)
+note_url(scan *self, span url, PyObject *kind, PyObject *rel)
 {
     if (self->noted == MOST_LINKS)
         return GOES_ON;
@@ -59,10 +59,17 @@ note_embedded(scan *self, span url)
         Py_DECREF(href);
         return GOES_ON;
     }
-    PyObject *made = PyObject_CallFunctionObjArgs(self->link, href, self->embedded, NULL);
+    PyObject *made = PyObject_CallFunctionObjArgs(self->link, href, kind, self->names->nothing, rel, NULL);
     Py_DECREF(href);
     self->noted++;
     return append_new(self->found, made);
+}
+
+/* What a page needs to be shown. */
+static outcome
+note_embedded(scan *self, span url)
+{
+    return note_url(self, url, self->embedded, self->names->nothing);
 }
 
 /* The URLs of a srcset, which has no references; as values.py has them. */
@@ -142,6 +149,38 @@ is_read_meta(scan *self, const tag *given)
     return is_read;
 }
 
+/* What a <link> is to its page, if that is all there is to say: 1, or 0 if document.py must read it, -1 with an
+ * exception. */
+static int
+is_plain_link(scan *self, const tag *given, PyObject **kind, PyObject **rel)
+{
+    const attribute *tokens = attribute_of(given, "rel");
+    if (tokens == NULL || attribute_of(given, "imagesrcset") != NULL || attribute_of(given, "title") != NULL)
+        return 0;
+    *rel = tokens_of(self, tokens->value);
+    if (*rel == NULL)
+        return PyErr_Occurred() ? -1 : 0;
+    *kind = PyDict_GetItemWithError(self->kind_of_rel, *rel);
+    if (*kind != NULL)
+        return 1;
+    Py_CLEAR(*rel);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static outcome
+note_link(scan *self, const tag *given, int *is_noted)
+{
+    const attribute *href = attribute_of(given, "href");
+    PyObject *kind = NULL, *rel = NULL;
+    int is_plain = href == NULL ? 0 : is_plain_link(self, given, &kind, &rel);
+    *is_noted = is_plain;
+    if (is_plain <= 0)
+        return is_plain < 0 ? FAILED : GOES_ON;
+    outcome noted = kind == Py_None ? GOES_ON : note_url(self, href->value, kind, rel);
+    Py_DECREF(rel);
+    return noted;
+}
+
 static outcome
 note_element(scan *self, const tag *given, PyObject *text)
 {
@@ -156,6 +195,12 @@ note_element(scan *self, const tag *given, PyObject *text)
         const attribute *src = attribute_of(given, "src");
         return src != NULL ? note_embedded(self, src->value) : GOES_ON;
     }
+    if (element == LINK) {
+        int is_noted;
+        TRY(note_link(self, given, &is_noted));
+        if (is_noted)
+            return GOES_ON;
+    }
     if (element == META) {
         int is_read = is_read_meta(self, given);
         if (is_read <= 0)
@@ -169,10 +214,10 @@ note_element(scan *self, const tag *given, PyObject *text)
         Py_DECREF(attributes);
         return GOES_ON;
     }
-    PyObject *made = PyTuple_Pack(3, self->names->elements[given->kind - ELEMENTS], attributes,
-                                  text != NULL ? text : self->names->nothing);
+    PyObject *made = Py_BuildValue("nOOO", PyList_Size(self->found), self->names->elements[given->kind - ELEMENTS],
+                                   attributes, text != NULL ? text : self->names->nothing);
     Py_DECREF(attributes);
-    return append_new(self->found, made);
+    return append_new(self->elements, made);
 }
 
 /* Whether style attributes may hold a URL. */

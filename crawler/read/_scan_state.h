@@ -51,8 +51,9 @@ typedef struct {
     const module_state *names;
     PyObject *references; /* names and meanings */
     PyObject *link, *anchored, *embedded, *styled; /* what makes a link, and its kinds */
+    PyObject *kind_of_rel; /* what a <link> of one rel is to its page; None of one that leads nowhere */
     PyObject *meta_names; /* of which the content is read */
-    PyObject *found, *paragraphs, *styles;
+    PyObject *found, *elements, *paragraphs, *styles; /* links; what else is read, and how many links come before */
     int all_scripts, has_styles;
     const byte *at, *end;
     tag tag;

@@ -63,8 +63,7 @@ _PLAIN_TAGS = (
 _DECLARATION = rb"(?i:meta)[\t\n\f\r />](?=[^<]*(?i:charset))"
 _MARKUP: Final = re.compile(_PLAIN_TAGS % _DECLARATION)
 _LATE_MARKUP: Final = re.compile(
-    _PLAIN_TAGS
-    % (rb"%b|(?i:script|style|title|textarea|iframe|xmp|noembed|noframes)[\t\n\f\r />]" % _DECLARATION)
+    _PLAIN_TAGS % (rb"%b|(?i:script|style|title|textarea|iframe|xmp|noembed|noframes)[\t\n\f\r />]" % _DECLARATION)
 )
 """Text and tags, of a form that most have, in which there is nothing to look for."""
 _NAME_END = re.compile(rb"[\t\n\f\r >]|$")

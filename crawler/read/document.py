@@ -39,7 +39,7 @@ URL_ATTRIBUTES: Final[dict[str, tuple[tuple[str, LinkKind], ...]]] = {
 }
 """Elements whose attributes are URLs and nothing more; for others `Reading` has a method."""
 
-_KIND_OF_REL: Final[dict[str, LinkKind | None]] = {
+KIND_OF_REL: Final[dict[str, LinkKind | None]] = {
     "stylesheet": LinkKind.EMBED,
     "icon": LinkKind.EMBED,
     "apple-touch-icon": LinkKind.EMBED,
@@ -84,7 +84,7 @@ _SVG_PARENTS: Final = frozenset(
 
 @lru_cache(maxsize=1024)
 def _kinds_of_rel(rel: str) -> tuple[LinkKind | None, ...]:
-    return tuple(_KIND_OF_REL[token] for token in rel.lower().split() if token in _KIND_OF_REL) or (LinkKind.ALTERNATE,)
+    return tuple(KIND_OF_REL[token] for token in rel.lower().split() if token in KIND_OF_REL) or (LinkKind.ALTERNATE,)
 
 
 class Reading(Generic[Node]):

@@ -13,7 +13,7 @@ from html.entities import html5
 from typing import Final
 
 from crawler.page import Link, LinkKind
-from crawler.read.document import KEPT_META, MAX_LINKS, Reading, takers
+from crawler.read.document import KEPT_META, KIND_OF_REL, MAX_LINKS, Reading, takers
 from crawler.read.pages import Document, summary
 
 try:
@@ -24,8 +24,12 @@ except ImportError:
 else:
     _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
 
-IS_COMPILED: Final = _COMPILED_VERSION == 2
+IS_COMPILED: Final = _COMPILED_VERSION == 3
 """False also where the extension was compiled from older code."""
+
+
+_PLAIN_RELS: Final = {rel: kind for rel, kind in KIND_OF_REL.items() if kind is not LinkKind.CANONICAL}
+"""Of a <link> with one of these and no other, nothing more is to be read."""
 
 
 def scanned(document: Document, /) -> Reading[str] | None:
@@ -40,12 +44,13 @@ def scanned(document: Document, /) -> Reading[str] | None:
         LinkKind.LINK,
         LinkKind.EMBED,
         LinkKind.CSS,
+        _PLAIN_RELS,
         document.robots_names | KEPT_META,
         wishes.scripts,
     )
     if found is None:
         return None
-    elements, paragraphs, styles = found
+    links, elements, paragraphs, styles = found
     reading: Reading[str] = Reading(
         text_of=str,
         parent_tag_of=lambda _: None,
@@ -54,15 +59,14 @@ def scanned(document: Document, /) -> Reading[str] | None:
         wishes=wishes,
     )
     taker_of = takers(wishes)
-    links = reading.links
-    for element in elements:
-        if isinstance(element, Link):
-            if len(links) < MAX_LINKS:
-                links.append(element)
-        else:
-            tag, attributes, text = element
-            if take := taker_of.get(tag):
-                take(reading, attributes, text)
+    ready = 0
+    for before, tag, attributes, text in elements:
+        reading.links.extend(links[ready:before])
+        ready = before
+        if take := taker_of.get(tag):
+            take(reading, attributes, text)
+    reading.links.extend(links[ready:])
+    del reading.links[MAX_LINKS:]
     for style in styles:
         reading.inline_style(style)
     if reading.description is None:
