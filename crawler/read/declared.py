@@ -56,10 +56,8 @@ _ATTRIBUTE = re.compile(
     rb"""[\t\n\f\r /]*(=?[^\t\n\f\r />=]*)"""
     rb"""(?:[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|(?!["'])([^\t\n\f\r >]*)))?"""
 )
-_PLAIN_TAGS = (
-    rb"(?>(?:[^<]*</?(?!%b)[a-zA-Z][^\t\n\f\r />\"'<=]*"
-    rb"(?>(?:[\t\n\f\r ]+[^\t\n\f\r \"'<>=/]+(?>(?:=(?:\"[^\"<]*\"|'[^'<]*'|[^\t\n\f\r \"'<>=/]+))?))*)[\t\n\f\r ]*/?>)*)"
-)
+_PLAIN_ATTRIBUTE = rb"[\t\n\f\r ]+[^\t\n\f\r \"'<>=/]+(?>(?:=(?:\"[^\"<]*\"|'[^'<]*'|[^\t\n\f\r \"'<>=/]+))?)"
+_PLAIN_TAGS = rb"(?>(?:[^<]*</?(?!%%b)[a-zA-Z][^\t\n\f\r />\"'<=]*(?>(?:%b)*)[\t\n\f\r ]*/?>)*)" % _PLAIN_ATTRIBUTE
 _DECLARATION = rb"(?i:meta)[\t\n\f\r />](?=[^<]*(?i:charset))"
 _MARKUP: Final = re.compile(_PLAIN_TAGS % _DECLARATION)
 _LATE_MARKUP: Final = re.compile(
