@@ -28,7 +28,9 @@ IS_COMPILED: Final = _COMPILED_VERSION == 3
 """False also where the extension was compiled from older code."""
 
 
-_PLAIN_RELS: Final = {rel: kind for rel, kind in KIND_OF_REL.items() if kind is not LinkKind.CANONICAL}
+_PLAIN_RELS: Final[dict[str, LinkKind | None]] = {
+    rel: kind for rel, kind in KIND_OF_REL.items() if kind is not LinkKind.CANONICAL
+}
 """Of a <link> with one of these and no other, nothing more is to be read."""
 
 
