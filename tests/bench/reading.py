@@ -3,7 +3,8 @@
 The pages are the real ones of the corpora, or made-up ones where these are missing. Each reader gets the same bytes,
 and gives the distinct links in canonical form: this crawler's three, Scrapy's LinkExtractor, and parsel with w3lib.
 This crawler's readers also find every other kind of link, the title, the abstract and the rest of a record, because a
-crawl needs them; so their work is more, not less. A ratio is one of processor times, for the same pages in the same
+crawl needs them; so their work is more, not less. `scrapy_all` is Scrapy's told to look for other elements than <a>,
+too. A ratio is one of processor times, for the same pages in the same
 process. `judged` is lexbor's once more, with each link judged by scope and traps and made an entry of the frontier, as
 the engine has it.
 
@@ -32,10 +33,12 @@ from crawler.discovery import ScopedDiscovery
 from crawler.page import Extract, Page
 from crawler.protocols import LinkExtractor as OurExtractor
 from crawler.read.bs4 import Bs4Extractor
-from crawler.read.hostile import is_hostile
 from crawler.read.lexbor import LexborExtractor
 from crawler.read.lxml import LxmlExtractor
+from crawler.read.pages import Document
+from crawler.read.scan import scanned
 from crawler.read.text import encoding_of, to_utf8
+from crawler.read.wishes import NO_WISHES
 from crawler.scope import Scope
 from crawler.urls import Target, UrlReader
 from frontier import CrawlUrl
@@ -49,6 +52,8 @@ Reader = Callable[[Page], int]
 MEANINGS = {
     "ratio_scrapy_lexbor": "times as fast as Scrapy's LinkExtractor",
     "ratio_scrapy_lxml": "the same with lxml",
+    "ratio_scrapy_all": "with lexbor, where Scrapy too looks for images, scripts, style sheets and frames",
+    "ratio_scrapy_links": "with lexbor, by links per second",
     "ratio_scrapy_judged": "with lexbor, and each link judged",
     "lexbor_mb_per_s": "megabytes of pages read per second, with lexbor",
     "links_per_s": "distinct links per second, resolved and canonical, with lexbor",
@@ -57,6 +62,9 @@ MEANINGS = {
     "ratio_scrapy_bare_lxml": "a ceiling: lxml's parser alone",
 }
 _PROFILED_LINES = 18
+_ELEMENTS = ("a", "area", "link", "img", "script", "iframe", "frame", "source", "embed", "video", "audio", "track")
+_ATTRIBUTES = ("href", "src", "data-src", "poster")
+"""What Scrapy must be told to find most links that ours finds; it has no reader for srcset, styles and <meta>."""
 
 
 def pages(*, quick: bool) -> list[Page]:
@@ -147,9 +155,9 @@ def joined(given: Sequence[Page]) -> Reader:
     return read
 
 
-def scrapys() -> Reader:
+def scrapys(**elements: Sequence[str]) -> Reader:
     """With canonical links, all file types, as lenient as ours."""
-    extractor = LinkExtractor(canonicalize=True, deny_extensions=())
+    extractor = LinkExtractor(canonicalize=True, deny_extensions=(), **elements)
 
     def read(page: Page) -> int:
         response = HtmlResponse(page.url, body=page.body, headers=dict(page.headers))
@@ -208,16 +216,16 @@ def _steps(given: Sequence[Page]) -> dict[str, float]:
     """Seconds of the steps, each done for all pages alone."""
     extractor = LexborExtractor()
     bodies = [to_utf8(each.body, encoding_of(each.body, http_charset=None)) for each in given]
+    documents = [Document(html=body, robots_names=frozenset({"robots"}), wishes=NO_WISHES) for body in bodies]
     extracts = [extractor.extract(each) for each in given]
     discover = discovery()
     seconds = {
         "decode": _seconds(lambda: [to_utf8(each.body, encoding_of(each.body, http_charset=None)) for each in given]),
-        "look for hostile pages": _seconds(lambda: [is_hostile(body) for body in bodies]),
-        "parse": _seconds(lambda: [bool(LexborHTMLParser(body)) for body in bodies]),
+        "scan": _seconds(lambda: [scanned(document) for document in documents]),
     }
-    seconds["find and read elements"] = _seconds(lambda: [extractor.extract(each) for each in given]) - sum(
-        seconds.values()
-    )
+    seconds["parse where a tree is needed, and the rest"] = _seconds(
+        lambda: [extractor.extract(each) for each in given]
+    ) - sum(seconds.values())
     seconds["resolve, judge, canonicalize"] = _seconds(
         lambda: [discover(page, extract) for page, extract in zip(given, extracts, strict=True)]
     )
@@ -241,6 +249,7 @@ def main() -> None:
         "lxml": ours(LxmlExtractor()),
         "judged": judged(LexborExtractor()),
         "scrapy": scrapys(),
+        "scrapy_all": scrapys(tags=_ELEMENTS, attrs=_ATTRIBUTES),
         "parsel": parsels(),
         "bare": bare(),
         "joined": joined(given),
@@ -257,8 +266,10 @@ def main() -> None:
         figures[f"{name}_mb_per_s"] = size / seconds[name]
         if links:
             figures[f"{name}_links_per_s"] = links / seconds[name]
-        tell(f"{name:>9} {links:>8,} links, {spread([size / sample for sample in samples])} MB/s")
+        tell(f"{name:>10} {links:>8,} links, {spread([size / sample for sample in samples])} MB/s")
     figures["links_per_s"] = figures["lexbor_links_per_s"]
+    figures["ratio_scrapy_all"] = seconds["scrapy_all"] / seconds["lexbor"]
+    figures["ratio_scrapy_links"] = figures["links_per_s"] / figures["scrapy_links_per_s"]
     for name in ("lexbor", "lxml", "judged", "bare", "joined", "bare_lxml"):
         figures[f"ratio_scrapy_{name}"] = seconds["scrapy"] / seconds[name]
         if name in ("lexbor", "lxml"):
