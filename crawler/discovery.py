@@ -10,11 +10,10 @@ scope, or near the page whose robots.txt named the sitemap.
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
-from itertools import chain, repeat
 from typing import Final
 
 from crawler.focus import Focus, precedence_of
-from crawler.meanings import Judged, Meanings
+from crawler.meanings import LinkMeanings
 from crawler.page import Link, LinkKind, Redirect
 from crawler.protocols import Discovered
 from crawler.scope import EMBEDDED, Refusal, Scope
@@ -27,8 +26,6 @@ MAX_REDIRECTS: Final = 10
 MAX_NESTED_SITEMAPS: Final = 5
 """The protocol knows one level; some have two, and a generator of sitemaps would have no end."""
 REMEMBERED_LINKS: Final = 50_000
-_LINKS_AT_ONCE: Final = 10_000
-"""Sitemaps may have many more, which need not all be held twice."""
 
 
 class LinkRefusal(StrEnum):
@@ -76,8 +73,7 @@ class ScopedDiscovery:
         self._kinds = kinds
         self._obey_nofollow = obey_nofollow
         self._picky = obey_nofollow or kinds != frozenset(LinkKind)
-        self._links = Meanings(self._judge_links, capacity=remembered_links)
-        self._embeds = Meanings(self._judge_embeds, capacity=remembered_links) if scope.tells_embeds_apart else None
+        self._meanings = LinkMeanings(urls=urls, scope=scope, traps=self._traps, capacity=remembered_links)
 
     def seeds(self, urls: Sequence[str], /) -> list[CrawlUrl]:
         unique: dict[str, Target] = {}
@@ -148,7 +144,7 @@ class ScopedDiscovery:
         seen = {parent.canonical}  # and hrefs that are no URL
         depth, picky = parent.depth, self._picky
         near: Target | None = None
-        for link, href, left in self._meanings(base_url, links):
+        for link, href, left in self._meanings.of(links, base_url):
             # Manuals and indexes link to many places of one document, which is met once.
             judged = left.pop(href, None)
             if judged is None:
@@ -175,27 +171,12 @@ class ScopedDiscovery:
                 refusal = Refusal.TOO_DEEP
             yield link, target, refusal
 
-    def _meanings(self, base_url: str, links: Sequence[Link]) -> Iterator[tuple[Link, str, dict[str, Judged]]]:
-        """Each link, its href without fragment, and what the hrefs of the links of its kind around it mean."""
-        starts = range(0, len(links), _LINKS_AT_ONCE)
-        return chain.from_iterable(self._meanings_of(base_url, links[at : at + _LINKS_AT_ONCE]) for at in starts)
-
-    def _meanings_of(self, base_url: str, links: Sequence[Link]) -> Iterator[tuple[Link, str, dict[str, Judged]]]:
-        hrefs = [link.href for link in links]
-        hrefs = [href.partition("#")[0] if "#" in href else href for href in hrefs]
-        if self._embeds is None:
-            return zip(links, hrefs, repeat(self._links.of(dict.fromkeys(hrefs), base_url)))
-        embeds = {href: None for href, link in zip(hrefs, links, strict=True) if link.kind in EMBEDDED}
-        others = {href: None for href, link in zip(hrefs, links, strict=True) if link.kind not in EMBEDDED}
-        of_others, of_embeds = self._links.of(others, base_url), self._embeds.of(embeds, base_url)
-        return zip(links, hrefs, (of_embeds if link.kind in EMBEDDED else of_others for link in links), strict=True)
-
     def references(self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl) -> list[str]:
         # A page to itself is a repeat: it was met before it was fetched.
         met = dict.fromkeys((url.canonical for url in found.urls), False) | {parent.canonical: True}
         repeats_left = self._max_links_per_page
         references: list[str] = []
-        for link, href, meanings in self._meanings(base_url, links):
+        for link, href, meanings in self._meanings.of(links, base_url):
             if not href or (self._picky and self._unwanted(link)):
                 continue
             target = meanings[href].target
@@ -296,20 +277,3 @@ class ScopedDiscovery:
         if self._obey_nofollow and "nofollow" in link.rel.split():
             return LinkRefusal.NOFOLLOW
         return None
-
-    def _judge_links(self, hrefs: list[str], base_url: str) -> list[Judged]:
-        return self._judge(hrefs, base_url, LinkKind.LINK)
-
-    def _judge_embeds(self, hrefs: list[str], base_url: str) -> list[Judged]:
-        return self._judge(hrefs, base_url, LinkKind.EMBED)
-
-    def _judge(self, hrefs: list[str], base_url: str, kind: LinkKind) -> list[Judged]:
-        judged: list[Judged] = []
-        standing, traps = self._scope.standing, self._traps
-        for target in self._urls.read_many(hrefs, base_url):
-            if isinstance(target, BadUrl):
-                judged.append(Judged(target))
-                continue
-            refusal, max_depth = standing(target, kind=kind)
-            judged.append(Judged(target, refusal or traps(target.url).refusal(target), max_depth))
-        return judged

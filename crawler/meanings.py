@@ -5,15 +5,16 @@ directory; `?page=2` alone depends on the document, and is not remembered.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice, repeat
 from typing import Final
 
 import msgspec
 
-from crawler.scope import Refusal
-from crawler.traps import Trap
-from crawler.urls import MAX_URL_LENGTH, BadUrl, Target, origin_of
+from crawler.page import Link, LinkKind
+from crawler.scope import EMBEDDED, Refusal, Scope
+from crawler.traps import Trap, Traps
+from crawler.urls import MAX_URL_LENGTH, BadUrl, Target, UrlReader, origin_of
 
 
 class Judged(msgspec.Struct, frozen=True, gc=False):
@@ -32,6 +33,8 @@ with a character above `?`, or are looked at."""
 
 _MAX_REMEMBERED_LENGTH: Final = 512
 """Characters. Images inlined as data would fill the memory."""
+_LINKS_AT_ONCE: Final = 10_000
+"""Sitemaps may have many more, which need not all be held twice."""
 
 
 class Meanings:
@@ -47,7 +50,7 @@ class Meanings:
         self._young_count = 0
 
     def of(self, hrefs: Iterable[str], base_url: str, /) -> dict[str, Judged]:
-        """What each of these hrefs, which differ, means in a document with that base URL."""
+        """What each of these hrefs, which differ, means in a document with that base URL, in any order."""
         rooted: list[str] = []
         absolute: list[str] = []
         relative: list[str] = []
@@ -106,3 +109,48 @@ class Meanings:
             self._young_count += share
             count -= share
             yield share
+
+
+class LinkMeanings:
+    """What links mean by a reader of URLs, a scope and traps, remembered."""
+
+    def __init__(self, *, urls: UrlReader, scope: Scope, traps: Callable[[str], Traps], capacity: int) -> None:
+        """`capacity` bounds the memory of hrefs; `traps` gives the limits for a URL."""
+        self._urls = urls
+        self._scope = scope
+        self._traps = traps
+        self._links = Meanings(self._judge_links, capacity=capacity)
+        self._embeds = Meanings(self._judge_embeds, capacity=capacity) if scope.tells_embeds_apart else None
+
+    def of(self, links: Sequence[Link], base_url: str, /) -> Iterator[tuple[Link, str, dict[str, Judged]]]:
+        """Each link, its href without fragment, and what the hrefs of the links of its kind around it mean; the caller
+        may change that."""
+        starts = range(0, len(links), _LINKS_AT_ONCE)
+        return chain.from_iterable(self._of(links[at : at + _LINKS_AT_ONCE], base_url) for at in starts)
+
+    def _of(self, links: Sequence[Link], base_url: str) -> Iterator[tuple[Link, str, dict[str, Judged]]]:
+        hrefs = [link.href for link in links]
+        hrefs = [href.partition("#")[0] if "#" in href else href for href in hrefs]
+        if self._embeds is None:
+            return zip(links, hrefs, repeat(self._links.of(dict.fromkeys(hrefs), base_url)))
+        embeds = {href: None for href, link in zip(hrefs, links, strict=True) if link.kind in EMBEDDED}
+        others = {href: None for href, link in zip(hrefs, links, strict=True) if link.kind not in EMBEDDED}
+        of_others, of_embeds = self._links.of(others, base_url), self._embeds.of(embeds, base_url)
+        return zip(links, hrefs, (of_embeds if link.kind in EMBEDDED else of_others for link in links), strict=True)
+
+    def _judge_links(self, hrefs: list[str], base_url: str) -> list[Judged]:
+        return self._judge(hrefs, base_url, LinkKind.LINK)
+
+    def _judge_embeds(self, hrefs: list[str], base_url: str) -> list[Judged]:
+        return self._judge(hrefs, base_url, LinkKind.EMBED)
+
+    def _judge(self, hrefs: list[str], base_url: str, kind: LinkKind) -> list[Judged]:
+        judged: list[Judged] = []
+        standing, traps = self._scope.standing, self._traps
+        for target in self._urls.read_many(hrefs, base_url):
+            if isinstance(target, BadUrl):
+                judged.append(Judged(target))
+                continue
+            refusal, max_depth = standing(target, kind=kind)
+            judged.append(Judged(target, refusal or traps(target.url).refusal(target), max_depth))
+        return judged

@@ -215,14 +215,6 @@ def test_forgetting_changes_nothing(remembered: int) -> None:
     assert len(first.urls) == 20
 
 
-@pytest.mark.parametrize("size", [1, 7, 50, 333])
-def test_the_memory_of_hrefs_is_bounded(size: int) -> None:
-    made = discovery(remembered_links=100)
-    for start in range(0, 1000, size):
-        made.links(PAGE, links(*(f"/{start + number}" for number in range(size))), parent=page())
-    assert 50 <= sum(map(len, [*made._links._young.values(), *made._links._old.values()])) <= 100
-
-
 def test_a_redirect_keeps_depth_and_precedence_of_its_parent() -> None:
     parent = page(depth=3)
     found = discovery().redirect(redirect(" ../b#c "), parent=parent)
