@@ -12,7 +12,8 @@ start_in_template(scan *self, const tag *given)
         self->templates++;
         return self->template_is_odd ? GIVES_UP : GOES_ON;
     }
-    if (element == SVG || element == SELECT)
+    /* Behind a <col>, <style> may be no element. */
+    if (element == SVG || element == SELECT || element == COL)
         self->template_is_odd = 1;
     else if (given->kind->properties & NEEDS_TREE && element != IMAGE)
         return GIVES_UP;

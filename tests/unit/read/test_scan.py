@@ -264,6 +264,8 @@ def test_a_scan_gives_up_where_only_a_tree_can_tell(html: str) -> None:
         "<p>" + "\r\n" * 1500 + "y</p>",
         # A formatting element that a cell hides from the end of the template.
         "<template><a href=x><table><td></template>y",
+        # A column in a template, behind which all but columns is ignored.
+        "<template><col><style></template><title></style>",
         # A script with many comments, some of which hide its end.
         "<script><!-- --><!--<script></script>--><!----></script><a href=x>y</a>",
         # A tree of a large page is asked for fewer attributes.
