@@ -28,6 +28,18 @@ note_text(scan *self, span text, int has_references)
     return GOES_ON;
 }
 
+/* Part of a style sheet within SVG, where it is text as any other. */
+static int
+note_style_text(scan *self, span text)
+{
+    buffer *lines = &self->scratch;
+    lines->length = 0;
+    if (append(lines, text.at, text.length) < 0)
+        return -1;
+    normalize_lines(lines);
+    return append_text(&self->style_text, (span){lines->at, lines->length}, self->references, 0);
+}
+
 static outcome
 meet_text(scan *self, const byte *from, const byte *to)
 {
@@ -43,8 +55,7 @@ meet_text(scan *self, const byte *from, const byte *to)
     }
     span text = {from, to - from};
     if (self->foreign_depth) {
-        if (self->foreign[self->foreign_depth - 1].kind->element == STYLE &&
-            append_text(&self->style_text, text, self->references, 0) < 0)
+        if (self->foreign[self->foreign_depth - 1].kind->element == STYLE && note_style_text(self, text) < 0)
             return FAILED;
     }
     else if (in_table_itself(self) && !is_blank(from, to))

@@ -266,6 +266,9 @@ def test_a_scan_gives_up_where_only_a_tree_can_tell(html: str) -> None:
         "<template><a href=x><table><td></template>y",
         # A column in a template, behind which all but columns is ignored.
         "<template><col><style></template><title></style>",
+        # Line ends in a style sheet that is text.
+        "<svg><style>url('\\r/",
+        "<svg><style>a{b:url(\\r\\nc)}&#13;@import 'd&#10;</style></svg>",
         # A script with many comments, some of which hide its end.
         "<script><!-- --><!--<script></script>--><!----></script><a href=x>y</a>",
         # A tree of a large page is asked for fewer attributes.
