@@ -87,7 +87,8 @@ static int
 stays_in_head(scan *self, const tag *given)
 {
     int element = given->kind->element, properties = given->kind->properties;
-    int may_be_in_noscript = (properties & HEAD && properties & (VOID | RAW) && element != SCRIPT && element != BASE) || element == NOSCRIPT;
+    int may_be_in_noscript =
+        (properties & HEAD && properties & (VOID | RAW) && element != SCRIPT && element != BASE) || element == NOSCRIPT;
     if (!may_be_in_noscript)
         self->in_head_noscript = 0;
     if (properties & HEAD)
