@@ -94,7 +94,8 @@ scan_page(PyObject *module, PyObject *args)
     if (self == NULL)
         return PyErr_NoMemory();
     if (!PyArg_ParseTuple(args, "y*O!OOOOO!Op", &page, &PyDict_Type, &self->references, &self->link, &self->anchored,
-                          &self->embedded, &self->styled, &PyDict_Type, &self->kind_of_rel, &self->meta_names, &self->all_scripts)) {
+                          &self->embedded, &self->styled, &PyDict_Type, &self->kind_of_rel, &self->meta_names,
+                          &self->all_scripts)) {
         PyMem_Free(self);
         return NULL;
     }

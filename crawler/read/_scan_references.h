@@ -1,4 +1,4 @@
-/* Character references undone, by section 13.2.5.72 of the HTML standard; the names are Python's `html.entities.html5`. */
+/* Character references undone, by section 13.2.5.72 of the HTML standard; names are those of `html.entities.html5`. */
 #ifndef ONCEOVER_SCAN_REFERENCES_H
 #define ONCEOVER_SCAN_REFERENCES_H
 
