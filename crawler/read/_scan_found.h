@@ -220,13 +220,13 @@ note_element(scan *self, const tag *given, PyObject *text)
     return append_new(self->elements, made);
 }
 
-/* Whether style attributes may hold a URL. */
+/* Whether style attributes may hold a URL; functions of CSS are written in either case. */
 static int
 holds_url(const byte *at, const byte *end)
 {
     const byte *from = at;
     while ((at = memchr(at, '(', end - at)) != NULL) {
-        if (at - from >= 3 && memcmp(at - 3, "url", 3) == 0)
+        if (at - from >= 3 && (at[-1] | 0x20) == 'l' && (at[-2] | 0x20) == 'r' && (at[-3] | 0x20) == 'u')
             return 1;
         at++;
     }

@@ -15,7 +15,7 @@ from crawler.read.pages import Document, PageReader, summary
 from crawler.read.wishes import NO_WISHES, Wishes
 
 _MAX_PARAGRAPHS: Final = 20
-_HOLDS_URL = re.compile(r"url\(")
+_HOLDS_URL = re.compile(r"url\(", re.IGNORECASE)
 
 
 class Bs4Extractor:

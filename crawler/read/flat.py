@@ -80,7 +80,7 @@ def _closed(name: bytes, attributes: bytes, content: bytes, met: set[bytes]) -> 
     names whose end was not met since; roots have none."""
     if name not in _READ or (name in _ROOTS and name in met) or (name == b"p" and b"a" in met):
         # Of all elements a style attribute may be read; this one means nothing else, and needs no end.
-        return b"<wbr%b >" % attributes if b"url(" in attributes else b""
+        return b"<wbr%b >" % attributes if b"url(" in attributes.lower() else b""
     if name == b"title" and b"svg" in met:
         return content.replace(b"<", b"&lt;")
     if name == b"a" and b"svg" in met:

@@ -56,8 +56,8 @@ class LexborTrees:
             if take is not None and (address := node.mem_id) != last:
                 last = address
                 take(reading, node.attributes, node)
-        if b"url(" in document.html:
-            for node in tree.css('[style*="url("]'):
+        if b"url(" in document.html.lower():
+            for node in tree.css('[style*="url(" i]'):
                 reading.inline_style(node.attributes.get("style"))
         if reading.description is None:
             reading.abstract = summary(_paragraphs(tree))

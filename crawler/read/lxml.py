@@ -44,9 +44,10 @@ def _read(document: Document) -> Reading[lxml.etree._Element]:
     taker_of = takers(document.wishes)
     for element in root.iter(*taker_of):
         taker_of[element.tag](reading, cast(Attributes, element.attrib), element)
-    if b"url(" in document.html:
-        for style in cast(list[str], root.xpath('//@style[contains(., "url(")]')):
-            reading.inline_style(style)
+    if b"url(" in document.html.lower():
+        for style in cast(list[str], root.xpath("//@style")):
+            if "url(" in style.lower():
+                reading.inline_style(style)
     if reading.description is None:
         reading.abstract = summary(_paragraphs(root))
     return reading

@@ -172,7 +172,7 @@ def _links_of_list(body: bytes, encoding: Encoding) -> list[Link]:
     """Links of a list of URLs. Most texts are none, which their first lines show: decoded whole, they would take up to
     four times as much."""
     head = to_text(body[:_LIST_HEAD_BYTES], encoding)
-    lines = head.rpartition("\n")[0] or head
+    lines = head if len(body) <= _LIST_HEAD_BYTES else head.rpartition("\n")[0] or head
     if lines.strip() and not listed_urls(lines):
         return []
     return listed_urls(to_text(body, encoding))

@@ -172,12 +172,13 @@ def test_frames_are_links(make: Make) -> None:
 
 
 LAZY = """<img data-src=a data-srcset="b 1x, c 2x"><img src=d.gif data-src=e>
-<picture><source data-srcset=f></picture><img data-srcset=g><iframe data-src=h></iframe><div data-src=no></div>"""
+<picture><source data-srcset=f></picture><img data-srcset=g><iframe data-src=h></iframe><div data-src=no></div>
+<video><source data-src=i></video>"""
 
 
 def test_images_that_scripts_show_later_are_links(make: Make) -> None:
     for found in (read(make, LAZY), read(make, LAZY + "<p>text" * 3000)):
-        assert hrefs(found, LinkKind.EMBED) == ["a", "b", "c", "d.gif", "e", "f", "g"]
+        assert hrefs(found, LinkKind.EMBED) == ["a", "b", "c", "d.gif", "e", "f", "g", "i"]
         assert hrefs(found, LinkKind.FRAME) == ["h"]
 
 
@@ -237,6 +238,9 @@ def test_style_attributes_are_read(make: Make) -> None:
         "<template><i style='background: url(no)'></i></template></div>"
     )
     assert hrefs(read(make, html), LinkKind.CSS) == ["c.png", "a.png?x&y", "b.png"]
+    upper = "<p STYLE='background: URL(a)'>x<p style='b: Url(\"b\")'>"
+    for found in (read(make, upper), read(make, upper + "<p>text" * 3000), read(make, upper + "<p>" * 70_000)):
+        assert hrefs(found, LinkKind.CSS) == ["a", "b"]
 
 
 def test_metadata_is_read_from_the_head(make: Make) -> None:

@@ -252,6 +252,7 @@ def test_a_list_of_urls_is_one_if_most_lines_are() -> None:
     assert [link.href for link in listed_urls(headed)] == ["https://e.org/a", "https://e.org/c"]
     assert listed_urls("https://e.org/a\nand some words\nand more") == []
     assert listed_urls("https://e.org/a has words") == []
+    assert [link.href for link in extract(b"My page:\nhttps://e.org/a", "text/plain").links] == ["https://e.org/a"]
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,8 @@ ATTRIBUTES = (
     "rel='Next  Foo'",
     "rel=preload",
     "style='background:url(x)'",
+    "style='background:URL(y)'",
+    "style='background:ur&#108;&lpar;z)'",
     "style=color:red",
     "style='u&#114;l(x)'",
     "background=g",
@@ -163,6 +165,7 @@ def by_scan(html: bytes) -> Extract | None:
     return None if scanned(document) is None else BY_SCAN.extract(page(html))
 
 
+@example("<p style=\"@import 'i'CURL(\">")
 @given(documents)
 def test_a_scan_tells_what_a_tree_tells(html: str) -> None:
     assert BY_SCAN.extract(page(html.encode())) == BY_TREE.extract(page(html.encode()))
