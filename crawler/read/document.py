@@ -218,7 +218,8 @@ class Reading(Generic[Node]):
             self.base_href = (attributes["href"] or "").strip(WHITE_SPACE)
 
     def html(self, attributes: Attributes, node: Node) -> None:
-        self.language = attributes.get("lang") or attributes.get("xml:lang") or None
+        # A second <html> adds what the first has not.
+        self.language = self.language or attributes.get("lang") or attributes.get("xml:lang") or None
 
     def form(self, attributes: Attributes, node: Node) -> None:
         self.add(attributes.get("action"), LinkKind.FORM)
