@@ -30,28 +30,28 @@ typedef struct {
 
 /* What all hrefs of a page have in common, and origins that were met lately. */
 typedef struct {
-    PyObject *scheme, *place_of, *make, *otherwise;
+    PyObject *name, *scheme, *place_of, *make, *otherwise;
     const char *directory;
     Py_ssize_t directory_length, most;
     location home;
     stop stops[STOPS];
 } page;
 
-/* -1 and an exception if what is given, which may be NULL, is neither None nor has such parts. */
+/* -1 and an exception if what is given, which may be NULL, is neither None nor has such parts, by that name. */
 static int
-locate(location *at, PyObject *place)
+locate(location *at, PyObject *place, PyObject *name)
 {
     Py_CLEAR(at->parts);
     memset(at, 0, sizeof(location));
     if (place == NULL || place == Py_None)
         return place == NULL ? -1 : 0;
-    at->parts = PyObject_GetAttrString(place, "parts");
+    at->parts = PyObject_GetAttr(place, name);
     if (at->parts == NULL || at->parts == Py_None)
         return at->parts == NULL ? -1 : 0;
-    PyObject *origin;
-    if (!PyArg_ParseTuple(at->parts, "UUU", &origin, &at->host, &at->site))
-        return -1;
-    at->origin = PyUnicode_AsUTF8AndSize(origin, &at->length);
+    PyObject *origin = PyTuple_GetItem(at->parts, 0);
+    at->host = PyTuple_GetItem(at->parts, 1);
+    at->site = PyTuple_GetItem(at->parts, 2);
+    at->origin = at->site == NULL ? NULL : PyUnicode_AsUTF8AndSize(origin, &at->length);
     return at->origin == NULL ? -1 : 0;
 }
 
@@ -69,7 +69,7 @@ visit(page *on, const char *written, Py_ssize_t length)
     PyObject *rest = PyUnicode_FromStringAndSize(written, length);
     PyObject *origin = rest == NULL || *written != '/' ? rest : PyUnicode_FromFormat("%U:%U", on->scheme, rest);
     PyObject *place = origin == NULL ? NULL : PyObject_CallFunctionObjArgs(on->place_of, origin, NULL);
-    int failed = locate(&at->there, place);
+    int failed = locate(&at->there, place, on->name);
     if (origin != rest)
         Py_XDECREF(origin);
     Py_XDECREF(rest);
@@ -166,7 +166,8 @@ read_many(PyObject *self, PyObject *args)
         return NULL;
     if (on.scheme != Py_None && !PyUnicode_Check(on.scheme))
         return PyErr_Format(PyExc_TypeError, "a scheme must be str or None");
-    if (locate(&on.home, home) == 0)
+    on.name = PyUnicode_InternFromString("parts");
+    if (on.name != NULL && locate(&on.home, home, on.name) == 0)
         result = PyList_New(0);
     /* What is called may change the list. */
     for (Py_ssize_t i = 0; result != NULL && i < PyList_Size(hrefs); i++) {
@@ -179,6 +180,7 @@ read_many(PyObject *self, PyObject *args)
             Py_CLEAR(result);
         Py_XDECREF(target);
     }
+    Py_XDECREF(on.name);
     Py_XDECREF(on.home.parts);
     for (int i = 0; i < STOPS; i++)
         Py_XDECREF(on.stops[i].there.parts);
