@@ -34,6 +34,13 @@ begins(text at, text end, const char *with)
     return *with == 0;
 }
 
+static int
+stands(text at, text end, const char *exactly)
+{
+    size_t length = strlen(exactly);
+    return (size_t)(end - at) >= length && memcmp(at, exactly, length) == 0;
+}
+
 /* Whether a rule may remove the parameter behind the separator at `at`. */
 static int
 is_removable(text at, text end)
@@ -94,7 +101,8 @@ is_dots(text at, text end)
 static text
 plain_path(text at, text end)
 {
-    int skipped = begins(at, end, "https://") ? 8 : begins(at, end, "http://") ? 7 : begins(at, end, "//") ? 2 : 0;
+    /* A scheme in capitals is for a parser, to which it means nothing without a base. */
+    int skipped = stands(at, end, "https://") ? 8 : stands(at, end, "http://") ? 7 : stands(at, end, "//") ? 2 : 0;
     text host = at + skipped;
     if (skipped) {
         for (at = host; at < end && *at != '/' && *at != '@';)

@@ -48,6 +48,13 @@ def test_any_text_is_read_as_alone(href: str, base: str) -> None:
     assert reader.read_many([href], base) == [reader.read(href, base)]
 
 
+@pytest.mark.parametrize("base", BASES)
+def test_schemes_in_capitals_are_read_as_each_alone(base: str) -> None:
+    reader = UrlReader()
+    given = ["HTTP://e.org", "hTTp://e.org/a", "httpS://e.org/a", "https://e.org/a"]
+    assert reader.read_many(given, base) == each(reader, given, base)
+
+
 _MARKED = st.from_regex(re.compile(MARKS.pattern, re.ASCII)).filter(str.isprintable)
 
 
