@@ -156,6 +156,18 @@ prepare(PyObject *module)
     return PyModule_AddIntConstant(module, "VERSION", 3);
 }
 
+static void
+release(void *module)
+{
+    module_state *state = PyModule_GetState(module);
+    for (int i = 0; i < KNOWN_ATTRIBUTES; i++)
+        Py_CLEAR(state->attributes[i]);
+    for (int i = 0; i < KNOWN; i++)
+        Py_CLEAR(state->elements[i]);
+    Py_CLEAR(state->nothing);
+    Py_CLEAR(state->blank);
+}
+
 static struct PyModuleDef_Slot module_slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
 
 static struct PyModuleDef definition = {
@@ -165,6 +177,7 @@ static struct PyModuleDef definition = {
     .m_size = sizeof(module_state),
     .m_methods = methods,
     .m_slots = module_slots,
+    .m_free = release,
 };
 
 PyMODINIT_FUNC
