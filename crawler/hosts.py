@@ -5,8 +5,12 @@ scheme's own is part of it, `com,example,www:8080`; http and https of one host s
 """
 
 from functools import lru_cache
+from typing import Final
 
 from publicsuffixlist import PublicSuffixList
+
+_LONGEST_REMEMBERED: Final = 300
+"""Characters. A host name may have 253; longer ones, which lead nowhere, would fill the memory."""
 
 
 def split_port(authority: str, /) -> tuple[str, str]:
@@ -33,9 +37,17 @@ def registered_domain(host: str, /) -> str:
     return _suffixes().privatesuffix(host) or host
 
 
-@lru_cache(maxsize=65_536)
 def domain_of_site(site: str, /) -> str:
     """The SURT of the registered domain of a `Target.site`, port kept: `org,example:8080`."""
+    return _known_domain_of_site(site) if len(site) <= _LONGEST_REMEMBERED else _domain_of_site(site)
+
+
+@lru_cache(maxsize=65_536)
+def _known_domain_of_site(site: str) -> str:
+    return _domain_of_site(site)
+
+
+def _domain_of_site(site: str) -> str:
     host, port = split_port(site)
     if host.startswith("[") or _is_ipv4(host):
         return site

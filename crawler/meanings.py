@@ -27,9 +27,9 @@ class Judged(msgspec.Struct, frozen=True, gc=False):
     """How deep it may be found."""
 
 
-_DEPENDS_ON_DOCUMENT = re.compile(r"[\x00- ]|[?#]|$|https?:(?![/\\])", re.IGNORECASE)
-"""Hrefs that mean another URL in each document of a directory: empty ones, `?x`, and the odd `http:?x`. Others begin
-with a character above `?`, or are looked at."""
+_DEPENDS_ON_DOCUMENT = re.compile(r"[\x00- ]|[?#]|$|https?:(?![/\\])|h[^:/?#]*[\t\n\r][^:/?#]*:", re.IGNORECASE)
+"""Hrefs that mean another URL in each document of a directory: empty ones, `?x`, and the odd `http:?x`, also where its
+scheme has a line break. Others begin with a character above `?`, or are looked at."""
 
 _MAX_REMEMBERED_LENGTH: Final = 512
 """Characters. Images inlined as data would fill the memory."""

@@ -71,7 +71,7 @@ typedef struct {
     Py_ssize_t anchor_slot;
     span anchor_href, anchor_rel;
     int paragraph_count;
-    int noted; /* links of srcsets and style sheets, of which few bytes may hold millions */
+    int noted; /* links but those of anchors; few bytes of a srcset or a style sheet may hold millions */
     buffer anchor_text, paragraph_text, style_text, scratch;
 } scan;
 

@@ -5,7 +5,6 @@ The HTML standard says which attributes hold URLs. Contents of `template` and co
 """
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any, Final, Generic, TypeVar
 
 from crawler.page import Link, LinkKind
@@ -82,7 +81,6 @@ _SVG_PARENTS: Final = frozenset(
 )
 
 
-@lru_cache(maxsize=1024)
 def _kinds_of_rel(rel: str) -> tuple[LinkKind | None, ...]:
     return tuple(KIND_OF_REL[token] for token in rel.lower().split() if token in KIND_OF_REL) or (LinkKind.ALTERNATE,)
 

@@ -39,7 +39,9 @@ def test_what_was_judged_lately_is_not_judged_again() -> None:
     assert judge.asked == ["2"]
 
 
-@pytest.mark.parametrize("href", ["", "?x", " ?x", "\t#y", "http:?x", "HTTPS:x", "/" + "x" * 600])
+@pytest.mark.parametrize(
+    "href", ["", "?x", " ?x", "\t#y", "http:?x", "HTTPS:x", "ht\ntps:?x", "h\tttp:", "/" + "x" * 600]
+)
 def test_what_depends_on_the_document_or_is_long_is_judged_each_time(href: str) -> None:
     judge = Judge()
     made = Meanings(judge, capacity=10)
