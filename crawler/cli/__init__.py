@@ -6,7 +6,6 @@ signal, with the state saved; 5 the crawl directory is locked, held or of anothe
 
 import errno
 import os
-import signal
 import sys
 
 import click
@@ -19,6 +18,7 @@ from crawler.cli.crawl import crawl
 from crawler.cli.demo import demo
 from crawler.cli.frontier import frontier
 from crawler.cli.inspect import inspect
+from crawler.cli.interrupts import interrupt_on_sigterm
 from crawler.cli.simulate import simweb
 from crawler.compare.folder import FolderRefused
 from crawler.directory import DirectoryRefused
@@ -40,7 +40,7 @@ for command in (compare, crawl, config, demo, frontier, inspect, simweb):
 
 def main() -> None:
     """Run a command, and end the process with its exit code."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interrupt_on_sigterm()
     try:
         code = onceover(standalone_mode=False)
     except click.exceptions.Abort:

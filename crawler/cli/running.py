@@ -16,6 +16,7 @@ from rich.console import Console
 from config import Config, Loaded, render_toml
 from crawler.cli.allocator import settle_allocator
 from crawler.cli.codes import COMPLETE, LIMIT, STOPPED
+from crawler.cli.interrupts import was_interrupted
 from crawler.cli.logs import logging_to
 from crawler.directory import CrawlDirectory, DirectoryRefused
 from crawler.engine import Ending
@@ -87,8 +88,11 @@ async def _run(
 ) -> Run:
     this = asyncio.current_task()
     assert this is not None
+    came_before = was_interrupted()
     with _signals() as interrupts:
         interrupts.act = this.cancel
+        if came_before:
+            raise asyncio.CancelledError
         limited = loaded if max_pages is None else _limited(loaded, max_pages)
         async with assembled(limited, directory, rebuild=rebuild, rebuilding=_tell_rebuilding(console)) as crawl:
             if (reason := crawl.frontier.held_by_operator) is not None:
@@ -105,6 +109,8 @@ async def _run(
             if resumed:
                 _tell_resumed(crawl, console)
             log.info("%s in %s", "resumed" if resumed else "begun", directory.path)
+            if this.cancelling():
+                raise asyncio.CancelledError
             ending = await _supervised(crawl, console, interrupts, interval_s=loaded.config.progress.interval_s)
             interrupts.act = lambda: None
             status = crawl.gauge.status()

@@ -1,6 +1,8 @@
 """That a crawl stops when it is told to, says so, and goes on as if nothing had been."""
 
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from socket import create_server
@@ -77,6 +79,29 @@ def test_a_crawl_that_is_told_again_and_again_still_ends_in_order(tmp_path: Path
     assert_sound(tmp_path / "crawl")
     assert onceover("crawl", "--dir", "crawl", cwd=tmp_path).code == COMPLETE
     assert set(fetched(tmp_path / "crawl")) == slow_web.pages
+
+
+LOSING = """
+import signal, sys
+from crawler.cli import main, running
+
+class Finalized:
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+
+settle = running.settle_allocator
+running.settle_allocator = lambda: (Finalized(), settle())[1]
+sys.argv[0] = "onceover"
+main()
+"""
+
+
+def test_a_signal_that_python_drops_ends_a_crawl_nevertheless(tmp_path: Path, web: Web) -> None:
+    """What a handler raises within a finalizer is told on stderr, and nobody catches it."""
+    crawl = [sys.executable, "-c", LOSING, "crawl", *web.options, "--dir", "crawl"]
+    ended = subprocess.run(crawl, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert ended.returncode == STOPPED, ended
+    assert not has_records(tmp_path / "crawl")
 
 
 @pytest.mark.parametrize("delay_s", [0.45, 0.7])
