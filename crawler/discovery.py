@@ -141,9 +141,11 @@ class ScopedDiscovery:
     ) -> Iterator[tuple[Link, Target, Refusal | Trap | None]]:
         """The first link to each URL, what it means, and why scope refuses it. Adds to `refusals` what is no URL, and
         links of kinds that are not wanted."""
-        seen = {parent.canonical}  # and hrefs that are no URL
+        seen = {parent.canonical}
+        bad: set[str] = set()
         depth, picky = parent.depth, self._picky
         near: Target | None = None
+        out_of_scope = Refusal.OUT_OF_SCOPE
         for link, href, left in self._meanings.of(links, base_url):
             # Manuals and indexes link to many places of one document, which is met once.
             judged = left.pop(href, None)
@@ -151,8 +153,8 @@ class ScopedDiscovery:
                 continue
             target = judged.target
             if isinstance(target, BadUrl):
-                if href not in seen:
-                    seen.add(href)
+                if href not in bad:
+                    bad.add(href)
                     refusals.append((link.href, target))
                 continue
             canonical = target.canonical
@@ -164,7 +166,7 @@ class ScopedDiscovery:
                 continue
             seen.add(canonical)
             refusal = judged.refusal
-            if refusal is not None and refusal is Refusal.OUT_OF_SCOPE:
+            if refusal is out_of_scope:
                 near = near or self._near(parent)
                 refusal = self._refusal_near(target, near)
             if (max_depth := judged.max_depth) is not None and depth >= max_depth:

@@ -64,6 +64,12 @@ def test_it_is_a_discovery() -> None:
     assert made.seeds([]) == []
 
 
+def test_a_link_that_is_no_url_to_crawl_is_refused_also_where_it_is_the_page_itself() -> None:
+    url = f"https://example.org/{'x' * 2100}"
+    found = discovery().links(url, links(url, url), parent=page(url))
+    assert found.refusals == [(url, BadUrl.TOO_LONG)]
+
+
 def test_seeds_are_of_depth_zero_and_kept_once_in_their_order() -> None:
     seeds = discovery().seeds(["https://b.test/", " https://a.test/x#y", "https://b.test/?utm_source=x"])
     assert [(seed.url, seed.depth, seed.kind, seed.precedence) for seed in seeds] == [
