@@ -58,11 +58,7 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
             path, _, query = path.partition("?")
         # Few paths need a closer look: they have many segments, or some that stand there more than once.
         count = path.count("/")
-        if (
-            self.max_segments is not None
-            and count > self.max_segments
-            and (count - path.endswith("/") > self.max_segments)
-        ):
+        if self.max_segments is not None and count - path.endswith("/") > self.max_segments:
             return Trap.TOO_MANY_SEGMENTS
         if self.max_repeats is not None and count > self.max_repeats and may_repeat(path, self.max_repeats):
             segments = path.split("/")[1:]
