@@ -7,7 +7,7 @@
 #include "_scan_tags.h"
 
 /* Raised with each change of what is given to the scan or found by it. */
-#define VERSION 4
+#define VERSION 5
 
 static quirks
 quirks_of(span doctype)
@@ -33,7 +33,7 @@ meet_declaration(scan *self)
     const byte *close = memchr(at, '>', end - at);
     if (close == NULL)
         close = end;
-    if (!self->has_begun && close - at >= 9 && equals_lower((span){at + 2, 7}, "doctype")) {
+    if (!self->has_begun && at[1] == '!' && close - at >= 9 && equals_lower((span){at + 2, 7}, "doctype")) {
         self->has_begun = 1;
         self->quirks = close - at > 9 ? quirks_of((span){at + 9, close - at - 9}) : QUIRKS;
     }
@@ -127,6 +127,7 @@ scan_page(PyObject *module, PyObject *args)
     PyMem_Free(self->anchor_text.at);
     PyMem_Free(self->paragraph_text.at);
     PyMem_Free(self->style_text.at);
+    PyMem_Free(self->lines.at);
     PyMem_Free(self->scratch.at);
     PyMem_Free(self);
     PyBuffer_Release(&page);

@@ -32,12 +32,9 @@ note_text(scan *self, span text, int has_references)
 static int
 note_style_text(scan *self, span text)
 {
-    buffer *lines = &self->scratch;
-    lines->length = 0;
-    if (append(lines, text.at, text.length) < 0)
+    if (normalize_lines(self, &text) < 0)
         return -1;
-    normalize_lines(lines);
-    return append_text(&self->style_text, (span){lines->at, lines->length}, self->references, 0);
+    return append_text(&self->style_text, text, self->references, 0);
 }
 
 static outcome

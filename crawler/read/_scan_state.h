@@ -7,12 +7,13 @@
 enum {
     MOST_OPEN = 256,
     MOST_FOREIGN = 64,
+    /* As lexbor.py, document.py and pages.py have them. */
     MOST_PARAGRAPHS = 20,
     MOST_ANCHOR_CHARACTERS = 200,
     MOST_ANCHOR_READ = 20 * MOST_ANCHOR_CHARACTERS,
     MOST_PARAGRAPH_READ = 8 * 300,
     LONGEST_CHARACTER = 4,
-    MOST_LINKS = 100000, /* of a document, as document.py has it */
+    MOST_LINKS = 100000,
 };
 
 typedef enum { FAILED = -1, GOES_ON, GIVES_UP } outcome;
@@ -72,7 +73,7 @@ typedef struct {
     span anchor_href, anchor_rel;
     int paragraph_count;
     int noted; /* links but those of anchors; few bytes of a srcset or a style sheet may hold millions */
-    buffer anchor_text, paragraph_text, style_text, scratch;
+    buffer anchor_text, paragraph_text, style_text, lines, scratch;
 } scan;
 
 #endif

@@ -41,55 +41,43 @@ none_made(void)
     return PyErr_Occurred() ? FAILED : GIVES_UP;
 }
 
-/* CR and CR LF are LF. */
-static void
-normalize_lines(buffer *text)
+/* Makes CR and CR LF LF: where there are any, in a copy, which holds until the next. */
+static int
+normalize_lines(scan *self, span *text)
 {
-    byte *to = text->at;
+    if (text->length == 0 || memchr(text->at, '\r', text->length) == NULL)
+        return 0;
+    buffer *lines = &self->lines;
+    lines->length = 0;
+    if (append(lines, text->at, text->length) < 0)
+        return -1;
+    byte *to = lines->at;
     for (ptrdiff_t i = 0; i < text->length; i++) {
-        if (text->at[i] == '\r') {
-            *to++ = '\n';
-            i += i + 1 < text->length && text->at[i + 1] == '\n';
-        }
-        else
-            *to++ = text->at[i];
+        int is_return = text->at[i] == '\r';
+        *to++ = is_return ? '\n' : text->at[i];
+        i += is_return && i + 1 < text->length && text->at[i + 1] == '\n';
     }
-    text->length = to - text->at;
+    *text = (span){lines->at, to - lines->at};
+    return 0;
 }
 
 /* `in_attribute` is -1 where there are no references. */
 static PyObject *
 text_of(scan *self, span text, int in_attribute, int strip)
 {
+    /* Lines end before references are undone: `&#13;` stays. */
+    if (normalize_lines(self, &text) < 0)
+        return NULL;
+    if (in_attribute >= 0 && text.length && memchr(text.at, '&', text.length) != NULL) {
+        buffer *undone = &self->scratch;
+        undone->length = 0;
+        if (append_text(undone, text, self->references, in_attribute) < 0)
+            return NULL;
+        text = (span){undone->at, undone->length};
+    }
     if (strip)
         text = stripped(text.at, text.length);
-    int has_references = in_attribute >= 0 && text.length && memchr(text.at, '&', text.length) != NULL;
-    int has_returns = text.length && memchr(text.at, '\r', text.length) != NULL;
-    if (!has_references && !has_returns)
-        return string_of(text.at, text.length);
-    buffer *scratch = &self->scratch;
-    scratch->length = 0;
-    if (has_returns) {
-        /* Lines end before references are undone: `&#13;` stays. */
-        if (append(scratch, text.at, text.length) < 0)
-            return NULL;
-        normalize_lines(scratch);
-        if (!has_references)
-            return string_of(scratch->at, scratch->length);
-        ptrdiff_t length = scratch->length;
-        buffer undone = {NULL, 0, 0};
-        PyObject *made = NULL;
-        if (append_text(&undone, (span){scratch->at, length}, self->references, in_attribute) == 0) {
-            span all = strip ? stripped(undone.at, undone.length) : (span){undone.at, undone.length};
-            made = string_of(all.at, all.length);
-        }
-        PyMem_Free(undone.at);
-        return made;
-    }
-    if (append_text(scratch, text, self->references, in_attribute) < 0)
-        return NULL;
-    span all = strip ? stripped(scratch->at, scratch->length) : (span){scratch->at, scratch->length};
-    return string_of(all.at, all.length);
+    return string_of(text.at, text.length);
 }
 
 /* White space as Python's str.split has it, of ASCII. */

@@ -105,7 +105,7 @@ enum { MOST_ATTRIBUTES = 48 };
 typedef struct {
     span name;
     const element_kind *kind;
-    int is_end, is_closed; /* as </a> and as <a/> */
+    int is_closed; /* as <a/> */
     int count, is_laden; /* attributes; whether there are more than fit */
     attribute attributes[MOST_ATTRIBUTES];
 } tag;

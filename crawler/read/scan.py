@@ -24,7 +24,7 @@ except ImportError:
 else:
     _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
 
-IS_COMPILED: Final = _COMPILED_VERSION == 4
+IS_COMPILED: Final = _COMPILED_VERSION == 5
 """False also where the extension was compiled from older code."""
 
 

@@ -279,6 +279,7 @@ def test_a_scan_gives_up_where_only_a_tree_can_tell(html: str) -> None:
         "<style>@\u0130mport 'x'; @name\u017fpace url(y)</style>",
         "<style>" + "url(a)" * 100_001 + "</style><a href=x>y</a><title>z</title>",
         "<img src=first srcset='" + "a 1x," * 100_001 + "'><a href=x>y</a><title>z</title>",
+        "<?doctype html><p>a<table><tr><td>b</table>c",
     ],
 )
 def test_what_a_scan_could_mistake_it_reads_as_a_tree_does(html: str) -> None:
