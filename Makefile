@@ -27,7 +27,7 @@ RUNS := $(VENV)/ready-to-run
 TESTS := $(VENV)/ready-to-test
 BENCHES := $(VENV)/ready-to-bench
 INSTALL = $(BIN)/python -m pip install --quiet --constraint constraints.txt
-BUILT_FROM := pyproject.toml setup.py constraints.txt $(wildcard visited/*.c crawler/*.[ch] crawler/read/*.[ch])
+BUILT_FROM := pyproject.toml setup.py constraints.txt $(wildcard visited/bits/*.c crawler/url/*.[ch] crawler/read/*/*.[ch])
 
 # What SEEDS may name is anything but white space, so it passes the shell in quotes.
 SEED_OPTIONS = $(foreach seed,$(value SEEDS),--seed '$(subst ','\'',$(seed))')
@@ -85,8 +85,8 @@ $(RUNS): $(MADE) $(BUILT_FROM)
 		$(BIN)/python -m pip uninstall --quiet --yes plyvel; \
 		echo 'plyvel could not be built against libleveldb-dev; its wheel is taken, which is slower.' >&2; }
 	PYTHONWARNINGS=ignore $(INSTALL) --build-constraint constraints.txt --editable .
-	@[ ! -e visited/_kernel.c ] || $(BIN)/python -c 'import sys, visited._kernel; \
-		from crawler import hrefs; from crawler.read import markup, scan; \
+	@[ ! -e visited/bits/_kernel.c ] || $(BIN)/python -c 'import sys, visited.bits._kernel; \
+		from crawler.url import hrefs; from crawler.read.elements import markup; from crawler.read.html import scan; \
 		sys.exit(not (hrefs.IS_COMPILED and markup.IS_COMPILED and scan.IS_COMPILED))' 2>/dev/null || \
 		echo 'Built without its C code, which needs a compiler and Python.h: everything works, only slower.' >&2
 	@touch $@
@@ -122,7 +122,7 @@ types: $(TESTS)
 	$(BIN)/mypy
 
 contracts: $(TESTS)
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 
 format: $(TESTS)
 	$(BIN)/ruff format
@@ -135,5 +135,5 @@ bench: debian $(BENCHES)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis \
-		.import_linter_cache visited/*.so crawler/*.so crawler/read/*.so
+		.import_linter_cache visited/bits/*.so crawler/url/*.so crawler/read/*/*.so
 	find config crawler frontier tests visited -name __pycache__ -prune -exec rm -rf {} +

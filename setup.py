@@ -4,7 +4,12 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-SOURCES = ("visited/_kernel.c", "crawler/_hrefs.c", "crawler/read/_markup.c", "crawler/read/_scan.c")
+SOURCES = (
+    "visited/bits/_kernel.c",
+    "crawler/url/_hrefs.c",
+    "crawler/read/elements/_markup.c",
+    "crawler/read/html/_scan.c",
+)
 
 extensions = [
     Extension(

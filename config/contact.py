@@ -23,14 +23,15 @@ def has_contact(user_agent: str) -> bool:
 def owned_by_others(urls: Iterable[str], *, hosts: Mapping[str, str]) -> str | None:
     """The first URL whose host may belong to somebody else; None if there is none.
 
-    `hosts` are static names with their addresses. What can't be read as a URL with a host is left out.
+    `hosts` are static names with their addresses. What can't be crawled, as ftp://, is left out.
     """
     return next((url for url in urls if (host := _host(url)) and not _nobodys(host) and not _static(host, hosts)), None)
 
 
 def _host(url: str) -> str | None:
     try:
-        return urlsplit(url.strip()).hostname
+        parts = urlsplit(url.strip())
+        return parts.hostname if parts.scheme in ("http", "https") else None
     except ValueError:
         return None
 

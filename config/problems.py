@@ -11,7 +11,7 @@ class Problem(msgspec.Struct, frozen=True):
     message: str
     """What was expected, what was found, and what to do."""
     where: str | None = None
-    """`crawl.toml:12`, `environment ONCEOVER_…` or `--set`; None if it is no one place."""
+    """`crawl.toml:12`, `environment ONCEOVER_…`, `--set` or another option; None if it is no one place."""
     key: str | None = None
 
     def __str__(self) -> str:

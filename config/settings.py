@@ -11,7 +11,7 @@ from msgspec import inspect
 from config.schema import Config
 from config.units import duration_text, size_text
 
-Kind = Literal["bool", "int", "float", "seconds", "bytes", "text", "choice", "texts", "table"]
+Kind = Literal["bool", "int", "float", "seconds", "bytes", "text", "choice", "texts", "ints", "table"]
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +79,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
                 return f"text, {self.limits}"
             case "texts":
                 return f"a list of texts, each {self.limits}"
+            case "ints":
+                return f"a list of whole numbers, each {self.limits}"
             case "table":
                 return f"a table such as {self.limits}"
 
@@ -167,8 +169,8 @@ def _setting(section: str, field: inspect.Field, hint: Any) -> Setting:
         optional=optional,
         meaning=notes["description"],
         unit=notes.get("unit"),
-        minimum=getattr(type_, "ge", None),
-        maximum=getattr(type_, "le", None),
+        minimum=getattr(item, "ge", None),
+        maximum=getattr(item, "le", None),
         choices=_choices(hint),
         coming=notes.get("coming", ()),
         later=notes.get("later"),
@@ -204,7 +206,7 @@ def _kind(type_: inspect.Type, unit: str | None) -> Kind:
         case inspect.LiteralType():
             return "choice"
         case inspect.VarTupleType():
-            return "texts"
+            return "ints" if isinstance(_unwrapped(type_.item_type)[0], inspect.IntType) else "texts"
         case inspect.DictType():
             return "table"
     raise TypeError(f"a setting can't be a {type_}")

@@ -6,8 +6,13 @@ from enum import StrEnum
 
 import msgspec
 
-from crawler.passage import NOTHING_MORE, Parts, Passage, Wanted
-from crawler.patience import Patience
+from crawler.pipeline import (
+    NOTHING_MORE,
+    Components,
+    Pipeline,
+    Wanted,
+)
+from crawler.politeness.slow_threshold import SlowThreshold
 from crawler.slots import Slots
 
 
@@ -15,6 +20,8 @@ class Ending(StrEnum):
     """Why a run ended."""
 
     COMPLETE = "complete"
+    INCOMPLETE = "incomplete"
+    """Nothing is left to fetch, but URLs were lost to damage, or set aside."""
     LIMIT = "limit"
     SIGNAL = "signal"
 
@@ -32,7 +39,7 @@ class Engine:
 
     def __init__(
         self,
-        parts: Parts,
+        parts: Components,
         *,
         concurrency: int,
         limits: Limits,
@@ -45,8 +52,8 @@ class Engine:
         parts that wait for what may not come."""
         self._parts = parts
         self._workers = concurrency + spare
-        self._patience = Patience()
-        self._passage = Passage(parts, wanted=wanted, answered=self._patience.answered)
+        self._patience = SlowThreshold()
+        self._passage = Pipeline(parts, wanted=wanted, answered=self._patience.answered)
         self.tally = self._passage.tally
         self._slots = Slots(concurrency, patience_s=lambda: self._patience.limit_s)
         self._limits = limits
@@ -66,7 +73,10 @@ class Engine:
         finally:
             if timer is not None:
                 timer.cancel()
-        return Ending.COMPLETE if self._nothing_is_left() else self._ending
+        stats = self._parts.frontier.describe()
+        if stats.pending or stats.retrying:
+            return self._ending
+        return Ending.INCOMPLETE if stats.missing else Ending.COMPLETE
 
     def stop(self, ending: Ending = Ending.SIGNAL) -> None:
         """Begin no further URL; what is in flight is finished."""
@@ -76,10 +86,6 @@ class Engine:
         self._stopping()
         if self._places is not None:
             self._places.release()  # each worker that waits for a place passes it on and ends
-
-    def _nothing_is_left(self) -> bool:
-        stats = self._parts.frontier.describe()
-        return stats.pending == 0 and stats.retrying == 0
 
     async def _work(self) -> None:
         leases = aiter(self._parts.frontier)
@@ -95,6 +101,9 @@ class Engine:
             if self._places is not None and not is_page:
                 self._places.release()
             self._check_limits()
+            if not is_page:
+                # URLs that nobody is asked for may come in thousands, and nothing else is waited for with them.
+                await asyncio.sleep(0)
         if self._places is not None:
             self._places.release()
 

@@ -4,6 +4,7 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
@@ -35,6 +36,10 @@ class LinkKind(StrEnum):
     SPECULATIVE = "speculative"
 
 
+EMBEDDED: Final = frozenset({LinkKind.EMBED, LinkKind.CSS})
+"""Kinds of links that a page needs to be shown."""
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One URL to ask a server for."""
 
@@ -46,6 +51,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """More to send, as a script of a page asks; what the crawl sends with every request goes before it."""
     is_sitemap: bool = False
     """A sitemap may be longer than a page."""
+    max_body_bytes: int | None = None
+    """Read no more of the body than this, or than the terms of the site say if it is None."""
 
 
 class FailureKind(StrEnum):
@@ -65,6 +72,8 @@ class FailureKind(StrEnum):
     """the body can't be decompressed"""
     PRIVATE_ADDRESS = "private-address"
     """the name resolves to an address that must not be fetched"""
+    PORT = "port"
+    """a port that a crawl does not ask"""
     NO_CONTACT = "no-contact"
     """the host may be somebody's, and the user agent tells nobody whom to ask"""
     BAD_URL = "bad-url"
@@ -84,7 +93,10 @@ TRANSIENT_FAILURES = frozenset(
 )
 """Failures that another attempt may cure."""
 
-REFUSALS = frozenset({FailureKind.PRIVATE_ADDRESS, FailureKind.NO_CONTACT, FailureKind.BAD_URL})
+HOST_FAILURES = frozenset({FailureKind.DNS, FailureKind.CONNECT, FailureKind.TLS})
+"""Failures that any other URL of the host would meet too, its robots.txt as well."""
+
+REFUSALS = frozenset({FailureKind.PRIVATE_ADDRESS, FailureKind.PORT, FailureKind.NO_CONTACT, FailureKind.BAD_URL})
 """Failures by our own decision: nobody was asked, and nothing there will be."""
 
 
@@ -173,6 +185,10 @@ class Page(Response, frozen=True, kw_only=True):
     truncated: str | None = None
     """Why the body is not whole: `length` (over the limit), `time`, `disconnect`, `encoding` (decoded in part;
     `raw_body` is whole); None when it is whole."""
+    cut_by: FailureKind | None = None
+    """The failure that cut it, where it is `disconnect`."""
+    message: str | None = None
+    """For a person: more on that, or why it is not sure that the body is whole."""
     rendering: Rendering | None = None
     """How it went to render it; None if it was not. Where there is a document, that is `body`."""
     links: tuple[Link, ...] = ()
@@ -206,6 +222,10 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     duration_s: float
     reached: bool = True
     """False if no byte was sent to a server, so that nobody has to rest from it."""
+    answered: bool = False
+    """The server sent a status and headers; what failed came after them."""
+    may_pass: bool = False
+    """Another attempt may cure it, though not others of its kind."""
 
 
 Fetched = Page | Redirect | NotModified | Failure
@@ -243,11 +263,16 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     allowed: bool
     reason: str
-    """robots (allowed or disallowed by a rule), none (no robots.txt), unreachable, …"""
+    """robots (allowed or disallowed by a rule), none (no robots.txt), unreachable, dns, connect or tls (the host itself
+    can't be reached), …"""
+    known: bool = True
+    """False if robots.txt redirects, and the next request must wait for its turn: then nothing is decided yet."""
     asked: bool = False
     """True if robots.txt had to be fetched just now: the server has had a request and must rest."""
     duration_s: float = 0.0
     """How long that took."""
+    pause_s: float | None = None
+    """How long that server asks not to be asked again, by Retry-After."""
     retry_after_s: float | None = None
     """When disallowed because robots.txt could not be had: when to ask again."""
     message: str | None = None

@@ -14,8 +14,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from crawler.status import Status, duration, rate, size, status_of
-from crawler.tally import Tally
+from crawler.counters import Counters
+from crawler.status import Status, duration, number_of, rate, size, status_of
 from frontier import FrontierStats
 from visited import VisitedStats
 
@@ -31,7 +31,7 @@ class Gauge:
 
     def __init__(
         self,
-        tally: Tally,
+        tally: Counters,
         frontier: Callable[[], FrontierStats],
         visited: Callable[[], VisitedStats],
         *,
@@ -56,7 +56,7 @@ class Gauge:
             self._frontier(),
             self._visited(),
             elapsed_s=elapsed_s,
-            pages_per_s=(self._tally.pages - pages) / max(now - then, 1e-9),
+            recent_pages_per_s=(self._tally.pages - pages) / max(now - then, 1e-9),
             monotonic=now,
         )
 
@@ -78,8 +78,8 @@ def line(status: Status) -> str:
     frontier = status.frontier
     parts = [
         duration(status.elapsed_s),
-        f"{status.pages:,} pages",
-        rate(status.pages_per_s),
+        number_of(status.pages, "page"),
+        rate(status.recent_pages_per_s),
         size(status.bytes_received),
         f"{frontier.pending + frontier.retrying:,} queued",
         f"hosts: {frontier.in_process_queues + frontier.ready_queues:,} active, {frontier.snoozed_queues:,} resting",
@@ -101,7 +101,7 @@ def table(status: Status) -> Group:
     hosts = [f"{frontier.in_process_queues:,} in process", f"{frontier.ready_queues:,} ready"]
     hosts.append(f"{frontier.snoozed_queues:,} resting")
     rows = [
-        ("pages", f"{status.pages:,} · {rate(status.pages_per_s)} · {size(status.bytes_received)}"),
+        ("pages", f"{status.pages:,} · {rate(status.recent_pages_per_s)} · {size(status.bytes_received)}"),
         ("URLs", " · ".join(urls)),
         ("hosts", " · ".join(hosts)),
         *_common_rows(status),
@@ -123,7 +123,7 @@ def summary(status: Status, *, ending: str, directory: str, width: int = 80) -> 
     speed = f"{rate(status.pages / took_s)}, " if took_s > 0 and status.pages else ""
     settled = frontier.done + frontier.failed + frontier.excluded
     waits = frontier.pending + frontier.retrying
-    urls = f"{settled:,} settled" + (f", {waits:,} wait" if waits else "")
+    urls = f"{settled:,} settled" + (f", {number_of(waits, 'waits', 'wait')}" if waits else "")
     if frontier.failed or frontier.excluded:
         urls += f"; of these {frontier.failed:,} given up, {frontier.excluded:,} excluded"
     rows = [
@@ -150,7 +150,8 @@ def _common_rows(status: Status) -> list[tuple[str, str]]:
     if status.refused:
         rows.append(("refused", f"{_counts(status.refused)} (links)"))
     if status.failures or status.failed or status.retries:
-        rows.append(("errors", f"{_counts(status.failures)}; {status.retries:,} retries, {status.failed:,} given up"))
+        retries = number_of(status.retries, "retry", "retries")
+        rows.append(("errors", f"{_counts(status.failures)}; {retries}, {status.failed:,} given up"))
     if status.excluded:
         rows.append(("excluded", _counts(status.excluded)))
     rows.append(("visited", _visited(status.visited)))
@@ -158,7 +159,7 @@ def _common_rows(status: Status) -> list[tuple[str, str]]:
 
 
 def _visited(visited: VisitedStats) -> str:
-    parts = [f"{visited.backend}, {visited.count:,} {'URL' if visited.count == 1 else 'URLs'}"]
+    parts = [f"{visited.backend}, {number_of(visited.count, 'URL')}"]
     parts.append(size(visited.memory_bytes))
     if visited.capacity is not None and visited.fill is not None:
         parts.append(f"{visited.fill:.1%} of its bits set")

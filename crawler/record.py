@@ -1,12 +1,12 @@
 """Page records, from what is known of a URL once it is settled. Pure."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 
-from crawler.page import Extract, Failure, Fetched, Page, PageRecord, Redirect, Response, digest_text
+from crawler.page import Extract, Failure, Fetched, LinkKind, Page, PageRecord, Redirect, Response, digest_text
 from frontier import Lease, UrlState
 
 _WANTED = frozenset({b"content-type", b"last-modified", b"etag", b"cache-control", b"expires", b"date", b"age"})
@@ -16,6 +16,9 @@ _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
 _IMF_LENGTH = len("Sun, 06 Nov 1994 08:49:37 GMT")
 _MAX_AGE_S = 2**31
 _NOTHING = Extract(content_type="", base_url="")
+
+
+_OF_SITEMAPS = frozenset({LinkKind.LISTED, LinkKind.SITEMAP, LinkKind.FEED})
 
 
 def fetched_record(
@@ -50,7 +53,7 @@ def fetched_record(
         resolved_url=resolved_url(fetched.url, fetched.ip, fetched.port),
         state=_word(UrlState.DONE),
         status=fetched.status,
-        message=known.error,
+        message="; ".join(filter(None, _messages(lease, fetched, extract))) or None,
         depth=url.depth,
         via=url.via,
         kind=url.kind,
@@ -80,13 +83,25 @@ def fetched_record(
         rendering=fetched.rendering if isinstance(fetched, Page) else None,
         digest=None if sha1 is None else digest_text(sha1),
         duplicate_of=duplicate_of,
-        last_modified=_header_time(headers.get(b"last-modified")) or w3c_time(url.last_modified),
+        last_modified=header_time(headers.get(b"last-modified")) or w3c_time(url.last_modified),
         etag=headers.get(b"etag"),
         expires_at=_expires_at(headers, fetched.fetched_at),
         references=None if references is None else list(references),
         refused=dict(refused) if refused else None,
         refusals=[(url, str(reason)) for url, reason in refusals] if refusals else None,
     )
+
+
+def _messages(lease: Lease, fetched: Fetched, extract: Extract | None) -> Iterator[str | None]:
+    """What a person should know of a page that was fetched."""
+    if isinstance(fetched, Page):
+        yield fetched.message
+    if extract is None:
+        return
+    yield extract.error
+    is_sitemap = lease.url.kind == LinkKind.SITEMAP
+    if is_sitemap and extract.error is None and not any(link.kind in _OF_SITEMAPS for link in extract.links):
+        yield f"no URL is listed in this sitemap, read as {extract.content_type}"
 
 
 def unfetched_record(
@@ -231,7 +246,7 @@ def _directive(part: str) -> tuple[str, str]:
     return name.strip(), value.strip(' \t"')
 
 
-def _header_time(text: str | None) -> str | None:
+def header_time(text: str | None) -> str | None:
     moment = http_date(text) if text else None
     return None if moment is None else moment.isoformat()[:-6] + "Z"
 

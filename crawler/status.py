@@ -2,7 +2,7 @@
 
 import msgspec
 
-from crawler.tally import InFlight, Tally
+from crawler.counters import Counters, InFlight
 from frontier import FrontierStats
 from visited import VisitedStats
 
@@ -16,6 +16,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     elapsed_s: float
     pages: int
     pages_per_s: float
+    """The average of this run."""
+    recent_pages_per_s: float
     """Over the last few seconds."""
     bytes_received: int
     redirects: int
@@ -36,19 +38,20 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def status_of(
-    tally: Tally,
+    tally: Counters,
     frontier: FrontierStats,
     visited: VisitedStats,
     *,
     elapsed_s: float,
-    pages_per_s: float,
+    recent_pages_per_s: float,
     monotonic: float,
 ) -> Status:
     """The status at `monotonic` (seconds of the monotonic clock)."""
     return Status(
         elapsed_s=elapsed_s,
         pages=tally.pages,
-        pages_per_s=pages_per_s,
+        pages_per_s=tally.pages / elapsed_s if elapsed_s > 0 else 0.0,
+        recent_pages_per_s=recent_pages_per_s,
         bytes_received=tally.bytes_received,
         redirects=tally.redirects,
         responses=dict(sorted(tally.responses.items())),
@@ -109,6 +112,11 @@ def host_of(queue_key: str) -> str:
     queue_key, part, number = queue_key.partition("#")
     labels, colon, port = queue_key.partition(":")
     return ".".join(reversed(labels.split(","))) + colon + port + part + number
+
+
+def number_of(count: int, noun: str, plural: str | None = None) -> str:
+    """A count and what is counted: 1 URL, 2,000 URLs."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def duration(seconds: float) -> str:

@@ -1,34 +1,39 @@
 """What is still to be fetched, and when.
 
-A crawl's URLs stand in *queues*, one for each host (or domain, or IP: whatever its queue key says), because the URLs
-of one server must take turns. A queue is
+The URLs of one server must take turns. So they stand in a *queue*: one for each host, domain or IP, as the queue key
+says. A queue is in one of these states:
 
-    inactive     it has URLs and waits for a place among the active ones
+    inactive     it has URLs and waits to become active
     ready        its first URL may be fetched now
-    in process   as many of its URLs are leased as may be (`per_queue`, as a rule one)
-    snoozed      it rests, after a fetch or a failure, until its wake time
-    retired      it is not served: by an operator, or because its budget is spent
-    exhausted    it has no URL; it is forgotten but for its wake time
+    in process   as many of its URLs are leased as may be (`per_queue`, usually one)
+    snoozed      it rests until its wake time, after a fetch or a failure
+    retired      it is not served: an operator retired it, or its budget is spent
+    exhausted    it has no URL; only its wake time is remembered
 
-Which state may follow which stands in `lifecycle`. Only the active queues are in memory; the others stand in two lines
-in the store, one by precedence, one by wake time.
+`queues.lifecycle` says which state may follow which. Only the active queues are in memory. The store keeps the others
+in two orders: by precedence and by wake time.
 
-A *lease* is the right to fetch one URL. It ends in one of three ways: `done` (settled for good), `retry` (again,
-later, not at the head of its queue) or `release` (handed back untouched). A lease is never written down: after a
-crash its URL is simply still pending. So a crash repeats at most what was in flight, and loses nothing. Nor is it known
-then which servers were being asked: each queue rests first, as it did after its last good answer.
+A *lease* is the right to fetch one URL. It ends in one of three ways: `done` (settled for good), `retry` (again, later,
+not at the head of its queue) or `release` (handed back untouched). A lease is never written to disk: after a crash its
+URL is still pending. So a crash repeats at most the pages in flight, and loses none. After a crash we cannot know which
+servers had just been asked, so every queue first rests for its usual delay.
 
-`add` is where links come in: each passes the visited set, in one step that tells and remembers, and the new ones are
-written into ledger, pending space and journal as one batch. The *ledger* is the durable truth: every URL ever admitted
-and what became of it. The visited set is an index over it.
+Links come in by `add`. Each passes the visited set, which answers "is it new?" and remembers the URL in one step. The
+new ones are written to ledger, pending space and journal in one batch. The *ledger* is the durable truth: every URL
+ever admitted, and what became of it. The visited set is an index over it.
 
-Who may call what: any number of workers iterate and settle their own leases; anyone may add. Nobody polls: each
-wait ends by the event it waits for, by a deadline, or by cancellation.
+Any number of workers iterate and settle their own leases; anyone may add. Nobody polls: an event, a deadline or
+cancellation ends each wait.
 
-The decisions are made in `lifecycle` and `schedule`, which are pure and take `now`. Around them, `shell` is what others
-call. URLs come in by `gate` and `admission`, go out by `leasing`, and come back by `settling`; `operating` is what an
-operator does. Each of these transitions is written as one whole into a store, of which there are two: `memory` and
-`leveldb`.
+The rooms:
+
+    queues        decides which queue is served next; pure, takes `now`
+    transitions   changes the state: admit, lease, settle, operate; each change is one write batch
+    leveldb       the store on disk
+    upkeep        reads whole stores: check, repair, rebuild
+
+At the top stand `protocol` and `values` (what users of a frontier see), `shell` (the frontier that they call), `store`
+(what the frontier asks of a store), `memory` (the reference store), `snapshots` of the visited set, and `clock`.
 """
 
 from frontier.protocol import Frontier, Notes

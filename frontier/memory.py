@@ -1,14 +1,18 @@
 """The reference store: dictionaries. A crawl that is kept in it ends with the process."""
 
+import logging
 from bisect import bisect_left, bisect_right, insort
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 import msgspec
 
-from frontier.lifecycle import QueueState, Standing
+from frontier.queues.lifecycle import QueueState, Standing
 from frontier.store import Counters, JournalEntry, Postponed, QueueRecord, Waiting
 from frontier.values import LedgerEntry, UrlState
+
+log = logging.getLogger(__name__)
 
 _order = attrgetter("order")
 _due = attrgetter("due_ms", "waiting.number")
@@ -25,6 +29,7 @@ class MemoryStore:
         self._pending: dict[str, list[Waiting]] = {}
         self._postponed: list[Postponed] = []
         self._ledger: dict[str, LedgerEntry] = {}
+        self._hits: Counter[str] = Counter()
         self._queues: dict[str, QueueRecord] = {}
         self._group_rests: dict[str, float] = {}
         self._lines: dict[QueueState, list[tuple[int, int, str]]] = {
@@ -51,6 +56,7 @@ class MemoryStore:
                 number=waiting.number,
                 found_at=waiting.found_at,
                 via=url.via,
+                hit_count=url.hits,
             )
         self._write(queues, counters)
 
@@ -81,6 +87,7 @@ class MemoryStore:
     def forget(self, canonicals: Sequence[str], counters: Counters, /) -> None:
         for canonical in canonicals:
             del self._ledger[canonical]
+            del self._hits[canonical]
         self._write([], counters)
 
     def record(self, entries: Sequence[LedgerEntry], counters: Counters, /) -> None:
@@ -90,6 +97,10 @@ class MemoryStore:
 
     def rest(self, queues: Sequence[QueueRecord], counters: Counters, /) -> None:
         self._write(queues, counters)
+
+    def add_hits(self, hits: Sequence[tuple[str, int]], /) -> None:
+        for canonical, more in hits:
+            self._hits[canonical] += more
 
     def waiting(self, key: str, /, *, after: int, limit: int) -> list[Waiting]:
         pending = self._pending.get(key, [])
@@ -107,6 +118,9 @@ class MemoryStore:
 
     def entry(self, canonical: str, /) -> LedgerEntry | None:
         return self._ledger.get(canonical)
+
+    def hits(self, canonical: str, /) -> int:
+        return self._hits[canonical]
 
     def knows_many(self, canonicals: Sequence[str], /) -> list[bool]:
         return [canonical in self._ledger for canonical in canonicals]
@@ -190,3 +204,7 @@ class MemoryNotes:
 
     def put(self, key: str, value: bytes, /) -> None:
         self._notes[key] = value
+
+    def set_aside(self, key: str, why: Exception, /) -> None:
+        log.error("the note %r can't be read and is set aside: %s", key, why)
+        self._notes.pop(key, None)

@@ -33,13 +33,27 @@ class Frontier(Protocol):
         """
         ...
 
-    def begins(self, lease: Lease, /, *, address: str | None) -> bool:
+    def begins(self, lease: Lease, /, *, address: str | None, errand: str | None = None) -> bool:
         """The lease's server is about to be asked, at that address if it is known. Whether it may be: if not, the lease
-        has been handed back, because others ask at that address, or have just asked; it comes again when it may."""
+        has been handed back, because others ask at that address, or have just asked; it comes again when it may.
+
+        Before a host can be asked, another one may have to be: then `errand` is the key of the queue to which a URL
+        there would belong, and the address is that of the other host. From now on the lease's queue keeps the pace of
+        that host beside its own, until a lease on that errand ends with the server asked."""
         ...
 
-    async def done(self, lease: Lease, /, *, cooldown_s: float, outcome: Outcome) -> None:
-        """Settle the lease for good; its queue rests for `cooldown_s`. Settling twice is an error (`ValueError`)."""
+    def relocate(self, lease: Lease, /, *, address: str, errand: str | None = None) -> None:
+        """A request of the lease went to that address, whatever `begins` was told. The lease's queue lies there from
+        now on, or its `errand` if the request was for that: so that address rests when the lease ends."""
+        ...
+
+    async def done(
+        self, lease: Lease, /, *, cooldown_s: float, group_cooldown_s: float | None = None, outcome: Outcome
+    ) -> None:
+        """Settle the lease for good; its queue rests for `cooldown_s`. Settling twice is an error (`ValueError`).
+
+        All queues of its host rest with it, and others that share its cooldown: for `group_cooldown_s` if that is
+        given, here as in `retry` and `release`."""
         ...
 
     async def retry(
@@ -49,14 +63,26 @@ class Frontier(Protocol):
         *,
         after_s: float | None,
         cooldown_s: float,
+        group_cooldown_s: float | None = None,
         reason: str | None = None,
         pressure: int = 0,
+        answered: bool = False,
     ) -> None:
         """Fetch the URL again after `after_s`, behind those that wait then; or with None as the first of its queue,
-        once that has rested. Its `attempt` and the queue's error streak grow by one."""
+        once that has rested. Its `attempt` and the queue's error streak grow by one.
+        `pressure` and `answered` are as in `Outcome`."""
         ...
 
-    def release(self, lease: Lease, /, *, cooldown_s: float = 0.0, asked: bool = False, why: str | None = None) -> None:
+    def release(
+        self,
+        lease: Lease,
+        /,
+        *,
+        cooldown_s: float = 0.0,
+        group_cooldown_s: float | None = None,
+        asked: bool = False,
+        why: str | None = None,
+    ) -> None:
         """Hand the URL back untouched: it stays first in its queue, which rests for `cooldown_s`; until then, `why` is
         told. If its server was `asked` for something else, the queue's groups rest too."""
         ...
@@ -91,3 +117,8 @@ class Notes(Protocol):
     def get(self, key: str, /) -> bytes | None: ...
 
     def put(self, key: str, value: bytes, /) -> None: ...
+
+    def set_aside(self, key: str, why: Exception, /) -> None:
+        """Take away a note that can't be read. It is logged, counted as quarantined, and kept where the store keeps
+        what it can't read itself."""
+        ...

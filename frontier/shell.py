@@ -11,26 +11,39 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
 from functools import partial
 
-from frontier.admission import Admission
-from frontier.changes import Changes
+import msgspec
+
 from frontier.clock import steady_clock
-from frontier.describing import described
-from frontier.gate import Gate
-from frontier.hits import Hits
-from frontier.leases import Leases
-from frontier.leasing import Leasing
-from frontier.operating import Operating
-from frontier.rules import Rules
-from frontier.serving import Serving
-from frontier.settling import Settling
+from frontier.queues.rules import Rules
 from frontier.snapshots import Snapshots, prepared, restore
 from frontier.store import Store
-from frontier.values import CrawlUrl, FrontierStats, Lease, LedgerEntry, Outcome, StoreFull, UrlState
-from frontier.whole import whole
+from frontier.transitions.active_queues import ActiveQueues
+from frontier.transitions.admission import Admission
+from frontier.transitions.commit import Commit
+from frontier.transitions.gate import Gate
+from frontier.transitions.leases import Leases
+from frontier.transitions.leasing import Leasing
+from frontier.transitions.link_counts import LinkCounts
+from frontier.transitions.operating import Operating
+from frontier.transitions.settling import Settling
+from frontier.transitions.stats import described
+from frontier.transitions.uncancellable import whole
+from frontier.values import (
+    MEND,
+    CrawlUrl,
+    FrontierStats,
+    Lease,
+    LedgerEntry,
+    Outcome,
+    StoreFailed,
+    StoreFull,
+    UrlState,
+)
 from visited import VisitedSet
 
 log = logging.getLogger(__name__)
 
+HITS_AT_ONCE = 1000
 LONGEST_S = 1e9
 """Thirty years. A longer rest is a mistake, and would not fit into the store."""
 
@@ -47,13 +60,13 @@ class QueueFrontier:
         rules: Rules,
         now: Callable[[], float],
     ) -> None:
-        hits = Hits()
+        hits = self._hits = LinkCounts()
         self._store = store
         self._visited = visited
         self._snapshots = snapshots
-        self._serving = Serving(store, rules, clock=now)
-        self._changes = Changes(store, self._serving)
-        self._leases = Leases(hits.of)
+        self._serving = ActiveQueues(store, rules, clock=now)
+        self._changes = Commit(store, self._serving)
+        self._leases = Leases(self._later_hits)
         admission = Admission(store, self._serving, self._leases)
         self._gate = Gate(store, visited, admission=admission, hits=hits, changes=self._changes)
         self._leasing = Leasing(store, self._serving, self._leases)
@@ -98,7 +111,15 @@ class QueueFrontier:
     # links come in
 
     async def add(self, urls: Iterable[CrawlUrl], /, *, force: bool = False) -> int:
-        admitted = await self._gate.add(urls, force=force)
+        return await self._added(urls, force=force, anew=False)
+
+    async def add_anew(self, urls: Iterable[CrawlUrl], /) -> int:
+        """Have URLs fetched again whose copies are lost: unlike with `add` and `force`, no server is asked whether they
+        are still current."""
+        return await self._added(urls, force=True, anew=True)
+
+    async def _added(self, urls: Iterable[CrawlUrl], *, force: bool, anew: bool) -> int:
+        admitted = await self._gate.add(urls, force=force, anew=anew)
         if self._snapshots is not None and self._snapshots.is_due(self._store):
             await whole(self._save_snapshot(self._snapshots), cancelled=self._changes.give_up_room)
         return admitted
@@ -130,6 +151,7 @@ class QueueFrontier:
                     serving.waiters.wake(serving.schedule.turns)  # queues woken on the way are others' turns
                 return lease
             if serving.is_complete():
+                self._check_balance()
                 serving.waiters.wake_all()
                 raise StopAsyncIteration
             if serving.standby.best is not None:
@@ -137,20 +159,38 @@ class QueueFrontier:
             else:
                 await serving.waiters.wait()
 
-    def begins(self, lease: Lease, /, *, address: str | None) -> bool:
+    def _check_balance(self) -> None:
+        """Raises `StoreFailed` if nothing waits by the queues, and the counts tell otherwise."""
+        counters, rules = self._store.counters, self._serving.rules
+        imbalance = counters.imbalance
+        if imbalance is None and rules.serves_all and counters.pending > counters.quarantined:
+            imbalance = f"{counters.pending} URLs are in no queue that is served"
+        if imbalance is not None:
+            self._changes.fail(StoreFailed(f"the frontier is damaged: nothing waits, but {imbalance}; {MEND}"))
+            self._changes.check_failure()
+
+    def begins(self, lease: Lease, /, *, address: str | None, errand: str | None = None) -> bool:
         self._leases.get(lease)
-        return self._settling.begins(lease, address)
+        return self._settling.begins(lease, address, errand)
+
+    def relocate(self, lease: Lease, /, *, address: str, errand: str | None = None) -> None:
+        self._settling.relocate(lease, address, errand)
 
     # leases come back
 
-    async def done(self, lease: Lease, /, *, cooldown_s: float, outcome: Outcome) -> None:
+    async def done(
+        self, lease: Lease, /, *, cooldown_s: float, group_cooldown_s: float | None = None, outcome: Outcome
+    ) -> None:
         self._changes.check()
         self._leases.get(lease)
         _check_seconds("cooldown_s", cooldown_s)
+        _check_seconds("group_cooldown_s", group_cooldown_s or 0.0)
         _check_seconds("dead_for_s", outcome.dead_for_s)
         if outcome.state is UrlState.PENDING:
             raise ValueError(f"{lease.url.url} can't be settled as pending; `retry` or `release` it")
-        await self._changes.made(partial(self._settling.done, lease, cooldown_s, outcome))
+        await self._changes.made(
+            partial(self._settling.done, lease, cooldown_s, outcome, group_cooldown_s=group_cooldown_s)
+        )
         await self._changes.synced()
 
     async def retry(
@@ -160,20 +200,44 @@ class QueueFrontier:
         *,
         after_s: float | None,
         cooldown_s: float,
+        group_cooldown_s: float | None = None,
         reason: str | None = None,
         pressure: int = 0,
+        answered: bool = False,
     ) -> None:
         self._changes.check()
         self._leases.get(lease)
         _check_seconds("after_s", after_s or 0.0)
         _check_seconds("cooldown_s", cooldown_s)
-        await self._changes.made(partial(self._settling.retry, lease, after_s, cooldown_s, reason, pressure=pressure))
+        _check_seconds("group_cooldown_s", group_cooldown_s or 0.0)
+        await self._changes.made(
+            partial(
+                self._settling.retry,
+                lease,
+                after_s,
+                cooldown_s,
+                reason,
+                group_cooldown_s=group_cooldown_s,
+                pressure=pressure,
+                answered=answered,
+            )
+        )
         await self._changes.synced()
 
-    def release(self, lease: Lease, /, *, cooldown_s: float = 0.0, asked: bool = False, why: str | None = None) -> None:
+    def release(
+        self,
+        lease: Lease,
+        /,
+        *,
+        cooldown_s: float = 0.0,
+        group_cooldown_s: float | None = None,
+        asked: bool = False,
+        why: str | None = None,
+    ) -> None:
         self._leases.get(lease)
         _check_seconds("cooldown_s", cooldown_s)
-        self._settling.release(lease, cooldown_s, asked=asked, why=why)
+        _check_seconds("group_cooldown_s", group_cooldown_s or 0.0)
+        self._settling.release(lease, cooldown_s, group_cooldown_s=group_cooldown_s, asked=asked, why=why)
 
     # what an operator does
 
@@ -198,6 +262,15 @@ class QueueFrontier:
     async def release_all(self) -> None:
         """Raises `IllegalTransition` if no operator holds all."""
         await self._changes.made(self._operating.release)
+        await self._changes.synced()
+
+    async def skip_numbers(self, upto: int, /) -> bool:
+        """Give no URL a number up to this; whether any would have been given."""
+        return await self._changes.made(partial(self._operating.skip_numbers, upto))
+
+    async def forget_lost(self) -> None:
+        """All that leads to the URLs that were lost to damage is to be fetched again: they are not counted any more."""
+        await self._changes.made(self._operating.forget_lost)
         await self._changes.synced()
 
     async def retire(self, key: str, /) -> None:
@@ -238,11 +311,18 @@ class QueueFrontier:
 
     async def record(self, entries: Iterable[LedgerEntry], /) -> int:
         """Take into the ledger what became of URLs elsewhere, so that they are not fetched here; return how many were
-        new. URLs that wait raise ValueError."""
+        new. Entries without a number are given one. URLs that wait raise ValueError."""
         return await self._gate.record(entries)
 
     async def status_of(self, canonical: str, /) -> LedgerEntry | None:
-        return self._store.entry(canonical)
+        entry = self._store.entry(canonical)
+        if entry is None:
+            return None
+        return msgspec.structs.replace(entry, hit_count=entry.hit_count + self._later_hits(canonical))
+
+    def _later_hits(self, canonical: str) -> int:
+        """The links to a URL that its own record does not tell."""
+        return self._hits.of(canonical) + self._store.hits(canonical)
 
     def describe(self) -> FrontierStats:
         return described(self._store.counters, self._serving)
@@ -266,6 +346,10 @@ class QueueFrontier:
     async def _finish(self) -> None:
         async with self._gate.lock:
             pass  # what was being admitted is in the ledger now
+        if self._changes.failure is None:
+            with suppress(StoreFull):
+                for _ in self._hits.write_all(self._store, at_once=HITS_AT_ONCE):
+                    await asyncio.sleep(0)
         if self._snapshots is not None and self._store.snapshot_at != self._store.counters.journal_end:
             await self._save_snapshot(self._snapshots)
         if self._changes.failure is None and not self._leases:

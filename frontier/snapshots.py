@@ -15,7 +15,8 @@ from pathlib import Path
 
 import msgspec
 
-from frontier.store import JournalDamaged, JournalEntry, Store
+from frontier.store import JournalDamaged, JournalDropped, JournalEntry, Store
+from frontier.values import MEND, StoreFailed
 from visited import CannotForget, SnapshotRefused, VisitedSet
 
 log = logging.getLogger(__name__)
@@ -121,16 +122,21 @@ class Snapshots:
 async def restore(
     store: Store, visited: VisitedSet, snapshots: Snapshots | None, *, rebuilding: Callable[[int], None] | None = None
 ) -> None:
-    """Fill an empty visited set with every URL of the ledger: from snapshot and journal, else by reading the ledger."""
+    """Fill an empty visited set with every URL of the ledger: from snapshot and journal, else by reading the ledger.
+
+    Raises `StoreFailed` if the journal is damaged: then the ledger may be as well.
+    """
     if store.counters.admitted == 0:
         return
     if snapshots is not None:
         try:
             journal = store.journal(store.snapshot_at or 0)
             snapshots.replayed(store, await replay(store.snapshot_at, journal, visited, snapshots))
-        except (SnapshotRefused, OSError, JournalDamaged, CannotForget) as error:
+        except (SnapshotRefused, OSError, JournalDropped, CannotForget) as error:
             log.warning("the visited set is rebuilt from the ledger: %s", error)
             _empty(visited)
+        except JournalDamaged as error:
+            raise StoreFailed(f"{error}: the frontier is damaged; {MEND}") from error
         else:
             return
     await _rebuild(store, visited, rebuilding)

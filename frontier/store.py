@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from frontier.lifecycle import Health, QueueState, Standing
+from frontier.queues.lifecycle import Health, QueueState, Standing
 from frontier.values import CrawlUrl, LedgerEntry
 
 ORDINAL_BITS = 56
@@ -100,6 +100,37 @@ class Counters(msgspec.Struct, kw_only=True, array_like=True, gc=False):
     """When that was, by the frontier's clock: seconds since 1970, never running backwards."""
     troubled_queues: int = 0
     """Queues with URLs that are not retired, and whose server failed when it was asked last."""
+    batches: int = 0
+    """Number of the newest batch that changed any of this, for stores on disk."""
+    lost: int = 0
+    """URLs that were admitted, and of which damage has left nothing."""
+
+    @property
+    def imbalance(self) -> str | None:
+        """What does not add up; None if all does."""
+        for name in COUNTS:
+            if (count := getattr(self, name)) < 0:
+                return f"{name.replace('_', ' ')} is {count}"
+        waiting = self.pending + self.retired_urls + self.retrying
+        settled = self.done + self.failed + self.excluded
+        if abs(self.admitted - waiting - settled) > self.quarantined:
+            return f"of {self.admitted} URLs {settled} are settled and {waiting} wait"
+        return None
+
+
+COUNTS = (
+    "pending",
+    "queues",
+    "retired_urls",
+    "retired_queues",
+    "admitted",
+    "retrying",
+    "done",
+    "failed",
+    "excluded",
+    "troubled_queues",
+)
+"""The counts of a store that follow from what else stands in it, `quarantined` and `lost` aside."""
 
 
 class Damaged(msgspec.Struct, frozen=True):
@@ -117,7 +148,11 @@ class JournalEntry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class JournalDamaged(Exception):
-    """The journal does not tell all that happened since the snapshot; the ledger does."""
+    """The journal does not tell all that happened since the snapshot."""
+
+
+class JournalDropped(JournalDamaged):
+    """There is neither a snapshot nor a journal. The ledger tells all."""
 
 
 class Store(Protocol):
@@ -169,6 +204,10 @@ class Store(Protocol):
         """Write queue records alone."""
         ...
 
+    def add_hits(self, hits: Sequence[tuple[str, int]], /) -> None:
+        """More links to URLs were seen: canonical forms, in order, and how many links."""
+        ...
+
     # questions
 
     def waiting(self, key: str, /, *, after: int, limit: int) -> list[Waiting]:
@@ -186,6 +225,10 @@ class Store(Protocol):
     def next_due_ms(self) -> int | None: ...
 
     def entry(self, canonical: str, /) -> LedgerEntry | None: ...
+
+    def hits(self, canonical: str, /) -> int:
+        """The links that `add_hits` told of."""
+        ...
 
     def knows_many(self, canonicals: Sequence[str], /) -> list[bool]:
         """For each canonical URL, whether the ledger has it."""
@@ -211,7 +254,7 @@ class Store(Protocol):
 
     def journal(self, after: int, /) -> Iterator[JournalEntry]:
         """Entries whose sequence number is above `after`, in order. Raises `JournalDamaged` if one is missing or can't
-        be decoded."""
+        be decoded, and `JournalDropped` if it was dropped, and no snapshot saved since."""
         ...
 
     # the visited set's snapshot
@@ -253,7 +296,8 @@ class Store(Protocol):
     def set_held(self, reason: str | None, /) -> None: ...
 
     def mend(self) -> None:
-        """After `StoreFull`: take writes again, if there is room. Raises `StoreFull` if there is none."""
+        """After `StoreFull`: take writes again, if there is room. Raises `StoreFull` if there is none yet, or if what
+        the store does in the background has not ended."""
         ...
 
     async def synced(self) -> None:

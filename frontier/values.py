@@ -31,6 +31,8 @@ class CrawlUrl(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Fetches of it that failed so far."""
     cost: int = 1
     """What fetching it takes from the budget of its queue."""
+    hits: int = 1
+    """How often the page that it was found on links to it; 0 if it is no link that led there, as for a seed."""
     last_modified: str | None = None
     """When it changed last, by whoever linked to it; a server knows better."""
     had_etag: str | None = None
@@ -64,10 +66,15 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     last_modified: str | None = None
     server_ok: bool = True
     """False where the server failed or refused service: it counts into the queue's error streak."""
+    answered: bool = False
+    """Where it did: it sent a status and headers, as with an error or a body that breaks off. Answers, and failures
+    without one, begin a new streak after each other."""
     asked: bool = True
     """Whether its server was asked; if not, nothing is learned of it, and its groups need no rest."""
     pressure: int = 0
     """How hard the server has been asked from now on; see `Lease.pressure`."""
+    hits: int = 0
+    """How often the page links to itself."""
     dead_for_s: float = 0.0
     """For so long, the queue's server is given up: leases say so, and nobody asks it."""
 
@@ -86,6 +93,10 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     digest: bytes | None = None
     etag: str | None = None
     last_modified: str | None = None
+    hit_count: int = 1
+    """Links to it that were seen."""
+    elsewhere: bool = False
+    """It was settled by another crawl, from which it was imported: there is no output of it here."""
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -95,13 +106,15 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     number: int
     """Ordinal of admission, unique in the crawl; the record number of the page."""
     error_streak: int = 0
-    """Failures of this queue's server in a row, before this lease."""
+    """Failures of this queue's server in a row, before this lease: all of them answers, or none."""
+    answered: bool = False
+    """Those failures were answers: they say nothing of whether the server is dead."""
     pressure: int = 0
     """How often that server has asked to be spared, less what it has answered well since."""
     dead: str | None = None
     """The last failure of a server that is given up for now: its URL is to be settled without asking."""
     hit_count: int = 1
-    """Links to this URL seen so far, as far as recently seen URLs tell: a lower bound."""
+    """Links to this URL seen so far."""
 
 
 class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,6 +152,8 @@ class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
     """Queues whose server failed when it was asked last."""
     quarantined: int = 0
     """Records that could not be decoded, set aside."""
+    lost: int = 0
+    """URLs that were admitted, and of which damage has left nothing."""
     inactive_queues: int = 0
     """Queues with URLs that wait for a place among the active ones, or rest and are put away."""
     retired: int = 0
@@ -146,6 +161,16 @@ class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
     retired_queues: int = 0
     held: str | None = None
     """Why nothing is leased; None while it may be."""
+
+    @property
+    def missing(self) -> int:
+        """URLs that are neither settled nor waiting: they were lost to damage, or set aside."""
+        known = self.done + self.failed + self.excluded + self.pending + self.retrying + self.retired
+        return self.lost + max(0, self.admitted - known)
+
+
+MEND = "mend it with `onceover inspect DIR fsck --repair`, where DIR is the directory of the crawl, or restore a copy"
+"""What to do about damage."""
 
 
 class StoreRefused(Exception):

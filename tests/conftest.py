@@ -29,7 +29,7 @@ settings.register_profile(
 )
 settings.load_profile("default")
 
-GRACE_S = 5.0
+GRACE_S = 120.0
 """How long what was told to end may take to do so; waited only when something is still there."""
 
 

@@ -4,16 +4,29 @@ from collections.abc import Mapping
 from inspect import signature
 from typing import Any
 
+from msgspec.structs import replace
+
+from crawler.fetch.connect.network import Network
 from crawler.fetch.headers import sent_always
 from crawler.fetch.http import HttpFetcher
-from crawler.fetch.network import Network
-from crawler.fetch.terms import Terms
+from crawler.fetch.request_limits import RequestLimits
+from tests.patience import PATIENCE_S
 
 
-def http_fetcher(*, headers: Mapping[str, str] | None = None, **settings: Any) -> HttpFetcher:
-    """A fetcher with these settings; those of `Terms` hold everywhere."""
-    named = {name: settings.pop(name) for name in Terms.__struct_fields__ if name in settings}
-    terms = Terms(headers=sent_always("onceover/1.0", headers or {}), **named)
+def http_fetcher(
+    *, headers: Mapping[str, str] | None = None, hanging: Mapping[str, float] | None = None, **settings: Any
+) -> HttpFetcher:
+    """A fetcher with these settings; those of `RequestLimits` hold everywhere. `hanging` are ends of URLs that never
+    answer, and for how many seconds they are waited for."""
+    if not any(name.endswith("timeout_s") for name in settings):
+        settings |= dict.fromkeys(("timeout_s", "connect_timeout_s", "head_timeout_s"), PATIENCE_S)
+    named = {name: settings.pop(name) for name in RequestLimits.__struct_fields__ if name in settings}
+    terms = RequestLimits(headers=sent_always("onceover/1.0", headers or {}), **named)
     of_network = {name: settings.pop(name) for name in signature(Network).parameters if name in settings}
     network = Network(head_timeout_s=lambda _: terms.head_timeout_s, **of_network)
-    return HttpFetcher(network, terms=lambda _: terms, **settings)
+    others = {end: replace(terms, timeout_s=seconds) for end, seconds in (hanging or {}).items()}
+
+    def terms_of(url: str) -> RequestLimits:
+        return next((those for end, those in others.items() if url.endswith(end)), terms)
+
+    return HttpFetcher(network, terms=terms_of, **settings)

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.patience import PATIENCE_S
+
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
-START_TIMEOUT_S = 10.0
+START_TIMEOUT_S = PATIENCE_S
 
 _CONFIGURATION = """
 daemon off;
@@ -92,7 +94,7 @@ def _await_port(port: int, process: "subprocess.Popen[bytes]") -> None:
         if process.poll() is not None:
             raise OSError(f"nginx ended with exit code {process.returncode}")
         try:
-            with socket.create_connection(("127.0.0.1", port), timeout=0.2):
+            with socket.create_connection(("127.0.0.1", port), timeout=START_TIMEOUT_S):
                 return
         except OSError:
             time.sleep(0.02)

@@ -52,8 +52,11 @@ async def connect_proxy(
 
 
 @asynccontextmanager
-async def socks_proxy(to_port: int, *, login: Login | None = None, reply: int = 0) -> AsyncIterator[Proxied]:
-    """A SOCKS5 proxy that leads everywhere to a port of this machine, or answers with another `reply` than 0."""
+async def socks_proxy(
+    to_port: int, *, login: Login | None = None, reply: int = 0, holds: bool = False
+) -> AsyncIterator[Proxied]:
+    """A SOCKS5 proxy that leads everywhere to a port of this machine, or answers with another `reply` than 0. One that
+    `holds` waits for the server to speak, and sends the first of that together with its reply."""
     told = Proxied()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -79,7 +82,11 @@ async def socks_proxy(to_port: int, *, login: Login | None = None, reply: int = 
             case _:
                 host = (await reader.readexactly((await reader.readexactly(1))[0])).decode()
         told.targets.append((host, int.from_bytes(await reader.readexactly(2))))
-        writer.write(bytes([5, reply, 0, 1, 0, 0, 0, 0, 0, 0]))
+        answer = bytes([5, reply, 0, 1, 0, 0, 0, 0, 0, 0])
+        if holds:
+            await _carry(reader, writer, to_port, first=answer)
+            return
+        writer.write(answer)
         if not reply:
             await _carry(reader, writer, to_port)
 
@@ -116,10 +123,12 @@ async def _serving(told: Proxied, serve: Serve, *, tls: ssl.SSLContext | None = 
         await asyncio.gather(*tasks)
 
 
-async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int) -> None:
-    """Both ways, until either side has ended."""
+async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int, *, first: bytes = b"") -> None:
+    """Both ways, until either side has ended. `first` waits for the server's first bytes."""
     there, back = await asyncio.open_connection("127.0.0.1", port)
     try:
+        if first:
+            writer.write(first + await there.read(65_536))
         ways = {asyncio.create_task(_one_way(reader, back)), asyncio.create_task(_one_way(there, writer))}
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)

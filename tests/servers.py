@@ -11,9 +11,10 @@ import asyncio
 import ssl
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from enum import Enum
 from socket import SO_LINGER, SOL_SOCKET
+from time import monotonic
 
 import msgspec
 
@@ -23,13 +24,15 @@ class End(Enum):
 
     CLOSE = "close"
     """the connection, in order"""
+    CUT = "cut"
+    """the connection, without the close_notify of TLS"""
     RESET = "reset"
     """the connection, with a TCP reset"""
     HANG = "hang"
     """send nothing more until the client closes"""
 
 
-CLOSE, RESET, HANG = End.CLOSE, End.RESET, End.HANG
+CLOSE, CUT, RESET, HANG = End.CLOSE, End.CUT, End.RESET, End.HANG
 
 
 class Drip(msgspec.Struct, frozen=True):
@@ -51,6 +54,9 @@ class Seen(msgspec.Struct, frozen=True):
     headers: list[tuple[str, str]]
     connection: int
     """Ordinal of its connection, from 0."""
+
+    at_s: float = 0.0
+    """When the end of its head came, by the clock of `time.monotonic`."""
 
     def header(self, name: str) -> str | None:
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
@@ -142,6 +148,48 @@ async def raw_server(
             await told.gone.wait()
 
 
+@asynccontextmanager
+async def front_door(plain: RawServer, secure: RawServer) -> AsyncIterator[int]:
+    """One port for both servers, chosen by the first byte of a connection: http and https of a host, whatever its
+    ports, may then be one static place."""
+
+    async def pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            while data := await reader.read(65_536):
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        serving.add(task)
+        try:
+            first = await reader.read(1)
+            port = secure.port if first == b"\x16" else plain.port
+            inner, outer = await asyncio.open_connection("127.0.0.1", port)
+            outer.write(first)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(pipe(reader, outer))
+                group.create_task(pipe(inner, writer))
+        except (ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+            serving.discard(task)
+
+    serving: set[asyncio.Task[object]] = set()
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        while serving:
+            for task in serving:
+                task.cancel()
+            await asyncio.sleep(0)
+
+
 async def _read_request(reader: asyncio.StreamReader, connection: int) -> Seen | None:
     try:
         raw = await reader.readuntil(b"\r\n\r\n")
@@ -149,7 +197,7 @@ async def _read_request(reader: asyncio.StreamReader, connection: int) -> Seen |
         return None
     line, *headers = raw.decode("latin-1").split("\r\n")[:-2]
     pairs = [(name, value.strip()) for name, _, value in (header.partition(":") for header in headers)]
-    return Seen(line.split(" ")[1], pairs, connection)
+    return Seen(line.split(" ")[1], pairs, connection, monotonic())
 
 
 async def _perform(script: Script, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
@@ -162,6 +210,9 @@ async def _perform(script: Script, reader: asyncio.StreamReader, writer: asyncio
             await reader.read()
             return False
         elif step is End.CLOSE:
+            return False
+        elif step is End.CUT:
+            writer.transport.abort()
             return False
         elif step is End.RESET:
             sock = writer.get_extra_info("socket")

@@ -41,7 +41,8 @@ class VisitedStats(msgspec.Struct, frozen=True, kw_only=True):
     false_positive_rate: float = 0.0
     """Chance that a new URL would be called known now, from the fill. 0 for exact sets."""
     expected_lost: float = 0.0
-    """New URLs that were probably called known so far: the sum of the rate at each addition."""
+    """New URLs that were probably called known so far: the sum of the rate at each addition.
+    What a set that is rebuilt as it grows has probably accepted since, when it came again, is taken off."""
     rate_sigma: float = 0.0
     """Standard deviation of `false_positive_rate`, where that has to be guessed; 0 where it follows from the fill."""
     lost_sigma: float = 0.0

@@ -168,9 +168,15 @@ def leaf_shape(count: int, leaf_bits: int, error_rate: float) -> LeafShape:
     )
 
 
-def check_bits(bits: int, count: int, error_rate: float) -> None:
-    """Raise ValueError, with what would do, when `bits` can't hold `count` URLs at the rate."""
-    hashes = hashes_for_bits(bits, count)
+def check_bits(bits: int, count: int, error_rate: float, *, hashes: int | None = None) -> None:
+    """Raise ValueError, with what would do, when `bits` can't hold `count` URLs at the rate.
+
+    `hashes` is the number of hash functions; None takes the best for these bits.
+    """
+    if hashes is None:
+        hashes = hashes_for_bits(bits, count)
+    elif not 1 <= hashes <= MAX_HASHES:
+        raise ValueError(f"hashes must be a number from 1 to {MAX_HASHES}, found {hashes!r}")
     rate = rate_after(bits, hashes, count)
     if rate > error_rate * 1.02:
         fitting = count_for(bits, hashes_for(error_rate), error_rate)

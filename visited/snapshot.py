@@ -21,7 +21,7 @@ from typing import BinaryIO
 import msgspec
 import numpy as np
 
-from visited.memory import Memory, zeros
+from visited.bits.memory import Memory, zeros
 from visited.protocol import SnapshotRefused, VisitedSet
 
 MAGIC = b"onceover-visited"

@@ -30,9 +30,11 @@ CompareBackend = Literal[
 ]
 CompareLive = Literal["no", "simweb", "seeds"]
 CompareFigure = Literal[
+    "bytes",
     "bytes_per_url",
     "bits_per_url",
     "bytes_at_scale",
+    "text_at_scale",
     "rate",
     "told_rate",
     "largest_host_rate",
@@ -125,6 +127,10 @@ class CompareSet(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[float, Meta(ge=1, le=1000, extra={"unit": "bits"})] | None,
         Meta(description="The same, for each URL of the capacity."),
     ] = None
+    hashes: Annotated[
+        Annotated[int, Meta(ge=1, le=48, extra={"unit": "hash functions"})] | None,
+        Meta(description="Of bloom with bits or bits_per_url; unset means the best number for that size."),
+    ] = None
     site_bytes: Annotated[
         int,
         Meta(ge=64, le=1 << 30, multiple_of=8, description="Each filter of per-site.", extra={"unit": "bytes"}),
@@ -152,7 +158,8 @@ class CompareExpect(msgspec.Struct, frozen=True, kw_only=True):
         CompareFigure,
         Meta(
             description="Which figure of its row in the report; rates and losses are those at the end of the work, "
-            "ratio_bytes and ratio_rate are over those of the set `over`."
+            "ratio_bytes and ratio_rate are over those of the set `over`; bytes_at_scale and text_at_scale are the "
+            "memory and the characters of the URLs for the `stands_for` of the work."
         ),
     ]
     value: Annotated[float, Meta(ge=0, le=1e18, description="What it should be.")]
@@ -202,6 +209,15 @@ class Compare(msgspec.Struct, frozen=True, kw_only=True):
     trial_timeout_s: Annotated[
         float, Meta(ge=1, le=30 * DAY_S, description="Longest duration of one measurement.", extra=SECONDS)
     ] = 3600.0
+    scale: Annotated[
+        float,
+        Meta(
+            ge=0.001,
+            le=1,
+            description="Share of its URLs that a computed work with `stands_for` is measured with: a quick run of a "
+            "long comparison.",
+        ),
+    ] = 1.0
     max_loss: Annotated[
         float,
         Meta(ge=0, le=0.5, description="Share of new URLs that may be lost: what is recommended keeps to it."),

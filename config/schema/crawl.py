@@ -48,7 +48,13 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     ] = False
     min_free_bytes: Annotated[
         int,
-        Meta(ge=0, le=10**15, description="The crawl waits while less than this is free on its disk.", extra=BYTES),
+        Meta(
+            ge=0,
+            le=10**15,
+            description="The crawl waits while less than this is free on its disk: 64 MiB at least, which the frontier "
+            "needs to go on after a full disk. With 0 the crawl waits when the disk is full.",
+            extra=BYTES,
+        ),
     ] = 100_000_000
     warc_max_bytes: Annotated[
         int, Meta(ge=1000, le=MOST, description="Size at which a new WARC file is begun.", extra=BYTES)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import END, MOST, Text
+from config.schema.kinds import BYTES, END, MOST, Text
 
 Within = Literal["host", "domain", "prefix", "any"]
 RuleName = Annotated[
@@ -65,6 +65,13 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     embeds: Annotated[
         bool, Meta(description="Fetch what pages are shown with: images, scripts, styles, media, icons.")
     ] = True
+    ports: Annotated[
+        tuple[Annotated[int, Meta(ge=1, le=65_535)], ...],
+        Meta(
+            description="Ports to crawl beside those of the seeds, 80, 443, and those from 1024 on that browsers do "
+            "not refuse."
+        ),
+    ] = ()
     offsite_embeds: Annotated[
         bool, Meta(description="Fetch images, scripts and styles of a page wherever they are.")
     ] = False
@@ -75,13 +82,27 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     speculative: Annotated[
         bool, Meta(description="Follow what may be URLs in JSON-LD and inline scripts; many lead nowhere.")
     ] = False
+    preview_images: Annotated[
+        bool, Meta(description="Fetch the images that pages name for previews elsewhere: og:image, twitter:image.")
+    ] = False
+    data_links: Annotated[
+        bool, Meta(description="Follow what data-href and data-url attributes hold; some lead nowhere.")
+    ] = False
+    amp_images: Annotated[bool, Meta(description="Fetch the images of amp-img elements.")] = False
     pdf: Annotated[
-        bool, Meta(description="Follow the links of PDF documents; needs the extra pdf: pip install onceover[pdf].")
+        bool,
+        Meta(
+            description="Follow the links of PDF documents; needs the extra pdf: pip install 'onceover-crawler[pdf]'."
+        ),
     ] = False
     sitemaps: Annotated[
         bool,
         Meta(description="Read the sitemaps that robots.txt names; what they list is judged like any link."),
     ] = True
+    sitemap_paths: Annotated[
+        tuple[Text, ...],
+        Meta(description="Where to look for a sitemap if robots.txt names none; `[]` looks nowhere."),
+    ] = ("/sitemap.xml",)
     max_depth: Annotated[
         int,
         Meta(ge=0, le=1_000_000, description="Links between a seed and a page; a seed is 0.", extra={"unit": "links"}),
@@ -92,7 +113,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Traps(msgspec.Struct, frozen=True, kw_only=True):
-    """Signs that a crawl would never end: what shows more of them is not crawled."""
+    """Signs that a crawl would never end: what shows more of them is not crawled. Images, scripts and styles may have
+    four times as much."""
 
     max_segments: Annotated[
         int,
@@ -105,19 +127,21 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
         Meta(
             ge=1,
             le=10_000,
-            description="How often segments of a path may repeat in a row, or a parameter with its value.",
+            description="How often two to four segments of a path may stand in a row (one segment: once more), or a "
+            "parameter with its value.",
             extra={"unit": "times"},
         ),
     ] = 2
     max_parameters: Annotated[
-        int, Meta(ge=1, le=10_000, description="Parameters of a query.", extra={"unit": "parameters"})
+        int,
+        Meta(ge=1, le=10_000, description="Parameters of a query; empty ones are none.", extra={"unit": "parameters"}),
     ] = 30
     calendar_years: Annotated[
         int,
         Meta(
             ge=0,
             le=10_000,
-            description="How far ahead the date in a URL may lie, and in calendars how far back.",
+            description="How far ahead a date in a URL may lie; URLs that a sitemap lists are free of that.",
             extra={"unit": "years"},
         ),
     ] = 10
@@ -132,6 +156,14 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
             "values of parameters."
         ),
     ] = None
+    sitemaps_per_host: Annotated[
+        int,
+        Meta(ge=0, le=MOST, description="Sitemaps asked for of one host.", extra={"unit": "sitemaps"}),
+    ] = 10_000
+    host_sitemap_bytes: Annotated[
+        int,
+        Meta(ge=0, le=10**18, description="Bytes received of the sitemaps of one host.", extra=BYTES),
+    ] = 1_000_000_000
 
 
 class Focus(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,7 +184,7 @@ class Urls(msgspec.Struct, frozen=True, kw_only=True):
     rules: Annotated[
         tuple[RuleName, ...] | None,
         Meta(
-            description="Canonicalization rules, in order: named ones, and PATTERN => REPLACEMENT of your own; unset "
-            "means the standard ones. Fixed once a crawl has begun."
+            description="Canonicalization rules: named ones, in any order, and behind them PATTERN => REPLACEMENT of "
+            "your own, in their order; unset means the standard ones. Fixed once a crawl has begun."
         ),
     ] = None

@@ -17,6 +17,8 @@ SITE_KEYS: Final = (
     "traps.calendar_years",
     "traps.pages_per_host",
     "traps.pages_per_pattern",
+    "traps.sitemaps_per_host",
+    "traps.host_sitemap_bytes",
     "frontier.max_attempts",
     "frontier.retry_delay_s",
     "frontier.retry_max_delay_s",

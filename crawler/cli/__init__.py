@@ -9,27 +9,33 @@ import os
 import sys
 
 import click
+from click.exceptions import NoArgsIsHelpError
+from click.shell_completion import add_completion_class
 
 from config import ConfigError
 from crawler.cli.codes import FAILED, REFUSED, STOPPED, USAGE
 from crawler.cli.compare import compare
+from crawler.cli.completion import AssignmentBash
 from crawler.cli.configure import config
 from crawler.cli.crawl import crawl
 from crawler.cli.demo import demo
 from crawler.cli.frontier import frontier
 from crawler.cli.inspect import inspect
-from crawler.cli.interrupts import interrupt_on_sigterm
+from crawler.cli.run.interrupts import interrupt_on_signals
+from crawler.cli.run.terminal import open_missing_streams, say
 from crawler.cli.simulate import simweb
-from crawler.compare.folder import FolderRefused
-from crawler.directory import DirectoryRefused
+from crawler.compare.measure.folder import FolderRefused
+from crawler.disk.directory import DirectoryRefused
+from crawler.fetch.connect.aiohttp_contract import ClientRefused
 from frontier import StoreFailed, StoreRefused
 from visited import KernelRefused, NoRoom
 
-_BROKEN = (NoRoom, StoreFailed, OSError)
+_OF_CLICK = ("No such command", "Got unexpected extra argument")
+_BROKEN = (NoRoom, StoreFailed, OSError, MemoryError)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="onceover")
+@click.version_option(package_name="onceover-crawler", prog_name="onceover")
 def onceover() -> None:
     """Crawl a web: every page once, politely, and none lost."""
 
@@ -40,16 +46,18 @@ for command in (compare, crawl, config, demo, frontier, inspect, simweb):
 
 def main() -> None:
     """Run a command, and end the process with its exit code."""
-    interrupt_on_sigterm()
+    interrupt_on_signals()
+    open_missing_streams()
+    add_completion_class(AssignmentBash)
     try:
-        code = onceover(standalone_mode=False)
+        code = onceover(standalone_mode=False, prog_name="onceover")
     except click.exceptions.Abort:
         _complain("stopped before it was done; what was saved is kept")
         sys.exit(STOPPED)
     except click.ClickException as error:
-        error.show()
+        _complain_of_usage(error)
         sys.exit(error.exit_code)
-    except (ConfigError, KernelRefused) as error:
+    except (ClientRefused, ConfigError, KernelRefused) as error:
         _complain(error)
         sys.exit(USAGE)
     except (DirectoryRefused, FolderRefused, StoreRefused) as error:
@@ -67,20 +75,32 @@ def main() -> None:
     sys.exit(code or 0)
 
 
+def _complain_of_usage(error: click.ClickException) -> None:
+    """In one line, as every other error. What click finds wrong has a pointer to the help; our own say what to do."""
+    if isinstance(error, NoArgsIsHelpError):
+        error.show()
+        return
+    text = error.format_message().rstrip(".")
+    is_clicks = type(error) is not click.UsageError or text.startswith(_OF_CLICK)
+    if is_clicks and isinstance(error, click.UsageError) and error.ctx is not None:
+        then = "" if text.endswith(("?", ")")) else ";"
+        text = f"{text[0].lower()}{text[1:]}{then} `{error.ctx.command_path} --help` tells what there is"
+    _complain(text)
+
+
 def trouble(error: BaseException) -> str:
     """What is broken, for a person, and what to do."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     text = str(error)
+    if isinstance(error, MemoryError):
+        return "there is not enough memory; what was written is kept. Run the same command again with more"
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror + (f": {error.filename}" if error.filename else "")
     if os.strerror(errno.ENOSPC) in text or os.strerror(errno.EDQUOT) in text:
-        return (
-            f"the disk is full: make room, then run the same command again; what was written is kept, and the crawl "
-            f"goes on where it stopped. ({text})"
-        )
+        return f"the disk is full: make room, then run the same command again; what was saved is kept. ({text})"
     return text
 
 
 def _complain(error: object) -> None:
-    click.echo(f"onceover: {error}", err=True)
+    say(f"onceover: {error}", to_stderr=True)

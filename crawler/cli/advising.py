@@ -11,9 +11,9 @@ from rich.table import Table
 
 from config import toml_value
 from crawler.cli.codes import COMPLETE, FAILED
-from crawler.compare.table import share
-from crawler.status import size
-from crawler.wiring.choosing import EXACT_ON_DISK, best_option, machine_bytes
+from crawler.compare.report.table import columns_of, share
+from crawler.status import number_of, size
+from crawler.wiring.auto_backend import EXACT_ON_DISK, best_option, machine_bytes
 from visited.advice import Option, options
 
 
@@ -74,9 +74,9 @@ def _section(option: Option, count: int, loss: float) -> dict[str, str | int | f
 
 
 def _show(advised: Advised, found: Sequence[Option]) -> None:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
     table.add_column("", no_wrap=True)
-    for name in ("memory", "on disk", "bytes/URL", "rate", "lost", "share", "fits"):
+    for name in ("memory", "on disk", "B/URL", "rate", "lost", "share", "fits"):
         table.add_column(name, justify="right", no_wrap=True)
     for option in found:
         table.add_row(
@@ -89,14 +89,18 @@ def _show(advised: Advised, found: Sequence[Option]) -> None:
             share(option.expected_lost / advised.urls_expected),
             "yes" if option.memory_bytes <= advised.memory_bytes else "no",
         )
+    # No figure is cut, whatever it is shown on.
     told = Console()
+    told = Console(width=max(told.width, columns_of(table)))
     told.print(
-        f"{advised.urls_expected:,} URLs in {size(advised.memory_bytes)}; at most {share(advised.loss)} may be lost",
+        f"{number_of(advised.urls_expected, 'URL')} in {size(advised.memory_bytes)}; "
+        f"at most {share(advised.loss)} may be lost",
         table,
         highlight=False,
     )
     if advised.advised is None:
-        told.print("None of them fits.", highlight=False)
+        nearest = min(found, key=lambda option: option.memory_bytes).backend
+        told.print(f"None of them fits. Nearest is {nearest}.", highlight=False)
         return
     told.print("Take:\n\n[visited]", highlight=False, markup=False)
     for name, value in advised.visited.items():

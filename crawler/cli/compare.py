@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -19,16 +18,18 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from config import CompareBackend, CompareSet, CompareWork, Config, Loaded, load, parse_size
 from crawler.cli.advising import advise_on
 from crawler.cli.codes import COMPLETE, FAILED, STOPPED
-from crawler.compare.folder import Folder
-from crawler.compare.journal import Journal
-from crawler.compare.page import page
-from crawler.compare.preparing import WorkRefused
-from crawler.compare.report import Report, report_of
-from crawler.compare.running import Progress as Step
-from crawler.compare.running import run_trials
-from crawler.compare.table import render
-from crawler.compare.trial import Done
-from crawler.compare.work import Work
+from crawler.cli.completion import complete_preset, complete_setting
+from crawler.cli.run.interrupts import ending_signals
+from crawler.compare.measure.folder import Folder
+from crawler.compare.measure.journal import Journal
+from crawler.compare.measure.preparing import STDIN, WorkRefused
+from crawler.compare.measure.running import Progress as Step
+from crawler.compare.measure.running import run_trials
+from crawler.compare.measure.trial import Done
+from crawler.compare.measure.work import Work
+from crawler.compare.report.page import page
+from crawler.compare.report.table import render
+from crawler.compare.report.value import Report, report_of
 from crawler.wiring import comparing
 
 _NARROWEST = 150
@@ -72,10 +73,19 @@ class _Plan(msgspec.Struct, frozen=True, kw_only=True):
     type=click.Choice(get_args(CompareBackend)),
     help="A visited set to compare, instead of the file's; repeat it for more.",
 )
-@click.option("--preset", metavar="NAME", help="Settings to begin with, in place of the defaults.")
+@click.option(
+    "--preset", metavar="NAME", shell_complete=complete_preset, help="Settings to begin with, in place of the defaults."
+)
 @click.option("--dir", "directory", metavar="DIR", help="Where the report goes; the run in it is resumed.")
 @click.option("--fresh", is_flag=True, help="Measure everything again.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a value, as compare.rounds=5.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    shell_complete=complete_setting,
+    help="Set a value, as compare.rounds=5.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--advise", is_flag=True, help="Measure nothing: tell by the formulas which sets fit.")
 @click.option("--urls-expected", metavar="N", help="With --advise: URLs that will come, as 2e8.")
@@ -106,6 +116,7 @@ def _run(asked: _Asked) -> int:
     )
     comparing.check_comparison(loaded)
     plan = _plan(asked, loaded)
+    _check_places(asked, loaded)
     place = asked.directory or f"{loaded.config.compare.directory}/{loaded.config.crawl.name}"
     console = Console(stderr=True)
     with Folder(Path(place)) as folder:
@@ -144,6 +155,18 @@ def _plan(asked: _Asked, loaded: Loaded) -> _Plan:
     )
 
 
+def _check_places(asked: _Asked, loaded: Loaded) -> None:
+    """Refuse what is not there, before anything is made. What can't be read is told in the report."""
+    for option, paths, kind in (("--urls", asked.urls, "file"), ("--crawl", asked.crawls, "directory")):
+        for path in paths:
+            if path != STDIN and not Path(path).exists():
+                raise click.UsageError(f"{option}: can't read {path}: no such {kind}")
+    for number, work in enumerate(loaded.config.compare.work, start=1):
+        for place, kind in ((work.urls, "file"), (work.crawl, "directory")):
+            if place is not None and place != STDIN and not Path(place).exists():
+                raise loaded.refuse(f"compare.work[{number}]", f"can't read {place}: no such {kind}")
+
+
 def _size(text: str | None) -> int | None:
     if text is None:
         return None
@@ -158,9 +181,11 @@ def _write(report: Report, folder: Folder, console: Console) -> None:
     (folder.path / "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(report)))
     drawn: dict[str, list[str]] = {}
     try:
-        from crawler.compare.plots import plots  # noqa: PLC0415 - an extra, which may not be installed
+        from crawler.compare.report.plots import plots  # noqa: PLC0415 - an extra, which may not be installed
     except ModuleNotFoundError as error:
-        console.print(f"The report has no plots, as {error.name} is not installed: pip install 'onceover[compare]'")
+        console.print(
+            f"The report has no plots, as {error.name} is not installed: pip install 'onceover-crawler[compare]'"
+        )
     else:
         numbers = {work.name: number for number, work in enumerate(report.works)}
         for plot in plots(report):
@@ -227,14 +252,20 @@ def _progress(bar: Progress, config: Config) -> Callable[[Step], None]:
 
 @contextlib.contextmanager
 def _cancelled_by_signals() -> Iterator[None]:
-    """SIGINT and SIGTERM cancel the running task."""
+    """A signal cancels the running task."""
     loop, this = asyncio.get_running_loop(), cast("asyncio.Task[object]", asyncio.current_task())
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, this.cancel)
+
+    def stop() -> None:
+        # Once: a second cancellation would reach what ends the trial.
+        if not this.cancelling():
+            this.cancel()
+
+    for number in ending_signals():
+        loop.add_signal_handler(number, stop)
     try:
         yield
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in ending_signals():
             loop.remove_signal_handler(number)
 
 

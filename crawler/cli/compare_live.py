@@ -1,6 +1,6 @@
 """A live crawl of a comparison, in a process of its own: `python -m crawler.cli.compare_live`.
 
-The trial comes on stdin and the outcome goes to stdout, as with `crawler.wiring.competing`.
+The trial comes on stdin and the outcome goes to stdout, as with `crawler.wiring.compare_worker`.
 """
 
 import contextlib
@@ -15,18 +15,23 @@ import msgspec
 
 from config import Loaded, VisitedBackend, load, toml_value
 from crawler.cli.codes import COMPLETE
-from crawler.cli.running import Run, run_crawl
-from crawler.compare.competitor import Competitor
-from crawler.compare.process import end_with_parent
-from crawler.compare.trial import Crawled, Failed, Outcome, Trial
-from crawler.compare.work import Live
-from crawler.directory import CrawlDirectory
+from crawler.cli.run.running import Run, run_crawl
+from crawler.compare.measure.competitor import Competitor
+from crawler.compare.measure.process import end_with_parent
+from crawler.compare.measure.trial import (
+    Crawled,
+    Failed,
+    Outcome,
+    Trial,
+)
+from crawler.compare.measure.work import Live
+from crawler.disk.directory import CrawlDirectory
 from crawler.page import LinkKind
 from crawler.simweb.expected import Kind
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
 from crawler.simweb.world import World
-from crawler.urls import UrlReader
+from crawler.url.urls import UrlReader
 from crawler.write.records import read_records
 
 _CAPACITY = 1_000_000

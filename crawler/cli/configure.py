@@ -8,12 +8,25 @@ from pathlib import Path
 import click
 import msgspec
 
-from config import Config, json_schema, load, preset_text, presets, render_show, render_toml
-from crawler.wiring.addressing import loaded_for
+from config import Config, ConfigError, Problem, json_schema, load, preset_text, presets, render_show, render_toml
+from crawler.cli.codes import COMPLETE, USAGE
+from crawler.cli.completion import complete_preset, complete_setting
+from crawler.status import number_of
 from crawler.wiring.crawl import check_configuration
+from crawler.wiring.discovering import loaded_for
 
 WIDEST_VALUE = 24
 """Characters; what is longer moves the rest of its line to the right."""
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """What `check --json` prints."""
+
+    valid: bool
+    problems: tuple[Problem, ...] = ()
+    seeds: int | None = None
+    """How many there are; None where something is wrong, as for `directory`."""
+    directory: str | None = None
 
 
 @click.group()
@@ -23,19 +36,48 @@ def config() -> None:
 
 @config.command()
 @click.argument("configuration", type=click.Path(path_type=Path))
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a value, as fetch.timeout_s=5.")
-def check(configuration: Path, settings: tuple[str, ...]) -> None:
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    shell_complete=complete_setting,
+    help="Set a value, as fetch.timeout_s=5.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def check(configuration: Path, settings: tuple[str, ...], as_json: bool) -> int:
     """Say what is wrong with CONFIGURATION, or that nothing is."""
-    loaded = load(configuration, overrides=settings, environ=os.environ)
-    check_configuration(loaded)
-    seeds = "1 seed" if len(loaded.seeds) == 1 else f"{len(loaded.seeds):,} seeds"
-    click.echo(f"{configuration} is right: {seeds}, into {loaded.config.crawl.directory}")
+    try:
+        loaded = load(configuration, overrides=settings, environ=os.environ)
+        check_configuration(loaded)
+    except ConfigError as error:
+        if not as_json:
+            raise
+        click.echo(msgspec.json.encode(Checked(valid=False, problems=error.problems)))
+        return USAGE
+    if as_json:
+        checked = Checked(valid=True, seeds=len(loaded.seeds), directory=loaded.config.crawl.directory)
+        click.echo(msgspec.json.encode(checked))
+        return COMPLETE
+    click.echo(
+        f"{configuration} is right: {number_of(len(loaded.seeds), 'seed')}, into {loaded.config.crawl.directory}"
+    )
+    return COMPLETE
 
 
 @config.command()
 @click.argument("configuration", required=False, type=click.Path(path_type=Path))
-@click.option("--preset", metavar="NAME", help="Settings to begin with, in place of the defaults.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a value, as fetch.timeout_s=5.")
+@click.option(
+    "--preset", metavar="NAME", shell_complete=complete_preset, help="Settings to begin with, in place of the defaults."
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    shell_complete=complete_setting,
+    help="Set a value, as fetch.timeout_s=5.",
+)
 @click.option("--for", "url", metavar="URL", help="Show what holds for a URL, with the blocks [[site]] that match it.")
 @click.option("--meanings", is_flag=True, help="Tell also what each setting means.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -5,16 +5,17 @@ from pathlib import Path
 
 import click
 
-from config import load, toml_value
+from config import load
 from crawler.cli.codes import COMPLETE, FAILED
-from crawler.cli.running import run_crawl
-from crawler.directory import CrawlDirectory
+from crawler.cli.completion import complete_setting
+from crawler.cli.run.running import run_crawl
+from crawler.disk.directory import CrawlDirectory
 from crawler.page import LinkKind
 from crawler.simweb.expected import Kind
 from crawler.simweb.params import demo_params
 from crawler.simweb.process import running
 from crawler.simweb.world import World
-from crawler.urls import UrlReader
+from crawler.url.urls import UrlReader
 from crawler.write.records import read_records
 
 _SETTINGS = (
@@ -33,7 +34,14 @@ _SETTINGS = (
 @click.command()
 @click.option("--dir", "directory", default="crawls/demo", show_default=True, help="Where state and output are kept.")
 @click.option("--fresh", is_flag=True, help="Delete the state and output of an earlier demo first.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set a value, as visited.backend=exact.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    shell_complete=complete_setting,
+    help="Set a value, as visited.backend=exact.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def demo(directory: str, fresh: bool, settings: tuple[str, ...], as_json: bool) -> int:
     """Crawl a simulated web of 40 hosts on loopback, and check that every page was found.
@@ -45,11 +53,10 @@ def demo(directory: str, fresh: bool, settings: tuple[str, ...], as_json: bool) 
     with running(params) as port:
         overrides = [
             *_SETTINGS,
-            f"crawl.directory={toml_value(directory)}",
             f'fetch.hosts={{"*.sim.test" = "127.0.0.1:{port}"}}',
             *settings,
         ]
-        loaded = load(None, overrides=overrides, environ={})
+        loaded = load(None, overrides=overrides, options={"crawl.directory": ("--dir", directory)}, environ={})
         again = f"onceover demo --dir {shlex.quote(directory)}"
         run = run_crawl(loaded, fresh=fresh, as_json=as_json, again=again)
     if run.exit_code != COMPLETE or not loaded.config.output.records:

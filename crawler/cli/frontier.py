@@ -11,14 +11,23 @@ import click
 import msgspec
 
 from config import Config
-from crawler.cli.inspect import opened
+from crawler.cli.fsck import rebuild
+from crawler.cli.json_forms import digest_bytes, moment, seconds
+from crawler.cli.opening import opened
 from crawler.cli.operate import budget, hold, release, retire, unretire
-from crawler.directory import CrawlDirectory
-from crawler.wiring.addressing import read_url
-from crawler.wiring.keeping import rules, snapshots, visited_set
+from crawler.disk.directory import CrawlDirectory
+from crawler.page import digest_text
+from crawler.status import number_of
+from crawler.wiring.discovering import read_url
+from crawler.wiring.storage import (
+    rules,
+    rules_version,
+    snapshots,
+    visited_set,
+)
 from frontier import CrawlUrl, LedgerEntry, UrlState
-from frontier.encoding import Place
-from frontier.leveldb import LevelDBStore
+from frontier.leveldb.encoding import Place
+from frontier.leveldb.store import LevelDBStore
 from frontier.shell import QueueFrontier
 from frontier.store import Damaged
 
@@ -37,13 +46,17 @@ class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
     depth: int = 0
     via: str | None = None
     kind: str = "link"
-    found_at: float = 0.0
-    due_at: float | None = None
+    found_at: str | float | None = None
+    """Moments are RFC 3339; what earlier versions exported has seconds since 1970."""
+    due_at: str | float | None = None
     status: int | None = None
     reason: str | None = None
-    fetched_at: float | None = None
+    fetched_at: str | float | None = None
+    digest: str | None = None
     etag: str | None = None
     last_modified: str | None = None
+    """As its server wrote it, as it is sent back."""
+    hit_count: int | None = None
 
 
 @click.group()
@@ -51,7 +64,7 @@ def frontier() -> None:
     """Act on a crawl that does not run, or carry its URLs to another."""
 
 
-for command in (retire, unretire, budget, hold, release):
+for command in (retire, unretire, budget, hold, release, rebuild):
     frontier.add_command(command)
 
 
@@ -77,16 +90,18 @@ def _line(store: LevelDBStore, entry: LedgerEntry, place: Place | None) -> Line:
             url=entry.canonical,
             state=entry.state.name.lower(),
             via=entry.via,
-            found_at=entry.found_at,
+            found_at=moment(entry.found_at),
             status=entry.status,
             reason=entry.reason,
-            fetched_at=entry.fetched_at,
+            fetched_at=moment(entry.fetched_at),
+            digest=None if entry.digest is None else digest_text(entry.digest),
             etag=entry.etag,
             last_modified=entry.last_modified,
+            hit_count=entry.hit_count + store.hits(entry.canonical),
         )
     waiting = store.contents.waiting_at(place)
     if waiting is None:
-        return Line(url=entry.canonical, found_at=entry.found_at)
+        return Line(url=entry.canonical, found_at=moment(entry.found_at))
     url = waiting.url
     return Line(
         url=url.url,
@@ -96,8 +111,9 @@ def _line(store: LevelDBStore, entry: LedgerEntry, place: Place | None) -> Line:
         depth=url.depth,
         via=url.via,
         kind=url.kind,
-        found_at=entry.found_at,
-        due_at=None if place.due_ms is None else place.due_ms / 1000,
+        found_at=moment(entry.found_at),
+        due_at=None if place.due_ms is None else moment(place.due_ms / 1000),
+        hit_count=url.hits + store.hits(url.canonical),
     )
 
 
@@ -110,18 +126,18 @@ def import_(directory: Path, lines: TextIO) -> None:
     What it knows already is left as it is, so that an import that was broken off is simply run again. URLs that wait
     come to wait; what became of others is taken into the ledger, and they are not fetched.
     """
-    with opened(directory) as (crawl, config, store):
+    with opened(directory, to_change=True) as (crawl, config, store):
         asyncio.run(_import(crawl, config, store, lines))
 
 
 async def _import(crawl: CrawlDirectory, config: Config, store: LevelDBStore, lines: TextIO) -> None:
-    visited = visited_set(config, crawl, store)
+    version, visited = rules_version(store), visited_set(config, crawl, store)
     frontier = await QueueFrontier.open(store, visited, snapshots=snapshots(config, crawl), rules=rules(config))
     read = known = 0
     try:
         while batch := list(islice(_decoded(lines, read), LINES_AT_ONCE)):
             read += len(batch)
-            waiting = [_url(config, line) for line in batch if line.state == "pending"]
+            waiting = [_url(config, version, line) for line in batch if line.state == "pending"]
             settled = [_entry(line) for line in batch if line.state != "pending"]
             new = await frontier.add(waiting) + (await frontier.record(settled) if settled else 0)
             known += len(batch) - new
@@ -130,7 +146,7 @@ async def _import(crawl: CrawlDirectory, config: Config, store: LevelDBStore, li
     finally:
         await frontier.aclose()
         await visited.aclose()
-    click.echo(f"{read - known:,} URLs added, {known:,} were known")
+    click.echo(f"{number_of(read - known, 'URL')} added, {number_of(known, 'was', 'were')} known")
 
 
 def _decoded(lines: TextIO, read: int) -> Iterator[Line]:
@@ -140,14 +156,17 @@ def _decoded(lines: TextIO, read: int) -> Iterator[Line]:
             line = decode(text)
             if line.state.upper() not in UrlState.__members__:
                 raise ValueError(f"state {line.state!r} is none of pending, done, failed, excluded")
+            for told in (line.found_at, line.due_at, line.fetched_at):
+                seconds(told)
+            digest_bytes(line.digest)
         except ValueError as error:
             raise click.UsageError(f"line {number} is not a URL as `frontier export` prints it: {error}") from error
         yield line
 
 
-def _url(config: Config, line: Line) -> CrawlUrl:
+def _url(config: Config, version: int, line: Line) -> CrawlUrl:
     try:
-        target = read_url(config, line.url)
+        target = read_url(config, line.url, version=version)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     return CrawlUrl(
@@ -158,6 +177,7 @@ def _url(config: Config, line: Line) -> CrawlUrl:
         via=line.via,
         kind=line.kind,
         precedence=line.precedence,
+        hits=1 if line.hit_count is None else line.hit_count,
     )
 
 
@@ -166,11 +186,14 @@ def _entry(line: Line) -> LedgerEntry:
         canonical=line.canonical or line.url,
         state=UrlState[line.state.upper()],
         number=0,
-        found_at=line.found_at,
+        found_at=seconds(line.found_at),
         via=line.via,
         status=line.status,
         reason=line.reason,
-        fetched_at=line.fetched_at,
+        fetched_at=seconds(line.fetched_at) or None,
+        digest=digest_bytes(line.digest),
         etag=line.etag,
         last_modified=line.last_modified,
+        hit_count=1 if line.hit_count is None else line.hit_count,
+        elsewhere=True,
     )

@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -11,19 +11,23 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from config import Config, load
+from config import Config
 from crawler.cli.codes import COMPLETE, FAILED
-from crawler.directory import CrawlDirectory, DirectoryRefused
+from crawler.cli.fsck import fsck
+from crawler.cli.json_forms import entry_form, moment, queue_form
+from crawler.cli.opening import opened
+from crawler.discover.refusal_counts import PREFIX, Refused, decode_refused
+from crawler.disk.directory import CrawlDirectory
+from crawler.page import PageRecord
 from crawler.record import rfc3339
 from crawler.status import host_of, size
-from crawler.wiring.addressing import read_url
-from crawler.wiring.keeping import open_leveldb, snapshots, visited_set
-from frontier.encoding import Place
-from frontier.fsck import Problem, fsck_visited
-from frontier.fsck import fsck as check_store
-from frontier.leveldb import LevelDBStore
-from frontier.lifecycle import Health
-from frontier.repair import repair
+from crawler.wiring.discovering import read_url
+from crawler.wiring.storage import rules_version, snapshots, visited_set
+from crawler.write.records import find_record
+from frontier import LedgerEntry
+from frontier.leveldb.encoding import Place
+from frontier.leveldb.store import LevelDBStore
+from frontier.queues.lifecycle import Health
 from frontier.snapshots import restore
 from frontier.store import QueueRecord
 from visited import VisitedStats
@@ -37,65 +41,7 @@ def inspect(context: click.Context, directory: Path) -> None:
     context.obj = directory
 
 
-@contextmanager
-def opened(path: Path, *, to_repair: bool = False) -> Iterator[tuple[CrawlDirectory, Config, LevelDBStore]]:
-    """The store of a crawl that does not run, which is locked meanwhile."""
-    directory = CrawlDirectory(path)
-    if not directory.configuration.exists() or not directory.has_state():
-        raise DirectoryRefused(
-            f"there is no crawl to look into in {path}: expected {directory.configuration} and {directory.frontier}, "
-            "as frontier.backend leveldb leaves them; name the directory of a crawl"
-        )
-    with directory:
-        loaded = load(directory.configuration, environ={}, require_seeds=False)
-        store = open_leveldb(loaded.config, directory, to_repair=to_repair)
-        try:
-            yield directory, loaded.config, store
-        finally:
-            store.close()
-
-
-@inspect.command()
-@click.option("--repair", "to_repair", is_flag=True, help="Mend what can be mended, then check.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.pass_obj
-def fsck(path: Path, to_repair: bool, as_json: bool) -> int:
-    """Check every invariant of the stored state."""
-    with opened(path, to_repair=to_repair) as (directory, config, store):
-        if to_repair:
-            mended = msgspec.structs.asdict(repair(store))
-            done = ", ".join(f"{name.replace('_', ' ')}: {count}" for name, count in mended.items() if count)
-            click.echo(f"mended: {done or 'nothing'}", err=True)
-        report = check_store(store)
-        found = report.problems + asyncio.run(_check_visited(config, directory, store))
-    # A snapshot that does not fit is no damage: it is torn by a crash, or of settings that have changed since.
-    problems = [problem for problem in found if problem.kind != "snapshot"]
-    for problem in found:
-        if problem not in problems:
-            click.echo(f"note: {problem.kind} {problem.where}: {problem.message}", err=True)
-    report = msgspec.structs.replace(report, problems=problems)
-    if as_json:
-        click.echo(msgspec.json.encode(report))
-    else:
-        for problem in problems:
-            click.echo(f"{problem.kind}: {problem.where}: {problem.message}")
-        click.echo(
-            f"{report.urls:,} URLs, {report.pending:,} pending, {report.retrying:,} to try again, "
-            f"{report.queues:,} queues: {len(problems) or 'no'} problems"
-        )
-    return FAILED if problems else COMPLETE
-
-
-async def _check_visited(config: Config, directory: CrawlDirectory, store: LevelDBStore) -> list[Problem]:
-    saved = snapshots(config, directory)
-    if saved is None:
-        return []
-    visited = visited_set(config, directory, store)
-    try:
-        journal = store.journal(store.snapshot_at or 0)
-        return await fsck_visited(store, visited, saved, ledger=store.ledger(), journal=journal)
-    finally:
-        await visited.aclose()
+inspect.add_command(fsck)
 
 
 @inspect.command()
@@ -122,7 +68,7 @@ def queues(path: Path, sort: str, match: str, retired: bool, offset: int, limit:
     shown = found[offset : offset + limit]
     if as_json:
         for record in shown:
-            click.echo(msgspec.json.encode(_told(record)))
+            click.echo(msgspec.json.encode(queue_form(record)))
         return
     table = Table("host", "URLs", "spent", "rests until", "errors in a row", "", box=None, pad_edge=False)
     for record in shown:
@@ -135,14 +81,6 @@ def queues(path: Path, sort: str, match: str, retired: bool, offset: int, limit:
     left = len(found) - offset - len(shown)
     if left > 0:
         click.echo(f"and {left:,} more; --limit or --offset {offset + limit} shows them", err=True)
-
-
-def _told(record: QueueRecord) -> dict[str, object]:
-    """What is stored of a queue, its host, and whether it is served."""
-    stored = msgspec.structs.asdict(record)
-    for name in ("head", "stands", "moved", "left", "group_rests"):
-        del stored[name]
-    return {"host": host_of(record.key), "served": record.stands is not None, **stored}
 
 
 def _trouble(health: Health) -> str:
@@ -158,19 +96,28 @@ def _trouble(health: Health) -> str:
 @click.pass_obj
 def url(path: Path, url: str, as_json: bool) -> int:
     """Tell what became of URL."""
-    with opened(path) as (_, config, store):
+    with opened(path) as (directory, config, store):
         try:
-            canonical = read_url(config, url).canonical
+            canonical = read_url(config, url, version=rules_version(store)).canonical
         except ValueError as error:
             raise click.UsageError(str(error)) from error
         entry = store.entry(canonical)
+        if entry is not None:
+            entry = msgspec.structs.replace(entry, hit_count=entry.hit_count + store.hits(canonical))
         place = store.contents.place(canonical) if entry is not None else None
         queue = None if place is None else store.queue(place.queue_key)
+        record = None if entry is None else _last_record(directory, entry)
+    message, truncated = (None, None) if record is None else (record.message, record.truncated)
     if as_json:
-        due_at = None if place is None or queue is None else _due_at(place, queue)
+        due_at = None if place is None or queue is None else moment(_due_at(place, queue))
         told = None
         if entry is not None:
-            told = {**msgspec.structs.asdict(entry), "state": entry.state.name.lower(), "due_at": due_at}
+            told = {
+                **entry_form(entry),
+                "due_at": due_at,
+                "message": message,
+                "truncated": truncated,
+            }
         click.echo(msgspec.json.encode(told))
     elif entry is None:
         click.echo(f"{canonical} was never admitted: no page linked to it within the scope")
@@ -178,16 +125,33 @@ def url(path: Path, url: str, as_json: bool) -> int:
         for name, value in (
             ("URL", entry.canonical),
             ("state", entry.state.name.lower()),
-            ("found", f"{rfc3339(entry.found_at)} on {entry.via or 'the list of seeds'}"),
+            ("found", f"{rfc3339(entry.found_at)} {_found_by(entry, config, rules_version(store))}"),
             ("fetched", None if entry.fetched_at is None else rfc3339(entry.fetched_at)),
             ("status", entry.status),
             ("reason", entry.reason),
+            ("truncated", truncated),
+            ("message", message),
+            ("links to it", f"{entry.hit_count:,}"),
             ("waits", None if place is None or queue is None else _waits(place, queue)),
             ("record number", entry.number),
         ):
             if value is not None:
                 click.echo(f"{name:>13}  {value}")
     return FAILED if entry is None else COMPLETE
+
+
+def _found_by(entry: LedgerEntry, config: Config, version: int) -> str:
+    if entry.via is not None:
+        return f"on {entry.via}"
+    if entry.canonical in {read_url(config, seed, version=version).canonical for seed in config.crawl.seeds}:
+        return "on the list of seeds"
+    return "on no page: in a file of seeds or by an import"
+
+
+def _last_record(directory: CrawlDirectory, entry: LedgerEntry) -> PageRecord | None:
+    """What the records say of a URL; None while it is not settled, or where no records are written."""
+    written = directory.records
+    return find_record(written, entry.number) if written.is_dir() else None
 
 
 def _due_at(place: Place, queue: QueueRecord) -> float:
@@ -204,6 +168,35 @@ def _waits(place: Place, queue: QueueRecord) -> str:
     due_at = _due_at(place, queue)
     when = f", which rests until {rfc3339(due_at)}" if due_at > time.time() else ""
     return f"in the queue of {host}, which holds {queue.size:,}{when}"
+
+
+@inspect.command()
+@click.option("--match", default="", metavar="TEXT", help="Only hosts that contain TEXT.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON Lines.")
+@click.pass_obj
+def refused(path: Path, match: str, limit: int, as_json: bool) -> None:
+    """List what traps and quotas refused, by rule and host, with examples."""
+    found: list[tuple[str, str, Refused]] = []
+    with opened(path) as (_, _, store):
+        for key, note in store.contents.notes(PREFIX):
+            rule, _, host = key.removeprefix(PREFIX).partition(" ")
+            if match in host:
+                with suppress(msgspec.DecodeError):
+                    found.append((rule, host, decode_refused(note)))
+    found.sort(key=lambda each: (-each[2].count, each[:2]))
+    if as_json:
+        for rule, host, what in found[:limit]:
+            click.echo(msgspec.json.encode({"rule": rule, "host": host or None, **msgspec.structs.asdict(what)}))
+        return
+    if not found:
+        click.echo("No trap and no quota has refused anything" + (f" on a host with {match!r}." if match else "."))
+    for rule, host, what in found[:limit]:
+        click.echo(f"{what.count:>9,}  {rule}  {host or 'on other hosts'}")
+        for example in what.examples:
+            click.echo(f"{'':>9}    {example}")
+    if len(found) > limit:
+        click.echo(f"and {len(found) - limit:,} more; --limit shows them", err=True)
 
 
 @inspect.command()

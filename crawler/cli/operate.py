@@ -7,15 +7,16 @@ from pathlib import Path
 import click
 import msgspec
 
-from crawler.cli.inspect import opened
-from crawler.status import host_of
-from crawler.wiring.keeping import rules
+from crawler.cli.json_forms import queue_form
+from crawler.cli.opening import opened
+from crawler.status import host_of, number_of
+from crawler.wiring.storage import rules
 from frontier.clock import steady_clock
-from frontier.leveldb import LevelDBStore
-from frontier.lifecycle import IllegalTransition
-from frontier.operating import Operating
-from frontier.serving import Serving
+from frontier.leveldb.store import LevelDBStore
+from frontier.queues.lifecycle import IllegalTransition
 from frontier.store import QueueRecord
+from frontier.transitions.active_queues import ActiveQueues
+from frontier.transitions.operating import Operating
 
 MOST_BUDGET = 1 << 53
 _directory = click.argument("directory", type=click.Path(path_type=Path))
@@ -36,8 +37,8 @@ def _cost(_context: click.Context, _argument: click.Parameter, value: str) -> in
 
 @contextmanager
 def _operated(directory: Path) -> Iterator[tuple[LevelDBStore, Operating]]:
-    with opened(directory) as (_, config, store):
-        yield store, Operating(store, Serving(store, rules(config), clock=steady_clock()))
+    with opened(directory, to_change=True) as (_, config, store):
+        yield store, Operating(store, ActiveQueues(store, rules(config), clock=steady_clock()))
 
 
 @click.command()
@@ -48,7 +49,7 @@ def retire(directory: Path, host: str, as_json: bool) -> None:
     """Serve HOST no more: its URLs are kept, and what is still found there is kept too."""
     with _operated(directory) as (store, operating):
         changed = _changed(store, directory, host, operating.retire)
-    _tell(changed, as_json, lambda record: f"is retired: {record.size:,} URLs are kept, and not fetched")
+    _tell(changed, as_json, lambda record: f"is retired: {_kept(record)}, and not fetched")
 
 
 @click.command()
@@ -81,7 +82,9 @@ def budget(directory: Path, host: str, cost: int | None, as_json: bool) -> None:
 @_as_json
 def hold(directory: Path, reason: str, as_json: bool) -> None:
     """Let nothing be fetched, by whoever starts the crawl, until it is released."""
-    with _operated(directory) as (_, operating):
+    with _operated(directory) as (store, operating):
+        if store.held is not None:
+            raise click.UsageError(f"{directory} is held already: {store.held}; release it first")
         operating.hold(reason)
     click.echo(msgspec.json.encode({"held": reason}) if as_json else f"{directory} is held: {reason}")
 
@@ -126,12 +129,16 @@ def _is_of(host: str, key: str) -> bool:
 def _served(record: QueueRecord) -> str:
     spent = f"{record.spent:,} spent" if record.budget is None else f"{record.spent:,} of {record.budget:,} spent"
     if record.retired:
-        return f"is still retired: {spent}, {record.size:,} URLs are kept"
+        return f"is still retired: {spent}, {_kept(record)}"
     if record.size and record.stands is None:
-        return f"is retired, as its budget is spent: {spent}, {record.size:,} URLs are kept"
-    return f"is served: {spent}, {record.size:,} URLs wait"
+        return f"is retired, as its budget is spent: {spent}, {_kept(record)}"
+    return f"is served: {spent}, {number_of(record.size, 'URL waits', 'URLs wait')}"
+
+
+def _kept(record: QueueRecord) -> str:
+    return number_of(record.size, "URL is kept", "URLs are kept")
 
 
 def _tell(changed: list[QueueRecord], as_json: bool, told: Callable[[QueueRecord], str]) -> None:
     for record in changed:
-        click.echo(msgspec.json.encode(record) if as_json else f"{host_of(record.key)} {told(record)}")
+        click.echo(msgspec.json.encode(queue_form(record)) if as_json else f"{host_of(record.key)} {told(record)}")

@@ -29,11 +29,17 @@ def simweb(
     """
     world = _params(hosts, pages_per_host, params)
     if expected:
-        for item in World(world).expected():
-            click.echo(msgspec.json.encode(item))
+        try:
+            for item in World(world).expected():
+                click.echo(msgspec.json.encode(item))
+        except ValueError as error:
+            raise click.UsageError(f"--expected: {error}") from error
         return
-    click.echo("Serving; Ctrl-C ends it.", err=True)
-    asyncio.run(serve_until_stopped(world, port=port, log_path=log))
+    asyncio.run(
+        serve_until_stopped(
+            world, port=port, log_path=log, began=lambda: click.echo("Serving; Ctrl-C ends it.", err=True)
+        )
+    )
 
 
 def _params(hosts: int | None, pages_per_host: int | None, params: str | None) -> WorldParams:

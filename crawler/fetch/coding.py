@@ -1,8 +1,8 @@
 """Undoing Content-Encoding within limits. Pure.
 
 A few kilobytes can unfold into gigabytes, so every decoder is asked for a bounded piece at a time, and stops at the
-limit with what it has. What servers get wrong and browsers forgive is forgiven: rubbish behind the end of the stream,
-a missing end, raw deflate, an unknown coding.
+limit with what it has. What servers get wrong and browsers forgive is forgiven: rubbish behind the end of the stream, a
+missing sum, raw deflate, an unknown coding. A stream without its end gives what there is, and says so.
 """
 
 import zlib
@@ -12,7 +12,7 @@ from io import BytesIO
 
 import brotli
 import msgspec
-import zstandard
+from backports import zstd
 
 _PIECE_BYTES = 256 * 1024
 """How much may come out at a time."""
@@ -20,8 +20,9 @@ _PART_BYTES = 32 * 1024
 """How much goes in at a time: what is left over is copied at the end of each member."""
 _MAX_MEMBERS = 10_000
 _MAX_CODINGS = 4
-_MAX_ZSTD_WINDOW_BYTES = 8 << 20
-"""What RFC 9659 asks decoders of Content-Encoding to support, and not more."""
+_MAX_ZSTD_WINDOW_LOG = 23
+"""The 8 MB that RFC 9659 asks decoders of Content-Encoding to support, and not more."""
+_ZSTD_OPTIONS = {int(zstd.DecompressionParameter.window_log_max): _MAX_ZSTD_WINDOW_LOG}
 _RATIO_COUNTS_FROM_BYTES = 1 << 20
 """Below this size a body may be as well compressed as it likes: pages of a few repeated lines are."""
 
@@ -34,6 +35,16 @@ class Decoded(msgspec.Struct, frozen=True):
     """Over the limit."""
     error: str | None = None
     """Why the rest could not be decoded; `body` is what came before."""
+    unfinished: bool = False
+    """The end of the stream is missing: nothing in it is wrong, but there should be more."""
+
+
+class _Unfinished(Exception):
+    """A stream ends before its end."""
+
+
+class _TooManyMembers(Exception):
+    """A stream goes on and on."""
 
 
 def codings(content_encoding: str, /) -> list[str]:
@@ -51,26 +62,35 @@ def decode(raw: bytes, applied: list[str], /, *, max_bytes: int, max_ratio: floa
     if len(applied) > _MAX_CODINGS:
         return Decoded(b"", error=f"{len(applied)} content codings, at most {_MAX_CODINGS} are undone")
     limit = min(max_bytes, max(_RATIO_COUNTS_FROM_BYTES, int(len(raw) * max_ratio)))
-    body, truncated, error = raw, False, None
+    decoded = Decoded(raw)
     for name in applied:
-        body, cut, failed = _collect(_DECODERS[name](body), limit)
-        truncated = truncated or cut
-        error = error or failed
-    return Decoded(body, truncated, error)
+        inner = _collect(name, _DECODERS[name](decoded.body), limit)
+        decoded = Decoded(
+            inner.body,
+            decoded.truncated or inner.truncated,
+            decoded.error or inner.error,
+            decoded.unfinished or inner.unfinished,
+        )
+    return decoded
 
 
-def _collect(pieces: Iterator[bytes], limit: int) -> tuple[bytes, bool, str | None]:
+def _collect(name: str, pieces: Iterator[bytes], limit: int) -> Decoded:
     # Unlike a list that is joined, it never holds everything twice.
     collected = BytesIO()
+    error, unfinished = None, False
     try:
         for piece in pieces:
             collected.write(piece)
             if collected.tell() > limit:
                 collected.truncate(limit)
-                return collected.getvalue(), True, None
-    except (zlib.error, brotli.error, zstandard.ZstdError) as error:
-        return collected.getvalue(), False, str(error)
-    return collected.getvalue(), False, None
+                return Decoded(collected.getvalue(), truncated=True)
+    except _Unfinished:
+        unfinished = True
+    except _TooManyMembers:
+        error = f"more than {_MAX_MEMBERS} members of {name}"
+    except (zlib.error, brotli.error, zstd.ZstdError):
+        error = f"not {name}" if not collected.tell() else f"damage in the {name}"
+    return Decoded(collected.getvalue(), error=error, unfinished=unfinished)
 
 
 def _inflate(raw: bytes, wbits: int) -> Iterator[bytes]:
@@ -99,10 +119,23 @@ def _inflate(raw: bytes, wbits: int) -> Iterator[bytes]:
             if members == 0:
                 raise
             return
+        if not decoder.eof and not (wbits > 0 and _lacks_but_its_sum(decoder)):
+            raise _Unfinished
         position -= len(decoder.unused_data)
         members += 1
     if position < len(view):
-        raise zlib.error(f"more than {_MAX_MEMBERS} members")
+        raise _TooManyMembers
+
+
+def _lacks_but_its_sum(decoder: "zlib._Decompress") -> bool:
+    """Whether all data has come, and only the sum behind it is missing. Given zeros for it, zlib tells: within
+    four bytes, which are too few to end a block first."""
+    guess = decoder.copy()
+    try:
+        guess.decompress(bytes(4))
+    except zlib.error as error:
+        return str(error).endswith(("incorrect data check", "incorrect length check"))
+    return guess.eof
 
 
 def _up_to_damage(decoder: "zlib._Decompress", part: memoryview) -> Iterator[bytes]:
@@ -127,13 +160,33 @@ def _br(raw: bytes) -> Iterator[bytes]:
     while piece:
         yield piece
         piece = b"" if decoder.is_finished() else decoder.process(b"", output_buffer_limit=_PIECE_BYTES)
+    if raw and not decoder.is_finished():
+        raise _Unfinished
 
 
 def _zstd(raw: bytes) -> Iterator[bytes]:
-    decoder = zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW_BYTES)
-    with decoder.stream_reader(BytesIO(raw), read_across_frames=True) as reader:
-        while piece := reader.read(_PIECE_BYTES):
-            yield piece
+    """Frames one after the other; what does not begin a frame, after the first, is rubbish behind the end."""
+    view = memoryview(raw)
+    position = frames = 0
+    while position < len(view) and frames < _MAX_MEMBERS:
+        decoder = zstd.ZstdDecompressor(options=_ZSTD_OPTIONS)
+        try:
+            while not decoder.eof and position < len(view):
+                part = view[position : position + _PART_BYTES]
+                position += len(part)
+                yield decoder.decompress(part, _PIECE_BYTES)
+                while not decoder.needs_input and not decoder.eof:
+                    yield decoder.decompress(b"", _PIECE_BYTES)
+        except zstd.ZstdError:
+            if frames == 0:
+                raise
+            return
+        if not decoder.eof:
+            raise _Unfinished
+        position -= len(decoder.unused_data)
+        frames += 1
+    if position < len(view):
+        raise _TooManyMembers
 
 
 _DECODERS: dict[str, Callable[[bytes], Iterator[bytes]]] = {

@@ -1,13 +1,15 @@
-"""What servers want to be told again: cookies, by RFC 6265.
+"""What servers want to be told again: cookies, by RFC 6265 and, for `Secure` and the prefixes of names, RFC 6265bis.
 
 Each site, which is a registered domain or an address, has a jar of its own, so that none is ever told what another has
 set, whatever domain a cookie claims. What is kept is the Set-Cookie headers themselves, noted durably: a crawl that is
 resumed is the same visitor, also for cookies that a browser would forget when it is closed.
+
+Cookies are octets. The client reads and writes headers as UTF-8, so a cookie whose name or value is none is not kept.
 """
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import time
 from typing import Final
 
@@ -15,8 +17,8 @@ import msgspec
 from aiohttp import CookieJar
 from yarl import URL
 
-from crawler.fetch.notes import Notes
-from crawler.hosts import registered_domain
+from crawler.notes import Notes, read_note
+from crawler.url.hosts import registered_domain
 
 MAX_BYTES: Final = 4096
 """Of one header: RFC 6265, section 6.1, wants no more to be kept."""
@@ -25,7 +27,8 @@ MAX_PER_SITE: Final = 50
 _REMEMBERED: Final = 10_000
 """Sites; the others are read from the notes when they are needed."""
 _MAX_AGE: Final = re.compile(r";\s*max-age\s*=\s*(-?[0-9]{1,18})\s*(?=;|$)", re.IGNORECASE)
-_ATTRIBUTE: Final = re.compile(r";\s*(domain|path)\s*=\s*([^;]*)", re.IGNORECASE)
+_ATTRIBUTE: Final = re.compile(r";\s*(domain|path|secure)\s*(?:=\s*([^;]*)|(?=;|$))", re.IGNORECASE)
+_QUOTED: Final = re.compile(r'["\\]')
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -37,16 +40,28 @@ class Kept(msgspec.Struct, frozen=True):
     """Seconds since 1970."""
 
 
+_DECODER: Final = msgspec.msgpack.Decoder(list[Kept])
+
+
 class _Site:
     """The cookies of one site. The headers are the truth, and the jar knows which of them to send."""
 
     def __init__(self, kept: Sequence[Kept], now: float) -> None:
+        """Raises `ValueError` or `OverflowError` for what was never kept so."""
         self.jar = CookieJar(unsafe=True, quote_cookie=False)
         self.kept: dict[str, Kept] = {}
         for each in kept:
             if (header := _aged(each, now)) is not None:
-                self.kept[_name(each.url, each.header)] = each
-                self.jar.update_cookies_from_headers([header], URL(each.url, encoded=True))
+                self.keep(each, header)
+
+    def keep(self, kept: Kept, header: str) -> None:
+        """Keep a cookie, which counts as `header` now; if it may be kept, and there is room."""
+        url = URL(kept.url, encoded=True)
+        attributes = _attributes(header)
+        name = _name(url, header, attributes)
+        if _is_allowed(url, header, attributes) and (name in self.kept or len(self.kept) < MAX_PER_SITE):
+            self.kept[name] = kept
+            self.jar.update_cookies_from_headers([_for_jar(header)], url)
 
 
 class Cookies:
@@ -68,21 +83,19 @@ class Cookies:
             return
         site = self._site(url)
         now = self._clock()
-        for header in set_cookies[:MAX_PER_SITE]:
-            name = _name(str(url), header)
-            if len(header) > MAX_BYTES or (name not in site.kept and len(site.kept) >= MAX_PER_SITE):
-                continue
-            site.kept[name] = Kept(str(url), header, now)
-            site.jar.update_cookies_from_headers([header], url)
+        for each in set_cookies[:MAX_PER_SITE]:
+            header = _text(each)
+            if header is not None and len(header.encode()) <= MAX_BYTES:
+                site.keep(Kept(str(url), header, now), header)
         self._notes.put(_key(url), msgspec.msgpack.encode(list(site.kept.values())))
 
     def _site(self, url: URL) -> _Site:
         key = _key(url)
         site = self._sites.get(key)
         if site is None:
-            noted = self._notes.get(key)
-            kept = msgspec.msgpack.decode(noted, type=list[Kept]) if noted else []
-            site = self._sites[key] = _Site(kept, self._clock())
+            now = self._clock()
+            noted = read_note(self._notes, key, lambda note: _Site(_DECODER.decode(note), now))
+            site = self._sites[key] = noted or _Site((), now)
             if len(self._sites) > _REMEMBERED:
                 self._sites.popitem(last=False)
         self._sites.move_to_end(key)
@@ -94,11 +107,46 @@ def _key(url: URL) -> str:
     return f"cookies {registered_domain(f'[{host}]' if ':' in host else host)}"
 
 
-def _name(url: str, header: str) -> str:
+def _text(header: str) -> str | None:
+    """The header as text; None if its name or value is none. The jar ignores an attribute that is none."""
+    try:
+        header.partition(";")[0].encode()
+    except UnicodeEncodeError:  # aiohttp decodes with surrogates for such octets
+        return None
+    return header.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _attributes(header: str) -> dict[str, str]:
+    return {name.lower(): value.strip() for name, value in _ATTRIBUTE.findall(header)}
+
+
+def _name(url: URL, header: str, attributes: Mapping[str, str]) -> str:
     """By what a cookie takes the place of another: its name, domain and path."""
-    attributes = {name.lower(): value.strip().lower() for name, value in _ATTRIBUTE.findall(header)}
-    host = URL(url, encoded=True).raw_host
-    return f"{header.partition('=')[0].strip()};{attributes.get('domain') or host};{attributes.get('path', '')}"
+    domain = attributes.get("domain", "").lower() or url.raw_host
+    return f"{header.partition('=')[0].strip()};{domain};{attributes.get('path', '')}"
+
+
+def _is_allowed(url: URL, header: str, attributes: Mapping[str, str]) -> bool:
+    """RFC 6265bis, sections 4.1.3 and 5.7: what is `Secure` comes over https, and a prefix of the name is a promise."""
+    name = header.lstrip().lower()
+    secure = "secure" in attributes
+    if secure and url.scheme != "https":
+        return False
+    if name.startswith("__host-"):
+        return secure and attributes.get("path") == "/" and not attributes.get("domain")
+    return secure or not name.startswith("__secure-")
+
+
+def _for_jar(header: str) -> str:
+    """The header with a quoted value quoted once more: the jar takes quotes for those of RFC 2109, and would undo them.
+    For RFC 6265 they are part of the value, which ends at the first semicolon."""
+    pair, semicolon, attributes = header.partition(";")
+    name, equals, value = pair.partition("=")
+    value = value.strip(" \t")
+    if not value.startswith('"'):
+        return header
+    escaped = _QUOTED.sub(lambda match: f"\\{match[0]}", value)
+    return f'{name}{equals}"{escaped}"{semicolon}{attributes}'
 
 
 def _aged(kept: Kept, now: float) -> str | None:

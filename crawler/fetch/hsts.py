@@ -11,8 +11,8 @@ from typing import Final
 
 import msgspec
 
-from crawler.fetch.notes import Notes
-from crawler.urls import host_of
+from crawler.notes import Notes, read_note
+from crawler.url.urls import host_of
 
 _MAX_AGE: Final = re.compile(r'max-age\s*=\s*(?:"([0-9]+)"|([0-9]+))', re.IGNORECASE)
 _LONGEST_S: Final = 10 * 366 * 86_400
@@ -26,6 +26,9 @@ class Policy(msgspec.Struct, frozen=True):
     expires_at: float
     """Seconds since 1970."""
     with_subdomains: bool
+
+
+_DECODER: Final = msgspec.msgpack.Decoder(Policy)
 
 
 class StrictTransport:
@@ -71,8 +74,7 @@ class StrictTransport:
 
     def _known(self, host: str) -> Policy | None:
         if host not in self._policies:
-            noted = self._notes.get(_key(host))
-            self._policies[host] = msgspec.msgpack.decode(noted, type=Policy) if noted else None
+            self._policies[host] = read_note(self._notes, _key(host), _DECODER.decode)
             if len(self._policies) > _REMEMBERED:
                 self._policies.popitem(last=False)
         self._policies.move_to_end(host)

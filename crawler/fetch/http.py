@@ -10,14 +10,19 @@ from msgspec.structs import replace
 from yarl import URL
 
 from crawler.fetch.bodies import Asked, read_body, understood
-from crawler.fetch.connections import Answer
+from crawler.fetch.body_budget import BodyBudget, Claim
+from crawler.fetch.connect.connections import Answer
+from crawler.fetch.connect.failures import (
+    NoContact,
+    PortRefused,
+    Trouble,
+    translate,
+)
+from crawler.fetch.connect.network import Network
 from crawler.fetch.cookies import Cookies
-from crawler.fetch.failures import NoContact, Trouble, printable, translate
 from crawler.fetch.headers import sent
 from crawler.fetch.hsts import StrictTransport
-from crawler.fetch.memory import Claim, Memory
-from crawler.fetch.network import Network
-from crawler.fetch.terms import Terms
+from crawler.fetch.request_limits import RequestLimits
 from crawler.page import Failure, FailureKind, Fetched, Page, Redirect, Request
 
 _log = logging.getLogger(__name__)
@@ -31,26 +36,28 @@ class HttpFetcher:
     https is answered with a redirect there, and nobody is asked. `may_ask` tells of a URL whether the user agent is
     good enough for it. The network is closed with the fetcher.
 
-    A request that finds a kept connection closed is sent once more, over a new one (RFC 9112, section 9.3.1); any other
-    is sent once.
+    Every request is sent once. One that finds a kept connection closed is a failure like others, tried again by whoever
+    knows how long its host must rest.
     """
 
     def __init__(
         self,
         network: Network,
         *,
-        terms: Callable[[str], Terms],
+        terms: Callable[[str], RequestLimits],
         max_memory_bytes: int = 16_000_000,
         cookie_jar: Cookies | None = None,
         hsts: StrictTransport | None = None,
         may_ask: Callable[[str], bool] = lambda _: True,
+        allows_port: Callable[[int], bool] = lambda _: True,
     ) -> None:
         self._network = network
         self._terms = terms
-        self._memory = Memory(max_memory_bytes)
+        self._memory = BodyBudget(max_memory_bytes)
         self._cookies = cookie_jar
         self._hsts = hsts
         self._may_ask = may_ask
+        self._allows_port = allows_port
 
     async def fetch(self, request: Request, /) -> Fetched:
         fetched_at = time()
@@ -63,8 +70,12 @@ class HttpFetcher:
         terms = self._terms(request.url)
         if request.is_sitemap:
             terms = replace(terms, max_body_bytes=max(terms.max_body_bytes, terms.max_sitemap_bytes))
+        if request.max_body_bytes is not None:
+            terms = replace(terms, max_body_bytes=request.max_body_bytes)
         try:
-            self._network.refuse_literal(url := _wire_url(request.url))
+            self._network.refuse_host(url := _wire_url(request.url))
+            if not self._allows_port(url.port or 0):
+                raise PortRefused(f"port {url.port} is not asked: name it in scope.ports if it is meant")
             if not self._may_ask(request.url):
                 raise NoContact("the user agent has no address under which you can be reached: set fetch.user_agent")
             deadline = asyncio.get_running_loop().time() + terms.timeout_s
@@ -73,14 +84,17 @@ class HttpFetcher:
                 response = await self._network.get(url, headers, connect_timeout_s=terms.connect_timeout_s)
             self._learn(url, terms, response)
             raw, truncated = await read_body(response, terms, claim, deadline=deadline)
-            asked = Asked(request.url, fetched_at, started)
+            has_copy = request.etag is not None or request.last_modified is not None
+            asked = Asked(request.url, fetched_at, started, has_copy)
             fetched = await understood(asked, response, raw, truncated, terms=terms, claim=claim, memory=self._memory)
             return fetched
         except Exception as error:  # noqa: BLE001
             trouble = translate(error)
             if trouble is None:
                 _log.exception("unexpected error while fetching %s", request.url)
-                trouble = Trouble(FailureKind.UNEXPECTED, printable(f"{type(error).__name__}: {error}"), True)
+                trouble = Trouble(
+                    FailureKind.UNEXPECTED, f"an error of our own ({type(error).__name__}); the log says more", True
+                )
             return Failure(
                 url=request.url,
                 kind=trouble.kind,
@@ -89,19 +103,21 @@ class HttpFetcher:
                 fetched_at=fetched_at,
                 duration_s=monotonic() - started,
                 reached=trouble.reached,
+                answered=response is not None,
+                may_pass=trouble.may_pass,
             )
         finally:
             if response is not None and not response.closed:
                 response.close()
             claim.release(fetched if isinstance(fetched, Page | Redirect) else None)
 
-    def _headers(self, url: URL, terms: Terms, request: Request) -> dict[str, str]:
+    def _headers(self, url: URL, terms: RequestLimits, request: Request) -> dict[str, str]:
         headers = sent(terms.headers, request)
         if terms.cookies and self._cookies is not None and (cookie := self._cookies.header(url)) is not None:
             headers["Cookie"] = f"{headers['Cookie']}; {cookie}" if "Cookie" in headers else cookie
         return headers
 
-    def _learn(self, url: URL, terms: Terms, response: Answer) -> None:
+    def _learn(self, url: URL, terms: RequestLimits, response: Answer) -> None:
         """Take note of what a response says for others."""
         if terms.cookies and self._cookies is not None:
             self._cookies.learn(url, response.headers.getall("Set-Cookie", []))

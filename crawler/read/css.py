@@ -11,14 +11,16 @@ from typing import Final
 _TOKEN: Final = re.compile(
     # One set of first characters, rare ones, and no flag: so the scanner leaps from one to the next. Nothing in it can
     # match in two ways that both go on. Possessive repeats of groups would say so, but are wrong before Python 3.11.5.
-    r"""[(/@"'](?:"""
+    r"""[(/@"'\\](?:"""
     r"""(?P<function>(?<=[uU][rR][lL]\()(?<![\w-]....)|(?<=[sS][rR][cC]\()(?<![\w-]....))[\t\n\f\r ]*"""
     r"""(?:(?P<bare>(?![\t\n\f\r "'()])[^\\\t\n\f\r "'()]*"""
     r"""(?:\\(?:[0-9a-fA-F]{1,6}[\t\n\f\r ]|.)[^\\\t\n\f\r "'()]*)*)[\t\n\f\r ]*(?:\)|\Z)"""
     r"""|(?![\t\n\f\r "'])[^\\)]*(?:\\(?:.|\n)[^\\)]*)*)?"""
     r"""|(?P<set>(?<=[iI][mM][aA][gG][eE]-[sS][eE][tT]\())"""
     r"""|(?<=/)\*(?:[^*]*\*+(?:[^*/][^*]*\*+)*/|[^*]*(?:\*(?!/)[^*]*)*)"""
-    r"""|(?<=@)(?:(?P<import>(?ai:import)(?![\w-]))|(?ai:namespace)(?![\w-])[^;{}]*)"""
+    r"""|(?<=@)(?:(?P<import>(?ai:import)(?![\w\\-]))|(?ai:namespace)(?![\w\\-])[^;{}]*)"""
+    # An escape in a name: what it stands for begins no string, comment or function.
+    r"""|(?<=\\)."""
     r"""|(?<=")(?P<double>[^"\\\n]*(?:\\(?:.|\n)[^"\\\n]*)*)"?"""
     r"""|(?<=')(?P<single>[^'\\\n]*(?:\\(?:.|\n)[^'\\\n]*)*)'?)"""
 )

@@ -6,8 +6,8 @@ from typing import Final
 
 import msgspec
 
+from crawler.read.elements.attributes import robots_words
 from crawler.read.media import declared_type
-from crawler.read.values import robots_words
 
 _WANTED: Final = frozenset({b"content-type", b"link", b"x-robots-tag", b"content-language", b"refresh"})
 _LINK = re.compile(r'<([^<>]*)>((?:[^<"]|"(?:[^"\\]|\\.)*"?)*)')

@@ -9,24 +9,29 @@ import msgspec
 
 from crawler.page import Extract, Link, LinkKind, Page
 from crawler.read.css import css_urls
-from crawler.read.declared import declared_in_css
-from crawler.read.document import MAX_LINKS, Reading
-from crawler.read.feeds import listed_urls, xml_links
-from crawler.read.flat import flattened
+from crawler.read.declared_encoding import declared_in_css
+from crawler.read.elements.attributes import refresh_url
+from crawler.read.elements.element_readers import MAX_LINKS, Reading
+from crawler.read.elements.flatten import flattened
+from crawler.read.elements.hostile import is_hostile, readable_bytes
+from crawler.read.elements.xhtml import as_html
+from crawler.read.feeds.feeds import xml_links
+from crawler.read.feeds.json_feed import MARK, Markup, json_feed_links
+from crawler.read.feeds.sitemaps import NOTHING, Listing, listed_urls
+from crawler.read.feeds.unpack import Unpacked
 from crawler.read.headers import Headers, read_headers, robots_tag_words
-from crawler.read.hostile import is_hostile, readable_bytes
+from crawler.read.options import NO_WISHES, Options
 from crawler.read.sniff import XHTML, is_html, is_text, is_xml, sniffed_type
 from crawler.read.text import Encoding, encoding_of, percent_encoded_query, to_text, to_utf8
-from crawler.read.unpack import unpacked
-from crawler.read.values import refresh_url
-from crawler.read.wishes import NO_WISHES, Wishes
-from crawler.read.xhtml import as_html
-from crawler.urls import join
+from crawler.url.urls import join
 
 MAX_ABSTRACT_CHARACTERS: Final = 300
 MAX_BASE_CHARACTERS: Final = 10_000
 """Of a <base>. What is relative to a longer one makes no URL to crawl, but would have to be joined to it first."""
 _LIST_HEAD_BYTES: Final = 4096
+_MAX_TIMES_PACKED: Final = 3
+_MAX_DEPTH: Final = 3
+"""Of documents within documents."""
 _SENTENCE_END = re.compile(r".*[.!?。！？](?=\s|$)|.*[。！？]", re.DOTALL)
 
 
@@ -36,7 +41,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     html: bytes
     """In UTF-8, broken or not; what a parser is given is harmless to it."""
     robots_names: frozenset[str]
-    wishes: Wishes
+    wishes: Options
 
 
 class PageReader:
@@ -49,7 +54,7 @@ class PageReader:
         *,
         scan: Callable[[Document], Reading[Any] | None] | None = None,
         agent: str = "",
-        wishes: Wishes = NO_WISHES,
+        wishes: Options = NO_WISHES,
     ) -> None:
         """`scan` is tried first, and no page can harm it; None of it means that the page must be parsed. `agent` is
         the product token by which robots directives may address this crawler."""
@@ -90,7 +95,8 @@ class PageReader:
         robots = reading.robots | robots_tag_words(headers.robots, self._robots_names)
         links, canonical = _header_links(page.url, headers)
         links.extend(page.links)
-        links.extend(reading.links if encoding.name == "utf-8" else _in_encoding(reading.links, encoding))
+        read = self._whole(reading, base_url) if reading.inner else reading.links
+        links.extend(read if encoding.name == "utf-8" else _in_encoding(read, encoding))
         if "nofollow" in robots:
             links = [msgspec.structs.replace(link, rel=f"{link.rel} nofollow".strip()) for link in links]
         if canonical is None and reading.canonical_href is not None:
@@ -121,6 +127,32 @@ class PageReader:
             document = msgspec.structs.replace(document, html=flattened(document.html))
         return self._parse(document)
 
+    def _whole(self, reading: Reading[Any], base_url: str, *, depth: int = 1) -> list[Link]:
+        """Links of a document and of the documents within it, in their order."""
+        links: list[Link] = []
+        at = 0
+        for position, html in reading.inner:
+            links.extend(reading.links[at:position])
+            links.extend(self._links_within(html, base_url, depth=depth))
+            at = position
+        links.extend(reading.links[at:])
+        return links[:MAX_LINKS]
+
+    def _links_within(self, html: str, base_url: str, *, depth: int = 1) -> list[Link]:
+        """Links of HTML that is part of another document; absolute where it names a base of its own."""
+        body = html.encode("utf-8", "replace")
+        inner = self._read(
+            Document(html=body[: readable_bytes(body)], robots_names=self._robots_names, wishes=self._wishes)
+        )
+        base = join(base_url, inner.base_href) if inner.base_href else None
+        if inner.inner and depth < _MAX_DEPTH:
+            links = self._whole(inner, base or base_url, depth=depth + 1)
+        else:
+            links = inner.links
+        if base is None or len(base) > MAX_BASE_CHARACTERS:
+            return links
+        return [msgspec.structs.replace(link, href=join(base, link.href) or link.href) for link in links]
+
     def _other(self, page: Page, headers: Headers, *, content_type: str) -> Extract:
         robots = robots_tag_words(headers.robots, self._robots_names)
         links, canonical = _header_links(page.url, headers)
@@ -140,7 +172,9 @@ class PageReader:
                 links.extend(printed.links)
                 title, author = printed.title, printed.author
         else:
-            links.extend(_links_of(content_type, page.body, encoding, page.url))
+            listing = _listing(content_type, page.body, encoding, page.url, self._links_within)
+            links.extend(listing.links)
+            error = listing.trouble
         return Extract(
             content_type=content_type,
             base_url=page.url,
@@ -157,39 +191,53 @@ class PageReader:
         )
 
 
-def _links_of(content_type: str, body: bytes, encoding: Encoding | None, url: str) -> list[Link]:
-    """Links of what is not HTML."""
+def _listing(content_type: str, body: bytes, encoding: Encoding | None, url: str, markup: Markup) -> Listing:
+    """Links of what is not HTML; `markup` reads HTML that is part of it."""
     if encoding is None:
-        return _links_of_packed(body, url) if content_type == "application/gzip" else []
+        return _listing_of_packed((body,), url, markup) if content_type == "application/gzip" else NOTHING
     if content_type == "text/css":
-        return [Link(url, LinkKind.CSS) for url in islice(css_urls(to_text(body, encoding)), MAX_LINKS)]
+        return Listing([Link(url, LinkKind.CSS) for url in islice(css_urls(to_text(body, encoding)), MAX_LINKS)])
     if content_type == "text/plain":
-        return _links_of_list(body, encoding)
-    return xml_links([to_utf8(body, encoding)], url=url) if is_xml(content_type) else []
+        return _listing_of_text(body, encoding, url)
+    if is_xml(content_type):
+        return xml_links([to_utf8(body, encoding)], url=url, markup=markup)
+    is_feed = content_type.endswith("json") and MARK in body
+    return json_feed_links(to_text(body, encoding), url=url, markup=markup) if is_feed else NOTHING
 
 
-def _links_of_list(body: bytes, encoding: Encoding) -> list[Link]:
+def _listing_of_text(body: bytes, encoding: Encoding, url: str) -> Listing:
     """Links of a list of URLs. Most texts are none, which their first lines show: decoded whole, they would take up to
     four times as much."""
     head = to_text(body[:_LIST_HEAD_BYTES], encoding)
     lines = head if len(body) <= _LIST_HEAD_BYTES else head.rpartition("\n")[0] or head
-    if lines.strip() and not listed_urls(lines):
-        return []
-    return listed_urls(to_text(body, encoding))
+    if lines.strip() and not listed_urls(lines, url=url).links:
+        return NOTHING
+    return listed_urls(to_text(body, encoding), url=url)
 
 
-def _links_of_packed(body: bytes, url: str) -> list[Link]:
-    """Links of a sitemap that is kept compressed, as `sitemap.xml.gz`."""
-    pieces = unpacked(body)
+def _listing_of_packed(packed: Iterable[bytes], url: str, markup: Markup, *, times: int = 1) -> Listing:
+    """Links of a sitemap that is kept compressed, as `sitemap.xml.gz`; some are so several times."""
+    unpacked = Unpacked(packed)
+    pieces = iter(unpacked)
     head = next(pieces, b"")
-    content_type = sniffed_type(None, head)
-    if content_type != "text/plain" and not is_xml(content_type):
-        return []
-    encoding = encoding_of(head, http_charset=None, is_xml=is_xml(content_type))
-    if is_xml(content_type) and encoding.name == "utf-8":
-        return xml_links(chain((head[encoding.bom_bytes :],), pieces), url=url)
-    whole = b"".join(chain((head,), pieces))
-    return _links_of(content_type, whole, encoding_of(whole, http_charset=None, is_xml=is_xml(content_type)), url)
+    # A document that is whole ends with a tag, and this is a piece of one.
+    content_type = sniffed_type(None, head[: head.rfind(b">") + 1] or head)
+    if content_type == "application/gzip":
+        if times == _MAX_TIMES_PACKED:
+            return Listing([], f"is compressed more than {times} times, and not read")
+        listing = _listing_of_packed(chain((head,), pieces), url, markup, times=times + 1)
+    elif content_type == "text/plain" or is_xml(content_type):
+        encoding = encoding_of(head, http_charset=None, is_xml=is_xml(content_type))
+        if is_xml(content_type) and encoding.name == "utf-8":
+            listing = xml_links(chain((head[encoding.bom_bytes :],), pieces), url=url, markup=markup)
+        else:
+            whole = b"".join(chain((head,), pieces))
+            encoding = encoding_of(whole, http_charset=None, is_xml=is_xml(content_type))
+            listing = _listing(content_type, whole, encoding, url, markup)
+    else:
+        return NOTHING if head else Listing([], unpacked.trouble)
+    # What ends the data ends the document, too.
+    return Listing(listing.links, unpacked.trouble or listing.trouble)
 
 
 def _in_encoding(links: list[Link], encoding: Encoding) -> Iterator[Link]:

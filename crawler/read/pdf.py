@@ -13,9 +13,9 @@ from pypdf.errors import PyPdfError
 from pypdf.generic import DictionaryObject
 
 from crawler.page import Link, LinkKind
-from crawler.read.document import MAX_LINKS, MAX_TEXT_CHARACTERS
-from crawler.read.values import collapsed
-from crawler.read.wishes import Printed
+from crawler.read.elements.attributes import collapsed
+from crawler.read.elements.element_readers import MAX_LINKS, MAX_TEXT_CHARACTERS
+from crawler.read.options import Printed
 
 MAX_PAGES: Final = 2_000
 """Of a document; what follows is ignored."""

@@ -3,16 +3,20 @@
 Follows the MIME Sniffing standard (https://mimesniff.spec.whatwg.org/) as far as a crawler reads: HTML, XML, feeds,
 CSS, JSON, plain text, PDF, and the images and archives that it must not take for text. Unlike a browser, which must
 guard against what it runs, it also looks into `application/octet-stream`, which is what servers send for names that
-they don't know, and knows sitemaps, feeds and lists of URLs whatever they are declared to be, packed or not.
+they don't know, and knows sitemaps, feeds and lists of URLs whatever they are declared to be, packed or not, and
+whatever a server has put before them.
 """
 
 import re
 from typing import Final
 
+from crawler.read.feeds.xml_prolog import MAX_PROLOG_BYTES, Root, find_root
+
 HTML: Final = "text/html"
 XHTML: Final = "application/xhtml+xml"
 
 _SNIFFED_BYTES: Final = 1445
+_END_BYTES: Final = 64
 _UNKNOWN: Final = frozenset(
     {"unknown/unknown", "application/unknown", "*/*", "application/octet-stream", "binary/octet-stream"}
 )
@@ -40,38 +44,44 @@ _MAGIC: Final = (
 )
 _TEXT_BOMS: Final = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
-_XML_PROLOG = re.compile(rb"\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>", re.DOTALL)
-_XML_ROOT = re.compile(rb"<(?:[\w.-]+:)?([\w.-]+)")
-_TYPE_OF_ROOT: Final = {
+_PAGE_START = re.compile(rb"\s*<(?:!doctype html|html)[ >\t\r\n\f/]", re.IGNORECASE)
+_LISTED_URL = re.compile(rb"""\s*https?://[^\s<>"',]+[ \t]*(?:[\r\n]|\Z)""", re.IGNORECASE)
+_TYPE_OF_FEED: Final = {
+    b"urlset": "application/xml",
+    b"sitemapindex": "application/xml",
     b"rss": "application/rss+xml",
-    b"RDF": "application/rss+xml",
+    b"rdf": "application/rss+xml",
     b"feed": "application/atom+xml",
-    b"html": XHTML,
-    b"svg": "image/svg+xml",
 }
+_SITEMAPS: Final = frozenset({b"urlset", b"sitemapindex"})
+_TYPE_OF_ROOT: Final = {**_TYPE_OF_FEED, b"html": XHTML, b"svg": "image/svg+xml"}
 
 
 def sniffed_type(declared: str | None, body: bytes, /) -> str:
     """The media type by which to read the body; `declared` is without parameters, in lower case."""
     head = body[:_SNIFFED_BYTES]
     if declared == HTML:
-        return _html_or_feed(head)
+        if _PAGE_START.match(head):
+            return HTML
+        # Servers declare whole archives and images text/html; a page never starts so.
+        return _magic_type(head) or _feed_type(body) or _list_type(head) or HTML
     if declared is None or declared in _UNKNOWN or "/" not in declared:
-        return _unknown_type(head)
+        return _unknown_type(head, body)
     if head.startswith(_GZIP):
         return "application/gzip"
     if declared in _PACKED:
         # The server has said so a second time by Content-Encoding, and it is unpacked.
-        return _unknown_type(head)
+        return _unknown_type(head, body)
     if is_xml(declared):
-        return _xml_type(declared, head) if declared == XHTML or _may_be_xml(head) else _unknown_type(head)
+        may_be_xml = declared == XHTML or _may_be_xml(head)
+        return _xml_type(declared, body) if may_be_xml else _unknown_type(head, body)
     if declared.startswith("image/"):
         return _magic_type(head) or declared
-    if declared == "text/plain" and _looks_binary(head):
-        return _magic_type(head) or "application/octet-stream"
-    if declared == "text/plain" or not is_text(declared):
-        return _feed_type(head) or declared
-    return declared
+    if feed := _feed_type(body):
+        return feed
+    if declared == "text/plain":
+        return (_magic_type(head) or "application/octet-stream") if _looks_binary(head) else declared
+    return (_list_type(head) if is_text(declared) else None) or declared
 
 
 def is_html(media_type: str, /) -> bool:
@@ -91,16 +101,11 @@ def is_text(media_type: str, /) -> bool:
     )
 
 
-def _html_or_feed(head: bytes) -> str:
-    # Servers declare whole archives and images text/html; a page never starts so.
-    return _magic_type(head) or _feed_type(head) or HTML
-
-
-def _unknown_type(head: bytes) -> str:
+def _unknown_type(head: bytes, body: bytes) -> str:
     text = head.removeprefix(_TEXT_BOMS[0]).lstrip(b"\t\n\f\r ")
     if text.startswith(b"<?xml"):
-        return _xml_type("text/xml", head)
-    if feed := _feed_type(head):
+        return _xml_type("text/xml", body)
+    if feed := _feed_type(body):
         return feed
     if _HTML_START.match(text):
         return HTML
@@ -111,12 +116,19 @@ def _unknown_type(head: bytes) -> str:
     return "application/octet-stream"
 
 
-def _feed_type(head: bytes) -> str | None:
+def _feed_type(body: bytes) -> str | None:
     """Type of a feed or a sitemap, which are often served as something else."""
-    root = _root_name(head)
-    if root in (b"urlset", b"sitemapindex"):
-        return "application/xml"
-    return _TYPE_OF_ROOT[root] if root in (b"rss", b"feed", b"RDF") else None
+    root = _root(body)
+    if root is None or root.name not in _TYPE_OF_FEED:
+        return None
+    # A text that shows how a sitemap is written goes on behind it.
+    is_whole = root.is_first or body[-_END_BYTES:].rstrip(b"\0\t\n\f\r ").endswith(b">")
+    return _TYPE_OF_FEED[root.name] if is_whole else None
+
+
+def _list_type(head: bytes) -> str | None:
+    """Type of a list of URLs that is declared to be another text."""
+    return "text/plain" if _LISTED_URL.match(_in_ascii(head)) and b"<" not in head else None
 
 
 def _may_be_xml(head: bytes) -> bool:
@@ -125,22 +137,22 @@ def _may_be_xml(head: bytes) -> bool:
     return not text or text.startswith((b"<", *_TEXT_BOMS)) or b"\0" in text[:4]
 
 
-def _xml_type(declared: str, head: bytes) -> str:
-    return _TYPE_OF_ROOT.get(_root_name(head), declared)
+def _xml_type(declared: str, body: bytes) -> str:
+    root = _root(body)
+    if root is None or (declared != XHTML and root.name in _SITEMAPS):
+        return declared
+    return _TYPE_OF_ROOT.get(root.name, declared)
 
 
-def _root_name(head: bytes) -> bytes:
-    """Local name of the first element; empty if there is none."""
-    head = head.removeprefix(_TEXT_BOMS[0])
+def _root(body: bytes) -> Root | None:
+    return find_root(_in_ascii(body[:MAX_PROLOG_BYTES]))
+
+
+def _in_ascii(head: bytes) -> bytes:
+    """Of UTF-16, with its mark or without, the bytes that tell markup; of UTF-8 all but the mark."""
     if b"\0" in head[:4]:
-        # In UTF-16, with its mark or without.
-        head = head.removeprefix(_TEXT_BOMS[1]).removeprefix(_TEXT_BOMS[2]).replace(b"\0", b"")
-    position = 0
-    # Step by step: one expression for the whole prolog would try all ways to divide it.
-    while prolog := _XML_PROLOG.match(head, position):
-        position = prolog.end()
-    root = _XML_ROOT.match(head, position)
-    return root[1] if root else b""
+        return head.removeprefix(_TEXT_BOMS[1]).removeprefix(_TEXT_BOMS[2]).replace(b"\0", b"")
+    return head.removeprefix(_TEXT_BOMS[0])
 
 
 def _magic_type(head: bytes) -> str | None:

@@ -7,6 +7,7 @@ wrong, because browsers believe it too. Decoding never fails: what is broken bec
 
 import codecs
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, Literal
 from urllib.parse import quote_from_bytes
@@ -15,7 +16,7 @@ import chardet
 import endec
 import msgspec
 
-from crawler.read.declared import declared_in_html, declared_in_xml
+from crawler.read.declared_encoding import declared_in_html, declared_in_xml
 from crawler.read.labels import CODE_PAGES, SINGLE_BYTE, encoding_of_label
 
 Source = Literal["bom", "http", "meta", "xml", "css", "detected", "default"]
@@ -25,6 +26,9 @@ FALLBACK: Final = "windows-1252"
 
 _DETECTION_BYTES: Final = 16 * 1024
 _DISGUISE_BYTES: Final = 1024
+_MARKUP_BYTES: Final = 512 * 1024
+"""In which text is looked for."""
+_SLICE_BYTES: Final = 1024 * 1024
 
 _BOMS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"))
 
@@ -66,6 +70,12 @@ def to_text(body: bytes, encoding: Encoding, /) -> str:
     """The body decoded, without byte order mark."""
     name = encoding.name
     body = body[encoding.bom_bytes :]
+    if name in _ASCII_COMPATIBLE or name == "utf-8":
+        return "".join(_decoded(part, name) for part in _slices(body))
+    return _decoded(body, name)
+
+
+def _decoded(body: bytes, name: str) -> str:
     if name in SINGLE_BYTE:
         # For these, Python is several times as fast as the library.
         return codecs.charmap_decode(body, "replace", _single_byte_table(name))[0]
@@ -76,6 +86,20 @@ def to_text(body: bytes, encoding: Encoding, /) -> str:
         # they are in ASCII.
         return body.decode("ascii", "replace")
     return endec.decode(body, name, "replace", bom="ignore")
+
+
+def _slices(body: bytes) -> Iterator[bytes]:
+    """Parts of a body in an encoding in which these bytes are always characters of their own, cut before one of them.
+    A thread that decodes keeps all others waiting until a call returns."""
+    at = 0
+    while len(body) - at > _SLICE_BYTES:
+        end = max(body.rfind(b"<", at + 1, at + _SLICE_BYTES), body.rfind(b"\n", at + 1, at + _SLICE_BYTES))
+        if end < 0:
+            found = (body.find(b"<", at + _SLICE_BYTES), body.find(b"\n", at + _SLICE_BYTES))
+            end = min((place for place in found if place >= 0), default=len(body))
+        yield body[at:end]
+        at = end
+    yield body[at:] if at else body
 
 
 def to_utf8(body: bytes, encoding: Encoding, /) -> bytes:
@@ -124,7 +148,10 @@ def _encoded(text: str, name: str) -> bytes | None:
         return None
 
 
-_HIGH = re.compile(rb"[\x80-\xff]")
+_ESCAPE: Final = re.compile(rb"\x1b\$")
+_HIGH: Final = re.compile(rb"[\x80-\xff]")
+_SKIPPED: Final = re.compile(rb"<(?:(script|style)(?=[\t\n\f\r />])|(!--)|[a-z/!?])", re.IGNORECASE)
+_RAW_END: Final = {name: re.compile(rb"</%b" % name, re.IGNORECASE) for name in (b"script", b"style")}
 _NAME_OF_DETECTED: Final = {
     **{f"iso8859-{part}": f"iso-8859-{part}" for part in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)},
     **{f"cp{page}": f"windows-{page}" for page in (874, *range(1250, 1259))},
@@ -151,6 +178,28 @@ _NAME_OF_DETECTED: Final = {
     "utf-8": "utf-8",
 }
 """Names in the standard, of the encodings that browsers know among those that chardet tells apart."""
+_OTHER_SCRIPTS: Final = frozenset(
+    "iso-8859-5 iso-8859-6 iso-8859-7 iso-8859-8 windows-874 windows-1251 windows-1253 windows-1255 windows-1256 koi8-r"
+    " koi8-u ibm866 x-mac-cyrillic".split()
+)
+"""Encodings of letters that no word has beside those of ASCII."""
+_RUN: Final = re.compile(rb"[\x80-\xff]+")
+_MIXED: Final = re.compile(rb"(?<=[a-zA-Z])[\x80-\xff]+|[\x80-\xff]+(?=[a-zA-Z])")
+_C1: Final = re.compile(rb"[\x80-\x9f]")
+_WITH_C1: Final = {
+    "iso-8859-2": "windows-1250",
+    "iso-8859-3": "windows-1252",
+    "iso-8859-4": "windows-1257",
+    "iso-8859-7": "windows-1253",
+    "iso-8859-8": "windows-1255",
+    "iso-8859-10": "windows-1252",
+    "iso-8859-13": "windows-1257",
+    "iso-8859-14": "windows-1252",
+    "iso-8859-15": "windows-1252",
+    "iso-8859-16": "windows-1250",
+}
+"""To these, the bytes from 80 to 9F are control characters, which no page has; to the others they are letters and
+quotes."""
 
 
 def _detected(body: bytes) -> Encoding:
@@ -162,19 +211,52 @@ def _detected(body: bytes) -> Encoding:
             return Encoding(FALLBACK, "default")
         if is_mostly_utf8(body):
             return Encoding("utf-8", "detected")
-    first = _HIGH.search(body)
-    # Markup may fill the head of a page; what tells encodings apart begins with the first byte beyond ASCII.
-    start = 0 if disguised or first is None else max(0, first.start() - 64)
-    found = chardet.detect(
-        body[start : start + _DETECTION_BYTES],
-        compat_names=False,
-        prefer_superset=False,
-        include_encodings=_NAME_OF_DETECTED,
-    )["encoding"]
-    name = _NAME_OF_DETECTED.get(found) if found else None
-    if name is not None and name.startswith("utf-16") and not disguised:
-        name = None
-    return Encoding(name, "detected") if name else Encoding(FALLBACK, "default")
+    text = _around(body, _ESCAPE.search(body)) if disguised else _words(body)
+    likely = chardet.detect(text, compat_names=False, prefer_superset=False, include_encodings=_NAME_OF_DETECTED)
+    name = _NAME_OF_DETECTED.get(likely["encoding"] or "")
+    if name is None or (name.startswith("utf-16") and not disguised):
+        return Encoding(FALLBACK, "default")
+    if name in _OTHER_SCRIPTS and 2 * len(_MIXED.findall(text)) > len(_RUN.findall(text)):
+        return Encoding(FALLBACK, "detected")
+    if name in _WITH_C1 and _C1.search(body):
+        name = _WITH_C1[name]
+    return Encoding(name, "detected")
+
+
+def _words(body: bytes) -> bytes:
+    """The text of a page without its markup, scripts and styles, which tell nothing of the language and may fill most
+    of it; up to a limit, and mostly what is beyond ASCII."""
+    head = body[:_MARKUP_BYTES]
+    gathered: list[bytes] = []
+    at = 0
+    left, plain_left = _DETECTION_BYTES, _DETECTION_BYTES // 2
+    while left > 0:
+        found = _SKIPPED.search(head, at)
+        piece = head[at : found.start() if found else len(head)]
+        if piece.isascii():
+            # Of what they have in common, encodings need little: how letters and white space alternate.
+            piece = piece[:plain_left]
+            plain_left -= len(piece)
+        piece = piece[:left]
+        left -= len(piece)
+        gathered.append(piece)
+        if found is None:
+            break
+        if found[1]:
+            raw = _RAW_END[found[1].lower()].search(head, found.end())
+            at = raw.start() if raw else -1
+        else:
+            at = head.find(b"-->" if found[2] else b">", found.end())
+        if at < 0:
+            break
+        at += not found[1]
+    text = b"\n".join(gathered)
+    return _around(body, _HIGH.search(body)) if text.isascii() else text
+
+
+def _around(body: bytes, first: re.Match[bytes] | None) -> bytes:
+    start = max(0, first.start() - 64) if first else 0
+    return body[start : start + _DETECTION_BYTES]
 
 
 def is_mostly_utf8(body: bytes, /) -> bool:
@@ -185,7 +267,10 @@ def is_mostly_utf8(body: bytes, /) -> bool:
     except UnicodeDecodeError as error:
         if error.reason == "unexpected end of data":
             return True
-        text = body.decode(errors="replace")
-        broken = text.count("\ufffd")
-        return 20 * broken < sum(map(len, re.findall(r"[^\x00-\x7f]+", text)))
+        broken = beyond_ascii = 0
+        for part in _slices(body):
+            text = part.decode(errors="replace")
+            broken += text.count("\ufffd")
+            beyond_ascii += sum(map(len, _BEYOND_ASCII.findall(text)))
+        return 20 * broken < beyond_ascii
     return True

@@ -1,7 +1,10 @@
 """What a simulated web is like, and two webs that are often asked for."""
 
+import re
+
 import msgspec
 
+_DOMAIN = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _LEAF_SHARES = ("flaky", "throttled", "slow", "cut", "duplicates")
 _HOST_SHARES = ("robots_rules", "robots_missing", "robots_redirect")
 _COUNTS = ("hosts", "pages_per_host", "giant_factor", "branching", "host_branching", "flaky_failures")
@@ -117,8 +120,8 @@ class WorldParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 raise ValueError(f"{', '.join(names)} are shares of the same {of}: their sum is {total:g}, at most 1")
         if not -(2**63) <= self.seed < 2**63:
             raise ValueError(f"seed must fit in 64 bits, not {self.seed!r}")
-        if self.domain != self.domain.lower().strip(".") or not self.domain.isascii() or not self.domain:
-            raise ValueError(f"domain must be a lower-case ASCII name without dots at its ends, not {self.domain!r}")
+        if not _DOMAIN.fullmatch(self.domain):
+            raise ValueError(f"domain must be a lower-case ASCII name, as sim.test, not {self.domain!r}")
 
 
 def demo_params() -> WorldParams:

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -27,10 +27,12 @@ async def serve_until_stopped(
     port_file: Path | None = None,
     cache_bytes: int = 64_000_000,
     stop_at_end_of_stdin: bool = False,
+    began: Callable[[], object] = lambda: None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, or until stdin ends if so asked, as it does when the parent dies.
 
-    The port is written to stdout as one line once connections are accepted, and to `port_file`, which appears whole.
+    The port is written to stdout as one line once connections are accepted, and to `port_file`, which appears whole;
+    then `began` is called.
     """
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -44,6 +46,7 @@ async def serve_until_stopped(
             log = stack.enter_context(json_lines(log_path)) if log_path else None
             async with serve(World(params), port=port, log=log, cache_bytes=cache_bytes) as server:
                 _announce(server.port, port_file)
+                began()
                 await stopped.wait()
     finally:
         if stdin is not None:

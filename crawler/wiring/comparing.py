@@ -10,9 +10,8 @@ from pathlib import Path
 import msgspec
 
 from config import CompareSet, CompareWork, Config, Loaded, render_toml
-from crawler.compare.competitor import Competitor
-from crawler.compare.expecting import Expectation
-from crawler.compare.preparing import (
+from crawler.compare.measure.competitor import Competitor
+from crawler.compare.measure.preparing import (
     Unreadable,
     WorkRefused,
     computed,
@@ -20,20 +19,21 @@ from crawler.compare.preparing import (
     urls_of_file,
     urls_of_pages,
 )
-from crawler.compare.recommending import Wish
-from crawler.compare.running import Tell, in_process, schedule
-from crawler.compare.synthetic import Synthetic
-from crawler.compare.trial import Effort, Outcome, Trial
-from crawler.compare.work import Live, Survey, Work
-from crawler.directory import CrawlDirectory
+from crawler.compare.measure.running import Tell, in_process, schedule
+from crawler.compare.measure.synthetic import Synthetic
+from crawler.compare.measure.trial import Effort, Outcome, Trial
+from crawler.compare.measure.work import Live, Survey, Work
+from crawler.compare.report.expecting import Expectation
+from crawler.compare.report.recommending import Wish
+from crawler.disk.directory import CrawlDirectory
 from crawler.simweb.params import WorldParams
-from crawler.urls import UrlReader
-from crawler.wiring.addressing import url_reader
+from crawler.url.urls import UrlReader
+from crawler.wiring.discovering import url_reader
 from crawler.write.records import read_records
-from visited.exact import ExactSet
+from visited.digests.exact import ExactSet
 
 # -P: nothing in the current directory can pass itself off as ours.
-_COMMAND = (sys.executable, "-P", "-m", "crawler.wiring.competing")
+_COMMAND = (sys.executable, "-P", "-m", "crawler.wiring.compare_worker")
 _LIVE_COMMAND = (sys.executable, "-P", "-m", "crawler.cli.compare_live")
 
 USUAL = (
@@ -84,6 +84,10 @@ def check_comparison(loaded: Loaded) -> None:
     for number, each in enumerate(compare.set, start=1):
         for name in each.works:
             _check_known(loaded, f"compare.set[{number}]", name, works, "compare.work")
+        if each.hashes is not None and each.bits is None and each.bits_per_url is None:
+            raise loaded.refuse(
+                f"compare.set[{number}]", f"expected bits or bits_per_url beside hashes = {each.hashes}, found neither"
+            )
     for number, expected in enumerate(compare.expect, start=1):
         key = f"compare.expect[{number}]"
         _check_known(loaded, key, expected.work, works, "compare.work")
@@ -104,8 +108,10 @@ async def prepared(loaded: Loaded, work: CompareWork, place: Path) -> Work:
     if work.live != "no":
         return _live(loaded.config, work)
     if work.distinct is not None:
+        # Only what is a scale model already can be a smaller one.
+        scale = 1.0 if work.stands_for is None else compare.scale
         stream = Synthetic(
-            distinct=work.distinct,
+            distinct=max(1, round(work.distinct * scale)),
             repeats=work.repeats,
             hosts=work.hosts,
             skew=work.skew,
@@ -176,7 +182,7 @@ def trials(config: Config, works: Sequence[Work], entered: Sequence[Competitor])
     effort = Effort(
         probes=compare.probes, past_capacity=compare.past_capacity, memory_bytes=compare.memory_bytes, seed=compare.seed
     )
-    return list(schedule(works, entered, rounds=compare.rounds, effort=effort, version=version("onceover")))
+    return list(schedule(works, entered, rounds=compare.rounds, effort=effort, version=version("onceover-crawler")))
 
 
 async def run_trial(config: Config, scratch: Path, trial: Trial, tell: Tell) -> Outcome:

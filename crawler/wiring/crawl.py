@@ -1,5 +1,6 @@
 """Puts the parts of a crawl together, and takes them apart in order."""
 
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -7,18 +8,24 @@ from functools import partial
 import msgspec
 
 from config import Config, Loaded
-from crawler.directory import CrawlDirectory
+from crawler.discover.recanonicalize import Recanonicalizer
+from crawler.discover.refusal_counts import QuotaCounted, Refusals, TrapsCounted
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.free_space import FreeSpaceGuard
+from crawler.disk.full_disk_retry import FullDiskRetry
 from crawler.engine import Engine, Limits
-from crawler.fulldisk import FullDisk
-from crawler.passage import Parts, Wanted
+from crawler.pipeline import Components, Wanted
 from crawler.progress import Gauge
-from crawler.readdressing import Readdressing
-from crawler.room import RoomGuard
-from crawler.wiring import addressing, fetching, keeping, processing, rendering
+from crawler.url.canonical import RULES_VERSION
+from crawler.url.hosts import registered_domain
+from crawler.wiring import discovering, fetching, processing, rendering, storage
+from crawler.wiring.recovery import take_up_newer_output
 from crawler.wiring.sites import Sites
 from frontier import Notes
 from frontier.shell import QueueFrontier
 from visited import VisitedSet
+
+log = logging.getLogger(__name__)
 
 
 class Crawl(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,22 +57,33 @@ async def assembled(
     Raises `ConfigError` for what only the parts could judge, `StoreRefused`, `StoreFailed`, and `BrowserRefused`.
     """
     config = loaded.config
+    registered_domain("example.org")  # reads the list of suffixes, which takes a while, now
     sites = Sites(loaded)
-    urls = addressing.url_reader(loaded)
-    seeds = addressing.seeds(loaded, urls)
-    discovery = addressing.discovery(loaded, sites, urls, seeds)
+    urls = discovering.url_reader(loaded)
+    seeds = discovering.seeds(loaded, urls)
+    discovery = discovering.discovery(loaded, sites, urls, seeds)
     async with AsyncExitStack() as stack:
-        readdressing = addressing.readdressing(config, urls) if rebuild else None
-        frontier, visited, notes = await _frontier(config, directory, readdressing, rebuilding, stack)
-        full_disk = FullDisk(hold=partial(frontier.hold, by="output"), let_go=partial(frontier.let_go, by="output"))
+        readdressing = discovering.readdressing(config, urls) if rebuild else None
+        frontier, visited, notes, version = await _frontier(config, directory, readdressing, rebuilding, stack)
+        if version != RULES_VERSION:
+            log.warning(
+                "begun with version %d of the canonical rules, and goes on with it; --rebuild brings in version %d",
+                version,
+                RULES_VERSION,
+            )
+            urls = discovering.url_reader(loaded, version=version)
+            discovery = discovering.discovery(loaded, sites, urls, seeds)
+        full_disk = FullDiskRetry(
+            hold=partial(frontier.hold, by="output"), let_go=partial(frontier.let_go, by="output")
+        )
         sink = processing.sink(config, directory, full_disk)
         stack.push_async_callback(sink.aclose)
-        fetcher = fetching.fetcher(loaded, sites, notes)
+        fetcher = fetching.fetcher(loaded, sites, notes, ports=discovering.ports(loaded, seeds))
         stack.push_async_callback(fetcher.aclose)
         robots = fetching.robots(config, sites, fetcher, notes)
         rendering_fetcher = await rendering.rendering(loaded, directory, fetcher, robots)
         stack.push_async_callback(rendering_fetcher.aclose)
-        guard = RoomGuard(
+        guard = FreeSpaceGuard(
             [directory.path],
             min_free_bytes=config.output.min_free_bytes,
             hold=partial(frontier.hold, by="room"),
@@ -73,16 +91,19 @@ async def assembled(
         )
         stack.callback(guard.close)
         guard.start()
-        parts = Parts(
+        refusals, quota = Refusals(notes), discovering.quota(loaded, sites, notes)
+        parts = Components(
             frontier=frontier,
             fetcher=rendering_fetcher,
             extractor=processing.extractor(loaded),
             robots=robots,
-            discovery=discovery,
+            discovery=TrapsCounted(discovery, refusals),
             sink=sink,
             manners=sites.each(fetching.manners).of,
-            addresses=fetcher if "ip" in keeping.grouping(config).limits else None,
-            quota=addressing.quota(loaded, sites, notes),
+            queue_key=partial(discovering.queue_key, urls),
+            addresses=fetcher if "ip" in storage.grouping(config).limits else None,
+            quota=None if quota is None else QuotaCounted(quota, refusals),
+            sitemap_quota=QuotaCounted(discovering.sitemap_quota(sites, notes), refusals),
         )
         engine = Engine(
             parts,
@@ -94,6 +115,8 @@ async def assembled(
             ),
             stopping=full_disk.stop,
         )
+        if config.frontier.backend != "memory":
+            await take_up_newer_output(config, directory, frontier, urls)
         new_seeds = await frontier.add(discovery.seeds([seed.url for seed in seeds]))
         gauge = Gauge(engine.tally, frontier.describe, visited.describe)
         yield Crawl(engine=engine, frontier=frontier, gauge=gauge, new_seeds=new_seeds)
@@ -102,25 +125,26 @@ async def assembled(
 async def _frontier(
     config: Config,
     directory: CrawlDirectory,
-    readdressing: Readdressing | None,
+    readdressing: Recanonicalizer | None,
     rebuilding: Rebuilding,
     stack: AsyncExitStack,
-) -> tuple[QueueFrontier, VisitedSet, Notes]:
-    """The frontier with its visited set, and the notes of its store; `stack` closes them."""
-    store, notes = await keeping.open_store(
+) -> tuple[QueueFrontier, VisitedSet, Notes, int]:
+    """The frontier with its visited set, the notes of its store, and by which version of the rules its URLs are named;
+    `stack` closes them."""
+    store, notes = await storage.open_store(
         config,
         directory,
         readdressing=readdressing,
         progress=partial(rebuilding, "the ledger by the new rules"),
     )
     try:
-        visited = keeping.visited_set(config, directory, store)
+        visited = storage.visited_set(config, directory, store)
         stack.push_async_callback(visited.aclose)
         frontier = await QueueFrontier.open(
             store,
             visited,
-            snapshots=keeping.snapshots(config, directory),
-            rules=keeping.rules(config),
+            snapshots=storage.snapshots(config, directory),
+            rules=storage.rules(config),
             rest_after_crash_s=config.politeness.min_delay_s,
             rebuilding=partial(rebuilding, "the visited set from the ledger"),
         )
@@ -128,12 +152,12 @@ async def _frontier(
         store.close()
         raise
     stack.push_async_callback(frontier.aclose)
-    return frontier, visited, notes
+    return frontier, visited, notes, storage.rules_version(store)
 
 
 def check_configuration(loaded: Loaded) -> None:
     """Judge what only the parts can: places, seeds, patterns, rules. Raises `ConfigError`."""
-    addressing.scope(loaded, Sites(loaded), addressing.seeds(loaded, addressing.url_reader(loaded)))
+    discovering.scope(loaded, Sites(loaded), discovering.seeds(loaded, discovering.url_reader(loaded)))
     processing.extractor(loaded)
     fetching.routes(loaded)
     for each in (loaded, *Sites(loaded).alone()):

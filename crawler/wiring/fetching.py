@@ -4,29 +4,30 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from config import Config, Fetch, Loaded, has_contact, owned_by_others
+from crawler.fetch.connect.dns import DnsResolver
+from crawler.fetch.connect.names import SystemResolver
+from crawler.fetch.connect.network import Network
+from crawler.fetch.connect.routes import BadRoute, Routes
 from crawler.fetch.cookies import Cookies
-from crawler.fetch.dns import DnsResolver
 from crawler.fetch.headers import sent_always
 from crawler.fetch.hsts import StrictTransport
 from crawler.fetch.http import HttpFetcher
-from crawler.fetch.names import SystemResolver
-from crawler.fetch.network import Network
-from crawler.fetch.robots import NoRobots, RobotsTxt
-from crawler.fetch.routes import Routes
-from crawler.fetch.rules import product_token
-from crawler.fetch.shelf import Shelf
-from crawler.fetch.standing import Waits
-from crawler.fetch.terms import Terms
-from crawler.hours import Hours
-from crawler.manners import Manners
-from crawler.pace import Pace, parse_retry_after
+from crawler.fetch.request_limits import RequestLimits
+from crawler.fetch.robots.cache import RobotsCache
+from crawler.fetch.robots.robots_txt import NoRobots, RobotsTxt
+from crawler.fetch.robots.rules import product_token
+from crawler.fetch.robots.status import Waits
+from crawler.politeness.hours import Hours
+from crawler.politeness.pace import Pace, parse_retry_after
+from crawler.politeness.response_policy import ResponsePolicy
 from crawler.protocols import Robots
-from crawler.urls import origin_of
+from crawler.url.ports import Ports
+from crawler.url.urls import origin_of
 from crawler.wiring.sites import Sites
 from frontier import Notes
 
 
-def fetcher(loaded: Loaded, sites: Sites, notes: Notes) -> HttpFetcher:
+def fetcher(loaded: Loaded, sites: Sites, notes: Notes, *, ports: Ports) -> HttpFetcher:
     config = loaded.config
     fetch = config.fetch
     terms = sites.each(lambda there: _terms(there.config.fetch)).of
@@ -49,6 +50,7 @@ def fetcher(loaded: Loaded, sites: Sites, notes: Notes) -> HttpFetcher:
         cookie_jar=Cookies(notes),
         hsts=StrictTransport(notes) if fetch.hsts else None,
         may_ask=_may_ask(fetch),
+        allows_port=ports.allow,
     )
 
 
@@ -64,9 +66,9 @@ def _may_ask(fetch: Fetch) -> Callable[[str], bool]:
     return lambda url: is_ours(origin_of(url))
 
 
-def _terms(fetch: Fetch) -> Terms:
+def _terms(fetch: Fetch) -> RequestLimits:
     languages = {"Accept-Language": ", ".join(fetch.languages)} if fetch.languages else {}
-    return Terms(
+    return RequestLimits(
         headers=sent_always(fetch.user_agent, languages | fetch.headers),
         timeout_s=fetch.timeout_s,
         connect_timeout_s=min(fetch.connect_timeout_s, fetch.timeout_s),
@@ -83,9 +85,8 @@ def routes(loaded: Loaded) -> Routes:
     fetch = loaded.config.fetch
     try:
         return Routes(unverified=fetch.unverified, proxies=fetch.proxies, logins=fetch.logins)
-    except ValueError as error:
-        key = "fetch.logins" if str(error).startswith("logins") else "fetch.proxies"
-        raise loaded.refuse(key, str(error)) from None
+    except BadRoute as error:
+        raise loaded.refuse(f"fetch.{error.setting}", error.message) from None
 
 
 def robots(config: Config, sites: Sites, fetcher: HttpFetcher, notes: Notes) -> Robots:
@@ -93,7 +94,7 @@ def robots(config: Config, sites: Sites, fetcher: HttpFetcher, notes: Notes) -> 
         return NoRobots()
     return RobotsTxt(
         fetcher,
-        Shelf(notes, agent=product_token(config.fetch.user_agent)),
+        RobotsCache(notes, agent=product_token(config.fetch.user_agent)),
         waits=Waits(
             retry_s=config.frontier.retry_delay_s,
             max_retry_s=config.frontier.retry_max_delay_s,
@@ -101,10 +102,11 @@ def robots(config: Config, sites: Sites, fetcher: HttpFetcher, notes: Notes) -> 
         ),
         read_retry_after=parse_retry_after,
         obeyed=sites.each(lambda there: there.config.politeness.robots).of,
+        sitemap_paths=config.scope.sitemap_paths,
     )
 
 
-def manners(loaded: Loaded) -> Manners:
+def manners(loaded: Loaded) -> ResponsePolicy:
     """Raises `ConfigError` for hours that are none."""
     config = loaded.config
     politeness, frontier = config.politeness, config.frontier
@@ -118,7 +120,7 @@ def manners(loaded: Loaded) -> Manners:
         max_retry_after_s=politeness.max_retry_after_s,
         max_bytes_per_s=politeness.max_bytes_per_s,
     )
-    return Manners(
+    return ResponsePolicy(
         pace=pace,
         max_attempts=frontier.max_attempts,
         open_after=frontier.open_after,

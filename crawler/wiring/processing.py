@@ -4,14 +4,14 @@ from collections.abc import Callable
 from importlib.metadata import version
 
 from config import Config, Loaded
-from crawler.directory import CrawlDirectory
-from crawler.fetch.rules import product_token
-from crawler.fulldisk import FullDisk, WaitingSink
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.full_disk_retry import FullDiskRetry, WaitingSink
+from crawler.fetch.robots.rules import product_token
 from crawler.protocols import LinkExtractor, Sink
-from crawler.read.bs4 import Bs4Extractor
-from crawler.read.lexbor import LexborExtractor
-from crawler.read.lxml import LxmlExtractor
-from crawler.read.wishes import Printed, Wishes
+from crawler.read.html.bs4 import Bs4Extractor
+from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lxml import LxmlExtractor
+from crawler.read.options import Options, Printed
 from crawler.write.fanout import Sinks
 from crawler.write.records import RecordSink
 from crawler.write.warc import WarcSink
@@ -20,9 +20,12 @@ from crawler.write.warc import WarcSink
 def extractor(loaded: Loaded) -> LinkExtractor:
     config = loaded.config
     agent = product_token(config.fetch.user_agent)
-    wishes = Wishes(
+    wishes = Options(
         forms=config.scope.forms,
         scripts=config.scope.speculative,
+        preview_images=config.scope.preview_images,
+        data_links=config.scope.data_links,
+        amp_images=config.scope.amp_images,
         pdf=_pdf_reader(loaded) if config.scope.pdf else None,
     )
     match config.fetch.extractor:
@@ -38,16 +41,16 @@ def _pdf_reader(loaded: Loaded) -> Callable[[bytes], Printed]:
     try:
         from crawler.read.pdf import read_pdf  # noqa: PLC0415 - an extra, which may not be installed
     except ModuleNotFoundError as error:
-        raise loaded.refuse("scope.pdf", "pypdf is not installed: pip install 'onceover[pdf]'") from error
+        raise loaded.refuse("scope.pdf", "pypdf is not installed: pip install 'onceover-crawler[pdf]'") from error
     return read_pdf
 
 
-def sink(config: Config, directory: CrawlDirectory, full_disk: FullDisk) -> Sink:
+def sink(config: Config, directory: CrawlDirectory, full_disk: FullDiskRetry) -> Sink:
     sinks: list[Sink] = []
     durability = config.frontier.durability
     if config.output.warc:
         info = {
-            "software": f"onceover/{version('onceover')}",
+            "software": f"onceover/{version('onceover-crawler')}",
             "isPartOf": config.crawl.name,
             "http-header-user-agent": config.fetch.user_agent,
             "robots": "obey" if config.politeness.robots else "ignore",

@@ -4,7 +4,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from config import Loaded
-from crawler.directory import CrawlDirectory
+from crawler.discover.scope import pattern_search
+from crawler.disk.directory import CrawlDirectory
+from crawler.fetch.robots.robots_txt import RobotsAtOnce
 from crawler.protocols import Fetcher, Robots
 from crawler.render.answers import Kept
 from crawler.render.browser import Browser, BrowserRefused, find_browser
@@ -12,7 +14,6 @@ from crawler.render.browsers import Browsers
 from crawler.render.fetcher import RenderingFetcher
 from crawler.render.limits import Limits
 from crawler.render.loads import Loads
-from crawler.scope import pattern_search
 
 
 def check(loaded: Loaded) -> None:
@@ -43,7 +44,7 @@ async def rendering(loaded: Loaded, directory: CrawlDirectory, fetcher: Fetcher,
             fetcher,
             blocked=frozenset(render.block),
             refuses=_finder(loaded, "render.block_urls", render.block_urls),
-            robots=robots if render.robots else None,
+            robots=RobotsAtOnce(robots, rest_s=loaded.config.politeness.min_delay_s) if render.robots else None,
             kept=Kept(),
         ),
         limits=Limits(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from config import Loaded
-from crawler.sites import Blocks, BySite
+from crawler.discover.sites import Blocks, BySite
 
 _Value = TypeVar("_Value")
 

@@ -5,7 +5,10 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -16,6 +19,7 @@ _log = logging.getLogger(__name__)
 _NAME = re.compile(r"records-(\d{5,})\.jsonl")
 _BLOCK_BYTES = 1 << 16
 _PAGE_BITS = 16
+_TRUNCATED = "Input data was truncated"
 
 OnDamage = Callable[[Path, int, str], None]
 """Called with the file, the byte offset of a line that can't be decoded, and why."""
@@ -24,7 +28,8 @@ OnDamage = Callable[[Path, int, str], None]
 class RecordSink:
     """Writes one line per record. Opening repairs a tail that a crash tore, and goes on in the newest file.
 
-    `torn_bytes` tells how much was cut off at opening.
+    `torn_bytes` tells how much was cut off at opening, and `damaged_bytes` how much was set aside as
+    `records-….jsonl.damaged-BYTE`.
     """
 
     def __init__(self, directory: Path, *, max_bytes: int = 256_000_000, durability: Durability = "process") -> None:
@@ -34,7 +39,7 @@ class RecordSink:
         self._durability = durability
         self._encoder = msgspec.json.Encoder()
         files = record_files(directory)
-        self.torn_bytes = _cut_torn_line(files[-1]) if files else 0
+        self.torn_bytes, self.damaged_bytes = _mend_tail(files[-1]) if files else (0, 0)
         self._serial = _serial_of(files[-1]) if files else 0
         self._file = self._open(self._serial)
 
@@ -54,7 +59,7 @@ class RecordSink:
         try:
             return self._encoder.encode(record) + b"\n"
         except UnicodeEncodeError:  # a lone surrogate, which no UTF-8 can hold, out of some page's text
-            plain = json.dumps(msgspec.to_builtins(record), ensure_ascii=False)
+            plain = json.dumps(msgspec.to_builtins(record), ensure_ascii=False, separators=(",", ":"))
             return plain.encode("utf-8", "replace") + b"\n"
 
     def _begin_next(self) -> None:
@@ -87,6 +92,46 @@ def read_records(
             earlier[record.number] -= 1
         else:
             yield record
+
+
+def find_record(directory: Path, number: int) -> PageRecord | None:
+    """The last record with that number; None if there is none that can be read. Looks from the end, and decodes no
+    other."""
+    beginning = b'{"number":%d,' % number
+    for path in reversed(record_files(directory)):
+        if path.stat().st_size == 0:
+            continue
+        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as lines:
+            at = len(lines)
+            while (at := lines.rfind(beginning, 0, at)) >= 0:
+                end = lines.find(b"\n", at)
+                if end < 0 or (at > 0 and lines[at - 1 : at] != b"\n"):
+                    continue
+                try:
+                    return msgspec.json.decode(lines[at:end], type=PageRecord)
+                except (msgspec.DecodeError, UnicodeDecodeError):
+                    continue
+    return None
+
+
+def newest_records(directory: Path) -> Iterator[PageRecord]:
+    """The records of a directory, the last one first. What can't be decoded is left out."""
+    decoder = msgspec.json.Decoder(PageRecord)
+    for path in reversed(record_files(directory) if directory.is_dir() else []):
+        for line in _lines_backwards(path):
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                yield decoder.decode(line)
+
+
+def _lines_backwards(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        start, rest = file.seek(0, os.SEEK_END), b""
+        while start > 0:
+            end, start = start, max(0, start - _BLOCK_BYTES)
+            file.seek(start)
+            rest, *lines = (file.read(end - start) + rest).split(b"\n")
+            yield from reversed(lines)
+        yield rest
 
 
 def _read_files(files: Sequence[Path], on_damage: OnDamage) -> Iterator[PageRecord]:
@@ -127,23 +172,60 @@ def _copies_before_the_last(files: list[Path]) -> dict[int, int]:
     return earlier
 
 
-def _cut_torn_line(path: Path) -> int:
-    """Cut the file after its last whole line; return how many bytes that took away."""
+def _mend_tail(path: Path) -> tuple[int, int]:
+    """End the file with its last whole line; return how many bytes were cut off, and how many were set aside."""
     with path.open("r+b") as file:
         size = file.seek(0, os.SEEK_END)
-        end = size
-        while end > 0:
-            start = max(0, end - _BLOCK_BYTES)
-            file.seek(start)
-            newline = file.read(end - start).rfind(b"\n")
-            if newline >= 0:
-                end = start + newline + 1
-                break
-            end = start
-        if end < size:
+        end = _last_line_end(file, size)
+        if end == size:
+            return 0, 0
+        file.seek(end)
+        tail = file.read()
+        for length in (len(tail), len(tail) - 1):
+            if _is_record(tail[:length]):  # all but its end, which the crash tore off or which is damaged
+                file.seek(end + length)
+                file.write(b"\n")
+                return 0, 0
+        if _is_beginning(tail):
             file.truncate(end)
             _log.warning("%s: cut off %d bytes of a record that a crash left unfinished", path, size - end)
-        return size - end
+            return size - end, 0
+        aside = path.with_name(f"{path.name}.damaged-{end}")
+        aside.write_bytes(tail)
+        file.truncate(end)
+        _log.warning("%s: %d bytes at byte %d are damaged, and set aside as %s", path, size - end, end, aside.name)
+        return 0, size - end
+
+
+def _last_line_end(file: BinaryIO, size: int) -> int:
+    end = size
+    while end > 0:
+        start = max(0, end - _BLOCK_BYTES)
+        file.seek(start)
+        newline = file.read(end - start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        end = start
+    return 0
+
+
+def _is_record(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line, type=PageRecord)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
+
+
+def _is_beginning(tail: bytes) -> bool:
+    """Whether a line begins so. msgspec says then that it is truncated, and else what is wrong with it."""
+    try:
+        msgspec.json.decode(tail)
+    except msgspec.DecodeError as error:
+        return str(error) == _TRUNCATED
+    except UnicodeDecodeError:
+        return False
+    return False
 
 
 def _serial_of(path: Path) -> int:

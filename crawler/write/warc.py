@@ -1,8 +1,9 @@
 """Web archives: `warc/PREFIX-TIMESTAMP-SERIAL.warc.gz`, WARC/1.1, one gzip member per record.
 
 A file is called `….warc.gz.open` while it is written, and loses the suffix once nothing will be added. Opening a sink
-ends the files that a crash left open: each is cut after its last whole record and renamed. A sink never goes on in an
-old file, since the warcinfo record at the head of each names the software and settings of what follows.
+ends the files that a crash left open: the record that the crash tore is cut off, and the file is renamed. What is
+damaged otherwise is set aside as `….damaged-BYTE`, and what follows it stays. A sink never goes on in an old
+file, since the warcinfo record at the head of each names the software and settings of what follows.
 """
 
 import asyncio
@@ -15,8 +16,8 @@ from pathlib import Path
 
 from crawler.page import Failure, Fetched, NotModified, Page, PageRecord, Redirect
 from crawler.write.appending import AppendFile, Durability, sync_directory
-from crawler.write.members import whole_members_bytes
-from crawler.write.warcgroup import Group, Original, page_group, warcinfo
+from crawler.write.members import copy_stretches, stretches
+from crawler.write.warcgroup import NUMBER_FIELD, Group, Original, page_group, warcinfo
 
 _log = logging.getLogger(__name__)
 _OPEN = ".open"
@@ -37,7 +38,7 @@ class WarcSink:
     `info` goes into the warcinfo records, in its order: `software`, `operator`, `http-header-user-agent`, `robots`,
     `isPartOf`, `description`, … `level` is from 1 (fast) to 9 (small), see `warcgroup`. With `duplicates` > 0, a page
     whose payload equals one of the last so many that this sink wrote is written as a revisit record without its body.
-    `torn_bytes` tells how much was cut off at opening.
+    `torn_bytes` tells how much was cut off at opening, `damaged_bytes` how much was set aside.
     """
 
     def __init__(
@@ -71,7 +72,9 @@ class WarcSink:
         self._threads = asyncio.Semaphore(_THREADS)
         self._file: AppendFile | None = None
         self._closed = False
-        self.torn_bytes = sum(_finish_left_open(path) for path in sorted(directory.glob(f"*.warc.gz{_OPEN}")))
+        finished = [_finish_left_open(path) for path in sorted(directory.glob(f"*.warc.gz{_OPEN}"))]
+        self.torn_bytes = sum(torn for torn, _ in finished)
+        self.damaged_bytes = sum(damaged for _, damaged in finished)
         self._serial = _next_serial(directory)
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
@@ -139,20 +142,46 @@ class WarcSink:
         self._known[group.payload_digest] = group.original
 
 
-def _finish_left_open(path: Path) -> int:
-    """Cut a file that a crash left open after its last whole record, and rename it; return the bytes cut off."""
+def _finish_left_open(path: Path) -> tuple[int, int]:
+    """End a file that a crash left open, and rename it; return the bytes cut off, and those set aside.
+
+    The old file goes last, so that whatever breaks this off, it is begun again."""
     _log.info("%s: looking for the last whole record of a file that a crash left open", path)
-    good = whole_members_bytes(path)
-    torn = path.stat().st_size - good
-    if torn:
-        _log.warning("%s: cut off %d bytes of a record that a crash left unfinished", path, torn)
-    if good == 0:
+    found = list(stretches(path, is_ours=is_ours))
+    kept = [stretch for stretch in found if stretch.whole]
+    damaged = [stretch for stretch in found if not stretch.whole and not stretch.torn]
+    torn_bytes = sum(stretch.end - stretch.start for stretch in found if stretch.torn)
+    final = path.with_name(path.name.removesuffix(_OPEN))
+    if torn_bytes:
+        _log.warning("%s: cut off %d bytes of a record that a crash left unfinished", path, torn_bytes)
+    for stretch in damaged:
+        aside = final.with_name(f"{final.name.removesuffix('.warc.gz')}.damaged-{stretch.start}")
+        copy_stretches(path, aside, [stretch])
+        _log.warning(
+            "%s: %d bytes at byte %d are damaged, and set aside as %s; the records before and behind them are kept",
+            path,
+            stretch.end - stretch.start,
+            stretch.start,
+            aside.name,
+        )
+    if not kept:
         path.unlink()
-        return torn
-    if torn:
-        os.truncate(path, good)
-    path.rename(path.with_name(path.name.removesuffix(_OPEN)))
-    return torn
+    elif not damaged:
+        os.truncate(path, kept[-1].end)
+        path.rename(final)
+    else:
+        mended = final.with_name(f"{final.name}.mended")
+        copy_stretches(path, mended, kept)
+        mended.rename(final)
+        path.unlink()
+    sync_directory(path.parent)
+    return torn_bytes, sum(stretch.end - stretch.start for stretch in damaged)
+
+
+def is_ours(head: bytes) -> bool:
+    """Whether a WARC record begins so that was written here. One of another crawler may stand in a page."""
+    fields = head.partition(b"\r\n\r\n")[0]
+    return fields.startswith(b"WARC/1.1\r\n") and f"\r\n{NUMBER_FIELD}: ".encode() in fields
 
 
 def _next_serial(directory: Path) -> int:

@@ -166,13 +166,18 @@ def _response(
     fetched: Page | Redirect, record: PageRecord, urn: str, fields: list[Field], *, level: int
 ) -> list[bytes]:
     fields.append(("Content-Type", "application/http; msgtype=response"))
-    if isinstance(fetched, Page) and fetched.truncated in _TRUNCATIONS:
-        fields.append(("WARC-Truncated", fetched.truncated))
+    fields += _truncation(fetched)
     if record.content_type:
         fields.append(("WARC-Identified-Payload-Type", record.content_type))
     body = fetched.raw_body
     head = response_head(fetched, body_bytes=len(body))
     return _member(WarcRecordType.response, fields, head, body, level=level, urn=urn)
+
+
+def _truncation(fetched: Page | Redirect) -> list[Field]:
+    if isinstance(fetched, Page) and fetched.truncated in _TRUNCATIONS:
+        return [("WARC-Truncated", fetched.truncated)]
+    return []
 
 
 def _identical(
@@ -184,6 +189,7 @@ def _identical(
         ("WARC-Refers-To", original.record_id),
         ("WARC-Refers-To-Target-URI", original.url),
         ("WARC-Refers-To-Date", original.date),
+        *_truncation(fetched),
     ]
     block = response_head(fetched, body_bytes=len(fetched.raw_body))
     return _member(WarcRecordType.revisit, fields, block, level=level, urn=urn)

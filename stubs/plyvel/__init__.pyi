@@ -145,6 +145,11 @@ class RawIterator(_Closing):
     def item(self) -> tuple[bytes, bytes]: ...
 
 def repair_db(
-    name: str, *, paranoid_checks: bool | None = None, compression: Literal["snappy"] | None = "snappy"
+    name: str,
+    *,
+    paranoid_checks: bool | None = None,
+    write_buffer_size: int | None = None,
+    compression: Literal["snappy"] | None = "snappy",
+    bloom_filter_bits: int = 0,
 ) -> None: ...
 def destroy_db(name: str) -> None: ...

@@ -4,6 +4,9 @@ Two sites: the simulated web with pages of 8 KB and 40 links, and Debian's pytho
 nginx. The crawler runs on one core, the server on the other. LevelDB frontier, Bloom visited set, records on, archive
 off; robots.txt off and no delay, as for Scrapy. Only HTML pages count, though this crawler also fetches images, styles
 and scripts. Rates are by each crawler's own clock, from start to finish; rounds alternate, and medians are compared.
+
+A third site has a document of each kind that takes long. There it is measured for how long the event loop of this
+crawler is held at most; it should be 50 ms.
 """
 
 import json
@@ -19,6 +22,8 @@ import msgspec
 
 from crawler.simweb.params import bench_params
 from crawler.simweb.process import running
+from crawler.write.records import read_records
+from tests.bench import holds
 from tests.bench.report import Options, emit, options, spread, tell
 from tests.nginx import NGINX, serving
 
@@ -32,6 +37,7 @@ MEANINGS = {
     "pages_per_s": "pages of 8 KB",
     "docs_pages_per_s": "pages of python3-doc",
     "peak_mb": "peak resident memory of this crawler, pages of 8 KB",
+    "longest_hold_ms": "for which the event loop was held by one of the long documents, or by anything else",
 }
 
 
@@ -75,7 +81,8 @@ def main() -> None:
         figures["bare_aiohttp_pages_per_s"] = statistics.median(run.rate for run in bare)
         figures["bare_aiohttp_peak_mb"] = max(run.peak_mb for run in bare)
         figures |= _docs(directory, asked)
-    packages = ("onceover", "aiohttp", "uvloop", "selectolax", "scrapy", "twisted", "lxml")
+        figures |= _holds(directory, asked)
+    packages = ("onceover-crawler", "aiohttp", "uvloop", "selectolax", "scrapy", "twisted", "lxml")
     emit(figures, asked=asked, packages=packages, meanings=MEANINGS)
 
 
@@ -95,6 +102,37 @@ def _docs(directory: Path, asked: Options) -> dict[str, float]:
         "scrapy_docs_pages_per_s": statistics.median(run.rate for run in scrapy),
         "scrapy_docs_peak_mb": max(run.peak_mb for run in scrapy),
     }
+
+
+def _holds(directory: Path, asked: Options) -> dict[str, float]:
+    if NGINX is None:
+        return {}
+    place, root, domain = directory / "holds", directory / "long", "long.test"
+    place.mkdir()
+    root.mkdir()
+    with serving(root, place, cpu=SERVER_CPU) as port:
+        long = holds.write_documents(root, domain=domain, port=port)
+        settings = (
+            'scope.within="domain"',
+            f'fetch.hosts={{"*.{domain}" = "127.0.0.1"}}',
+            "fetch.allow_private=true",
+            "politeness.min_delay_s=0.0",
+            "politeness.delay_factor=0.0",
+            "politeness.per_host=16",
+            'visited.backend="bloom"',
+            "output.warc=false",
+            "output.links=true",
+            f"limits.seconds={20 if asked.quick else 60}",
+        )
+        command = [sys.executable, "-m", "tests.bench.holds", "crawl", "--seed", f"http://www.{domain}:{port}/"]
+        command += ["--dir", str(place / "crawl"), "--json"]
+        _run([*command, *(part for setting in settings for part in ("--set", setting))], place, may_end=(0, 3))
+    fetched = {record.url.rpartition("/")[2] for record in read_records(place / "crawl" / "records")}
+    if missing := long - fetched:
+        raise AssertionError(f"not crawled in time: {sorted(missing)}")
+    told = (place / "stderr").read_text().rpartition(holds.WORD)[2]
+    tell(f"{holds.WORD}{told.rstrip()}")
+    return {"longest_hold_ms": float(told.split()[0])}
 
 
 def _compared(site: Site, directory: Path, asked: Options) -> tuple[list[Result], list[Result], list[Result]]:
@@ -177,7 +215,7 @@ def _bare(site: Site, place: Path, urls: Path) -> Result:
     return msgspec.convert({**json.loads(printed), "peak_mb": peak_mb}, Result)
 
 
-def _run(command: list[str], place: Path) -> tuple[bytes, float]:
+def _run(command: list[str], place: Path, *, may_end: tuple[int, ...] = (0,)) -> tuple[bytes, float]:
     """What a command on the crawler's core printed, and its peak resident memory in MB."""
     pin: Callable[[], None] = lambda: os.sched_setaffinity(0, {CRAWLER_CPU})  # noqa: E731
     with (place / "stderr").open("wb") as stderr:
@@ -187,7 +225,7 @@ def _run(command: list[str], place: Path) -> tuple[bytes, float]:
         process.stdout.close()
         _, code, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(code)
-    if process.returncode:
+    if process.returncode not in may_end:
         raise RuntimeError(f"{command[:4]} failed with {process.returncode}: {(place / 'stderr').read_text()[-2000:]}")
     return printed, usage.ru_maxrss / 1000
 

@@ -75,7 +75,7 @@ def main() -> None:
         "beside_gap_max_s": statistics.median(max(each.over_s) for each in beside),
         "beside_gap_p99_s": statistics.median(statistics.quantiles(each.over_s, n=100)[98] for each in beside),
     }
-    emit(figures, asked=asked, packages=("onceover", "aiohttp", "uvloop"), meanings=MEANINGS)
+    emit(figures, asked=asked, packages=("onceover-crawler", "aiohttp", "uvloop"), meanings=MEANINGS)
 
 
 @contextmanager

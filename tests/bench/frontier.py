@@ -19,11 +19,11 @@ import psutil
 import uvloop
 
 from frontier import CrawlUrl, Outcome, UrlState
-from frontier.leveldb import LevelDBStore
+from frontier.leveldb.store import LevelDBStore
 from frontier.shell import QueueFrontier
 from frontier.snapshots import Snapshots
 from tests.bench.report import Options, emit, options, spread, tell
-from visited.exact import ExactSet
+from visited.digests.exact import ExactSet
 
 LINKS = 40
 DONE = Outcome(state=UrlState.DONE, status=200, fetched_at=1.7e9, digest=b"0" * 20)

@@ -20,7 +20,7 @@ import plyvel
 from numpy.typing import NDArray
 
 from tests.bench import report
-from visited.leaflist import LeafList
+from visited.splitting.leaf_list import LeafList
 
 LEAF_CAPACITY = 54_690
 """URLs in a leaf of 128 KiB at a rate of 0.01 %."""

@@ -28,19 +28,20 @@ from scrapy.linkextractors import LinkExtractor
 from selectolax.lexbor import LexborHTMLParser
 from w3lib.url import canonicalize_url
 
-from crawler.cli.allocator import settle_allocator
-from crawler.discovery import ScopedDiscovery
+from crawler.cli.run.allocator import settle_allocator
+from crawler.discover.discovery import ScopedDiscovery
+from crawler.discover.scope import Scope
 from crawler.page import Extract, Page
 from crawler.protocols import LinkExtractor as OurExtractor
-from crawler.read.bs4 import Bs4Extractor
-from crawler.read.lexbor import LexborExtractor
-from crawler.read.lxml import LxmlExtractor
+from crawler.read.html.bs4 import Bs4Extractor
+from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lxml import LxmlExtractor
+from crawler.read.html.scan import scanned
+from crawler.read.options import NO_WISHES
 from crawler.read.pages import Document
-from crawler.read.scan import scanned
 from crawler.read.text import encoding_of, to_utf8
-from crawler.read.wishes import NO_WISHES
-from crawler.scope import Scope
-from crawler.urls import Target, UrlReader
+from crawler.steps import at_once
+from crawler.url.urls import Target, UrlReader
 from frontier import CrawlUrl
 from tests.bench.report import emit, options, spread, tell
 from tests.conftest import CORPORA
@@ -108,7 +109,7 @@ def discovery() -> Callable[[Page, Extract], int]:
 
     def discover(page: Page, extract: Extract) -> int:
         parent = CrawlUrl(url=page.url, canonical=page.url, queue_key="org,example")
-        return len(scoped.links(extract.base_url, extract.links, parent=parent).urls)
+        return len(at_once(scoped.links(extract.base_url, extract.links, parent=parent)).urls)
 
     return discover
 

@@ -52,7 +52,7 @@ def main() -> None:
                 )
             tell(f"{name}: {spread([100 * cost for cost in costs])} %")
             figures[name] = statistics.median(costs)
-    emit(figures, asked=asked, packages=("onceover", "plyvel"), meanings=MEANINGS)
+    emit(figures, asked=asked, packages=("onceover-crawler", "plyvel"), meanings=MEANINGS)
 
 
 def crawled_s(port: int, settings: tuple[str, ...]) -> float:

@@ -19,11 +19,11 @@ import psutil
 from tests.bench import report
 from tests.bench.urls import Stream, real_urls
 from visited import VisitedSet
-from visited.blocked import BlockedSet
-from visited.bloom import BloomSet
-from visited.counting import CountingSet
-from visited.dsbf import SplittingSet
-from visited.exact import ExactSet
+from visited.digests.exact import ExactSet
+from visited.filters.blocked import BlockedSet
+from visited.filters.bloom import BloomSet
+from visited.filters.counting import CountingSet
+from visited.splitting.dsbf import SplittingSet
 
 ERROR_RATE = 1e-4
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from frontier import Outcome, UrlState
-from frontier.lifecycle import Budgets
-from frontier.rules import Rules
+from frontier.queues.lifecycle import Budgets
+from frontier.queues.rules import Rules
 from tests.unit.frontier.crawls import DONE, START, Crawl, check, drain, lease, none_for, now, page, pages
 from tests.unit.frontier.virtual_time import in_virtual_time
 
@@ -104,6 +104,23 @@ async def test_leases_of_a_host_that_is_given_up_say_so_until_it_is_time_for_ano
         frontier.release(out, cooldown_s=100.0)
         out = await lease(frontier)
         assert (out.dead, out.error_streak) == (None, 1)
+    await agree(crawl)
+
+
+@in_virtual_time
+async def test_answers_and_failures_without_one_begin_a_new_streak_after_each_other(crawl: Crawl) -> None:
+    torn = Outcome(state=UrlState.DONE, status=200, server_ok=False, answered=True)
+    async with crawl.opened() as frontier:
+        await frontier.add(pages(1, 5))
+        await frontier.retry(await lease(frontier), after_s=1e6, cooldown_s=1.0, reason="disconnected", answered=True)
+        await frontier.done(await lease(frontier), cooldown_s=1.0, outcome=torn)
+    await agree(crawl)
+    async with crawl.opened() as frontier:
+        out = await lease(frontier)
+        assert (out.error_streak, out.answered) == (2, True)
+        await frontier.retry(out, after_s=1e6, cooldown_s=1.0, reason="disconnected")
+        out = await lease(frontier)
+        assert (out.error_streak, out.answered) == (1, False)
     await agree(crawl)
 
 

@@ -48,7 +48,7 @@ async def no_browser(_: Path) -> Browser:
 
 @pytest.fixture(params=["http", "rendering"])
 async def fetcher(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Fetcher]:
-    http = http_fetcher(allow_private=True, timeout_s=0.5, max_body_bytes=50_000)
+    http = http_fetcher(allow_private=True, hanging={"/hang": 0.5}, max_body_bytes=50_000)
     made: Fetcher = http
     if request.param == "rendering":
         browsers = Browsers(no_browser, tmp_path / "browsers", at_once=1)

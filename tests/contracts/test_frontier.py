@@ -5,6 +5,7 @@ import math
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from frontier import CrawlUrl, FrontierStats, Outcome, StoreFailed, UrlState
@@ -25,7 +26,7 @@ from tests.unit.frontier.crawls import (
 )
 from tests.unit.frontier.virtual_time import in_virtual_time
 from visited import CannotForget
-from visited.bloom import BloomSet
+from visited.filters.bloom import BloomSet
 
 
 @pytest.fixture(params=["memory", "leveldb"])
@@ -88,6 +89,40 @@ async def test_what_travels_with_a_url_comes_back_with_its_lease(crawl: Crawl) -
         out = await lease(frontier)
         assert out.url == url
         assert (out.number, out.error_streak, out.hit_count) == (1, 0, 3)
+
+
+@in_virtual_time
+async def test_links_to_a_url_are_counted_also_after_its_fetch_and_over_a_restart(crawl: Crawl) -> None:
+    url, other = page("a", via="http://seed.test/"), page("b")
+
+    async def told(frontier: QueueFrontier) -> int:
+        entry = await frontier.status_of(url.canonical)
+        assert entry is not None
+        return entry.hit_count
+
+    async with crawl.opened() as frontier:
+        await frontier.add([msgspec.structs.replace(url, hits=2), other])
+        await frontier.add([msgspec.structs.replace(url, hits=3)])
+        await frontier.add([msgspec.structs.replace(url, hits=0)])
+        out = await lease(frontier)
+        assert (out.url.canonical, out.hit_count, await told(frontier)) == (url.canonical, 5, 5)
+        await frontier.add([url])
+        await frontier.done(out, cooldown_s=0, outcome=msgspec.structs.replace(DONE, hits=4))
+        await frontier.add([url, other])
+        assert await told(frontier) == 11
+    async with crawl.opened(visited=crawl.visited) as frontier:
+        assert await told(frontier) == 11
+        await frontier.add([url, other])
+        assert await told(frontier) == 12
+        out = await lease(frontier)
+        assert (out.url.canonical, out.hit_count) == (other.canonical, 3)
+    async with crawl.opened(visited=crawl.visited) as frontier:
+        assert await told(frontier) == 12
+        await frontier.add([url], force=True)
+        await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
+        entry = await frontier.status_of(other.canonical)
+        assert entry is not None
+        assert (entry.hit_count, await told(frontier)) == (3, 12)
 
 
 @in_virtual_time

@@ -12,12 +12,12 @@ import msgspec
 import pytest
 
 from frontier import Lease
-from frontier.groups import Grouping, GroupLimit
-from frontier.lifecycle import Budgets, Queue
-from frontier.rules import Rules
-from frontier.schedule import Schedule
-from frontier.serving import ACTIVATE_AT_ONCE, PUT_AWAY_S
+from frontier.queues.groups import Grouping, GroupLimit
+from frontier.queues.lifecycle import Budgets, Queue
+from frontier.queues.rules import Rules
+from frontier.queues.schedule import Schedule
 from frontier.shell import QueueFrontier
+from frontier.transitions.active_queues import ACTIVATE_AT_ONCE, PUT_AWAY_S
 from tests.unit.frontier.crawls import DONE, START, Crawl, check, lease, none_for, now, page, pages, turns
 from tests.unit.frontier.virtual_time import in_virtual_time
 
@@ -132,6 +132,62 @@ async def test_of_what_nobody_was_asked_no_group_rests(crawl: Crawl) -> None:
         assert now() == START
         frontier.release(out, asked=True)
         await begun(frontier)
+        assert now() == START + 5
+
+
+@in_virtual_time
+async def test_the_address_that_was_asked_rests_and_not_the_one_that_was_expected(crawl: Crawl) -> None:
+    crawl.rules = limited(ip=GroupLimit(at_once=1, rest_s=5.0))
+    async with crawl.opened() as frontier:
+        await frontier.add(pages(2, 1))
+        moved = await begun(frontier)
+        waiting = asyncio.create_task(begun(frontier))
+        await turns()
+        assert not waiting.done()
+        frontier.relocate(moved, address=OTHER)
+        expected = await waiting
+        assert now() == START
+        await done(frontier, moved)
+        await frontier.add([page("late")])
+        await begun(frontier, OTHER)
+        assert now() == START + 5
+        await done(frontier, expected)
+        with pytest.raises(ValueError, match="is not out"):
+            frontier.relocate(moved, address=ONE)
+
+
+@in_virtual_time
+async def test_a_host_is_known_to_lie_where_it_was_asked_after_a_restart(crawl: Crawl) -> None:
+    if crawl.kind == "memory":
+        pytest.skip("nothing is kept")
+    crawl.rules = limited(ip=GroupLimit(at_once=1, rest_s=5.0))
+    async with crawl.opened() as frontier:
+        await frontier.add(pages(1, 2))
+        out = await begun(frontier)
+        frontier.relocate(out, address=OTHER)
+        await done(frontier, out)
+    async with crawl.opened() as frontier:
+        await lease(frontier)
+        assert now() == START + 5
+    await agree(crawl)
+
+
+@in_virtual_time
+async def test_of_an_errand_the_address_rests_that_was_asked(crawl: Crawl) -> None:
+    crawl.rules = limited(ip=GroupLimit(at_once=1, rest_s=5.0))
+    async with crawl.opened() as frontier:
+        await frontier.add(pages(2, 1))
+        out = await lease(frontier)
+        assert frontier.begins(out, address=ONE, errand="test,elsewhere")
+        frontier.relocate(out, address=OTHER, errand="test,elsewhere")
+        frontier.release(out, asked=True)
+        other = await lease(frontier)
+        assert other.url.queue_key != out.url.queue_key
+        assert frontier.begins(other, address=ONE)
+        assert now() == START
+        frontier.relocate(other, address=OTHER)
+        await done(frontier, other)
+        await begun(frontier, OTHER)
         assert now() == START + 5
 
 
@@ -279,6 +335,20 @@ def test_a_rest_that_ends_before_anyone_was_woken_hides_none_that_began_before()
     schedule.settle(queue, schedule.ending(queue, gone=False, cooldown_s=0.0, now=5.0))
     schedule.wake(5.0)
     assert schedule.lease() is queue
+
+
+def test_a_queue_that_has_become_worse_while_it_waited_for_a_group_goes_behind_better_ones() -> None:
+    limits = {"domain": GroupLimit(at_once=1), "ip": GroupLimit()}
+    schedule = Schedule(per_queue=2, grouping=Grouping(limits=limits, named=lambda _: ("domain a",)))
+    worse, better = Queue("worse", precedence=0), Queue("better", precedence=0)
+    worse.size, better.size, worse.address = 3, 1, ONE
+    schedule.activate(worse, now=0.0)
+    assert schedule.lease() is worse
+    schedule.activate(better, now=0.0)
+    assert schedule.lease() is None
+    worse.precedence = 1
+    schedule.settle(worse, schedule.ending(worse, gone=True, cooldown_s=0.0, now=0.0))
+    assert schedule.lease() is better
 
 
 def calls_of_leases(hosts: int) -> int:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from frontier import CrawlUrl, Outcome, UrlState
-from frontier.groups import Grouping, GroupLimit
-from frontier.lifecycle import Budgets, IllegalTransition
-from frontier.rules import Rules
+from frontier.queues.groups import Grouping, GroupLimit
+from frontier.queues.lifecycle import Budgets, IllegalTransition
+from frontier.queues.rules import Rules
 from frontier.shell import QueueFrontier
 from tests.unit.frontier.crawls import DONE, START, Crawl, check, drain, lease, none_for, now, page, pages
 from tests.unit.frontier.virtual_time import in_virtual_time

@@ -15,13 +15,14 @@ from pypdf import PdfWriter, annotations
 
 from crawler.page import Extract, Link, LinkKind
 from crawler.protocols import LinkExtractor
-from crawler.read.bs4 import Bs4Extractor
-from crawler.read.lexbor import LexborExtractor
-from crawler.read.lxml import LxmlExtractor
+from crawler.read.elements.xhtml import as_html
+from crawler.read.html.bs4 import Bs4Extractor
+from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lxml import LxmlExtractor
+from crawler.read.options import Options
 from crawler.read.pdf import read_pdf
-from crawler.read.wishes import Wishes
-from crawler.read.xhtml import as_html
-from crawler.urls import join
+from crawler.url.urls import join
+from tests.patience import PATIENCE_S
 from tests.unit.read.suites import page, real_pages, suite, suite_files
 
 Make = Callable[..., LinkExtractor]
@@ -34,7 +35,7 @@ def make(request: pytest.FixtureRequest) -> Make:
 
 
 def read(make: Make, html: str | bytes, **options: Any) -> Extract:
-    extract = make(agent="onceover", wishes=Wishes(**options)).extract(
+    extract = make(agent="onceover", wishes=Options(**options)).extract(
         page(html if isinstance(html, bytes) else html.encode())
     )
     assert extract.error is None
@@ -134,7 +135,7 @@ def test_urls_in_scripts_are_guessed_only_where_wanted_and_marked_so(make: Make)
     ["'/" * 200_000, '"https:\\/' * 100_000, "'/" + "\\/" * 200_000, "'//" + "a" * 400_000],
     ids=lambda script: script[:8],
 )
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(PATIENCE_S)
 def test_hostile_scripts_take_no_hostile_time(script: str) -> None:
     for media_type in ("", "application/ld+json"):
         read(LexborExtractor, f"<script type='{media_type}'>{script}</script>", scripts=True)
@@ -155,7 +156,7 @@ def _pdf(*uris: str) -> bytes:
 def test_links_of_pdf_documents_are_read_where_wanted(make: Make) -> None:
     body = _pdf("https://e.org/a", "/b?c")
     assert list(make().extract(page(body, headers=(("Content-Type", "text/html"),))).links) == []
-    reader = make(wishes=Wishes(pdf=read_pdf))
+    reader = make(wishes=Options(pdf=read_pdf))
     found = reader.extract(page(body, headers=()))
     assert (found.content_type, found.title, found.author) == ("application/pdf", "A title", "Ada")
     assert [(link.href, link.kind) for link in found.links] == [
@@ -173,13 +174,74 @@ def test_frames_are_links(make: Make) -> None:
 
 LAZY = """<img data-src=a data-srcset="b 1x, c 2x"><img src=d.gif data-src=e>
 <picture><source data-srcset=f></picture><img data-srcset=g><iframe data-src=h></iframe><div data-src=no></div>
-<video><source data-src=i></video>"""
+<video><source data-src=i></video><img DATA-ORIGINAL=j data-lazy-src=k data-lazy-srcset="l?a&amp;b 1x, m 2x">
+<img data-lazy-srcset="n 1x"><video data-src=o></video><audio data-src=p></audio><iframe data-lazy-src=q></iframe>"""
 
 
 def test_images_that_scripts_show_later_are_links(make: Make) -> None:
     for found in (read(make, LAZY), read(make, LAZY + "<p>text" * 3000)):
-        assert hrefs(found, LinkKind.EMBED) == ["a", "b", "c", "d.gif", "e", "f", "g", "i"]
-        assert hrefs(found, LinkKind.FRAME) == ["h"]
+        assert hrefs(found, LinkKind.EMBED) == [
+            *("a", "b", "c", "d.gif", "e", "f", "g", "i", "j", "k", "l?a&b", "m", "n", "o", "p")
+        ]
+        assert hrefs(found, LinkKind.FRAME) == ["h", "q"]
+
+
+def test_backgrounds_that_scripts_show_later_are_links(make: Make) -> None:
+    html = (
+        "<div data-bg=' a.png?x&amp;y '><p DATA-BG=\"url('b.png'), url(c.png)\"><i data-bg='#fff'></i><i data-bg></i>"
+        "<a href=x data-bg=d.png>x</a><template><b data-bg=no></b></template>"
+    )
+    for found in (read(make, html), read(make, html + "<p>text" * 3000), read(make, html + "<p>" * 70_000)):
+        assert hrefs(found, LinkKind.EMBED) == ["a.png?x&y", "d.png"]
+        assert hrefs(found, LinkKind.CSS) == ["b.png", "c.png"]
+
+
+def test_documents_within_a_page_are_read(make: Make) -> None:
+    html = (
+        "<a href=1>x</a>"
+        "<iframe srcdoc=\"<base href='/b/'><a href=2>x</a><iframe srcdoc='<img src=3>'></iframe>\" src=4></iframe>"
+        "<a href=5>x</a><noframes><body><a href='6?a&amp;b'>x</a></body></noframes>"
+        "<div><template shadowrootmode=open><a href=7>x</a><template><a href=no></a></template><slot></slot></template>"
+        "<template ShadowRootMode=Closed><p title='>'><a href=8>x</a></template>"
+        "<template shadowrootmode=no><a href=no></a></template></div><a href=9>x</a>"
+    )
+    wanted = ["1", "4", "https://example.org/b/2", "https://example.org/b/3", "5", "6?a&b", "7", "8", "9"]
+    for found in (read(make, html), read(make, html + "<p>text" * 3000)):
+        assert hrefs(found) == wanted
+        assert found.base_url == "https://example.org/a/page.html"
+    assert hrefs(read(make, html + "<p>" * 70_000))[-4:] == ["6?a&b", "7", "8", "9"]
+
+
+def test_documents_within_documents_end(make: Make) -> None:
+    html = "<a href=x>x</a>"
+    for _ in range(6):
+        quoted = html.replace("&", "&amp;").replace("'", "&#39;")
+        html = f"<a href=x>x</a><iframe srcdoc='{quoted}'></iframe>"
+    assert len(read(make, html).links) == 4
+    assert len(read(make, "<iframe srcdoc='<a href=x>'></iframe>" * 3_000).links) == 1_000
+
+
+def test_what_others_show_of_a_page_is_read_where_wanted(make: Make) -> None:
+    html = (
+        "<meta property=og:image content=a><meta name=Twitter:Image content=b><meta property=og:image:alt content=no>"
+        "<div data-href=c data-url='d?e&amp;f'></div><amp-img src=g srcset='h 1x'><img src=i></amp-img>"
+    )
+    assert hrefs(read(make, html)) == ["i"]
+    assert hrefs(read(make, html, preview_images=True)) == ["a", "b", "i"]
+    assert hrefs(read(make, html, amp_images=True)) == ["h", "g", "i"]
+    found = read(make, html, data_links=True)
+    assert hrefs(found) == ["i", "c", "d?e&f"]
+    assert hrefs(found, LinkKind.SPECULATIVE) == ["c", "d?e&f"]
+    assert set(hrefs(read(make, html + "<p>" * 70_000, data_links=True))) == {"i", "c", "d?e&f"}
+
+
+def test_elements_of_svg_are_not_those_of_html_whose_names_they_have(make: Make) -> None:
+    html = (
+        "<svg><link rel=stylesheet href=no></link><image src=no href=a></image><g><video src=no poster=no></video>"
+        "<base href=/b/></base><script src=no xlink:href=b></script><iframe src=no></iframe></g></svg><link href=c>"
+    )
+    found = read(make, html)
+    assert (hrefs(found), found.base_url) == (["a", "b", "c"], "https://example.org/a/page.html")
 
 
 def test_references_of_svg_are_links(make: Make) -> None:
@@ -211,6 +273,14 @@ def test_images_that_are_preloaded_are_links(make: Make) -> None:
 def test_style_sheets_within_a_page_are_read(make: Make) -> None:
     html = "<style>@import 'a.css'; /* url(no) */ p { background: url(b.png) }</style><style>p { color: red }</style>"
     assert hrefs(read(make, html), LinkKind.CSS) == ["a.css", "b.png"]
+
+
+def test_an_escaped_quote_in_a_selector_hides_no_url(make: Make) -> None:
+    css = r".content-\[\'\'\]:before{content:''}.c\/\*{background:url(a.png)}.d\"{background:url(b.png)}"
+    found = read(make, f"<style>{css}</style><style>{css.replace('a.png', 'é.png')}</style>")
+    assert hrefs(found, LinkKind.CSS) == ["a.png", "b.png", "é.png", "b.png"]
+    sheet = make().extract(page(css.encode(), headers=(("Content-Type", "text/css"),)))
+    assert hrefs(sheet) == ["a.png", "b.png"]
 
 
 @pytest.mark.parametrize(
@@ -356,7 +426,7 @@ def test_nothing_is_lost_behind_nuls_and_broken_bytes(make: Make) -> None:
     assert [link.href for link in read(make, html).links][1:] == ["c", "d"]
 
 
-@pytest.mark.parametrize("tag", ["title", "textarea", "iframe", "xmp", "noembed", "noframes", "style", "script"])
+@pytest.mark.parametrize("tag", ["title", "textarea", "iframe", "xmp", "noembed", "style", "script"])
 def test_what_is_no_markup_holds_no_links(make: Make, tag: str) -> None:
     found = read(make, f"<{tag}><base href=/b/><a href=no>1</a></{tag} x><a href=x>2</a>")
     assert (found.base_url, hrefs(found)) == ("https://example.org/a/page.html", ["x"])
@@ -433,12 +503,34 @@ def test_elements_that_xhtml_closes_at_once_hold_nothing(make: Make) -> None:
     assert (found.charset, found.charset_source) == ("windows-1251", "xml")
 
 
+@pytest.mark.parametrize("root", ["html", "HTML lang='de'", "head", "body", 'body class="x"', "body\n"])
+def test_a_slash_in_a_tag_of_html_ends_nothing(make: Make, root: str) -> None:
+    found = read(make, f"<!doctype html><{root} /><title>t</title><p id=p /><a href=x />one</a> two <br/><a href=y/>z")
+    assert (found.title, found.abstract) == ("t", "one two z")
+    assert [(link.href, link.text) for link in found.links] == [("x", "one"), ("y/", "z")]
+    assert found.language == ("de" if "lang" in root else None)
+
+
+def test_a_slash_in_a_tag_counts_in_svg_and_mathml_alone(make: Make) -> None:
+    html = (
+        "<template /><a href=no>x</a></template><svg/><template/><a href=no>x</a></template>"
+        "<svg><a href=a />x</svg><a href=b /><math><mi/></math>y</a><iframe src=f /><a href=no></a></iframe><a href=c>"
+    )
+    assert hrefs(read(make, html)) == ["a", "b", "f", "c"]
+    assert [link.text for link in read(make, html).links] == ["", "y", "", ""]
+
+
+def test_an_anchor_that_is_left_open_ends_with_the_next(make: Make) -> None:
+    links = read(make, "<a name=n><a href=x>one <b>two</b> <a href=y>three</a> four").links
+    assert [(link.href, link.text) for link in links] == [("x", "one two"), ("y", "three")]
+
+
 def test_xml_that_is_declared_to_be_html_is_read_without_a_warning(make: Make) -> None:
     assert hrefs(read(make, "<?xml version='1.0'?><p><a href=x>x</a>")) == ["x"]
 
 
 @pytest.mark.parametrize("piece", [b"<a ", b"<a/", b"<![CDATA[", b"<!--", b"<script>", b"<a b='", b"<script/><script>"])
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(PATIENCE_S)
 def test_hostile_xhtml_takes_no_hostile_time(piece: bytes) -> None:
     as_html(piece * 200_000)
 
@@ -498,7 +590,7 @@ def test_an_anchor_left_open_cannot_make_links_without_bound(make: Make) -> None
     ],
     ids=lambda body: body[:12].decode(),
 )
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(PATIENCE_S)
 def test_hostile_pages_take_no_hostile_time(make: Make, body: bytes) -> None:
     make().extract(page(body))
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from crawler.fetch.robots import NoRobots, RobotsTxt
-from crawler.fetch.shelf import Shelf
-from crawler.pace import parse_retry_after
+from crawler.fetch.robots.cache import RobotsCache
+from crawler.fetch.robots.robots_txt import NoRobots, RobotsTxt
 from crawler.page import Failure, FailureKind, Fetched, Page, Request
+from crawler.politeness.pace import parse_retry_after
 from crawler.protocols import Robots
 
 
@@ -39,7 +39,7 @@ Make = Callable[[Origin], Robots]
 
 
 def robots_txt(origin: Origin) -> Robots:
-    return RobotsTxt(origin, Shelf(agent="onceover"), read_retry_after=parse_retry_after)
+    return RobotsTxt(origin, RobotsCache(agent="onceover"), read_retry_after=parse_retry_after)
 
 
 def no_robots(_: Origin) -> Robots:

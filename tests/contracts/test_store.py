@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from frontier import LedgerEntry, UrlState
-from frontier.lifecycle import Health
+from frontier.queues.lifecycle import Health
 from frontier.store import Postponed, QueueRecord, Store, Waiting, order_of
 from tests.unit.frontier.crawls import Crawl, page
 

@@ -76,10 +76,24 @@ async def test_an_empty_batch_changes_nothing(make: Make) -> None:
 
 async def test_any_string_is_a_url_to_it(make: Make) -> None:
     visited = make()
-    strange = ["", " ", "a\x00b", "é", "e\u0301", "\ud800", "\udcff\ud800", "😀", "a" * 100_000, "http://x/\n"]
+    strange = [
+        "",
+        " ",
+        "a\x00b",
+        "é",
+        "e\u0301",
+        "\ud800",
+        "\udcff\ud800",
+        "😀",
+        "a" * 100_000,
+        "http://x/\n",
+        "http://\udcff/",
+    ]
     assert await visited.add_many(strange) == [True] * len(strange)
     assert await visited.add_many(tuple(reversed(strange))) == [False] * len(strange)
-    await visited.aclose()
+    again = loaded(make, await left_by(visited))
+    assert await again.add_many(strange) == [False] * len(strange)
+    await again.aclose()
 
 
 async def test_what_is_no_list_of_strings_is_refused_and_changes_nothing(make: Make) -> None:
@@ -88,6 +102,13 @@ async def test_what_is_no_list_of_strings_is_refused_and_changes_nothing(make: M
         await visited.add_many(["http://a/", 7])  # type: ignore[list-item]
     with pytest.raises(TypeError, match="found one str"):
         await visited.add_many("http://a/")
+    for made, name in ((iter(["http://a/"]), "list_iterator"), ({"http://a/"}, "set"), ({"http://a/": 1}, "dict")):
+        with pytest.raises(TypeError, match=f"expected a sequence of URLs, found {name}; make a list of it"):
+            await visited.add_many(made)  # type: ignore[arg-type]
+        with pytest.raises((TypeError, CannotForget), match=r"expected a sequence of URLs, found|can't forget"):
+            await visited.forget_many(made)  # type: ignore[arg-type]
+    assert len(visited) == 0
+    assert await visited.add_many(["http://a/"]) == [True]
     await visited.aclose()
 
 

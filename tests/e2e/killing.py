@@ -16,14 +16,14 @@ from click.testing import CliRunner
 
 from config import Config, load, render_toml
 from crawler.cli import onceover as command_line
-from crawler.directory import CrawlDirectory
+from crawler.disk.directory import CrawlDirectory
 from crawler.simweb.log import Logged, read_json_lines
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
-from crawler.wiring.keeping import open_leveldb
-from frontier.fsck import Report
-from frontier.leveldb import LevelDBStore
+from crawler.wiring.storage import open_leveldb
+from frontier.leveldb.store import LevelDBStore
 from frontier.store import Damaged
+from frontier.upkeep.fsck import Report
 from tests.e2e.crawling import COMPLETE, ONCEOVER, TIMEOUT_S, Web, environment, setting
 
 Moment = Callable[[], object]
@@ -108,7 +108,7 @@ class Victim:
         if not self.directory.has_state():
             return None
         copy = CrawlDirectory(self._folder / "copy")
-        aside = shutil.ignore_patterns("warc", "records", "logs")
+        aside = shutil.ignore_patterns("logs")
         shutil.copytree(self.directory.path, copy.path, ignore=aside)
         try:
             config = self._config()

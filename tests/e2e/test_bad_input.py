@@ -1,7 +1,9 @@
 """That bad input, and a bad environment, end in a message that a user can act on, with nothing lost or overwritten."""
 
 import asyncio
+import gzip
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from signal import SIGINT, SIGTERM
@@ -9,18 +11,22 @@ from socket import create_server
 
 import plyvel
 import pytest
+from warcio.archiveiterator import ArchiveIterator
 
-from frontier.identity import FORMAT
+from frontier.leveldb.identity import FORMAT
 from tests.e2e.crawling import (
     COMPLETE,
     FAILED,
     LIMIT,
+    ONCEOVER,
     REFUSED,
     STOPPED,
     USAGE,
+    Ended,
     Web,
     assert_sound,
     assert_told,
+    environment,
     fetched,
     onceover,
     records,
@@ -29,7 +35,7 @@ from tests.e2e.crawling import (
     tree,
 )
 from tests.mounting import mounted
-from tests.servers import page, raw_server
+from tests.servers import CLOSE, Script, head, page, raw_server
 
 LOCAL = setting("fetch.allow_private=true", "politeness.min_delay_s=0", "frontier.retry_delay_s=0.1")
 
@@ -196,8 +202,8 @@ def test_output_is_not_written_behind_that_of_another_crawl(tmp_path: Path, web:
     before = tree(tmp_path)
     words = ["output of an earlier crawl", "--fresh", "--dir"]
     assert_told(onceover("crawl", *in_memory, cwd=tmp_path), REFUSED, "memory, which resumes nothing", *words)
-    ended = onceover("crawl", *web.options, "--dir", "crawl", cwd=tmp_path)
-    assert_told(ended, REFUSED, "its state is not there", *words)
+    on_disk = [*web.options, "--dir", "crawl", *setting('frontier.backend="leveldb"')]
+    assert_told(onceover("crawl", *on_disk, cwd=tmp_path), REFUSED, "its state is not there", *words)
     assert tree(tmp_path) == before
     assert onceover("crawl", *in_memory, "--fresh", cwd=tmp_path).code == COMPLETE
     assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
@@ -220,9 +226,9 @@ def test_fresh_begins_anew(tmp_path: Path, web: Web) -> None:
 @pytest.mark.parametrize(
     ("seed", "robots", "state", "reason", "message"),
     [
-        ("http://127.0.0.1:{port}/", "true", "excluded", "unreachable", "connect: "),
+        ("http://127.0.0.1:{port}/", "true", "failed", "connect", "refused"),
         ("http://127.0.0.1:{port}/", "false", "failed", "connect", "refused"),
-        ("http://nowhere.invalid/", "true", "excluded", "unreachable", "dns: "),
+        ("http://nowhere.invalid/", "true", "failed", "dns", ""),
         ("http://nowhere.invalid/", "false", "failed", "dns", ""),
     ],
     ids=["refused", "refused, no robots", "no name", "no name, no robots"],
@@ -238,6 +244,43 @@ def test_a_server_that_cannot_be_reached_is_given_up_and_the_record_says_why(
     assert (record.url, record.state, record.reason) == (url, state, reason)
     assert message in (record.message or "")
     assert reason in ended.out
+    told = onceover("inspect", "crawl", "url", url, cwd=tmp_path)
+    assert record.message is not None
+    assert f"message  {record.message}" in told.out
+    assert onceover("inspect", "crawl", "url", url, "--json", cwd=tmp_path).json()["message"] == record.message
+
+
+async def test_a_compressed_page_that_breaks_off_is_tried_again_and_done_with_its_links_and_archived_as_cut(
+    tmp_path: Path,
+) -> None:
+    links = b"".join(b"<a href=/%d>%d</a>" % (number, number**5) for number in range(3000))
+    coded = gzip.compress(b"<html>" + links + b"</html>")
+    torn: Script = [head(b"Content-Type: text/html", b"Content-Encoding: gzip"), coded[: len(coded) // 100], CLOSE]
+    async with raw_server({"/": torn}) as server:
+        options = [
+            "--seed",
+            server.url(),
+            *LOCAL,
+            *setting("frontier.max_attempts=3", "scope.sitemap_paths=[]"),
+            "--dir",
+            "crawl",
+        ]
+        ended = await asyncio.to_thread(onceover, "crawl", *options, cwd=tmp_path)
+    assert_told(ended, COMPLETE)
+    assert server.targets.count("/") == 3
+    by_url = {record.url: record for record in records(tmp_path / "crawl")}
+    record = by_url.pop(server.url())
+    assert (record.state, record.status, record.truncated, record.attempts) == ("done", 200, "disconnect", 3)
+    assert record.message == "the compressed body has no end"
+    assert len(by_url) > 10
+    assert {record.via for record in by_url.values()} == {server.url()}
+    archived = {}
+    for path in (tmp_path / "crawl" / "warc").glob("*.warc.gz"):
+        with path.open("rb") as stream:
+            for each in ArchiveIterator(stream):
+                if each.rec_type == "response":
+                    archived[each.rec_headers["WARC-Target-URI"]] = each.rec_headers.get_header("WARC-Truncated")
+    assert archived[server.url()] == "disconnect"
 
 
 async def test_a_seed_with_spaces_and_letters_of_other_scripts_is_crawled(tmp_path: Path) -> None:
@@ -245,7 +288,7 @@ async def test_a_seed_with_spaces_and_letters_of_other_scripts_is_crawled(tmp_pa
         lambda seen: [page(b"<title>Gr\xc3\xbc\xc3\x9fe</title>", b"Content-Type: text/html")]
     ) as server:
         seed = f"  http://Bücher.test:{server.port}/straße nach/süd?q=ä ö#x  "
-        hosts = setting('fetch.hosts={"xn--bcher-kva.test" = "127.0.0.1"}')
+        hosts = setting('fetch.hosts={"xn--bcher-kva.test" = "127.0.0.1"}', "scope.sitemap_paths=[]")
         options = ["--seed", seed, *LOCAL, *hosts, "--dir", "crawl"]
         ended = await asyncio.to_thread(onceover, "crawl", *options, cwd=tmp_path)
     assert_told(ended, COMPLETE)
@@ -296,13 +339,25 @@ def test_a_crawl_that_is_stopped_while_the_disk_is_full_goes_on_later(tmp_path: 
 def test_a_crawl_waits_for_room_before_the_disk_is_full_and_says_so(tmp_path: Path, web: Web) -> None:
     with mounted("-o", "size=10m", at=tmp_path / "mount") as mount:
         directory = mount / "crawl"
-        settings = setting("output.min_free_bytes=20_000_000", "progress.interval_s=0.2")
+        settings = setting("output.min_free_bytes=70_000_000", "progress.interval_s=0.2")
         with started("crawl", *web.options, "--dir", directory, *settings, cwd=tmp_path) as crawl:
             crawl.wait_until(lambda: "free" in crawl.err, "word of the disk")
             assert not fetched(directory)
             subprocess.run(["mount", "-o", "remount,size=100m", mount], check=True)
             assert_told(crawl.wait(), COMPLETE)
         assert fetched(directory) == dict.fromkeys(web.pages, 1)
+
+
+@pytest.mark.parametrize(("limit", "code", "words"), [(300 << 20, FAILED, "300 MiB"), (4 << 30, COMPLETE, "4096 MiB")])
+def test_a_limit_of_the_address_space_is_told_before_it_can_abort_the_crawl(
+    tmp_path: Path, web: Web, limit: int, code: int, words: str
+) -> None:
+    program = "import os, resource, sys; resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2); "
+    limited = [sys.executable, "-c", program + "os.execv(sys.argv[2], sys.argv[2:])", str(limit), str(ONCEOVER)]
+    crawl = [*limited, "crawl", *web.options, "--dir", "crawl"]
+    done = subprocess.run(crawl, cwd=tmp_path, env=environment(), capture_output=True, timeout=120, check=False)
+    ended = Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+    assert_told(ended, code, "address space", "ulimit -v", words)
 
 
 # looking into a crawl

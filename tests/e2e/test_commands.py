@@ -5,10 +5,10 @@ import os
 import pty
 import re
 import select
-import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections import Counter
+from itertools import chain
 from pathlib import Path
 from signal import SIGTERM
 from socket import create_server
@@ -19,9 +19,10 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from config import load, render_show
 from crawler.cli import onceover as command_line
 from crawler.simweb.params import demo_params
-from crawler.urls import host_of
+from crawler.url.urls import UrlReader, host_of
 from tests.e2e.crawling import (
     COMPLETE,
     FAILED,
@@ -121,6 +122,136 @@ def test_a_configured_limit_stops_the_crawl_which_goes_on_without_it(tmp_path: P
     assert fetched(tmp_path / "crawl") == dict.fromkeys(slow_web.pages, 1)
 
 
+def test_links_to_each_url_are_counted_to_the_end_over_a_restart(tmp_path: Path, web: Web) -> None:
+    options = ["--dir", "crawl", *setting("output.links=true")]
+    assert onceover("crawl", *web.options, *options, "--max-pages", "11", cwd=tmp_path).code == LIMIT
+    assert onceover("crawl", "--dir", "crawl", cwd=tmp_path).code == COMPLETE
+    found = records(tmp_path / "crawl")
+    links = Counter(chain.from_iterable(record.references or () for record in found))
+    told = onceover("frontier", "export", "crawl", cwd=tmp_path).out.splitlines()
+    counts = {line["url"]: line["hit_count"] for line in map(msgspec.json.decode, told)}
+    assert len(counts) > 40
+    assert counts == {url: links[url] for url in counts}
+    reader = UrlReader()
+    as_of_fetch = {reader.seed(record.url).canonical: record.hit_count or 0 for record in found}
+    assert all(as_of_fetch[url] <= count for url, count in counts.items())
+    assert sum(as_of_fetch.values()) < sum(counts.values())
+    one = max(counts, key=lambda url: counts[url])
+    assert onceover("inspect", "crawl", "url", one, "--json", cwd=tmp_path).json()["hit_count"] == counts[one]
+
+
+def test_a_limit_on_the_command_line_binds_its_run_alone_and_one_in_the_file_every_run(
+    tmp_path: Path, web: Web
+) -> None:
+    first = onceover("crawl", *web.options, *setting("limits.pages=3"), "--dir", "crawl", cwd=tmp_path)
+    assert first.code == LIMIT
+    assert load(tmp_path / "crawl" / "crawl.toml").config.limits.pages is None
+    settings = (tmp_path / "crawl" / "crawl.toml").read_text()
+    (tmp_path / "mine.toml").write_text(settings.replace("# pages =", "pages = 5", 1))
+    for count, options in [(8, ["mine.toml", "--dir", "crawl"]), (13, ["--dir", "crawl"])]:
+        assert onceover("crawl", *options, cwd=tmp_path).code == LIMIT
+        assert len(fetched(tmp_path / "crawl")) == count
+    assert onceover("crawl", "--dir", "crawl", *setting("limits.pages=1000"), cwd=tmp_path).code == COMPLETE
+    assert load(tmp_path / "crawl" / "crawl.toml").config.limits.pages == 5
+
+
+def settings_of(directory: Path) -> dict[str, str]:
+    rows = render_show(load(directory / "crawl.toml"))
+    return {row.key: row.value for row in rows}
+
+
+def test_a_seed_comes_beside_those_of_a_finished_crawl_and_all_else_stays(tmp_path: Path, web: Web) -> None:
+    toml = tmp_path / "mine.toml"
+    (tmp_path / "seeds.txt").write_text(f"http://h00001.{web.params.domain}/\n")
+    toml.write_text(
+        f"""
+        [crawl]
+        seeds = ["http://h00000.{web.params.domain}/"]
+        seed_files = ["seeds.txt"]
+        [scope]
+        max_depth = 1
+        [politeness]
+        min_delay_s = 0.01
+        delay_factor = 0.5
+        [fetch]
+        user_agent = "mine/1.0 (+https://example.org/)"
+        hosts = {{ "*.{web.params.domain}" = "127.0.0.1:{web.port}" }}
+        [frontier]
+        retry_delay_s = 0.05
+        [output]
+        warc = false
+        [limits]
+        seconds = 500
+        [[site]]
+        match = ["*.example.org"]
+        fetch.timeout_s = 7
+        """
+    )
+    assert onceover("crawl", "mine.toml", "--dir", "crawl", cwd=tmp_path).code == COMPLETE
+    before = settings_of(tmp_path / "crawl")
+    new = f"http://h00002.{web.params.domain}/"
+    ended = onceover("crawl", "--dir", "crawl", "--seed", new, cwd=tmp_path)
+    assert_told(ended, COMPLETE, f'Changed: crawl.seeds has "{new}" more.', "Resuming: ")
+    assert ended.err.count("Changed: ") == 1
+    seeds = f'["http://h00000.{web.params.domain}/", "{new}"]'
+    assert settings_of(tmp_path / "crawl") == before | {"crawl.seeds": seeds}
+    assert new in {record.url for record in records(tmp_path / "crawl") if record.kind == "seed"}
+    again = onceover("crawl", "--dir", "crawl", "--seed", new, cwd=tmp_path)
+    assert "Changed" not in again.err
+    assert not (tmp_path / "crawl" / "warc").exists()
+
+
+def test_what_is_given_is_changed_and_told_and_a_file_says_all(tmp_path: Path, web: Web) -> None:
+    options = [*web.options, "--dir", "crawl"]
+    assert onceover("crawl", *options, "--max-pages", "1", cwd=tmp_path).code == LIMIT
+    before = settings_of(tmp_path / "crawl")
+    changed = setting("scope.max_depth=0", 'visited.white_list=["a", "b"]', 'fetch.hosts."x.test"="127.0.0.1"')
+    ended = onceover("crawl", "--dir", "crawl", *changed, "--max-pages", "1", cwd=tmp_path)
+    assert sorted(line for line in ended.err.splitlines() if line.startswith("Changed: ")) == [
+        'Changed: fetch.hosts has "x.test" = "127.0.0.1" more.',
+        "Changed: scope.max_depth is 0; it was 20.",
+        'Changed: visited.white_list is ["a", "b"]; it was [].',
+    ]
+    assert {key for key, value in settings_of(tmp_path / "crawl").items() if value != before[key]} == {
+        "fetch.hosts",
+        "scope.max_depth",
+        "visited.white_list",
+    }
+    hosts = f'"*.{web.params.domain}" = "127.0.0.1:{web.port}"'
+    seed = f"http://h00001.{web.params.domain}/"
+    (tmp_path / "mine.toml").write_text(f'[crawl]\nseeds = ["{seed}"]\n[fetch]\nhosts = {{ {hosts} }}\n')
+    ended = onceover("crawl", "mine.toml", "--dir", "crawl", "--max-pages", "1", cwd=tmp_path)
+    for told in (
+        "Changed: politeness.min_delay_s is 1.0, the default; it was 0.0.",
+        f'Changed: crawl.seeds has "{seed}" more and no longer has "http://h00000.{web.params.domain}/".',
+        'Changed: crawl.name is "mine"; it was "crawl".',
+        'Changed: fetch.hosts no longer has "x.test" = "127.0.0.1".',
+        'Changed: visited.white_list is [], the default; it was ["a", "b"].',
+    ):
+        assert told in ended.err.splitlines()
+
+
+def test_a_crawl_that_is_begun_afresh_has_the_seeds_that_are_given(tmp_path: Path, web: Web) -> None:
+    assert onceover("crawl", *web.options, "--dir", "crawl", "--max-pages", "1", cwd=tmp_path).code == LIMIT
+    new = f"http://h00001.{web.params.domain}/"
+    ended = onceover("crawl", "--dir", "crawl", "--fresh", "--seed", new, "--max-pages", "1", cwd=tmp_path)
+    assert ended.code == LIMIT
+    assert load(tmp_path / "crawl" / "crawl.toml").config.crawl.seeds == (new,)
+    assert load(tmp_path / "crawl" / "crawl.toml").config.politeness.min_delay_s == 0
+
+
+def test_settings_that_can_no_longer_be_read_are_replaced_by_a_file(tmp_path: Path, web: Web) -> None:
+    assert onceover("crawl", *web.options, "--dir", "crawl", "--max-pages", "1", cwd=tmp_path).code == LIMIT
+    configuration = tmp_path / "crawl" / "crawl.toml"
+    shutil.copy(configuration, tmp_path / "mine.toml")
+    configuration.write_text("[crawl]\nof_a_later_version = 1\n")
+    refused = onceover("crawl", "--dir", "crawl", "--seed", "http://a.test/", cwd=tmp_path)
+    assert refused.code == USAGE
+    assert "crawl/crawl.toml:2: crawl.of_a_later_version: unknown key" in refused.err
+    ended = onceover("crawl", "mine.toml", "--dir", "crawl", cwd=tmp_path)
+    assert_told(ended, COMPLETE, "Changed: what was set before can't be read, and is replaced: crawl/crawl.toml:2: ")
+
+
 def test_another_visited_set_in_the_middle_of_a_crawl_is_rebuilt_and_the_crawl_ends_exactly(
     tmp_path: Path, web: Web
 ) -> None:
@@ -169,7 +300,7 @@ def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(tmp_path: Pa
     assert_told(ended, COMPLETE)
     lines = ended.err.splitlines()
     assert len(lines) >= 3
-    form = r"\d+\.\d s · \d+ pages · [\d.]+/s · [\d.]+ k?B · \d+ queued · hosts: \d+ active, \d+ resting · exact, .*"
+    form = r"\d+\.\d s · \d+ pages? · [\d.]+/s · [\d.]+ k?B · \d+ queued · hosts: \d+ active, \d+ resting · exact, .*"
     assert all(re.fullmatch(form, line) for line in lines), lines
     assert "\x1b" not in ended.err + ended.out
 
@@ -409,23 +540,6 @@ def test_a_held_crawl_does_not_start_until_it_is_released(tmp_path: Path, web: W
 
 
 # the page about the commands
-
-
-def shown_commands(text: str) -> Iterator[list[str]]:
-    """The command lines of the console examples of a page, without redirections."""
-    for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL):
-        for line in re.sub(r"\\\n\s*", " ", block).splitlines():
-            if line.startswith("$ onceover"):
-                yield shlex.split(line.partition(" > ")[0])[2:]
-
-
-def test_each_command_line_of_the_page_is_understood(repository: Path) -> None:
-    lines = list(shown_commands((repository / "docs" / "commands.md").read_text(encoding="utf-8")))
-    assert len(lines) >= 15
-    for line in lines:
-        # All options are parsed before --help is obeyed.
-        result = CliRunner().invoke(command_line, [*line, "--help"])
-        assert result.exit_code == 0, (line, result.output)
 
 
 def test_the_page_names_each_command_and_option(repository: Path) -> None:

@@ -6,8 +6,8 @@ from statistics import mean
 import pytest
 
 from config import load, toml_value
-from crawler.directory import CrawlDirectory
-from crawler.focus import Focus
+from crawler.discover.focus import Focus
+from crawler.disk.directory import CrawlDirectory
 from crawler.page import LinkKind, PageRecord
 from crawler.simweb.params import WorldParams
 from crawler.simweb.server import serve

@@ -6,7 +6,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from config import load, toml_value
-from crawler.directory import CrawlDirectory
+from crawler.disk.directory import CrawlDirectory
 from crawler.wiring.crawl import assembled
 from crawler.write.records import read_records
 from tests.certificates import issued

@@ -14,7 +14,7 @@ from crawler.simweb.log import Logged
 from crawler.simweb.params import WorldParams
 from crawler.simweb.paths import Sort, Spot, path_of
 from crawler.simweb.world import World
-from crawler.urls import UrlReader, host_of
+from crawler.url.urls import UrlReader, host_of
 from crawler.write.records import read_records
 from tests.e2e.crawling import COMPLETE
 from tests.e2e.killing import Left, Lines, Moment, Victim, growth, idleness, victim
@@ -62,7 +62,7 @@ SETTINGS = (
     "output.warc_max_bytes=60_000",
     "output.records_max_bytes=30_000",
 )
-_STATES = {Kind.ERROR: "failed", Kind.CUT: "failed", Kind.EXCLUDED: "excluded", Kind.BARRED: "excluded"}
+_STATES = {Kind.ERROR: "failed", Kind.EXCLUDED: "excluded", Kind.BARRED: "excluded"}
 _ROBOTS = tuple(path_of(0, Spot(sort)) for sort in (Sort.ROBOTS, Sort.ROBOTS_MOVED))
 
 
@@ -202,7 +202,8 @@ def records_of(crawl: Victim) -> list[PageRecord]:
 
 
 def assert_archive_has_every_page(crawl: Victim, world: World, records: Mapping[str, PageRecord]) -> None:
-    """Each page has its response, with the very body that the web serves, and no file is torn or left open."""
+    """Each page has its response, with the very body that the web serves, as far as it came, and no file is torn or
+    left open."""
     assert not list(crawl.directory.warc.glob("*.open"))
     entries = archived(crawl.directory.warc)
     accepted = next(dict(entry.http_headers)["Accept-Encoding"] for entry in entries if entry.kind == "request")
@@ -214,7 +215,11 @@ def assert_archive_has_every_page(crawl: Victim, world: World, records: Mapping[
             assert (entry.status_line or "").startswith(str(record.status))
             _, _, host, target = record.url.split("/", 3)
             reply = world.respond(host, f"/{target}", attempt=99, accept_encoding=accepted)
-            assert entry.payload == reply.body, record.url
+            if record.truncated:
+                assert reply.body.startswith(entry.payload), record.url
+                assert entry.fields["WARC-Truncated"] == record.truncated
+            else:
+                assert entry.payload == reply.body, record.url
 
 
 def assert_only_what_was_in_flight_is_repeated(

@@ -11,7 +11,7 @@ from zipfile import ZipFile
 import pytest
 
 from config import load, toml_value
-from crawler.directory import CrawlDirectory
+from crawler.disk.directory import CrawlDirectory
 from crawler.page import LinkKind
 from crawler.simweb.expected import Kind
 from crawler.simweb.params import WorldParams
@@ -21,7 +21,7 @@ from crawler.wiring.crawl import assembled
 from crawler.write.records import read_records
 from tests.certificates import issued
 from tests.e2e.crawling import COMPLETE, Web, assert_told, fetched, onceover, records, setting
-from tests.servers import page, raw_server
+from tests.servers import Script, page, raw_server
 
 HIDING = WorldParams(
     seed=5,
@@ -134,6 +134,34 @@ _PROJECTS = (
     "Marketing-Attribution-Models marketing-data-sync jekyll-update-pages-action roger-watcher "
     "penguin-datalayer-collect penguin-datalayer-core penguin-datalayer penguin-document-formatter easy-collect"
 ).split()
+
+
+async def test_a_sitemap_that_nobody_names_is_found_at_its_usual_place(tmp_path: Path) -> None:
+    sitemap = page(b"<urlset><url><loc>/hidden</loc></url></urlset>", b"Content-Type: text/xml")
+    gone = page(status=b"404 Not Found")
+    site: dict[str, Script] = {"/": [page(b"x")], "/hidden": [page(b"y")], "/sitemap.xml": [sitemap], "/map": [gone]}
+    for number, (paths, found) in enumerate(
+        (
+            ("", ["/", "/hidden", "/sitemap.xml"]),
+            ("sitemap_paths = []", ["/"]),
+            ('sitemap_paths = ["/map"]', ["/", "/map"]),
+        )
+    ):
+        async with raw_server(site | {"/robots.txt": [gone]}) as server:
+            file = tmp_path / f"{number}.toml"
+            file.write_text(
+                f'[crawl]\nseeds = ["http://a.test/"]\n[scope]\n{paths}\n[politeness]\nmin_delay_s = 0\n'
+                f'[fetch]\nhosts = {{ "a.test" = "127.0.0.1:{server.port}" }}\n'
+            )
+            with CrawlDirectory(tmp_path / f"crawl{number}") as directory:
+                async with assembled(load(file), directory) as crawl:
+                    await crawl.engine.run()
+        records = {
+            record.url.removeprefix("http://a.test"): record
+            for record in read_records(tmp_path / f"crawl{number}" / "records")
+        }
+        assert sorted(records) == found
+        assert records.get("/map") is None or records["/map"].status == 404
 
 
 @pytest.mark.parametrize(

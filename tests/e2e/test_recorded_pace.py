@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from tests.e2e.crawling import COMPLETE, ONCEOVER, environment, setting
+from tests.patience import PATIENCE_S
 
 DELAY_S = 0.3
 IP_REST_S = 0.2
@@ -95,11 +96,11 @@ def recording(hosts: int, pages: int) -> Iterator[Recorder]:
     thread = Thread(target=asyncio.run, args=(serve(),), daemon=True)
     thread.start()
     try:
-        assert ready.wait(60)
+        assert ready.wait(PATIENCE_S)
         yield recorder
     finally:
         stop.set()
-        thread.join(60)
+        thread.join(PATIENCE_S)
 
 
 def crawl(folder: Path, recorder: Recorder, *, kills: int) -> list[float]:
@@ -113,6 +114,7 @@ def crawl(folder: Path, recorder: Recorder, *, kills: int) -> list[float]:
         f"politeness.ip_delay_s={IP_REST_S}",
         f"frontier.retry_delay_s={RETRY_AFTER_S}",
         "output.warc=false",
+        "scope.sitemap_paths=[]",
     )
     wanted = recorder.hosts * (recorder.pages + 1)
     code = None

@@ -1,22 +1,25 @@
 """That what a crawl must not ask for is told by name, at once, and asked for by nobody."""
 
+from asyncio import to_thread
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from config import load, toml_value
-from crawler.directory import CrawlDirectory
-from crawler.discovery import MAX_NESTED_SITEMAPS, LinkRefusal
-from crawler.quota import OverQuota
-from crawler.scope import Refusal
-from crawler.traps import Trap
-from crawler.urls import BadUrl
+from crawler.discover.discovery import MAX_NESTED_SITEMAPS, LinkRefusal
+from crawler.discover.quota import OverQuota
+from crawler.discover.scope import Refusal
+from crawler.discover.traps import Trap
+from crawler.disk.directory import CrawlDirectory
+from crawler.url.urls import BadUrl
 from crawler.wiring.crawl import assembled
 from crawler.write.records import read_records
+from tests.e2e.crawling import COMPLETE, LIMIT, onceover
 from tests.servers import Script, page, raw_server
 
-PRIVATE = ("http://192.168.0.1/", "http://[::1]:1/x", "http://0x7f.1/", "https://10.1/")
+PRIVATE = ("http://192.168.0.1/", "http://[::1]:8080/x", "http://0x7f.1/", "https://10.1/")
 OTHERS = ("https://library.se/", "http://93.184.215.14/")
 
 
@@ -28,7 +31,7 @@ async def test_links_to_private_addresses_and_to_others_without_a_contact_are_re
     async with raw_server({"/": [page(links.encode(), b"Content-Type: text/html")]}) as server:
         file = tmp_path / "crawl.toml"
         file.write_text(
-            '[crawl]\nseeds = ["http://a.test/"]\n[scope]\nwithin = "any"\n'
+            '[crawl]\nseeds = ["http://a.test/"]\n[scope]\nwithin = "any"\nsitemap_paths = []\n'
             f"[politeness]\nmin_delay_s = 0\nrobots = {toml_value(robots)}\n[fetch]\nresolver = 'system'\n"
             f'hosts = {{ "a.test" = "127.0.0.1:{server.port}" }}\n'
         )
@@ -41,7 +44,7 @@ async def test_links_to_private_addresses_and_to_others_without_a_contact_are_re
     told = {url: (record.state, record.reason) for url, record in records.items() if url != "http://a.test/"}
     assert told == {
         "http://192.168.0.1/": (state, "private-address"),
-        "http://[::1]:1/x": (state, "private-address"),
+        "http://[::1]:8080/x": (state, "private-address"),
         "http://127.0.0.1/": (state, "private-address"),
         "https://10.0.0.1/": (state, "private-address"),
         "https://library.se/": (state, "no-contact"),
@@ -52,12 +55,14 @@ async def test_links_to_private_addresses_and_to_others_without_a_contact_are_re
 
 LINKS = {
     "http://[": BadUrl.INVALID,
+    "http://*.a.test/page": BadUrl.INVALID_HOST,
+    "http://a.test:25/page": Refusal.PORT,
     "mailto:us@our.site": BadUrl.SCHEME,
     f"http://a.test/long{'x' * 3000}": BadUrl.TOO_LONG,
     "http://b.test/": Refusal.OUT_OF_SCOPE,
     "http://a.test/page.iso": Refusal.EXCLUDED,
     "http://a.test/strange": Refusal.NOT_INCLUDED,
-    "http://a.test/page/x/x/x": Trap.REPEATED_SEGMENTS,
+    "http://a.test/page/x/x/x/x": Trap.REPEATED_SEGMENTS,
     "http://a.test/page/1/2/3/4/5/6": Trap.TOO_MANY_SEGMENTS,
     "http://a.test/page?a=1&a=1&a=1": Trap.QUERY_GROWTH,
     "http://a.test/page/calendar/2999/01": Trap.CALENDAR,
@@ -122,6 +127,41 @@ async def test_every_link_that_is_refused_is_counted_under_its_reason_and_told_w
     assert set(tally.refused) == {*BadUrl, *Refusal, *Trap, *LinkRefusal} - {LinkRefusal.TOO_MANY_LINKS}
     assert {url: reason for page, url, reason in told if page == "http://a.test/" and url in LINKS} == LINKS
     assert tally.excluded == {OverQuota.PATTERN: 1}
+
+
+async def test_what_traps_and_quotas_refused_is_listed_with_examples_also_after_a_restart(tmp_path: Path) -> None:
+    html = b"Content-Type: text/html"
+    pages = {
+        "/": [page(b"<a href=/a/a/a/a>x</a><a href=http://b.test/?a=1&a=1&a=1>x</a><a href=/1>x</a>", html)],
+        "/1": [page(b"<a href=/b/b/b/b>x</a><a href=/2>x</a>", html)],
+    }
+    async with raw_server(pages) as server:
+        (tmp_path / "crawl.toml").write_text(
+            '[crawl]\nseeds = ["http://a.test/"]\n[scope]\nwithin = "any"\n[traps]\npages_per_pattern = 1\n'
+            "[politeness]\nmin_delay_s = 0\nrobots = false\n"
+            f'[fetch]\nhosts = {{ "*.test" = "127.0.0.1:{server.port}" }}\n'
+        )
+        for more, code in ((["--max-pages", "1"], LIMIT), ([], COMPLETE)):
+            ended = await to_thread(onceover, "crawl", "crawl.toml", "--dir", "crawl", *more, cwd=tmp_path)
+            assert ended.code == code, ended
+    told = onceover("inspect", "crawl", "refused", "--json", cwd=tmp_path)
+    assert [msgspec.json.decode(line) for line in told.out.splitlines()] == [
+        {
+            "rule": "repeated-segments",
+            "host": "a.test",
+            "count": 2,
+            "examples": ["http://a.test/a/a/a/a", "http://a.test/b/b/b/b"],
+        },
+        {"rule": "pages-per-pattern", "host": "a.test", "count": 1, "examples": ["http://a.test/2"]},
+        {"rule": "query-growth", "host": "b.test", "count": 1, "examples": ["http://b.test/?a=1&a=1&a=1"]},
+    ]
+    assert onceover("inspect", "crawl", "refused", "--limit", "1", cwd=tmp_path).out.splitlines() == [
+        "        2  repeated-segments  a.test",
+        "             http://a.test/a/a/a/a",
+        "             http://a.test/b/b/b/b",
+    ]
+    none = onceover("inspect", "crawl", "refused", "--match", "c.test", cwd=tmp_path)
+    assert none.out == "No trap and no quota has refused anything on a host with 'c.test'.\n"
 
 
 def test_the_manual_tells_every_reason(repository: Path) -> None:

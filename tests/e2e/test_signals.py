@@ -22,8 +22,9 @@ from tests.e2e.crawling import (
     setting,
     started,
 )
+from tests.patience import PATIENCE_S
 
-SIGNALS = [signal.SIGINT, signal.SIGTERM]
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
 def has_records(directory: Path, *, at_least: int = 1) -> bool:
@@ -39,18 +40,21 @@ def test_a_signal_lets_what_is_in_flight_finish_and_the_crawl_goes_on_exactly(
         crawl.wait_until(lambda: has_records(directory, at_least=6), "records")
         crawl.signal(number)
         ended = crawl.wait()
-    assert_told(ended, STOPPED, "Stopping when the", "URLs in flight are done; once more stops at once")
+    assert_told(ended, STOPPED, "Stopping when ", "in flight", "done; once more stops at once")
     assert ended.out.startswith("Stopped. To go on: onceover crawl --dir crawl\n")
     assert_sound(directory)
     before = fetched(directory)
     assert 0 < len(before) < 40
+    log = (directory / "logs" / "crawl.log").read_text()
+    assert f"{number.name}: stopping when" in log
+    assert "ended: signal" in log
     resumed = onceover("crawl", "--dir", "crawl", cwd=tmp_path)
     assert_told(resumed, COMPLETE, "Resuming: ")
     # Drained, not dropped: nothing was fetched twice.
     assert fetched(directory) == dict.fromkeys(slow_web.pages, 1)
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_second_signal_stops_at_once_although_a_server_never_answers(tmp_path: Path, number: signal.Signals) -> None:
     with create_server(("127.0.0.1", 0)) as server:
         seed = f"http://127.0.0.1:{server.getsockname()[1]}/"
@@ -58,12 +62,64 @@ def test_a_second_signal_stops_at_once_although_a_server_never_answers(tmp_path:
         with started("crawl", *options, cwd=tmp_path) as crawl:
             server.accept()[0].detach()  # held open, and left without an answer
             crawl.signal(number)
-            crawl.wait_until(lambda: "Stopping when the 1 URLs in flight are done" in crawl.err, "word of it")
+            crawl.wait_until(lambda: "Stopping when 1 URL in flight is done" in crawl.err, "word of it")
             crawl.signal(number)
-            ended = crawl.wait(20.0)
+            ended = crawl.wait()
     assert_told(ended, STOPPED)
     assert_sound(tmp_path / "crawl")
     assert records(tmp_path / "crawl") == []
+
+
+def test_a_terminal_that_is_closed_stops_a_crawl_once_however_often_it_is_told(tmp_path: Path, slow_web: Web) -> None:
+    directory = tmp_path / "crawl"
+    with started("crawl", *slow_web.options, "--dir", "crawl", cwd=tmp_path) as crawl:
+        crawl.wait_until(lambda: has_records(directory, at_least=6), "records")
+        for _ in range(3):
+            crawl.signal(signal.SIGHUP)
+            time.sleep(0.005)
+        ended = crawl.wait()
+    assert_told(ended, STOPPED, "Stopping when ")
+    assert "at once" not in (directory / "logs" / "crawl.log").read_text()
+    assert_sound(directory)
+    assert onceover("crawl", "--dir", "crawl", cwd=tmp_path).code == COMPLETE
+    assert fetched(directory) == dict.fromkeys(slow_web.pages, 1)
+
+
+def test_a_crawl_under_nohup_does_not_care_for_its_terminal(tmp_path: Path, slow_web: Web) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # which a child inherits
+    try:
+        with started("crawl", *slow_web.options, "--dir", "crawl", cwd=tmp_path) as crawl:
+            crawl.signal(signal.SIGHUP)
+            crawl.wait_until(lambda: has_records(tmp_path / "crawl"), "records")
+            crawl.signal(signal.SIGHUP)
+            ended = crawl.wait()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert_told(ended, COMPLETE)
+    assert fetched(tmp_path / "crawl") == dict.fromkeys(slow_web.pages, 1)
+
+
+IMPORTING = """
+import signal, sys
+from crawler.start import main
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "crawler.wiring":
+            signal.raise_signal(int(sys.argv[1]))
+
+sys.meta_path.insert(0, Finder())
+main()
+"""
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_during_the_imports_ends_the_command_in_order(tmp_path: Path, number: signal.Signals) -> None:
+    """Also where Python would drop an exception, as within its importer."""
+    command = [sys.executable, "-c", IMPORTING, str(int(number)), "--help"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert (ended.returncode, ended.stdout) == (STOPPED, "")
+    assert ended.stderr == "onceover: stopped before it began\n"
 
 
 def test_a_crawl_that_is_told_again_and_again_still_ends_in_order(tmp_path: Path, slow_web: Web) -> None:
@@ -83,7 +139,8 @@ def test_a_crawl_that_is_told_again_and_again_still_ends_in_order(tmp_path: Path
 
 LOSING = """
 import signal, sys
-from crawler.cli import main, running
+from crawler.cli import main
+from crawler.cli.run import running
 
 class Finalized:
     def __del__(self):
@@ -99,12 +156,12 @@ main()
 def test_a_signal_that_python_drops_ends_a_crawl_nevertheless(tmp_path: Path, web: Web) -> None:
     """What a handler raises within a finalizer is told on stderr, and nobody catches it."""
     crawl = [sys.executable, "-c", LOSING, "crawl", *web.options, "--dir", "crawl"]
-    ended = subprocess.run(crawl, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    ended = subprocess.run(crawl, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert ended.returncode == STOPPED, ended
     assert not has_records(tmp_path / "crawl")
 
 
-@pytest.mark.parametrize("delay_s", [0.45, 0.7])
+@pytest.mark.parametrize("delay_s", [0.45, 0.7, 1.5])
 def test_a_signal_at_any_moment_of_the_start_ends_it_in_order(tmp_path: Path, web: Web, delay_s: float) -> None:
     directory = tmp_path / "crawl"
     assert onceover("crawl", *web.options, "--dir", "crawl", "--max-pages", "10", cwd=tmp_path).code == LIMIT

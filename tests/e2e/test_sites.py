@@ -4,7 +4,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from config import load
-from crawler.directory import CrawlDirectory
+from crawler.disk.directory import CrawlDirectory
 from crawler.page import PageRecord
 from crawler.wiring.crawl import assembled
 from crawler.write.records import read_records
@@ -71,7 +71,8 @@ async def test_each_block_holds_on_its_site_alone(tmp_path: Path) -> None:
         file = tmp_path / "crawl.toml"
         seeds = [f"http://{host}.sites.test/" for host in HOSTS]
         file.write_text(
-            f"[crawl]\nseeds = {seeds}\n[scope]\nmax_depth = 2\n[politeness]\nmin_delay_s = 0\ndelay_factor = 0\n"
+            f"[crawl]\nseeds = {seeds}\n[scope]\nmax_depth = 2\nsitemap_paths = []\n"
+            "[politeness]\nmin_delay_s = 0\ndelay_factor = 0\n"
             f'[fetch]\nhosts = {{ "*.sites.test" = "127.0.0.1:{server.port}" }}\n{SITES}'
         )
         with CrawlDirectory(tmp_path / "crawl") as directory:

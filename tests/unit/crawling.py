@@ -5,11 +5,9 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 
-from crawler.discovery import ScopedDiscovery
+from crawler.discover.discovery import ScopedDiscovery
+from crawler.discover.scope import Scope
 from crawler.engine import Engine, Limits
-from crawler.hours import Hours
-from crawler.manners import Manners
-from crawler.pace import Pace
 from crawler.page import (
     Extract,
     Failure,
@@ -23,14 +21,16 @@ from crawler.page import (
     Request,
     Verdict,
 )
-from crawler.passage import Parts, Wanted
+from crawler.pipeline import Components, Wanted
+from crawler.politeness.hours import Hours
+from crawler.politeness.pace import Pace
+from crawler.politeness.response_policy import ResponsePolicy
 from crawler.protocols import Quota
-from crawler.scope import Scope
-from crawler.urls import UrlReader
+from crawler.url.urls import UrlReader, site_of
 from frontier import CrawlUrl, FrontierStats, Lease, LedgerEntry, Outcome
 from frontier.memory import MemoryStore
 from frontier.shell import QueueFrontier
-from visited.exact import ExactSet
+from visited.digests.exact import ExactSet
 
 START = 1_700_000_000.0
 SEED = "http://a.test/"
@@ -107,14 +107,17 @@ class Web:
 
 
 class Reader:
-    """Reads the pages of `page`."""
+    """Reads the pages of `page`; what is called .xml is a sitemap."""
 
     def __init__(self, events: list[Event]) -> None:
         self._events = events
 
     def extract(self, page: Page, /) -> Extract:
         self._events.append(("extract", page.url))
-        links = [Link(href=href, kind=LinkKind.LINK) for href in page.body.decode().split()]
+        links = [
+            Link(href=href, kind=LinkKind.SITEMAP if href.endswith(".xml") else LinkKind.LINK)
+            for href in page.body.decode().split()
+        ]
         return Extract(content_type="text/html", base_url=page.url, links=links)
 
 
@@ -124,9 +127,13 @@ class Rules:
     def __init__(self, verdicts: dict[str, list[Verdict]], events: list[Event]) -> None:
         self._verdicts = verdicts
         self.sitemaps: dict[str, Sequence[str]] = {}
+        self.errands: dict[str, str] = {}
         self._events = events
 
-    async def allows(self, url: str, /) -> Verdict:
+    def errand(self, url: str, /) -> str | None:
+        return self.errands.get(url)
+
+    async def allows(self, url: str, /, *, errand: str | None = None) -> Verdict:
         self._events.append(("robots", url))
         await asyncio.sleep(0)
         verdicts = self._verdicts.get(url, [ALLOWED])
@@ -184,13 +191,18 @@ class Traced:
         self._events.append(("lease", lease.url.url))
         return lease
 
-    async def done(self, lease: Lease, /, *, cooldown_s: float, outcome: Outcome) -> None:
+    async def done(
+        self, lease: Lease, /, *, cooldown_s: float, group_cooldown_s: float | None = None, outcome: Outcome
+    ) -> None:
         self._events.append(("done", lease.url.url))
         await asyncio.sleep(0)
-        await self._frontier.done(lease, cooldown_s=cooldown_s, outcome=outcome)
+        await self._frontier.done(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, outcome=outcome)
 
-    def begins(self, lease: Lease, /, *, address: str | None) -> bool:
-        return self._frontier.begins(lease, address=address)
+    def begins(self, lease: Lease, /, *, address: str | None, errand: str | None = None) -> bool:
+        return self._frontier.begins(lease, address=address, errand=errand)
+
+    def relocate(self, lease: Lease, /, *, address: str, errand: str | None = None) -> None:
+        self._frontier.relocate(lease, address=address, errand=errand)
 
     async def retry(
         self,
@@ -199,16 +211,35 @@ class Traced:
         *,
         after_s: float | None,
         cooldown_s: float,
+        group_cooldown_s: float | None = None,
         reason: str | None = None,
         pressure: int = 0,
+        answered: bool = False,
     ) -> None:
         self._events.append(("retry", lease.url.url))
         await asyncio.sleep(0)
-        await self._frontier.retry(lease, after_s=after_s, cooldown_s=cooldown_s, reason=reason, pressure=pressure)
+        await self._frontier.retry(
+            lease,
+            after_s=after_s,
+            cooldown_s=cooldown_s,
+            group_cooldown_s=group_cooldown_s,
+            reason=reason,
+            pressure=pressure,
+            answered=answered,
+        )
 
-    def release(self, lease: Lease, /, *, cooldown_s: float = 0.0, asked: bool = False, why: str | None = None) -> None:
+    def release(
+        self,
+        lease: Lease,
+        /,
+        *,
+        cooldown_s: float = 0.0,
+        group_cooldown_s: float | None = None,
+        asked: bool = False,
+        why: str | None = None,
+    ) -> None:
         self._events.append(("release", lease.url.url))
-        self._frontier.release(lease, cooldown_s=cooldown_s, asked=asked, why=why)
+        self._frontier.release(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, asked=asked, why=why)
 
     async def forget(self, canonicals: Iterable[str], /) -> int:
         return await self._frontier.forget(canonicals)
@@ -238,6 +269,7 @@ class Rig:
         self.sink = Records(self.events)
         self.rules = Rules(verdicts or {}, self.events)
         self.quota: Quota | None = None
+        self.sitemap_quota: Quota | None = None
         self.hours: Hours | None = None
         self._pace = pace
         self._per_host = per_host
@@ -259,17 +291,19 @@ class Rig:
         discovery = ScopedDiscovery(urls=reader, scope=Scope(within="any", seeds=[reader.seed(SEED)]))
         frontier = await QueueFrontier.open(self.store, ExactSet(), per_queue=self._per_host, now=now)
         await frontier.add(discovery.seeds(seeds or [SEED]))
-        parts = Parts(
+        parts = Components(
             frontier=Traced(frontier, self.events),
             fetcher=self.web,
             extractor=Reader(self.events),
             robots=self.rules,
             discovery=discovery,
             sink=self.sink,
-            manners=lambda _: Manners(pace=self._pace, max_attempts=3, hours=self.hours),
+            queue_key=site_of,
+            manners=lambda _: ResponsePolicy(pace=self._pace, max_attempts=3, hours=self.hours),
             clock=now,
             monotonic=asyncio.get_running_loop().time,
             quota=self.quota,
+            sitemap_quota=self.sitemap_quota,
         )
         try:
             yield Engine(

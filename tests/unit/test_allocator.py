@@ -9,7 +9,7 @@ from tests.conftest import REPOSITORY
 
 CHURN = """
 from pathlib import Path
-from crawler.cli.allocator import settle_allocator
+from crawler.cli.run.allocator import settle_allocator
 
 def kib():
     return int(Path("/proc/self/status").read_text().partition("VmRSS:")[2].split()[0])

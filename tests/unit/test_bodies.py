@@ -1,23 +1,23 @@
 """That a record names the page which it repeats."""
 
-from crawler.bodies import Bodies
+from crawler.duplicates import Duplicates
 
 
 def test_the_first_page_of_a_body_is_named_by_all_that_repeat_it() -> None:
-    bodies = Bodies()
+    bodies = Duplicates()
     assert bodies.met(b"d", "http://a.test/1") is None
     assert bodies.met(b"d", "http://a.test/2") == "http://a.test/1"
     assert bodies.met(b"d", "http://a.test/3") == "http://a.test/1"
 
 
 def test_a_page_that_is_fetched_again_does_not_repeat_itself() -> None:
-    bodies = Bodies()
+    bodies = Duplicates()
     bodies.met(b"d", "http://a.test/1")
     assert bodies.met(b"d", "http://a.test/1") is None
 
 
 def test_the_body_met_longest_ago_is_forgotten_first() -> None:
-    bodies = Bodies(capacity=2)
+    bodies = Duplicates(capacity=2)
     for sha1 in ("a", "b", "a", "c"):
         bodies.met(sha1.encode(), f"http://x.test/{sha1}")
     assert bodies.met(b"a", "http://x.test/other") == "http://x.test/a"

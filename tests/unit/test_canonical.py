@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from crawler.canonical import rule_of
-from crawler.urls import Target, UrlReader
+from crawler.url.canonical import rule_of
+from crawler.url.urls import Target, UrlReader
 
 
 def canonical(url: str, *rules: str) -> str:
@@ -39,11 +39,13 @@ def test_what_makes_no_url_of_it_changes_nothing() -> None:
         assert canonical("https://e.org/a", rule) == "https://e.org/a"
 
 
-def test_rules_of_the_user_take_their_turn_among_the_named() -> None:
+def test_rules_of_the_user_run_once_behind_the_named_and_in_their_order() -> None:
     url = "https://e.org/a?B=1&utm_id=2"
     assert canonical(url, "tracking-parameters", "B=1$ => b=9") == "https://e.org/a?b=9"
-    assert canonical(url, "B=1$ => b=9", "tracking-parameters") == "https://e.org/a?B=1"
-    assert canonical("https://e.org/A", "A => B", "lower-case") == "https://e.org/b"
+    assert canonical(url, "B=1$ => b=9", "tracking-parameters") == "https://e.org/a?b=9"
+    assert canonical("https://e.org/A", "a => B", "lower-case") == "https://e.org/B"
+    assert canonical("https://e.org/x", "x => xx", "xx => y", "lower-case") == "https://e.org/y"
+    assert canonical("https://e.org/x", "xx => y", "x => xx") == "https://e.org/xx"
 
 
 def test_another_pattern_is_another_identity() -> None:

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from config import Config
-from crawler.directory import CrawlDirectory
-from crawler.wiring import choosing
-from crawler.wiring.choosing import best_option, decided
+from crawler.disk.directory import CrawlDirectory
+from crawler.wiring import auto_backend
+from crawler.wiring.auto_backend import best_option, decided
 from visited.advice import advise
 
 MB = 1_000_000
@@ -49,9 +49,9 @@ def test_a_crawl_keeps_its_choice_on_another_machine_until_something_else_is_ask
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = CrawlDirectory(tmp_path)
-    monkeypatch.setattr(choosing, "machine_bytes", lambda: 1000 * MB)
+    monkeypatch.setattr(auto_backend, "machine_bytes", lambda: 1000 * MB)
     first, _ = decided(asked(capacity=10 * MB), directory)
-    monkeypatch.setattr(choosing, "machine_bytes", lambda: 50 * MB)
+    monkeypatch.setattr(auto_backend, "machine_bytes", lambda: 50 * MB)
     assert decided(asked(capacity=10 * MB), directory)[0] == first
     assert first.visited.backend == "exact"
     assert decided(asked(capacity=11 * MB), directory)[0].visited.backend == "dsbf"
@@ -63,6 +63,16 @@ def test_a_frontier_in_memory_has_nothing_on_disk(tmp_path: Path) -> None:
     found, _ = decided(config, CrawlDirectory(tmp_path))
     assert found.visited.backend == "dsbf"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_where_nothing_fits_what_comes_nearest_is_taken_and_it_says_so(tmp_path: Path) -> None:
+    config, choice = decided(asked(capacity=100 * MB, memory_bytes=8 * MB), CrawlDirectory(tmp_path))
+    assert (config.visited.backend, config.visited.store) == ("exact", "leveldb")
+    assert choice is not None
+    assert choice.words.endswith("8.0 MB are allowed. Nothing fits in that, and this comes nearest")
+    _, fitting = decided(asked(capacity=100 * MB, memory_bytes=80 * MB), CrawlDirectory(tmp_path))
+    assert fitting is not None
+    assert fitting.words.endswith("80.0 MB are allowed")
 
 
 def test_where_nothing_fits_nothing_is_advised() -> None:

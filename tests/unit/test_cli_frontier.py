@@ -1,21 +1,23 @@
 """URLs are carried from one crawl to another as JSON Lines."""
 
 import asyncio
+import re
 from pathlib import Path
 
+import click
 import msgspec
 import pytest
 from click.testing import CliRunner
 
 from config import load, render_toml
 from crawler.cli import onceover
-from crawler.directory import CrawlDirectory
-from crawler.wiring.keeping import open_leveldb
+from crawler.disk.directory import CrawlDirectory
+from crawler.wiring.storage import open_leveldb
 from frontier import LedgerEntry
-from frontier.fsck import fsck
 from frontier.shell import QueueFrontier
-from tests.unit.frontier.crawls import DONE, pages
-from visited.exact import ExactSet
+from frontier.upkeep.fsck import fsck
+from tests.unit.frontier.crawls import DONE, page, pages
+from visited.digests.exact import ExactSet
 
 
 def made(path: Path, *, fetched: int = 0, hosts: int = 0) -> Path:
@@ -77,7 +79,7 @@ def test_an_export_goes_on_behind_the_last_line_that_was_got(tmp_path: Path) -> 
 
 def test_a_line_needs_no_more_than_a_url(tmp_path: Path) -> None:
     there = made(tmp_path / "there")
-    assert run("frontier", "import", there, given='{"url": "http://A.test/x#y"}\n') == "1 URLs added, 0 were known\n"
+    assert run("frontier", "import", there, given='{"url": "http://A.test/x#y"}\n') == "1 URL added, 0 were known\n"
     assert list(ledger(there)) == ["http://a.test/x"]
 
 
@@ -105,6 +107,33 @@ def test_queues_are_paged_and_filtered(tmp_path: Path) -> None:
     assert run("inspect", here, "queues", "--retired", "--json") == ""
     assert "waits  in the queue of h3.test, which holds 3" in run("inspect", here, "url", "http://h3.test/p0")
     assert "h3.test" in run("inspect", here, "queues", "--match", "h3")
+
+
+def test_links_to_a_url_are_told_as_of_now_and_carried_to_another_crawl(tmp_path: Path) -> None:
+    here = made(tmp_path / "here", hosts=2, fetched=1)
+    url = "http://h0.test/p0"
+    with CrawlDirectory(here) as directory:
+        config = load(directory.configuration, environ={}, require_seeds=False).config
+
+        async def more() -> None:
+            frontier = await QueueFrontier.open(open_leveldb(config, directory), ExactSet())
+            await frontier.add(pages(2, 3))
+            await frontier.add([page("h0", "p0")])
+            await frontier.aclose()
+
+        asyncio.run(more())
+
+    def told(path: Path) -> dict[str, int]:
+        lines = map(msgspec.json.decode, run("frontier", "export", path).splitlines())
+        return {line["url"]: line["hit_count"] for line in lines}
+
+    counts = told(here)
+    assert counts == {f"http://h{host}.test/p{number}": 2 for host in range(2) for number in range(3)} | {url: 3}
+    assert msgspec.json.decode(run("inspect", here, "url", url, "--json"))["hit_count"] == 3
+    assert "links to it  3" in run("inspect", here, "url", url)
+    there = made(tmp_path / "there")
+    run("frontier", "import", there, given=run("frontier", "export", here))
+    assert told(there) == counts
 
 
 def test_a_host_is_retired_served_again_and_given_a_budget(tmp_path: Path) -> None:
@@ -165,6 +194,7 @@ def test_a_hold_is_told_and_an_act_after_a_crash_leaves_it_a_crash(tmp_path: Pat
 
     in_use(become=True)
     assert msgspec.json.decode(run("frontier", "hold", here, "--json")) == {"held": "held by the operator"}
+    run("frontier", "release", here)
     assert run("frontier", "hold", here, "--reason", "rain") == f"{here} is held: rain\n"
     run("frontier", "release", here)
     assert in_use()
@@ -172,6 +202,54 @@ def test_a_hold_is_told_and_an_act_after_a_crash_leaves_it_a_crash(tmp_path: Pat
 
 def test_a_repair_of_what_is_sound_says_so(tmp_path: Path) -> None:
     here = made(tmp_path / "here", hosts=2, fetched=1)
-    ended = CliRunner().invoke(onceover, ["inspect", str(here), "fsck", "--repair"], standalone_mode=False)
+    ended = CliRunner().invoke(
+        onceover, ["inspect", str(here), "fsck", "--repair", "--no-output"], standalone_mode=False
+    )
     assert "mended: nothing" in ended.stderr
     assert "no problems" in ended.stdout
+
+
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+def test_moments_digests_and_states_are_told_as_in_records(tmp_path: Path) -> None:
+    settled = {
+        "url": "http://a.test/1",
+        "state": "done",
+        "status": 200,
+        "found_at": "2026-11-20T19:29:55.000Z",
+        "fetched_at": "2026-11-20T19:30:00.250Z",
+        "digest": "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ",
+        "last_modified": "Fri, 20 Nov 2026 19:00:00 GMT",
+        "hit_count": 2,
+    }
+    there = made(tmp_path / "there", hosts=1)
+    run("frontier", "import", there, given=msgspec.json.encode(settled).decode())
+    exported = [msgspec.json.decode(line) for line in run("frontier", "export", there).splitlines()]
+    assert [line for line in exported if line["url"] == settled["url"]] == [settled]
+    told = msgspec.json.decode(run("inspect", there, "url", "http://a.test/1", "--json"))
+    assert {name: told[name] for name in settled if name != "url"} == {
+        **{name: value for name, value in settled.items() if name != "url"},
+        "last_modified": "2026-11-20T19:00:00Z",
+    }
+    [queue] = [msgspec.json.decode(line) for line in run("inspect", there, "queues", "--json").splitlines()]
+    retired = msgspec.json.decode(run("frontier", "retire", there, queue["host"], "--json"))
+    assert retired.keys() == queue.keys()
+    assert (queue["served"], retired["served"]) == (True, False)
+    for value in (queue["wake_at"], queue["health"]["probe_at"], *(line.get("found_at") for line in exported)):
+        assert value is None or MOMENT.fullmatch(value), value
+
+
+def test_what_an_earlier_version_exported_is_imported(tmp_path: Path) -> None:
+    there = made(tmp_path / "there")
+    line = '{"url": "http://a.test/1", "state": "done", "found_at": 1795203000.0, "fetched_at": 1795203001.25}\n'
+    run("frontier", "import", there, given=line)
+    told = msgspec.json.decode(run("frontier", "export", there))
+    assert (told["found_at"], told["fetched_at"]) == ("2026-11-20T19:30:00.000Z", "2026-11-20T19:30:01.250Z")
+
+
+@pytest.mark.parametrize("field", ['"found_at": "yesterday"', '"digest": "sha1:1"'])
+def test_a_moment_or_digest_that_is_none_is_refused_with_its_line(field: str, tmp_path: Path) -> None:
+    there = made(tmp_path / "there")
+    with pytest.raises(click.UsageError, match="line 1 is not a URL as `frontier export` prints it"):
+        run("frontier", "import", there, given=f'{{"url": "http://a.test/", {field}}}\n')

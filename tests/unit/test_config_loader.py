@@ -152,6 +152,16 @@ def test_a_preset_can_be_named_by_the_caller_and_gives_way_to_the_one_that_a_fil
     assert (both.limits.pages, both.fetch.concurrency, both.scope.max_depth) == (1000, 256, 8)
 
 
+def test_a_preset_builds_on_another() -> None:
+    long, short = (
+        load(None, preset=name, environ={}, require_seeds=False).config.compare
+        for name in ("compare-literature", "compare-literature-short")
+    )
+    assert (short.work, short.set, short.expect) == (long.work, long.set, long.expect)
+    assert (long.rounds, long.scale, long.past_capacity) == (2, 1.0, 1.0)
+    assert (short.rounds, short.scale, short.past_capacity) == (1, 0.5, 1.0)
+
+
 @pytest.mark.parametrize(
     ("override", "value"),
     [

@@ -31,6 +31,10 @@ HUGE = "9" * 5000
         ("outputs = 1", "outputs: unknown key; did you mean [output]?"),
         ("output = 1", "output: expected a section, [output], found one value"),
         ("frontier.backend = 'redis'", 'frontier.backend: "redis" is planned, and not available in this version; '),
+        (
+            "output.min_free_bytes = '20 MB'",
+            'output.min_free_bytes: expected at least "64 MiB", which the frontier needs',
+        ),
         ("frontier.queue_by = 'surt-prefix'", "frontier.queue_by: surt-prefix needs frontier.queue_prefixes"),
         (
             "frontier.queue_prefixes = ['a.test']",
@@ -107,6 +111,10 @@ HUGE = "9" * 5000
             'fetch.hosts: expected an IP address for "a", with or without port, found ',
         ),
         (
+            "fetch.hosts = { a = '127.0.0.1:' }",
+            'fetch.hosts: expected a port from 1 to 65535 for "a", found "127.0.0.1:"',
+        ),
+        (
             "fetch.hosts = { a = '127.0.0.1:0' }",
             'fetch.hosts: expected a port from 1 to 65535 for "a", found "127.0.0.1:0"',
         ),
@@ -132,15 +140,24 @@ HUGE = "9" * 5000
         ),
         (
             "extends = 'brod'",
-            "extends: expected the name of a preset, one of broad, compare-literature, one-site, polite-archive, ",
+            (
+                "extends: expected the name of a preset, one of broad, compare-literature, "
+                "compare-literature-short, one-site, polite-archive, "
+            ),
         ),
         (
             "extends = 5",
-            "extends: expected the name of a preset, one of broad, compare-literature, one-site, polite-archive, ",
+            (
+                "extends: expected the name of a preset, one of broad, compare-literature, "
+                "compare-literature-short, one-site, polite-archive, "
+            ),
         ),
         (
             "extends = '../broad'",
-            "extends: expected the name of a preset, one of broad, compare-literature, one-site, ",
+            (
+                "extends: expected the name of a preset, one of broad, compare-literature, "
+                "compare-literature-short, one-site, "
+            ),
         ),
         (f"scope.max_depth = {HUGE}", "not valid TOML: "),
         ("scope.include = " + "[" * 3000, "not "),
@@ -272,8 +289,8 @@ def test_bytes_that_are_no_text_are_refused_from_environment_and_command_line() 
 def test_an_unknown_preset_is_refused_with_the_closest() -> None:
     [problem] = problems_of(None, preset="quick-start", overrides=[SEED])
     assert problem == (
-        "--preset: preset: expected the name of a preset, one of broad, compare-literature, one-site, polite-archive, "
-        'quickstart, found "quick-start"; did you mean quickstart?'
+        "--preset: preset: expected the name of a preset, one of broad, compare-literature, compare-literature-short, "
+        'one-site, polite-archive, quickstart, found "quick-start"; did you mean quickstart?'
     )
 
 

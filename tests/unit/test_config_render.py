@@ -27,9 +27,10 @@ from config import (
     settings,
     toml_value,
 )
-from config.blocks import block_kinds
-from config.markdown import render_markdown, with_tables
+from config.loading.blocks import block_kinds
+from config.loading.checks import LEAST_FREE_BYTES
 from config.settings import sections
+from config.show.markdown import render_markdown, with_tables
 from tests.unit.test_config_loader import CONTACT, DESIGNED, MINIMAL, problems_of, written
 
 MANUAL = Path(__file__).parents[2] / "docs" / "configuration.md"
@@ -60,6 +61,8 @@ def _valid(setting: Setting, seed_file: str) -> st.SearchStrategy[Any]:
             return texts.map(lambda text: f"{text}(+https://library.se/)")
         case "visited.capacity":
             return st.integers(1, 10**10)
+        case "output.min_free_bytes":
+            return st.just(0) | st.integers(LEAST_FREE_BYTES, int(setting.maximum or 0))
         case "visited.site_bytes":
             return st.integers(8, 2**27).map(lambda words: 8 * words)
     match setting.kind:
@@ -67,6 +70,8 @@ def _valid(setting: Setting, seed_file: str) -> st.SearchStrategy[Any]:
             return st.booleans()
         case "int":
             return st.integers(int(setting.minimum or 0), int(setting.maximum or 0))
+        case "ints":
+            return st.lists(st.integers(int(setting.minimum or 0), int(setting.maximum or 0)), max_size=3).map(tuple)
         case "bytes":
             sizes = st.integers(int(setting.minimum or 0), int(setting.maximum or 0))
             return sizes | st.sampled_from([10**6, 3 * 10**9, 2**30])
@@ -117,6 +122,20 @@ def test_a_configuration_that_is_written_loads_as_the_same_configuration(
     assert list(Draft202012Validator(json_schema()).iter_errors(tomllib.loads(text))) == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[fetch]\ntimeout_s = 7\n",
+        "[frontier]\nretry_max_delay_s = 1\n",
+        "[render]\ntimeout_s = 1\n",
+        '[[site]]\nmatch = ["*.a.test"]\nfetch.timeout_s = 7\nfrontier.retry_max_delay_s = 1\n',
+    ],
+)
+def test_a_default_that_gave_way_does_so_too_where_it_is_written(text: str, tmp_path: Path) -> None:
+    loaded = load(written(tmp_path, MINIMAL + text))
+    assert load(written(tmp_path, render_toml(loaded.config), name="as-run.toml")).config == loaded.config
+
+
 def test_a_written_configuration_tells_of_each_setting_what_it_means_and_what_it_may_be() -> None:
     text = render_toml(Config())
     for setting in settings().values():
@@ -155,7 +174,7 @@ def test_each_setting_states_its_unit_its_limits_and_its_meaning(setting: Settin
     assert setting.name.removesuffix("_per_s").endswith("_bytes") == (setting.kind == "bytes") or (
         setting.key == "limits.bytes"
     )
-    if setting.kind in ("int", "float", "bytes", "seconds"):
+    if setting.kind in ("int", "ints", "float", "bytes", "seconds"):
         assert setting.minimum is not None
         assert setting.maximum is not None
     if setting.kind in ("text", "texts", "table"):
@@ -240,8 +259,9 @@ def test_the_json_schema_refuses_what_is_refused(line: str, tmp_path: Path) -> N
 CRAWLS = [name for name in presets() if not name.startswith("compare-")]
 
 
-def test_there_are_four_presets_of_crawls_and_one_comparison() -> None:
-    assert presets() == ["broad", "compare-literature", "one-site", "polite-archive", "quickstart"]
+def test_there_are_four_presets_of_crawls_and_a_comparison_in_a_long_and_a_short_form() -> None:
+    assert CRAWLS == ["broad", "one-site", "polite-archive", "quickstart"]
+    assert [name for name in presets() if name not in CRAWLS] == ["compare-literature", "compare-literature-short"]
     with pytest.raises(KeyError):
         preset_text("../pyproject")
 
@@ -273,7 +293,7 @@ def test_a_preset_extended_or_copied_is_the_same_configuration(tmp_path: Path) -
 
 def test_the_tables_of_the_manual_are_current() -> None:
     text = MANUAL.read_text(encoding="utf-8")
-    assert text == with_tables(text), "run `python -m config.markdown docs/configuration.md`"
+    assert text == with_tables(text), "run `python -m config.show.markdown docs/configuration.md`"
 
 
 def test_the_tables_name_every_setting_and_every_row_has_four_cells() -> None:

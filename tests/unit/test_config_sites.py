@@ -55,7 +55,7 @@ def test_where_blocks_match_the_later_of_those_given_goes_before_and_is_named(tm
 
 
 def test_blocks_of_a_preset_come_before_those_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("config.loader.preset_text", lambda _: '[[site]]\nmatch = ["a.test"]\n')
+    monkeypatch.setattr("config.loading.loader.preset_text", lambda _: '[[site]]\nmatch = ["a.test"]\n')
     loaded = load(written(tmp_path, f'extends = "broad"\n{MINIMAL}{BLOCKS}'))
     assert [site.match[0] for site in loaded.config.site] == ["a.test", "*.example.org", "www.example.org"]
     assert loaded.origins["site[1].match"] == "preset broad:2"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.lines import Lines
+from config.loading.lines import Lines
 from config.toml import toml_value
 
 texts = st.text(st.characters(codec="utf-8"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 
 
 def tree(path: Path) -> dict[str, bytes | None]:
@@ -87,6 +87,9 @@ def test_clearing_deletes_state_and_output_and_nothing_else(tmp_path: Path) -> N
         for folder in (directory.frontier, directory.visited, directory.records, directory.warc, directory.log.parent):
             folder.mkdir()
             (folder / "file").touch()
+        assert not directory.has_output(), "an empty file is none"
+        (directory.records / "file").write_text("{}")
+        (tmp_path / "frontier.before-20261120T183816").mkdir()
         directory.write_configuration("[crawl]\n")
         (tmp_path / "notes.txt").write_text("mine")
         assert directory.has_output()

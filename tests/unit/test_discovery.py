@@ -1,13 +1,23 @@
+from collections import Counter
 from collections.abc import Sequence
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from crawler.discovery import MAX_NESTED_SITEMAPS, LinkRefusal, ScopedDiscovery
+from crawler.discover.discovery import MAX_NESTED_SITEMAPS, LinkRefusal, ScopedDiscovery
+from crawler.discover.scope import (
+    Reach,
+    Refusal,
+    Scope,
+    Within,
+)
+from crawler.discover.traps import Trap, Traps
 from crawler.page import Link, LinkKind, Redirect
 from crawler.protocols import Discovery
-from crawler.scope import Reach, Refusal, Scope, Within
-from crawler.traps import Trap
-from crawler.urls import BadUrl, UrlReader
+from crawler.steps import at_once
+from crawler.url.urls import BadUrl, UrlReader
 from frontier import CrawlUrl
 
 PAGE = "https://example.org/a/page.html"
@@ -25,6 +35,7 @@ def discovery(
     kinds: frozenset[LinkKind] = frozenset(LinkKind),
     offsite_embeds: bool = False,
     remembered_links: int = 1000,
+    traps: Traps | None = None,
 ) -> ScopedDiscovery:
     reader = UrlReader()
     reach = Reach(exclude=exclude, max_depth=max_depth)
@@ -37,6 +48,7 @@ def discovery(
     return ScopedDiscovery(
         urls=reader,
         scope=scope,
+        traps=None if traps is None else lambda _: traps,
         max_links_per_page=max_links_per_page,
         max_redirects=max_redirects,
         obey_nofollow=obey_nofollow,
@@ -66,7 +78,7 @@ def test_it_is_a_discovery() -> None:
 
 def test_a_link_that_is_no_url_to_crawl_is_refused_also_where_it_is_the_page_itself() -> None:
     url = f"https://example.org/{'x' * 2100}"
-    found = discovery().links(url, links(url, url), parent=page(url))
+    found = at_once(discovery().links(url, links(url, url), parent=page(url)))
     assert found.refusals == [(url, BadUrl.TOO_LONG)]
 
 
@@ -84,7 +96,7 @@ def test_a_bad_seed_is_named() -> None:
 
 
 def test_links_carry_what_must_travel_with_them() -> None:
-    found = discovery().links(PAGE, links("b.html?utm_source=x#top"), parent=page()).urls
+    found = at_once(discovery().links(PAGE, links("b.html?utm_source=x#top"), parent=page())).urls
     assert found == [
         CrawlUrl(
             url="https://example.org/a/b.html?utm_source=x",
@@ -100,7 +112,9 @@ def test_links_carry_what_must_travel_with_them() -> None:
 
 
 def test_links_come_in_document_order_without_repeats_and_without_the_page_itself() -> None:
-    found = discovery().links(PAGE, links("z", "/y", "#top", "z#x", "page.html", "", "./z", "x"), parent=page())
+    found = at_once(
+        discovery().links(PAGE, links("z", "/y", "#top", "z#x", "page.html", "", "./z", "x"), parent=page())
+    )
     assert [url.url for url in found.urls] == [
         "https://example.org/a/z",
         "https://example.org/y",
@@ -120,7 +134,7 @@ def test_each_refused_link_is_counted_once_under_its_reason() -> None:
         "a.iso",
         "b",
     )
-    found = made.links(PAGE, links(*hrefs), parent=page())
+    found = at_once(made.links(PAGE, links(*hrefs), parent=page()))
     assert [url.url for url in found.urls] == ["https://example.org/a/b"]
     assert found.refused == {
         BadUrl.SCHEME: 1,
@@ -135,7 +149,7 @@ def test_links_and_embeds_are_judged_each_by_its_rule(offsite_embeds: bool) -> N
     hrefs = ("https://other.test/a", "b", "c")
     given = [*links(*hrefs[:2]), *links(*hrefs, kind=LinkKind.EMBED), *links("b#d", "e", kind=LinkKind.CSS)]
     for _ in range(2):
-        found = discovery(offsite_embeds=offsite_embeds).links(PAGE, given, parent=page())
+        found = at_once(discovery(offsite_embeds=offsite_embeds).links(PAGE, given, parent=page()))
         assert [(url.url, url.kind) for url in found.urls] == [
             ("https://example.org/a/b", "link"),
             ("https://example.org/a/c", "embed"),
@@ -146,48 +160,66 @@ def test_links_and_embeds_are_judged_each_by_its_rule(offsite_embeds: bool) -> N
 
 def test_traps_are_refused_by_their_names() -> None:
     made = discovery()
-    found = made.links(PAGE, links("x/x/x/", "?a=1&a=1&a=1", "b"), parent=page())
+    found = at_once(made.links(PAGE, links("x/x/x/x/", "?a=1&a=1&a=1", "b"), parent=page()))
     assert [url.url for url in found.urls] == ["https://example.org/a/b"]
     assert found.refused == {Trap.REPEATED_SEGMENTS: 1, Trap.QUERY_GROWTH: 1}
-    assert made.redirect(redirect("/x/x/x/"), parent=page()) is Trap.REPEATED_SEGMENTS
+    assert made.redirect(redirect("/x/x/x/x/"), parent=page()) is Trap.REPEATED_SEGMENTS
+
+
+@pytest.mark.parametrize("within", ["host", "prefix"])
+def test_traps_judge_by_the_kind_of_a_link_also_where_another_kind_was_judged_before(within: Within) -> None:
+    made = discovery(within=within, traps=Traps(calendar_years=10, year=2026))
+    image, page_ahead = "/a/x/x/x/x/y.png", "/a/events/2040-05-01"
+    for _ in range(2):
+        given = [*links(image, page_ahead), Link(image, LinkKind.EMBED), Link(page_ahead, LinkKind.LISTED)]
+        found = at_once(made.links(PAGE, given[:2], parent=page()))
+        assert found.refused == {Trap.REPEATED_SEGMENTS: 1, Trap.CALENDAR: 1}
+        found = at_once(made.links(PAGE, given[2:], parent=page()))
+        assert [url.kind for url in found.urls] == [LinkKind.EMBED, LinkKind.LISTED]
+    both = [*links(image, image), Link(image, LinkKind.EMBED)]
+    found = at_once(made.links(PAGE, both, parent=page()))
+    assert ([url.kind for url in found.urls], found.refused) == ([LinkKind.EMBED], {Trap.REPEATED_SEGMENTS: 1})
+    listed = msgspec.structs.replace(page(), kind=LinkKind.LISTED)
+    assert isinstance(made.redirect(redirect(page_ahead), parent=listed), CrawlUrl)
+    assert made.redirect(redirect(page_ahead), parent=page()) is Trap.CALENDAR
 
 
 def test_links_too_deep_are_refused() -> None:
     made = discovery(max_depth=4)
-    assert len(made.links(PAGE, links("b"), parent=page(depth=3)).urls) == 1
-    assert made.links(PAGE, links("b", "c"), parent=page(depth=4)).refused == {Refusal.TOO_DEEP: 2}
+    assert len(at_once(made.links(PAGE, links("b"), parent=page(depth=3))).urls) == 1
+    assert at_once(made.links(PAGE, links("b", "c"), parent=page(depth=4))).refused == {Refusal.TOO_DEEP: 2}
 
 
 def test_a_page_may_not_have_more_links_than_the_limit() -> None:
-    found = discovery(max_links_per_page=2).links(PAGE, links("a", "b", "a", "c", "d"), parent=page())
+    found = at_once(discovery(max_links_per_page=2).links(PAGE, links("a", "b", "a", "c", "d"), parent=page()))
     assert [url.url[-1] for url in found.urls] == ["a", "b"]
     assert found.refused == {LinkRefusal.TOO_MANY_LINKS: 2}
 
 
 def test_nofollow_is_obeyed_where_configured_unless_the_link_stands_there_without_it_too() -> None:
     given = [*links("a", "b", rel="external nofollow"), *links("b")]
-    assert len(discovery().links(PAGE, given, parent=page()).urls) == 2
-    found = discovery(obey_nofollow=True).links(PAGE, given, parent=page())
+    assert len(at_once(discovery().links(PAGE, given, parent=page())).urls) == 2
+    found = at_once(discovery(obey_nofollow=True).links(PAGE, given, parent=page()))
     assert [url.url for url in found.urls] == ["https://example.org/a/b"]
     assert found.refused == {LinkRefusal.NOFOLLOW: 2}
 
 
 def test_kinds_that_are_not_wanted_are_refused() -> None:
     made = discovery(kinds=frozenset({LinkKind.LINK}))
-    found = made.links(PAGE, [*links("a.png", kind=LinkKind.EMBED), *links("b")], parent=page())
+    found = at_once(made.links(PAGE, [*links("a.png", kind=LinkKind.EMBED), *links("b")], parent=page()))
     assert [url.url for url in found.urls] == ["https://example.org/a/b"]
     assert found.refused == {LinkRefusal.UNWANTED_KIND: 1}
 
 
 def test_links_beyond_any_number_are_each_found_once() -> None:
     given = links(*(f"/{number % 10_001}" for number in range(20_100)), "http://[", *["x"] * 10_000, "http://[", "y")
-    found = discovery(max_links_per_page=100_000).links(PAGE, given, parent=page())
+    found = at_once(discovery(max_links_per_page=100_000).links(PAGE, given, parent=page()))
     assert [url.url.rpartition("/")[2] for url in found.urls] == [*map(str, range(10_001)), "x", "y"]
     assert found.refusals == [("http://[", BadUrl.INVALID)]
 
 
 def test_precedence_grows_with_depth_to_its_end() -> None:
-    assert discovery().links(PAGE, links("b"), parent=page(depth=300)).urls[0].precedence == 255
+    assert at_once(discovery().links(PAGE, links("b"), parent=page(depth=300))).urls[0].precedence == 255
 
 
 def test_what_is_remembered_of_one_document_does_not_reach_into_another() -> None:
@@ -209,15 +241,18 @@ def test_what_is_remembered_of_one_document_does_not_reach_into_another() -> Non
     ]
     for _ in range(2):
         for href, base, expected in cases:
-            assert [url.url for url in made.links(base, links(href), parent=page()).urls] == [expected], (href, base)
+            assert [url.url for url in at_once(made.links(base, links(href), parent=page())).urls] == [expected], (
+                href,
+                base,
+            )
 
 
 @pytest.mark.parametrize("remembered", [1, 2, 7])
 def test_forgetting_changes_nothing(remembered: int) -> None:
     made = discovery(remembered_links=remembered)
     hrefs = [f"/{number}" for number in range(20)]
-    first = made.links(PAGE, links(*hrefs), parent=page())
-    assert made.links(PAGE, links(*hrefs), parent=page()) == first
+    first = at_once(made.links(PAGE, links(*hrefs), parent=page()))
+    assert at_once(made.links(PAGE, links(*hrefs), parent=page())) == first
     assert len(first.urls) == 20
 
 
@@ -233,6 +268,7 @@ def test_a_redirect_keeps_depth_and_precedence_of_its_parent() -> None:
         kind="redirect",
         precedence=3,
         redirects=1,
+        hits=0,
     )
 
 
@@ -270,7 +306,7 @@ def test_where_a_seed_redirects_to_is_crawled_and_nothing_beyond() -> None:
     target = made.redirect(redirect("https://www.example.org/", url=seed.url), parent=seed)
     assert isinstance(target, CrawlUrl)
     assert target.depth == 0
-    found = made.links(target.url, links("/a", "https://example.org/b", "https://other.test/"), parent=target)
+    found = at_once(made.links(target.url, links("/a", "https://example.org/b", "https://other.test/"), parent=target))
     assert [url.url for url in found.urls] == ["https://www.example.org/a", "https://example.org/b"]
     assert found.refused == {Refusal.OUT_OF_SCOPE: 1}
     beyond = made.redirect(redirect("https://other.test/", url=found.urls[0].url), parent=found.urls[0])
@@ -279,8 +315,8 @@ def test_where_a_seed_redirects_to_is_crawled_and_nothing_beyond() -> None:
 
 def test_an_embed_from_elsewhere_opens_no_way_into_its_host() -> None:
     made = discovery(offsite_embeds=True)
-    [style] = made.links(PAGE, links("https://cdn.test/a.css", kind=LinkKind.EMBED), parent=page()).urls
-    found = made.links(style.url, [*links("b.png", kind=LinkKind.CSS), *links("/about")], parent=style)
+    [style] = at_once(made.links(PAGE, links("https://cdn.test/a.css", kind=LinkKind.EMBED), parent=page())).urls
+    found = at_once(made.links(style.url, [*links("b.png", kind=LinkKind.CSS), *links("/about")], parent=style))
     assert [url.url for url in found.urls] == ["https://cdn.test/b.png"]
     assert found.refused == {Refusal.OUT_OF_SCOPE: 1}
 
@@ -289,7 +325,7 @@ def named(
     *hrefs: str, url: str = "https://www.example.org/page", made: ScopedDiscovery | None = None
 ) -> list[CrawlUrl]:
     parent = page(url, depth=3)
-    return (made or discovery(exclude=(r"\.iso",))).sitemaps(hrefs, parent=parent).urls
+    return at_once((made or discovery(exclude=(r"\.iso",))).sitemaps(hrefs, parent=parent)).urls
 
 
 def test_sitemaps_that_robots_txt_names_are_fetched_from_anywhere_at_the_depth_of_the_page() -> None:
@@ -302,14 +338,14 @@ def test_sitemaps_that_robots_txt_names_are_fetched_from_anywhere_at_the_depth_o
             "https://cdn.test/s.xml.gz",
         )
     ]
-    assert discovery().sitemaps(["/s.xml"], parent=page(depth=0)).urls[0].depth == 0
+    assert at_once(discovery().sitemaps(["/s.xml"], parent=page(depth=0))).urls[0].depth == 0
 
 
 def test_what_a_sitemap_lists_is_judged_from_where_it_was_named_and_its_host_lends_nothing() -> None:
     made = discovery(max_links_per_page=1)
     [foreign] = named("https://cdn.test/s.xml", made=made)
     hrefs = ("https://example.org/a", "https://www.example.org/b", "https://cdn.test/c", "https://other.test/")
-    found = made.links(foreign.url, links(*hrefs, kind=LinkKind.LISTED), parent=foreign)
+    found = at_once(made.links(foreign.url, links(*hrefs, kind=LinkKind.LISTED), parent=foreign))
     assert [(url.url, url.depth, url.kind) for url in found.urls] == [
         ("https://example.org/a", 4, "listed"),
         ("https://www.example.org/b", 4, "listed"),
@@ -322,31 +358,76 @@ def test_sitemaps_may_be_nested_to_a_limit_and_redirected() -> None:
     [sitemap] = named("https://cdn.test/0.xml", made=made)
     for level in range(1, MAX_NESTED_SITEMAPS + 1):
         nested = Link(f"{level}.xml", LinkKind.SITEMAP, last_modified="2026")
-        [sitemap] = made.links(sitemap.url, [nested], parent=sitemap).urls
+        [sitemap] = at_once(made.links(sitemap.url, [nested], parent=sitemap)).urls
         assert (sitemap.depth, sitemap.kind, sitemap.via) == (3, "sitemap", "https://www.example.org/robots.txt")
-    beyond = made.links(sitemap.url, links("x.xml", kind=LinkKind.SITEMAP), parent=sitemap)
+    beyond = at_once(made.links(sitemap.url, links("x.xml", kind=LinkKind.SITEMAP), parent=sitemap))
     assert (beyond.urls, beyond.refused) == ([], {LinkRefusal.NESTED_SITEMAP: 1})
     moved = made.redirect(redirect("https://elsewhere.test/s.xml", url=sitemap.url), parent=sitemap)
     assert isinstance(moved, CrawlUrl)
     assert (moved.kind, moved.via) == ("sitemap", "https://www.example.org/robots.txt")
-    assert made.links(moved.url, links("/x", kind=LinkKind.LISTED), parent=moved).refused == {Refusal.OUT_OF_SCOPE: 1}
+    assert at_once(made.links(moved.url, links("/x", kind=LinkKind.LISTED), parent=moved)).refused == {
+        Refusal.OUT_OF_SCOPE: 1
+    }
 
 
 def test_the_date_that_a_sitemap_gives_travels_with_the_url() -> None:
     [sitemap] = named("/s.xml", made=(made := discovery()))
-    [found] = made.links(sitemap.url, [Link("/a", LinkKind.LISTED, last_modified="2026-01-02")], parent=sitemap).urls
+    [found] = at_once(
+        made.links(sitemap.url, [Link("/a", LinkKind.LISTED, last_modified="2026-01-02")], parent=sitemap)
+    ).urls
     assert found.last_modified == "2026-01-02"
 
 
 def references(made: ScopedDiscovery, found_on_page: Sequence[Link]) -> list[str]:
     """The last parts of the paths of all references of the page."""
-    found = made.links(PAGE, found_on_page, parent=page())
-    return [url.rpartition("/")[2] for url in made.references(PAGE, found_on_page, found, parent=page())]
+    found = at_once(made.links(PAGE, found_on_page, parent=page()))
+    return [url.rpartition("/")[2] for url in at_once(made.references(PAGE, found_on_page, found, parent=page()))]
 
 
 def test_references_are_all_links_that_are_followed_as_often_as_they_stand_there() -> None:
     stood = links("b", "c", "b#x", "https://example.org/a/b?utm_source=x", "page.html", "#top", "c", "mailto:x@y")
     assert references(discovery(), stood) == ["b", "c", "b", "b", "page.html", "c"]
+
+
+_HREFS = [
+    "b",
+    "./b",
+    "b#x",
+    "B/../b",
+    "c",
+    "page.html",
+    "",
+    "#top",
+    "?x",
+    "http://else.where/",
+    "x/x/x/x/",
+    "mailto:a@b",
+]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(_HREFS), st.sampled_from(["", "nofollow"]), st.sampled_from(["LINK", "EMBED"]))),
+    st.booleans(),
+    st.booleans(),
+)
+def test_links_tell_how_often_each_is_referred_to(
+    hrefs: list[tuple[str, str, str]], obey_nofollow: bool, embeds: bool
+) -> None:
+    kinds = frozenset(LinkKind) if embeds else frozenset(LinkKind) - {LinkKind.EMBED}
+    made = discovery(obey_nofollow=obey_nofollow, kinds=kinds, within="domain", offsite_embeds=True)
+    given = [Link(href, LinkKind[kind], rel=rel) for href, rel, kind in hrefs if kind == "LINK" or "x/x" not in href]
+    found = at_once(made.links(PAGE, given, parent=page()))
+    counts = Counter(at_once(made.references(PAGE, given, found, parent=page())))
+    assert found.to_itself == counts.pop(PAGE, 0)
+    assert {url.canonical: url.hits for url in found.urls} == counts
+
+
+def test_what_no_page_links_to_has_no_hits() -> None:
+    made = discovery()
+    [seed] = made.seeds(["https://example.org/"])
+    [named] = at_once(made.sitemaps(["/1.xml", "/1.xml"][:1], parent=page())).urls
+    [nested] = at_once(made.links(named.url, [Link("/2.xml", LinkKind.SITEMAP)], parent=named)).urls
+    assert (seed.hits, named.hits, nested.hits) == (0, 0, 1)
 
 
 def test_references_leave_out_what_is_refused() -> None:

@@ -3,17 +3,25 @@
 import asyncio
 from collections import Counter
 from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any
 
+import msgspec
 import pytest
 
+from crawler.discover.quota import (
+    PageLimits,
+    PageQuota,
+    SitemapLimits,
+    SitemapQuota,
+)
 from crawler.engine import Ending, Limits
-from crawler.hours import Hours
-from crawler.pace import Pace
-from crawler.page import FailureKind, NotModified, Verdict
-from crawler.quota import PageLimits, PageQuota
-from frontier import UrlState
+from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, PageRecord, Verdict
+from crawler.politeness.hours import Hours
+from crawler.politeness.pace import Pace
+from frontier import Lease, UrlState
 from frontier.memory import MemoryNotes
-from tests.unit.crawling import QUICK, SEED, START, Rig, Site, failure, page, redirect, star
+from tests.unit.crawling import QUICK, SEED, START, Records, Rig, Rules, Site, Traced, failure, page, redirect, star
 from tests.unit.frontier.virtual_time import in_virtual_time
 
 UNREACHABLE = Verdict(allowed=False, reason="unreachable", asked=True, retry_after_s=5.0, message="connect: refused")
@@ -107,6 +115,45 @@ async def test_an_engine_cancelled_at_any_moment_leaves_what_was_in_flight_to_th
     assert cancelled_at > 50
 
 
+@pytest.mark.parametrize("hosts", [1, 20])
+def test_urls_that_nobody_is_asked_for_leave_turns_of_the_loop_to_others(
+    hosts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def forbidden(self: Rules, url: str, /, *, errand: str | None = None) -> Verdict:
+        return FORBIDDEN
+
+    async def written(self: Records, fetched: Fetched | None, record: PageRecord, /) -> None:
+        """Waits for nothing, as a sink whose buffer has room."""
+
+    async def done(self: Traced, lease: Lease, /, **rest: Any) -> None:
+        await self._frontier.done(lease, **rest)
+
+    monkeypatch.setattr(Rules, "allows", forbidden)
+    monkeypatch.setattr(Records, "write", written)
+    monkeypatch.setattr(Traced, "done", done)
+    seeds = [f"http://{number % hosts}.test/{number}" for number in range(500)]
+    settled = [0]
+
+    async def watch(rig: Rig) -> None:
+        while True:
+            settled.append(rig.store.counters.excluded)
+            await asyncio.sleep(0)
+
+    @in_virtual_time
+    async def crawl() -> None:
+        rig = Rig({})
+        async with rig.engine(concurrency=4, seeds=seeds) as engine:
+            watching = asyncio.ensure_future(watch(rig))
+            assert await engine.run() is Ending.COMPLETE
+            watching.cancel()
+        settled.append(rig.store.counters.excluded)
+
+    crawl()
+    assert settled[-1] == len(seeds)
+    # One for each worker that may work at once.
+    assert max(after - before for before, after in pairwise(settled)) <= 4
+
+
 @pytest.mark.parametrize("limit", [1, 7, 20])
 @pytest.mark.parametrize("concurrency", [1, 64])
 def test_a_limit_of_pages_stops_at_exactly_that_many(limit: int, concurrency: int) -> None:
@@ -118,7 +165,7 @@ def test_a_limit_of_pages_stops_at_exactly_that_many(limit: int, concurrency: in
             site[url] = redirect(url, f"/{number + 100}")
             site[f"http://a.test/{number + 100}"] = page(f"http://a.test/{number + 100}")
         site["http://a.test/2"] = page("http://a.test/2", status=404)
-        rig = Rig(site)
+        rig = Rig({**site})
         rig.web.duration_s = 0.1
         runs = 0
         while True:
@@ -141,7 +188,7 @@ async def test_pages_of_others_do_not_use_up_the_place_of_a_redirect() -> None:
     """A worker whose fetch made no page gives its place back, although pages were made meanwhile."""
     site = star(4)
     site["http://a.test/1"] = [failure("http://a.test/1"), page("http://a.test/1")]
-    rig = Rig(site)
+    rig = Rig({**site})
     rig.web.duration_s = 1.0
     async with rig.engine(concurrency=4, limits=Limits(pages=4)) as engine:
         assert await engine.run() is Ending.COMPLETE
@@ -159,7 +206,7 @@ async def test_a_limit_that_is_reached_with_the_last_page_leaves_the_crawl_compl
 async def test_a_limit_of_bytes_is_overrun_by_no_more_than_what_is_in_flight() -> None:
     site = star(100)
     site |= {url: page(url, ["x" * 1000]) for url in list(site)[1:]}
-    rig = Rig(site)
+    rig = Rig({**site})
     async with rig.engine(concurrency=4, limits=Limits(bytes=20_000)) as engine:
         assert await engine.run() is Ending.LIMIT
     assert 20_000 <= engine.tally.bytes_received < 20_000 + 4 * 1010
@@ -222,6 +269,21 @@ async def test_a_failure_is_tried_again_and_then_given_up_with_its_reason() -> N
     assert (by_url["http://a.test/flaky"].state, by_url["http://a.test/flaky"].attempts) == ("done", 2)
     assert engine.tally.failures == {"timeout": 3, "http-503": 1}
     assert (engine.tally.retries, engine.tally.failed, engine.tally.pages) == (3, 1, 2)
+
+
+@in_virtual_time
+async def test_a_page_that_always_breaks_off_is_tried_again_and_then_done_and_its_links_are_followed() -> None:
+    torn = msgspec.structs.replace(page(SEED, ["/a"]), truncated="disconnect", message="closed before it was whole")
+    rig = Rig({SEED: torn, "http://a.test/a": page("http://a.test/a")})
+    async with rig.engine() as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert rig.web.asked == {SEED: 3, "http://a.test/a": 1}
+    by_url = {record.url: record for record in rig.sink.records}
+    record = by_url[SEED]
+    assert (record.state, record.reason, record.truncated, record.attempts) == ("done", None, "disconnect", 3)
+    assert record.message == "closed before it was whole"
+    assert engine.tally.failures == {"disconnected": 3}
+    assert (engine.tally.retries, engine.tally.failed, engine.tally.pages) == (2, 0, 2)
 
 
 @in_virtual_time
@@ -364,6 +426,23 @@ async def test_a_page_is_fetched_again_only_if_it_has_changed() -> None:
 
 
 @in_virtual_time
+async def test_what_is_tried_again_is_asked_for_without_validators() -> None:
+    headers = [(b"ETag", b'"x"'), (b"Last-Modified", b"Sat, 01 Jan 2022 00:00:00 GMT")]
+    trouble = Failure(url=SEED, kind=FailureKind.PROTOCOL, message="", fetched_at=START, duration_s=0.0)
+    rig = Rig({SEED: [page(SEED, headers=headers), trouble, page(SEED, headers=headers)]})
+    async with rig.engine() as engine:
+        await engine.run()
+        parts = engine._parts
+        await parts.frontier.add(parts.discovery.seeds([SEED]), force=True)
+        await engine.run()
+    told = [request.etag for request in rig.web.requests]
+    assert told == [None, '"x"', None]
+    settled = rig.store.entry(SEED)
+    assert settled is not None
+    assert (settled.state, settled.status, settled.etag) == (UrlState.DONE, 200, '"x"')
+
+
+@in_virtual_time
 async def test_what_is_in_flight_tells_its_stage() -> None:
     rig = Rig(star(1), pace=QUICK)
     rig.web.duration_s = 5.0
@@ -380,7 +459,7 @@ async def test_sitemaps_that_robots_txt_names_are_read_where_wanted_and_count_as
     sitemap, hidden = "http://a.test/sitemap.xml", "http://a.test/hidden"
     site = star(3) | {sitemap: page(sitemap, [hidden]), hidden: page(hidden)}
     for wanted in (True, False):
-        rig = Rig(site)
+        rig = Rig({**site})
         rig.rules.sitemaps = {SEED: ["/sitemap.xml"]}
         async with rig.engine(sitemaps=wanted) as engine:
             assert await engine.run() is Ending.COMPLETE
@@ -399,6 +478,84 @@ async def test_a_host_that_has_given_enough_pages_is_asked_no_more_and_its_urls_
     assert engine.tally.excluded == {"pages-per-host": 6}
     assert [record.reason for record in rig.sink.records if record.state == "excluded"] == ["pages-per-host"] * 6
     assert sum(rig.web.asked.values()) == 4
+
+
+def tree(branches: int, levels: int) -> dict[str, Page]:
+    """Sitemaps in levels, of which each but the last names so many; each names a page, too."""
+    site = {SEED: page(SEED)}
+    names = ["/0.xml"]
+    for level in range(levels):
+        below: list[str] = []
+        for name in names:
+            url = f"http://a.test{name}"
+            inner = [name.replace(".xml", f"-{number}.xml") for number in range(branches)] if level < levels - 1 else []
+            below += inner
+            site[url] = page(url, [*inner, name.replace(".xml", ".html")])
+            site[url.replace(".xml", ".html")] = page(url.replace(".xml", ".html"))
+        names = below
+    return site
+
+
+def asked_sitemaps(rig: Rig) -> int:
+    return sum(request.is_sitemap for request in rig.web.requests)
+
+
+@in_virtual_time
+async def test_the_sitemaps_of_a_host_are_bounded_and_those_left_say_why() -> None:
+    rig = Rig({**tree(4, 4)})
+    rig.rules.sitemaps = {SEED: ["/0.xml"]}
+    notes = MemoryNotes()
+    rig.sitemap_quota = SitemapQuota(notes, lambda _: SitemapLimits(per_host=30, bytes_per_host=10**9))
+    async with rig.engine(sitemaps=True, concurrency=1) as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert asked_sitemaps(rig) == 30
+    assert engine.tally.excluded == {"sitemaps-per-host": 1 + 4 + 16 + 64 - 30}
+    assert engine.tally.pages == 1 + 30
+    again = SitemapQuota(notes, lambda _: SitemapLimits(per_host=30, bytes_per_host=10**9))
+    assert again.refusal("http://a.test/more.xml") == "sitemaps-per-host"
+    assert again.refusal("http://b.test/more.xml") is None
+
+
+@in_virtual_time
+async def test_a_deep_tree_of_sitemaps_keeps_no_pages_waiting() -> None:
+    rig = Rig({**tree(10, 4), **star(40)})
+    rig.rules.sitemaps = {SEED: ["/0.xml"]}
+    async with rig.engine(sitemaps=True, concurrency=1, limits=Limits(pages=45)) as engine:
+        assert await engine.run() is Ending.LIMIT
+    assert 1 < asked_sitemaps(rig) <= 1 + 10
+    async with rig.engine(sitemaps=True, concurrency=1) as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert asked_sitemaps(rig) == 1 + 10 + 100 + 1000
+
+
+@in_virtual_time
+async def test_the_bytes_of_a_hosts_sitemaps_are_bounded() -> None:
+    site = tree(4, 4)
+    rig = Rig({**site})
+    rig.rules.sitemaps = {SEED: ["/0.xml"]}
+    size = len(site["http://a.test/0.xml"].raw_body)
+    rig.sitemap_quota = SitemapQuota(MemoryNotes(), lambda _: SitemapLimits(per_host=10**9, bytes_per_host=size + 1))
+    async with rig.engine(sitemaps=True, concurrency=1) as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert asked_sitemaps(rig) == 2
+    assert engine.tally.excluded == {"sitemap-bytes-per-host": 1 + 4 + 4 - 2}
+
+
+@in_virtual_time
+async def test_sitemaps_count_for_the_limit_of_bytes_and_none_is_begun_when_the_pages_are_fetched() -> None:
+    site = tree(4, 4)
+    rig = Rig({**site})
+    rig.rules.sitemaps = {SEED: ["/0.xml"]}
+    async with rig.engine(sitemaps=True, concurrency=8, limits=Limits(pages=3)) as engine:
+        assert await engine.run() is Ending.LIMIT
+    assert engine.tally.pages == 3
+    assert not rig.web.requests[-1].is_sitemap
+    rig = Rig({**site})
+    rig.rules.sitemaps = {SEED: ["/0.xml"]}
+    received = sum(len(site[f"http://a.test/{name}.xml"].raw_body) for name in ("0", "0-0"))
+    async with rig.engine(sitemaps=True, concurrency=1, limits=Limits(bytes=received)) as engine:
+        assert await engine.run() is Ending.LIMIT
+    assert asked_sitemaps(rig) == 2
 
 
 # hosts that do not answer
@@ -427,6 +584,44 @@ async def test_a_dead_host_is_tried_with_one_url_at_a_time_and_its_others_are_no
     assert len(unasked) == 40 - len({record.url for record in records if record.fetched_at is not None})
     assert engine.tally.failed == rig.store.counters.failed == 40
     assert engine.tally.pages == 20
+
+
+@in_virtual_time
+async def test_a_host_that_answered_with_errors_is_not_dead_when_one_connection_is_lost() -> None:
+    star_urls = list(star(30))
+    broken = {url: page(url, status=500) for url in star_urls[1:10]}
+    lost = {star_urls[10]: failure(star_urls[10], FailureKind.DISCONNECTED)}
+    rig = Rig({**star(30), **broken, **lost}, per_host=1)
+    async with rig.engine(concurrency=1) as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert set(rig.web.asked) == set(star_urls)
+    assert engine.tally.pages == 30 - 9 - 1
+
+
+@in_virtual_time
+async def test_a_host_whose_bodies_broke_off_is_not_dead_when_one_connection_is_lost() -> None:
+    star_urls = list(star(30))
+    torn = {url: msgspec.structs.replace(page(url), truncated="disconnect") for url in star_urls[1:9]}
+    lost = {star_urls[9]: failure(star_urls[9], FailureKind.DISCONNECTED)}
+    rig = Rig({**star(30), **torn, **lost}, per_host=1)
+    async with rig.engine(concurrency=1) as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert set(rig.web.asked) == set(star_urls)
+    assert (engine.tally.pages, engine.tally.failed) == (30 - 1, 1)
+
+
+@in_virtual_time
+async def test_a_host_that_sends_no_more_than_headers_is_not_dead() -> None:
+    star_urls = list(star(30))
+    headers_only = {
+        url: msgspec.structs.replace(failure(url, kind), answered=True)
+        for url, kind in zip(star_urls[1:11], [FailureKind.DISCONNECTED, FailureKind.TIMEOUT] * 5, strict=True)
+    }
+    rig = Rig({**star(30), **headers_only}, per_host=1)
+    async with rig.engine(concurrency=1) as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert set(rig.web.asked) == set(star_urls)
+    assert (engine.tally.pages, engine.tally.failed) == (30 - 10, 10)
 
 
 @in_virtual_time

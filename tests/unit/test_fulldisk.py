@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.fulldisk import FullDisk, WaitingSink
+from crawler.disk.full_disk_retry import FullDiskRetry, WaitingSink
 from crawler.page import Fetched, PageRecord
 from crawler.write.fanout import Sinks
 from tests.unit.frontier.virtual_time import in_virtual_time
@@ -38,8 +38,8 @@ async def write(sink: Sinks, number: int) -> None:
     await sink.write(response, record_of(response, number))
 
 
-def held(told: list[str]) -> FullDisk:
-    return FullDisk(hold=told.append, let_go=lambda: told.append("let go"), every_s=2)
+def held(told: list[str]) -> FullDiskRetry:
+    return FullDiskRetry(hold=told.append, let_go=lambda: told.append("let go"), every_s=2)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])

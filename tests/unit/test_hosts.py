@@ -1,6 +1,11 @@
 import pytest
 
-from crawler.hosts import domain_of_site, registered_domain, split_port, surt_host
+from crawler.url.hosts import (
+    domain_of_site,
+    registered_domain,
+    split_port,
+    surt_host,
+)
 
 
 def test_registered_domains_follow_the_public_suffix_list() -> None:

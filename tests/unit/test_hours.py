@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.hours import Hours
+from crawler.politeness.hours import Hours
 
 VIENNA = "Europe/Vienna"
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawler import hrefs
-from crawler.canonical import MARKS
-from crawler.urls import BadUrl, Target, UrlReader
+from crawler.url import hrefs
+from crawler.url.canonical import MARKS
+from crawler.url.urls import BadUrl, Target, UrlReader
 from tests.unit.test_urls import BASE, PIECES
 
 READERS = [
@@ -122,9 +122,9 @@ def test_what_is_called_may_fail_and_may_change_the_list() -> None:
 def test_what_was_compiled_from_older_code_is_not_used() -> None:
     older = """
 import sys, types
-sys.modules["crawler._hrefs"] = types.SimpleNamespace(read_many=None, VERSION=-1)
-from crawler.hrefs import IS_COMPILED
-from crawler.urls import UrlReader
+sys.modules["crawler.url._hrefs"] = types.SimpleNamespace(read_many=None, VERSION=-1)
+from crawler.url.hrefs import IS_COMPILED
+from crawler.url.urls import UrlReader
 print(IS_COMPILED, UrlReader().read_many(["/a"], "https://e.org/")[0].url)
 """
     done = subprocess.run([sys.executable, "-c", older], capture_output=True, text=True, check=True)

@@ -43,4 +43,4 @@ def test_importing_a_package_loads_no_package_above_it(module: str, ours: set[st
 
 
 def test_the_concrete_frontier_is_what_loads_leveldb(repository: Path) -> None:
-    assert "plyvel" in loaded_by_importing("frontier.leveldb", repository)
+    assert "plyvel" in loaded_by_importing("frontier.leveldb.store", repository)

@@ -2,15 +2,16 @@
 
 from itertools import pairwise
 
+import msgspec
 import pytest
 
-from crawler.manners import Decision, Manners
-from crawler.pace import Pace
 from crawler.page import Failure, FailureKind, NotModified, Page, Redirect, Verdict
+from crawler.politeness.pace import Pace
+from crawler.politeness.response_policy import Decision, ResponsePolicy
 from frontier import CrawlUrl, Lease
 
 PACE = Pace(min_delay_s=1.0, max_delay_s=30.0, delay_factor=2.0, retry_delay_s=30.0, retry_max_delay_s=3600.0)
-MANNERS = Manners(pace=PACE, max_attempts=4, dead_after=8)
+MANNERS = ResponsePolicy(pace=PACE, max_attempts=4, dead_after=8)
 URL = "http://a.test/"
 
 
@@ -40,8 +41,17 @@ def page(
     )
 
 
+def redirect(status: int = 301, *, retry_after: bytes | None = None) -> Redirect:
+    headers = [] if retry_after is None else [(b"Retry-After", retry_after)]
+    return Redirect(url=URL, status=status, headers=headers, fetched_at=1e9, duration_s=2.0, location="/")
+
+
 def failure(kind: FailureKind) -> Failure:
     return Failure(url=URL, kind=kind, message="", fetched_at=1e9, duration_s=2.0)
+
+
+def forbidden(verdict: Verdict, held: Lease | None = None, *, own: bool = True, rest_s: float) -> Decision:
+    return MANNERS.forbidden(verdict, lease=held or lease(), own=own, rest_s=rest_s)
 
 
 def after(
@@ -63,7 +73,7 @@ def after(
         page(404),
         page(410),
         page(cut="length"),
-        Redirect(url=URL, status=301, headers=[], fetched_at=1e9, duration_s=2.0, location="/"),
+        redirect(),
         NotModified(url=URL, status=304, headers=[], fetched_at=1e9, duration_s=2.0),
     ],
 )
@@ -121,10 +131,46 @@ def test_retry_after_is_kept_by_host_and_url() -> None:
     assert decision.retry_after_s >= 120.0
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        page(retry_after=b"120"),
+        page(404, retry_after=b"120"),
+        page(410, retry_after=b"Sun, 09 Sep 2001 01:48:40 GMT"),
+        page(cut="length", retry_after=b"120"),
+        *(redirect(status, retry_after=b"120") for status in (301, 302)),
+        NotModified(url=URL, status=304, headers=[(b"Retry-After", b"120")], fetched_at=1e9, duration_s=2.0),
+    ],
+)
+def test_a_good_answer_with_retry_after_makes_its_host_rest_so_long_and_is_no_trouble(
+    answer: Page | Redirect | NotModified,
+) -> None:
+    assert after(answer) == Decision(cooldown_s=120.0)
+    assert after(answer, pressure=3).pressure == 2
+
+
+def test_retry_after_of_a_good_answer_is_obeyed_up_to_the_limit_and_never_shortens_a_rest() -> None:
+    assert after(page(retry_after=b"999999")).cooldown_s == PACE.max_retry_after_s
+    assert (
+        after(page(retry_after=b"1")) == after(page(retry_after=b"soon")) == after(page()) == Decision(cooldown_s=4.0)
+    )
+    assert after(page(retry_after=b"1"), crawl_delay_s=10.0).cooldown_s == 10.0
+
+
+def test_a_redirect_that_no_server_was_asked_for_makes_no_host_rest() -> None:
+    assert after(msgspec.structs.replace(redirect(307, retry_after=b"120"), asked=False)).cooldown_s == 0.0
+
+
 def test_a_body_cut_short_is_tried_again() -> None:
     decision = after(page(cut="disconnect"))
     assert decision.reason == "disconnected"
     assert decision.retry_after_s is not None
+    assert decision.answered
+
+
+def test_a_body_always_cut_short_is_done_with_what_came() -> None:
+    last = after(page(cut="disconnect"), attempt=3)
+    assert (last.failed, last.retry_after_s, last.server_ok, last.answered) == (False, None, False, True)
 
 
 @pytest.mark.parametrize("answer", [page(500), page(429), failure(FailureKind.TIMEOUT), failure(FailureKind.CONNECT)])
@@ -180,17 +226,44 @@ def test_nobody_rests_from_a_request_that_was_never_sent(kind: FailureKind) -> N
 
 def test_what_robots_txt_forbids_is_settled_and_costs_no_rest_unless_it_was_asked_for() -> None:
     verdict = Verdict(allowed=False, reason="robots")
-    assert MANNERS.forbidden(verdict, lease=lease(), crawl_delay_s=9.0) == Decision(cooldown_s=0.0, reason="robots")
+    assert MANNERS.after_robots_s(verdict, crawl_delay_s=9.0) == 0.0
     asked = Verdict(allowed=False, reason="robots", asked=True, duration_s=3.0)
-    assert MANNERS.forbidden(asked, lease=lease(), crawl_delay_s=None).cooldown_s == 6.0
+    assert MANNERS.after_robots_s(asked, crawl_delay_s=None) == 6.0
+    assert MANNERS.after_robots_s(asked, crawl_delay_s=9.0) == 9.0
+    assert MANNERS.after_robots_s(msgspec.structs.replace(asked, pause_s=100.0), crawl_delay_s=9.0) == 100.0
+    assert forbidden(asked, rest_s=6.0) == Decision(cooldown_s=6.0, host_cooldown_s=6.0, reason="robots")
+    assert forbidden(asked, own=False, rest_s=6.0).cooldown_s == 0.0
 
 
 def test_a_robots_txt_that_cannot_be_had_keeps_the_host_waiting_and_then_gives_up() -> None:
     verdict = Verdict(allowed=False, reason="unreachable", asked=True, duration_s=1.0, retry_after_s=60.0)
-    first = MANNERS.forbidden(verdict, lease=lease(), crawl_delay_s=None)
+    first = forbidden(verdict, rest_s=2.0)
     assert (first.cooldown_s, first.retry_after_s, first.failed, first.server_ok) == (60.0, 60.0, False, False)
     assert first.stays
     for held, dead_for_s in ((lease(attempt=3), 0.0), (lease(streak=7), 3600.0)):
-        last = MANNERS.forbidden(verdict, lease=held, crawl_delay_s=None)
+        last = forbidden(verdict, held, rest_s=2.0)
         assert (last.retry_after_s, last.reason, last.server_ok) == (None, "unreachable", False)
         assert (last.failed, last.dead_for_s) == (False, dead_for_s)
+
+
+@pytest.mark.parametrize("kind", ["dns", "connect", "tls"])
+def test_a_host_that_robots_txt_found_out_of_reach_fails_for_that_reason(kind: str) -> None:
+    verdict = Verdict(allowed=False, reason=kind, asked=True, duration_s=1.0, retry_after_s=60.0)
+    for attempt in range(3):
+        decision = forbidden(verdict, lease(attempt=attempt), rest_s=2.0)
+        assert (decision.retry_after_s, decision.failed) == (60.0, False)
+    last = forbidden(verdict, lease(attempt=3), rest_s=2.0)
+    assert (last.retry_after_s, last.failed, last.reason, last.server_ok) == (None, True, kind, False)
+
+
+def test_a_page_cut_by_broken_framing_is_tried_again_for_that() -> None:
+    cut = msgspec.structs.replace(page(cut="disconnect"), cut_by=FailureKind.PROTOCOL)
+    assert after(cut).reason == "protocol"
+
+
+def test_a_handshake_that_may_succeed_another_time_is_tried_again() -> None:
+    assert after(failure(FailureKind.TLS)).retry_after_s is None
+    passing = msgspec.structs.replace(failure(FailureKind.TLS), may_pass=True)
+    assert after(passing).retry_after_s is not None
+    last = after(passing, attempt=3)
+    assert (last.failed, last.reason) == (True, "tls")

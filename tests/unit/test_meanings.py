@@ -1,7 +1,7 @@
 import pytest
 
-from crawler.meanings import Judged, Meanings
-from crawler.urls import BadUrl, UrlReader
+from crawler.discover.link_cache import Judged, LinkCache
+from crawler.url.urls import BadUrl, UrlReader
 
 PAGE = "https://example.org/a/page.html"
 
@@ -20,7 +20,7 @@ class Judge:
 
 @pytest.mark.parametrize("size", [1, 7, 50, 333])
 def test_the_memory_of_hrefs_is_bounded(size: int) -> None:
-    made = Meanings(Judge(), capacity=100)
+    made = LinkCache(Judge(), capacity=100)
     for start in range(0, 1000, size):
         hrefs = [f"/{start + number}" for number in range(size)]
         assert set(made.of(hrefs, PAGE)) == set(hrefs)
@@ -29,7 +29,7 @@ def test_the_memory_of_hrefs_is_bounded(size: int) -> None:
 
 def test_what_was_judged_lately_is_not_judged_again() -> None:
     judge = Judge()
-    made = Meanings(judge, capacity=10)
+    made = LinkCache(judge, capacity=10)
     for hrefs in (["/1", "2", "https://e.org/"], ["/3", "/1", "2"], ["/4", "/5", "/6"], ["2", "/1", "https://e.org/"]):
         assert set(made.of(hrefs, PAGE)) == set(hrefs)
     assert sorted(judge.asked) == sorted(["/1", "2", "https://e.org/", "/3", "/4", "/5", "/6"])
@@ -44,14 +44,14 @@ def test_what_was_judged_lately_is_not_judged_again() -> None:
 )
 def test_what_depends_on_the_document_or_is_long_is_judged_each_time(href: str) -> None:
     judge = Judge()
-    made = Meanings(judge, capacity=10)
+    made = LinkCache(judge, capacity=10)
     assert made.of([href], PAGE) == made.of([href], PAGE)
     assert judge.asked == [href, href]
 
 
 def test_what_is_no_url_is_remembered_too() -> None:
     judge = Judge()
-    made = Meanings(judge, capacity=10)
+    made = LinkCache(judge, capacity=10)
     for _ in range(2):
         assert made.of(["mailto:a"], PAGE) == {"mailto:a": Judged(BadUrl.SCHEME)}
     assert judge.asked == ["mailto:a"]

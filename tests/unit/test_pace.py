@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.pace import (
+from crawler.page import TRANSIENT_FAILURES, Failure, FailureKind, Page
+from crawler.politeness.pace import (
     RETRY_AFTER_LIMIT_S,
     SLOW_DOWN_STATUSES,
     TRANSIENT_STATUSES,
@@ -13,7 +14,6 @@ from crawler.pace import (
     parse_retry_after,
     retries,
 )
-from crawler.page import TRANSIENT_FAILURES, Failure, FailureKind, Page
 
 seconds = st.floats(min_value=0, max_value=1e7)
 maybe_seconds = st.none() | seconds
@@ -151,7 +151,8 @@ def test_jitter_spreads_urls_and_is_the_same_each_time() -> None:
 
 
 @pytest.mark.parametrize(
-    "cause", [408, 429, 500, 502, 503, 504, FailureKind.TIMEOUT, FailureKind.CONNECT, FailureKind.DNS]
+    "cause",
+    [408, 425, 429, 500, 501, 505, 507, 508, 511, 520, 599, FailureKind.TIMEOUT, FailureKind.CONNECT, FailureKind.DNS],
 )
 def test_what_may_pass_is_tried_again_until_the_attempts_are_used_up(cause: int | FailureKind) -> None:
     assert [retries(cause, attempt, max_attempts=3) for attempt in range(4)] == [True, True, False, False]
@@ -168,8 +169,6 @@ def test_what_may_pass_is_tried_again_until_the_attempts_are_used_up(cause: int 
         403,
         404,
         410,
-        501,
-        505,
         FailureKind.PRIVATE_ADDRESS,
         FailureKind.BAD_URL,
         FailureKind.TLS,

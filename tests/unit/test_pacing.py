@@ -7,22 +7,22 @@ from random import Random
 
 import msgspec
 
-from crawler.discovery import ScopedDiscovery
+from crawler.discover.discovery import ScopedDiscovery
+from crawler.discover.scope import Scope
 from crawler.engine import Ending, Engine, Limits
-from crawler.manners import Manners
-from crawler.pace import Pace
 from crawler.page import Fetched, Page, Request
-from crawler.passage import Parts
-from crawler.scope import Scope
-from crawler.urls import UrlReader, host_of
-from frontier.groups import Grouping, GroupLimit
-from frontier.rules import Rules
+from crawler.pipeline import Components
+from crawler.politeness.pace import Pace
+from crawler.politeness.response_policy import ResponsePolicy
+from crawler.url.urls import UrlReader, host_of, site_of
+from frontier.queues.groups import Grouping, GroupLimit
+from frontier.queues.rules import Rules
 from frontier.shell import QueueFrontier
 from tests.unit.crawling import Event, Reader, Records
 from tests.unit.crawling import Rules as Robots
 from tests.unit.frontier.crawls import leveldb, now, snapshots
 from tests.unit.frontier.virtual_time import in_virtual_time
-from visited.exact import ExactSet
+from visited.digests.exact import ExactSet
 
 HOSTS, PAGES = 200, 50
 PACE = Pace(min_delay_s=1.0, max_delay_s=5.0, delay_factor=2.0, retry_delay_s=4.0, retry_max_delay_s=60.0)
@@ -74,6 +74,7 @@ class Web:
             url=request.url,
             status=status,
             headers=headers,
+            ip=lies_at(host),
             fetched_at=began_at,
             duration_s=duration_s,
             body=body,
@@ -85,8 +86,11 @@ class Web:
     async def address(self, url: str, /) -> str | None:
         """The two share one; the others have their own. It takes a while to find out."""
         await asyncio.sleep(LOOK_UP_S)
-        host = host_of(url)
-        return "192.0.2.1" if host in SHARED else f"198.51.100.{host[1:].partition('.')[0]}"
+        return lies_at(host_of(url))
+
+
+def lies_at(host: str) -> str:
+    return "192.0.2.1" if host in SHARED else f"198.51.100.{host[1:].partition('.')[0]}"
 
 
 async def crawled_for(directory: Path, web: Web, seconds: float) -> Ending:
@@ -103,14 +107,15 @@ async def crawled_for(directory: Path, web: Web, seconds: float) -> Ending:
         now=now,
     )
     await frontier.add(discovery.seeds(seeds))
-    parts = Parts(
+    parts = Components(
         frontier=frontier,
         fetcher=web,
         extractor=Reader(events),
         robots=Robots({}, events),
         discovery=discovery,
         sink=Records(events),
-        manners=lambda _: Manners(pace=PACE),
+        queue_key=site_of,
+        manners=lambda _: ResponsePolicy(pace=PACE),
         addresses=web,
         clock=now,
         monotonic=asyncio.get_running_loop().time,

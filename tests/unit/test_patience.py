@@ -3,11 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.patience import Patience
+from crawler.politeness.slow_threshold import SlowThreshold
 
 
 def test_patience_is_some_times_what_is_usual() -> None:
-    patience = Patience()
+    patience = SlowThreshold()
     assert patience.limit_s == 0.5
     for _ in range(100):
         patience.answered(0.2)
@@ -21,7 +21,7 @@ def test_patience_is_some_times_what_is_usual() -> None:
 
 @given(durations=st.lists(st.floats(0, 1e6)))
 def test_patience_has_bounds(durations: list[float]) -> None:
-    patience = Patience()
+    patience = SlowThreshold()
     for duration_s in durations:
         patience.answered(duration_s)
     assert 0.1 <= patience.limit_s <= 2.0

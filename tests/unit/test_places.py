@@ -1,14 +1,14 @@
 import pytest
 
-from crawler.places import Places, QueuePrefixes, listed
-from crawler.scope import Refusal, Scope
-from crawler.urls import UrlReader
+from crawler.discover.scope import Refusal, Scope
+from crawler.discover.surt_prefixes import QueuePrefixes, SurtPrefixes, listed
+from crawler.url.urls import UrlReader
 
 READER = UrlReader()
 
 
 def cover(entry: str, *urls: str) -> list[bool]:
-    places = Places([entry])
+    places = SurtPrefixes([entry])
     return [places.cover(READER.seed(url)) for url in urls]
 
 
@@ -45,14 +45,14 @@ def test_a_place_covers_what_it_says(entry: str, covered: list[int]) -> None:
 @pytest.mark.parametrize("entry", ["", "two words", "example.org/docs", "https://", "*"])
 def test_what_is_no_place_is_refused_by_name(entry: str) -> None:
     with pytest.raises(ValueError, match=r"place|seed|URL"):
-        Places([entry])
+        SurtPrefixes([entry])
 
 
 def test_one_of_many_places_is_found() -> None:
-    places = Places([f"h{number}.example.org" for number in range(1000)])
+    places = SurtPrefixes([f"h{number}.example.org" for number in range(1000)])
     assert all(places.cover(READER.seed(f"https://h{number}.example.org/x")) for number in range(1000))
     assert not places.cover(READER.seed("https://h1000.example.org/"))
-    assert not Places([])
+    assert not SurtPrefixes([])
 
 
 def test_places_widen_the_scope_and_excluded_ones_narrow_it() -> None:

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from crawler.discover.precedence import Ordered, cost_of
 from crawler.page import Link, Redirect
-from crawler.precedence import Ordered, cost_of
 from crawler.protocols import Discovered
+from crawler.steps import Steps, at_once
 from frontier import CrawlUrl
 
 
@@ -31,13 +32,18 @@ class Found:
     def seeds(self, urls: Sequence[str], /) -> list[CrawlUrl]:
         return self.urls
 
-    def links(self, base_url: str, links: Sequence[Link], /, *, parent: CrawlUrl, about: str = "") -> Discovered:
+    def links(self, base_url: str, links: Sequence[Link], /, *, parent: CrawlUrl, about: str = "") -> Steps[Discovered]:
+        yield
         return Discovered(urls=self.urls, refused={"nofollow": 1})
 
-    def references(self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl) -> list[str]:
+    def references(
+        self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl
+    ) -> Steps[list[str]]:
+        yield
         return [parent.canonical, *(url.canonical for url in found.urls)]
 
-    def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Discovered:
+    def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Steps[Discovered]:
+        yield
         return Discovered(urls=self.urls, refused={})
 
     def redirect(self, redirect: Redirect, /, *, parent: CrawlUrl) -> CrawlUrl | str:
@@ -46,7 +52,7 @@ class Found:
 
 def order(ordered: Ordered) -> list[str]:
     """The paths in the order in which one queue would give them out."""
-    found = ordered.links("http://a.test/", [], parent=url("", depth=0))
+    found = at_once(ordered.links("http://a.test/", [], parent=url("", depth=0)))
     assert found.refused == {"nofollow": 1}
     return [each.url.rpartition("/")[2] for each in sorted(found.urls, key=lambda each: each.precedence)]
 
@@ -86,18 +92,18 @@ def test_a_guess_charges_parameters_and_depth_of_path(found: str, cost: int) -> 
 
 
 def test_a_guessed_cost_travels_with_the_url() -> None:
-    found = Ordered(Found(url("x?a=1")), costs="guess").links("http://a.test/", [], parent=url(""))
+    found = at_once(Ordered(Found(url("x?a=1")), costs="guess").links("http://a.test/", [], parent=url("")))
     assert [each.cost for each in found.urls] == [2]
 
 
 def test_a_giant_host_has_several_queues_and_each_url_always_the_same() -> None:
     many = Found(*(url(f"{number}") for number in range(200)), CrawlUrl(url="b", canonical="b", queue_key="test,b"))
     ordered = Ordered(many, parallel={"test,a": 4})
-    keys = [each.queue_key for each in ordered.links("http://a.test/", [], parent=url("")).urls]
+    keys = [each.queue_key for each in at_once(ordered.links("http://a.test/", [], parent=url(""))).urls]
     assert set(keys) == {"test,a#0", "test,a#1", "test,a#2", "test,a#3", "test,b"}
     assert min(keys.count(f"test,a#{number}") for number in range(4)) > 25
     assert [each.queue_key for each in ordered.seeds([])] == keys
-    assert [each.queue_key for each in ordered.sitemaps([], parent=url("")).urls] == keys
+    assert [each.queue_key for each in at_once(ordered.sitemaps([], parent=url(""))).urls] == keys
 
 
 def test_seeds_and_redirects_keep_their_precedence() -> None:

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from crawler.counters import Counters
 from crawler.progress import Gauge, line, show_progress, summary, table
 from crawler.status import Status
-from crawler.tally import Tally
 from frontier import FrontierStats
 from tests.unit.frontier.virtual_time import in_virtual_time
 from visited import VisitedStats
@@ -34,7 +34,8 @@ BLOOM = VisitedStats(
 STATUS = Status(
     elapsed_s=4.0,
     pages=2000,
-    pages_per_s=428.0,
+    pages_per_s=500.0,
+    recent_pages_per_s=428.0,
     bytes_received=8_659_893,
     redirects=250,
     responses={200: 2021, 404: 120},
@@ -61,27 +62,28 @@ class Clock:
 
 
 def test_the_rate_is_that_of_the_last_seconds() -> None:
-    clock, tally = Clock(), Tally()
+    clock, tally = Clock(), Counters()
     gauge = Gauge(tally, lambda: FRONTIER, lambda: BLOOM, monotonic=clock)
     for _ in range(20):
         clock.now += 1
         tally.pages += 100
         gauge.status()
     status = gauge.status()
-    assert status.pages_per_s == pytest.approx(100)
+    assert status.recent_pages_per_s == pytest.approx(100)
     for _ in range(10):
         clock.now += 1
         gauge.status()
     status = gauge.status()
-    assert status.pages_per_s == 0
+    assert status.recent_pages_per_s == 0
     assert status.elapsed_s == 30
+    assert status.pages_per_s == pytest.approx(2000 / 30)
     assert status.pages == 2000
 
 
 def test_a_status_taken_twice_at_one_moment_divides_by_no_zero() -> None:
     clock = Clock()
-    gauge = Gauge(Tally(), lambda: FRONTIER, lambda: BLOOM, monotonic=clock)
-    assert gauge.status().pages_per_s == gauge.status().pages_per_s == 0
+    gauge = Gauge(Counters(), lambda: FRONTIER, lambda: BLOOM, monotonic=clock)
+    assert gauge.status().recent_pages_per_s == gauge.status().recent_pages_per_s == 0
 
 
 def test_a_line_says_all_that_matters_with_units() -> None:
@@ -162,7 +164,7 @@ def test_the_table_keeps_to_the_width_and_to_its_height_while_nothing_moves(widt
 @in_virtual_time
 async def test_a_line_is_printed_at_each_interval_until_it_is_cancelled() -> None:
     console = Console(file=StringIO(), width=40)
-    gauge = Gauge(Tally(), lambda: FRONTIER, lambda: BLOOM)
+    gauge = Gauge(Counters(), lambda: FRONTIER, lambda: BLOOM)
     progress = asyncio.create_task(show_progress(gauge, console, interval_s=5.0))
     await asyncio.sleep(21)
     progress.cancel()
@@ -177,7 +179,7 @@ async def test_a_line_is_printed_at_each_interval_until_it_is_cancelled() -> Non
 @in_virtual_time
 async def test_the_live_table_is_erased_when_it_is_cancelled() -> None:
     console = Console(file=StringIO(), width=80, force_terminal=True, legacy_windows=False, _environ={"TERM": "xterm"})
-    gauge = Gauge(Tally(), lambda: FRONTIER, lambda: BLOOM)
+    gauge = Gauge(Counters(), lambda: FRONTIER, lambda: BLOOM)
     progress = asyncio.create_task(show_progress(gauge, console))
     await asyncio.sleep(2)
     progress.cancel()

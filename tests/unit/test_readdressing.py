@@ -2,14 +2,14 @@
 
 import pytest
 
+from crawler.discover.recanonicalize import Recanonicalizer
 from crawler.page import LinkKind
-from crawler.readdressing import Readdressing
-from crawler.urls import QueueBy, UrlReader
+from crawler.url.urls import QueueBy, UrlReader
 from frontier import CrawlUrl
 
 
-def naming(*rules: str, queue_by: QueueBy = "host") -> Readdressing:
-    return Readdressing(UrlReader(rules=rules, queue_by=queue_by), parallel={})
+def naming(*rules: str, queue_by: QueueBy = "host") -> Recanonicalizer:
+    return Recanonicalizer(UrlReader(rules=rules, queue_by=queue_by), parallel={})
 
 
 def url(text: str, canonical: str | None = None, *, via: str | None = None, kind: str = "link") -> CrawlUrl:
@@ -42,5 +42,5 @@ def test_a_redirect_that_leads_to_the_same_name_is_not_lost_in_what_led_to_it() 
 
 
 def test_the_urls_of_a_giant_host_stand_in_its_queues() -> None:
-    found = Readdressing(UrlReader(), parallel={"test,a": 4}).waiting(url("http://a.test/x"))
+    found = Recanonicalizer(UrlReader(), parallel={"test,a": 4}).waiting(url("http://a.test/x"))
     assert found.queue_key.startswith("test,a#")

@@ -7,7 +7,7 @@ from tests.unit.frontier.virtual_time import in_virtual_time
 
 @in_virtual_time
 async def test_each_refused_link_is_written_with_its_reason_when_it_is_asked_for() -> None:
-    deep, moved = "http://a.test/x/x/x/", "http://a.test/moved"
+    deep, moved = "http://a.test/x/x/x/x/", "http://a.test/moved"
     site: Site = {SEED: page(SEED, [deep, "mailto:a@b.test", moved]), moved: redirect(moved, "mailto:c@d.test")}
     for wanted in (True, False):
         rig = Rig(site)

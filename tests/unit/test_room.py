@@ -1,9 +1,13 @@
 """The crawl waits before a disk is full."""
 
 import asyncio
+import errno
+import os
 from pathlib import Path
 
-from crawler.room import RoomGuard, free_bytes
+import pytest
+
+from crawler.disk.free_space import FreeSpaceGuard, free_bytes
 from tests.unit.frontier.virtual_time import in_virtual_time
 
 
@@ -11,7 +15,7 @@ from tests.unit.frontier.virtual_time import in_virtual_time
 async def test_the_crawl_is_held_while_room_is_short_on_one_disk_and_goes_on_when_there_is_enough() -> None:
     free = {Path("/a"): 500, Path("/b"): 300}
     told: list[str] = []
-    guard = RoomGuard(
+    guard = FreeSpaceGuard(
         list(free),
         min_free_bytes=200,
         hold=told.append,
@@ -38,6 +42,48 @@ async def test_the_crawl_is_held_while_room_is_short_on_one_disk_and_goes_on_whe
     free[Path("/a")] = 1000
     await asyncio.sleep(20)
     assert len(told) == 3
+
+
+@in_virtual_time
+async def test_a_disk_that_cannot_be_asked_for_a_while_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
+    free: dict[Path, int | OSError] = {Path("/a"): 500, Path("/b"): 300}
+    told: list[str] = []
+
+    def ask(path: Path) -> int:
+        answer = free[path]
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    stale = OSError(errno.ESTALE, os.strerror(errno.ESTALE), "/b")
+    free[Path("/b")] = stale
+    guard = FreeSpaceGuard(
+        list(free),
+        min_free_bytes=200,
+        hold=told.append,
+        let_go=lambda: told.append("let go"),
+        free=ask,
+        every_s=5.0,
+    )
+    guard.start()
+    await asyncio.sleep(20)
+    assert told == []
+    free[Path("/a")] = 100  # the other disk is looked at all the same
+    await asyncio.sleep(6)
+    assert told == ["100 B free in /a, less than output.min_free_bytes (200 B)"]
+    free[Path("/a")] = 500
+    await asyncio.sleep(60)
+    assert len(told) == 1  # nobody knows whether there is room
+    free[Path("/b")] = 300
+    await asyncio.sleep(6)
+    assert told[1:] == ["let go"]
+    free[Path("/b")] = stale
+    await asyncio.sleep(6)
+    guard.close()
+    warnings = [record.getMessage() for record in caplog.records if "can't be asked" in record.getMessage()]
+    assert len(warnings) == 2  # one for each time that it began
+    assert "/b" in warnings[0]
+    assert os.strerror(errno.ESTALE) in warnings[0]
 
 
 def test_the_free_bytes_of_a_directory_are_told(tmp_path: Path) -> None:

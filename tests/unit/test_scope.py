@@ -1,8 +1,14 @@
 import pytest
 
+from crawler.discover.scope import (
+    Reach,
+    Refusal,
+    Scope,
+    Within,
+)
 from crawler.page import LinkKind
-from crawler.scope import Reach, Refusal, Scope, Within
-from crawler.urls import Target, UrlReader
+from crawler.url.ports import Ports
+from crawler.url.urls import Target, UrlReader
 
 READER = UrlReader()
 
@@ -115,3 +121,26 @@ def test_one_patterns_flags_do_not_reach_the_next() -> None:
 def test_an_unknown_extent_is_refused() -> None:
     with pytest.raises(ValueError, match="host, domain, prefix or any"):
         scope("planet")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("port", [1, 21, 22, 25, 81, 1023, 6000, 6667, 10080])
+def test_a_port_that_no_web_server_has_is_refused_unless_somebody_names_it(port: int) -> None:
+    seed = READER.seed("http://a.test/")
+    target = READER.seed(f"https://a.test:{port}/x")
+    for within in ("any", "domain"):
+        refused = Scope(within=within, seeds=[seed])
+        assert refused.refusal(target, depth=1) is Refusal.PORT
+        assert refused.refusal(target, depth=1, parent=target) is Refusal.PORT
+        assert refused.bar(target) is Refusal.PORT
+    named = Scope(within="any", seeds=[seed], ports=Ports([port]))
+    assert named.refusal(target, depth=1) is None
+    assert named.bar(target) is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://a.test:443/", "https://a.test:80/", "http://a.test:8080/", "http://[2001:db8::1]/", "http://a.test/"],
+)
+def test_usual_ports_are_crawled(url: str) -> None:
+    scope = Scope(within="any", seeds=[READER.seed("http://a.test/")])
+    assert scope.refusal(READER.seed(url), depth=1) is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crawler.sites import Blocks, BySite
+from crawler.discover.sites import Blocks, BySite
 
 DOMAIN, HOST, PART, OTHER_HOST, WIDER, LATER_HOST = range(6)
 BLOCKS = Blocks(

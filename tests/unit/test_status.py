@@ -2,8 +2,8 @@
 
 import pytest
 
+from crawler.counters import Counters, InFlight
 from crawler.status import duration, host_of, rate, size, status_of, why_waiting
-from crawler.tally import InFlight, Tally
 from frontier import FrontierStats
 from visited import VisitedStats
 
@@ -115,12 +115,12 @@ def test_what_is_waited_for_is_said_when_nothing_moves(
 
 
 def test_a_status_is_a_copy_that_later_counts_do_not_change() -> None:
-    tally = Tally()
+    tally = Counters()
     tally.responses[404] += 1
     tally.responses[200] += 2
     tally.in_flight[1] = flight(10.0)
     visited = VisitedStats(backend="exact", count=0, capacity=None, memory_bytes=0)
-    status = status_of(tally, stats(), visited, elapsed_s=1.0, pages_per_s=2.0, monotonic=100.0)
+    status = status_of(tally, stats(), visited, elapsed_s=1.0, recent_pages_per_s=2.0, monotonic=100.0)
     tally.responses[200] += 1
     tally.in_flight.clear()
     assert status.responses == {200: 2, 404: 1}

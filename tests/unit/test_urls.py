@@ -6,10 +6,17 @@ import ada_url
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from crawler import hrefs
-from crawler.canonical import DEFAULT_RULES, RULES, UrlParts
-from crawler.urls import (
+from crawler.url import canonical_2, hrefs
+from crawler.url.canonical import (
+    DEFAULT_RULES,
+    RULES,
+    UrlParts,
+    canonicalizer,
+)
+from crawler.url.hosts import is_name
+from crawler.url.urls import (
     MAX_URL_LENGTH,
     BadUrl,
     Target,
@@ -45,6 +52,8 @@ def test_every_http_case_of_the_url_standard_is_read_as_it_says(corpora: Path) -
             assert isinstance(target, BadUrl), case
         elif case["protocol"] not in ("http:", "https:"):
             assert target is BadUrl.SCHEME, case
+        elif not is_name(case["hostname"]):
+            assert target is BadUrl.INVALID_HOST, case
         else:
             assert isinstance(target, Target), case
             credentials = f"{case['username']}{':' if case['password'] else ''}{case['password']}@"
@@ -99,6 +108,10 @@ def test_the_length_limit_counts_the_whole_url_but_not_its_fragment() -> None:
     assert reader.read("ü" * 7, "https://example.org/") is BadUrl.TOO_LONG
 
 
+ULID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+UUID = "0f8fad5b-d9cb-469f-a165-70867728950e"
+
+
 @pytest.mark.parametrize(
     ("rule", "url", "expected"),
     [
@@ -113,18 +126,28 @@ def test_the_length_limit_counts_the_whole_url_but_not_its_fragment() -> None:
         ("session-ids", f"https://e.org/(X(1)s({'a' * 24})F(b-c))/x.aspx", "https://e.org/x.aspx"),
         ("session-ids", f"https://e.org/({'a' * 23})/x", f"https://e.org/({'a' * 23})/x"),
         ("session-ids", f"https://e.org/({'a' * 24})", f"https://e.org/({'a' * 24})"),
-        ("session-ids", f"https://e.org/?a=1;sid={'b' * 26};c=2", "https://e.org/?a=1;c=2"),
-        ("session-ids", f"https://e.org/?a=1&s={'b' * 32}", "https://e.org/?a=1"),
+        ("session-ids", f"https://e.org/?a=1;sid={'b' * 32};c=2", "https://e.org/?a=1;c=2"),
+        ("session-ids", f"https://e.org/?sid={ULID}", f"https://e.org/?sid={ULID}"),
+        ("session-ids", f"https://e.org/?sessionid={ULID.lower()}", f"https://e.org/?sessionid={ULID.lower()}"),
+        ("session-ids", f"https://e.org/?x=1&sessionid={UUID}", "https://e.org/?x=1"),
+        ("session-ids", f"https://e.org/?sid={UUID}", f"https://e.org/?sid={UUID}"),
+        ("session-ids", "https://e.org/shop?cfid=12", "https://e.org/shop?cfid=12"),
+        ("session-ids", "https://e.org/shop?cftoken=12&cftoken=13", "https://e.org/shop?cftoken=12&cftoken=13"),
+        ("session-ids", f"https://e.org/i.png?a=1&s={'b' * 32}", f"https://e.org/i.png?a=1&s={'b' * 32}"),
+        ("session-ids", f"https://e.org/f/showthread.php?s={'b' * 32}&t=1", "https://e.org/f/showthread.php?t=1"),
         ("session-ids", "https://e.org/?s=words&jsessionid", "https://e.org/?s=words"),
         ("session-ids", f"https://e.org/?ASP.NET_SessionId={'b' * 24}&XTCsid={'b' * 32}", "https://e.org/"),
         ("tracking-parameters", "https://e.org/?utm_source=x&id=3&fbclid=y&gclid=z", "https://e.org/?id=3"),
         ("tracking-parameters", "https://e.org/?utm_source=x", "https://e.org/"),
         ("tracking-parameters", "https://e.org/?utmost=x", "https://e.org/?utmost=x"),
+        ("tracking-parameters", "https://e.org/?utm=32U", "https://e.org/?utm=32U"),
+        ("tracking-parameters", "https://e.org/?gad_source=1&gad_campaignid=2&srsltid=A&igsh=b", "https://e.org/"),
+        ("tracking-parameters", "https://e.org/?__hstc=1&__hssc=2&__hsfp=3&hsCtaTracking=4", "https://e.org/"),
         ("empty-query", "https://e.org/a?", "https://e.org/a"),
         ("empty-query", "https://e.org/a?&b=1&&c=2&", "https://e.org/a?b=1&c=2"),
         ("percent-encoding", "https://e.org/%7ea%c3%a9?q=%2f%41", "https://e.org/~a%C3%A9?q=%2FA"),
+        ("percent-encoding", "https://e.org/%%34%31%4%31?%%34", "https://e.org/%%341%4%31?%%34"),
         ("trailing-dot", "https://e.org./a", "https://e.org/a"),
-        ("trailing-dot", "https://.../a", "https://.../a"),
         ("sort-query", "https://e.org/?b=2&a=1&b=1", "https://e.org/?a=1&b=2&b=1"),
         ("strip-www", "https://www.e.org/", "https://e.org/"),
         ("strip-www", "https://www2.e.org:8443/", "https://e.org:8443/"),
@@ -135,6 +158,7 @@ def test_the_length_limit_counts_the_whole_url_but_not_its_fragment() -> None:
         ("trailing-slash", "https://e.org/", "https://e.org/"),
         ("extra-slashes", "https://e.org//a///b?x=//", "https://e.org/a/b?x=//"),
         ("lower-case", "https://e.org/A?B=C", "https://e.org/a?b=c"),
+        ("lower-case", "https://e.org/A%c3?%C3", "https://e.org/a%C3?%C3"),
         ("any-scheme", "http://e.org/", "https://e.org/"),
         ("any-scheme", "http://e.org:8080/", "http://e.org:8080/"),
     ],
@@ -173,6 +197,12 @@ _CHANGED = [
         "%C3",
         "%41",
         "e.",
+        "cftoken=1&",
+        "igsh",
+        "gad_source",
+        "__hstc",
+        "utm",
+        "showthread.php",
         "_",
     ),
 ]
@@ -184,19 +214,99 @@ def test_what_the_standard_rules_change_is_known_by_its_marks(path: str) -> None
     assert UrlReader().read_many([target.url], BASE) == [target]
     before, mark, query = target.path.partition("?")
     parts = UrlParts("https", "e.org", "", before, query if mark else None)
-    for rule in DEFAULT_RULES:
-        parts = RULES[rule](parts)
-    assert target.canonical == str(parts)
+    assert target.canonical == str(canonicalizer(DEFAULT_RULES)(parts))
+    before_3 = UrlReader(version=2)
+    assert before_3.read(target.url, BASE) == replace(
+        target, canonical=str(canonical_2.canonicalizer(DEFAULT_RULES)(parts))
+    )
+    assert before_3.read_many([target.url], BASE) == [before_3.read(target.url, BASE)]
 
 
-def test_rules_apply_in_the_order_given() -> None:
-    assert canonical("https://e.org/a?utm_id=1&", "empty-query", "tracking-parameters") == "https://e.org/a"
-    assert canonical("https://e.org/a?&utm_id=1", "tracking-parameters", "empty-query") == "https://e.org/a"
+def test_the_order_of_named_rules_makes_no_difference() -> None:
+    for url, expected in (
+        ("https://e.org/?b=1&A=2", "https://e.org/?a=2&b=1"),
+        ("https://e.org/?%75tm_source=1", "https://e.org/"),
+        ("https://e.org/a/index.html/index.html/", "https://e.org/a"),
+        ("https://www.www2.e.org./a", "https://e.org/a"),
+        ("https://e.org/a/..;jsessionid=1/b", "https://e.org/b"),
+    ):
+        assert canonical(url, *RULES) == canonical(url, *reversed(RULES)) == expected
+
+
+_SHUFFLED = st.lists(st.sampled_from(list(RULES)), unique=True).flatmap(st.permutations)
+
+
+@settings(max_examples=500)
+@given(
+    st.lists(st.sampled_from([*_CHANGED, "index.html", "www.", "/./", "..;jsessionid=1", "%%34%31"]), max_size=12),
+    st.sampled_from(["e.org", "www.e.org.", "www.www.e.org", "www.1.2.3.4", "..", "127.1", "a.1..", "e.0x.."]),
+    _SHUFFLED,
+    st.sampled_from(["http://", "https://"]),
+)
+def test_canonical_forms_are_their_own_by_any_rules_in_any_order(
+    path: list[str], host: str, rules: list[str], scheme: str
+) -> None:
+    reader = UrlReader(rules=rules)
+    first = reader.read(f"{scheme}{host}/{''.join(path)}", BASE)
+    if isinstance(first, Target):
+        second = reader.read(first.canonical, BASE)
+        assert isinstance(second, Target)
+        assert second.canonical == first.canonical
+        sorted_reader = UrlReader(rules=sorted(rules))
+        assert sorted_reader.read(first.url, BASE) == first
+        assert sorted_reader.identity == reader.identity
+
+
+def test_canonical_forms_of_real_urls_are_their_own(corpora: Path) -> None:
+    readers = [UrlReader(max_length=100_000), *(UrlReader(rules=order) for order in (tuple(RULES), tuple(RULES)[::-1]))]
+    count = 0
+    for path in sorted((corpora / "url-lists").glob("*.txt.gz")):
+        with gzip.open(path, "rt", encoding="utf-8", errors="replace") as lines:
+            for number, line in enumerate(lines):
+                for reader in readers if number % 20 == 0 else ():
+                    target = reader.read(line.strip(), BASE)
+                    if isinstance(target, Target):
+                        again = reader.read(target.canonical, BASE)
+                        assert isinstance(again, Target)
+                        assert again.canonical == target.canonical, target.url
+                        count += 1
+    assert count > 60_000
 
 
 def test_the_identity_names_version_and_rules() -> None:
-    assert UrlReader(rules=("empty-query", "strip-www")).identity == "2:empty-query,strip-www"
+    assert UrlReader(rules=("strip-www", "empty-query", "a => b")).identity == "3:empty-query,strip-www,a => b"
+    assert UrlReader(rules=("strip-www", "empty-query"), version=2).identity == "2:strip-www,empty-query"
     assert UrlReader().identity != UrlReader(rules=()).identity
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://e.org/?cfid=1", "https://e.org/"),
+        (f"https://e.org/?sid={ULID}", "https://e.org/"),
+        ("https://e.org/?utm=1", "https://e.org/"),
+        (f"https://e.org/?s={'b' * 32}", "https://e.org/"),
+        ("https://e.org/?gad_source=1&srsltid=2", "https://e.org/?gad_source=1&srsltid=2"),
+        ("https://e.org/?%75tm_source=1", "https://e.org/?utm_source=1"),
+        ("https://e.org./%%34%31", "https://e.org/%41"),
+    ],
+)
+def test_the_rules_of_version_2_do_what_they_did(url: str, expected: str) -> None:
+    reader = UrlReader(version=2)
+    for target in (reader.read(url, BASE), *reader.read_many([url], BASE)):
+        assert isinstance(target, Target)
+        assert target.canonical == expected
+
+
+def test_the_rules_of_version_2_run_in_the_order_given() -> None:
+    for rules, expected in (
+        (("sort-query", "lower-case"), "https://e.org/?b=1&a=2"),
+        (("lower-case", "sort-query"), "https://e.org/?a=2&b=1"),
+        (("b => c", "lower-case"), "https://e.org/?b=1&a=2"),
+    ):
+        target = UrlReader(rules=rules, version=2).read("https://e.org/?B=1&a=2", BASE)
+        assert isinstance(target, Target)
+        assert target.canonical == expected
 
 
 def test_an_unknown_rule_is_refused_with_those_that_exist() -> None:
@@ -304,7 +414,10 @@ def test_plain_hrefs_are_read_as_the_standard_would(href: str, base: str) -> Non
         expected = by_the_standard(against, href)
         if "@" not in against:
             assert join(against, href) == expected
-        if isinstance(target, Target):
+        if target is BadUrl.INVALID_HOST:
+            assert expected is not None
+            assert not is_name(host_of(expected))
+        elif isinstance(target, Target):
             assert expected is not None
             assert target == thorough.seed(expected)
         else:
@@ -399,6 +512,9 @@ def test_queues_may_be_made_by_registered_domain(url: str, key: str) -> None:
 def test_host_and_origin_of_a_serialised_url() -> None:
     assert host_of("https://user@www.example.org:8443/a@b") == "www.example.org"
     assert host_of("http://[::1]:80/") == "[::1]"
+    assert host_of("http://a.test") == "a.test"
+    # A visited set is given any text.
+    assert [host_of(text) for text in ("", "a", "/b/c", "http:")] == [""] * 4
     assert origin_of("https://user:pw@www.example.org:8443/a") == "https://www.example.org:8443"
 
 
@@ -441,3 +557,31 @@ def test_a_seed_that_cannot_be_crawled_says_what_to_do(text: str, message: str) 
         UrlReader().seed(text)
     assert message in str(caught.value)
     assert len(str(caught.value)) < 300
+
+
+LONG = ".".join(["a" * 61] * 4)
+"""Of 247 characters."""
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["a..test", ".test", "a" * 64 + ".test", f"{LONG}.abcdefg", "*.test", "a.*.test", "a.test..", f"b.{'a' * 64}"],
+)
+def test_a_link_to_a_name_that_dns_cannot_hold_is_refused(host: str) -> None:
+    reader = UrlReader()
+    for href in (f"http://{host}/x", f"//{host}/x", f"https://{host}:8080/x?y=%7e", f"http://{host}"):
+        assert reader.read(href, "http://b.test/") is BadUrl.INVALID_HOST
+        assert reader.read_many([href], "http://b.test/") == [BadUrl.INVALID_HOST]
+    with pytest.raises(ValueError, match="DNS"):
+        reader.seed(f"http://{host}/")
+
+
+@pytest.mark.parametrize(
+    "host", ["a.test.", "a" * 63 + ".test", f"{LONG}.abcde", f"{LONG}.abcde.", "a_b.test", "[::1]", "127.0.0.1", "x"]
+)
+def test_a_link_to_a_name_that_dns_can_hold_is_not(host: str) -> None:
+    reader = UrlReader()
+    href = f"http://{host}/x"
+    for target in (reader.read(href, "http://b.test/"), *reader.read_many([href], "http://b.test/")):
+        assert isinstance(target, Target)
+        assert target.host == host

@@ -1,5 +1,6 @@
 """What is handed out: the four packages with their data, and nothing else."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -34,7 +35,7 @@ def build(repository: Path, directory: Path, *, environment: dict[str, str] | No
         cwd=directory,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    [wheel] = directory.glob("onceover-*.whl")
+    [wheel] = directory.glob("onceover_crawler-*.whl")
     unpacked = directory / "unpacked"
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(unpacked)
@@ -57,28 +58,44 @@ def test_the_wheel_holds_exactly_the_four_packages_and_their_data(unpacked: Path
         for name in files_in(repository / package)
         if "__pycache__" not in name and Path(name).suffix not in NOT_SHIPPED
     }
-    shipped = {name for name in files_in(unpacked) if not name.startswith("onceover-")}
+    shipped = {name for name in files_in(unpacked) if not name.startswith("onceover_crawler-")}
     extensions = {name for name in shipped if name.endswith(".so")}
 
     assert shipped - extensions == expected
     assert extensions <= {
-        "visited/_kernel.abi3.so",
-        "crawler/_hrefs.abi3.so",
-        "crawler/read/_markup.abi3.so",
-        "crawler/read/_scan.abi3.so",
+        "visited/bits/_kernel.abi3.so",
+        "crawler/url/_hrefs.abi3.so",
+        "crawler/read/elements/_markup.abi3.so",
+        "crawler/read/html/_scan.abi3.so",
     }
     assert {f"{package}/py.typed" for package in PACKAGES} <= shipped
 
 
 def test_the_wheel_names_the_command_the_license_and_no_tool_of_ours(unpacked: Path) -> None:
-    [info] = unpacked.glob("onceover-*.dist-info")
+    [info] = unpacked.glob("onceover_crawler-*.dist-info")
     metadata = (info / "METADATA").read_text(encoding="utf-8")
 
-    assert "onceover = crawler.cli:main" in (info / "entry_points.txt").read_text(encoding="utf-8").splitlines()
+    assert "onceover = crawler.start:main" in (info / "entry_points.txt").read_text(encoding="utf-8").splitlines()
+    assert "Name: onceover-crawler" in metadata.splitlines()
     assert "License-Expression: Apache-2.0" in metadata
     assert (info / "licenses" / "LICENSE").is_file()
     assert "Requires-Dist: aiohttp" in metadata
     assert "Requires-Dist: pytest" not in metadata
+
+
+def test_no_message_or_page_says_to_install_the_package_of_a_stranger(repository: Path) -> None:
+    places = [*PACKAGES, "docs", "tools", "README.md", "CHANGELOG.md", "Makefile", "pyproject.toml", "constraints.txt"]
+    files = [file for place in places for file in (repository / place, *(repository / place).rglob("*"))]
+    told = [
+        f"{file.relative_to(repository)}: {found.group()}"
+        for file in files
+        if file.is_file() and file.suffix not in {".so", ".pyc", ".png"}
+        for found in re.finditer(r"pip install[^\n]*|onceover\[\w+\]", file.read_text(encoding="utf-8"))
+    ]
+
+    assert [line for line in told if "onceover" in line and "onceover-crawler" not in line] == []
+    assert any("onceover-crawler[compare]" in line for line in told)
+    assert any("onceover-crawler[pdf]" in line for line in told)
 
 
 def test_every_package_of_the_wheel_can_be_imported_from_it(unpacked: Path, tmp_path: Path) -> None:

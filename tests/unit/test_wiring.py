@@ -1,18 +1,26 @@
 """That a configuration becomes the parts it names, and that what was opened is closed."""
 
+import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
+from click.testing import CliRunner
 
-from config import ConfigError, Loaded, load
-from crawler.directory import CrawlDirectory
+from config import ConfigError, Loaded, load, render_toml
+from crawler.cli.frontier import frontier
+from crawler.cli.inspect import inspect
+from crawler.disk.directory import CrawlDirectory
 from crawler.engine import Ending
+from crawler.url.canonical import DEFAULT_RULES
 from crawler.wiring.crawl import assembled, check_configuration
-from crawler.wiring.keeping import grouping, open_leveldb, visited_set
+from crawler.wiring.storage import grouping, open_leveldb, visited_set
 from frontier import StoreRefused
+from frontier.leveldb.store import LevelDBStore
 from frontier.memory import MemoryStore
 from frontier.shell import QueueFrontier
-from visited.kernel import best_kernel
+from visited.bits.kernel import best_kernel
 
 
 def loaded(*settings: str, seeds: str = '["http://a.test/"]') -> Loaded:
@@ -61,7 +69,10 @@ def test_all_seeds_that_cannot_be_crawled_are_told_at_once() -> None:
     assert len(refused.value.problems) == 2
 
 
-@pytest.mark.parametrize("seed", ["http://127.0.0.1/", "http://[::1]/", "http://localhost:8000/", "http://10.1.2.3/x"])
+@pytest.mark.parametrize(
+    "seed",
+    ["http://127.0.0.1/", "http://[::1]/", "http://localhost:8000/", "http://a.localhost./", "http://10.1.2.3/x"],
+)
 def test_a_seed_on_a_private_address_needs_permission(seed: str) -> None:
     seeds = f'["{seed}"]'
     with pytest.raises(ConfigError, match=r"not a public address .*set fetch\.allow_private = true"):
@@ -98,6 +109,61 @@ async def test_a_store_is_closed_when_the_frontier_over_it_cannot_be_opened(
         monkeypatch.undo()
         # LevelDB refuses a second opener.
         open_leveldb(config.config, directory).close()
+
+
+SHOP, NAME_BEFORE = "http://a.test/shop?cfid=1", "http://a.test/shop"
+
+
+def begun_with_version_2(directory: CrawlDirectory, rules: Sequence[str] = DEFAULT_RULES) -> None:
+    """Make a crawl's store as the version before the last made it."""
+    identity = {"urls.rules": f"2:{','.join(rules)}", "frontier.queue_by": "host"}
+    LevelDBStore(directory.frontier, identity=identity).close()
+
+
+async def test_a_crawl_keeps_the_rules_that_it_was_begun_with_until_it_is_rebuilt(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = loaded(seeds=f'["{SHOP}"]')
+    with CrawlDirectory(tmp_path / "crawl") as directory:
+        begun_with_version_2(directory)
+        for rebuild, new, name in ((False, 1, NAME_BEFORE), (False, 0, NAME_BEFORE), (True, 0, SHOP)):
+            async with assembled(config, directory, rebuild=rebuild) as crawl:
+                assert crawl.new_seeds == new
+                entry = await crawl.frontier.status_of(name)
+                assert entry is not None
+                assert crawl.frontier.describe().admitted == 1
+        assert caplog.text.count("begun with version 2 of the canonical rules") == 2
+        async with assembled(config, directory):
+            pass  # the new rules are those of the store now
+
+
+@pytest.mark.parametrize("rules", [("sort-query",), tuple(reversed(DEFAULT_RULES))])
+async def test_a_crawl_begun_with_other_rules_of_an_earlier_version_is_refused(
+    tmp_path: Path, rules: tuple[str, ...]
+) -> None:
+    with CrawlDirectory(tmp_path / "crawl") as directory:
+        begun_with_version_2(directory, rules)
+        with pytest.raises(StoreRefused, match="with --rebuild"):
+            async with assembled(loaded(), directory):
+                pass
+
+
+def test_commands_name_urls_by_the_rules_that_a_crawl_was_begun_with(tmp_path: Path) -> None:
+    config = loaded(seeds=f'["{SHOP}"]')
+
+    async def begin(directory: CrawlDirectory) -> None:
+        async with assembled(config, directory):
+            directory.write_configuration(render_toml(config.config))
+
+    with CrawlDirectory(tmp_path / "crawl") as directory:
+        begun_with_version_2(directory)
+        asyncio.run(begin(directory))
+    told = CliRunner().invoke(inspect, [str(tmp_path / "crawl"), "url", SHOP, "--json"], standalone_mode=False)
+    assert msgspec.json.decode(told.stdout)["canonical"] == NAME_BEFORE
+    lines = tmp_path / "lines.jsonl"
+    lines.write_bytes(msgspec.json.encode({"url": f"{SHOP}2"}))
+    added = CliRunner().invoke(frontier, ["import", str(tmp_path / "crawl"), str(lines)], standalone_mode=False)
+    assert added.stdout == "0 URLs added, 1 was known\n"
 
 
 @pytest.mark.parametrize("change", ['urls.rules=["sort-query"]', 'frontier.queue_by="domain"'])
@@ -168,13 +234,29 @@ BY_PREFIX = ('frontier.queue_by="surt-prefix"', 'frontier.queue_prefixes=["http:
         (["politeness.per_ip=2"], "test,a", ("ip 192.0.2.1",)),
         (["politeness.domain_delay_s=1"], "test,a,www:8080#3", ("domain test,a",)),
         (['frontier.queue_by="ip"'], "test,a", ("ip 192.0.2.1",)),
-        (BY_PREFIX, "test,a", ("host test,a",)),
-        (BY_PREFIX, "test,a#/docs/", ("host test,a",)),
-        (BY_PREFIX, "test,a#3", ()),
     ],
 )
 def test_hosts_share_the_pace_of_what_is_limited(settings: list[str], queue: str, groups: tuple[str, ...]) -> None:
     assert grouping(loaded(*settings).config).of(queue, "192.0.2.1") == groups
+
+
+@pytest.mark.parametrize(
+    ("queue", "host"),
+    [
+        ("test,a", "test,a"),
+        ("test,a:8080", "test,a"),
+        ("test,a#/docs/", "test,a"),
+        ("test,a:8080#/docs/", "test,a"),
+        ("test,a#3", None),
+        ("192.0.2.1:81", "192.0.2.1"),
+        ("[2001:db8::1]:8443", "[2001:db8::1]"),
+        ("[::ffff:c000:201]:81", "192.0.2.1"),
+    ],
+)
+def test_ports_and_directories_of_a_host_share_its_pace_and_parallel_queues_do_not(
+    queue: str, host: str | None
+) -> None:
+    assert grouping(loaded().config).host(queue) == host
 
 
 def test_a_rest_of_a_group_means_one_fetch_at_once_unless_told_otherwise() -> None:

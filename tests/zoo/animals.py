@@ -86,7 +86,7 @@ ENDLESS = {
         "page 200 cut:disconnect", _always(head(CHUNKED), itertools.repeat(b"1\r\nx\r\n" * 4000))
     ),
     "endless-chunk-extension": Animal(
-        "failed disconnected", _always(head(CHUNKED), b"5;", itertools.repeat(b"x=y;" * 1000))
+        "failed protocol", _always(head(CHUNKED), b"5;", itertools.repeat(b"x=y;" * 1000))
     ),
     "endless-trailers": Animal(
         "page 200 cut:disconnect",
@@ -117,6 +117,7 @@ BOMBS = {
     "codings-without-end": Animal("failed encoding", _coded(b", ".join([b"gzip"] * 100), lambda: gzip.compress(b"x"))),
     "gzip-that-is-none": Animal("failed encoding", _coded(b"gzip", lambda: b"<p>plain")),
     "gzip-that-breaks-off": Animal("page 200", _coded(b"gzip", lambda: gzip.compress(b"x" * 5000)[:-8])),
+    "gzip-without-its-end": Animal("page 200 cut:encoding", _coded(b"gzip", lambda: gzip.compress(b"x" * 5000)[:-12])),
     "gzip-with-a-wrong-sum": Animal(
         "page 200 cut:encoding", _coded(b"gzip", lambda: gzip.compress(b"x" * 5000)[:-8] + b"!" * 8)
     ),
@@ -131,6 +132,7 @@ LENGTHS = {
     "length-negative": Animal("failed protocol", _always(head(b"Content-Length: -1"), CLOSE)),
     "length-of-no-number": Animal("failed protocol", _always(head(b"Content-Length: many"), CLOSE)),
     "length-beyond-all": Animal("failed protocol", _always(head(b"Content-Length: " + b"9" * 40), CLOSE)),
+    "lengths-that-agree": Animal("page 200", _always(head(b"Content-Length: 2", b"Content-Length: 2, 2") + b"ab")),
     "lengths-that-differ": Animal(
         "failed protocol", _always(head(b"Content-Length: 1", b"Content-Length: 2") + b"ab", CLOSE)
     ),
@@ -148,8 +150,9 @@ LENGTHS = {
         "page 204", _always(head(b"Content-Length: 5", status=b"204 No Content") + b"extra")
     ),
     "not-modified-unasked-with-body": Animal(
-        "not-modified", _always(head(b"Content-Length: 5", status=b"304 Not Modified") + b"extra")
+        "failed protocol", _always(head(b"Content-Length: 5", status=b"304 Not Modified") + b"extra")
     ),
+    "answers-again-while-idle": Animal("page 200", _always(page(b"one"), Drip([b""], 0.05), page(b"forged"))),
     "a-forged-second-response": Animal("page 200", _always(page(b"one") + page(b"forged"))),
 }
 
@@ -162,6 +165,11 @@ ENDS = {
     "close-in-status": Animal("failed disconnected", _always(b"HTTP/1.1 2", CLOSE)),
     "close-in-headers": Animal("failed disconnected", _always(_STATUS + b"Content-Le", CLOSE)),
     "close-after-headers": Animal("failed disconnected", _always(head(b"Content-Length: 9"), CLOSE)),
+    "close-in-gzip": Animal(
+        "page 200 cut:disconnect",
+        _always(head(HTML, b"Content-Encoding: gzip") + gzip.compress(b"x" * 5000)[:-12], CLOSE),
+    ),
+    "reset-in-a-body-without-length": Animal("page 200 cut:disconnect", _always(head(HTML) + b"<p>half", RESET)),
     "close-in-a-chunk": Animal("page 200 cut:disconnect", _always(head(CHUNKED) + b"9\r\nhalf", CLOSE)),
 }
 
@@ -189,22 +197,23 @@ REDIRECTS = {
 HEADERS = {
     "header-folded": Animal("page 200", _always(page(b"x", b"X: a\r\n b"))),
     "header-with-nul": Animal("failed protocol", _always(page(b"x", b"X: a\0b"))),
-    "header-with-bare-cr": Animal("failed protocol", _always(page(b"x", b"X: a\rSet-Cookie: b"))),
-    "header-without-colon": Animal("failed protocol", _always(page(b"x", b"no colon here"))),
-    "header-without-name": Animal("failed protocol", _always(page(b"x", b": value"))),
-    "header-with-space-before-colon": Animal("failed protocol", _always(page(b"x", b"X : value"))),
+    "header-with-bare-cr": Animal("page 200", _always(page(b"x", b"X: a\rSet-Cookie: b"))),
+    "header-without-colon": Animal("page 200", _always(page(b"x", b"no colon here"))),
+    "header-without-name": Animal("page 200", _always(page(b"x", b": value"))),
+    "header-with-space-before-colon": Animal("page 200", _always(page(b"x", b"X : value"))),
     "header-in-no-ascii": Animal("page 200", _always(page(b"x", b"X: \xff\xe4\xc3\xa4"))),
     "line-feeds-alone": Animal("page 200", _always(b"HTTP/1.1 200 OK\nContent-Length: 1\n\nx", CLOSE)),
     "http-0-9": Animal("failed protocol", _always(b"<html>as in 1991</html>", CLOSE)),
     "http-1-0": Animal("page 200", _always(head(version=b"HTTP/1.0") + b"old", CLOSE)),
     "http-2-unasked": Animal("failed protocol", _always(b"\x00\x00\x12\x04\x00\x00\x00\x00\x00", CLOSE)),
+    "http-1-2": Animal("page 200", _always(head(b"Content-Length: 3", version=b"HTTP/1.2") + b"new")),
     "http-3-7": Animal("failed protocol", _always(head(version=b"HTTP/3.7") + b"new", CLOSE)),
     "status-of-no-number": Animal("failed protocol", _always(b"HTTP/1.1 abc OK\r\n\r\n", CLOSE)),
     "status-of-two-digits": Animal("failed protocol", _always(b"HTTP/1.1 20 OK\r\n\r\n", CLOSE)),
-    "status-999": Animal("page 999", _always(page(b"x", status=b"999 Denied"))),
+    "status-999": Animal("failed protocol", _always(page(b"x", status=b"999 Denied"))),
     "status-000": Animal("failed protocol", _always(page(b"x", status=b"000 Nothing"))),
     "switches-protocols-unasked": Animal(
-        "page 101", _always(head(b"Upgrade: x", status=b"101 Switching"), b"\0\1", CLOSE)
+        "failed protocol", _always(head(b"Upgrade: x", status=b"101 Switching"), b"\0\1", CLOSE)
     ),
     "speaks-ssh": Animal("failed protocol", _always(b"SSH-2.0-OpenSSH_9.2p1\r\n", CLOSE)),
     "speaks-tls-in-the-clear": Animal("failed protocol", _always(b"\x15\x03\x01\x00\x02\x02\x46", CLOSE)),

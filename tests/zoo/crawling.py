@@ -16,8 +16,8 @@ import uvloop
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from config import load
-from crawler.cli.allocator import settle_allocator
-from crawler.directory import CrawlDirectory
+from crawler.cli.run.allocator import settle_allocator
+from crawler.disk.directory import CrawlDirectory
 from crawler.wiring.crawl import assembled
 
 ANSWERS = {"loopback.dns.test": ["127.0.0.1"], "metadata.dns.test": ["169.254.169.254", "::ffff:10.0.0.1"]}

@@ -13,15 +13,15 @@ import msgspec
 import trustme
 
 from crawler.page import Failure, Fetched, NotModified, Page, Redirect
-from tests.servers import RawServer, Script, Seen, page, raw_server
+from tests.servers import CUT, RawServer, Script, Seen, head, page, raw_server
 from tests.zoo import bombs
 from tests.zoo.animals import ANIMALS
 
 DOMAIN = "zoo.test"
 LIMITS: dict[str, float] = {
-    "timeout_s": 4.0,
-    "connect_timeout_s": 1.0,
-    "head_timeout_s": 1.0,
+    "timeout_s": 20.0,
+    "connect_timeout_s": 20.0,
+    "head_timeout_s": 20.0,
     "window_s": 0.5,
     "min_window_bytes": 50,
 }
@@ -37,14 +37,15 @@ BELOW_HTTP = {
     "tls-self-signed": "failed tls",
     "tls-downgraded": "failed tls",
     "tls-of-no-version-in-common": "failed tls",
-    "tls-closed-in-handshake": "failed connect",
+    "tls-closed-in-handshake": "failed tls",
     "tls-reset-in-handshake": "failed connect",
     "tls-garbage-in-handshake": "failed tls",
     "tls-hangs-in-handshake": "failed timeout",
     "tls-never-spoken": "failed tls",
     "tls-good": "page 200",
+    "tls-cut-in-a-document": "page 200 cut:disconnect",
+    "tls-cut-behind-a-document": "page 200",
     "closed-when-connected": "failed disconnected",
-    "answers-before-it-is-asked": "page 200",
     "accepts-and-says-nothing": "failed timeout",
     "nobody-listens": "failed connect",
 }
@@ -107,7 +108,7 @@ async def open_zoo(folder: Path, *, robots: bool = False) -> AsyncIterator[Zoo]:
         plain = await stack.enter_async_context(raw_server(script))
         hosts = {f"*.{DOMAIN}": f"127.0.0.1:{plain.port}"}
         for name, tls in _contexts(authority).items():
-            server = await stack.enter_async_context(raw_server({"/": [page(b"secret")]}, tls=tls))
+            server = await stack.enter_async_context(raw_server({"/": _OVER_TLS.get(name, [page(b"secret")])}, tls=tls))
             hosts[f"{name}.{DOMAIN}"] = f"127.0.0.1:{server.port}"
         for name, serve in _RAW.items():
             port = await stack.enter_async_context(_listening(serve))
@@ -116,10 +117,17 @@ async def open_zoo(folder: Path, *, robots: bool = False) -> AsyncIterator[Zoo]:
         yield Zoo(hosts, str(authorities), plain)
 
 
+_OVER_TLS: dict[str, Script] = {
+    "tls-cut-in-a-document": [head(), b"<html><p>half", CUT],
+    "tls-cut-behind-a-document": [head(), b"<html><p>whole</html>", CUT],
+}
+
+
 def _contexts(authority: trustme.CA) -> dict[str, ssl.SSLContext]:
     long_ago = datetime(2001, 1, 1, tzinfo=UTC), datetime(2002, 1, 1, tzinfo=UTC)
     issued = {
         "tls-good": authority.issue_cert(f"tls-good.{DOMAIN}"),
+        **{name: authority.issue_cert(f"{name}.{DOMAIN}") for name in _OVER_TLS},
         "tls-expired": authority.issue_cert(f"tls-expired.{DOMAIN}", not_before=long_ago[0], not_after=long_ago[1]),
         "tls-of-another-host": authority.issue_cert("somebody-else.test"),
         "tls-self-signed": trustme.CA().issue_cert(f"tls-self-signed.{DOMAIN}"),
@@ -204,15 +212,9 @@ async def _plain_text(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     await writer.drain()
 
 
-async def _eager(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    writer.write(page(b"here you are"))
-    await reader.readuntil(b"\r\n\r\n")
-
-
 _RAW: dict[str, Serve] = {
     "closed-when-connected": _close,
     "accepts-and-says-nothing": _silent,
-    "answers-before-it-is-asked": _eager,
     "tls-closed-in-handshake": lambda reader, writer: _after_hello(reader, lambda: _close(reader, writer)),
     "tls-reset-in-handshake": lambda reader, writer: _after_hello(reader, lambda: _reset(reader, writer)),
     "tls-downgraded": _old_hello,

@@ -13,6 +13,7 @@ from config import toml_value
 from crawler.page import PageRecord
 from crawler.write.records import read_records
 from tests.conftest import REPOSITORY
+from tests.patience import PATIENCE_S
 from tests.zoo.crawling import ANSWERS, Told
 from tests.zoo.keeper import DOMAIN, HEALTHY, HEALTHY_PAGES, LIMITS, OUTCOMES, Zoo, open_zoo
 
@@ -67,7 +68,7 @@ async def crawled(folder: Path, *, robots: bool) -> tuple[Told, list[PageRecord]
             stderr=asyncio.subprocess.PIPE,
         )
         try:
-            out, err = await asyncio.wait_for(process.communicate(), 240.0)
+            out, err = await asyncio.wait_for(process.communicate(), PATIENCE_S)
         finally:
             if process.returncode is None:
                 process.kill()
@@ -110,4 +111,5 @@ async def test_a_crawl_of_all_of_it_ends_and_names_every_behaviour(tmp_path: Pat
         assert len(times) == HEALTHY_PAGES
         gaps = [later - earlier for earlier, later in pairwise(times)]
         assert min(gaps) >= DELAY_S - 0.002  # records tell milliseconds
-        assert median(gaps) < 3 * DELAY_S
+        # A host that had to wait for a slow animal's turn would wait for this long, at the least.
+        assert median(gaps) < PATIENT["window_s"]

@@ -1,10 +1,15 @@
 """Works and competitors, small."""
 
-from crawler.compare.competitor import Competitor
-from crawler.compare.preparing import computed
-from crawler.compare.synthetic import Synthetic
-from crawler.compare.trial import Check, Effort, Look, Timing
-from crawler.compare.work import Work
+from crawler.compare.measure.competitor import Competitor
+from crawler.compare.measure.preparing import computed
+from crawler.compare.measure.synthetic import Synthetic
+from crawler.compare.measure.trial import (
+    Check,
+    Effort,
+    Look,
+    Timing,
+)
+from crawler.compare.measure.work import Work
 
 EXACT = Competitor(name="exact", backend="exact")
 BLOOM = Competitor(name="bloom", backend="bloom", error_rate=0.02)
@@ -34,9 +39,11 @@ def timing(*, links_per_s: float = 1e6, told_bytes: int | None = 1_000_000, stea
     )
 
 
-def check(*, lost: int = 0, rate: float = 0.0, past_lost: int = 0, distinct: int = 1_000_000) -> Check:
+def check(
+    *, lost: int = 0, rate: float = 0.0, past_lost: int = 0, distinct: int = 1_000_000, past_bytes: int | None = 1
+) -> Check:
     look = Look(distinct=distinct, told_bytes=1, told_rate=rate, probes=20_000, hits=round(20_000 * rate), lost=lost)
-    past = Look(distinct=2 * distinct, told_bytes=1, told_rate=rate, probes=20_000, hits=0, lost=past_lost)
+    past = Look(distinct=2 * distinct, told_bytes=past_bytes, told_rate=rate, probes=20_000, hits=0, lost=past_lost)
     return Check(
         links=2 * distinct,
         distinct=distinct,

@@ -8,21 +8,41 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from crawler.compare.checking import check
-from crawler.compare.competitor import BASELINES, OTHERS, OURS, Competitor
-from crawler.compare.contestant import Full, Unavailable
-from crawler.compare.journal import Journal
-from crawler.compare.running import Progress, Tell, in_process, run_trials, schedule
+from crawler.compare.measure.checking import check
+from crawler.compare.measure.competitor import (
+    BASELINES,
+    OTHERS,
+    OURS,
+    Competitor,
+)
+from crawler.compare.measure.contestant import Full, Unavailable
+from crawler.compare.measure.journal import Journal
+from crawler.compare.measure.running import (
+    Progress,
+    Tell,
+    in_process,
+    run_trials,
+    schedule,
+)
+from crawler.compare.measure.timing import time_it
+from crawler.compare.measure.trial import (
+    Check,
+    Done,
+    Effort,
+    Failed,
+    Outcome,
+    Timing,
+    Trial,
+)
+from crawler.compare.report.summary import rows
 from crawler.compare.statistics import SIGMA
-from crawler.compare.summary import rows
-from crawler.compare.timing import time_it
-from crawler.compare.trial import Check, Done, Effort, Failed, Outcome, Timing, Trial
-from crawler.wiring.competing import contestant
+from crawler.wiring.compare_worker import contestant
+from tests.patience import PATIENCE_S
 from tests.unit.compare.bloomserver import serving
 from tests.unit.compare.making import BLOOM, EFFORT, EXACT, timing, work
-from visited.exact import ExactSet
+from visited.digests.exact import ExactSet
 
-COMMAND = (sys.executable, "-P", "-m", "crawler.wiring.competing")
+COMMAND = (sys.executable, "-P", "-m", "crawler.wiring.compare_worker")
 
 
 def quiet(_share: float) -> None:
@@ -112,7 +132,7 @@ async def test_a_process_grows_by_what_the_set_in_it_tells(backend: str, tmp_pat
     made = Competitor(name=backend, backend=backend)
     asked = work(70_000, repeats=0.0)
     trial = Trial(kind="time", work=asked, competitor=made, effort=EFFORT)
-    found = await in_process(trial, quiet, command=COMMAND, scratch=tmp_path, timeout_s=600)
+    found = await in_process(trial, quiet, command=COMMAND, scratch=tmp_path, timeout_s=PATIENCE_S)
     assert isinstance(found, Timing)
     assert found.noise_bytes >= 1 << 20
     [row] = rows([asked], [made], [Done(key="", kind="time", work="work", competitor=backend, round=0, outcome=found)])
@@ -123,7 +143,7 @@ async def test_a_process_answers_and_one_without_memory_says_so(tmp_path: Path) 
     large = Competitor(name="large", backend="bloom", capacity=10**9)
     for competitor, effort in ((EXACT, EFFORT), (large, Effort(memory_bytes=50_000_000))):
         trial = Trial(kind="time", work=work(), competitor=competitor, effort=effort)
-        found = await in_process(trial, quiet, command=COMMAND, scratch=tmp_path, timeout_s=120)
+        found = await in_process(trial, quiet, command=COMMAND, scratch=tmp_path, timeout_s=PATIENCE_S)
         if competitor is large:
             assert found == Failed(reason="out of memory; 50.0 MB were allowed")
         else:
@@ -141,7 +161,9 @@ async def test_a_process_answers_and_one_without_memory_says_so(tmp_path: Path) 
 )
 async def test_a_process_that_dies_is_reported_with_how(script: str, words: str, tmp_path: Path) -> None:
     trial = Trial(kind="time", work=work(10), competitor=EXACT)
-    found = await in_process(trial, quiet, command=[sys.executable, "-c", script], scratch=tmp_path, timeout_s=120)
+    found = await in_process(
+        trial, quiet, command=[sys.executable, "-c", script], scratch=tmp_path, timeout_s=PATIENCE_S
+    )
     assert isinstance(found, Failed)
     assert words in found.reason
 
@@ -151,6 +173,35 @@ async def test_a_process_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import time; time.sleep(600)"]
     found = await in_process(trial, quiet, command=command, scratch=tmp_path, timeout_s=0.05)
     assert found == Failed(reason="took longer than 0.05 s")
+
+
+async def test_a_trial_that_is_cancelled_ends_with_all_that_it_started_and_leaves_no_pipe_open(tmp_path: Path) -> None:
+    """A pipe that is still open when the event loop ends is an error here, as every warning."""
+    script = (
+        "import json, subprocess, sys, time\n"
+        "left = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        "print(json.dumps({'done': left.pid}), flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    trial = Trial(kind="time", work=work(10), competitor=EXACT)
+    begun = asyncio.Event()
+    pids: list[int] = []
+
+    def tell(share: float) -> None:
+        pids.append(int(share))
+        begun.set()
+
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(
+            in_process(trial, tell, command=[sys.executable, "-c", script], scratch=tmp_path, timeout_s=None)
+        )
+        await begun.wait()
+        running.cancel()
+    while Path(f"/proc/{pids[0]}").exists():  # until whoever adopted it has noticed
+        state = Path(f"/proc/{pids[0]}/stat").read_text().rpartition(")")[2].split()[0]
+        if state == "Z":
+            break
+        await asyncio.sleep(0.01)
 
 
 def test_each_round_begins_with_another_competitor() -> None:

@@ -5,17 +5,26 @@ from html.parser import HTMLParser
 
 import msgspec
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 from rich.console import Console
 
-from crawler.compare.competitor import Competitor
-from crawler.compare.expecting import Expectation
-from crawler.compare.page import page
-from crawler.compare.plots import labels, plots
-from crawler.compare.recommending import Wish
-from crawler.compare.report import Report, report_of
-from crawler.compare.table import render
-from crawler.compare.trial import Crawled, Done, Failed, Outcome
-from crawler.compare.work import Live, Survey, Work
+from crawler.compare.measure.competitor import Competitor
+from crawler.compare.measure.trial import (
+    Crawled,
+    Done,
+    Failed,
+    Outcome,
+)
+from crawler.compare.measure.work import Live, Survey, Work
+from crawler.compare.report.expecting import Expectation
+from crawler.compare.report.page import page
+from crawler.compare.report.plots import name_points, plots
+from crawler.compare.report.recommending import Wish
+from crawler.compare.report.table import render
+from crawler.compare.report.value import Report, report_of
 from tests.unit.compare.making import check, timing, work
 
 SETS = [
@@ -105,17 +114,47 @@ def test_every_plot_is_there_once_and_in_both_forms(report: Report) -> None:
         ("work", "loss"),
     ]
     assert all(plot.png.startswith(b"\x89PNG") and plot.svg.startswith("<svg") for plot in found)
+    assert "not shown, as they take less than a process shows" not in found[3].svg
     names = [name for plot in found for name in set(re.findall(r'<clipPath id="([^"]+)"', plot.svg))]
     assert len(names) == len(set(names)), "plots in one page would use each other's parts"
 
 
-def test_points_that_lie_upon_one_another_share_a_label() -> None:
-    named = [((300.0, 1e-3), "int32"), ((301.0, 1.01e-3), "salted"), ((40.0, 1e-3), "4 bits"), ((300.0, 1e-4), "k = 9")]
-    assert labels(named) == [
-        ((300.0, 1e-3), ["int32", "salted"]),
-        ((40.0, 1e-3), ["4 bits"]),
-        ((300.0, 1e-4), ["k = 9"]),
+def test_a_set_whose_memory_can_not_be_told_is_named_below_the_plot(report: Report) -> None:
+    faint = [
+        msgspec.structs.replace(row, competitor="rbloom", told_bytes=None, bytes=10, noise_bytes=1000)
+        for row in report.rows[:1]
     ]
+    [loss] = [
+        plot for plot in plots(msgspec.structs.replace(report, rows=(*report.rows, *faint))) if plot.name == "loss"
+    ]
+    assert "not shown, as they take less than a process shows: rbloom" in loss.svg
+
+
+def test_no_name_of_a_point_covers_another_a_point_or_the_legend() -> None:
+    figure = Figure(figsize=(6.4, 4.1), layout="constrained")
+    axes = figure.add_subplot()
+    named = [
+        ((300.0, 1e-3), "int32"),
+        ((301.0, 1.01e-3), "salted"),
+        ((305.0, 1e-3), "per site, 32 KB"),
+        ((40.0, 1e-3), "4"),
+    ]
+    named += [((20.0 + number, 1e-4), f"{number} bits for each URL") for number in range(8)]
+    axes.plot([x for (x, _), _ in named], [y for (_, y), _ in named], "o", markersize=8, label="the best choices")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.legend()
+    texts = name_points(axes, named)
+    renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
+    legend = axes.get_legend()
+    assert legend is not None
+    taken = [legend.get_window_extent(renderer)]
+    taken += [Bbox.from_bounds(x - 4, y - 4, 8, 8) for x, y in axes.transData.transform([at for at, _ in named])]
+    assert {text.get_text() for text in texts} == {name for _, name in named}
+    for text in texts:
+        box = Text.get_window_extent(text, renderer)
+        assert not [other for other in taken if box.overlaps(other)], text.get_text()
+        taken.append(box)
 
 
 def test_the_table_tells_rows_failures_expectations_and_what_to_take(report: Report) -> None:

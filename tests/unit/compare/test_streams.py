@@ -10,11 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.compare.preparing import STDIN, Unreadable, WorkRefused, computed, spooled, urls_of_file, urls_of_pages
-from crawler.compare.synthetic import Synthetic
-from crawler.compare.work import Spooled, batches, chunks, new_batches
-from crawler.urls import UrlReader, host_of
-from visited.exact import ExactSet
+from crawler.compare.measure.preparing import (
+    STDIN,
+    Unreadable,
+    WorkRefused,
+    computed,
+    spooled,
+    urls_of_file,
+    urls_of_pages,
+)
+from crawler.compare.measure.synthetic import Synthetic
+from crawler.compare.measure.work import (
+    Spooled,
+    batches,
+    chunks,
+    new_batches,
+)
+from crawler.url.urls import UrlReader, host_of
+from visited.digests.exact import ExactSet
 
 
 def canonical(url: str) -> str:

@@ -31,16 +31,20 @@ async def told(cookies: Cookies, url: str, *set_cookies: str) -> None:
 
 
 @asynccontextmanager
-async def serving(*set_cookies: str, wanted: bool = True) -> AsyncIterator[tuple[RawServer, HttpFetcher]]:
-    """A server that sets cookies where `/set` is asked for."""
+async def serving(
+    *set_cookies: str, wanted: bool = True, notes: MemoryNotes | None = None
+) -> AsyncIterator[tuple[RawServer, HttpFetcher]]:
+    """A server that sets cookies where `/set` is asked for; their characters are octets."""
 
     def script(seen: Seen) -> Script:
-        headers = [f"Set-Cookie: {each}".encode() for each in set_cookies] if seen.target == "/set" else []
+        headers = [f"Set-Cookie: {each}".encode("latin-1") for each in set_cookies] if seen.target == "/set" else []
         return [page(b"x", *headers)]
 
     async with raw_server(script) as server:
         fetcher = http_fetcher(
-            hosts=dict.fromkeys(HOSTS, f"127.0.0.1:{server.port}"), cookies=wanted, cookie_jar=Cookies(MemoryNotes())
+            hosts=dict.fromkeys(HOSTS, f"127.0.0.1:{server.port}"),
+            cookies=wanted,
+            cookie_jar=Cookies(notes or MemoryNotes()),
         )
         try:
             yield server, fetcher
@@ -154,6 +158,74 @@ async def test_what_a_site_may_have_kept_is_bounded() -> None:
     sent = cookies.header(URL("http://a.test/"))
     assert sent is not None
     assert sent.startswith("c0=2; ")
+
+
+@pytest.mark.parametrize(
+    ("set_cookie", "sent"),
+    [
+        ("name=M\xfcller", "a=1; b=2"),
+        ("n\xfcme=x", "a=1; b=2"),
+        ("name=M\xc3\xbcller", "a=1; name=M\xc3\xbcller; b=2"),
+        ("name=x; Expires=Sat, 01 M\xe4r 2399 00:00:00 GMT", "a=1; name=x; b=2"),
+        ("name=x; Path=/M\xfcller", "a=1; name=x; b=2"),
+        ("name=x; Domain=m\xfcller.test", "a=1; name=x; b=2"),
+        ("name=x; Comment=\xff\xfe", "a=1; name=x; b=2"),
+    ],
+)
+async def test_octets_that_are_no_text_cost_one_cookie_at_most(set_cookie: str, sent: str) -> None:
+    notes = MemoryNotes()
+    async with serving("a=1", set_cookie, "b=2", notes=notes) as (server, fetcher):
+        for path in ("/set", "/again"):
+            assert isinstance(await fetcher.fetch(Request(url=f"http://www.a.test{path}")), Page)
+        assert server.seen[1].header("Cookie") == sent
+    async with serving(notes=notes) as (server, fetcher):
+        await fetcher.fetch(Request(url="http://www.a.test/resumed"))
+        assert server.seen[0].header("Cookie") == sent
+
+
+@pytest.mark.parametrize(
+    ("set_cookie", "sent"),
+    [
+        ('quote="a b"', 'quote="a b"'),
+        ('quote=""', 'quote=""'),
+        ('quote="', 'quote="'),
+        (r'quote="a\"b\\c\073d"', r'quote="a\"b\\c\073d"'),
+        ('quote="a; b"', 'quote="a'),
+        ('quote=a "b" c', 'quote=a "b" c'),
+        ("quote= a b ", "quote=a b"),
+        ("quote=a,b=c", "quote=a,b=c"),
+        ("quote=", "quote="),
+    ],
+)
+async def test_a_value_is_sent_back_as_it_came(set_cookie: str, sent: str) -> None:
+    notes = MemoryNotes()
+    await told(Cookies(notes), "http://a.test/", f"{set_cookie}; Path=/")
+    assert Cookies(notes).header(URL("http://a.test/")) == sent
+
+
+@pytest.mark.parametrize(
+    ("url", "set_cookie", "is_kept"),
+    [
+        ("https://a.test/", "__Host-a=1; Secure; Path=/", True),
+        ("https://a.test/", "__host-a=1; secure ; path = /", True),
+        ("https://a.test/", "__Host-a=1; Path=/", False),
+        ("https://a.test/", "__Host-a=1; Secure", False),
+        ("https://a.test/", "__Host-a=1; Secure; Path=/x", False),
+        ("https://a.test/", "__Host-a=1; Secure; Path=/; Domain=a.test", False),
+        ("https://a.test/", "__Host-a=1; Secure; Path=/; Domain=", True),
+        ("http://a.test/", "__Host-a=1; Secure; Path=/", False),
+        ("https://a.test/", "__Secure-a=1; Secure; Domain=a.test", True),
+        ("https://a.test/", "__SECURE-a=1", False),
+        ("http://a.test/", "__Secure-a=1; Secure", False),
+        ("http://a.test/", "a=1; Secure", False),
+        ("https://a.test/", "a=1; Secure", True),
+        ("https://a.test/", "a=__Host-; Secured", True),
+    ],
+)
+async def test_a_name_with_a_prefix_keeps_its_promise(url: str, set_cookie: str, is_kept: bool) -> None:
+    cookies = Cookies(MemoryNotes())
+    await told(cookies, url, set_cookie)
+    assert (cookies.header(URL("https://a.test/")) is not None) == is_kept
 
 
 async def test_an_address_is_a_site_of_its_own() -> None:

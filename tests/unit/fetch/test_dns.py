@@ -10,9 +10,10 @@ from typing import Any, cast
 import pytest
 from aiohttp.abc import ResolveResult
 
-from crawler.fetch.dns import DnsResolver
-from crawler.fetch.guard import Guard
-from crawler.fetch.names import Names, StaticNames
+from crawler.fetch.connect.dns import DnsResolver
+from crawler.fetch.connect.guard import Guard
+from crawler.fetch.connect.names import Names, StaticNames
+from tests.patience import PATIENCE_S
 
 A, AAAA = 1, 28
 NXDOMAIN, SERVFAIL = 3, 2
@@ -55,7 +56,7 @@ async def asking(
     made = NameServer(addresses, ttl_s=ttl_s, otherwise=otherwise)
     transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(lambda: made, ("127.0.0.1", 0))
     port = transport.get_extra_info("sockname")[1]
-    resolver = DnsResolver(name_servers=[f"127.0.0.1:{port}"], timeout_s=2.0, tries=1)
+    resolver = DnsResolver(name_servers=[f"127.0.0.1:{port}"], timeout_s=PATIENCE_S, tries=1)
     try:
         yield resolver, made
     finally:

@@ -4,7 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.fetch.guard import Guard, special_use
+from crawler.fetch.connect.guard import Guard, special_use
+from crawler.page import Failure, FailureKind, Request
+from crawler.url.ports import Ports
+from tests.fetchers import http_fetcher
 
 
 @pytest.mark.parametrize(
@@ -124,3 +127,14 @@ def test_networks_can_be_opened_and_the_others_stay_shut() -> None:
 def test_what_is_no_network_is_refused() -> None:
     with pytest.raises(ValueError, match="banana"):
         Guard(networks=["banana"])
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:22/", "https://127.0.0.1:6667/", "http://127.0.0.1:25/robots.txt"])
+async def test_a_port_that_is_not_crawled_is_not_asked_whatever_leads_there(url: str) -> None:
+    fetcher = http_fetcher(allow_private=True, allows_port=Ports().allow)
+    try:
+        fetched = await fetcher.fetch(Request(url=url))
+    finally:
+        await fetcher.aclose()
+    assert isinstance(fetched, Failure)
+    assert (fetched.kind, fetched.reached) == (FailureKind.PORT, False)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from crawler.fetch.connect.routes import Routes
 from crawler.fetch.hsts import StrictTransport
-from crawler.fetch.routes import Routes
 from crawler.page import Page, Redirect, Request
 from frontier.memory import MemoryNotes
 from tests.certificates import issued

@@ -1,7 +1,7 @@
 import asyncio
 import gc
 
-from crawler.fetch.memory import FREE_BYTES, Claim, Memory
+from crawler.fetch.body_budget import FREE_BYTES, BodyBudget, Claim
 
 
 class Page:
@@ -9,13 +9,13 @@ class Page:
 
 
 def test_the_beginning_of_a_body_is_free() -> None:
-    memory = Memory(0)
+    memory = BodyBudget(0)
     assert Claim(memory).grow_to(FREE_BYTES)
     assert memory.used_bytes == 0
 
 
 async def test_beyond_the_limit_one_body_grows_and_the_others_wait_for_it() -> None:
-    memory = Memory(1000)
+    memory = BodyBudget(1000)
     first, second, third = Claim(memory), Claim(memory), Claim(memory)
     assert first.grow_to(FREE_BYTES + 2000)
     assert not second.grow_to(FREE_BYTES + 1)
@@ -36,7 +36,7 @@ async def test_beyond_the_limit_one_body_grows_and_the_others_wait_for_it() -> N
 
 
 async def test_a_wait_that_is_cancelled_leaves_the_turn_to_others() -> None:
-    memory = Memory(0)
+    memory = BodyBudget(0)
     first, second, third = Claim(memory), Claim(memory), Claim(memory)
     assert first.grow_to(FREE_BYTES + 10)
     assert not second.grow_to(FREE_BYTES + 10)

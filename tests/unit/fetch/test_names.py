@@ -4,8 +4,8 @@ import socket
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from crawler.fetch.guard import AddressRefused, Guard
-from crawler.fetch.names import Names, StaticNames, SystemResolver
+from crawler.fetch.connect.guard import AddressRefused, Guard
+from crawler.fetch.connect.names import Names, StaticNames, SystemResolver
 from crawler.page import Failure, FailureKind, Page, Request
 from tests.fetchers import http_fetcher
 from tests.servers import page, raw_server
@@ -58,6 +58,37 @@ def names(dns: FakeDns, clock: Clock | None = None, *, hosts: dict[str, str] | N
 
 async def places(resolver: Names, host: str, port: int = 80) -> list[tuple[str, int]]:
     return [(each["host"], each["port"]) for each in await resolver.resolve(host, port)]
+
+
+LOCAL = ["localhost", "localhost.", "a.localhost", "a.b.localhost."]
+
+
+@pytest.mark.parametrize("host", LOCAL)
+async def test_localhost_is_refused_without_a_question_whatever_it_resolves_to(host: str) -> None:
+    dns = FakeDns()
+    dns.answers[host] = ["93.184.215.14"]
+    with pytest.raises(AddressRefused, match="loopback"):
+        await names(dns).resolve(host, 80)
+    assert dns.asked == []
+    assert await places(names(dns, hosts={host: "127.0.0.1:8080"}), host) == [("127.0.0.1", 8080)]
+    dns.answers = {"notlocalhost": ["93.184.215.14"], "localhost.test": ["93.184.215.14"]}
+    for other in dns.answers:
+        assert await places(names(dns), other) == [("93.184.215.14", 80)]
+
+
+async def test_the_address_that_was_asked_last_is_the_first_while_the_name_has_it() -> None:
+    dns, clock = FakeDns(a_test=["192.0.3.1", "192.0.3.2", "192.0.3.3"]), Clock()
+    resolver = names(dns, clock)
+    resolver.prefer("a.test", "192.0.3.3")
+    assert [host for host, _ in await places(resolver, "a.test")] == ["192.0.3.3", "192.0.3.1", "192.0.3.2"]
+    dns.answers["a.test"] = ["192.0.3.1", "192.0.3.2"]
+    clock.now += 301
+    assert [host for host, _ in await places(resolver, "a.test")] == ["192.0.3.1", "192.0.3.2"]
+    for number in range(3):
+        resolver.prefer(f"h{number}.test", "192.0.3.2")
+    dns.answers["a.test"] = ["192.0.3.1", "192.0.3.3"]
+    clock.now += 301
+    assert [host for host, _ in await places(resolver, "a.test")] == ["192.0.3.1", "192.0.3.3"]
 
 
 # static names

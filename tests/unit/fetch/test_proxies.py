@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from crawler.fetch.routes import Routes
+from crawler.fetch.connect.routes import Routes
 from crawler.page import Failure, FailureKind, Fetched, Page, Request
 from tests.certificates import issued
 from tests.fetchers import http_fetcher
@@ -158,6 +158,29 @@ async def test_a_socks_proxy_is_no_way_to_a_private_address(scheme: str, host: s
         [answer] = await fetched(f"http://{host}/", routes)
         assert failure(answer).kind is FailureKind.PRIVATE_ADDRESS
         assert proxy.targets == []
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost.", "a.localhost", "a.b.localhost."])
+async def test_a_proxy_is_not_asked_for_localhost_unless_that_is_meant(host: str) -> None:
+    async with (
+        raw_server({"/": [page(b"secret")]}) as server,
+        socks_proxy(server.port) as socks,
+        connect_proxy(server.port) as http,
+    ):
+        for scheme, proxy in (("socks5", socks), ("socks5h", socks), ("http", http)):
+            routes = Routes(proxies={"*": f"{scheme}://127.0.0.1:{proxy.port}"})
+            dns = FakeDns()
+            fetcher = http_fetcher(routes=routes, resolver=dns)
+            for url in (f"http://{host}/", f"https://{host}/"):
+                assert failure(await fetcher.fetch(Request(url=url))).kind is FailureKind.PRIVATE_ADDRESS
+            await fetcher.aclose()
+            assert (proxy.targets, server.connections, dns.asked) == ([], 0, [])
+        for allow_private, hosts in ((True, {}), (False, {host: "127.0.0.1"})):
+            routes = Routes(proxies={"*": f"socks5h://127.0.0.1:{socks.port}"})
+            fetcher = http_fetcher(routes=routes, resolver=FakeDns(), allow_private=allow_private, hosts=hosts)
+            assert isinstance(await fetcher.fetch(Request(url=f"http://{host}/")), Page)
+            await fetcher.aclose()
+        assert socks.targets == [(host, 80)] * 2
 
 
 async def test_a_name_of_a_private_address_is_refused_before_a_socks_proxy_is_asked() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from crawler.fetch.http import HttpFetcher
 from crawler.page import Failure, FailureKind, Fetched, Page, Redirect, Request
-from crawler.urls import UrlReader, join
+from crawler.url.urls import UrlReader, join
 from tests.fetchers import http_fetcher
 from tests.servers import page, raw_server
 from tests.unit.fetch.test_names import FakeDns

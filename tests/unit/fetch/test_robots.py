@@ -1,17 +1,27 @@
 import asyncio
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.fetch.robots import RobotsTxt
-from crawler.fetch.rules import MAX_ROBOTS_BYTES, product_token, read_robots
-from crawler.fetch.shelf import Shelf
-from crawler.fetch.standing import UNREACHABLE_LIMIT_S, Standing, Waits
-from crawler.pace import parse_retry_after
+from crawler.fetch.robots.cache import RobotsCache
+from crawler.fetch.robots.crawl_delays import CrawlDelays
+from crawler.fetch.robots.robots_txt import LONG_CHARACTERS, RobotsAtOnce, RobotsTxt
+from crawler.fetch.robots.rules import (
+    MAX_ROBOTS_BYTES,
+    RobotsRules,
+    product_token,
+    read_robots,
+)
+from crawler.fetch.robots.status import UNREACHABLE_LIMIT_S, RobotsStatus, Waits
 from crawler.page import REFUSALS, Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request, Verdict
+from crawler.politeness.pace import parse_retry_after
+from frontier.memory import MemoryNotes
+from tests.fetchers import http_fetcher
 
 DAY_S = 86400.0
 START = 1_700_000_000.0
@@ -54,11 +64,6 @@ class FakeWeb:
         return self.answers.get(request.url, page(status=404))
 
 
-class Notebook(dict[str, bytes]):
-    def put(self, key: str, value: bytes, /) -> None:
-        self[key] = value
-
-
 class World:
     """A RobotsTxt in a world of one site, with a clock that moves when it sleeps or is told to."""
 
@@ -66,29 +71,32 @@ class World:
         self,
         answer: Fetched,
         *,
-        notes: Notebook | None = None,
+        notes: MemoryNotes | None = None,
         max_origins: int = 100,
         waits: Waits = Waits(min_delay_s=2.0),  # noqa: B008 - a value
+        sitemap_paths: tuple[str, ...] = (),
     ) -> None:
         self.web = FakeWeb({"http://a.test/robots.txt": answer})
-        self.notes = notes if notes is not None else Notebook()
+        self.notes = notes if notes is not None else MemoryNotes()
         self.now = START
         self.slept: list[float] = []
         self.robots = RobotsTxt(
             self.web,
-            Shelf(self.notes, agent="onceover", max_origins=max_origins),
+            RobotsCache(self.notes, agent="onceover", max_origins=max_origins),
             waits=waits,
             read_retry_after=parse_retry_after,
+            sitemap_paths=sitemap_paths,
             clock=lambda: self.now,
-            sleep=self.sleep,
         )
+        self._at_once = RobotsAtOnce(self.robots, rest_s=2.0, sleep=self.sleep)
 
     async def sleep(self, delay_s: float) -> None:
         self.slept.append(delay_s)
         self.now += delay_s
 
     async def allows(self, path: str = "/", *, host: str = "a.test") -> Verdict:
-        return await self.robots.allows(f"http://{host}{path}")
+        """What is known in the end, with a rest after each redirect."""
+        return await self._at_once.allows(f"http://{host}{path}")
 
 
 RULES = b"""User-agent: other
@@ -127,6 +135,34 @@ async def test_crawl_delay_and_sitemaps_are_told_once_they_are_known() -> None:
     assert world.robots.new_sitemaps("http://a.test/x") == ("https://a.test/sitemap.xml",)
 
 
+async def test_the_longest_crawl_delay_of_a_host_holds_for_all_its_ports_also_after_a_restart() -> None:
+    world = World(page(b"User-agent: *\nCrawl-delay: 3"))
+    world.web.answers |= {
+        "http://a.test:8080/robots.txt": page(b"User-agent: *\nCrawl-delay: 9"),
+        "https://a.test/robots.txt": page(b""),
+        "http://www.a.test/robots.txt": page(b"User-agent: *\nCrawl-delay: 20"),
+    }
+    for host in ("a.test", "a.test:8080", "www.a.test"):
+        await world.allows(host=host)
+    await world.robots.allows("https://a.test/")
+    for each in (world, World(page(status=500), notes=world.notes)):
+        for origin in ("http://a.test", "https://a.test", "http://a.test:8080", "http://a.test:8443"):
+            assert each.robots.crawl_delay(f"{origin}/") == 9
+    world.now += DAY_S
+    world.web.answers["http://a.test:8080/robots.txt"] = page(b"")
+    await world.allows(host="a.test:8080")
+    for each in (world, World(page(status=500), notes=world.notes)):
+        assert each.robots.crawl_delay("http://a.test:8443/") == 3
+
+
+async def test_no_host_makes_us_remember_the_crawl_delays_of_all_its_ports() -> None:
+    delays = CrawlDelays(MemoryNotes(), max_hosts=2)
+    for port in range(1, 1000):
+        delays.learn(f"http://a.test:{port}", float(port))
+    assert delays.of("http://a.test/") == 999.0
+    assert len(delays._of("test,a")) < 100
+
+
 async def test_sitemaps_are_told_once_for_each_reading_and_again_after_a_restart() -> None:
     world = World(page(RULES))
     await world.allows()
@@ -140,11 +176,77 @@ async def test_sitemaps_are_told_once_for_each_reading_and_again_after_a_restart
     assert len(world.robots.new_sitemaps("http://a.test/x")) == 1
 
 
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (page(b"User-agent: *\nDisallow: /x"), ("/sitemap.xml", "/map")),
+        (page(b"gone", status=404), ("/sitemap.xml", "/map")),
+        (page(RULES), ("https://a.test/sitemap.xml",)),
+        (page(status=500), ()),
+        (Failure(url="", kind=FailureKind.PRIVATE_ADDRESS, message="", fetched_at=0.0, duration_s=0.0), ()),
+    ],
+)
+async def test_where_robots_txt_names_no_sitemap_one_is_looked_for(answer: Fetched, told: tuple[str, ...]) -> None:
+    world = World(answer, sitemap_paths=("/sitemap.xml", "/map"))
+    assert world.robots.new_sitemaps("http://a.test/x") == ()
+    await world.allows()
+    assert tuple(world.robots.new_sitemaps("http://a.test/x")) == told
+    assert world.robots.new_sitemaps("http://a.test/y") == ()
+
+
+@pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-16-be", "utf-8"])
+@pytest.mark.parametrize("mark", ["\ufeff", ""])
+def test_a_file_in_utf16_is_read_up_to_a_whole_line(codec: str, mark: str) -> None:
+    text = "User-agent: *\nDisallow: /ä\nSitemap: https://a.test/s.xml\n"
+    for repeats in (1, 20_000):
+        whole = read_robots((mark * (codec != "utf-16") + text * repeats).encode(codec))
+        rules = RobotsRules(whole, agent="onceover")
+        assert not rules.allows("/%C3%A4")
+        assert rules.sitemaps == ("https://a.test/s.xml",)
+        assert whole.endswith(("/ä\n", "User-agent: *\n", "s.xml\n"))
+
+
 async def test_escapes_are_compared_whatever_their_case() -> None:
     world = World(page(b"User-agent: *\nDisallow: /%c3%a9\nDisallow: /%C3%A0"))
     for path in ("%c3%a9", "%C3%A9", "%c3%a0", "%C3%a0"):
         assert not (await world.robots.allows(f"http://a.test/{path}")).allowed
     assert (await world.robots.allows("http://a.test/c3%a9")).allowed
+
+
+@pytest.mark.parametrize("is_long", [False, True])
+async def test_a_long_file_is_read_in_a_thread(monkeypatch: pytest.MonkeyPatch, is_long: bool) -> None:
+    read: list[bool] = []
+    understood = RobotsCache.read
+
+    def noted(self: RobotsCache, standing: RobotsStatus, /) -> RobotsRules | None:
+        read.append(threading.current_thread() is threading.main_thread())
+        return understood(self, standing)
+
+    monkeypatch.setattr(RobotsCache, "read", noted)
+    world = World(page(RULES + b"# \n" * (LONG_CHARACTERS // 3 if is_long else 1)))
+    assert not (await world.allows("/private/x")).allowed
+    assert read == [not is_long]
+
+
+@pytest.mark.parametrize("is_long", [False, True])
+async def test_a_long_file_of_the_notes_is_read_in_a_thread(monkeypatch: pytest.MonkeyPatch, is_long: bool) -> None:
+    notes = MemoryNotes()
+    answer = page(RULES + b"# \n" * (LONG_CHARACTERS // 3 if is_long else 1))
+    before = World(answer, notes=notes)
+    assert not (await before.allows("/private/x")).allowed
+    read: list[bool] = []
+    understood = RobotsCache.read
+
+    def note(self: RobotsCache, standing: RobotsStatus, /) -> RobotsRules | None:
+        read.append(threading.current_thread() is threading.main_thread())
+        return understood(self, standing)
+
+    monkeypatch.setattr(RobotsCache, "read", note)
+    after = World(answer, notes=notes)
+    verdicts = await asyncio.gather(*(after.allows("/private/x") for _ in range(3)))
+    assert not any(verdict.allowed or verdict.asked for verdict in verdicts)
+    assert not after.web.asked
+    assert set(read) == {not is_long}
 
 
 async def test_each_origin_has_its_own_file() -> None:
@@ -244,8 +346,8 @@ async def test_without_a_file_everything_is_allowed_for_a_day(answer: Fetched) -
         (page(status=429), "status 429"),
         (page(b"User-agent: *\nAllo", truncated="disconnect"), "cut: disconnect"),
         (page(b"User-agent: *\nAllo", truncated="time"), "cut: time"),
-        (failure(FailureKind.DNS, reached=False), "dns: it broke"),
-        (failure(FailureKind.CONNECT), "connect: it broke"),
+        (failure(FailureKind.TIMEOUT), "timeout: it broke"),
+        (failure(FailureKind.DISCONNECTED), "disconnected: it broke"),
         (failure(FailureKind.ENCODING), "encoding: it broke"),
     ],
 )
@@ -260,6 +362,23 @@ async def test_while_nobody_knows_everything_is_disallowed_for_a_while(answer: F
     world.now += 1
     world.web.answers["http://a.test/robots.txt"] = page(b"")
     assert (await world.allows("/x")).allowed
+
+
+@pytest.mark.parametrize("kind", [FailureKind.DNS, FailureKind.CONNECT, FailureKind.TLS])
+async def test_a_host_that_cannot_be_reached_at_all_is_told_by_that_reason(kind: FailureKind) -> None:
+    world = World(failure(kind))
+    verdict = await world.allows("/x")
+    assert (verdict.allowed, verdict.reason, verdict.message) == (False, kind.value, "it broke")
+    assert verdict.retry_after_s == 60
+    world.now += 60
+    world.web.answers["http://a.test/robots.txt"] = page(status=503)
+    assert (await world.allows("/x")).reason == "unreachable"
+
+
+async def test_a_redirect_to_a_host_that_cannot_be_reached_says_nothing_of_this_one() -> None:
+    world = World(redirect("http://b.test/robots.txt"))
+    world.web.answers["http://b.test/robots.txt"] = failure(FailureKind.DNS)
+    assert (await world.allows("/x")).reason == "unreachable"
 
 
 async def test_failures_in_a_row_double_the_wait_up_to_an_hour_and_a_success_ends_that() -> None:
@@ -317,15 +436,64 @@ async def test_five_redirects_are_followed_also_to_other_hosts() -> None:
     }
     verdict = await world.allows("/private")
     assert (verdict.allowed, verdict.reason) == (False, "robots")
-    assert verdict.duration_s == 3.0
+    assert (verdict.asked, verdict.duration_s) == (True, 0.5)  # of the last request, after which a host must rest
     assert len(world.web.asked) == 6
+    assert world.slept == [2.0] * 5
 
 
-async def test_a_host_rests_between_two_redirects() -> None:
+async def test_each_redirect_is_a_turn_of_the_host_that_it_leads_to() -> None:
+    world = World(redirect("https://a.test/1"))
+    world.web.answers |= {
+        "https://a.test/1": redirect("http://a.test:8080/2"),
+        "http://a.test:8080/2": redirect("http://b.test/3"),
+        "http://b.test/3": redirect("https://b.test/4"),
+        "https://b.test/4": page(RULES, Retry_After="60"),
+    }
+    robots, url = world.robots, "http://a.test/private"
+    for number in range(1, 4):
+        assert robots.errand(url) is None  # its own host, by whatever scheme and port
+        verdict = await robots.allows(url)
+        assert (verdict.known, verdict.asked, verdict.duration_s, len(world.web.asked)) == (False, True, 0.5, number)
+    for number, errand in enumerate(("http://b.test/3", "https://b.test/4"), start=4):
+        assert robots.errand(url) == robots.errand("http://a.test/x") == errand
+        for other in (None, "http://c.test/"):
+            verdict = await robots.allows(url, errand=other)
+            assert (verdict.known, verdict.asked, len(world.web.asked)) == (False, False, number - 1)
+        verdict = await robots.allows(url, errand=errand)
+        assert (verdict.known, verdict.asked, len(world.web.asked)) == (number == 5, True, number)
+        assert verdict.pause_s == (60.0 if number == 5 else None)
+    last = await robots.allows(url)
+    assert (last.allowed, last.asked) == (False, False)
+    assert robots.errand(url) is None
+    assert robots.errand("https://a.test/") is None  # another origin, of which nothing is known yet
+
+
+async def test_who_waited_for_a_redirect_lets_the_host_rest_too() -> None:
     world = World(redirect("/1"))
-    world.web.answers |= {"http://a.test/1": redirect("http://b.test/2"), "http://b.test/2": redirect("/3")}
-    await world.allows("/x")
-    assert world.slept == [2.0, 2.0]
+    world.web.gate.clear()
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(world.robots.allows(f"http://a.test/{number}")) for number in range(5)]
+        await asyncio.sleep(0)
+        world.web.gate.set()
+    assert {(task.result().known, task.result().asked) for task in tasks} == {(False, True)}
+    assert len(world.web.asked) == 1
+
+
+async def test_a_redirect_that_we_make_ourselves_is_no_request() -> None:
+    known = Redirect(
+        url="", status=307, headers=[], fetched_at=START, duration_s=0.0, location="https://a.test/1", asked=False
+    )
+    world = World(known)
+    verdict = await world.robots.allows("http://a.test/")
+    assert (verdict.known, verdict.asked) == (False, False)
+
+
+async def test_a_restart_follows_the_redirects_from_the_first_again() -> None:
+    before = World(redirect("/1"))
+    await before.robots.allows("http://a.test/")
+    after = World(redirect("/1"), notes=before.notes)
+    await after.robots.allows("http://a.test/")
+    assert after.web.asked == ["http://a.test/robots.txt"]
 
 
 async def test_after_five_redirects_there_is_no_file() -> None:
@@ -404,7 +572,9 @@ async def test_a_restart_does_not_begin_the_failures_anew() -> None:
 
 
 async def test_a_note_that_cannot_be_read_costs_a_request() -> None:
-    world = World(page(RULES), notes=Notebook({"robots http://a.test": b"\xc1 rubbish"}))
+    notes = MemoryNotes()
+    notes.put("robots http://a.test", b"\xc1 rubbish")
+    world = World(page(RULES), notes=notes)
     assert not (await world.allows("/private")).allowed
     assert world.web.asked == ["http://a.test/robots.txt"]
 
@@ -421,16 +591,16 @@ async def test_what_memory_does_not_hold_the_notes_know() -> None:
 def test_memory_is_bounded_by_origins_and_by_bytes_and_what_was_used_last_stays(
     max_origins: int, max_bytes: int
 ) -> None:
-    shelf = Shelf(agent="a", max_origins=max_origins, max_bytes=max_bytes)
-    standing = Standing(expires_at=0.0, text="x" * 10)
-    for origin in ("a", "b"):
+    shelf = RobotsCache(agent="a", max_origins=max_origins, max_bytes=max_bytes)
+    standing = RobotsStatus(expires_at=0.0, text="x" * 10)
+    for origin in ("http://a", "http://b"):
         shelf.put(origin, standing)
         shelf.put(origin, standing)
-    assert shelf.find("a") is not None
-    shelf.put("c", standing)
-    assert [origin for origin in "abc" if shelf.find(origin)] == ["a", "c"]
-    shelf.put("large", Standing(expires_at=0.0, text="x" * 10_000))
-    assert shelf.find("large") is not None  # one is always kept, however large
+    assert shelf.find("http://a") is not None
+    shelf.put("http://c", standing)
+    assert [host for host in "abc" if shelf.find(f"http://{host}")] == ["a", "c"]
+    shelf.put("http://large", RobotsStatus(expires_at=0.0, text="x" * 10_000))
+    assert shelf.find("http://large") is not None  # one is always kept, however large
 
 
 @pytest.mark.parametrize("kind", sorted(REFUSALS))
@@ -445,4 +615,39 @@ async def test_where_we_refuse_to_ask_everything_is_disallowed_for_that_reason(k
         assert verdict.retry_after_s is None
         assert not verdict.asked
     assert len(world.web.asked) == 1
-    assert world.notes == {}  # another configuration may allow it
+    assert world.notes.get("robots http://a.test") is None  # another configuration may allow it
+
+
+async def test_no_more_of_a_robots_txt_is_downloaded_than_is_read() -> None:
+    """Whatever pages may have: the site's limit is neither taken where it is more nor where it is less."""
+    line = b"Disallow: /private/and/longer\n"
+    size = 50_000_000
+    sent = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\nUser-agent: *\n" % size)
+            while sent < size:
+                writer.write(line * 1000)
+                await writer.drain()
+                sent += len(line) * 1000
+        writer.close()
+
+    for max_body_bytes in (20_000_000, 100_000):
+        sent = 0
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            origin = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            fetcher = http_fetcher(allow_private=True, max_body_bytes=max_body_bytes)
+            shelf = RobotsCache(agent="onceover")
+            robots = RobotsTxt(fetcher, shelf, read_retry_after=parse_retry_after)
+            assert not (await robots.allows(f"{origin}/private/and/longer/x")).allowed
+            await fetcher.aclose()
+        known = shelf.find(origin)
+        assert known is not None
+        assert known.standing.text is not None
+        assert MAX_ROBOTS_BYTES - len(line) < len(known.standing.text) <= MAX_ROBOTS_BYTES
+        assert known.standing.text.endswith("/longer\n")
+        # What systems keep in their buffers comes to it.
+        assert sent < size / 4

@@ -7,8 +7,13 @@ from typing import Any
 
 import pytest
 
+from crawler.fetch.connect.routes import (
+    Hosts,
+    Routes,
+    authorization,
+    read_secret,
+)
 from crawler.fetch.http import HttpFetcher
-from crawler.fetch.routes import Hosts, Routes, authorization, read_secret
 from crawler.page import Failure, FailureKind, Fetched, Page, Request
 from tests.fetchers import http_fetcher
 from tests.servers import page, raw_server

@@ -13,11 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawler.fetch.rules import MAX_ROBOTS_BYTES, Rules, read_robots
+from crawler.fetch.robots.rules import (
+    MAX_ROBOTS_BYTES,
+    Pattern,
+    RobotsRules,
+    read_robots,
+)
+from tests.patience import PATIENCE_S
 
 
 def allows(text: str, path: str, *, agent: str = "FooBot") -> bool:
-    return Rules(text, agent=agent).allows(path)
+    return RobotsRules(text, agent=agent).allows(path)
 
 
 def path_of(url: str) -> str:
@@ -49,7 +55,7 @@ def test_cases_of_crawler_commons_pass_where_google_agrees(corpora: Path) -> Non
         agent = agents if isinstance(agents, str) else agents[0]
         if "robotstxt_base64" not in case or (case["test"], agent) == ("testHtmlMarkupInRobotsTxt", "bogusbot"):
             continue  # `*<BR>` is nobody to Google
-        rules = Rules(read_robots(base64.b64decode(case["robotstxt_base64"])), agent=agent)
+        rules = RobotsRules(read_robots(base64.b64decode(case["robotstxt_base64"])), agent=agent)
         if case["call"] == "can_fetch" and case.get("google_cpp_agrees"):
             assert rules.allows(path_of(case["url"])) is case["expected"], case["test"]
         elif case["call"] == "getSitemaps" and isinstance(case["expected"], int):
@@ -79,11 +85,11 @@ def differences_from_google(corpora: Path, *, every: int) -> Iterator[tuple[str,
         files.setdefault(row["file"], []).append((row["url"], verdicts))
     for name, questions in list(files.items())[::every]:
         text = read_robots(archive.read(f"robots/{name}"))
-        rules: dict[str, Rules] = {}
+        rules: dict[str, RobotsRules] = {}
         for url, verdicts in questions:
             for agent, google in verdicts:
                 if agent not in rules:
-                    rules[agent] = Rules(text, agent=agent)
+                    rules[agent] = RobotsRules(text, agent=agent)
                 yield name, url, None if rules[agent].allows(path_of(url)) is google else google
 
 
@@ -166,20 +172,23 @@ def test_delay_and_sitemaps_are_read_with_the_rules() -> None:
         "User-agent: *\nCrawl-delay: 9\nUser-agent: x\nDisallow: /\n\nUser-agent: foobot\nCrawl-delay: 0.5\n"
         "Crawl-delay: soon\nDisallow: /a\nSitemap: /one.xml\nsite-map : https://a.test/two.xml # both\n"
     )
-    rules = Rules(text, agent="foobot")
+    rules = RobotsRules(text, agent="foobot")
     assert rules.crawl_delay_s == 0.5
     assert rules.sitemaps == ("/one.xml", "https://a.test/two.xml")
-    assert Rules(text, agent="other").crawl_delay_s == 9
+    assert RobotsRules(text, agent="other").crawl_delay_s == 9
     assert (
-        Rules("User-agent: *\nCrawl-delay: 9\n\nUser-agent: foobot\nDisallow: /a", agent="foobot").crawl_delay_s is None
+        RobotsRules("User-agent: *\nCrawl-delay: 9\n\nUser-agent: foobot\nDisallow: /a", agent="foobot").crawl_delay_s
+        is None
     )
     for odd in ("-1", "nan", "inf", "9" * 400, "x"):
-        assert Rules(f"User-agent: *\nCrawl-delay: {odd}", agent="foobot").crawl_delay_s is None
+        assert RobotsRules(f"User-agent: *\nCrawl-delay: {odd}", agent="foobot").crawl_delay_s is None
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(PATIENCE_S)
 def test_a_hostile_file_takes_no_hostile_time() -> None:
-    rules = Rules("User-agent: *\nDisallow: /" + "*a" * 8000 + "$\n" + "Disallow: /*b*c\n" * 20_000, agent="foobot")
+    rules = RobotsRules(
+        "User-agent: *\nDisallow: /" + "*a" * 8000 + "$\n" + "Disallow: /*b*c\n" * 20_000, agent="foobot"
+    )
     for _ in range(20):
         assert rules.allows("/" + "a" * 2000)
 
@@ -208,7 +217,7 @@ LINES = st.sampled_from(
 
 
 def _check_any(body: bytes, path: str) -> None:
-    rules = Rules(read_robots(body), agent="foobot")
+    rules = RobotsRules(read_robots(body), agent="foobot")
     assert isinstance(rules.allows(f"/{path}"), bool)
     assert sum(map(len, rules.sitemaps)) <= len(body) * 3
 
@@ -233,3 +242,82 @@ def test_fuzz_inputs_of_others_break_nothing(corpora: Path) -> None:
     assert len(files) > 10
     for body in files:
         _check_any(body, "x")
+
+
+def test_of_thousands_of_rules_few_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = 0
+    matches = Pattern.matches
+
+    def counted(self: Pattern, path: str) -> bool:
+        nonlocal looked
+        looked += 1
+        return matches(self, path)
+
+    monkeypatch.setattr(Pattern, "matches", counted)
+    text = "User-agent: *\nAllow: /a\n" + "".join(f"Disallow: /a/{number}/*.html$\n" for number in range(10_000))
+    rules = RobotsRules(text, agent="FooBot")
+    assert not rules.allows("/a/77/x.html")
+    assert rules.allows("/a/77/x.htm")
+    assert rules.allows("/b")
+    assert looked == 3
+
+
+@pytest.mark.parametrize("rule", ["/*x{}*y$", "/*/{}/*/print.html$", "/x{}/*/print.html$", "/*?sort={}&*"])
+@pytest.mark.parametrize("path", ["/x77/a/y", "/77/x77/a/print.html", "/" + "?sort=77&" * 200])
+def test_of_thousands_of_rules_with_wildcards_few_are_looked_at(
+    monkeypatch: pytest.MonkeyPatch, rule: str, path: str
+) -> None:
+    looked = 0
+    matches = Pattern.matches
+
+    def counted(self: Pattern, path: str) -> bool:
+        nonlocal looked
+        looked += 1
+        return matches(self, path)
+
+    monkeypatch.setattr(Pattern, "matches", counted)
+    RobotsRules(
+        "User-agent: *\n" + "".join(f"Disallow: {rule.format(number)}\n" for number in range(20_000)), agent="FooBot"
+    ).allows(path)
+    assert looked <= 3
+
+
+def test_a_rule_that_is_repeated_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[Pattern] = []
+    monkeypatch.setattr(Pattern, "matches", lambda self, path: looked.append(self))
+    RobotsRules("User-agent: *\n" + "Disallow: /*b*c\n" * 20_000, agent="FooBot").allows("/abc")
+    assert len(looked) == 1
+
+
+PATTERNS = st.lists(
+    st.tuples(st.booleans(), st.text("ab/*$", max_size=6).map("/{}".format) | st.text("ab/*$", min_size=1, max_size=6)),
+    max_size=40,
+)
+
+
+@given(PATTERNS, st.lists(st.text("ab/$", max_size=12).map("/{}".format), max_size=10))
+def test_the_index_of_rules_changes_no_verdict(patterns: list[tuple[bool, str]], paths: list[str]) -> None:
+    lines = [f"{'Allow' if allows else 'Disallow'}: {pattern}" for allows, pattern in patterns]
+    rules = RobotsRules("\n".join(["User-agent: *", *lines]), agent="foobot")
+    for path in paths:
+        # The longest that matches decides, and Allow between two of one length.
+        verdicts = [
+            (len(pattern), allows)
+            for allows, pattern in patterns
+            if not RobotsRules(f"User-agent: *\nDisallow: {pattern}", agent="foobot").allows(path)
+        ]
+        assert rules.allows(path) is max(verdicts, default=(0, True))[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "delay_s"),
+    [
+        ("User-agent: *\nCrawl-delay: 10\n\nUser-agent: other\nCrawl-delay: 2\nDisallow: /x", 10),
+        ("User-agent: other\nCrawl-delay: 2\nUser-agent: *\nCrawl-delay: 10", 10),
+        ("User-agent: other\n\nUser-agent: *\nCrawl-delay: 4", 4),
+        ("User-agent: *\nDisallow: /x\nCrawl-delay: 4\nUser-agent: other\nCrawl-delay: 9", 4),
+        ("User-agent: *\nUser-agent: FooBot\nCrawl-delay: 3\nUser-agent: other\nCrawl-delay: 9", 3),
+    ],
+)
+def test_a_crawl_delay_is_for_the_names_directly_above_it(text: str, delay_s: float) -> None:
+    assert RobotsRules(text, agent="FooBot").crawl_delay_s == delay_s

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import BinaryIO
 
 from frontier import CrawlUrl, Lease, Outcome, UrlState
-from frontier.fsck import Report, fsck, fsck_visited
-from frontier.leveldb import LevelDBStore
+from frontier.leveldb.store import LevelDBStore
 from frontier.memory import MemoryStore
-from frontier.rules import Rules
+from frontier.queues.rules import Rules
 from frontier.shell import QueueFrontier
 from frontier.snapshots import Snapshots
 from frontier.store import Store
+from frontier.upkeep.fsck import Report, fsck, fsck_visited
 from visited import VisitedSet, VisitedStats
-from visited.exact import ExactSet
+from visited.digests.exact import ExactSet
 
 START = 1_700_000_000.0
 """When the event loop's clock says 0."""

@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontier import CrawlUrl, LedgerEntry, UrlState, encoding
-from frontier.encoding import DecodeError, Place
-from frontier.lifecycle import Health, QueueState, Standing
-from frontier.queuerecords import decode_queue, encode_queue
+from frontier import CrawlUrl, LedgerEntry, UrlState
+from frontier.leveldb import encoding
+from frontier.leveldb.encoding import DecodeError, Place
+from frontier.leveldb.queue_records import decode_queue, encode_queue
+from frontier.queues.lifecycle import Health, QueueState, Standing
 from frontier.store import Counters, Postponed, QueueRecord, Waiting, order_of, precedence_of
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -82,6 +83,7 @@ def test_a_ledger_entry_reads_back(entry: LedgerEntry) -> None:
 HEALTH = st.builds(
     Health,
     error_streak=st.integers(0, 2**32 - 1),
+    answered=st.booleans(),
     trouble=st.none() | st.just("dns"),
     pressure=st.integers(0, 100),
     probe_at=FINITE,
@@ -102,6 +104,15 @@ def test_a_queue_record_of_the_first_version_is_read() -> None:
     value = bytearray(encode_queue(record))
     value[1] = 0  # whether it stands somewhere was told by the length alone
     assert decode_queue(bytes(value), key="a") == record
+
+
+def test_a_queue_record_of_before_answers_were_told_is_read() -> None:
+    record = QueueRecord(key="a", size=3, wake_at=7.0, health=Health(error_streak=2, trouble="dns", pressure=1))
+    value = encode_queue(record)
+    more = msgspec.msgpack.encode([5, "dns", 1, 0.0, None, False])
+    assert value.endswith(more)
+    older = value.removesuffix(more) + msgspec.msgpack.encode([5, "dns", 1, 0.0, None])
+    assert decode_queue(older, key="a") == record
 
 
 @given(st.integers(0, 255), st.integers(0, 2**56 - 1), st.integers(0, 255), st.integers(0, 2**56 - 1))

@@ -5,8 +5,8 @@ from bisect import insort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontier.heads import Heads
 from frontier.store import Waiting
+from frontier.transitions.prefetch import Prefetch
 from tests.unit.frontier.crawls import page
 
 
@@ -41,7 +41,7 @@ def test_the_first_url_that_is_not_leased_is_taken(
     steps: list[tuple[str, int, int]], per_queue: int, total: int
 ) -> None:
     pending = Pending()
-    heads = Heads(pending.load, pending.load_each, per_queue=per_queue, total=total)
+    heads = Prefetch(pending.load, pending.load_each, per_queue=per_queue, total=total)
     leased: dict[int, str] = {}
     used: set[int] = set()
     for step, queue, value in steps:
@@ -84,7 +84,7 @@ def test_the_first_url_that_is_not_leased_is_taken(
 def test_a_full_head_that_begins_anew_forgets_no_url_that_stood_before() -> None:
     """A URL of better precedence came while the head was full, and the head was read anew from there."""
     pending = Pending()
-    heads = Heads(pending.load, pending.load_each, per_queue=2)
+    heads = Prefetch(pending.load, pending.load_each, per_queue=2)
     pending.queues["test,a"] = []
     heads.begin("test,a", -1, complete=True)
     for order in (5, 10, 7):
@@ -101,7 +101,7 @@ def test_a_full_head_that_begins_anew_forgets_no_url_that_stood_before() -> None
 
 def test_many_queues_keep_no_more_urls_than_all_may() -> None:
     pending = Pending()
-    heads = Heads(pending.load, pending.load_each, per_queue=32, total=100)
+    heads = Prefetch(pending.load, pending.load_each, per_queue=32, total=100)
     leased: set[int] = set()
     for queue in range(200):
         pending.queues[f"test,{queue}"] = [queue * 1000 + number for number in range(64)]

@@ -10,21 +10,21 @@ import time
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import plyvel
 import pytest
 
 from frontier import Lease, StoreFailed, StoreRefused, UrlState
-from frontier.fsck import fsck
-from frontier.groupsync import GroupSync
-from frontier.leveldb import LevelDBStore
-from frontier.lifecycle import Budgets
-from frontier.repair import repair
-from frontier.rules import Rules
+from frontier.leveldb.group_sync import GroupSync
+from frontier.leveldb.store import LevelDBStore
+from frontier.queues.lifecycle import Budgets
+from frontier.queues.rules import Rules
 from frontier.shell import QueueFrontier
 from frontier.snapshots import Snapshots, prepared
 from frontier.store import JournalDamaged
+from frontier.upkeep.fsck import fsck
+from frontier.upkeep.repair import repair
+from tests.patience import PATIENCE_S
 from tests.unit.frontier.crawls import (
     DONE,
     IDENTITY,
@@ -39,9 +39,10 @@ from tests.unit.frontier.crawls import (
     pages,
     turns,
 )
+from tests.unit.frontier.disk import Disk
 from tests.unit.frontier.virtual_time import in_virtual_time
-from visited.bloom import BloomSet
-from visited.exact import ExactSet
+from visited.digests.exact import ExactSet
+from visited.filters.bloom import BloomSet
 
 Change = Callable[[bytes], bytes | None]
 """What becomes of a value: another, or None for none."""
@@ -131,7 +132,7 @@ def test_a_path_that_is_no_directory_fails_with_a_reason(tmp_path: Path) -> None
 def test_a_damaged_database_fails_with_what_to_do(tmp_path: Path) -> None:
     leveldb(tmp_path).close()
     (tmp_path / "frontier" / "CURRENT").write_text("nonsense\n")
-    with pytest.raises(StoreFailed, match=r"--fresh|can't be opened"):
+    with pytest.raises(StoreFailed, match=r"fsck --repair"):
         leveldb(tmp_path)
 
 
@@ -232,6 +233,42 @@ async def test_a_damaged_queue_record_is_counted_anew_and_its_urls_are_served(tm
 
 
 @in_virtual_time
+async def test_the_time_of_a_crash_and_the_words_of_a_hold_may_be_damaged(tmp_path: Path) -> None:
+    async with Crawl(tmp_path).opened() as frontier:
+        await frontier.add(pages(1, 2))
+        await frontier.hold_all("the site moves")
+    store = leveldb(tmp_path)
+    store.set_in_use(False, crashed_at=5.0)
+    store.close()
+    for change in (lambda _: b"", lambda value: value[:-1], lambda value: b"\xff" + value):
+        for key in (b"Mcrashed", b"Mheld"):
+            damage(tmp_path, key, change)
+        async with Crawl(tmp_path).opened() as frontier:
+            assert frontier.held_by_operator is not None
+            assert frontier.describe().pending == 2
+    async with Crawl(tmp_path).opened() as frontier:
+        await frontier.release_all()
+        assert len(await drain(frontier)) == 2
+
+
+@pytest.mark.parametrize("line", [b"", b"test,h", b"test,elsewhere"])
+@in_virtual_time
+async def test_a_crawl_that_lost_a_queue_out_of_its_line_is_not_complete(tmp_path: Path, line: bytes) -> None:
+    async with Crawl(tmp_path).opened() as frontier:
+        await frontier.add(pages(4, 5))
+    damage(tmp_path, b"I", lambda _: line)
+    with pytest.raises(StoreFailed, match=r"5 URLs are in no queue that is served; mend it with .* --repair"):
+        async with Crawl(tmp_path).opened() as frontier:
+            await drain(frontier)
+    store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, to_repair=True)
+    repair(store)
+    store.close()
+    async with Crawl(tmp_path).opened() as frontier:
+        assert len(await drain(frontier)) == 5
+    await check(tmp_path)
+
+
+@in_virtual_time
 async def test_the_record_of_an_exhausted_queue_may_be_damaged_while_urls_come(tmp_path: Path) -> None:
     async with Crawl(tmp_path).opened() as frontier:
         await frontier.add([page("a", "1"), page("b", "1")])
@@ -252,7 +289,7 @@ async def test_damaged_counters_fail_with_a_reason(tmp_path: Path) -> None:
     async with Crawl(tmp_path).opened() as frontier:
         await frontier.add(pages(1, 3))
     damage(tmp_path, b"Mcounters")
-    with pytest.raises(StoreFailed, match=r"the counters of .* are damaged .*--fresh"):
+    with pytest.raises(StoreFailed, match=r"is damaged: its counters: .*fsck --repair"):
         leveldb(tmp_path)
 
 
@@ -340,7 +377,7 @@ async def test_a_set_that_cannot_forget_takes_up_a_journal_in_which_something_wa
 
 @pytest.mark.parametrize("change", [lambda value: None, lambda value: b"\xc1", lambda value: value[:-1] + b"\xff"])
 @in_virtual_time
-async def test_a_damaged_journal_is_no_loss(tmp_path: Path, change: Change) -> None:
+async def test_a_damaged_journal_is_refused_and_when_mended_no_loss(tmp_path: Path, change: Change) -> None:
     crawl = Crawl(tmp_path / "crawl")
     frontier = await crawl.open()
     for number in range(5):
@@ -354,6 +391,11 @@ async def test_a_damaged_journal_is_no_loss(tmp_path: Path, change: Change) -> N
         assert "journal" in {problem.kind for problem in fsck(store).problems} | {
             "journal" for problem in fsck(store).problems if problem.where.startswith("b'J")
         }
+        store.close()
+        store = leveldb(crashed.directory)
+        with pytest.raises(StoreFailed, match=r"journal .*fsck --repair"):
+            await QueueFrontier.open(store, ExactSet(), snapshots=Snapshots(crashed.directory / "visited"), now=now)
+        assert repair(store).visited_is_rebuilt
         store.close()
         async with crashed.opened() as again:
             assert await again.add([page("a", f"{number}") for number in range(5)]) == 0
@@ -442,53 +484,6 @@ async def test_closing_waits_for_an_admission_that_is_under_way(tmp_path: Path, 
 # a disk that is full
 
 
-class Disk:
-    """Stands before a database; a write to a full disk fails, and so does opening it."""
-
-    def __init__(self) -> None:
-        self.is_full = False
-        self.failure: str | None = None
-        self.written = 0
-        self.opened = 0
-        self._db: Any = None
-
-    def open(self, directory: Path) -> Any:
-        self.opened += 1
-        if self.is_full:
-            raise StoreFailed("No space left on device")
-        self._db = plyvel.DB(str(directory), create_if_missing=True)
-        return self
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._db, name)
-
-    def put(self, key: bytes, value: bytes) -> None:
-        self.count()
-        self._db.put(key, value)
-
-    def write_batch(self) -> "Batch":
-        return Batch(self, self._db.write_batch())
-
-    def count(self) -> None:
-        if self.is_full:
-            raise plyvel.IOError("No space left on device")
-        if self.failure is not None:
-            raise plyvel.IOError(self.failure)
-        self.written += 1
-
-
-class Batch:
-    def __init__(self, disk: Disk, batch: Any) -> None:
-        self._disk = disk
-        self._batch = batch
-        self.put = batch.put
-        self.delete = batch.delete
-
-    def write(self) -> None:
-        self._disk.count()
-        self._batch.write()
-
-
 async def make(change: str, frontier: QueueFrontier, out: Lease) -> None:
     match change:
         case "add":
@@ -528,11 +523,13 @@ async def on_a_disk(directory: Path) -> tuple[Disk, LevelDBStore, QueueFrontier,
 async def test_a_change_for_which_there_is_no_room_waits_for_it(tmp_path: Path, change: str) -> None:
     disk, store, frontier, out = await on_a_disk(tmp_path)
     before = frontier.describe()
+    store.put("damaged", b"x")
     disk.is_full = True
     made = asyncio.ensure_future(make(change, frontier, out))
     adding, waiting = asyncio.ensure_future(frontier.add([page("other", "1")])), asyncio.ensure_future(anext(frontier))
     await asyncio.sleep(60)
     store.put("robots", b"a note is no reason to wait")
+    store.set_aside("damaged", ValueError("nor is one that can't be read"))
     assert made.done() == (change == "release")
     assert not adding.done()
     held = frontier.describe()
@@ -733,7 +730,7 @@ async def test_while_a_sync_takes_its_time_all_else_goes_on_and_nobody_is_told_t
         nonlocal syncs
         syncs += 1
         begun.set()
-        assert may_end.wait(60)
+        assert may_end.wait(PATIENCE_S)
         os.fsync(descriptor)
 
     store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, durability="power", sync_file=slow)
@@ -858,7 +855,7 @@ async def test_cancelling_one_that_waits_for_a_sync_does_not_take_it_from_the_ot
 @in_virtual_time
 async def test_one_that_is_cancelled_does_not_take_the_sync_from_the_others() -> None:
     may_sync = threading.Event()
-    sync = GroupSync(lambda: asserted(may_sync.wait(30)))
+    sync = GroupSync(lambda: asserted(may_sync.wait(PATIENCE_S)))
     sync.wrote()
     waits = [asyncio.ensure_future(sync.synced()) for _ in range(3)]
     await turns()

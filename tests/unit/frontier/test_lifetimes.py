@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from frontier import CrawlUrl, Lease, Outcome, UrlState
-from frontier.lifecycle import Budgets
-from frontier.rules import Rules
+from frontier.queues.lifecycle import Budgets
+from frontier.queues.rules import Rules
 from frontier.shell import QueueFrontier
 from tests.unit.frontier.crawls import Crawl, check, now, page
 from tests.unit.frontier.virtual_time import VirtualTimeLoop
@@ -32,6 +32,7 @@ OUTCOMES = st.builds(
     state=st.sampled_from([UrlState.DONE, UrlState.FAILED, UrlState.EXCLUDED]),
     status=st.none() | st.just(200),
     server_ok=st.booleans(),
+    answered=st.booleans(),
 )
 
 
@@ -66,7 +67,8 @@ class LifetimeMachine(RuleBasedStateMachine):
         self.known: dict[str, Known] = {}
         self.out: list[Out] = []
         self.wake_at: defaultdict[str, float] = defaultdict(float)
-        self.streaks: Counter[str] = Counter()
+        self.streaks: defaultdict[str, tuple[int, bool]] = defaultdict(lambda: (0, False))
+        """Failures in a row, and whether they were answers."""
         self.numbers = 0
         self.per_queue = 1
 
@@ -186,7 +188,7 @@ class LifetimeMachine(RuleBasedStateMachine):
         known = self.known[lease.url.canonical]
         assert self.may_lease(known)
         assert (lease.url, lease.number) == (known.url, known.number)
-        assert lease.error_streak == self.streaks[lease.url.queue_key]
+        assert (lease.error_streak, lease.answered) == self.streaks[lease.url.queue_key]
         known.due_at = None
         self.out.append(Out(lease))
 
@@ -216,22 +218,29 @@ class LifetimeMachine(RuleBasedStateMachine):
 
         return self.runner.run(ask())
 
+    def fail(self, key: str, *, answered: bool) -> None:
+        streak, before = self.streaks[key]
+        self.streaks[key] = (streak + 1 if answered == before else 1, answered)
+
     @precondition(lambda self: self.out)
     @rule(which=st.randoms(use_true_random=False), cooldown_s=SECONDS, outcome=OUTCOMES)
     def done(self, which: Random, cooldown_s: float, outcome: Outcome) -> None:
         out = self.take(which, cooldown_s)
         self.runner.run(self.alive.done(out.lease, cooldown_s=cooldown_s, outcome=outcome))
         key = out.lease.url.queue_key
-        self.streaks[key] = 0 if outcome.server_ok else self.streaks[key] + 1
+        if outcome.server_ok:
+            self.streaks[key] = (0, False)
+        else:
+            self.fail(key, answered=outcome.answered)
         if not out.superseded:
             self.known[out.lease.url.canonical].state = outcome.state
 
     @precondition(lambda self: self.out)
-    @rule(which=st.randoms(use_true_random=False), cooldown_s=SECONDS, after_s=SECONDS)
-    def retry(self, which: Random, cooldown_s: float, after_s: float) -> None:
+    @rule(which=st.randoms(use_true_random=False), cooldown_s=SECONDS, after_s=SECONDS, answered=st.booleans())
+    def retry(self, which: Random, cooldown_s: float, after_s: float, *, answered: bool) -> None:
         out = self.take(which, cooldown_s)
-        self.runner.run(self.alive.retry(out.lease, after_s=after_s, cooldown_s=cooldown_s))
-        self.streaks[out.lease.url.queue_key] += 1
+        self.runner.run(self.alive.retry(out.lease, after_s=after_s, cooldown_s=cooldown_s, answered=answered))
+        self.fail(out.lease.url.queue_key, answered=answered)
         if not out.superseded:
             known = self.known[out.lease.url.canonical]
             known.url = msgspec.structs.replace(known.url, attempt=known.url.attempt + 1)

@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import frontier.rebuild
+import frontier.upkeep.rebuild
 from frontier import CrawlUrl, LedgerEntry, Outcome, StoreRefused, UrlState
-from frontier.fsck import fsck
-from frontier.leveldb import LevelDBStore
-from frontier.rebuild import Rebuilt, rebuild
-from frontier.rules import Rules
+from frontier.leveldb.store import LevelDBStore
+from frontier.queues.rules import Rules
 from frontier.shell import QueueFrontier
 from frontier.snapshots import Snapshots
+from frontier.upkeep.fsck import fsck
+from frontier.upkeep.rebuild import Rebuilt, rebuild
 from tests.unit.frontier.crawls import DONE, IDENTITY, Crawl, drain, lease, now, page
 from tests.unit.frontier.virtual_time import in_virtual_time
-from visited.exact import ExactSet
+from visited.digests.exact import ExactSet
 
 NEW = {"canonicalization": "without what follows a question mark"}
 
@@ -139,6 +139,23 @@ async def test_a_queue_that_is_new_spares_its_servers_what_the_old_ones_spared_t
 
 
 @in_virtual_time
+async def test_links_are_counted_under_the_new_names(tmp_path: Path) -> None:
+    links = {"a1/x": 1, "a1/x?1": 3, "a1/x?2": 2, "b1/y?1": 4, "b1/x": 2}
+    visited = ExactSet()
+    async with Crawl(tmp_path).opened(visited=visited) as frontier:
+        await frontier.add([page(*name.split("/")) for name in links])
+        for _ in range(2):
+            await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
+        for name, count in links.items():
+            await frontier.add([page(*name.split("/"))] * (count - 1))
+    await rebuilt(tmp_path)
+    store = opened(tmp_path)
+    counts = {name: entry.hit_count + store.hits(name) for name in store.ledger() if (entry := store.entry(name))}
+    store.close()
+    assert counts == {"http://a1.test/x": 6, "http://b1.test/y": 4, "http://b1.test/x": 2}
+
+
+@in_virtual_time
 async def test_what_has_its_new_name_already_is_left_alone(tmp_path: Path) -> None:
     await fill(tmp_path, SOME)
     assert (await rebuilt(tmp_path)).merged > 0
@@ -158,7 +175,7 @@ class Died(Exception):
 async def test_a_rebuild_that_was_broken_off_is_begun_again_and_ends_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batches: int
 ) -> None:
-    monkeypatch.setattr(frontier.rebuild, "AT_ONCE", 2)
+    monkeypatch.setattr(frontier.upkeep.rebuild, "AT_ONCE", 2)
     crawl = tmp_path / "crawl"
     await fill(crawl, SOME)
     untouched = Crawl(crawl).crashed(tmp_path / "untouched").directory
@@ -187,13 +204,13 @@ async def test_a_rebuild_that_was_broken_off_is_begun_again_and_ends_the_same(
 CHILD = """
 import asyncio, sys
 from pathlib import Path
-import frontier.rebuild
+import frontier.upkeep.rebuild
 from tests.unit.frontier.test_rebuild import Shorter, opened
-from frontier.rules import Rules
+from frontier.queues.rules import Rules
 
-frontier.rebuild.AT_ONCE = 5
+frontier.upkeep.rebuild.AT_ONCE = 5
 told = lambda urls: print(urls, flush=True)
-asyncio.run(frontier.rebuild.rebuild(opened(Path(sys.argv[1])), Shorter(), rules=Rules(), progress=told))
+asyncio.run(frontier.upkeep.rebuild.rebuild(opened(Path(sys.argv[1])), Shorter(), rules=Rules(), progress=told))
 """
 
 

@@ -6,8 +6,8 @@ import plyvel
 import pytest
 
 from frontier import StoreFailed
-from frontier.leveldb import LevelDBStore
-from frontier.repair import Mended, repair
+from frontier.leveldb.store import LevelDBStore
+from frontier.upkeep.repair import Mended, repair
 from tests.unit.frontier.crawls import DONE, IDENTITY, Crawl, check, drain, lease, leveldb, page, pages
 from tests.unit.frontier.virtual_time import in_virtual_time
 

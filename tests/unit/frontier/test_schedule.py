@@ -8,11 +8,20 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from frontier.groups import Grouping, GroupLimit
-from frontier.lifecycle import FOLLOWS, Budgets, IllegalTransition, Queue, QueueState
-from frontier.schedule import Schedule
+from frontier.queues.groups import Grouping, GroupLimit, group_of_host
+from frontier.queues.lifecycle import (
+    FOLLOWS,
+    Budgets,
+    Errand,
+    Health,
+    IllegalTransition,
+    Queue,
+    QueueState,
+)
+from frontier.queues.schedule import Schedule
 
-KEYS = st.sampled_from("abcd")
+KEYS = st.sampled_from(["a", "b", "c", "d", "a:1", "b:1"])
+"""Two hosts have a second port."""
 SESSION, TOTAL = 3, 9
 LIMITS = st.builds(
     GroupLimit,
@@ -35,6 +44,7 @@ class Model:
         self.retired = False
         self.active = False
         self.address: str | None = None
+        self.errand: Errand | None = None
         self.closing = False
         """Whether its session is over, and it leaves when its leases are back."""
 
@@ -47,11 +57,19 @@ class ScheduleMachine(RuleBasedStateMachine):
     """Activates, fills, leases, settles, retires, learns where servers are, and lets time pass."""
 
     @initialize(
-        per_queue=st.integers(1, 3), limits=st.dictionaries(st.sampled_from(["ip", "domain"]), LIMITS, max_size=2)
+        per_queue=st.integers(1, 3),
+        limits=st.dictionaries(st.sampled_from(["ip", "domain"]), LIMITS, max_size=2),
+        hosts=st.booleans(),
     )
-    def begin(self, per_queue: int, limits: dict[str, GroupLimit]) -> None:
+    def begin(self, per_queue: int, limits: dict[str, GroupLimit], hosts: bool) -> None:
         self.per_queue = per_queue
-        self.grouping = Grouping(limits=limits, named=lambda key: (f"domain {'ab' if key in 'ab' else 'cd'}",))
+        self.hosts = hosts
+        self.grouping = Grouping(
+            limits=limits,
+            named=lambda key: (f"domain {'ab' if key[0] in 'ab' else 'cd'}",),
+            host=lambda key: key[0] if hosts else None,
+            per_host=lambda _: per_queue,
+        )
         self.group_wake_at: defaultdict[str, float] = defaultdict(float)
         self.schedule = Schedule(
             per_queue=per_queue,
@@ -114,15 +132,21 @@ class ScheduleMachine(RuleBasedStateMachine):
             and not model.closing
         )
 
-    def groups(self, key: str) -> tuple[str, ...]:
-        return self.grouping.of(key, self.models[key].address)
+    def groups(self, key: str) -> set[str]:
+        model = self.models[key]
+        names = {*self.grouping.of(key, model.address)}
+        names |= {group_of_host(key[0])} if self.hosts else set()
+        if model.errand is not None:
+            names |= {*self.grouping.of(model.errand.key, model.errand.address)}
+            names |= {group_of_host(model.errand.key[0])} if self.hosts else set()
+        return names
 
     def leased_in(self, group: str) -> int:
         return sum(model.leased for key, model in self.models.items() if group in self.groups(key))
 
-    def is_open(self, key: str) -> bool:
-        for group in self.groups(key):
-            at_once = self.grouping.limits[group.partition(" ")[0]].at_once
+    def is_open(self, key: str, *, but: str | None = None) -> bool:
+        for group in self.groups(key) - {but}:
+            at_once = self.grouping.limit(group).at_once
             if self.group_wake_at[group] > self.now or (at_once is not None and self.leased_in(group) >= at_once):
                 return False
         return True
@@ -133,14 +157,40 @@ class ScheduleMachine(RuleBasedStateMachine):
         self.schedule.wake(self.now)
         queue = which.choice(self.out)
         model = self.models[queue.key]
-        if model.address == address:
+        if model.address == address and model.errand is None:
             assert self.schedule.move(queue, address, now=self.now)
             return
+        model.address, model.errand = address, None
+        may_go_on = self.schedule.move(queue, address, now=self.now)
+        assert may_go_on == self.is_open_but_for(queue.key)
+
+    @precondition(lambda self: self.out)
+    @rule(which=st.randoms(use_true_random=False), key=KEYS, address=st.sampled_from([None, "192.0.2.1", "192.0.2.2"]))
+    def send_on_errand(self, which: Random, key: str, address: str | None) -> None:
+        self.schedule.wake(self.now)
+        queue = which.choice(self.out)
+        model = self.models[queue.key]
+        errand = Errand(key, address)
+        if model.errand == errand:
+            assert self.schedule.move(queue, None, errand=errand, now=self.now)
+            return
+        model.errand = errand
+        may_go_on = self.schedule.move(queue, None, errand=errand, now=self.now)
+        assert may_go_on == self.is_open_but_for(queue.key)
+
+    def is_open_but_for(self, key: str) -> bool:
+        """Whether the queue's groups would be open without its own leases. One that is alone on its host is in no group
+        of it, and has a lease already."""
+        model = self.models[key]
         leased, model.leased = model.leased, 0
-        model.address = address
-        may_go_on = self.is_open(queue.key)
-        model.leased = leased
-        assert self.schedule.move(queue, address, now=self.now) == may_go_on
+        try:
+            return self.is_open(key, but=self.alone_on(key))
+        finally:
+            model.leased = leased
+
+    def alone_on(self, key: str) -> str | None:
+        queue = self.schedule.get(key)
+        return None if queue is None else self.schedule._groups.alone(queue)
 
     @precondition(lambda self: self.out)
     @rule(
@@ -150,6 +200,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         cost=st.integers(0, 2),
         others_wait=st.booleans(),
         asked=st.booleans(),
+        in_trouble=st.booleans(),
         precedence=st.integers(0, 2),
     )
     def settle(
@@ -160,6 +211,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         cost: int,
         others_wait: bool,
         asked: bool,
+        in_trouble: bool,
         precedence: int,
     ) -> None:
         queue = self.out.pop(which.randrange(len(self.out)))
@@ -168,17 +220,39 @@ class ScheduleMachine(RuleBasedStateMachine):
         queue.precedence = model.precedence = max(queue.precedence, precedence)
         gone = gone and model.size > 0
         was_full = self.schedule.snoozed_count >= 2
-        rests = self.schedule.group_rests(queue, cooldown_s, now=self.now)
+        group_cooldown_s = cooldown_s
+        if model.errand is not None:
+            group_cooldown_s = 3.0
+        elif in_trouble:
+            group_cooldown_s = min(cooldown_s, 1.0)
+        rests = self.schedule.group_rests(queue, group_cooldown_s, now=self.now, in_trouble=in_trouble)
+        alone = self.schedule._groups.alone(queue)
+        ends_errand = asked and model.errand is not None
         end = self.schedule.ending(
-            queue, gone=gone, cooldown_s=cooldown_s, now=self.now, cost=cost, asked=asked, others_wait=others_wait
+            queue,
+            gone=gone,
+            cooldown_s=cooldown_s,
+            now=self.now,
+            cost=cost,
+            group_cooldown_s=group_cooldown_s,
+            asked=asked,
+            ends_errand=ends_errand,
+            others_wait=others_wait,
         )
         self.schedule.settle(queue, end)
         if asked:
             for group in self.groups(queue.key):
-                until = self.now + self.grouping.limits[group.partition(" ")[0]].rest_after_s(cooldown_s)
+                if group == alone and ends_errand:
+                    continue  # its own host was not asked
+                until = self.now + self.grouping.limit(group).rest_after_s(group_cooldown_s)
                 if until > self.now:
                     self.group_wake_at[group] = max(self.group_wake_at[group], until)
-                    assert (group, self.group_wake_at[group]) in rests
+                    if group != alone:
+                        assert (group, self.group_wake_at[group]) in rests
+                    elif in_trouble:
+                        # How long the host rests, but for this trouble, is not told from how long the queue does.
+                        self.group_wake_at[group] = max(self.group_wake_at[group], dict(rests)[group])
+        queue.health = Health(error_streak=int(in_trouble))
         assert queue.state is end.state
         model.leased -= 1
         model.size -= gone
@@ -194,6 +268,9 @@ class ScheduleMachine(RuleBasedStateMachine):
                 assert (end.state is QueueState.INACTIVE) == (over and not model.is_retired)
             assert end.put_away == (was_full and end.state is QueueState.SNOOZED)
         model.active = self.schedule.get(queue.key) is queue
+        if ends_errand or not model.active:
+            model.errand = None
+        assert queue.errand == model.errand
         assert model.active or model.leased == 0
 
     @rule(key=KEYS)
@@ -204,6 +281,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         queue.retired = self.models[key].retired = True
         self.schedule.reconsider(queue, now=self.now)
         self.models[key].active = self.models[key].leased > 0
+        self.models[key].errand = queue.errand
 
     @precondition(lambda self: any(queue.size for queue in self.out))
     @rule()
@@ -240,8 +318,11 @@ class ScheduleMachine(RuleBasedStateMachine):
                     pytest.fail(f"a queue that is {queue.state.name} is not active")
         states = Counter(queue.state for queue in queues.values())
         assert schedule.ready_count + schedule.held_back_count == states[QueueState.READY]
-        assert schedule.ready_count >= schedule.turns >= min(1, schedule.ready_count)
-        assert self.grouping.limits or not schedule.held_back_count
+        assert schedule.ready_count >= schedule.turns >= min(1, schedule.ready_count), (
+            schedule.ready_count,
+            schedule.turns,
+        )
+        assert self.grouping.limits or self.hosts or not schedule.held_back_count
         assert schedule.snoozed_count == states[QueueState.SNOOZED]
         assert schedule.leased == len(self.out)
 

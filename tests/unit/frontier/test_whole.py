@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from frontier.whole import whole
+from frontier.transitions.uncancellable import whole
 
 
 async def test_a_step_that_has_begun_is_carried_to_its_end() -> None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.read.css import css_urls
+from tests.patience import PATIENCE_S
 from tests.unit.read.suites import suite
 
 
@@ -41,6 +42,12 @@ c')}", ["a'bc"]),
         ("a{b:-webkit-image-set( 'a' type('image/avif'), url(b) 1x,\n'd' type(\"image/png\"))}", ["a", "b", "d"]),
         ("a{b:image-set(linear-gradient(red, blue) 1x, 'c' 2x)} d{e:image-setting('f')}", ["c"]),
         ("a{b:image-set('c' 1x)} d{e:f, 'g'}", ["c"]),
+        # Escapes in names, as Tailwind writes them.
+        (r".content-\[\'\'\]:before{b:url(a)} .c:after{content:'x'} d{b:url(c)}", ["a", "c"]),
+        (r".before\:content-\[\"\"\]{a:b} .x\/\*{b:url(a)} .y\@import 'no'; .z\'{b:url('c')}", ["a", "c"]),
+        (r".bg-\[url\(\'no\.png\'\)\]{b:url('a.png')}", ["a.png"]),
+        (r"@import\41 'no'; @import url(\'a); .\\{b:url('c')}", ["'a", "c"]),
+        ("\\\n'no url(a)' b:url(c)", ["c"]),
         ("@font-face{src:url(a.woff2) format('woff2'),url(a.eot?#iefix)}", ["a.woff2", "a.eot?#iefix"]),
     ],
 )  # fmt: skip
@@ -79,7 +86,7 @@ def test_no_style_sheet_breaks_it(pieces: list[str]) -> None:
         "url(a'",
     ],
 )
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(PATIENCE_S)
 def test_hostile_style_sheets_take_no_hostile_time(piece: str) -> None:
     list(css_urls(piece * 100_000))
 

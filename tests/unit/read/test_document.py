@@ -5,11 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawler.read.elements.attributes import (
+    collapsed,
+    refresh_url,
+    robots_words,
+    srcset_urls,
+)
 from crawler.read.headers import read_headers, robots_tag_words
 from crawler.read.labels import encoding_of_label
 from crawler.read.media import declared_type
 from crawler.read.pages import MAX_ABSTRACT_CHARACTERS, shortened, summary
-from crawler.read.values import collapsed, refresh_url, robots_words, srcset_urls
+from tests.patience import PATIENCE_S
 
 
 @pytest.mark.parametrize(
@@ -112,7 +118,7 @@ def test_headers_are_read_whatever_their_case_and_the_last_type_counts() -> None
         ("<" * 200_000, []),
     ],
 )  # fmt: skip
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(PATIENCE_S)
 def test_a_link_header_is_read_as_the_standard_says(value: str, links: list[tuple[str, str]]) -> None:
     assert list(read_headers([(b"Link", value.encode())]).links) == links
 

@@ -7,7 +7,7 @@ import re
 import tarfile
 import tracemalloc
 from collections.abc import Iterator
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -18,21 +18,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.page import Extract, LinkKind, Page
-from crawler.read import feeds
-from crawler.read.feeds import listed_urls, xml_links
-from crawler.read.lexbor import LexborExtractor
-from crawler.read.unpack import MAX_SITEMAP_BYTES, PIECE_BYTES, unpacked
-from crawler.urls import join
+from crawler.read.feeds import feeds, sitemaps
+from crawler.read.feeds.feeds import xml_links
+from crawler.read.feeds.sitemaps import MAX_LINKS, listed_urls
+from crawler.read.feeds.unpack import MAX_SITEMAP_BYTES, PIECE_BYTES, Unpacked
+from crawler.read.html.lexbor import LexborExtractor
+from crawler.url.urls import join
+from tests.patience import PATIENCE_S
 from tests.unit.read.suites import page
 
 
 def found(body: bytes | str) -> list[tuple[str, LinkKind]]:
-    return [(link.href, link.kind) for link in xml_links([body.encode() if isinstance(body, str) else body])]
+    return [(link.href, link.kind) for link in xml_links([body.encode() if isinstance(body, str) else body]).links]
 
 
 def extract(body: bytes, declared: str | None = None) -> Extract:
     result = LexborExtractor().extract(page(body, headers=(("Content-Type", declared),) if declared else ()))
-    assert result.error is None
+    assert re.match(r"\w+(Error|Exception)\b", result.error or "") is None, result.error
     return result
 
 
@@ -68,7 +70,7 @@ def test_the_date_of_an_entry_is_that_of_its_page_and_of_no_other_link() -> None
         b"<url><loc>/b</loc></url><url><loc>/c</loc><lastmod>2026</lastmod></url>"
         b"<url><loc>/d</loc><lastmod>" + b"9" * 99 + b"</lastmod></url></urlset>"
     )
-    links = xml_links([sitemap])
+    links = xml_links([sitemap]).links
     assert [(link.href, link.last_modified) for link in links] == [
         ("/a", "2026-01-02"),
         ("i.png", ""),
@@ -188,11 +190,11 @@ def test_broken_xml_is_read_as_far_as_it_goes() -> None:
 def test_urls_with_bare_ampersands_are_read_as_they_are_meant(written: str, url: str) -> None:
     sitemap = f"<urlset><url><loc>{written}</loc></url><url><loc>/b</loc></url></urlset>".encode()
     for pieces in ([sitemap], [bytes([byte]) for byte in sitemap]):
-        assert [link.href for link in xml_links(pieces)] == [url, "/b"]
+        assert [link.href for link in xml_links(pieces).links] == [url, "/b"]
 
 
 @pytest.mark.parametrize("piece", [b"<![CDATA[]]>", b"<![CDATA[", b"&", b"]]>", b"<!", b"&#1", b"<a>&"])
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(PATIENCE_S)
 def test_hostile_xml_takes_no_hostile_time(piece: bytes) -> None:
     xml_links([b"<feed>" + piece * 400_000])
 
@@ -221,7 +223,7 @@ def test_a_long_base_makes_no_more_of_a_feed_than_a_few_times_its_size() -> None
         b"<feed xml:base='http://e.org/" + b"x" * 9_000 + b"/'>" + b"<link href='a'/>" * 20_000,
         b"<feed>" + b"<e xml:base='abcdefghij/'>" * 200 + b"<link href='a'/>" * 20_000,
     ):
-        links = xml_links([feed], url="https://e.org/feed")
+        links = xml_links([feed], url="https://e.org/feed").links
         assert len(links) > 100
         assert sum(len(link.href) for link in links) <= 4 * len(feed) + 100_000
 
@@ -238,20 +240,30 @@ def test_no_entity_is_loaded_or_expanded(tmp_path: Path) -> None:
 
 
 def test_a_sitemap_may_not_have_more_urls_than_its_protocol_allows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeds, "MAX_LINKS", 3)
-    assert len(found("<urlset>" + "<url><loc>a</loc></url>" * 9)) == 3
-    assert len(listed_urls("https://e.org/\n" * 9)) == 3
+    for module in (feeds, sitemaps):
+        monkeypatch.setattr(module, "MAX_LINKS", 3)
+    for many in (
+        xml_links([b"<urlset>" + b"<url><loc>a</loc></url>" * 9 + b"</urlset>"]),
+        listed_urls("https://e.org/\n" * 9),
+    ):
+        assert len(many.links) == 3
+        assert many.trouble == "lists more than 3 URLs, of which the rest is not read"
+    for few in (
+        xml_links([b"<urlset>" + b"<url><loc>a</loc></url>" * 3 + b"</urlset>"]),
+        listed_urls("https://e.org/\n" * 3 + "\n\n"),
+    ):
+        assert (len(few.links), few.trouble) == (3, None)
 
 
 def test_a_list_of_urls_is_one_if_most_lines_are() -> None:
-    assert [link.href for link in listed_urls("\n https://e.org/a\r\n\nHTTP://e.org/b\n")] == [
+    assert [link.href for link in listed_urls("\n https://e.org/a\r\n\nHTTP://e.org/b\n").links] == [
         "https://e.org/a",
         "HTTP://e.org/b",
     ]
     headed = "My pages\nhttps://e.org/a\nwww.e.org/b\nhttps://e.org/c"
-    assert [link.href for link in listed_urls(headed)] == ["https://e.org/a", "https://e.org/c"]
-    assert listed_urls("https://e.org/a\nand some words\nand more") == []
-    assert listed_urls("https://e.org/a has words") == []
+    assert [link.href for link in listed_urls(headed).links] == ["https://e.org/a", "https://e.org/c"]
+    assert listed_urls("https://e.org/a\nand some words\nand more").links == []
+    assert listed_urls("https://e.org/a has words").links == []
     assert [link.href for link in extract(b"My page:\nhttps://e.org/a", "text/plain").links] == ["https://e.org/a"]
 
 
@@ -301,6 +313,9 @@ def test_sitemaps_that_scrapy_reads_are_read_alike(corpora: Path) -> None:
     for case in cases:
         expected = [entry["loc"] for entry in case["expected"] if "loc" in entry]
         hrefs = [href for href, kind in found(base64.b64decode(case["body_base64"])) if kind in (SITEMAP, LISTED)]
+        if case["test"] == "test_xml_entity_expansion":
+            # An entity that lies elsewhere is left out by them; here what is left is half a URL, and none.
+            expected = []
         assert hrefs == [loc for loc in expected if loc], case["test"]
 
 
@@ -311,7 +326,6 @@ _POLICIES = {
     "testLenientParser": "they judge by the place of the sitemap, which is the scope's business here",
     "testSitemapParserBrokenXml": "refused as a whole by them; here it is read as far as it goes",
     "testPartialSitemapsAllowed": "half a URL is not taken for one",
-    "testUnclosedSitemapIndexFile": "two documents in one body",
     "testAtomFormat": "of a feed, the links of the feed itself count here too",
     "testRSSFormat": "as above",
     "testRSS10SyndicationFormat": "as above",
@@ -454,8 +468,8 @@ def test_a_sitemap_is_taken_in_pieces_and_no_further_than_it_is_needed() -> None
             asked += 1
             yield b"<url><loc>/%d</loc></url>" % number
 
-    assert len(xml_links(pieces())) == feeds.MAX_LINKS
-    assert asked <= feeds.MAX_LINKS + 5_000
+    assert len(xml_links(pieces()).links) == MAX_LINKS
+    assert asked <= MAX_LINKS + 5_000
 
 
 @pytest.mark.parametrize("members", [1, 2, 5_000])
@@ -463,25 +477,25 @@ def test_a_compressed_sitemap_may_have_any_number_of_members(members: int) -> No
     text = b"<urlset>" + b"".join(b"<url><loc>/%d</loc></url>" % number for number in range(5_000)) + b"</urlset>"
     size = -(-len(text) // members)
     packed = b"".join(gzip.compress(text[at : at + size]) for at in range(0, len(text), size))
-    assert b"".join(unpacked(packed)) == text
+    assert b"".join(Unpacked([packed])) == text
     assert len(extract(packed, "application/gzip").links) == 5_000
 
 
 def test_of_a_torn_or_broken_compressed_sitemap_the_beginning_is_read() -> None:
     packed = gzip.compress(random.Random(1).randbytes(200_000))
-    whole = b"".join(unpacked(packed))
-    torn = b"".join(unpacked(packed[:100_000]))
+    whole = b"".join(Unpacked([packed]))
+    torn = b"".join(Unpacked([packed[:100_000]]))
     assert whole.startswith(torn)
     assert len(torn) > 90_000
-    broken = b"".join(unpacked(packed[:100_000] + b"\xff" * 5_000 + packed[105_000:]))
+    broken = b"".join(Unpacked([packed[:100_000] + b"\xff" * 5_000 + packed[105_000:]]))
     assert len(broken) > 90_000
-    assert list(unpacked(b"no gzip")) == []
-    assert b"".join(unpacked(packed + b"rubbish")) == whole
+    assert list(Unpacked([b"no gzip"])) == []
+    assert b"".join(Unpacked([packed + b"rubbish"])) == whole
 
 
 def test_a_compressed_bomb_is_unpacked_up_to_the_limit_of_the_protocol_piece_by_piece() -> None:
     bomb = gzip.compress(b"<urlset>" + bytes(MAX_SITEMAP_BYTES + 1_000_000))
-    sizes = [len(piece) for piece in unpacked(bomb)]
+    sizes = [len(piece) for piece in Unpacked([bomb])]
     assert sum(sizes) == MAX_SITEMAP_BYTES
     assert max(sizes) <= 2 * PIECE_BYTES
 
@@ -531,7 +545,7 @@ def test_a_long_text_that_is_no_list_takes_no_memory() -> None:
     text = "and some words\n" * 50_000
     tracemalloc.start()
     try:
-        assert listed_urls(text) == []
+        assert listed_urls(text).links == []
         _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -573,3 +587,74 @@ def test_a_long_text_that_begins_as_no_list_is_not_decoded_whole() -> None:
     finally:
         tracemalloc.stop()
     assert peak_bytes < 2 * len(body)  # all of it takes four times as much, as text
+
+
+HTML = '<p><a href="b?x=1&amp;y=2">b</a> <img src="/i.png"> <iframe src="f"></iframe>'
+
+
+IN_XML = "<a href='b?x=1&amp;y=2'>b</a><img src='/i.png'/><iframe src='f'/>"
+XHTML = f"<div xmlns='http://www.w3.org/1999/xhtml'><p>{IN_XML}</p></div>"
+
+
+def test_the_html_of_a_feed_is_read() -> None:
+    escaped = escape(HTML)
+    for feed, base in (
+        (f"<rss><item><link>/e/a</link><content:encoded><![CDATA[{HTML}]]></content:encoded></item></rss>", "/e/"),
+        (f"<rss><item><description>{escaped}</description><link>/e/a</link></item></rss>", "/e/"),
+        (f"<rss><item><guid>https://example.org/e/a</guid><description>{escaped}</description></item></rss>", "/a/"),
+        (f"<feed><entry><link href='/e/a'/><content type='html'>{escaped}</content></entry></feed>", "/a/"),
+        (f"<feed xml:base='/x/'><entry xml:base='y/'><summary type='html'>{escaped}</summary></entry></feed>", "/x/y/"),
+        (f"<feed><entry><content type='xhtml' xml:base='/z/'>{XHTML}</content></entry></feed>", "/z/"),
+        (
+            json.dumps({"version": "https://jsonfeed.org/version/1.1", "items": [{"content_html": HTML}]}),
+            "/a/",
+        ),
+    ):
+        declared = "application/feed+json" if feed.startswith("{") else "application/xml"
+        result = extract(feed.encode(), declared)
+        found = [(urljoin(result.base_url, link.href), link.kind) for link in result.links]
+        assert found[-3:] == [
+            (f"https://example.org{base}b?x=1&y=2", LinkKind.LINK),
+            ("https://example.org/i.png", EMBED),
+            (f"https://example.org{base}f", FRAME),
+        ]
+        assert result.error is None
+
+
+def test_text_of_a_feed_that_is_no_html_has_no_links() -> None:
+    for feed in (
+        f"<feed><entry><content type='text'>{escape(HTML)}</content></entry></feed>",
+        "<rss><item><description>1 &lt; 2</description></item></rss>",
+        f"<urlset><url><description>{escape(HTML)}</description></url></urlset>",
+    ):
+        assert extract(feed.encode(), "application/xml").links == []
+
+
+def test_a_json_feed_gives_what_it_names() -> None:
+    feed = {
+        "version": "https://jsonfeed.org/version/1.1",
+        "home_page_url": "https://e.org/",
+        "feed_url": "https://e.org/feed.json",
+        "next_url": "https://e.org/2.json",
+        "icon": "/i.png",
+        "authors": [{"url": "/joe", "avatar": "/joe.png"}, "no"],
+        "hubs": [{"url": "https://no.test/"}],
+        "items": [
+            {"id": "1", "url": "/a", "external_url": "https://x.test/", "image": "/a.png", "content_text": "no"},
+            {"id": "https://e.org/b", "attachments": [{"url": "/b.mp3"}, 5], "author": {"url": "/jim"}},
+            {"id": 3, "url": 4},
+            "no",
+        ],
+    }
+    for declared in ("application/feed+json", "application/json"):
+        result = extract(json.dumps(feed).encode(), declared)
+        assert [(link.href, link.kind) for link in result.links] == [
+            *((each, FEED) for each in ("https://e.org/", "https://e.org/feed.json", "https://e.org/2.json")),
+            *(("/i.png", EMBED), ("/joe", FEED), ("/joe.png", EMBED), ("/a", FEED), ("https://x.test/", FEED)),
+            *(("/a.png", EMBED), ("https://e.org/b", FEED), ("/jim", FEED), ("/b.mp3", EMBED)),
+        ]
+    torn = extract(json.dumps(feed).encode()[:-1], "application/json")
+    assert torn.links == []
+    assert torn.error is not None
+    for other in ('{"version": "1", "url": "/no"}', '["https://jsonfeed.org/version/1"]', '"jsonfeed.org/version/"'):
+        assert extract(other.encode(), "application/json").links == []

@@ -7,19 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawler.canonical import RULES
-from crawler.fetch.rules import Rules
+from crawler.fetch.robots.rules import RobotsRules
 from crawler.page import Extract
 from crawler.protocols import LinkExtractor
-from crawler.read.bs4 import Bs4Extractor
 from crawler.read.css import css_urls
-from crawler.read.feeds import listed_urls, xml_links
-from crawler.read.lexbor import LexborExtractor
-from crawler.read.lxml import LxmlExtractor
-from crawler.read.speculative import script_urls
+from crawler.read.elements.speculative import script_urls
+from crawler.read.feeds.feeds import xml_links
+from crawler.read.feeds.sitemaps import listed_urls
+from crawler.read.html.bs4 import Bs4Extractor
+from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lxml import LxmlExtractor
+from crawler.read.options import Options
 from crawler.read.text import encoding_of, to_text, to_utf8
-from crawler.read.wishes import Wishes
-from crawler.urls import Target, UrlReader
+from crawler.url.canonical import RULES
+from crawler.url.urls import Target, UrlReader
 from tests.unit.read.suites import page
 
 INPUTS = 100_000
@@ -90,7 +91,7 @@ def within_limits(work: Callable[[], int], size: int) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("make", [LexborExtractor, LxmlExtractor, Bs4Extractor], ids=lambda make: make.__name__)
 def test_no_html(make: Callable[..., LinkExtractor]) -> None:
-    extractor = make(agent="onceover", wishes=Wishes(forms=True, scripts=True))
+    extractor = make(agent="onceover", wishes=Options(forms=True, scripts=True))
 
     @LONG
     @given(
@@ -119,16 +120,16 @@ def test_no_style_sheet(text: str) -> None:
 @given(made_of(XML) | st.text(max_size=200))
 def test_no_sitemap_feed_or_list(text: str) -> None:
     body = encoded(text)
-    within_limits(lambda: sum(len(link.href) for link in xml_links([body])), len(body))
-    within_limits(lambda: sum(len(link.href) for link in listed_urls(text)), len(text))
+    within_limits(lambda: sum(len(link.href) for link in xml_links([body]).links), len(body))
+    within_limits(lambda: sum(len(link.href) for link in listed_urls(text).links), len(text))
 
 
 @pytest.mark.long
 @LONG
 @given(made_of(ROBOTS) | st.text(max_size=300), made_of(URLS))
 def test_no_robots_txt(text: str, path: str) -> None:
-    rules = Rules(text, agent="onceover")
-    within_limits(lambda: sum(map(len, Rules(text, agent="onceover").sitemaps)), len(text))
+    rules = RobotsRules(text, agent="onceover")
+    within_limits(lambda: sum(map(len, RobotsRules(text, agent="onceover").sitemaps)), len(text))
     within_limits(lambda: rules.allows(f"/{path}"), len(text))
 
 

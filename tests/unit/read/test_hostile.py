@@ -6,9 +6,15 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawler.page import LinkKind
-from crawler.read.flat import flattened
-from crawler.read.hostile import MAX_NULS, MAX_READ_BYTES, MAX_TAGS, is_hostile, readable_bytes
-from crawler.read.lexbor import LexborExtractor
+from crawler.read.elements.flatten import flattened
+from crawler.read.elements.hostile import (
+    MAX_NULS,
+    MAX_READ_BYTES,
+    MAX_TAGS,
+    is_hostile,
+    readable_bytes,
+)
+from crawler.read.html.lexbor import LexborExtractor
 from tests.unit.read.suites import page, real_pages
 
 

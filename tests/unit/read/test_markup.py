@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from crawler.read.markup import IS_COMPILED, Survey, survey, survey_by_patterns
+from crawler.read.elements.markup import (
+    IS_COMPILED,
+    Survey,
+    survey,
+    survey_by_patterns,
+)
 from tests.unit.read.suites import real_pages
 
 PIECES = (
@@ -101,9 +106,9 @@ def test_no_tree_is_deeper_than_the_survey_allows(html: str) -> None:
 def test_what_was_compiled_from_older_code_is_not_used() -> None:
     older = """
 import sys, types
-sys.modules["crawler.read._markup"] = types.SimpleNamespace(survey=lambda html, most: (1, 0, 0, False))
-from crawler.read.hostile import is_hostile
-from crawler.read.markup import IS_COMPILED
+sys.modules["crawler.read.elements._markup"] = types.SimpleNamespace(survey=lambda html, most: (1, 0, 0, False))
+from crawler.read.elements.hostile import is_hostile
+from crawler.read.elements.markup import IS_COMPILED
 print(IS_COMPILED, is_hostile(b"<a href='/a'>x</a>" * 4000), is_hostile(b"<div>" * 20_000))
 """
     done = subprocess.run([sys.executable, "-c", older], capture_output=True, text=True, check=True)

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -9,15 +11,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crawler.page import Extract
-from crawler.read.lexbor import LexborExtractor, LexborTrees
+from crawler.read.html.lexbor import LexborExtractor, LexborTrees
+from crawler.read.html.scan import IS_COMPILED, scanned
+from crawler.read.options import Options
 from crawler.read.pages import Document, PageReader
-from crawler.read.scan import IS_COMPILED, scanned
-from crawler.read.wishes import Wishes
 from tests.unit.read.suites import page, real_pages
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="built without the compiled scan of pages")
 
-WISHES = Wishes(forms=True, scripts=True)
+WISHES = Options(forms=True, scripts=True, preview_images=True)
 BY_SCAN = LexborExtractor(wishes=WISHES)
 BY_TREE = PageReader(LexborTrees(WISHES).read, wishes=WISHES)
 
@@ -39,6 +41,15 @@ ATTRIBUTES = (
     "srcset='a 1x,b, c (1,2) 2x'",
     "data-src=d",
     "data-srcset='e&amp;f 2x'",
+    "data-original=o",
+    "Data-Lazy-Src=r",
+    "data-lazy-srcset='e&amp;f 2x'",
+    "data-lazy-srcset='t 2x'",
+    "data-bg=b",
+    "data-bg='url(b)'",
+    "srcdoc='<a href=in>'",
+    "srcdoc=\"<iframe srcdoc='<img src=in>'>\"",
+    "shadowrootmode=open",
     "imagesrcset=i",
     "rel='Next  Foo'",
     "rel=preload",
@@ -56,6 +67,7 @@ ATTRIBUTES = (
     "name=description",
     "name=Robots",
     "property=og:title",
+    "property=og:image",
     "http-equiv=refresh",
     "action=f",
     "formaction=h",
@@ -322,11 +334,36 @@ def test_of_real_pages_nearly_all_are_scanned_and_tell_what_their_trees_tell(cor
 def test_what_was_compiled_from_older_code_is_not_used() -> None:
     older = """
 import sys, types
-sys.modules["crawler.read._scan"] = types.SimpleNamespace(scan=lambda html: ([], [], []))
-from crawler.read.lexbor import LexborExtractor
-from crawler.read.scan import IS_COMPILED
+sys.modules["crawler.read.html._scan"] = types.SimpleNamespace(scan=lambda html: ([], [], []))
+from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.scan import IS_COMPILED
 from tests.unit.read.suites import page
 print(IS_COMPILED, len(LexborExtractor().extract(page(b"<a href=x>y</a>")).links))
 """
     done = subprocess.run([sys.executable, "-c", older], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "1"]
+
+
+def test_others_run_while_a_long_page_is_scanned() -> None:
+    body = b"<p>some <b>text</b>" * 1_000_000
+    began, ended = threading.Event(), threading.Event()
+
+    def scan() -> None:
+        began.set()
+        scanned(Document(html=body, robots_names=frozenset(), wishes=WISHES))
+        ended.set()
+
+    interval_s = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        scanning = threading.Thread(target=scan)
+        scanning.start()
+        began.wait()
+        turns = 0
+        while not ended.is_set():
+            time.sleep(0)  # lets the other thread go on
+            turns += 1
+        scanning.join()
+    finally:
+        sys.setswitchinterval(interval_s)
+    assert turns > 50  # of some 290 that there may be

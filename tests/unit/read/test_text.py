@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.read.declared import prescan
+from crawler.read import text
+from crawler.read.declared_encoding import prescan
 from crawler.read.labels import ENCODINGS, SINGLE_BYTE, encoding_of_label
-from crawler.read.text import Encoding, encoding_of, percent_encoded_query, to_text, to_utf8
-from tests.unit.read.suites import suite, suite_files
+from crawler.read.text import Encoding, encoding_of, is_mostly_utf8, percent_encoded_query, to_text, to_utf8
+from tests.unit.read.suites import real_pages, suite, suite_files
 
 
 def test_every_label_of_the_standard_names_its_encoding(corpora: Path) -> None:
@@ -35,6 +36,40 @@ def test_every_encoding_can_be_decoded_whatever_the_bytes(name: str) -> None:
     body = bytes(range(256)) * 2 + b"<a href=x>"
     assert isinstance(to_text(body, Encoding(name, "http")), str)
     assert to_utf8(body, Encoding(name, "http")).decode("utf-8", "replace")
+
+
+SLICED = ["utf-8", "gbk", "gb18030", "big5", "euc-jp", "shift_jis", "euc-kr", "windows-1252", "koi8-r"]
+
+
+@given(
+    name=st.sampled_from(SLICED),
+    pieces=st.lists(
+        st.one_of(
+            st.text("日本語のé本<a>\n", max_size=8).map(lambda some: some.encode("shift_jis", "ignore")),
+            st.text("日本語のé本<a>\n", max_size=8).map(lambda some: some.encode("gb18030")),
+            st.text("日本語のé本<a>\n", max_size=8).map(str.encode),
+            st.binary(max_size=8),
+        )
+    ),
+    size=st.integers(1, 20),
+)
+def test_a_long_text_is_decoded_in_slices_as_it_would_be_whole(name: str, pieces: list[bytes], size: int) -> None:
+    body = b"".join(pieces)
+    with pytest.MonkeyPatch().context() as patch:
+        patch.setattr(text, "_SLICE_BYTES", size)
+        sliced = to_text(body, Encoding(name, "http"))
+        assert b"".join(text._slices(body)) == body
+        mostly = is_mostly_utf8(body)
+    assert sliced == to_text(body, Encoding(name, "http"))
+    assert mostly == is_mostly_utf8(body)
+
+
+def test_no_step_of_decoding_takes_more_than_a_slice() -> None:
+    body = b"<p>\xa4\xa2\n" * 500_000
+    parts = list(text._slices(body))
+    assert max(map(len, parts)) <= text._SLICE_BYTES < len(body)
+    # Here no place is known to be a boundary.
+    assert next(text._slices(b"\xa4" * len(body))) == b"\xa4" * len(body)
 
 
 def test_every_sniffing_case_is_decided_as_it_says(corpora: Path) -> None:
@@ -270,3 +305,76 @@ def test_queries_are_sent_in_the_encoding_of_the_page(corpora: Path) -> None:
 )
 def test_what_the_encoding_of_a_query_lacks_becomes_a_reference(name: str, query: str, expected: str) -> None:
     assert percent_encoded_query(f"?{query}", Encoding(name, "meta")) == f"?{expected}"
+
+
+RUSSIAN = "Обычный русский текст: слова, буквы и предложения. "
+MARKUP = "<div class='x' data-a='y'><img src='/i.png'></div>" * 800
+SCRIPT = "<script>var a = 'é è à ç ü'; if (a < b) { c() }</script><style>a { content: 'ñ' }</style><!-- ß -->" * 40
+
+
+@pytest.mark.parametrize("codec", ["cp1251", "koi8-r"])
+def test_markup_and_scripts_do_not_hide_the_language_of_a_page(codec: str) -> None:
+    body = "é".encode("cp1252") + (SCRIPT + MARKUP).encode("cp1252") + b"<p>" + (RUSSIAN * 4).encode(codec)
+    found = encoding_of(body, http_charset=None)
+    assert to_text(body[-200:], found) == (RUSSIAN * 4)[-200:]
+    hidden = MARKUP.encode() + b"<img alt='" + (RUSSIAN * 4).encode(codec) + b"'>"
+    assert to_text(hidden, encoding_of(hidden, http_charset=None)).endswith(f"{RUSSIAN * 4}'>")
+
+
+def test_letters_of_windows_rule_out_the_encodings_that_have_none_there() -> None:
+    text = "Der Preis beträgt 5 €, sagte er: „Größe zählt – natürlich“. "
+    for text_only in (
+        text,
+        text.replace("€", "Euro"),
+        "<p>L’été, où l’élève dit : « Déjà ! » – « Oui… », c’était à Orléans.",
+    ):
+        body = text_only.encode("cp1252")
+        assert to_text(body, encoding_of(body, http_charset=None)) == text_only
+
+
+def test_an_escape_far_behind_is_found() -> None:
+    body = MARKUP.encode() + ("日本語の文章です。" * 20).encode("iso-2022-jp")
+    assert encoding_of(body, http_charset=None).name == "iso-2022-jp"
+
+
+@pytest.mark.parametrize("piece", [b"<a>", b"<script>", b"<!--", b"<", b"<a ", b"</script", b"<style><script>", b"x"])
+@pytest.mark.timeout(60)
+def test_hostile_markup_takes_no_hostile_time_to_tell_its_encoding(piece: bytes) -> None:
+    encoding_of(piece * (3_000_000 // len(piece)) + b"\xff\xfe", http_charset=None)
+    encoding_of(b"\xff\xfd" + piece * (3_000_000 // len(piece)), http_charset=None)
+
+
+_CODECS = {
+    **dict.fromkeys(("ru", "uk", "bg"), ("cp1251", "koi8-r")),
+    **dict.fromkeys(("pl", "cs", "sk", "hu", "ro"), ("cp1250", "iso-8859-2")),
+    "el": ("cp1253",),
+    "tr": ("cp1254",),
+    "ja": ("cp932", "euc-jp"),
+    "zh": ("gbk", "big5"),
+    "ko": ("cp949",),
+    "he": ("cp1255",),
+    "ar": ("cp1256",),
+    "fa": ("cp1256",),
+    "th": ("cp874",),
+    "lt": ("cp1257",),
+}
+
+
+def test_real_pages_in_encodings_that_nobody_declared_are_read_right(corpora: Path) -> None:
+    wrong: list[tuple[str, str]] = []
+    count = 0
+    for number, (_, each) in enumerate(real_pages(corpora)):
+        text = re.sub(r"(?i)<meta[^>]*charset[^>]*>|<\?xml[^>]*\?>", "", each.body.decode(errors="replace"))
+        named = re.search(r"<html[^>]*\blang=[\"']?([a-zA-Z]{2})", text)
+        if named is None or text.isascii() or (named[1] not in _CODECS and number % 8):
+            continue
+        for codec in _CODECS.get(named[1].lower(), ("cp1252",)):
+            body = text.encode(codec, "xmlcharrefreplace")
+            if body.isascii():
+                continue
+            count += 1
+            found = encoding_of(body, http_charset=None)
+            if to_text(body, found) != body.decode(codec):
+                wrong.append((codec, found.name))
+    assert count > 60
+    assert len(wrong) <= 0.03 * count, wrong

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from crawler.page import WITH_DOCUMENT, Link, LinkKind, Page, Redirect, Request
-from crawler.read.lexbor import LexborExtractor
+from crawler.read.html.lexbor import LexborExtractor
 from crawler.render.limits import Limits
 from tests.servers import Script, page
 from tests.unit.render.rendering import QUICK, Rendering, html, needs_chromium, rendering

@@ -6,14 +6,14 @@ import pytest
 
 from crawler.page import LinkKind, Page
 from crawler.protocols import LinkExtractor
-from crawler.read.bs4 import Bs4Extractor
-from crawler.read.lexbor import LexborExtractor
-from crawler.read.lxml import LxmlExtractor
+from crawler.read.html.bs4 import Bs4Extractor
+from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lxml import LxmlExtractor
 from crawler.simweb.expected import Kind
 from crawler.simweb.hypertext import Declared
 from crawler.simweb.params import WorldParams
 from crawler.simweb.world import Reply, World
-from crawler.urls import Target, UrlReader
+from crawler.url.urls import Target, UrlReader
 from tests.unit.simweb.walking import charset_of, links
 
 PARAMS = WorldParams(

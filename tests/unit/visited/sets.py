@@ -6,23 +6,23 @@ from pathlib import Path
 from typing import BinaryIO
 
 from visited import SnapshotRefused, VisitedSet, VisitedStats
-from visited.blocked import BlockedSet
-from visited.bloom import BloomSet
-from visited.counting import CountingSet
-from visited.dsbf import SplittingSet
-from visited.exact import ExactSet
-from visited.exact_leveldb import LevelDBSet
-from visited.fingerprints import FingerprintSet
-from visited.kernel import Kernel, kernels
-from visited.persite import PerSiteSet
-from visited.rawurls import RawUrlSet
-from visited.recent import RecentUrls
-from visited.saltedmd5 import SaltedMd5Set
-from visited.sharded import ShardedSet
-from visited.sixseeds import SixSeedSet
+from visited.baselines.fingerprints import FingerprintSet
+from visited.baselines.per_site import PerSiteSet
+from visited.baselines.raw_urls import RawUrlSet
+from visited.baselines.salted_md5 import SaltedMd5Set
+from visited.baselines.six_seeds import SixSeedSet
+from visited.bits.kernel import Kernel, kernels
+from visited.digests.exact import ExactSet
+from visited.digests.exact_leveldb import LevelDBSet
+from visited.filters.blocked import BlockedSet
+from visited.filters.bloom import BloomSet
+from visited.filters.counting import CountingSet
 from visited.snapshot import make_empty
-from visited.verified import Lookup, Verified
-from visited.whitelist import WhiteListed
+from visited.splitting.dsbf import SplittingSet
+from visited.wrappers.recent import RecentUrls
+from visited.wrappers.sharded import ShardedSet
+from visited.wrappers.verified import Lookup, Verified
+from visited.wrappers.whitelist import WhiteListed
 
 Maker = Callable[[Path], VisitedSet]
 """Makes a set that keeps its files, if it has any, in a directory, which may not exist yet."""

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from visited.arrivals import SIZE, Arrivals
-from visited.kernel import best_kernel
+from visited.bits.kernel import best_kernel
+from visited.filters.add_counts import SIZE, AddCounts
 
 
-def came(count: int, *, filters: int = 4, repeats: int = 1) -> Arrivals:
+def came(count: int, *, filters: int = 4, repeats: int = 1) -> AddCounts:
     """What is left of so many URLs, a fourth of them for each filter, in batches of 50."""
-    sample = Arrivals(best_kernel())
+    sample = AddCounts(best_kernel())
     for start in range(0, count, 50):
         numbers = range(start, start + 50)
         for _ in range(repeats):
@@ -21,7 +21,7 @@ def test_few_urls_are_all_in_it_once() -> None:
     sample = came(1000, repeats=3)
     assert sample.chance() == 1.0
     assert sample.by_filter(4).tolist() == [250] * 4
-    assert Arrivals(best_kernel()).by_filter(2).tolist() == [0, 0]
+    assert AddCounts(best_kernel()).by_filter(2).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("repeats", [1, 2])
@@ -34,7 +34,7 @@ def test_of_many_each_has_the_same_chance_however_often_it_came(repeats: int) ->
 
 
 def test_a_batch_may_hold_a_url_twice_or_nothing() -> None:
-    sample = Arrivals(best_kernel())
+    sample = AddCounts(best_kernel())
     sample.add([], [])
     sample.add(["a", "b", "a"], [0, 1, 0])
     assert sample.by_filter(3).tolist() == [1, 1, 0]
@@ -42,7 +42,7 @@ def test_a_batch_may_hold_a_url_twice_or_nothing() -> None:
 
 
 def test_it_is_taken_up_as_it_was_left_and_what_is_none_is_refused() -> None:
-    sample, again = came(9000), Arrivals(best_kernel())
+    sample, again = came(9000), AddCounts(best_kernel())
     hashes, filters = map(bytearray, sample.dump())
     again.load(hashes, filters, filters_there_are=4)
     assert again.dump() == sample.dump()

@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 
-from visited.counting import CountingSet
-from visited.kernel import ADD, FORGET, TEST, Kernel, kernels
+from visited.bits.kernel import (
+    ADD,
+    FORGET,
+    TEST,
+    Kernel,
+    kernels,
+)
+from visited.filters.counting import CountingSet
 
 
 @pytest.fixture(params=kernels(), ids=lambda kernel: kernel.name)

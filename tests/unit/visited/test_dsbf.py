@@ -12,12 +12,12 @@ import pytest
 from numpy.typing import NDArray
 
 from visited import CannotForget, SnapshotRefused
-from visited.dsbf import SplittingSet
-from visited.kernel import kernels
-from visited.leafimages import LeafImages
-from visited.leaflist import LeafList
-from visited.leaves import Leaves
-from visited.memory import zeros
+from visited.bits.kernel import kernels
+from visited.bits.memory import zeros
+from visited.splitting.dsbf import SplittingSet
+from visited.splitting.leaf_images import LeafImages
+from visited.splitting.leaf_list import LeafList
+from visited.splitting.leaves import Leaves
 
 KERNEL = kernels()[0]
 

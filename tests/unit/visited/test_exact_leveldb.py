@@ -7,7 +7,7 @@ import plyvel
 import pytest
 
 from visited import SnapshotRefused
-from visited.exact_leveldb import LevelDBSet
+from visited.digests.exact_leveldb import LevelDBSet
 
 
 def urls_of(start: int, stop: int) -> list[str]:

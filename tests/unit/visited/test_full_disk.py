@@ -21,10 +21,10 @@ from tests.unit.frontier.crawls import Crawl, pages
 from tests.unit.frontier.virtual_time import in_virtual_time
 from tests.unit.visited.test_state_machines import LENGTHS, STARTS, Machine, now, urls_of
 from visited import NoRoom, VisitedSet
-from visited.dsbf import SplittingSet
-from visited.exact import ExactSet
-from visited.exact_leveldb import LevelDBSet
-from visited.sharded import ShardedSet
+from visited.digests.exact import ExactSet
+from visited.digests.exact_leveldb import LevelDBSet
+from visited.splitting.dsbf import SplittingSet
+from visited.wrappers.sharded import ShardedSet
 
 ON_DISK: dict[str, Callable[[Path], VisitedSet]] = {
     "exact": lambda directory: LevelDBSet(directory / "exact", spill=100),

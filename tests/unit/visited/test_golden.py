@@ -5,10 +5,15 @@ import asyncio
 import numpy as np
 import pytest
 
-from visited.bloom import BloomSet
-from visited.kernel import ADD, TEST, Kernel, kernels
-from visited.saltedmd5 import salted_hashes
-from visited.sixseeds import SEEDS, SixSeedSet
+from visited.baselines.salted_md5 import salted_hashes
+from visited.baselines.six_seeds import SEEDS, SixSeedSet
+from visited.bits.kernel import (
+    ADD,
+    TEST,
+    Kernel,
+    kernels,
+)
+from visited.filters.bloom import BloomSet
 
 
 @pytest.fixture(params=kernels(), ids=lambda kernel: kernel.name)

@@ -19,9 +19,16 @@ from hypothesis import strategies as st
 
 from tests.conftest import REPOSITORY
 from visited import KernelRefused
-from visited.kernel import ADD, FORGET, TEST, Kernel, best_kernel, kernels
-from visited.memory import Memory, zeros
-from visited.numpy_table import SLOT
+from visited.bits.kernel import (
+    ADD,
+    FORGET,
+    TEST,
+    Kernel,
+    best_kernel,
+    kernels,
+)
+from visited.bits.memory import Memory, zeros
+from visited.bits.numpy_table import SLOT
 
 URLS = st.lists(st.text(st.characters(), max_size=40) | st.integers(0, 60).map("http://h/{}".format), max_size=120)
 BATCHES = st.lists(st.tuples(URLS, st.sampled_from([TEST, ADD, ADD, FORGET])), max_size=6)

@@ -12,14 +12,19 @@ import pytest
 from typing_extensions import Buffer
 
 from visited import VisitedSet
-from visited.blocked import BlockedSet
-from visited.bloom import BloomSet
-from visited.counting import CountingSet
-from visited.exact import ExactSet
-from visited.kernel import ADD, TEST, Kernel, kernels
-from visited.persite import PerSiteSet
-from visited.saltedmd5 import SaltedMd5Set
-from visited.sixseeds import SixSeedSet
+from visited.baselines.per_site import PerSiteSet
+from visited.baselines.salted_md5 import SaltedMd5Set
+from visited.baselines.six_seeds import SixSeedSet
+from visited.bits.kernel import (
+    ADD,
+    TEST,
+    Kernel,
+    kernels,
+)
+from visited.digests.exact import ExactSet
+from visited.filters.blocked import BlockedSet
+from visited.filters.bloom import BloomSet
+from visited.filters.counting import CountingSet
 
 MAP_NORESERVE = 0x4000
 """Of Linux; Python names it from 3.13 on."""

@@ -14,22 +14,22 @@ from pathlib import Path
 
 import plyvel
 
-from crawler.cli.allocator import settle_allocator
-from visited.bloom import BloomSet
-from visited.blocked import BlockedSet
-from visited.counting import CountingSet
-from visited.dsbf import SplittingSet
-from visited.exact import ExactSet
-from visited.exact_leveldb import LevelDBSet
-from visited.fingerprints import FingerprintSet
-from visited.memory import give_back
-from visited.persite import PerSiteSet
-from visited.rawurls import RawUrlSet
-from visited.recent import RecentUrls
-from visited.saltedmd5 import SaltedMd5Set
-from visited.sharded import ShardedSet
-from visited.sixseeds import SixSeedSet
-from visited.whitelist import WhiteListed
+from crawler.cli.run.allocator import settle_allocator
+from visited.filters.bloom import BloomSet
+from visited.filters.blocked import BlockedSet
+from visited.filters.counting import CountingSet
+from visited.splitting.dsbf import SplittingSet
+from visited.digests.exact import ExactSet
+from visited.digests.exact_leveldb import LevelDBSet
+from visited.baselines.fingerprints import FingerprintSet
+from visited.bits.memory import give_back
+from visited.baselines.per_site import PerSiteSet
+from visited.baselines.raw_urls import RawUrlSet
+from visited.wrappers.recent import RecentUrls
+from visited.baselines.salted_md5 import SaltedMd5Set
+from visited.wrappers.sharded import ShardedSet
+from visited.baselines.six_seeds import SixSeedSet
+from visited.wrappers.whitelist import WhiteListed
 
 directory = Path(sys.argv[4])
 places = (directory / str(number) for number in itertools.count())

@@ -1,11 +1,13 @@
 """The formulas give the numbers of the literature."""
 
+import asyncio
 import math
 
 import pytest
 
 from visited import sizing
 from visited.advice import advise, options
+from visited.filters.bloom import BloomSet
 
 
 @pytest.mark.parametrize(
@@ -122,6 +124,24 @@ def test_too_few_bits_are_refused_with_the_number_that_would_do() -> None:
     with pytest.raises(ValueError, match=r"need 19,170,116 bits, found 8,388,608.*rate of 0\.0178,.*hold 437,522"):
         sizing.check_bits(2**23, 10**6, 1e-4)
     sizing.check_bits(sizing.bits_for(10**6, 1e-4), 10**6, 1e-4)
+
+
+def test_the_number_of_hash_functions_can_be_given_and_is_held_to_the_rate() -> None:
+    bits = 16 * 10**6
+    sizing.check_bits(bits, 10**6, 5.74e-4, hashes=8)
+    sizing.check_bits(bits, 10**6, 4.59e-4)
+    with pytest.raises(ValueError, match=r"would have a rate of 0\.000574"):
+        sizing.check_bits(bits, 10**6, 4.59e-4, hashes=8)
+    with pytest.raises(ValueError, match="hashes must be a number from 1 to 48, found 0"):
+        sizing.check_bits(bits, 10**6, 4.59e-4, hashes=0)
+
+
+def test_a_filter_takes_the_hash_functions_it_is_given_beside_its_bits() -> None:
+    visited = BloomSet(capacity=1000, error_rate=0.5, bits=16_000, hashes=8)
+    asyncio.run(visited.add_many(["https://a.test/"]))
+    assert visited.describe().details["bits_set"] == 8
+    with pytest.raises(ValueError, match="hashes needs bits"):
+        BloomSet(capacity=1000, error_rate=0.5, hashes=8)
 
 
 def test_the_adviser_takes_what_loses_least_in_the_memory_there_is() -> None:

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from tests.unit.visited.corpus import real_urls
 from visited import VisitedSet
-from visited.blocked import BlockedSet
-from visited.bloom import BloomSet
-from visited.counting import CountingSet
-from visited.dsbf import SplittingSet
-from visited.kernel import kernels
-from visited.persite import PerSiteSet
-from visited.saltedmd5 import SaltedMd5Set
-from visited.sixseeds import SixSeedSet
+from visited.baselines.per_site import PerSiteSet
+from visited.baselines.salted_md5 import SaltedMd5Set
+from visited.baselines.six_seeds import SixSeedSet
+from visited.bits.kernel import kernels
+from visited.filters.blocked import BlockedSet
+from visited.filters.bloom import BloomSet
+from visited.filters.counting import CountingSet
+from visited.splitting.dsbf import SplittingSet
 
 KERNEL = kernels()[0]
 CAPACITY = 30_000
@@ -88,6 +88,17 @@ async def test_the_expected_loss_is_the_loss(name: str) -> None:
     assert lost > 100
     assert abs(lost - expected) <= SIGMAS * math.sqrt(expected) + 0.02 * expected
     await visited.aclose()
+
+
+@pytest.mark.parametrize("number", range(4))
+async def test_a_blocked_filter_that_is_overrun_tells_what_it_loses(number: int) -> None:
+    asked = 20 * 2_500
+    visited = BlockedSet(capacity=2_500, error_rate=0.01, seed=number)
+    accepted = 0
+    for start in range(0, asked, 500):
+        accepted += sum(await visited.add_many([f"http://a.test/{each}" for each in range(start, start + 500)]))
+    stats = visited.describe()
+    assert abs(asked - accepted - stats.expected_lost) <= SIGMAS * stats.lost_sigma
 
 
 async def test_a_filter_per_site_errs_as_its_sites_say() -> None:
@@ -255,3 +266,28 @@ async def test_losses_scatter_as_the_filter_says() -> None:
     # A sixth is lost: of rare events the variance would be two thirds of this.
     assert abs(sum(deviations)) < 5 * math.sqrt(30)
     assert 0.4 < sum(each**2 for each in deviations) / 30 < 1 + 5 * math.sqrt(2 / 30)
+
+
+@pytest.mark.parametrize("repeats", [0.0, 0.5, 0.9])
+async def test_what_a_splitting_filter_accepts_at_a_later_sight_is_not_lost(repeats: float) -> None:
+    """`repeats` of the links go to a page that came before, evenly, the others to the next new one."""
+    deviations = []
+    for seed in range(6):
+        visited = SplittingSet(capacity=1_000, error_rate=0.03, leaf_bits=1 << 14, seed=seed)
+        chance = np.random.default_rng(seed)
+        is_new = chance.random(int(24_000 / (1 - repeats))) >= repeats
+        came = np.maximum(1, is_new.cumsum())
+        pages = np.where(is_new, came, 1 + (chance.random(len(came)) * came).astype(np.int64)).tolist()
+        accepted: set[int] = set()
+        for start in range(0, len(pages), 64):
+            batch = pages[start : start + 64]
+            verdicts = await visited.add_many([f"http://a.test/{page}" for page in batch])
+            accepted.update(page for page, is_fresh in zip(batch, verdicts, strict=True) if is_fresh)
+        stats = visited.describe()
+        lost = len(set(pages)) - len(accepted)
+        deviations.append((lost - stats.expected_lost) / stats.lost_sigma)
+        # Some 490 were swallowed.
+        assert stats.lost_sigma < 60
+        await visited.aclose()
+    assert max(map(abs, deviations)) < 3
+    assert abs(sum(deviations)) < 3 * math.sqrt(len(deviations))

@@ -8,14 +8,14 @@ from typing import BinaryIO
 import pytest
 
 from visited import CannotForget, SnapshotRefused, VisitedSet, VisitedStats
-from visited.bloom import BloomSet
-from visited.counting import CountingSet
-from visited.exact import ExactSet
-from visited.rawurls import RawUrlSet
-from visited.recent import RecentUrls
-from visited.sharded import ShardedSet
-from visited.verified import Verified
-from visited.whitelist import WhiteListed
+from visited.baselines.raw_urls import RawUrlSet
+from visited.digests.exact import ExactSet
+from visited.filters.bloom import BloomSet
+from visited.filters.counting import CountingSet
+from visited.wrappers.recent import RecentUrls
+from visited.wrappers.sharded import ShardedSet
+from visited.wrappers.verified import Verified
+from visited.wrappers.whitelist import WhiteListed
 
 
 def urls_of(start: int, stop: int) -> list[str]:

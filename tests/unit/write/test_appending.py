@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from crawler.write.appending import AppendFile
+from tests.patience import PATIENCE_S
 
 
 async def test_a_file_closed_while_it_is_synced_is_safe_for_those_who_wait(
@@ -24,7 +25,7 @@ async def test_a_file_closed_while_it_is_synced_is_safe_for_those_who_wait(
             real(fd)
             return
         entered.set()
-        assert closed.wait(10)
+        assert closed.wait(PATIENCE_S)
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
     monkeypatch.setattr(os, "fsync", fsync)

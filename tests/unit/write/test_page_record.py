@@ -11,6 +11,8 @@ from crawler.page import (
     Extract,
     Failure,
     FailureKind,
+    Link,
+    LinkKind,
     NotModified,
     Page,
     PageRecord,
@@ -27,6 +29,16 @@ SUNDAY = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
 
 def with_headers(*headers: tuple[bytes, bytes]) -> PageRecord:
     return fetched_record(lease(0), page(0, headers=headers))
+
+
+def test_a_sitemap_without_urls_says_what_it_was_read_as() -> None:
+    known = Extract(content_type="text/html", base_url="http://h/", links=[Link("a", LinkKind.LINK)])
+    listing = msgspec.structs.replace(known, content_type="text/xml", links=[Link("a", LinkKind.LISTED)])
+    cut = msgspec.structs.replace(known, error="ends in the middle")
+    sitemap = msgspec.structs.replace(lease(0), url=msgspec.structs.replace(lease(0).url, kind="sitemap"))
+    told = [fetched_record(sitemap, page(0), extract=each).message for each in (known, listing, cut)]
+    assert told == ["no URL is listed in this sitemap, read as text/html", None, "ends in the middle"]
+    assert fetched_record(lease(0), page(0), extract=known).message is None
 
 
 def test_a_page_brings_every_field_that_is_known() -> None:

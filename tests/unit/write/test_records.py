@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.page import PageRecord
-from crawler.write.records import RecordSink, read_records, record_files
+from crawler.write.records import RecordSink, find_record, read_records, record_files
 from tests.unit.write.samples import page, record_of
 
 
@@ -135,6 +135,39 @@ def test_reading_skips_the_unfinished_line_of_a_running_crawl_silently(
     assert caplog.text == ""
 
 
+async def reopened(directory: Path, content: bytes) -> tuple[RecordSink, list[tuple[int, str | None]]]:
+    """A sink over a file with this content, to which one record was added, and what is read of it."""
+    (directory / "records-00000.jsonl").write_bytes(content)
+    sink = RecordSink(directory)
+    await sink.write(None, record(9))
+    await sink.aclose()
+    return sink, titles(directory)
+
+
+async def test_a_line_that_lacks_nothing_but_its_end_is_kept(tmp_path: Path) -> None:
+    line = msgspec.json.encode(record(1)) + b"\n"
+    for tail in (line[:-1], *(line[:-1] + bytes([ord("\n") ^ 1 << bit]) for bit in range(8))):
+        sink, found = await reopened(tmp_path, line + tail)
+        assert (sink.torn_bytes, sink.damaged_bytes) == (0, 0)
+        assert [number for number, _ in found] == [1, 1, 9]
+
+
+async def test_a_torn_line_is_cut_and_a_damaged_one_set_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    line = msgspec.json.encode(record(1, title="Größe 😀 \\"))
+    for end in range(1, len(line)):
+        sink, found = await reopened(tmp_path, line + b"\n" + line[:end])
+        assert (sink.torn_bytes, sink.damaged_bytes) == (end, 0)
+        assert [number for number, _ in found] == [1, 9]
+    assert len(list(tmp_path.iterdir())) == 1
+    for tail in (b"\0" * 100, line[:20] + b"\0" + line[21:], line[:20] + b"\xff" + line[21:] + b"\x0b"):
+        sink, found = await reopened(tmp_path, line + b"\n" + tail)
+        assert (sink.torn_bytes, sink.damaged_bytes) == (0, len(tail))
+        assert [number for number, _ in found] == [1, 9]
+        aside = tmp_path / f"records-00000.jsonl.damaged-{len(line) + 1}"
+        assert aside.read_bytes() == tail
+        assert aside.name in caplog.text
+
+
 def test_an_unfinished_line_at_the_end_of_an_older_file_is_damage(tmp_path: Path) -> None:
     whole = msgspec.json.encode(record(1))
     (tmp_path / "records-00000.jsonl").write_bytes(whole + b"\n" + whole[:10])
@@ -158,6 +191,26 @@ def test_opening_tells_how_much_it_cut_off(tmp_path: Path, caplog: pytest.LogCap
 async def test_text_that_utf_8_can_t_hold_is_written_with_question_marks(tmp_path: Path) -> None:
     await write_all(tmp_path, [record(1, title="lone \udc80 surrogate, é"), record(2)])
     assert titles(tmp_path) == [(1, "lone ? surrogate, é"), (2, "")]
+
+
+async def test_the_last_record_of_a_number_is_found_in_whatever_file_it_is(tmp_path: Path) -> None:
+    assert find_record(tmp_path, 1) is None
+    await write_all(
+        tmp_path, [record(1, title="first"), record(11), record(1, title='again "number":3,')], max_bytes=200
+    )
+    assert len(list(tmp_path.iterdir())) > 1
+    await write_all(tmp_path, [record(2, title="lone \udc80")])
+    for number, title in ((1, 'again "number":3,'), (2, "lone ?"), (11, "")):
+        found = find_record(tmp_path, number)
+        assert found is not None
+        assert (found.number, found.title or "") == (number, title)
+    assert find_record(tmp_path, 3) is None
+    newest = max(tmp_path.iterdir())
+    newest.write_bytes(newest.read_bytes() + b'{"number":1,"url":"torn\n{"number":3,"url"')
+    again = find_record(tmp_path, 1)
+    assert again is not None
+    assert again.title == 'again "number":3,'
+    assert find_record(tmp_path, 3) is None
 
 
 def test_a_directory_without_records_reads_as_none(tmp_path: Path) -> None:

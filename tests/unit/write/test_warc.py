@@ -20,7 +20,7 @@ from typing import Any
 import brotli
 import pytest
 from fastwarc.warc import ArchiveIterator as FastArchiveIterator
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawler.page import Fetched, NotModified, Page, PageRecord, Redirect
@@ -195,6 +195,14 @@ async def test_a_content_length_that_is_not_true_is_kept_under_another_name(tmp_
 async def test_a_body_that_is_not_whole_says_why(tmp_path: Path, why: str) -> None:
     (response,) = of_kind("response", await archive(tmp_path, page(1, truncated=why)))
     assert response.fields["WARC-Truncated"] == why
+
+
+async def test_a_body_that_is_not_whole_says_why_also_where_another_page_has_the_same(tmp_path: Path) -> None:
+    entries = await archive(
+        tmp_path, page(1, b"x", truncated="disconnect"), page(2, b"x", truncated="disconnect"), duplicates=2
+    )
+    (revisit,) = of_kind("revisit", entries)
+    assert revisit.fields["WARC-Truncated"] == "disconnect"
 
 
 @pytest.mark.parametrize("why", [None, "encoding"])
@@ -383,6 +391,107 @@ async def test_a_sink_that_wrote_nothing_leaves_nothing(tmp_path: Path) -> None:
     await sink.write(None, PageRecord(number=1, url="http://x/", state="excluded", depth=0, kind="seed"))
     await sink.aclose()
     assert names_in(tmp_path / "warc") == []
+
+
+async def left_open(directory: Path, *pages: Page) -> Path:
+    """The file of a crawl that died."""
+    sink = WarcSink(directory, clock=lambda: NOON)
+    for number, fetched in enumerate(pages, 1):
+        await sink.write(fetched, record_of(fetched, number))
+    (path,) = directory.glob("*.open")
+    whole = path.read_bytes()
+    await sink.aclose()
+    for finished in directory.glob("*.warc.gz"):
+        finished.unlink()
+    path.write_bytes(whole)
+    return path
+
+
+@settings(max_examples=40)
+@given(st.data())
+async def test_a_damaged_bit_costs_one_record_and_what_is_damaged_is_kept_aside(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    directory = tmp_path_factory.mktemp("warc")
+    path = await left_open(directory, *(page(number, os.urandom(300)) for number in range(1, 6)))
+    whole = bytearray(path.read_bytes())
+    whole[int(len(whole) * data.draw(st.floats(0, 1, exclude_max=True)))] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(whole)
+    sink = WarcSink(directory, clock=lambda: NOON)
+    await sink.aclose()
+    asides = sorted(directory.glob("*.damaged-*"))
+    (final,) = directory.glob("*.warc.gz")
+    assert len(archived(directory)) == 1 + 5 * 3 - len(asides)
+    assert sink.torn_bytes == 0
+    assert sink.damaged_bytes == len(whole) - final.stat().st_size
+    assert len(asides) == (sink.damaged_bytes > 0)
+    for aside in asides:
+        start = int(aside.name.rpartition("-")[2])
+        assert aside.read_bytes() == whole[start : start + sink.damaged_bytes]
+    assert names_in(directory) == sorted([final.name, *(aside.name for aside in asides)])
+
+
+async def test_a_file_that_is_damaged_and_torn_is_set_aside_and_cut(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = await left_open(tmp_path, *(page(number) for number in range(1, 4)))
+    whole = bytearray(path.read_bytes())
+    whole[30] ^= 1
+    path.write_bytes(whole[:-40])
+    sink = WarcSink(tmp_path, clock=lambda: NOON)
+    await sink.aclose()
+    records = archived(tmp_path)
+    assert [entry.kind for entry in records] == ["response", "request", "metadata"] * 2 + ["response", "request"]
+    assert sink.torn_bytes > 0
+    assert sink.damaged_bytes > 0
+    assert "are damaged, and set aside as" in caplog.text
+    assert "of a record that a crash left unfinished" in caplog.text
+
+
+async def test_an_archive_in_a_page_gives_no_records_when_its_own_is_damaged(tmp_path: Path) -> None:
+    theirs = zlib.compress(b"WARC/1.1\r\nWARC-Type: response\r\nContent-Length: 0\r\n\r\n\r\n\r\n", 6, wbits=31)
+    holder = bytearray(zlib.compress(b"WARC/1.1\r\nX-Onceover-Number: 2\r\n\r\n" + theirs * 3, 0, wbits=31))
+    holder[-5] ^= 1  # its checksum
+    path = await left_open(tmp_path, page(1))
+    whole = path.read_bytes()
+    path.write_bytes(whole + holder + whole)
+    sink = WarcSink(tmp_path, clock=lambda: NOON)
+    await sink.aclose()
+    (final,) = tmp_path.glob("*.warc.gz")
+    # The second copy of the warcinfo record has no number, and is not found.
+    assert final.read_bytes() == whole + whole[len(zlib_member(whole)) :]
+
+
+def zlib_member(data: bytes) -> bytes:
+    """The first gzip member."""
+    inflater = zlib.decompressobj(wbits=31)
+    inflater.decompress(data)
+    return data[: len(data) - len(inflater.unused_data)]
+
+
+async def test_mending_that_is_broken_off_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = await left_open(tmp_path, *(page(number) for number in range(1, 4)))
+    whole = bytearray(path.read_bytes())
+    whole[len(whole) // 2] ^= 1
+    path.write_bytes(whole)
+    fsync, left = os.fsync, 1
+
+    def full(fd: int) -> None:
+        nonlocal left
+        if left == 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        left -= 1
+        fsync(fd)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space left"):
+            WarcSink(tmp_path, clock=lambda: NOON)
+    assert path.read_bytes() == whole
+    sink = WarcSink(tmp_path, clock=lambda: NOON)
+    await sink.aclose()
+    assert len(archived(tmp_path)) == 1 + 3 * 3 - 1
+    assert not list(tmp_path.glob("*.open"))
 
 
 async def test_a_file_that_a_crash_left_with_nothing_whole_in_it_is_removed(tmp_path: Path) -> None:

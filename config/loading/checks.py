@@ -1,0 +1,187 @@
+"""What no single value shows: values that don't go together."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from ipaddress import ip_address, ip_network
+from typing import Final
+
+from config.contact import has_contact, owned_by_others, split_address
+from config.loading.seeds import Seed
+from config.problems import Problem
+from config.schema import Config
+from config.schema.fetch import Fetch
+from config.schema.frontier import Frontier
+from config.schema.render import Render
+from config.units import size_text
+
+DEFAULT = "default"
+"""The origin of a value that nobody has given."""
+
+_MOST_FILTER_BYTES = 2**37
+LEAST_FREE_BYTES: Final = 64 * 1024 * 1024
+"""What the frontier needs to be opened again after it has met a full disk."""
+_OWN_HEADERS = {
+    "user-agent": "set fetch.user_agent",
+    "accept-language": "set fetch.languages",
+    **dict.fromkeys(
+        (
+            "host",
+            "connection",
+            "content-length",
+            "transfer-encoding",
+            "accept-encoding",
+            "if-none-match",
+            "if-modified-since",
+        ),
+        "the fetcher sets it",
+    ),
+}
+
+Origins = Mapping[str, str]
+Check = Callable[[Config, Origins], str | None]
+
+
+def cross_check(config: Config, origins: Origins, *, about: AbstractSet[str] | None = None) -> Iterator[Problem]:
+    """Problems between values that are each within their limits, or those of them that concern the keys in `about`.
+    `origins` lacks the keys that are already refused."""
+    for keys, check in _CHECKS:
+        if about is not None and about.isdisjoint(keys):
+            continue
+        if all(key in origins for key in keys) and (message := check(config, origins)):
+            yield _problem(message, keys[0], origins)
+
+
+def check_seeds(config: Config, origins: Origins, *, seeds: Sequence[Seed], required: bool) -> Iterator[Problem]:
+    """Problems with the seeds as a whole."""
+    if required and not seeds:
+        files = " (there is none in " + ", ".join(config.crawl.seed_files) + ")" if config.crawl.seed_files else ""
+        yield Problem(f'no seeds{files}: write seeds = ["https://…/"] or seed_files = ["…"] under [crawl]')
+    agent = config.fetch.user_agent
+    if "fetch.user_agent" not in origins or "fetch.hosts" not in origins or has_contact(agent):
+        return
+    foreign = owned_by_others((seed.url for seed in seeds), hosts=config.fetch.hosts)
+    if foreign is not None:
+        yield _problem(
+            f"expected a URL or an e-mail address under which you can be reached, as {foreign} may belong to others; "
+            f'found "{agent}"; put in your own, as "onceover/1.0 (+https://your.site/crawler)" or '
+            '"onceover/1.0 (you@your.site)"',
+            "fetch.user_agent",
+            origins,
+        )
+
+
+def _problem(message: str, key: str, origins: Origins) -> Problem:
+    where = origins[key]
+    return Problem(message, where=None if where == DEFAULT else where, key=key)
+
+
+def _delays(config: Config, origins: Origins) -> str | None:
+    pace = config.politeness
+    return _not_above(pace.min_delay_s, pace.max_delay_s, "politeness.max_delay_s", origins)
+
+
+# The default of the lower one gives way in silence here, so that lowering the upper one takes one line. That holds for
+# its value, wherever it stands: what a crawl is run with is written down whole, and must load again.
+def _retries(config: Config, origins: Origins) -> str | None:
+    frontier = config.frontier
+    if frontier.retry_delay_s == Frontier().retry_delay_s:
+        return None
+    return _not_above(frontier.retry_delay_s, frontier.retry_max_delay_s, "frontier.retry_max_delay_s", origins)
+
+
+def _timeouts(config: Config, origins: Origins) -> str | None:
+    if config.fetch.connect_timeout_s == Fetch().connect_timeout_s:
+        return None
+    return _not_above(config.fetch.connect_timeout_s, config.fetch.timeout_s, "fetch.timeout_s", origins)
+
+
+def _rendering(config: Config, origins: Origins) -> str | None:
+    if config.render.wait_s == Render().wait_s:
+        return None
+    return _not_above(config.render.wait_s, config.render.timeout_s, "render.timeout_s", origins)
+
+
+def _not_above(lower: float, upper: float, upper_key: str, origins: Origins) -> str | None:
+    if lower <= upper:
+        return None
+    return f"expected at most {upper_key}, which is {upper:g} ({origins[upper_key]}), found {lower:g}"
+
+
+def _filter_size(config: Config, origins: Origins) -> str | None:
+    visited = config.visited
+    if visited.backend in ("exact", "per-site", "auto"):
+        return None
+    need = math.ceil(-visited.capacity * math.log(visited.error_rate) / math.log(2) ** 2 / 8)
+    if need <= _MOST_FILTER_BYTES:
+        return None
+    rate = f"{visited.error_rate:g} ({origins['visited.error_rate']})"
+    return (
+        f"{visited.capacity:_} URLs at error_rate {rate} need a filter of {need / 2**30:.0f} GiB, "
+        f"and {_MOST_FILTER_BYTES // 2**30} GiB is the most; lower the capacity or raise the error_rate"
+    )
+
+
+def _addresses(config: Config, _origins: Origins) -> str | None:
+    for name, text in config.fetch.hosts.items():
+        address, port = split_address(text)
+        try:
+            ip_address(address)
+        except ValueError:
+            return f'expected an IP address for "{name}", with or without port, found "{text}"'
+        if (port or text.endswith(f"{address}:")) and not (port.isdecimal() and 1 <= int(port) <= 65535):
+            return f'expected a port from 1 to 65535 for "{name}", found "{text}"'
+    return None
+
+
+def _networks(config: Config, _origins: Origins) -> str | None:
+    for text in config.fetch.allow_networks:
+        try:
+            ip_network(text)
+        except ValueError as error:
+            return f'expected a network, as "10.1.0.0/16", found "{text}" ({error})'
+    return None
+
+
+def _headers(config: Config, _origins: Origins) -> str | None:
+    for name in config.fetch.headers:
+        if (reason := _OWN_HEADERS.get(name.lower())) is not None:
+            return f"the header {name} can't be set here: {reason}"
+    return None
+
+
+def _needs_prefixes(config: Config, _: Origins) -> str | None:
+    if config.frontier.queue_by != "surt-prefix" or config.frontier.queue_prefixes:
+        return None
+    return 'surt-prefix needs frontier.queue_prefixes, as ["*.example.org", "https://example.net/docs/"]'
+
+
+def _needs_no_prefixes(config: Config, _: Origins) -> str | None:
+    if config.frontier.queue_by == "surt-prefix" or not config.frontier.queue_prefixes:
+        return None
+    return f"expected none where frontier.queue_by is {config.frontier.queue_by}: they are for surt-prefix"
+
+
+def _free_room(config: Config, _: Origins) -> str | None:
+    found = config.output.min_free_bytes
+    if config.frontier.backend != "leveldb" or not 0 < found < LEAST_FREE_BYTES:
+        return None
+    return (
+        f'expected at least "{size_text(LEAST_FREE_BYTES)}", which the frontier needs to go on after a full disk, or 0 '
+        f'to fill the disk and wait then; found "{size_text(found)}"'
+    )
+
+
+_CHECKS: tuple[tuple[tuple[str, ...], Check], ...] = (
+    (("politeness.min_delay_s", "politeness.max_delay_s"), _delays),
+    (("frontier.retry_delay_s", "frontier.retry_max_delay_s"), _retries),
+    (("fetch.connect_timeout_s", "fetch.timeout_s"), _timeouts),
+    (("render.wait_s", "render.timeout_s"), _rendering),
+    (("visited.capacity", "visited.error_rate", "visited.backend"), _filter_size),
+    (("frontier.queue_by", "frontier.queue_prefixes"), _needs_prefixes),
+    (("frontier.queue_prefixes", "frontier.queue_by"), _needs_no_prefixes),
+    (("output.min_free_bytes", "frontier.backend"), _free_room),
+    (("fetch.hosts",), _addresses),
+    (("fetch.allow_networks",), _networks),
+    (("fetch.headers",), _headers),
+)

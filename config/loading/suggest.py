@@ -1,0 +1,47 @@
+"""What somebody who wrote an unknown name probably meant."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from config.loading.blocks import BlockKind, block_kinds
+from config.settings import sections, settings
+
+
+def did_you_mean(name: str, known: Iterable[str], *, written: str = "{}") -> str | None:
+    """A question with the closest of the known names; None if none is close."""
+    close = get_close_matches(name.lower().replace("-", "_"), known, n=1, cutoff=0.6)
+    return f"did you mean {written.format(close[0])}?" if close else None
+
+
+def unknown_key(key: str) -> str:
+    """The message for a key that does not exist, with the closest that does."""
+    block = next((kind for kind in block_kinds() if f"{key}.".startswith((f"{kind}.", f"{kind}["))), None)
+    if block is not None:
+        return f"blocks, as [[{block}]], are written in the configuration file"
+    section, _, field = key.rpartition(".")
+    elsewhere = " or ".join(setting.key for setting in settings().values() if setting.name == field)
+    if elsewhere:
+        return f"unknown key; did you mean {elsewhere}?"
+    if section in sections():
+        names = [setting.name for setting in settings().values() if setting.section == section]
+        hint = did_you_mean(field, names, written=f"{section}.{{}}") or f"[{section}] has {', '.join(names)}"
+        return f"unknown key; {hint}"
+    return f"unknown key; {_closest(key) or '`onceover config show` lists all keys'}"
+
+
+def unknown_in_block(kind: BlockKind, name: str) -> str:
+    """The message for a name that a block of that kind can't hold."""
+    if name in settings() and kind.overrides is not None:
+        return f"the same for all of a crawl; [[{kind.key}]] can set {', '.join(kind.settings)}"
+    field = name.rpartition(".")[2]
+    same = " or ".join(known for known in kind.settings if known.rpartition(".")[2] == field)
+    hint = f"did you mean {same}?" if same else did_you_mean(name, kind.settings)
+    return f"unknown key; {hint or f'[[{kind.key}]] can set ' + ', '.join(kind.settings)}"
+
+
+def _closest(key: str) -> str | None:
+    if "." in key:
+        return did_you_mean(key, settings())
+    names = {setting.name: setting.key for setting in settings().values()} | {name: f"[{name}]" for name in sections()}
+    close = get_close_matches(key.lower().replace("-", "_"), names, n=1)
+    return f"did you mean {names[close[0]]}?" if close else None

@@ -1,0 +1,81 @@
+"""One value against its setting: brought into its type, within its limits, or refused with the reason."""
+
+import math
+import re
+
+import msgspec
+
+from config.loading.sources import Entry
+from config.settings import Setting
+from config.toml import toml_value
+from config.units import parse_duration, parse_size
+
+_SHOWN = 80
+
+
+def checked(setting: Setting, entry: Entry) -> object:
+    """The value of the entry as the schema wants it. Raises `ValueError` with what was expected and what was found."""
+    value = entry.value if entry.raw is None else _from_text(setting, entry)
+    if value is None and setting.optional:
+        return None
+    try:
+        return msgspec.convert(_normal(setting, value), setting.type)
+    except msgspec.ValidationError as error:
+        raise ValueError(_refusal(setting, value, str(error))) from None
+    except (ValueError, OverflowError):
+        raise ValueError(_refusal(setting, value, "")) from None
+
+
+def _from_text(setting: Setting, entry: Entry) -> object:
+    """What a text from the environment or `--set` means for this setting.
+
+    A text need not be quoted, one text stands for a list of one, and nothing at all unsets what may be unset.
+    """
+    assert entry.raw is not None
+    plain = entry.value if isinstance(entry.value, str) else entry.raw
+    if setting.kind in ("text", "choice"):
+        return plain
+    if not entry.raw.strip() and setting.optional:
+        return None
+    if setting.kind == "texts" and not isinstance(entry.value, list):
+        return [plain] if plain.strip() else []
+    if setting.kind == "ints" and not isinstance(entry.value, list):
+        return [entry.value] if entry.raw.strip() else []
+    return entry.value
+
+
+def _normal(setting: Setting, value: object) -> object:
+    """Numbers of a quantity, in its base unit. Raises `ValueError` for what is none."""
+    match setting.kind, value:
+        case "seconds", str():
+            return parse_duration(value)
+        case "bytes", str():
+            return parse_size(value)
+        case (("seconds" | "float"), (int() | float())) if not isinstance(value, bool):
+            number = float(value)
+            if not math.isfinite(number):
+                raise ValueError("not finite")
+            return number
+    return value
+
+
+def _refusal(setting: Setting, value: object, error: str) -> str:
+    if setting.choices and value in setting.coming:
+        return f"{toml_value(value)} is planned, and not available in this version; expected {setting.expected}"
+    found = value
+    if isinstance(value, list) and (item := re.search(r"\$\[(\d+)\]", error)):
+        found = value[int(item[1])]
+    elif isinstance(value, dict):
+        found = next(({k: v} for k, v in value.items() if not _fits(setting, {k: v})), value)
+    shown = toml_value(found)
+    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    later = f"; {setting.later}" if setting.later else ""
+    return f"expected {setting.expected}, found {shown}{later}"
+
+
+def _fits(setting: Setting, value: object) -> bool:
+    try:
+        msgspec.convert(value, setting.type)
+    except msgspec.ValidationError:
+        return False
+    return True

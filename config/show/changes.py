@@ -1,0 +1,81 @@
+"""What one configuration changes of another, or of the defaults, in words."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from config.loading.blocks import block_key, block_kinds, blocks_of
+from config.loading.loader import Loaded
+from config.schema import Config
+from config.settings import Setting, settings
+from config.show.render import value_of, value_text
+from config.toml import toml_value
+
+_MOST_CHARS: Final = 80
+"""Of a value."""
+_MOST_ITEMS: Final = 3
+
+
+def changes(before: Config, after: Loaded, /) -> list[str]:
+    """What holds for all later runs and differs from `before`: a line for each setting.
+
+    Where the crawl lies is left out: the directory may have moved, or be written in another way.
+    """
+    old, new = _values(before), _values(after.lasting)
+    lines: list[str] = []
+    for key, setting in ({key: each for key, (each, _) in (old | new).items()}).items():
+        was, now = old.get(key, (setting, None))[1], new.get(key, (setting, None))[1]
+        if was == now or key == "crawl.directory":
+            continue
+        if setting.kind in ("texts", "ints", "table") and was and now:
+            lines.append(f"{key} {_items_changed(_items(was), _items(now))}")
+        else:
+            default = ", the default" if now is not None and now == setting.default else ""
+            lines.append(
+                f"{key} is {_short(value_text(setting, now))}{default}; it was {_short(value_text(setting, was))}"
+            )
+    return lines
+
+
+def chosen(config: Config, /) -> list[str]:
+    """A line for each setting that differs from its default, for a log. Of tables only the names: headers may hold
+    secrets."""
+    return [
+        f"{key} = {_short(toml_value(list(value)) if isinstance(value, Mapping) else value_text(setting, value))}"
+        for key, (setting, value) in _values(config).items()
+        if value is not None and value != setting.default
+    ]
+
+
+def _values(config: Config) -> dict[str, tuple[Setting, object]]:
+    values: dict[str, tuple[Setting, object]] = {
+        key: (setting, value_of(config, setting)) for key, setting in settings().items()
+    }
+    for kind in block_kinds().values():
+        for number, block in enumerate(blocks_of(config, kind), start=1):
+            for name, value in kind.values(block).items():
+                values[block_key(kind, number, name)] = (kind.settings[name], value)
+    return values
+
+
+def _items(value: object) -> list[str]:
+    if isinstance(value, Mapping):
+        return [f"{toml_value(name)} = {toml_value(item)}" for name, item in value.items()]
+    return [toml_value(item) for item in value] if isinstance(value, list | tuple) else []
+
+
+def _items_changed(was: list[str], now: list[str]) -> str:
+    more = list(dict.fromkeys(item for item in now if item not in set(was)))
+    less = list(dict.fromkeys(item for item in was if item not in set(now)))
+    told = [f"has {_listed(more)} more"] if more else []
+    told += [f"no longer has {_listed(less)}"] if less else []
+    return " and ".join(told) or "is in another order"
+
+
+def _listed(items: list[str]) -> str:
+    rest = f" and {len(items) - _MOST_ITEMS:,} others" if len(items) > _MOST_ITEMS else ""
+    return ", ".join(_short(item) for item in items[:_MOST_ITEMS]) + rest
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _MOST_CHARS else f"{line[: _MOST_CHARS - 1]}…"

@@ -1,0 +1,70 @@
+"""The tables of docs/configuration.md. `python -m config.show.markdown docs/configuration.md` renews them there."""
+
+import sys
+from pathlib import Path
+
+from config.loading.blocks import BlockKind, block_kinds
+from config.settings import Setting, section_meaning, sections, settings
+from config.show.render import value_text
+
+BEGIN = "<!-- settings: made by `python -m config.show.markdown docs/configuration.md` from config/schema/ -->"
+END = "<!-- end of settings -->"
+_HEAD = "| key | default | may be | meaning |\n| --- | --- | --- | --- |"
+
+
+def render_markdown() -> str:
+    """A table of settings for each section, and for each kind of block."""
+    tables = [_section(section) for section in sections()]
+    return "\n\n".join(tables + [_blocks(kind) for kind in block_kinds().values()])
+
+
+def with_tables(text: str) -> str:
+    """The text with the part between the two marks renewed. Raises `ValueError` if a mark is missing."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"expected the lines {BEGIN!r} and {END!r}, in this order")
+    return f"{before}{begin}\n\n{render_markdown()}\n\n{end}{after}"
+
+
+def _section(section: str) -> str:
+    rows = "\n".join(_row(setting) for setting in settings().values() if setting.section == section)
+    return f"### [{section}]\n\n{section_meaning(section)}\n\n{_HEAD}\n{rows}"
+
+
+def _blocks(kind: BlockKind) -> str:
+    rows = "\n".join(_row(setting) for setting in kind.own)
+    others = ", ".join(f"`{name}`" for name in kind.settings if "." in name)
+    more = f"\n\nBeside, each may set: {others}." if others else ""
+    return f"### [[{kind.key}]]\n\n{kind.meaning}\n\n{_HEAD}\n{rows}{more}"
+
+
+def _row(setting: Setting) -> str:
+    default = "required" if setting.required else _code(value_text(setting, setting.default))
+    cells = [f"`{setting.name}`", default, _may_be(setting), setting.meaning]
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _may_be(setting: Setting) -> str:
+    match setting.kind:
+        case "bool":
+            return "`true` or `false`"
+        case "choice":
+            return ", ".join(f"`{choice}`" for choice in setting.choices)
+        case "texts":
+            return f"texts, each {setting.limits}"
+        case "ints":
+            return f"whole numbers, each {setting.limits}"
+        case "text" | "table":
+            return f"{setting.kind}, {setting.limits}"
+        case _:
+            return setting.limits + (f" {setting.unit}" if setting.unit not in (None, "bytes", "seconds") else "")
+
+
+def _code(text: str) -> str:
+    return text if text == "unset" else f"`{text}`"
+
+
+if __name__ == "__main__":
+    page = Path(sys.argv[1])
+    page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,116 @@
+"""A configuration written out: as rows for people, and as TOML that loads back to the same configuration."""
+
+import textwrap
+from typing import Any
+
+import msgspec
+
+from config.loading.blocks import (
+    BlockKind,
+    block_key,
+    block_kinds,
+    blocks_of,
+)
+from config.loading.checks import DEFAULT
+from config.loading.loader import Loaded
+from config.schema import Config
+from config.settings import Setting, section_meaning, sections, settings
+from config.toml import toml_value
+from config.units import size_text
+
+_HEAD = """\
+# A configuration of onceover: every setting, with its meaning and, in brackets, what it may be.
+# Lines with a setting behind a # show one that is unset.
+"""
+_WIDTH = 110
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One setting of a loaded configuration."""
+
+    key: str
+    value: str
+    """As TOML; `unset` if it has none."""
+    origin: str
+    """Where the value comes from: `default`, `crawl.toml:12`, `preset broad:7`, `environment ONCEOVER_…`, `--set` or
+    another option."""
+    meaning: str
+
+
+def render_show(loaded: Loaded) -> list[Row]:
+    """A row for each setting, in the order of the schema, then one for each that a block sets."""
+    rows = [
+        Row(
+            key=key,
+            value=value_text(setting, value_of(loaded.config, setting)),
+            origin=loaded.origins[key],
+            meaning=setting.meaning,
+        )
+        for key, setting in settings().items()
+    ]
+    for kind in block_kinds().values():
+        for number, block in enumerate(blocks_of(loaded.config, kind), start=1):
+            for name, value in kind.values(block).items():
+                key = block_key(kind, number, name)
+                origin = loaded.origins.get(key, DEFAULT)
+                setting = kind.settings[name]
+                rows.append(Row(key=key, value=value_text(setting, value), origin=origin, meaning=setting.meaning))
+    return rows
+
+
+def render_toml(config: Config) -> str:
+    """Every setting as commented TOML. Loading it gives the same configuration."""
+    parts = [_section(config, section) for section in sections()]
+    return _HEAD + "".join(parts) + "".join(_blocks(config, kind) for kind in block_kinds().values())
+
+
+def value_of(config: Config, setting: Setting) -> object:
+    """The value that a configuration has for a setting."""
+    return getattr(getattr(config, setting.section), setting.name)
+
+
+def value_text(setting: Setting, value: object) -> str:
+    """A value as TOML, sizes with their unit; `unset` for None."""
+    if value is None:
+        return "unset"
+    if setting.kind == "bytes" and isinstance(value, int) and not size_text(value).isdigit():
+        return toml_value(size_text(value))
+    return toml_value(value)
+
+
+def _section(config: Config, section: str) -> str:
+    lines = [f"\n{_comment(section_meaning(section))}\n[{section}]\n"]
+    for setting in settings().values():
+        if setting.section == section:
+            value = value_of(config, setting)
+            written = "# " + setting.name + " =" if value is None else f"{setting.name} = {value_text(setting, value)}"
+            lines.append(f"{_comment(setting.meaning + _limits(setting))}\n{written}\n")
+    return "".join(lines)
+
+
+def _blocks(config: Config, kind: BlockKind) -> str:
+    """The blocks of a kind; where there is none, what one looks like, in comments."""
+    own = "".join(f"{_comment(s.meaning + _limits(s))}\n# {s.name} =\n" for s in kind.own)
+    others = [name for name in kind.settings if "." in name]
+    more = f"{_comment('It may also set ' + ', '.join(others) + '.')}\n" if others else ""
+    lines = [f"\n{_comment(kind.meaning)}\n# [[{kind.key}]]\n{own}{more}"]
+    for block in blocks_of(config, kind):
+        written = (f"{name} = {value_text(kind.settings[name], value)}\n" for name, value in _set(kind, block))
+        lines.append(f"\n[[{kind.key}]]\n" + "".join(written))
+    return "".join(lines)
+
+
+def _set(kind: BlockKind, block: Any) -> list[tuple[str, object]]:
+    return [(name, value) for name, value in kind.values(block).items() if value is not None]
+
+
+def _comment(text: str) -> str:
+    return "\n".join(f"# {line}" for line in textwrap.wrap(text, _WIDTH, break_on_hyphens=False))
+
+
+def _limits(setting: Setting) -> str:
+    unit = "" if setting.unit in (None, "bytes", "seconds") else f" {setting.unit}"
+    limits = {"bool": "", "text": "", "texts": "", "table": f"as {setting.limits}"}.get(
+        setting.kind, f"{setting.limits}{unit}"
+    )
+    return f" [{limits}]" if limits else ""

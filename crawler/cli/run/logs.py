@@ -1,0 +1,61 @@
+"""Where log messages go while a crawl runs: all of note to a file, warnings to the console too, few of each kind."""
+
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+
+SHOWN_OF_EACH = 3
+
+
+class _ConsoleHandler(logging.Handler):
+    """Prints warnings above a live display. Of messages that differ in their arguments alone, only the first few."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(logging.WARNING)
+        self._console = console
+        self._seen: Counter[tuple[str, str]] = Counter()
+
+    @property
+    def held_back(self) -> int:
+        return sum(max(0, count - SHOWN_OF_EACH) for count in self._seen.values())
+
+    def emit(self, record: logging.LogRecord) -> None:
+        kind = (record.name, str(record.msg))
+        self._seen[kind] += 1
+        if self._seen[kind] <= SHOWN_OF_EACH:
+            text = f"{record.levelname.lower()}: {record.getMessage()}"
+            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+class _FileHandler(logging.FileHandler):
+    """Drops what can't be written, as to a disk that is full: the crawl waits for room, and says so."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - named by logging
+        return
+
+
+@contextmanager
+def logging_to(file: Path, console: Console) -> Iterator[None]:
+    """Log into a file, which is created when there is something to log, and to the console."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    to_file = _FileHandler(file, encoding="utf-8", delay=True)
+    to_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    to_console = _ConsoleHandler(console)
+    root = logging.getLogger()
+    level = root.level
+    root.setLevel(logging.INFO)
+    root.addHandler(to_file)
+    root.addHandler(to_console)
+    try:
+        yield
+    finally:
+        root.removeHandler(to_console)
+        root.removeHandler(to_file)
+        root.setLevel(level)
+        to_file.close()
+        if to_console.held_back:
+            console.print(f"{to_console.held_back:,} more warnings of these kinds are in {file}", highlight=False)

@@ -1,0 +1,208 @@
+"""What a competitor swallows, and whether its rate is what it says. Runs in a process of its own, beside an exact set.
+
+A URL is absent for certain if it has a fragment, which no canonical URL has: `url#n`, of a URL that came. So the absent
+ones lie on the same hosts as the others, in the same proportions, which a filter for each host needs.
+"""
+
+import random
+from collections.abc import AsyncIterator, Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from crawler.compare.measure.contestant import Full, Maker
+from crawler.compare.measure.others import Foreign
+from crawler.compare.measure.timing import AHEAD, Tell, told_bytes
+from crawler.compare.measure.trial import (
+    Check,
+    Effort,
+    Look,
+    Trial,
+)
+from crawler.compare.measure.work import (
+    Work,
+    batches,
+    chunks,
+    new_batches,
+)
+from crawler.compare.statistics import clustering
+from crawler.url.urls import host_of
+from visited import CannotForget, LocalSet
+
+_FORGET = 20_000
+
+
+async def check(trial: Trial, make: Maker, scratch: Path, tell: Tell, *, exact: Callable[[], LocalSet]) -> Check:
+    """Run the work once, with exact sets beside the competitor, and on beyond its capacity."""
+    work, effort = trial.work, trial.effort
+    capacity = trial.competitor.capacity_for(work.survey.distinct)
+    with TemporaryDirectory(dir=scratch) as place:
+        contestant = make(trial.competitor, capacity, Path(place) / "set")
+        witness = _Witness(contestant, exact, effort, portal=work.survey.largest_host)
+        step = max(1, work.survey.distinct // effort.looks)
+        looks: list[Look] = []
+        for ahead in chunks(batches(work), AHEAD):
+            for urls in ahead:
+                await witness.add(urls)
+            if witness.distinct >= step * (len(looks) + 1):
+                looks.append(witness.look())
+            tell(0.6 * witness.links / max(1, work.survey.links))
+        if not looks or looks[-1].distinct < witness.distinct:
+            looks.append(witness.look())
+        found = witness.found()
+        until = round(max(capacity, work.survey.distinct) * effort.past_capacity)
+        past = [look async for look in _beyond(witness, work, until, effort, tell)]
+        await contestant.aclose()
+        forgotten = await _forgetting(make(trial.competitor, capacity, Path(place) / "other"), work)
+    return msgspec.structs.replace(found, looks=tuple(looks), past=tuple(past), **forgotten)
+
+
+class _Witness:
+    """Adds to the competitor and to exact sets, and counts where they differ."""
+
+    def __init__(self, contestant: LocalSet, exact: Callable[[], LocalSet], effort: Effort, *, portal: str) -> None:
+        self._contestant = contestant
+        self._met, self._claimed = exact(), exact()
+        self._sample = _Sample(effort.probes, effort.seed)
+        self._portal = portal
+        self._of_portal = _Sample(effort.probes, effort.seed)
+        self.links = self.distinct = 0
+        self._lost = self._recovered = self._twice = 0
+        self._probes = 0
+        self._hits_by_place = [0] * effort.probes
+
+    async def add(self, urls: list[str]) -> None:
+        answers = await self._contestant.add_many(urls)
+        truth = await self._met.add_many(urls)
+        claimed = [url for url, new in zip(urls, answers, strict=True) if new]
+        self._twice += (await self._claimed.add_many(claimed)).count(False)
+        self._recovered += sum(new and not true for new, true in zip(answers, truth, strict=True))
+        self._lost += sum(true and not new for new, true in zip(answers, truth, strict=True))
+        fresh = [url for url, true in zip(urls, truth, strict=True) if true]
+        self._sample.offer(fresh)
+        self._of_portal.offer([url for url in fresh if host_of(url) == self._portal])
+        self.links += len(urls)
+        self.distinct += len(fresh)
+
+    def look(self) -> Look:
+        """Memory and rate now, the rate by asking for absent URLs."""
+        stats = self._contestant.describe()
+        absent = self._sample.absent(self.distinct)
+        told = not isinstance(self._contestant, Foreign)
+        answers = self._contestant.has_many(absent)
+        self._probes += len(answers)
+        for place, hit in enumerate(answers):
+            self._hits_by_place[place % self._sample.places] += hit
+        return Look(
+            distinct=self.distinct,
+            told_bytes=told_bytes(stats),
+            disk_bytes=stats.disk_bytes,
+            fill=stats.fill,
+            told_rate=stats.false_positive_rate if told else None,
+            rate_sigma=stats.rate_sigma,
+            probes=len(answers),
+            hits=sum(answers),
+            told_lost=stats.expected_lost if told else None,
+            lost=self._lost,
+            leaves=_number(stats.details.get("leaves")),
+            splits=_number(stats.details.get("splits")),
+        )
+
+    def found(self) -> Check:
+        stats = self._contestant.describe()
+        absent = self._of_portal.absent(0)
+        told = not isinstance(self._contestant, Foreign)
+        return Check(
+            links=self.links,
+            distinct=self.distinct,
+            lost=self._lost,
+            told_lost=stats.expected_lost if told else None,
+            lost_sigma=stats.lost_sigma if told else None,
+            recovered=self._recovered - self._twice,
+            twice=self._twice,
+            clustering=clustering(self._hits_by_place[: self._sample.places], self._probes),
+            portal_probes=len(absent),
+            portal_hits=sum(self._contestant.has_many(absent)),
+        )
+
+
+class _Sample:
+    """An even sample of the distinct URLs so far: a reservoir."""
+
+    def __init__(self, size: int, seed: int) -> None:
+        self._size = size
+        self._chance = random.Random(seed)
+        self._urls: list[str] = []
+        self._offered = 0
+
+    def offer(self, urls: list[str]) -> None:
+        for url in urls:
+            self._offered += 1
+            if len(self._urls) < self._size:
+                self._urls.append(url)
+            elif (place := int(self._chance.random() * self._offered)) < self._size:
+                self._urls[place] = url
+
+    @property
+    def places(self) -> int:
+        """URLs in it."""
+        return len(self._urls)
+
+    def absent(self, salt: int) -> list[str]:
+        """URLs that nobody has met, on the hosts of the sample, place after place; others with another salt."""
+        times = -(-self._size // max(1, len(self._urls)))
+        return [f"{url}#{salt}.{turn}" for turn in range(times) for url in self._urls][: self._size]
+
+
+async def _beyond(witness: _Witness, work: Work, until: int, effort: Effort, tell: Tell) -> AsyncIterator[Look]:
+    """Looks at the competitor while it takes more new URLs than the work has."""
+    begun_at = witness.distinct
+    step = max(work.batch, (until - begun_at) // max(1, effort.looks // 2))
+    next_look = begun_at + step
+    for batch in _more(work):
+        if witness.distinct >= until:
+            return
+        try:
+            await witness.add(batch[: until - witness.distinct])
+        except Full:
+            return
+        if witness.distinct >= min(next_look, until):
+            yield witness.look()
+            next_look += step
+            tell(0.6 + 0.4 * (witness.distinct - begun_at) / (until - begun_at))
+
+
+def _more(work: Work) -> Iterator[list[str]]:
+    """New URLs without end, on the hosts of the work."""
+    turn = 0
+    while work.survey.distinct:
+        turn += 1
+        for batch in new_batches(work):
+            yield [f"{url}#more-{turn}" for url in batch]
+
+
+async def _forgetting(contestant: LocalSet, work: Work) -> dict[str, int]:
+    """Add URLs, forget half of them, and see what is known then."""
+    kept: list[str] = []
+    dropped: list[str] = []
+    try:
+        for number, batch in enumerate(islice(new_batches(work), max(2, _FORGET // work.batch))):
+            answers = await contestant.add_many(batch)
+            (kept if number % 2 else dropped).extend(url for url, new in zip(batch, answers, strict=True) if new)
+        forgotten = await contestant.forget_many(dropped)
+        return {
+            "forgotten": forgotten,
+            "forget_asked": len(dropped),
+            "still_known": sum(contestant.has_many(dropped)),
+            "wrongly_forgotten": len(kept) - sum(contestant.has_many(kept)),
+        }
+    except CannotForget:
+        return {}
+    finally:
+        await contestant.aclose()
+
+
+def _number(value: float | str | None) -> int | None:
+    return int(value) if isinstance(value, int | float) else None

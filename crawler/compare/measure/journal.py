@@ -1,0 +1,49 @@
+"""The trials that are done: a file that is appended to, from which an interrupted run goes on."""
+
+import logging
+import os
+from pathlib import Path
+
+import msgspec
+
+from crawler.compare.measure.trial import Done
+
+_LOG = logging.getLogger(__name__)
+
+
+class Journal:
+    """Lines of JSON, one for each trial, the last of which may be torn."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._done: dict[str, Done] = {}
+        if path.exists():
+            self._read()
+
+    def outcome_of(self, key: str) -> Done | None:
+        """What a trial brought, if it is done."""
+        return self._done.get(key)
+
+    def add(self, done: Done) -> None:
+        """Remember a trial, so that it survives the death of this process."""
+        with self._path.open("ab") as file:
+            file.write(msgspec.json.encode(done) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self._done[done.key] = done
+
+    def _read(self) -> None:
+        decoder = msgspec.json.Decoder(Done)
+        whole = 0
+        with self._path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.endswith(b"\n"):
+                    break
+                whole += len(line)
+                try:
+                    done = decoder.decode(line)
+                except msgspec.DecodeError as error:
+                    _LOG.warning("%s:%d is no trial, and is measured again: %s", self._path, number, error)
+                else:
+                    self._done[done.key] = done
+        os.truncate(self._path, whole)

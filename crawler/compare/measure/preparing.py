@@ -1,0 +1,185 @@
+"""Brings links from where they are into the form in which trials read them, and counts them on the way."""
+
+import gzip
+import hashlib
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, cast
+
+from crawler.compare.measure.synthetic import Synthetic
+from crawler.compare.measure.work import (
+    BATCH,
+    Spooled,
+    Survey,
+    Work,
+    batches,
+)
+from crawler.url.urls import host_of
+from visited import LocalSet
+
+STDIN = "-"
+_GZIP = b"\x1f\x8b"
+_MOST_TOLD = 5
+_PAGE_END = ""
+
+
+class WorkRefused(Exception):
+    """A work can't be read, or there is nothing in it; the message says which, and what was expected."""
+
+
+class Unreadable:
+    """Counts what is no URL, and remembers where the first of it stands."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: list[str] = []
+
+    def add(self, where: str, why: str) -> None:
+        self.count += 1
+        if len(self.first) < _MOST_TOLD:
+            self.first.append(f"{where}: {why}")
+
+
+async def spooled(
+    name: str,
+    links: Iterable[str],
+    unreadable: Unreadable,
+    *,
+    place: Path,
+    exact: LocalSet,
+    batch: int = BATCH,
+) -> Work:
+    """A work of canonical URLs, which are written to files named as `place`; an empty text ends a page.
+
+    Raises `WorkRefused` when there is none, and whatever reading them raises.
+    """
+    survey = _Counts()
+    digest = hashlib.sha256()
+    of_links, of_new = place.with_suffix(".links"), place.with_suffix(".new")
+    with _text_writer(of_links) as all_file, _text_writer(of_new) as new_file:
+        for page in _pages(links, batch):
+            answers = await exact.add_many([url for url in page if url])
+            fresh = [url for url, new in zip((url for url in page if url), answers, strict=True) if new]
+            survey.add(len(answers), fresh)
+            text = "".join(f"{url}\n" for url in page)
+            digest.update(text.encode("utf-8", "surrogatepass"))
+            all_file.write(text)
+            new_file.writelines(f"{url}\n" for url in fresh)
+    if not survey.links:
+        found = f"{unreadable.count:,} lines that are none ({unreadable.first[0]})" if unreadable.count else "nothing"
+        raise WorkRefused(f"expected URLs, found {found}")
+    stream = Spooled(links=str(of_links.resolve()), new=str(of_new.resolve()), digest=digest.hexdigest())
+    return Work(name=name, stream=stream, survey=survey.survey(unreadable), batch=batch)
+
+
+def computed(name: str, stream: Synthetic, *, batch: int = BATCH, stands_for: int | None = None) -> Work:
+    """A work of a computed stream."""
+    counts = _Counts()
+    for urls in stream.new_batches(batch):
+        counts.add(0, urls)
+    work = Work(name=name, stream=stream, survey=counts.survey(Unreadable()), batch=batch, stands_for=stands_for)
+    counts.links = sum(map(len, batches(work)))
+    return Work(name=name, stream=stream, survey=counts.survey(Unreadable()), batch=batch, stands_for=stands_for)
+
+
+def urls_of_file(path: str, canonical: Callable[[str], str], unreadable: Unreadable) -> Iterator[str]:
+    """The canonical URLs of a file, one on each line, also compressed; `-` is standard input. `canonical` raises
+    ValueError for what is no URL. Raises `WorkRefused` when the file can't be read."""
+    shown = "standard input" if path == STDIN else path
+    try:
+        with _opened(path) as file:
+            for number, line in enumerate(file, start=1):
+                try:
+                    text = _text(line, is_first=number == 1)
+                    if text:
+                        yield canonical(text)
+                except ValueError as error:
+                    unreadable.add(f"{shown}:{number}", str(error))
+    except (OSError, EOFError, zlib.error) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise WorkRefused(f"can't read {shown}: {why}") from error
+
+
+def urls_of_pages(
+    pages: Iterable[tuple[str, list[str]]], canonical: Callable[[str], str], unreadable: Unreadable
+) -> Iterator[str]:
+    """The canonical links of pages, with an empty text behind each page that has any."""
+    for page, links in pages:
+        found = False
+        for link in links:
+            try:
+                yield canonical(link)
+                found = True
+            except ValueError as error:
+                unreadable.add(page, str(error))
+        if found:
+            yield _PAGE_END
+
+
+def _text(line: bytes, *, is_first: bool) -> str:
+    """Raises ValueError."""
+    try:
+        return line.decode("utf-8-sig" if is_first else "utf-8").strip()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"expected UTF-8, found the byte {line[error.start]:#04x}") from error
+
+
+class _Counts:
+    def __init__(self) -> None:
+        self.links = 0
+        self._hosts: Counter[str] = Counter()
+        self._characters = 0
+
+    def add(self, links: int, fresh: list[str]) -> None:
+        self.links += links
+        self._characters += sum(map(len, fresh))
+        self._hosts.update(map(host_of, fresh))
+
+    def survey(self, unreadable: Unreadable) -> Survey:
+        distinct = self._hosts.total()
+        host, most = max(self._hosts.items(), key=lambda item: item[1], default=("", 0))
+        return Survey(
+            links=self.links,
+            distinct=distinct,
+            hosts=len(self._hosts),
+            largest_host=host,
+            largest_host_urls=most,
+            mean_length=self._characters / max(1, distinct),
+            unreadable=unreadable.count,
+            first_unreadable=tuple(unreadable.first),
+        )
+
+
+def _pages(links: Iterable[str], most: int) -> Iterator[list[str]]:
+    """Pieces of the stream as they are written, each with the end of its page, if that comes."""
+    piece: list[str] = []
+    for link in links:
+        piece.append(link)
+        if link == _PAGE_END or len(piece) == most:
+            yield piece
+            piece = []
+    if piece:
+        yield piece
+
+
+@contextmanager
+def _text_writer(path: Path) -> Iterator[IO[str]]:
+    with path.open("w", encoding="utf-8", errors="surrogatepass", newline="\n") as file:
+        yield file
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[IO[bytes]]:
+    if path == STDIN:
+        yield sys.stdin.buffer
+        return
+    with Path(path).open("rb") as raw:
+        if raw.peek(2)[:2] == _GZIP:
+            with gzip.open(raw) as file:
+                yield cast(IO[bytes], file)
+        else:
+            yield raw

@@ -1,0 +1,251 @@
+"""All trials of a competitor on a work, in one row. Pure."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from crawler.compare.measure.competitor import OTHERS, Competitor
+from crawler.compare.measure.trial import (
+    Check,
+    Crawled,
+    Done,
+    Failed,
+    Look,
+    Timing,
+)
+from crawler.compare.measure.work import Work
+from crawler.compare.statistics import SIGMA, Spread, deviation, spread, upper_bound
+
+MEMORY_SHARE = 0.1
+"""By which the growth of a process may differ from what a set tells."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One competitor on one work. What was not measured, or can't be, is None."""
+
+    work: str
+    competitor: str
+    backend: str
+    failed: str | None = None
+    """Why a trial brought nothing."""
+    links_per_s: Spread | None = None
+    new_per_s: Spread | None = None
+    known_per_s: Spread | None = None
+    p50_s: Spread | None = None
+    p99_s: Spread | None = None
+    p999_s: Spread | None = None
+    slowest_s: Spread | None = None
+    bytes: int | None = None
+    """Memory: by its own account, else the growth of its process."""
+    told_bytes: int | None = None
+    steady_bytes: int | None = None
+    noise_bytes: int = 0
+    """Of that, what may not be the set's."""
+    peak_bytes: int | None = None
+    disk_bytes: int | None = None
+    snapshot_bytes: int | None = None
+    dump_s: Spread | None = None
+    load_s: Spread | None = None
+    forgotten_per_s: Spread | None = None
+    bytes_per_url: float | None = None
+    distinct: int = 0
+    lost: int | None = None
+    loss: float | None = None
+    """Of the new URLs, the share that was called known."""
+    loss_below: float | None = None
+    """With 95 % confidence the true share is below this."""
+    rate: float | None = None
+    """False-positive rate at the end, by probes."""
+    probes: int = 0
+    told_rate: float | None = None
+    rate_past: float | None = None
+    """The same, beyond the capacity."""
+    past: int | None = None
+    """URLs in it then."""
+    loss_past: float | None = None
+    bytes_past: int | None = None
+    """By its own account, then."""
+    capacity: int = 0
+    """URLs that it was made for."""
+    portal_rate: float | None = None
+    """False-positive rate on the largest host."""
+    portal_probes: int = 0
+    rate_deviation: float | None = None
+    """Of all probes from its own estimates, in standard deviations."""
+    lost_deviation: float | None = None
+    memory_deviation: float | None = None
+    """Of the growth of the process from its own account, as a share of the latter."""
+    splits: int | None = None
+    twice: int | None = None
+    """URLs that it called new twice: the promise is broken."""
+    forgotten: float | None = None
+    """Share of the URLs to be forgotten that it forgot; None where it can't."""
+    wrongly_forgotten: int | None = None
+    pages: int | None = None
+    pages_missing: int | None = None
+    pages_per_s: float | None = None
+
+    @property
+    def is_faint(self) -> bool:
+        """Whether its memory is less than can be told from the growth of a process, and it does not tell itself."""
+        return self.told_bytes is None and self.bytes is not None and self.bytes < self.noise_bytes
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether it is as it says of itself: rate, losses and memory; None where it says nothing."""
+        found = [abs(each) <= SIGMA for each in (self.rate_deviation, self.lost_deviation) if each is not None]
+        tells = self.backend not in OTHERS
+        if tells and self.told_bytes is not None and self.steady_bytes is not None:
+            apart = abs(self.steady_bytes - self.told_bytes)
+            found.append(apart <= max(self.noise_bytes, MEMORY_SHARE * self.told_bytes))
+        return all(found) if found else None
+
+
+def rows(works: Iterable[Work], competitors: Sequence[Competitor], done: Sequence[Done]) -> list[Row]:
+    """A row for each competitor on each work on which something was tried, in their order."""
+    found = []
+    for work in works:
+        for competitor in competitors:
+            trials = [each for each in done if (each.work, each.competitor) == (work.name, competitor.name)]
+            if trials:
+                found.append(_row(work, competitor, trials))
+    return _with_fewer_pages(found)
+
+
+def _with_fewer_pages(found: Sequence[Row]) -> list[Row]:
+    """Where it is not known what pages there are, those that another crawl has found are."""
+    most: dict[str, int] = {}
+    for row in found:
+        most[row.work] = max(most.get(row.work, 0), row.pages or 0)
+    return [
+        msgspec.structs.replace(row, pages_missing=most[row.work] - row.pages)
+        if row.pages is not None and row.pages_missing is None
+        else row
+        for row in found
+    ]
+
+
+def _row(work: Work, competitor: Competitor, trials: Sequence[Done]) -> Row:
+    row = Row(
+        work=work.name,
+        competitor=competitor.name,
+        backend=competitor.backend,
+        distinct=work.survey.distinct,
+        capacity=competitor.capacity_for(work.survey.distinct),
+    )
+    failures = [each.outcome.reason for each in trials if isinstance(each.outcome, Failed)]
+    timings = [each.outcome for each in trials if isinstance(each.outcome, Timing)]
+    checks = [each.outcome for each in trials if isinstance(each.outcome, Check)]
+    crawls = [each.outcome for each in trials if isinstance(each.outcome, Crawled)]
+    if failures:
+        row = msgspec.structs.replace(row, failed=failures[0])
+    if timings:
+        row = msgspec.structs.replace(row, **_timed(work, timings))
+    if checks:
+        row = msgspec.structs.replace(row, **_checked(checks[-1]))
+    if crawls:
+        row = msgspec.structs.replace(row, **_crawled(crawls[-1]))
+    return row
+
+
+def _timed(work: Work, timings: Sequence[Timing]) -> dict[str, object]:
+    spreads = {
+        name: spread([value for each in timings if (value := getattr(each, name)) is not None])
+        for name in (
+            "links_per_s",
+            "new_per_s",
+            "known_per_s",
+            "p50_s",
+            "p99_s",
+            "p999_s",
+            "slowest_s",
+            "dump_s",
+            "load_s",
+            "forgotten_per_s",
+        )
+    }
+    steady, peak = _median(timings, "steady_bytes"), _median(timings, "peak_bytes")
+    told, disk = _median(timings, "told_bytes"), _median(timings, "disk_bytes")
+    memory = steady if told is None else told
+    return {
+        **spreads,
+        "bytes": memory,
+        "told_bytes": told,
+        "steady_bytes": steady,
+        "noise_bytes": max(each.noise_bytes for each in timings),
+        "peak_bytes": peak,
+        "disk_bytes": disk,
+        "snapshot_bytes": _median(timings, "snapshot_bytes"),
+        "bytes_per_url": None if memory is None else memory / max(1, work.survey.distinct),
+        "memory_deviation": None if steady is None or not told else steady / told - 1,
+    }
+
+
+def _median(timings: Sequence[Timing], name: str) -> int | None:
+    found = spread([value for each in timings if (value := getattr(each, name)) is not None])
+    return None if found is None else round(found.median)
+
+
+def _checked(check: Check) -> dict[str, object]:
+    last = check.looks[-1] if check.looks else None
+    past = check.past[-1] if check.past else None
+    return {
+        "distinct": check.distinct,
+        "lost": check.lost,
+        "loss": check.lost / max(1, check.distinct),
+        "loss_below": upper_bound(check.lost) / max(1, check.distinct),
+        "rate": _rate(last),
+        "probes": 0 if last is None else last.probes,
+        "told_rate": None if last is None else last.told_rate,
+        "rate_past": _rate(past),
+        "past": None if past is None else past.distinct,
+        "loss_past": None if past is None else past.lost / past.distinct,
+        "bytes_past": None if past is None else past.told_bytes,
+        "portal_rate": check.portal_hits / check.portal_probes if check.portal_probes else None,
+        "portal_probes": check.portal_probes,
+        "rate_deviation": _rate_deviation(check.looks, check.clustering),
+        "lost_deviation": _lost_deviation(check),
+        "splits": None if last is None else last.splits,
+        "twice": check.twice,
+        "forgotten": None if check.forgotten is None else check.forgotten / max(1, check.forget_asked),
+        "wrongly_forgotten": None if check.forgotten is None else check.wrongly_forgotten,
+    }
+
+
+def _crawled(crawl: Crawled) -> dict[str, object]:
+    return {
+        "pages": crawl.pages,
+        "pages_missing": crawl.missing,
+        "pages_per_s": crawl.pages / max(1e-9, crawl.seconds),
+        "bytes": crawl.told_bytes,
+        "told_bytes": crawl.told_bytes,
+        "distinct": crawl.count,
+    }
+
+
+def _rate(look: Look | None) -> float | None:
+    return look.hits / look.probes if look is not None and look.probes else None
+
+
+def _rate_deviation(looks: Sequence[Look], clustering: float) -> float | None:
+    """Of all looks together: by chance one of a hundred looks would lie beyond 2.6 deviations."""
+    told = [(look, look.told_rate) for look in looks if look.told_rate is not None]
+    if not told:
+        return None
+    probes = sum(look.probes for look, _ in told)
+    hits = sum(look.hits for look, _ in told)
+    expected = sum(look.probes * rate for look, rate in told)
+    by_chance = sum(look.probes * rate * (1 - rate) for look, rate in told) * clustering
+    # Its estimates are wrong together, as each is made of those before.
+    by_estimate = sum(look.probes * look.rate_sigma for look, _ in told) ** 2
+    variance = by_chance + by_estimate
+    if expected * 2 > probes:  # misses are the rare events
+        return -deviation(probes - hits, probes - expected, variance=variance)
+    return deviation(hits, expected, variance=variance)
+
+
+def _lost_deviation(check: Check) -> float | None:
+    if check.told_lost is None or check.lost_sigma is None:
+        return None
+    # What a later sight accepts is lost no more, and no set counts it.
+    return deviation(check.lost - check.recovered, check.told_lost, variance=check.lost_sigma**2)

@@ -1,0 +1,143 @@
+"""The report for a terminal."""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.measure import Measurement
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from crawler.compare.report.summary import Row
+from crawler.compare.report.value import Report
+from crawler.compare.statistics import Spread
+from crawler.status import size
+
+_ANY_COLUMNS = 10_000
+
+_Figure = tuple[str, Callable[[Row], str]]
+
+
+def render(report: Report, columns: int) -> Group:
+    """A table for each work, in two where one would be wider than so many columns; then what to take."""
+    parts: list[RenderableType] = []
+    for work in report.works:
+        rows = [row for row in report.rows if row.work == work.name]
+        parts += [Text(f"\n{work.name}: {work.about}", style="bold"), *_tables(rows, columns)]
+        parts += [Text(f"  {line}", style="yellow") for line in work.problems]
+        parts += [Text(f"  {row.competitor}: {row.failed}", style="yellow") for row in rows if row.failed]
+    if report.findings:
+        parts += [Text("\nExpected", style="bold"), *_expected(report)]
+    return Group(*parts, *_advice(report))
+
+
+def _advice(report: Report) -> Iterable[RenderableType]:
+    if report.advice:
+        yield Text("\nWhat to take", style="bold")
+    for work, found in groupby(report.advice, key=lambda each: each.work):
+        if len(report.works) > 1:
+            yield Text(f"  {work}", style="bold")
+        for advice in found:
+            yield Padding(Text(advice.text), (0, 0, 0, 2), expand=False)
+            yield Padding(Text(advice.sure, style="dim"), (0, 0, 0, 4), expand=False)
+
+
+def _tables(rows: Sequence[Row], columns: int) -> list[Table]:
+    measured = [row for row in rows if row.bytes is not None or row.pages is not None]
+    if not measured:
+        return []
+    if any(row.pages is not None for row in measured):
+        return [_table(measured, _OF_CRAWLS)]
+    whole = _table(measured, _SPEEDS + _COSTS)
+    if columns_of(whole) <= columns:
+        return [whole]
+    return [_table(measured, _COSTS), _table(measured, _SPEEDS)]
+
+
+def _table(rows: Sequence[Row], figures: Sequence[_Figure]) -> Table:
+    """A figure that no row has is left out."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("", overflow="fold")
+    shown = [(name, cells) for name, cell in figures if any(cells := [cell(row) for row in rows])]
+    for name, _ in shown:
+        table.add_column(name, justify="right", no_wrap=True)
+    for number, row in enumerate(rows):
+        table.add_row(row.competitor, *(cells[number] for _, cells in shown))
+    return table
+
+
+def columns_of(table: Table) -> int:
+    """What it needs, so that nothing is wrapped."""
+    console = Console(width=_ANY_COLUMNS)
+    return Measurement.get(console, console.options, table).maximum
+
+
+def _memory(row: Row) -> str:
+    return f"< {size(row.noise_bytes)}" if row.is_faint else size(row.bytes or 0)
+
+
+def _bytes_per_url(row: Row) -> str:
+    return "" if row.bytes_per_url is None or row.is_faint else f"{row.bytes_per_url:.1f}"
+
+
+def _whole(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"
+
+
+def _expected(report: Report) -> Iterable[RenderableType]:
+    for work, findings in groupby(report.findings, key=lambda each: each.work):
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=work, title_justify="left", title_style="")
+        table.add_column("set", overflow="fold")
+        for name in ("figure", "expected", "measured", ""):
+            table.add_column(name, justify="left" if name == "figure" else "right", no_wrap=True)
+        for each in findings:
+            found = "not measured" if each.found is None else f"{each.found:.4g}"
+            table.add_row(
+                each.set, each.figure, f"{each.value:.4g}", found, {True: "yes", False: "NO", None: ""}[each.met]
+            )
+        yield table
+
+
+def share(value: float | None) -> str:
+    """A rate or a loss, short."""
+    if value is None:
+        return ""
+    return "0" if value == 0 else f"{value:.2%}" if value >= 0.001 else f"{value:.1e}"
+
+
+def _rate(found: Spread | None) -> str:
+    if found is None:
+        return ""
+    return f"{found.median / 1e6:.2f} M" if found.median >= 1e5 else f"{found.median:,.0f}"
+
+
+def _time(found: Spread | None) -> str:
+    if found is None:
+        return ""
+    return f"{found.median * 1e6:.0f} µs" if found.median < 1e-3 else f"{found.median * 1e3:.1f} ms"
+
+
+_SPEEDS: tuple[_Figure, ...] = (
+    ("links/s", lambda row: _rate(row.links_per_s)),
+    ("new/s", lambda row: _rate(row.new_per_s)),
+    ("known/s", lambda row: _rate(row.known_per_s)),
+    ("p99", lambda row: _time(row.p99_s)),
+    ("slowest", lambda row: _time(row.slowest_s)),
+)
+_COSTS: tuple[_Figure, ...] = (
+    ("memory", _memory),
+    ("B/URL", _bytes_per_url),
+    ("lost", lambda row: _whole(row.lost)),
+    ("rate", lambda row: share(row.rate)),
+    ("beyond", lambda row: share(row.rate_past)),
+    ("splits", lambda row: _whole(row.splits)),
+    ("as it says", lambda row: {True: "yes", False: "no", None: ""}[row.agrees]),
+)
+_OF_CRAWLS: tuple[_Figure, ...] = (
+    ("pages", lambda row: _whole(row.pages)),
+    ("missing", lambda row: _whole(row.pages_missing)),
+    ("pages/s", lambda row: "" if row.pages_per_s is None else f"{row.pages_per_s:,.0f}"),
+    ("memory", _memory),
+)

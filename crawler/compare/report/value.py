@@ -1,0 +1,128 @@
+"""A report as a value: everything that was measured, and what follows from it."""
+
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import msgspec
+
+from crawler.compare.measure.competitor import Competitor
+from crawler.compare.measure.trial import Done
+from crawler.compare.measure.work import Live, Survey, Work
+from crawler.compare.report.expecting import Expectation, Finding, judge
+from crawler.compare.report.recommending import Advice, Wish, recommend
+from crawler.compare.report.summary import Row, rows
+from crawler.status import number_of
+
+_PACKAGES = ("onceover", "numpy", "mmh3", "plyvel", "rbloom", "fastbloom-rs", "pybloom-live", "redis")
+_DISTRIBUTIONS = {"onceover": "onceover-crawler"}
+"""What is installed under another name."""
+
+
+class ReportedWork(msgspec.Struct, frozen=True, kw_only=True):
+    """A work, for people."""
+
+    name: str
+    about: str
+    survey: Survey | None = None
+    stands_for: int | None = None
+    problems: tuple[str, ...] = ()
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What report.json holds."""
+
+    complete: bool
+    """Whether all trials were done; a run that was stopped goes on with the same command."""
+    measured_at: str
+    machine: dict[str, str]
+    versions: dict[str, str]
+    seed: int
+    works: tuple[ReportedWork, ...]
+    competitors: tuple[Competitor, ...]
+    rows: tuple[Row, ...]
+    advice: tuple[Advice, ...]
+    findings: tuple[Finding, ...]
+    trials: tuple[Done, ...]
+    """All samples."""
+
+
+def report_of(
+    works: Sequence[Work],
+    refused: Iterable[tuple[str, str]],
+    competitors: Sequence[Competitor],
+    done: Sequence[Done],
+    *,
+    wish: Wish,
+    expected: Sequence[Expectation],
+    seed: int,
+    measured_at: str,
+    complete: bool,
+) -> Report:
+    """The report of these trials. `refused` are works that could not be read, and why."""
+    found = rows(works, competitors, done)
+    surveys = {work.name: work for work in works}
+    reported = [_reported(work) for work in works]
+    reported += [ReportedWork(name=name, about="could not be measured", problems=(why,)) for name, why in refused]
+    return Report(
+        complete=complete,
+        measured_at=measured_at,
+        machine=machine(),
+        versions=versions(),
+        seed=seed,
+        works=tuple(reported),
+        competitors=tuple(competitors),
+        rows=tuple(found),
+        advice=tuple(recommend(found, wish)),
+        findings=tuple(judge(expected, found, surveys)),
+        trials=tuple(done),
+    )
+
+
+def machine() -> dict[str, str]:
+    """What it was measured on."""
+    return {"cpu": _cpu(), "cores": str(len(os.sched_getaffinity(0))), "system": platform.platform()}
+
+
+def versions() -> dict[str, str]:
+    """What was measured with."""
+    found = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(_DISTRIBUTIONS.get(name, name))
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _reported(work: Work) -> ReportedWork:
+    survey = work.survey
+    if isinstance(work.stream, Live):
+        about = f"a live crawl of {'a real' if work.stream.web is None else 'the simulated'} web, once with each"
+    else:
+        about = (
+            f"{number_of(survey.links, 'link')} to {number_of(survey.distinct, 'URL')} ({survey.repeats:.0%} repeats) "
+            f"on {number_of(survey.hosts, 'host')}, the largest with "
+            f"{survey.largest_host_urls / max(1, survey.distinct):.1%}; "
+            f"{survey.mean_length:.0f} characters each"
+        )
+    problems = []
+    if survey.unreadable:
+        more = survey.unreadable - len(survey.first_unreadable)
+        lines = number_of(survey.unreadable, "line is", "lines are")
+        problems = [f"{lines} no URL, and left out:", *survey.first_unreadable]
+        problems += [f"and {more:,} more"] if more else []
+    return ReportedWork(
+        name=work.name, about=about, survey=survey, stands_for=work.stands_for, problems=tuple(problems)
+    )
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, None) or platform.processor() or "unknown"

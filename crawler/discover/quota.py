@@ -1,0 +1,133 @@
+"""How many pages a host, and pages of one pattern on it, may have, and how many sitemaps: ends traps that no URL shows.
+
+A pattern is a URL with its numbers, long hexadecimal names and values of parameters left out: `/a/17.html?p=2` is
+`/a/0.html?p`. Counts are noted durably, so that a restart does not begin anew.
+"""
+
+import re
+import struct
+from collections import OrderedDict
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from crawler.notes import Notes, read_note
+from crawler.url.urls import host_of, origin_of, path_of
+
+_NUMBER: Final = re.compile(r"[0-9]+")
+_NAME_OF_HEX: Final = re.compile(r"(?i)(?<![0-9a-z])[0-9a-f]{8,}(?:-[0-9a-f]{4,})*(?![0-9a-z])")
+_VALUE: Final = re.compile(r"=[^&]*")
+_COUNT: Final = struct.Struct(">Q")
+_REMEMBERED: Final = 100_000
+
+
+class OverQuota(StrEnum):
+    """Why a URL is not fetched any more. The words are what users read in records."""
+
+    HOST = "pages-per-host"
+    PATTERN = "pages-per-pattern"
+    SITEMAPS = "sitemaps-per-host"
+    SITEMAP_BYTES = "sitemap-bytes-per-host"
+
+
+class PageLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How many pages there may be. None means no limit, and that nothing is counted."""
+
+    per_host: int | None = None
+    per_pattern: int | None = None
+
+
+class SitemapLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How many sitemaps a host may have, and how many bytes of them are received."""
+
+    per_host: int
+    bytes_per_host: int
+
+
+class PageQuota:
+    """Counts pages that were fetched, per host and per pattern. `limits` gives those of a URL."""
+
+    def __init__(self, notes: Notes, limits: Callable[[str], PageLimits]) -> None:
+        self._counts = _Counts(notes)
+        self._limits = limits
+
+    def refusal(self, url: str, /) -> OverQuota | None:
+        """Why the URL may not be fetched; None if it may."""
+        limits = self._limits(url)
+        if limits.per_host is not None and self._counts.count(_host_key("pages", url)) >= limits.per_host:
+            return OverQuota.HOST
+        if limits.per_pattern is not None and self._counts.count(_pattern_key(url)) >= limits.per_pattern:
+            return OverQuota.PATTERN
+        return None
+
+    def spend(self, url: str, /, received_bytes: int = 0) -> None:
+        limits = self._limits(url)
+        if limits.per_host is not None:
+            self._counts.add(_host_key("pages", url))
+        if limits.per_pattern is not None:
+            self._counts.add(_pattern_key(url))
+
+
+class SitemapQuota:
+    """Counts sitemaps that were asked for, and what was received of them. `limits` gives those of a URL."""
+
+    def __init__(self, notes: Notes, limits: Callable[[str], SitemapLimits]) -> None:
+        self._counts = _Counts(notes)
+        self._limits = limits
+
+    def refusal(self, url: str, /) -> OverQuota | None:
+        limits = self._limits(url)
+        if self._counts.count(_host_key("sitemaps", url)) >= limits.per_host:
+            return OverQuota.SITEMAPS
+        if self._counts.count(_host_key("sitemap-bytes", url)) >= limits.bytes_per_host:
+            return OverQuota.SITEMAP_BYTES
+        return None
+
+    def spend(self, url: str, /, received_bytes: int = 0) -> None:
+        self._counts.add(_host_key("sitemaps", url))
+        self._counts.add(_host_key("sitemap-bytes", url), received_bytes)
+
+
+class _Counts:
+    """Numbers that outlive a restart; those asked for last in memory, the others in notes."""
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+        self._counts: OrderedDict[str, int] = OrderedDict()
+
+    def count(self, key: str) -> int:
+        count = self._counts.get(key)
+        if count is None:
+            count = self._counts[key] = read_note(self._notes, key, _read_count) or 0
+            if len(self._counts) > _REMEMBERED:
+                self._counts.popitem(last=False)
+        self._counts.move_to_end(key)
+        return count
+
+    def add(self, key: str, more: int = 1) -> None:
+        count = self.count(key) + more
+        self._counts[key] = count
+        self._notes.put(key, _COUNT.pack(count))
+
+
+def pattern_of(path: str, /) -> str:
+    """The pattern of a path with its query."""
+    before, mark, query = path.partition("?")
+    place = _NUMBER.sub("0", _NAME_OF_HEX.sub("0", before))
+    return f"{place}?{_VALUE.sub('', query)}" if mark else place
+
+
+def _read_count(noted: bytes) -> int:
+    if len(noted) != _COUNT.size or noted[0]:
+        raise ValueError(f"expected a count in {_COUNT.size} bytes, found {noted!r}")
+    return int(_COUNT.unpack(noted)[0])
+
+
+def _host_key(kind: str, url: str) -> str:
+    return f"{kind} {host_of(url)}"
+
+
+def _pattern_key(url: str) -> str:
+    return f"pages {origin_of(url).partition('://')[2]}{pattern_of(path_of(url))}"

@@ -1,0 +1,123 @@
+"""Places where a crawl would never end, known by a URL alone. Pure.
+
+Nobody makes these on purpose: a relative link that adds a directory each time it is followed, a filter that adds itself
+to the query, a calendar whose next month is always a link away. A URL is refused, with a name, when it shows more of
+that than any page that people read. What a URL alone does not show, `quota` ends by number.
+
+What a page is shown with leads to nothing else, so it is judged more loosely: image resizers and combined scripts have
+long paths and many parameters.
+"""
+
+from collections import Counter
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from crawler.discover.calendars import dates_in, years_in
+from crawler.page import EMBEDDED, LinkKind
+from crawler.url.hrefs import may_repeat
+from crawler.url.urls import Target
+
+_LONGEST_SEQUENCE: Final = 4
+"""Segments; longer ones come back too seldom before a path has too many segments."""
+_LOOSER_FOR_EMBEDS: Final = 4
+"""Times as much of everything."""
+_NEAR_YEARS: Final = 100
+"""A calendar is walked step by step: a number beyond this is a year only where the URL speaks of a calendar."""
+_KNOWN: Final = frozenset({LinkKind.SEED, LinkKind.LISTED, LinkKind.SITEMAP})
+"""Somebody wrote a list of these, which has an end."""
+
+
+class Trap(StrEnum):
+    """Why a URL is not crawled. The words are what users read in records."""
+
+    REPEATED_SEGMENTS = "repeated-segments"
+    TOO_MANY_SEGMENTS = "too-many-segments"
+    QUERY_GROWTH = "query-growth"
+    CALENDAR = "calendar"
+
+
+class Traps(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits; None means no limit."""
+
+    max_segments: int | None = 20
+    """Of a path."""
+    max_repeats: int | None = 2
+    """How often a sequence of two to four segments may stand in a row. One segment may stand once more; numbers of one
+    or two digits, as dates have them, and signs like `-`, which stand for nothing, twice as often."""
+    max_parameters: int | None = 30
+    """Of a query, without empty ones; the same name with the same value may stand there `max_repeats` times."""
+    calendar_years: int | None = None
+    """How far from `year` a date may lie ahead."""
+    year: int = 0
+    """That it is now."""
+
+    def refusal(self, target: Target, /, *, kind: LinkKind = LinkKind.LINK) -> Trap | None:
+        """Which trap the URL, found in that way, shows; None if none."""
+        if kind in EMBEDDED:
+            return self._in_shape(target.path, times=_LOOSER_FOR_EMBEDS)
+        if trap := self._in_shape(target.path, times=1):
+            return trap
+        if self.calendar_years is None or kind in _KNOWN:
+            return None
+        return Trap.CALENDAR if self._is_far(target.path, last=self.year + self.calendar_years) else None
+
+    def _in_shape(self, path: str, *, times: int) -> Trap | None:
+        """The trap that the numbers of segments and parameters show, where `times` as many are allowed."""
+        query = None
+        if "?" in path:
+            path, _, query = path.partition("?")
+        # Few paths need a closer look: they have many segments, or some that stand there more than once.
+        count = path.count("/")
+        if self.max_segments is not None and count - path.endswith("/") > times * self.max_segments:
+            return Trap.TOO_MANY_SEGMENTS
+        if self.max_repeats is not None:
+            limit = times * self.max_repeats
+            if count > limit and may_repeat(path, limit) and _repeats(path.split("/")[1:], limit):
+                return Trap.REPEATED_SEGMENTS
+        return Trap.QUERY_GROWTH if query is not None and self._grows(query, times=times) else None
+
+    def _grows(self, query: str, *, times: int) -> bool:
+        count = query.count("&") + 1
+        limit = None if self.max_repeats is None else times * self.max_repeats
+        most = None if self.max_parameters is None else times * self.max_parameters
+        if (most is None or count <= most) and (limit is None or count <= limit):
+            return False
+        parameters = [each for each in query.split("&") if not _is_empty(each)]
+        count = len(parameters)
+        if most is not None and count > most:
+            return True
+        if limit is None or count - len(set(parameters)) < limit:
+            return False
+        return max(Counter(parameters).values()) > limit
+
+    def _is_far(self, path: str, *, last: int) -> bool:
+        if not any(year > last for year in years_in(path)):
+            return False
+        near = self.year + _NEAR_YEARS
+        return any(year > last and (is_sure or year <= near) for year, is_sure in dates_in(path))
+
+
+def _is_empty(parameter: str) -> bool:
+    """Whether it says nothing: it has no value, or is what is left of an `&amp;`."""
+    return not parameter or parameter.endswith("=") or parameter == "amp;"
+
+
+def _repeats(segments: list[str], limit: int) -> bool:
+    """Whether a sequence of segments stands more than `limit` times in a row, or one segment more often than that."""
+    count = len(segments)
+    for length in range(1, min(_LONGEST_SEQUENCE, count // (limit + 1)) + 1):
+        same = 0
+        for index in range(length, count):
+            segment = segments[index]
+            same = same + 1 if segment == segments[index - length] and segment else 0
+            if same >= limit * length and (length > 1 or same >= _most_alone(segment, limit)):
+                return True
+    return False
+
+
+def _most_alone(segment: str, limit: int) -> int:
+    """How often a segment may stand in a row."""
+    says_little = (len(segment) <= 2 and segment.isdigit()) or not any(map(str.isalnum, segment))
+    return 2 * limit if says_little else limit + 1

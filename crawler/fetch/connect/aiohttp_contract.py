@@ -1,0 +1,77 @@
+"""What is relied on of aiohttp beyond what it documents, and whether the installed one has it.
+
+`connections` and `socks` override methods and read members that aiohttp may change in any release. A change would not
+fail, but take foreign answers, or send requests twice. So what is overridden is compared when a network is made.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any, Final
+
+import aiohttp
+from aiohttp import http_parser
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.client_reqrep import ClientResponse
+
+KNOWN: Final = "3.14"
+"""The release that this was written for, and the only one that pyproject.toml lets in."""
+
+_METHODS: Sequence[tuple[Callable[..., Any], str]] = (
+    (ResponseHandler.__init__, "self loop"),
+    (ResponseHandler.connection_made, "self transport"),
+    (ResponseHandler.connection_lost, "self exc"),
+    (ResponseHandler.data_received, "self data"),
+    (ResponseHandler.feed_data, "self data size"),
+    (ResponseHandler.set_exception, "self exc exc_cause"),
+    (ResponseHandler.is_connected, "self"),
+    (ResponseHandler.force_close, "self"),
+    (ClientResponse.start, "self connection"),
+    (aiohttp.TCPConnector._create_direct_connection, "self req traces timeout client_error"),
+    (aiohttp.TCPConnector._get_ssl_context, "self req"),
+)
+_OPTIONS: Sequence[tuple[Callable[..., Any], str]] = (
+    (ResponseHandler.set_response_params, "read_until_eof auto_decompress max_line_size max_field_size max_headers"),
+    (aiohttp.TCPConnector._wrap_existing_connection, "args req timeout client_error kwargs"),
+    (aiohttp.TCPConnector.__init__, "resolver use_dns_cache limit limit_per_host keepalive_timeout socket_factory ssl"),
+)
+
+
+class ClientRefused(Exception):
+    """The installed aiohttp is not made as the fetcher needs it; the message says how it differs, and what to do."""
+
+
+def check_client(connector: aiohttp.TCPConnector) -> None:
+    """Raises `ClientRefused` if the installed aiohttp is not as expected."""
+    missing = [*_differences(), *_missing(connector, "connector", ["_factory"])]
+    loop = asyncio.get_running_loop()
+    missing += _missing(ResponseHandler(loop), "ResponseHandler", ["_payload", "_parser", "_should_close", "transport"])
+    if missing:
+        raise ClientRefused(
+            f"aiohttp {aiohttp.__version__} is installed, and differs from {KNOWN} in what the fetcher needs: "
+            f"{'; '.join(missing)}. Install the one that belongs to this release: pip install 'aiohttp=={KNOWN}.*'"
+        )
+
+
+@cache
+def _differences() -> tuple[str, ...]:
+    return tuple(_compared())
+
+
+def _compared() -> Iterator[str]:
+    for method, expected in _METHODS:
+        found = " ".join(inspect.signature(method).parameters)
+        if found != expected:
+            yield f"{method.__qualname__} takes ({found}), expected ({expected})"
+    for method, expected in _OPTIONS:
+        lacking = [name for name in expected.split() if name not in inspect.signature(method).parameters]
+        if lacking:
+            yield f"{method.__qualname__} takes no {', '.join(lacking)}"
+    yield from _missing(http_parser.HttpResponseParser, "HttpResponseParser", ["feed_eof"])
+    if "_retry_connection" not in aiohttp.ClientSession.ATTRS:
+        yield "ClientSession has no _retry_connection"
+
+
+def _missing(thing: object, name: str, members: Sequence[str]) -> Iterator[str]:
+    return (f"{name} has no {member}" for member in members if not hasattr(thing, member))

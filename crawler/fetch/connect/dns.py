@@ -1,0 +1,56 @@
+"""Asks name servers without threads, with aiodns."""
+
+import socket
+from collections.abc import Sequence
+
+import aiodns
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+_NO_SUCH_NAME = frozenset({aiodns.error.ARES_ENODATA, aiodns.error.ARES_ENOTFOUND, aiodns.error.ARES_EBADNAME})
+
+
+class TimedResult(ResolveResult, total=False):
+    """An address, and how long it may be remembered."""
+
+    ttl_s: int
+
+
+class DnsResolver(AbstractResolver):
+    """Asks the name servers of the system, after its file of hosts; to be made inside the running event loop.
+
+    Unlike the system's resolver it tells how long an answer holds, and any number of dead names can wait at once. A
+    question is given up after `timeout_s`, at each of `tries`. `name_servers` are asked in place of the system's, as
+    `192.0.2.1:53`.
+    """
+
+    def __init__(self, *, timeout_s: float = 5.0, tries: int = 2, name_servers: Sequence[str] | None = None) -> None:
+        self._resolver = aiodns.DNSResolver(name_servers, timeout=timeout_s, tries=tries)
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Addresses, IPv4 first. Raises `socket.gaierror`."""
+        try:
+            found = await self._resolver.getaddrinfo(host, family=family, type=socket.SOCK_STREAM)
+        except aiodns.error.DNSError as error:
+            code, message = error.args
+            kind = socket.EAI_NONAME if code in _NO_SUCH_NAME else socket.EAI_AGAIN
+            raise socket.gaierror(kind, message) from error
+        except UnicodeError as error:
+            raise socket.gaierror(socket.EAI_NONAME, "no name that DNS can hold") from error
+        results: list[ResolveResult] = [
+            TimedResult(
+                hostname=host,
+                host=node.addr[0].decode("ascii"),
+                port=port,
+                family=node.family,
+                proto=0,
+                flags=socket.AI_NUMERICHOST,
+                ttl_s=node.ttl,
+            )
+            for node in found.nodes
+        ]
+        return sorted(results, key=lambda result: result["family"])
+
+    async def close(self) -> None:
+        await self._resolver.close()

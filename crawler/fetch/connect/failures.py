@@ -1,0 +1,209 @@
+"""What goes wrong on the way to a response, in the crawl's own words.
+
+The one place that knows the client's exceptions.
+"""
+
+import asyncio
+import re
+import socket
+import ssl
+from collections.abc import Callable
+from errno import errorcode
+from os import strerror
+from typing import Any
+
+import aiohttp
+import msgspec
+
+from crawler.fetch.connect.guard import AddressRefused
+from crawler.page import REFUSALS, FailureKind
+
+_MAX_MESSAGE_CHARS = 200
+TOO_MUCH = "too much that is no body"
+_OPENSSL = {
+    "HTTP_REQUEST": "the server speaks no TLS",
+    "NO_PROTOCOLS_AVAILABLE": "no version of TLS in common",
+    "SSLV3_ALERT_HANDSHAKE_FAILURE": "the server refuses the handshake: no cipher in common, or it wants a certificate",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "the server wants a certificate",
+    "TLSV1_ALERT_INSUFFICIENT_SECURITY": "the server wants stronger ciphers",
+    "TLSV1_ALERT_INTERNAL_ERROR": "an error of the server",
+    "TLSV1_ALERT_PROTOCOL_VERSION": "no version of TLS in common",
+    "TLSV1_UNRECOGNIZED_NAME": "the server knows no such host",
+    "UNSUPPORTED_PROTOCOL": "no version of TLS in common",
+    "VERSION_TOO_LOW": "no version of TLS in common",
+    "WRONG_VERSION_NUMBER": "the server speaks no TLS",
+}
+"""By OpenSSL's names of reasons."""
+_FRAMING = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (TOO_MUCH, TOO_MUCH),
+        ("Got more than", "a line that is too long"),
+        ("Too many headers", "too many header lines"),
+        ("Content-Length", "a Content-Length that is no length, or differs from other framing"),
+        ("Transfer-Encoding", "a Transfer-Encoding that can't be"),
+        ("chunk", "a chunk that is not as long as it says, or has no length"),
+        ("Invalid HTTP version", "no version of HTTP that is known"),
+        ("Invalid status code", "a status that is no number of three digits"),
+        ("Expected HTTP/", "no status line"),
+        ("header", "a header line that is none"),
+    )
+)
+"""What aiohttp's parser says, which quotes bytes and points at them, and how we say it."""
+_NEVER_REACHED = REFUSALS | {FailureKind.DNS}
+"""A refused connection has reached the host: one that is down must not be knocked at without rest."""
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """An exception, translated."""
+
+    kind: FailureKind
+    message: str
+    reached: bool
+    may_pass: bool = False
+    """It may pass, though its kind does not as a rule."""
+
+
+class ClosedEarly(aiohttp.ClientError):
+    """The server closed a connection that was opened for this request, without an answer. Not of the kinds that
+    aiohttp takes for a stale connection, and so not asked again behind our back."""
+
+
+class Refused(aiohttp.ClientError):
+    """The server ended TLS with an alert after the handshake."""
+
+    def __init__(self, alert: ssl.SSLError) -> None:
+        super().__init__(alert)
+        self.os_error = alert
+
+
+class NoResponse(aiohttp.ClientError):
+    """What came has the form of a response, and can't be one."""
+
+
+class BodyBroken(aiohttp.ClientPayloadError):
+    """The framing of a body is none: we have closed the connection."""
+
+
+class HeadersTooLarge(aiohttp.ClientError):
+    """All header lines together are over the limit."""
+
+
+class PortRefused(aiohttp.ClientError):
+    """Nothing was sent: a crawl does not ask that port."""
+
+
+class NoContact(aiohttp.ClientError):
+    """Nothing was sent: whoever owns the host could not tell whom to ask."""
+
+
+class ProxyRefused(aiohttp.ClientError):
+    """A SOCKS proxy can't be reached, or does not lead to the host."""
+
+
+class TooSlow(TimeoutError):
+    """A part of the response did not come in the time that it has."""
+
+
+def _text(error: BaseException) -> str:
+    return str(error)
+
+
+def _system(error: Any) -> str:
+    """What the operating system says, without the host that aiohttp and asyncio put before it."""
+    cause = getattr(error, "os_error", error)
+    if isinstance(cause, socket.gaierror):
+        return cause.strerror or "no address"
+    if isinstance(cause, ssl.SSLError):
+        return _tls(cause)
+    if cause.errno in errorcode:
+        return strerror(cause.errno)
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "no address"
+    connecting = isinstance(error, aiohttp.ClientConnectorError)
+    return "no connection to any of its addresses" if connecting else "connection lost"
+
+
+def _tls(error: Any) -> str:
+    """What OpenSSL says, in words where it has but a name for it."""
+    cause = getattr(error, "os_error", error)
+    reason = getattr(cause, "reason", None) or ""
+    return _OPENSSL.get(reason) or f"no TLS: {reason.lower().replace('_', ' ')}".rstrip(": ")
+
+
+def _certificate(error: BaseException) -> str:
+    cause = getattr(error, "certificate_error", error)
+    return f"certificate: {getattr(cause, 'verify_message', '') or cause}"
+
+
+def _says(message: str) -> Callable[[BaseException], str]:
+    return lambda _: message
+
+
+def _by_socks(error: BaseException) -> str:
+    return f"the proxy: {error}"
+
+
+def _by_proxy(error: BaseException) -> str:
+    return f"the proxy answered {getattr(error, 'status', '')} {getattr(error, 'message', '')}"
+
+
+def _not_http(error: BaseException) -> str:
+    message = str(getattr(error, "message", "") or error)
+    if not isinstance(error, NoResponse):
+        message = next((words for pattern, words in _FRAMING if pattern.search(message)), "what came can't be read")
+    return f"not HTTP: {message}"
+
+
+_TABLE: tuple[tuple[type[BaseException], FailureKind, Callable[[BaseException], str]], ...] = (
+    # The first that matches counts, so what is more special stands before what is more general.
+    (AddressRefused, FailureKind.PRIVATE_ADDRESS, _text),
+    (PortRefused, FailureKind.PORT, _text),
+    (NoContact, FailureKind.NO_CONTACT, _text),
+    (socket.gaierror, FailureKind.DNS, _system),
+    (aiohttp.ClientConnectorDNSError, FailureKind.DNS, _system),
+    (aiohttp.ClientConnectorCertificateError, FailureKind.TLS, _certificate),
+    (Refused, FailureKind.TLS, _tls),
+    (aiohttp.ClientSSLError, FailureKind.TLS, _tls),
+    (ssl.SSLError, FailureKind.TLS, _tls),
+    (aiohttp.ConnectionTimeoutError, FailureKind.TIMEOUT, _says("no connection in time")),
+    (TooSlow, FailureKind.TIMEOUT, _text),
+    (asyncio.TimeoutError, FailureKind.TIMEOUT, _says("no whole response in time")),
+    (aiohttp.ClientConnectorError, FailureKind.CONNECT, _system),
+    (HeadersTooLarge, FailureKind.PROTOCOL, _text),
+    (BodyBroken, FailureKind.PROTOCOL, _not_http),
+    (NoResponse, FailureKind.PROTOCOL, _not_http),
+    (ClosedEarly, FailureKind.DISCONNECTED, _text),
+    (aiohttp.ClientConnectionResetError, FailureKind.DISCONNECTED, _says("closed before the request was sent")),
+    (aiohttp.ServerDisconnectedError, FailureKind.DISCONNECTED, _says("closed without a response")),
+    (aiohttp.ClientPayloadError, FailureKind.DISCONNECTED, _says("closed before the body was whole")),
+    (ProxyRefused, FailureKind.CONNECT, _by_socks),
+    (aiohttp.ClientHttpProxyError, FailureKind.CONNECT, _by_proxy),
+    (aiohttp.ClientResponseError, FailureKind.PROTOCOL, _not_http),
+    (aiohttp.InvalidURL, FailureKind.BAD_URL, _says("not a URL: its host or port can't be read")),
+    (aiohttp.NonHttpUrlClientError, FailureKind.BAD_URL, _says("neither http nor https")),
+    (ConnectionError, FailureKind.DISCONNECTED, _system),
+    (OSError, FailureKind.DISCONNECTED, _system),
+)
+
+
+def translate(error: BaseException, /) -> Trouble | None:
+    """The exception in the crawl's words; None if it is none that the world can cause."""
+    inner = getattr(error, "os_error", None)
+    if isinstance(inner, AddressRefused | socket.gaierror):
+        error = inner
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(inner, ConnectionError) and inner.errno is None:
+        # The connection was made, and lost before it could be used: so end servers that know no version of TLS in
+        # common and do not say so, and also servers that are about to go away.
+        message = "closed in the TLS handshake: no version of TLS in common, or the server goes away"
+        return Trouble(FailureKind.TLS, message, True, may_pass=True)
+    for kind_of_error, kind, describe in _TABLE:
+        if isinstance(error, kind_of_error):
+            return Trouble(kind, printable(describe(error)), kind not in _NEVER_REACHED)
+    return None
+
+
+def printable(message: str, /) -> str:
+    """One line without control characters, of bounded length: it may quote what a server sent."""
+    line = " ".join("".join(char if char.isprintable() else " " for char in message).split())
+    return line if len(line) <= _MAX_MESSAGE_CHARS else f"{line[: _MAX_MESSAGE_CHARS - 1]}…"

@@ -1,0 +1,34 @@
+"""What is kept over a restart beside the frontier's URLs: notes, and how they are read.
+
+A note may be damaged, or may have been written by another version. It is never worth a crawl: what can't be read is set
+aside, counted and logged, and the crawl goes on as if there were no such note.
+"""
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+import msgspec
+
+_Read = TypeVar("_Read")
+
+
+class Notes(Protocol):
+    """A durable map. See `frontier.Notes`."""
+
+    def get(self, key: str, /) -> bytes | None: ...
+
+    def put(self, key: str, value: bytes, /) -> None: ...
+
+    def set_aside(self, key: str, why: Exception, /) -> None: ...
+
+
+def read_note(notes: Notes, key: str, read: Callable[[bytes], _Read], /) -> _Read | None:
+    """What a note says; None if there is none, or none that `read` can read."""
+    noted = notes.get(key)
+    if noted is None:
+        return None
+    try:
+        return read(noted)
+    except (msgspec.DecodeError, ValueError, ArithmeticError) as error:
+        notes.set_aside(key, error)
+        return None

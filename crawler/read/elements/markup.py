@@ -1,0 +1,133 @@
+"""Counts of a page's markup, taken without a parser: bounds of what its tree may be.
+
+`_markup` is compiled C and takes one look at the page; here the same is written in regular expressions, for where the
+package could not be compiled. Both give bounds, those of the patterns being wider.
+
+How many elements are open at once is known only of those that surely close: those that are closed with nothing but text
+in them, and then those that hold nothing but text and such elements. Whatever surrounds them, their tags must be of a
+form that no reading takes for another: attributes follow white space, values have no `<` or `>`, and quotes stand
+behind `=` alone. All others are taken to stay open until the end.
+"""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+try:
+    from crawler.read.elements import _markup as compiled
+except ImportError:
+    # The extension is optional.
+    _COMPILED_FIELDS = 0
+else:
+    _COMPILED_FIELDS = len(compiled.survey(b"", 1))
+
+_MOST_PASSES: Final = 64
+_TIMES_READ: Final = 4
+"""How often all of a page may be read to count the attributes of tags that begin within others."""
+
+
+class Survey(msgspec.Struct, frozen=True, gc=False):
+    """How many tags there are, what may stay open, and how much they hold."""
+
+    tags: int
+    """Start tags, end tags, comments and whatever else begins with `<`."""
+    elements: int
+    """The most that may be open at once."""
+    formatting: int
+    """The most formatting elements, but for <a>, that may be open at once."""
+    formatting_ends: int
+    """End tags of formatting elements that may close something else than the tag before them."""
+    roots: int
+    """<html> and <body> tags that may have attributes."""
+    is_laden: bool
+    """Whether a tag has more attributes than a limit, or so many begin within others that it takes long to tell.
+    Whatever is a tag to some reader is one."""
+
+
+IS_COMPILED: Final = len(Survey.__struct_fields__) == _COMPILED_FIELDS
+"""False also where the extension was compiled from older code."""
+
+ATTRIBUTE: Final = (
+    rb"""[\t\n\f\r /]*+[^\t\n\f\r />][^\t\n\f\r />=]*+"""
+    rb"""(?>(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"[^"]*+"|'[^']*+'|(?!["'])[^\t\n\f\r >]*+))?)"""
+)
+"""One attribute, as the standard's tokenizer reads it. Atomic groups, since possessive repeats of groups match wrongly
+before Python 3.11.5."""
+_UNCLOSED_ATTRIBUTE: Final = (
+    rb"""[\t\n\f\r /]*+[^\t\n\f\r />][^\t\n\f\r />=]*+"""
+    rb"""(?>(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"[^"]*+"?|'[^']*+'?|[^\t\n\f\r >]*+))?)"""
+)
+"""The same, where the end of the document may end it too."""
+_FORMATTING_NAME: Final = (
+    rb"(?:[bBiIsSuU]|[bB][iI][gG]|[cC][oO][dD][eE]|[eE][mM]|[fF][oO][nN][tT]|[nN][oO][bB][rR]|[sS][mM][aA][lL][lL]"
+    rb"|[sS][tT][rR][iI][kK][eE]|[sS][tT][rR][oO][nN][gG]|[tT][tT])"
+)
+"""Without a flag for case, which would make it three times slower."""
+_FORMATTING: Final = re.compile(rb"<%b[\t\n\f\r />]" % _FORMATTING_NAME)
+_WHOLE_FORMATTING: Final = re.compile(rb"<(%b[\t\n\f\r />](?>(?:%b)*))" % (_FORMATTING_NAME, ATTRIBUTE))
+_FORMATTING_END: Final = re.compile(rb"</(?:[aA]|%b)[\t\n\f\r />]" % _FORMATTING_NAME)
+_BEGINNING: Final = re.compile(rb"<(?=[a-zA-Z])")
+_ROOT: Final = re.compile(rb"<(?:[bB][oO][dD][yY]|[hH][tT][mM][lL])[\t\n\f\r /]")
+_CLOSED: Final = re.compile(
+    rb"<([a-zA-Z][a-zA-Z0-9]*+)(?>(?:[\t\n\f\r ]++[^\t\n\f\r \"'<>=/\0]++"
+    rb"(?>(?:=\"[^\"<>\0]*+\"|='[^'<>\0]*+'|=[^\t\n\f\r \"'<>=`\0]++)?))*)[\t\n\f\r ]*+>[^<]*+</\1>"
+)
+_INSTEAD: Final = b"\0"
+"""Of a closed element; what stood on its sides must not become a tag."""
+
+
+def survey(html: bytes, /, *, most_attributes: int) -> Survey:
+    """Count. A tag of more than `most_attributes` is laden."""
+    if IS_COMPILED:
+        return Survey(*compiled.survey(html, most_attributes))
+    return survey_by_patterns(html, most_attributes=most_attributes)
+
+
+def survey_by_patterns(html: bytes, /, *, most_attributes: int) -> Survey:
+    """`survey` without compiled code."""
+    rest, elements, formatting = html, 0, 0
+    formatting_left = len(_FORMATTING.findall(rest))
+    for _ in range(_MOST_PASSES):
+        rest, found = _CLOSED.subn(_INSTEAD, rest)
+        if not found:
+            break
+        # Elements that are open at once lie within one another, and so are found one after the other.
+        elements += 1
+        before, formatting_left = formatting_left, len(_FORMATTING.findall(rest))
+        formatting += formatting_left < before
+    return Survey(
+        tags=html.count(b"<"),
+        elements=elements + rest.count(b"<") - rest.count(b"</"),
+        formatting=formatting + formatting_left,
+        formatting_ends=len(_FORMATTING_END.findall(rest)),
+        roots=len(_ROOT.findall(html)),
+        is_laden=_is_laden(html, most_attributes),
+    )
+
+
+def _is_laden(html: bytes, most_attributes: int) -> bool:
+    pattern = _attributes(most_attributes)
+    budget_bytes = _TIMES_READ * len(html)
+    for beginning in _BEGINNING.finditer(html):
+        start = beginning.end()
+        found = pattern.match(html, start)
+        assert found is not None
+        budget_bytes -= found.end() - start
+        if found[1] is not None or budget_bytes < 0:
+            return True
+    return False
+
+
+@lru_cache
+def _attributes(most: int) -> re.Pattern[bytes]:
+    """A tag behind its `<`: so many attributes, and perhaps one more, which is the group."""
+    return re.compile(
+        rb"[^\t\n\f\r />]*+(?>(?:%b){0,%d})(%b)?[\t\n\f\r /]*+" % (_UNCLOSED_ATTRIBUTE, most, _UNCLOSED_ATTRIBUTE)
+    )
+
+
+def kinds_of_formatting(html: bytes, /) -> int:
+    """How many formatting elements differ in name or attributes."""
+    return len(set(_WHOLE_FORMATTING.findall(html)))

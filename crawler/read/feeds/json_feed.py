@@ -1,0 +1,71 @@
+"""Links of JSON Feed, by its version 1.1 (https://www.jsonfeed.org/version/1.1/)."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from crawler.page import Link, LinkKind
+from crawler.read.feeds.sitemaps import MAX_LINKS, Listing
+from crawler.read.feeds.xml_elements import link_to
+
+MARK: Final = b"jsonfeed.org/version/"
+"""Stands in each feed: its version is a URL that begins so."""
+
+Markup = Callable[[str, str], list[Link]]
+"""Links of HTML that is part of another document, given its base URL."""
+
+
+def json_feed_links(text: str, /, *, url: str, markup: Markup) -> Listing:
+    """Links of a feed from `url`, in order; none for any other JSON."""
+    try:
+        feed = json.loads(text, strict=False)
+    except (ValueError, RecursionError) as error:
+        return Listing([], f"is no JSON: {error}")
+    if not isinstance(feed, dict) or MARK.decode() not in str(feed.get("version")):
+        return Listing([])
+    links = list(_of_channel(feed))
+    items = feed.get("items")
+    for number, item in enumerate(items if isinstance(items, list) else ()):
+        if number == MAX_LINKS:
+            return Listing(links, f"lists more than {MAX_LINKS} items, of which the rest is not read")
+        if isinstance(item, dict):
+            links.extend(_of_item(item, url, markup))
+    return Listing(links)
+
+
+def _of_channel(feed: dict[str, Any]) -> Iterator[Link]:
+    for name in ("home_page_url", "feed_url", "next_url"):
+        yield from _link(feed, name, LinkKind.FEED)
+    for name in ("icon", "favicon"):
+        yield from _link(feed, name, LinkKind.EMBED)
+    yield from _of_authors(feed)
+
+
+def _of_item(item: dict[str, Any], url: str, markup: Markup) -> Iterator[Link]:
+    own = list(_link(item, "url", LinkKind.FEED))
+    yield from own
+    if not own and str(item.get("id")).startswith(("http://", "https://")):
+        yield from _link(item, "id", LinkKind.FEED)
+    yield from _link(item, "external_url", LinkKind.FEED)
+    for name in ("image", "banner_image"):
+        yield from _link(item, name, LinkKind.EMBED)
+    yield from _of_authors(item)
+    attachments = item.get("attachments")
+    for attachment in attachments if isinstance(attachments, list) else ():
+        yield from _link(attachment, "url", LinkKind.EMBED)
+    html = item.get("content_html")
+    if isinstance(html, str) and "<" in html:
+        yield from markup(html, url)
+
+
+def _of_authors(source: dict[str, Any]) -> Iterator[Link]:
+    authors = source.get("authors")
+    for author in [source.get("author"), *(authors if isinstance(authors, list) else ())]:
+        yield from _link(author, "url", LinkKind.FEED)
+        yield from _link(author, "avatar", LinkKind.EMBED)
+
+
+def _link(source: Any, name: str, kind: LinkKind) -> Iterator[Link]:
+    href = source.get(name) if isinstance(source, dict) else None
+    if isinstance(href, str):
+        yield from link_to(href, kind)

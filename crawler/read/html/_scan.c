@@ -1,0 +1,205 @@
+/* Links and metadata of a page, read without building a tree, where it is sure that a tree would say the same.
+ *
+ * scan.py says what is promised. A page is walked once, tag by tag; of what is open only that is known on which the
+ * answer depends: special elements, and, within an anchor, all. Where the standard's tree construction would do more
+ * than that, such as open elements again or move them, the scan gives up, and a parser must read the page.
+ */
+#include "_scan_tags.h"
+
+/* Raised with each change of what is given to the scan or found by it. */
+#define VERSION 8
+
+static quirks
+quirks_of(span doctype)
+{
+    const byte *end = doctype.at + doctype.length, *name = skip(doctype.at, end, SPACE);
+    const byte *behind = skip_to(name, end, SPACE);
+    if (skip(behind, end, SPACE) == end && equals_lower((span){name, behind - name}, "html"))
+        return NO_QUIRKS;
+    return QUIRKS_UNKNOWN;
+}
+
+/* What begins with `<!` or `<?`, or is an end tag without a name. */
+static outcome
+meet_declaration(scan *self)
+{
+    const byte *at = self->at, *end = self->end;
+    if (end - at >= 4 && memcmp(at, "<!--", 4) == 0) {
+        self->at = comment_end(at, end);
+        return GOES_ON;
+    }
+    if (self->foreign_depth && end - at >= 3 && at[1] == '!' && at[2] == '[')
+        return GIVES_UP;
+    const byte *close = memchr(at, '>', end - at);
+    if (close == NULL)
+        close = end;
+    if (!self->has_begun && at[1] == '!' && close - at >= 9 && equals_lower((span){at + 2, 7}, "doctype")) {
+        self->has_begun = 1;
+        self->quirks = close - at > 9 ? quirks_of((span){at + 9, close - at - 9}) : QUIRKS;
+    }
+    self->at = close == end ? end : close + 1;
+    return GOES_ON;
+}
+
+static outcome
+meet_tag(scan *self, int is_end)
+{
+    tag *given = &self->tag;
+    const byte *name = self->at + 1 + is_end;
+    const byte *behind = skip_to(name, self->end, ENDS_TAG_NAME);
+    given->name = (span){name, behind - name};
+    given->kind = kind_of(name, behind - name);
+    self->at = read_attributes(behind, self->end, given);
+    if (self->at == NULL) {
+        self->at = self->end;
+        return GOES_ON;
+    }
+    self->has_begun = 1;
+    return is_end ? end_tag(self, given) : start_tag(self, given);
+}
+
+/* Large pages are read in a thread: the event loop must not wait until all of one is read. */
+#define AT_ONCE_BYTES (64 * 1024)
+
+static void
+let_others_run(void)
+{
+    PyEval_RestoreThread(PyEval_SaveThread());
+}
+
+static outcome
+walk(scan *self)
+{
+    const byte *rested = self->at;
+    while (self->at < self->end) {
+        if (self->at - rested >= AT_ONCE_BYTES) {
+            rested = self->at;
+            let_others_run();
+        }
+        const byte *mark = self->at, *end = self->end;
+        byte next = 0;
+        /* A `<` before nothing that makes a tag is text. */
+        for (; (mark = memchr(mark, '<', end - mark)) != NULL; mark++) {
+            next = end - mark > 1 ? mark[1] : 0;
+            if (is(next, LETTER) || next == '!' || next == '?' || (next == '/' && end - mark > 2))
+                break;
+        }
+        TRY(meet_text(self, self->at, mark == NULL ? end : mark));
+        if (mark == NULL)
+            break;
+        self->at = mark;
+        if (is(next, LETTER))
+            TRY(meet_tag(self, 0));
+        else if (next == '/' && is(mark[2], LETTER))
+            TRY(meet_tag(self, 1));
+        else
+            TRY(meet_declaration(self));
+    }
+    if (self->foreign_depth && self->foreign[self->foreign_depth - 1].kind->element == STYLE)
+        TRY(end_style_in_svg(self, &self->foreign[self->foreign_depth - 1]));
+    if (self->anchor >= 0)
+        TRY(end_anchor(self));
+    return self->paragraph >= 0 ? end_paragraph(self) : GOES_ON;
+}
+
+static PyObject *
+scan_page(PyObject *module, PyObject *args)
+{
+    Py_buffer page;
+    scan *self = PyMem_Calloc(1, sizeof(scan));
+    PyObject *result = NULL;
+    if (self == NULL)
+        return PyErr_NoMemory();
+    if (!PyArg_ParseTuple(args, "y*O!OOOOO!Op", &page, &PyDict_Type, &self->references, &self->link, &self->anchored,
+                          &self->embedded, &self->styled, &PyDict_Type, &self->kind_of_rel, &self->meta_names,
+                          &self->all_scripts)) {
+        PyMem_Free(self);
+        return NULL;
+    }
+    self->names = PyModule_GetState(module);
+    self->at = page.buf;
+    self->end = self->at + page.len;
+    self->is_empty = 1;
+    self->anchor = self->paragraph = -1;
+    self->found = PyList_New(0);
+    self->elements = PyList_New(0);
+    self->paragraphs = PyList_New(0);
+    self->styles = PyList_New(0);
+    outcome walked = FAILED;
+    if (self->found != NULL && self->elements != NULL && self->paragraphs != NULL && self->styles != NULL) {
+        self->has_styles = holds_url(self->at, self->end);
+        walked = page.len && memchr(page.buf, 0, page.len) != NULL ? GIVES_UP : walk(self);
+    }
+    if (walked == GOES_ON)
+        result = PyTuple_Pack(4, self->found, self->elements, self->paragraphs, self->styles);
+    else if (walked == GIVES_UP)
+        result = Py_NewRef(Py_None);
+    Py_XDECREF(self->found);
+    Py_XDECREF(self->elements);
+    Py_XDECREF(self->paragraphs);
+    Py_XDECREF(self->styles);
+    PyMem_Free(self->anchor_text.at);
+    PyMem_Free(self->paragraph_text.at);
+    PyMem_Free(self->style_text.at);
+    PyMem_Free(self->lines.at);
+    PyMem_Free(self->scratch.at);
+    PyMem_Free(self);
+    PyBuffer_Release(&page);
+    return result;
+}
+
+static PyMethodDef methods[] = {
+    {"scan", scan_page, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static int
+prepare(PyObject *module)
+{
+    module_state *state = PyModule_GetState(module);
+    prepare_tokens();
+    prepare_elements();
+    for (int i = 0; i < KNOWN_ATTRIBUTES; i++) {
+        pack((const byte *)ATTRIBUTES[i], (ptrdiff_t)strlen(ATTRIBUTES[i]), &packed_attributes[i]);
+        if ((state->attributes[i] = PyUnicode_InternFromString(ATTRIBUTES[i])) == NULL)
+            return -1;
+    }
+    for (int i = 0; i < KNOWN; i++)
+        if ((state->elements[i] = PyUnicode_InternFromString(ELEMENTS[i].name)) == NULL)
+            return -1;
+    state->nothing = PyUnicode_InternFromString("");
+    state->blank = PyUnicode_InternFromString(" ");
+    if (state->nothing == NULL || state->blank == NULL)
+        return -1;
+    return PyModule_AddIntConstant(module, "VERSION", VERSION);
+}
+
+static void
+release(void *module)
+{
+    module_state *state = PyModule_GetState(module);
+    for (int i = 0; i < KNOWN_ATTRIBUTES; i++)
+        Py_CLEAR(state->attributes[i]);
+    for (int i = 0; i < KNOWN; i++)
+        Py_CLEAR(state->elements[i]);
+    Py_CLEAR(state->nothing);
+    Py_CLEAR(state->blank);
+}
+
+static struct PyModuleDef_Slot module_slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "crawler.read.html._scan",
+    .m_doc = "Links and metadata of a page without a tree; scan.py says what is promised.",
+    .m_size = sizeof(module_state),
+    .m_methods = methods,
+    .m_slots = module_slots,
+    .m_free = release,
+};
+
+PyMODINIT_FUNC
+PyInit__scan(void)
+{
+    return PyModuleDef_Init(&definition);
+}

@@ -1,0 +1,164 @@
+/* URLs of style sheets, as css.py reads them, where none needs more than a look. */
+#ifndef ONCEOVER_SCAN_CSS_H
+#define ONCEOVER_SCAN_CSS_H
+
+#include "_scan_strings.h"
+
+/* Whether the letters stand there, in any case. */
+static int
+stands(const byte *at, const byte *end, const char *lower)
+{
+    ptrdiff_t length = (ptrdiff_t)strlen(lower);
+    return end - at >= length && equals_lower((span){at, length}, lower);
+}
+
+/* Of ASCII. */
+static int
+is_word(byte each)
+{
+    return is(each, ALPHANUMERIC) || each == '_' || each == '-';
+}
+
+/* Behind the string that begins at `at`: behind its quote, or where its line ends. */
+static const byte *
+string_end(const byte *at, const byte *end, int *has_escapes)
+{
+    byte quote = *at++;
+    for (; at < end && *at != '\n' && *at != '\r'; at++) {
+        if (*at == quote)
+            return at + 1;
+        if (*at != '\\')
+            continue;
+        *has_escapes = 1;
+        if (end - at < 2)
+            break;
+        at += 1 + (end - at > 2 && at[1] == '\r' && at[2] == '\n');
+    }
+    return at;
+}
+
+static outcome
+note_styled(scan *self, const byte *at, ptrdiff_t length)
+{
+    while (length && is_gap(*at)) {
+        at++;
+        length--;
+    }
+    while (length && is_gap(at[length - 1]))
+        length--;
+    if (length == 0)
+        return GOES_ON;
+    /* White space that is not ASCII counts at the ends. */
+    if (*at >= 0x80 || at[length - 1] >= 0x80 || memchr(at, 0, length) != NULL)
+        return GIVES_UP;
+    if (self->noted == MOST_LINKS)
+        return GOES_ON;
+    PyObject *href = string_of(at, length);
+    if (href == NULL)
+        return none_made();
+    PyObject *made = PyObject_CallFunctionObjArgs(self->link, href, self->styled, NULL);
+    Py_DECREF(href);
+    if (made == NULL)
+        return FAILED;
+    self->noted++;
+    int failed = PyList_Append(self->found, made);
+    Py_DECREF(made);
+    return failed ? FAILED : GOES_ON;
+}
+
+/* What follows `url(`; sets where a string is expected. Gives up where the standard's tokens of a broken URL, or
+ * escapes, are needed. */
+static outcome
+meet_function(scan *self, const byte **at, const byte *end, const byte **expected)
+{
+    const byte *from = skip(*at, end, SPACE);
+    *at = *expected = from;
+    if (from == end || *from == '"' || *from == '\'' || *from == ')')
+        return GOES_ON;
+    const byte *to = from;
+    while (to < end && !is(*to, SPACE) && strchr("\"'()\\", *to) == NULL)
+        to++;
+    const byte *behind = skip(to, end, SPACE);
+    if (behind < end && *behind != ')')
+        return GIVES_UP;
+    *at = behind < end ? behind + 1 : end;
+    *expected = NULL;
+    return note_styled(self, from, to - from);
+}
+
+static outcome
+walk_css(scan *self, const byte *from, const byte *end)
+{
+    const byte *expected = NULL;
+    for (const byte *at = from; at < end;) {
+        const byte *start = at;
+        switch (*at++) {
+        case '/':
+            if (at == end || *at != '*')
+                continue;
+            at = find(at + 1, end, "*/");
+            at = at == NULL ? end : at + 2;
+            expected = expected == start ? at : NULL;
+            break;
+        case '"':
+        case '\'': {
+            int has_escapes = 0, is_expected = expected != NULL && skip(expected, start, SPACE) == start;
+            at = string_end(start, end, &has_escapes);
+            expected = NULL;
+            if (!is_expected)
+                break;
+            if (has_escapes)
+                return GIVES_UP;
+            TRY(note_styled(self, start + 1, at - start - 1 - (at - start > 1 && at[-1] == *start)));
+            break;
+        }
+        case '(':
+            if (start - from >= 9 && stands(start - 9, end, "image-set"))
+                return GIVES_UP;
+            if (start - from < 3 || !(stands(start - 3, end, "url") || stands(start - 3, end, "src")))
+                continue;
+            if (start - from > 3 && start[-4] >= 0x80)
+                return GIVES_UP;
+            if (start - from > 3 && is_word(start[-4]))
+                continue;
+            TRY(meet_function(self, &at, end, &expected));
+            break;
+        case '\\':
+            /* What is escaped in a name begins no string, comment or function. */
+            at += at < end && *at != '\n';
+            break;
+        case '@':
+            if (stands(at, end, "namespace"))
+                return GIVES_UP;
+            if (!stands(at, end, "import"))
+                continue;
+            at += 6;
+            if (at < end && *at >= 0x80)
+                return GIVES_UP;
+            if (at < end && (is_word(*at) || *at == '\\'))
+                continue;
+            expected = at;
+            break;
+        default:
+            break;
+        }
+    }
+    return GOES_ON;
+}
+
+/* Notes the URLs: 1, 0 if css.py must read them, -1 with an exception. */
+static int
+note_css(scan *self, span text)
+{
+    Py_ssize_t before = PyList_Size(self->found);
+    int noted = self->noted;
+    outcome walked = walk_css(self, text.at, text.at + text.length);
+    if (walked == GIVES_UP) {
+        self->noted = noted;
+        if (PyList_SetSlice(self->found, before, PyList_Size(self->found), NULL) < 0)
+            return -1;
+    }
+    return walked == FAILED ? -1 : walked == GOES_ON;
+}
+
+#endif

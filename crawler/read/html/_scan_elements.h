@@ -1,0 +1,239 @@
+/* The names of elements, and what the HTML standard's parser does with each.
+ *
+ * Section 13.2.4.2 of the standard says which are special, 13.2.6.4.7 what a start tag closes, 13.2.5 whose content is
+ * no markup.
+ */
+#ifndef ONCEOVER_SCAN_ELEMENTS_H
+#define ONCEOVER_SCAN_ELEMENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum property {
+    SPECIAL = 1 << 0,
+    VOID = 1 << 1,        /* has no content */
+    RAW = 1 << 2,         /* its content is text, without references */
+    REFERENCES = 1 << 3,  /* its content is text, with references */
+    FORMATTING = 1 << 4,  /* may be opened again behind what closed it */
+    BLOCK = 1 << 5,       /* its start tag closes a paragraph */
+    SCOPED_END = 1 << 6,  /* its end tag closes what is open within it */
+    MARKER = 1 << 7,      /* what was opened before it can't be closed within it */
+    TABLE_PART = 1 << 8,  /* means nothing outside of a table */
+    HEAD = 1 << 9,        /* may stand in the head */
+    IMPLIED_END = 1 << 10, /* is closed together with what surrounds it */
+    NEEDS_TREE = 1 << 11, /* what follows depends on more than is known here */
+    BREAKS_OUT = 1 << 12, /* can't be in SVG */
+    READ = 1 << 13,       /* its attributes may hold links or metadata */
+    READ_ALWAYS = 1 << 14, /* or its content */
+    SVG_PARENT = 1 << 15, /* a title within it is none of the page */
+    HEADING = 1 << 16,
+};
+
+enum element {
+    OTHER, A, BODY, BUTTON, CAPTION, COL, COLGROUP, DD, DESC, DIALOG, DT, FEIMAGE, FORM, HEAD_ELEMENT, HTML, IMAGE,
+    INPUT, LI, NOBR, NOSCRIPT, OL, OPTGROUP, OPTION, P, SCRIPT, SEARCH, SELECT, STYLE, SVG, TABLE, TBODY, TD, TEMPLATE,
+    TFOOT, TH, THEAD, TITLE, TR, UL, USE, DIV, ADDRESS, BR, RUBY_PART, PRE, TEXTAREA, IMG, META, BASE, LINK,
+};
+
+typedef struct {
+    const char *name;
+    int element;
+    int properties;
+} element_kind;
+
+#define CLOSING_BLOCK (SPECIAL | BLOCK | SCOPED_END)
+
+static const element_kind ELEMENTS[] = {
+    {"a", A, FORMATTING | READ},
+    {"address", ADDRESS, CLOSING_BLOCK},
+    {"applet", OTHER, SPECIAL | SCOPED_END | MARKER},
+    {"area", OTHER, SPECIAL | VOID | READ},
+    {"article", OTHER, CLOSING_BLOCK},
+    {"aside", OTHER, CLOSING_BLOCK},
+    {"audio", OTHER, READ},
+    {"b", OTHER, FORMATTING | BREAKS_OUT},
+    {"base", BASE, SPECIAL | VOID | HEAD | READ},
+    {"basefont", OTHER, SPECIAL | VOID | HEAD},
+    {"bgsound", OTHER, SPECIAL | VOID | HEAD},
+    {"big", OTHER, FORMATTING | BREAKS_OUT},
+    {"blockquote", OTHER, CLOSING_BLOCK | BREAKS_OUT},
+    {"body", BODY, SPECIAL | BREAKS_OUT | READ},
+    {"br", BR, SPECIAL | VOID | BREAKS_OUT},
+    {"button", BUTTON, SPECIAL | SCOPED_END | READ},
+    {"caption", CAPTION, SPECIAL | MARKER | TABLE_PART},
+    {"center", OTHER, CLOSING_BLOCK | BREAKS_OUT},
+    {"circle", OTHER, SVG_PARENT},
+    {"code", OTHER, FORMATTING | BREAKS_OUT},
+    {"col", COL, SPECIAL | VOID | TABLE_PART},
+    {"colgroup", COLGROUP, SPECIAL | TABLE_PART},
+    {"dd", DD, SPECIAL | BLOCK | SCOPED_END | IMPLIED_END | BREAKS_OUT},
+    {"defs", OTHER, SVG_PARENT},
+    {"desc", DESC, 0},
+    {"details", OTHER, CLOSING_BLOCK},
+    {"dialog", DIALOG, CLOSING_BLOCK},
+    {"dir", OTHER, CLOSING_BLOCK},
+    {"div", DIV, CLOSING_BLOCK | BREAKS_OUT},
+    {"dl", OTHER, CLOSING_BLOCK | BREAKS_OUT},
+    {"dt", DT, SPECIAL | BLOCK | SCOPED_END | IMPLIED_END | BREAKS_OUT},
+    {"em", OTHER, FORMATTING | BREAKS_OUT},
+    {"embed", OTHER, SPECIAL | VOID | BREAKS_OUT | READ},
+    {"feimage", FEIMAGE, NEEDS_TREE | READ},
+    {"fieldset", OTHER, CLOSING_BLOCK},
+    {"figcaption", OTHER, CLOSING_BLOCK},
+    {"figure", OTHER, CLOSING_BLOCK},
+    {"font", OTHER, FORMATTING | BREAKS_OUT},
+    {"footer", OTHER, CLOSING_BLOCK},
+    {"foreignobject", OTHER, BREAKS_OUT},
+    {"form", FORM, SPECIAL | BLOCK | READ},
+    {"frame", OTHER, VOID | NEEDS_TREE},
+    {"frameset", OTHER, NEEDS_TREE},
+    {"g", OTHER, SVG_PARENT},
+    {"h1", OTHER, CLOSING_BLOCK | HEADING | BREAKS_OUT},
+    {"h2", OTHER, CLOSING_BLOCK | HEADING | BREAKS_OUT},
+    {"h3", OTHER, CLOSING_BLOCK | HEADING | BREAKS_OUT},
+    {"h4", OTHER, CLOSING_BLOCK | HEADING | BREAKS_OUT},
+    {"h5", OTHER, CLOSING_BLOCK | HEADING | BREAKS_OUT},
+    {"h6", OTHER, CLOSING_BLOCK | HEADING | BREAKS_OUT},
+    {"head", HEAD_ELEMENT, SPECIAL | BREAKS_OUT},
+    {"header", OTHER, CLOSING_BLOCK},
+    {"hgroup", OTHER, CLOSING_BLOCK},
+    {"hr", OTHER, SPECIAL | BLOCK | VOID | BREAKS_OUT},
+    {"html", HTML, SPECIAL | READ | READ_ALWAYS},
+    {"i", OTHER, FORMATTING | BREAKS_OUT},
+    {"iframe", OTHER, SPECIAL | RAW | READ},
+    {"image", IMAGE, NEEDS_TREE | READ | SVG_PARENT},
+    {"img", IMG, SPECIAL | VOID | BREAKS_OUT | READ},
+    {"input", INPUT, SPECIAL | VOID | READ},
+    {"keygen", OTHER, SPECIAL | VOID},
+    {"li", LI, SPECIAL | BLOCK | SCOPED_END | IMPLIED_END | BREAKS_OUT},
+    {"link", LINK, SPECIAL | VOID | HEAD | READ},
+    {"listing", PRE, CLOSING_BLOCK | BREAKS_OUT},
+    {"main", OTHER, CLOSING_BLOCK},
+    {"marker", OTHER, SVG_PARENT},
+    {"marquee", OTHER, SPECIAL | SCOPED_END | MARKER},
+    {"math", OTHER, NEEDS_TREE},
+    {"menu", OTHER, CLOSING_BLOCK | BREAKS_OUT},
+    {"meta", META, SPECIAL | VOID | HEAD | BREAKS_OUT | READ},
+    {"nav", OTHER, CLOSING_BLOCK},
+    {"nobr", NOBR, FORMATTING | BREAKS_OUT},
+    {"noembed", OTHER, SPECIAL | RAW},
+    {"noframes", OTHER, SPECIAL | RAW | HEAD | NEEDS_TREE | READ},
+    {"noscript", NOSCRIPT, SPECIAL},
+    {"object", OTHER, SPECIAL | SCOPED_END | MARKER | READ},
+    {"ol", OL, CLOSING_BLOCK | BREAKS_OUT},
+    {"optgroup", OPTGROUP, IMPLIED_END},
+    {"option", OPTION, IMPLIED_END},
+    {"p", P, SPECIAL | BLOCK | IMPLIED_END | BREAKS_OUT},
+    {"param", OTHER, SPECIAL | VOID},
+    {"path", OTHER, SVG_PARENT},
+    {"plaintext", OTHER, NEEDS_TREE},
+    {"pre", PRE, CLOSING_BLOCK | BREAKS_OUT},
+    {"rb", RUBY_PART, IMPLIED_END},
+    {"rect", OTHER, SVG_PARENT},
+    {"rp", RUBY_PART, IMPLIED_END},
+    {"rt", RUBY_PART, IMPLIED_END},
+    {"rtc", RUBY_PART, IMPLIED_END},
+    {"ruby", OTHER, BREAKS_OUT},
+    {"s", OTHER, FORMATTING | BREAKS_OUT},
+    {"script", SCRIPT, SPECIAL | RAW | HEAD | READ},
+    {"search", SEARCH, CLOSING_BLOCK},
+    {"section", OTHER, CLOSING_BLOCK},
+    {"select", SELECT, SPECIAL},
+    {"small", OTHER, FORMATTING | BREAKS_OUT},
+    {"source", IMG, SPECIAL | VOID | READ},
+    {"span", OTHER, BREAKS_OUT},
+    {"strike", OTHER, FORMATTING | BREAKS_OUT},
+    {"strong", OTHER, FORMATTING | BREAKS_OUT},
+    {"style", STYLE, SPECIAL | RAW | HEAD | READ | READ_ALWAYS},
+    {"sub", OTHER, BREAKS_OUT},
+    {"summary", OTHER, CLOSING_BLOCK},
+    {"sup", OTHER, BREAKS_OUT},
+    {"svg", SVG, SVG_PARENT},
+    {"switch", OTHER, SVG_PARENT},
+    {"symbol", OTHER, SVG_PARENT},
+    {"table", TABLE, SPECIAL | BREAKS_OUT | READ},
+    {"tbody", TBODY, SPECIAL | TABLE_PART},
+    {"td", TD, SPECIAL | MARKER | TABLE_PART | READ},
+    {"template", TEMPLATE, SPECIAL | HEAD},
+    {"text", OTHER, SVG_PARENT},
+    {"textarea", TEXTAREA, SPECIAL | REFERENCES},
+    {"tfoot", TFOOT, SPECIAL | TABLE_PART},
+    {"th", TH, SPECIAL | MARKER | TABLE_PART | READ},
+    {"thead", THEAD, SPECIAL | TABLE_PART},
+    {"title", TITLE, SPECIAL | REFERENCES | HEAD | READ | READ_ALWAYS},
+    {"tr", TR, SPECIAL | TABLE_PART},
+    {"track", OTHER, SPECIAL | VOID | READ},
+    {"tspan", OTHER, SVG_PARENT},
+    {"tt", OTHER, FORMATTING | BREAKS_OUT},
+    {"u", OTHER, FORMATTING | BREAKS_OUT},
+    {"ul", UL, CLOSING_BLOCK | BREAKS_OUT},
+    {"use", USE, READ | SVG_PARENT},
+    {"var", OTHER, BREAKS_OUT},
+    {"video", OTHER, READ},
+    {"wbr", OTHER, SPECIAL | VOID},
+    {"xmp", OTHER, SPECIAL | BLOCK | RAW},
+};
+
+enum { KNOWN = sizeof(ELEMENTS) / sizeof(ELEMENTS[0]), LONGEST_NAME = 16, SLOTS = 1024 };
+
+static const element_kind UNKNOWN = {"", OTHER, 0};
+
+/* Where in ELEMENTS a name stands, and one more; 0 for none. */
+static unsigned char slots[SLOTS];
+
+/* A name of up to 16 bytes, in lower case, as two numbers. */
+typedef struct {
+    uint64_t first, second;
+} packed_name;
+
+static int
+pack(const unsigned char *name, ptrdiff_t length, packed_name *packed)
+{
+    unsigned char lower[16] = {0};
+    if (length > LONGEST_NAME)
+        return 0;
+    for (ptrdiff_t i = 0; i < length; i++)
+        lower[i] = name[i] >= 'A' && name[i] <= 'Z' ? name[i] | 0x20 : name[i];
+    memcpy(&packed->first, lower, 8);
+    memcpy(&packed->second, lower + 8, 8);
+    return 1;
+}
+
+static unsigned
+slot_of(const packed_name *packed)
+{
+    uint64_t mixed = (packed->first ^ (packed->second * 0x9E3779B97F4A7C15u)) * 0xFF51AFD7ED558CCDu;
+    return (unsigned)(mixed >> 54) % SLOTS;
+}
+
+static packed_name packed_names[KNOWN];
+
+static void
+prepare_elements(void)
+{
+    memset(slots, 0, sizeof(slots));
+    for (int i = 0; i < KNOWN; i++) {
+        pack((const unsigned char *)ELEMENTS[i].name, (ptrdiff_t)strlen(ELEMENTS[i].name), &packed_names[i]);
+        unsigned slot = slot_of(&packed_names[i]);
+        while (slots[slot])
+            slot = (slot + 1) % SLOTS;
+        slots[slot] = (unsigned char)(i + 1);
+    }
+}
+
+static const element_kind *
+kind_of(const unsigned char *name, ptrdiff_t length)
+{
+    packed_name packed;
+    if (!pack(name, length, &packed))
+        return &UNKNOWN;
+    for (unsigned slot = slot_of(&packed); slots[slot]; slot = (slot + 1) % SLOTS) {
+        int i = slots[slot] - 1;
+        if (packed_names[i].first == packed.first && packed_names[i].second == packed.second)
+            return &ELEMENTS[i];
+    }
+    return &UNKNOWN;
+}
+
+#endif

@@ -1,0 +1,325 @@
+/* What is found on a page: links, and elements whose attributes or content are read. */
+#ifndef ONCEOVER_SCAN_FOUND_H
+#define ONCEOVER_SCAN_FOUND_H
+
+#include "_scan_css.h"
+
+static outcome
+append_new(PyObject *list, PyObject *made)
+{
+    if (made == NULL)
+        return none_made();
+    int failed = PyList_Append(list, made);
+    Py_DECREF(made);
+    return failed ? FAILED : GOES_ON;
+}
+
+/* The known attributes of a tag, and whether one of them may hold a URL. */
+static PyObject *
+attributes_of(scan *self, const tag *given, int *has_url)
+{
+    PyObject *made = PyDict_New();
+    unsigned met = 0;
+    if (made == NULL)
+        return NULL;
+    for (int i = 0; i < given->count; i++) {
+        const attribute *each = &given->attributes[i];
+        packed_name packed;
+        if (!pack(each->name.at, each->name.length, &packed))
+            continue;
+        int known = 0;
+        while (known < KNOWN_ATTRIBUTES && (packed_attributes[known].first != packed.first ||
+                                            packed_attributes[known].second != packed.second))
+            known++;
+        if (known == KNOWN_ATTRIBUTES || met & 1u << known)
+            continue;
+        met |= 1u << known;
+        PyObject *value = each->has_value ? text_of(self, each->value, 1, 0) : Py_NewRef(Py_None);
+        if (value == NULL || PyDict_SetItem(made, self->names->attributes[known], value) < 0) {
+            Py_XDECREF(value);
+            Py_DECREF(made);
+            return NULL;
+        }
+        Py_DECREF(value);
+    }
+    *has_url = (met & ((1u << URL_ATTRIBUTES) - 1)) != 0;
+    return made;
+}
+
+/* Nothing if no URL is left. */
+static outcome
+note_url(scan *self, span url, PyObject *kind, PyObject *rel)
+{
+    if (self->noted == MOST_LINKS)
+        return GOES_ON;
+    PyObject *href = text_of(self, url, 1, 1);
+    if (href == NULL)
+        return none_made();
+    if (PyUnicode_GetLength(href) == 0) {
+        Py_DECREF(href);
+        return GOES_ON;
+    }
+    PyObject *made = PyObject_CallFunctionObjArgs(self->link, href, kind, self->names->nothing, rel, NULL);
+    Py_DECREF(href);
+    self->noted++;
+    return append_new(self->found, made);
+}
+
+/* What a page needs to be shown. */
+static outcome
+note_embedded(scan *self, span url)
+{
+    return note_url(self, url, self->embedded, self->names->nothing);
+}
+
+/* The URLs of a srcset, which has no references; as values.py has them. */
+static outcome
+note_candidates(scan *self, span srcset)
+{
+    const byte *at = srcset.at, *end = at + srcset.length;
+    for (;;) {
+        while (at < end && (is(*at, SPACE) || *at == ','))
+            at++;
+        const byte *url = at;
+        at = skip_to(at, end, SPACE);
+        if (at == url)
+            return GOES_ON;
+        ptrdiff_t length = at - url;
+        while (url[length - 1] == ',')
+            length--;
+        TRY(note_embedded(self, (span){url, length}));
+        if (url + length < at)
+            continue;
+        while (at < end && *at != ',') {
+            const byte *close = *at == '(' ? memchr(at, ')', end - at) : at;
+            at = close == NULL ? end : close + 1;
+        }
+    }
+}
+
+static int
+has_references(const attribute *given)
+{
+    return given != NULL && given->value.length &&
+           (memchr(given->value.at, '&', given->value.length) || memchr(given->value.at, '\r', given->value.length));
+}
+
+static outcome
+note_image(scan *self, const tag *given)
+{
+    static const struct {
+        const char *name;
+        int is_srcset;
+    } read[] = {{"srcset", 1},        {"src", 0},         {"data-src", 0},        {"data-original", 0},
+                {"data-lazy-src", 0}, {"data-srcset", 1}, {"data-lazy-srcset", 1}};
+    for (int i = 0; i < (int)(sizeof(read) / sizeof(read[0])); i++) {
+        const attribute *found = attribute_of(given, read[i].name);
+        if (found == NULL)
+            continue;
+        if (read[i].is_srcset)
+            TRY(note_candidates(self, found->value));
+        else
+            TRY(note_embedded(self, found->value));
+    }
+    return GOES_ON;
+}
+
+/* Whether what a <meta> says is read: 1 or 0, -1 with an exception. */
+static int
+is_read_meta(scan *self, const tag *given)
+{
+    if (attribute_of(given, "content") == NULL)
+        return 0;
+    if (attribute_of(given, "http-equiv") != NULL)
+        return 1;
+    const attribute *name = attribute_of(given, "name");
+    if (name == NULL || name->value.length == 0)
+        name = attribute_of(given, "property");
+    if (name == NULL)
+        return 0;
+    if (has_references(name) || !is_ascii(name->value.at, name->value.length))
+        return 1;
+    char lower[64];
+    span bare = stripped(name->value.at, name->value.length);
+    if (bare.length > (ptrdiff_t)sizeof(lower))
+        return 1;
+    for (ptrdiff_t i = 0; i < bare.length; i++)
+        lower[i] = bare.at[i] >= 'A' && bare.at[i] <= 'Z' ? bare.at[i] | 0x20 : bare.at[i];
+    PyObject *key = PyUnicode_DecodeASCII(lower, bare.length, "strict");
+    if (key == NULL)
+        return -1;
+    int is_read = PySet_Contains(self->meta_names, key);
+    Py_DECREF(key);
+    return is_read;
+}
+
+/* What a <link> is to its page, if that is all there is to say: 1, or 0 if document.py must read it, -1 with an
+ * exception. */
+static int
+is_plain_link(scan *self, const tag *given, PyObject **kind, PyObject **rel)
+{
+    const attribute *tokens = attribute_of(given, "rel");
+    if (tokens == NULL || attribute_of(given, "imagesrcset") != NULL || attribute_of(given, "title") != NULL)
+        return 0;
+    *rel = tokens_of(self, tokens->value);
+    if (*rel == NULL)
+        return PyErr_Occurred() ? -1 : 0;
+    *kind = PyDict_GetItemWithError(self->kind_of_rel, *rel);
+    if (*kind != NULL)
+        return 1;
+    Py_CLEAR(*rel);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static outcome
+note_link(scan *self, const tag *given, int *is_noted)
+{
+    const attribute *href = attribute_of(given, "href");
+    PyObject *kind = NULL, *rel = NULL;
+    int is_plain = href == NULL ? 0 : is_plain_link(self, given, &kind, &rel);
+    *is_noted = is_plain;
+    if (is_plain <= 0)
+        return is_plain < 0 ? FAILED : GOES_ON;
+    outcome noted = kind == Py_None ? GOES_ON : note_url(self, href->value, kind, rel);
+    Py_DECREF(rel);
+    return noted;
+}
+
+static outcome
+note_element(scan *self, const tag *given, PyObject *text)
+{
+    int has_url = 0, element = given->kind->element;
+    if (given->is_laden)
+        return GIVES_UP;
+    /* Most elements are these. What is left is for document.py. */
+    if (element == IMG && !has_references(attribute_of(given, "srcset")) &&
+        !has_references(attribute_of(given, "data-srcset")) &&
+        !has_references(attribute_of(given, "data-lazy-srcset")))
+        return note_image(self, given);
+    if (element == SCRIPT && !self->all_scripts) {
+        const attribute *src = attribute_of(given, "src");
+        return src != NULL ? note_embedded(self, src->value) : GOES_ON;
+    }
+    if (element == LINK) {
+        int is_noted;
+        TRY(note_link(self, given, &is_noted));
+        if (is_noted)
+            return GOES_ON;
+    }
+    if (element == META) {
+        int is_read = is_read_meta(self, given);
+        if (is_read <= 0)
+            return is_read < 0 ? FAILED : GOES_ON;
+    }
+    PyObject *attributes = attributes_of(self, given, &has_url);
+    if (attributes == NULL)
+        return none_made();
+    int wanted = has_url || given->kind->properties & READ_ALWAYS || element == SCRIPT;
+    if (!wanted) {
+        Py_DECREF(attributes);
+        return GOES_ON;
+    }
+    PyObject *made = Py_BuildValue("nOOO", PyList_Size(self->found), self->names->elements[given->kind - ELEMENTS],
+                                   attributes, text != NULL ? text : self->names->nothing);
+    Py_DECREF(attributes);
+    return append_new(self->elements, made);
+}
+
+/* Whether style attributes may hold a URL; functions of CSS are written in either case. */
+static int
+holds_url(const byte *at, const byte *end)
+{
+    const byte *from = at;
+    while ((at = memchr(at, '(', end - at)) != NULL) {
+        if (at - from >= 3 && (at[-1] | 0x20) == 'l' && (at[-2] | 0x20) == 'r' && (at[-3] | 0x20) == 'u')
+            return 1;
+        at++;
+    }
+    return 0;
+}
+
+/* Whether a style attribute holds a URL, -1 with an exception. */
+static int
+is_styled(scan *self, const attribute *style)
+{
+    if (style == NULL || style->value.length == 0 || !self->has_styles)
+        return 0;
+    const byte *at = style->value.at, *end = at + style->value.length;
+    if (memchr(at, '&', end - at) == NULL || holds_url(at, end))
+        return holds_url(at, end);
+    buffer *undone = &self->scratch;
+    undone->length = 0;
+    if (append_text(undone, style->value, self->references, 1) < 0)
+        return -1;
+    return holds_url(undone->at, undone->at + undone->length);
+}
+
+/* A style attribute with a URL. */
+static outcome
+note_style(scan *self, const tag *given)
+{
+    const attribute *style = attribute_of(given, "style");
+    if (given->is_laden)
+        return GIVES_UP;
+    int holds = is_styled(self, style);
+    if (holds <= 0)
+        return holds < 0 ? FAILED : GOES_ON;
+    /* It would stand there again if the element was opened again; where an anchor is, the scan gives up. */
+    if (given->kind->properties & FORMATTING && !(given->kind->element == A && attribute_of(given, "href")))
+        return GIVES_UP;
+    return append_new(self->styles, text_of(self, style->value, 1, 0));
+}
+
+/* An element is in the document now; `text` is its content where that is read. */
+static outcome
+note(scan *self, const tag *given, PyObject *text)
+{
+    if (self->has_styles)
+        TRY(note_style(self, given));
+    return given->kind->properties & READ ? note_element(self, given, text) : GOES_ON;
+}
+
+static outcome
+begin_anchor(scan *self, const tag *given, span href)
+{
+    const attribute *rel = attribute_of(given, "rel");
+    self->anchor_href = href;
+    self->anchor_rel = rel != NULL ? rel->value : (span){NULL, 0};
+    self->anchor_text.length = 0;
+    /* What is within it comes behind it. */
+    self->anchor_slot = PyList_Size(self->found);
+    return PyList_Append(self->found, Py_None) < 0 ? FAILED : GOES_ON;
+}
+
+static outcome
+end_anchor(scan *self)
+{
+    self->anchor = -1;
+    PyObject *made = NULL, *rel = NULL, *text = NULL;
+    PyObject *href = text_of(self, self->anchor_href, 1, 1);
+    if (href != NULL)
+        text = collapsed(self, &self->anchor_text);
+    if (text != NULL)
+        rel = tokens_of(self, self->anchor_rel);
+    if (rel != NULL)
+        made = PyObject_CallFunctionObjArgs(self->link, href, self->anchored, text, rel, NULL);
+    Py_XDECREF(href);
+    Py_XDECREF(text);
+    Py_XDECREF(rel);
+    if (made == NULL)
+        return none_made();
+    return PyList_SetItem(self->found, self->anchor_slot, made) < 0 ? FAILED : GOES_ON;
+}
+
+static outcome
+end_paragraph(scan *self)
+{
+    buffer *text = &self->paragraph_text;
+    self->paragraph = -1;
+    if (is_cut_by_lines(text, MOST_PARAGRAPH_READ))
+        return GIVES_UP;
+    ptrdiff_t length = whole_characters(text->at, text->length, LONGEST_CHARACTER * MOST_PARAGRAPH_READ);
+    return append_new(self->paragraphs, string_of(text->at, length));
+}
+
+#endif

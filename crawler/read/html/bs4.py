@@ -1,0 +1,81 @@
+"""HTML by Beautiful Soup on Python's own parser: slow, and without any compiled code."""
+
+import re
+from collections.abc import Iterator
+from itertools import takewhile
+from typing import Final, cast
+
+from bs4 import BeautifulSoup
+from bs4.element import NavigableString, Tag
+
+from crawler.page import Extract, LinkKind, Page
+from crawler.read.elements.element_readers import (
+    DATA_LINKS,
+    Attributes,
+    Reading,
+    is_shadow_root,
+    takers,
+)
+from crawler.read.html.html_fixups import mended
+from crawler.read.options import NO_WISHES, Options
+from crawler.read.pages import Document, PageReader, summary
+
+_MAX_PARAGRAPHS: Final = 20
+_HOLDS_URL = re.compile(r"url\(", re.IGNORECASE)
+
+
+class Bs4Extractor:
+    """Links and metadata, from the tree of `html.parser`."""
+
+    def __init__(self, *, agent: str = "", wishes: Options = NO_WISHES) -> None:
+        self._pages = PageReader(_read, agent=agent, wishes=wishes)
+
+    def extract(self, page: Page, /) -> Extract:
+        return self._pages.extract(page)
+
+
+def _read(document: Document) -> Reading[Tag]:
+    soup = BeautifulSoup(
+        # With a line end, a page that is nothing but a URL is not taken for a mistake of the caller.
+        f"{mended(document.html).decode('utf-8', 'replace')}\n",
+        "html.parser",
+        # Values as they stand, not lists of class names; of a repeated attribute the first, as the standard says.
+        multi_valued_attributes=None,
+        on_duplicate_attribute="ignore",
+    )
+    reading: Reading[Tag] = Reading(
+        text_of=Tag.get_text,
+        parent_tag_of=_parent_tag,
+        size=len(document.html),
+        robots_names=document.robots_names,
+        wishes=document.wishes,
+    )
+    for template in soup.find_all("template"):
+        # To this parser the contents of a template are part of the document.
+        if not is_shadow_root(cast(Attributes, template.attrs)):
+            template.clear()
+    taker_of = takers(document.wishes)
+    for node in soup.descendants:
+        if isinstance(node, Tag) and (take := taker_of.get(node.name)):
+            take(reading, cast(Attributes, node.attrs), node)
+    for node in soup.find_all(style=_HOLDS_URL):
+        reading.inline_style(cast(str, node["style"]))
+    for node in soup.css.select("[data-bg]"):
+        reading.background(cast(str, node["data-bg"]))
+    for name in DATA_LINKS if document.wishes.data_links else ():
+        for node in soup.css.select(f"[{name}]"):
+            reading.add(cast(str, node[name]), LinkKind.SPECULATIVE)
+    if reading.description is None:
+        reading.abstract = summary(_paragraphs(soup))
+    return reading
+
+
+def _parent_tag(tag: Tag) -> str | None:
+    return tag.parent.name if tag.parent is not None else None
+
+
+def _paragraphs(soup: BeautifulSoup) -> Iterator[str]:
+    for tag in soup.find_all("p", limit=_MAX_PARAGRAPHS):
+        # To this parser the next paragraph does not end one that was left open, but stands in it.
+        within = takewhile(lambda node: not isinstance(node, Tag) or node.name != "p", tag.descendants)
+        yield "".join(node for node in within if type(node) is NavigableString)

@@ -1,0 +1,114 @@
+"""HTML by lexbor (`selectolax`): parses as browsers do, and fastest."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from crawler.page import Extract, LinkKind, Page
+from crawler.read.elements.element_readers import (
+    DATA_LINKS,
+    Attributes,
+    Reading,
+    is_shadow_root,
+    takers,
+)
+from crawler.read.html.scan import scanned
+from crawler.read.options import NO_WISHES, Options
+from crawler.read.pages import Document, PageReader, summary
+
+_MAX_PARAGRAPHS: Final = 20
+
+
+_SELECTOR: Final = (
+    "[href],[src],[srcset],[imagesrcset],[content],[background],[poster],[data],html,style,title"
+    ",[data-src],[data-srcset],[data-original],[data-lazy-src],[data-lazy-srcset]"
+    ",iframe[srcdoc],noframes,template[shadowrootmode]"
+)
+"""What holds a URL or metadata. To look for attributes is faster than for the names of elements, and in a large page
+far faster than to look at each element here; but a parser of selectors is made for each document."""
+_SMALL_BYTES: Final = 16_384
+_LAST_KNOWN: Final = 10_000
+"""Lexbor numbers the elements that it knows from 1 on. Others, as <use>, have another number in each document."""
+
+
+class LexborTrees:
+    """Reads documents as trees."""
+
+    def __init__(self, wishes: Options = NO_WISHES) -> None:
+        # To lexbor <image> is <img> outside of SVG.
+        self._taker_of = takers(wishes) | {"image": Reading.svg_reference, "template": _shadow_root}
+        self._taker_of_id = {
+            number: take for tag, take in self._taker_of.items() if (number := _tag_id(tag)) <= _LAST_KNOWN
+        }
+        self._selector = (
+            f"{_SELECTOR}{',script' if wishes.scripts else ''}{',form,[formaction]' if wishes.forms else ''}"
+        )
+
+    def read(self, document: Document) -> Reading[LexborNode]:
+        tree = LexborHTMLParser(document.html)
+        lower = document.html.lower()
+        reading: Reading[LexborNode] = Reading(
+            text_of=LexborNode.text_lexbor,
+            parent_tag_of=_parent_tag,
+            size=len(document.html),
+            robots_names=document.robots_names,
+            wishes=document.wishes,
+            has_svg=b"<svg" in lower,
+        )
+        taker_of = self._taker_of_id.get
+        last = 0
+        small = len(document.html) < _SMALL_BYTES
+        for node in tree.tags("*") if small else tree.css(self._selector):
+            number = node.tag_id
+            take = taker_of(number)
+            if take is None and number > _LAST_KNOWN:
+                take = self._taker_of.get(node.tag or "")
+            # An element that matches twice is given twice in a row.
+            if take is not None and (address := node.mem_id) != last:
+                last = address
+                take(reading, node.attributes, node)
+        if b"url(" in lower:
+            for node in tree.css('[style*="url(" i]'):
+                reading.inline_style(node.attributes.get("style"))
+        if b"data-bg" in lower:
+            for node in tree.css("[data-bg]"):
+                reading.background(node.attributes.get("data-bg"))
+        if document.wishes.data_links:
+            for name in DATA_LINKS:
+                for node in tree.css(f"[{name}]"):
+                    reading.add(node.attributes.get(name), LinkKind.SPECULATIVE)
+        if reading.description is None:
+            reading.abstract = summary(_paragraphs(tree))
+        return reading
+
+
+class LexborExtractor:
+    """Links and metadata, as from a tree that browsers build; most pages need none."""
+
+    def __init__(self, *, agent: str = "", wishes: Options = NO_WISHES) -> None:
+        self._pages = PageReader(LexborTrees(wishes).read, scan=scanned, agent=agent, wishes=wishes)
+
+    def extract(self, page: Page, /) -> Extract:
+        return self._pages.extract(page)
+
+
+def _shadow_root(reading: Reading[LexborNode], attributes: Attributes, node: LexborNode) -> None:
+    if is_shadow_root(attributes):
+        # What is in a template is no part of lexbor's tree, but of its text.
+        reading.nest(f"<div{(node.html or '').removeprefix('<template')}")
+
+
+def _tag_id(tag: str) -> int:
+    """Lexbor's number of an element, which it tells of nodes only."""
+    return LexborHTMLParser("").create_node(tag).tag_id
+
+
+def _parent_tag(node: LexborNode) -> str | None:
+    return node.parent.tag if node.parent is not None else None
+
+
+def _paragraphs(tree: LexborHTMLParser) -> Iterator[str]:
+    for node in islice(tree.tags("p"), _MAX_PARAGRAPHS):
+        yield node.text_lexbor()

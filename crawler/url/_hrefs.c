@@ -1,0 +1,243 @@
+/* Plain hrefs, those of a page in one call, compiled.
+ *
+ * No more than LONGEST characters of an href are read, and its URL is put together in a buffer of fixed size. Only the
+ * limited API is used, so that one wheel serves all Python versions from 3.11 on.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <string.h>
+
+#include "_hrefs_plain.h"
+
+/* Raised with each change of what is given or returned, and of the marks in canonical.py. */
+#define VERSION 4
+
+enum { LONGEST = 2048, LONGEST_ORIGIN = 300, LONGEST_DIRECTORY = 4096, STOPS = 16 };
+
+/* Where URLs lie. The strings belong to `parts`. */
+typedef struct {
+    PyObject *parts, *host, *site;
+    const char *origin; /* NULL if there is no such place */
+    Py_ssize_t length;
+} location;
+
+/* The location of an origin as it is written. */
+typedef struct {
+    location there;
+    Py_ssize_t length;
+    char written[LONGEST_ORIGIN];
+} stop;
+
+/* What all hrefs of a page have in common, and origins that were met lately. */
+typedef struct {
+    PyObject *name, *scheme, *place_of, *make, *otherwise;
+    const char *directory;
+    Py_ssize_t directory_length, most;
+    location home;
+    stop stops[STOPS];
+} page;
+
+/* -1 and an exception if what is given, which may be NULL, is neither None nor has such parts, by that name. */
+static int
+locate(location *at, PyObject *place, PyObject *name)
+{
+    Py_CLEAR(at->parts);
+    memset(at, 0, sizeof(location));
+    if (place == NULL || place == Py_None)
+        return place == NULL ? -1 : 0;
+    at->parts = PyObject_GetAttr(place, name);
+    if (at->parts == NULL || at->parts == Py_None)
+        return at->parts == NULL ? -1 : 0;
+    PyObject *origin = PyTuple_GetItem(at->parts, 0);
+    at->host = PyTuple_GetItem(at->parts, 1);
+    at->site = PyTuple_GetItem(at->parts, 2);
+    at->origin = at->site == NULL ? NULL : PyUnicode_AsUTF8AndSize(origin, &at->length);
+    return at->origin == NULL ? -1 : 0;
+}
+
+/* The location of an origin as it is written; NULL and an exception if it can't be had. */
+static const location *
+visit(page *on, const char *written, Py_ssize_t length)
+{
+    size_t hash = 0;
+    for (Py_ssize_t i = 0; i < length; i++)
+        hash = 31 * hash + (unsigned char)written[i];
+    stop *at = &on->stops[hash % STOPS];
+    if (length == at->length && memcmp(written, at->written, length) == 0)
+        return &at->there;
+    at->length = 0;
+    PyObject *rest = PyUnicode_FromStringAndSize(written, length);
+    PyObject *origin = rest == NULL || *written != '/' ? rest : PyUnicode_FromFormat("%U:%U", on->scheme, rest);
+    PyObject *place = origin == NULL ? NULL : PyObject_CallFunctionObjArgs(on->place_of, origin, NULL);
+    int failed = locate(&at->there, place, on->name);
+    if (origin != rest)
+        Py_XDECREF(origin);
+    Py_XDECREF(rest);
+    Py_XDECREF(place);
+    if (failed)
+        return NULL;
+    memcpy(at->written, written, length);
+    at->length = length;
+    return &at->there;
+}
+
+/* Write the URL of a plain href, which lies `there`; 0 of any other, and if there is an exception. */
+static Py_ssize_t
+put_together(page *on, const char *at, const char *end, char *url, const location **there)
+{
+    const char *start = at;
+    Py_ssize_t directory = on->directory_length;
+    for (; *start == '.'; start += start[1] == '.' ? 3 : 2) {
+        int is_up = end - start > 2 && start[1] == '.' && start[2] == '/';
+        if (!is_up && !(end - start > 1 && start[1] == '/'))
+            return 0;
+        while (is_up && directory > 1 && on->directory[--directory - 1] != '/')
+            continue;
+    }
+    const char *path = (const char *)plain_path((text)start, (text)end);
+    if (path == NULL || (start > at && (path > start || *path == '/')))
+        return 0;
+    Py_ssize_t written = path - start, rest = end - path;
+    if (written > LONGEST_ORIGIN || (written > 0 && *at == '/' && on->scheme == Py_None))
+        return 0;
+    *there = written > 0 ? visit(on, at, written) : &on->home;
+    if (*there == NULL || (*there)->origin == NULL)
+        return 0;
+    if (written > 0 || *path == '/')
+        directory = 0;
+    if (rest == 0) {
+        path = "/";
+        rest = 1;
+    }
+    Py_ssize_t origin = (*there)->length;
+    if (origin > LONGEST_ORIGIN || directory > LONGEST_DIRECTORY || origin + directory + rest > on->most)
+        return 0;
+    memcpy(url, (*there)->origin, origin);
+    memcpy(url + origin, on->directory, directory);
+    memcpy(url + origin + directory, path, rest);
+    return origin + directory + rest;
+}
+
+/* The text as a string: that of the href, if it is the same. */
+static PyObject *
+string(const char *from, Py_ssize_t size, PyObject *href, const char *at, Py_ssize_t length)
+{
+    return size == length && memcmp(from, at, size) == 0 ? Py_NewRef(href) : PyUnicode_FromStringAndSize(from, size);
+}
+
+/* What a plain href means; NULL, without an exception, of any other. */
+static PyObject *
+target_of(page *on, PyObject *href)
+{
+    char url[LONGEST_ORIGIN + LONGEST_DIRECTORY + LONGEST];
+    const location *there = NULL;
+    Py_ssize_t size;
+    if (!PyUnicode_CheckExact(href) || PyUnicode_GetLength(href) > LONGEST)
+        return NULL;
+    const char *at = PyUnicode_AsUTF8AndSize(href, &size);
+    if (at == NULL) {
+        if (PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
+            PyErr_Clear(); /* half of a pair, alone */
+        return NULL;
+    }
+    Py_ssize_t length = size > LONGEST ? 0 : put_together(on, at, at + size, url, &there);
+    if (length == 0)
+        return NULL;
+    PyObject *args = NULL, *target = NULL, *whole = string(url, length, href, at, size);
+    PyObject *path = string(url + there->length, length - there->length, href, at, size);
+    if (whole != NULL && path != NULL)
+        args = PyTuple_Pack(6, whole, whole, there->host, there->site, path, there->site);
+    if (args != NULL)
+        target = PyObject_Call(on->make, args, NULL);
+    Py_XDECREF(args);
+    Py_XDECREF(whole);
+    Py_XDECREF(path);
+    return target;
+}
+
+static PyObject *
+read_many(PyObject *self, PyObject *args)
+{
+    PyObject *hrefs, *home, *result = NULL;
+    page on = {0};
+    (void)self;
+    if (!PyArg_ParseTuple(args, "O!OOs#OOnO", &PyList_Type, &hrefs, &on.scheme, &home, &on.directory,
+                          &on.directory_length, &on.place_of, &on.make, &on.most, &on.otherwise))
+        return NULL;
+    if (on.scheme != Py_None && !PyUnicode_Check(on.scheme))
+        return PyErr_Format(PyExc_TypeError, "a scheme must be str or None");
+    on.name = PyUnicode_InternFromString("parts");
+    if (on.name != NULL && locate(&on.home, home, on.name) == 0)
+        result = PyList_New(0);
+    /* What is called may change the list. */
+    for (Py_ssize_t i = 0; result != NULL && i < PyList_Size(hrefs); i++) {
+        PyObject *href = Py_NewRef(PyList_GetItem(hrefs, i));
+        PyObject *target = target_of(&on, href);
+        if (target == NULL && !PyErr_Occurred())
+            target = PyObject_CallFunctionObjArgs(on.otherwise, href, NULL);
+        Py_DECREF(href);
+        if (target == NULL || PyList_Append(result, target) < 0)
+            Py_CLEAR(result);
+        Py_XDECREF(target);
+    }
+    Py_XDECREF(on.name);
+    Py_XDECREF(on.home.parts);
+    for (int i = 0; i < STOPS; i++)
+        Py_XDECREF(on.stops[i].there.parts);
+    return result;
+}
+
+/* Whether so many segments of a path are equal to one of the four before them. */
+static PyObject *
+may_repeat(PyObject *self, PyObject *args)
+{
+    const char *at, *before[4] = {NULL};
+    Py_ssize_t size, least, lengths[4] = {0}, same = 0;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "s#n", &at, &size, &least))
+        return NULL;
+    const char *end = at + size;
+    for (int number = 0; same < least && at < end; number = (number + 1) % 4) {
+        const char *slash = memchr(at, '/', end - at);
+        Py_ssize_t length = (slash == NULL ? end : slash) - at;
+        for (int i = 0; i < 4 && length > 0; i++)
+            if (lengths[i] == length && memcmp(before[i], at, length) == 0) {
+                same++;
+                break;
+            }
+        before[number] = at;
+        lengths[number] = length;
+        at = slash == NULL ? end : slash + 1;
+    }
+    return PyBool_FromLong(same >= least);
+}
+
+static PyMethodDef methods[] = {
+    {"read_many", read_many, METH_VARARGS, NULL},
+    {"may_repeat", may_repeat, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static int
+prepare(PyObject *module)
+{
+    prepare_kinds();
+    return PyModule_AddIntConstant(module, "VERSION", VERSION);
+}
+
+static struct PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "crawler.url._hrefs",
+    .m_doc = "Plain hrefs, compiled; hrefs.py says which these are.",
+    .m_size = 0,
+    .m_methods = methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC
+PyInit__hrefs(void)
+{
+    return PyModuleDef_Init(&module);
+}

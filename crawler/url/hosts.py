@@ -1,0 +1,91 @@
+"""Names of hosts, as URLs have them by the WHATWG standard: their order, and the domain that was registered.
+
+Hosts are written in SURT order, `com,example,www`, so that the hosts of a domain lie together. A port that is not its
+scheme's own is part of it, `com,example,www:8080`; http and https of one host share one key. IP addresses stay whole.
+"""
+
+from functools import lru_cache
+from ipaddress import IPv6Address
+from typing import Final
+
+from publicsuffixlist import PublicSuffixList
+
+_LONGEST_NAME: Final = 253
+_LONGEST_REMEMBERED: Final = 300
+"""Characters. A host name may have 253; longer ones, which lead nowhere, would fill the memory."""
+
+
+def split_port(authority: str, /) -> tuple[str, str]:
+    """Host and port of a serialised authority; the port with its colon, or empty."""
+    if ":" not in authority or authority.endswith("]"):
+        return authority, ""
+    host, _, port = authority.rpartition(":")
+    return host, f":{port}"
+
+
+def name_of_site(site: str, /) -> str:
+    """A `Target.site` without its port: what its servers have in common whatever the port. An IPv4 address mapped into
+    IPv6 is that address."""
+    host = split_port(site)[0]
+    return same_address(host[1:-1]) if host.startswith("[::ffff:") else host
+
+
+def same_address(address: str, /) -> str:
+    """The IPv4 address that is dialled for one mapped into IPv6, and any other address as it is. `address` is a literal
+    without brackets."""
+    if not address.startswith("::ffff:"):
+        return address
+    mapped = IPv6Address(address).ipv4_mapped
+    return address if mapped is None else str(mapped)
+
+
+def is_name(host: str, /) -> bool:
+    """Whether DNS can hold the name: of 253 characters at most, in labels of 1 to 63, without a `*`. An address is one
+    too. RFC 1035, section 2.3.4; RFC 4592 for the `*`."""
+    if host.startswith("["):
+        return True
+    name = host.removesuffix(".")
+    return len(name) <= _LONGEST_NAME and "*" not in name and all(0 < len(label) < 64 for label in name.split("."))
+
+
+def surt_host(host: str, /) -> str:
+    """`www.example.org` as `org,example,www`; IP addresses stay as they are."""
+    host = host.rstrip(".") or host
+    if host.startswith("[") or _is_ipv4(host):
+        return host
+    return ",".join(reversed(host.split(".")))
+
+
+def registered_domain(host: str, /) -> str:
+    """The name that was registered, `example.co.uk` of `www.example.co.uk`; hosts without one are their own."""
+    host = host.rstrip(".") or host
+    if host.startswith("[") or _is_ipv4(host):
+        return host
+    return _suffixes().privatesuffix(host) or host
+
+
+def domain_of_site(site: str, /) -> str:
+    """The SURT of the registered domain of a `Target.site`, port kept: `org,example:8080`."""
+    return _known_domain_of_site(site) if len(site) <= _LONGEST_REMEMBERED else _domain_of_site(site)
+
+
+@lru_cache(maxsize=65_536)
+def _known_domain_of_site(site: str) -> str:
+    return _domain_of_site(site)
+
+
+def _domain_of_site(site: str) -> str:
+    host, port = split_port(site)
+    if host.startswith("[") or _is_ipv4(host):
+        return site
+    return f"{surt_host(registered_domain('.'.join(reversed(host.split(',')))))}{port}"
+
+
+def _is_ipv4(host: str) -> bool:
+    # The standard serialises every host whose last label is a number as an IPv4 address.
+    return host[-1:].isdigit() and host.rpartition(".")[2].isdigit()
+
+
+@lru_cache(maxsize=1)
+def _suffixes() -> PublicSuffixList:
+    return PublicSuffixList(only_icann=False)

@@ -1,0 +1,147 @@
+"""Makes the competitors of a comparison run, and runs one trial: `python -m crawler.wiring.compare_worker`.
+
+The trial comes on stdin, as one line of JSON; stdout carries lines of JSON, the share that is done, and at last the
+outcome. The process ends with its stdin, so that it does not outlive its parent.
+"""
+
+import asyncio
+import logging
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from crawler.compare.measure.checking import check
+from crawler.compare.measure.competitor import OTHERS, Competitor
+from crawler.compare.measure.contestant import Full, Unavailable
+from crawler.compare.measure.others import make_other
+from crawler.compare.measure.process import end_with_parent, limit_memory
+from crawler.compare.measure.timing import Tell, time_it
+from crawler.compare.measure.trial import Failed, Outcome, Trial
+from crawler.status import size
+from crawler.url.urls import host_of
+from visited import LocalSet
+from visited.baselines.fingerprints import FingerprintSet
+from visited.baselines.per_site import PerSiteSet
+from visited.baselines.raw_urls import RawUrlSet
+from visited.baselines.salted_md5 import SaltedMd5Set
+from visited.baselines.six_seeds import BITS, SixSeedSet
+from visited.digests.exact import ExactSet
+from visited.digests.exact_leveldb import LevelDBSet
+from visited.filters.blocked import BlockedSet
+from visited.filters.bloom import BloomSet
+from visited.filters.counting import CountingSet
+from visited.splitting.dsbf import SplittingSet
+from visited.wrappers.sharded import ShardedSet
+
+_REPORT_STEP = 0.02
+_ANY_RATE = 0.98
+
+
+def contestant(competitor: Competitor, distinct: int, directory: Path) -> LocalSet:
+    """A competitor for a work of so many URLs; see `crawler.compare.measure.contestant.Maker`."""
+    if competitor.backend in OTHERS:
+        return make_other(competitor, distinct)
+    if competitor.shards == 1:
+        return _ours(competitor, distinct, directory)
+    share = -(-distinct // competitor.shards)
+    shards = [_ours(competitor, share, directory / str(number)) for number in range(competitor.shards)]
+    return ShardedSet(shards)
+
+
+def _ours(competitor: Competitor, capacity: int, directory: Path) -> LocalSet:
+    error_rate, seed = competitor.error_rate, competitor.seed
+    match competitor.backend:
+        case "exact":
+            return ExactSet()
+        case "exact-leveldb":
+            return LevelDBSet(directory)
+        case "bloom":
+            bits = competitor.bits_for(capacity)
+            # With a size that was asked for, the rate is what it gives, however bad.
+            return BloomSet(
+                capacity=capacity,
+                error_rate=error_rate if bits is None else _ANY_RATE,
+                seed=seed,
+                bits=bits,
+                hashes=competitor.hashes,
+            )
+        case "blocked":
+            return BlockedSet(capacity=capacity, error_rate=error_rate, seed=seed)
+        case "counting":
+            return CountingSet(capacity=capacity, error_rate=error_rate, seed=seed)
+        case "counting-8":
+            return CountingSet(capacity=capacity, error_rate=error_rate, seed=seed, width=8)
+        case "counting-32":
+            return CountingSet(capacity=capacity, error_rate=error_rate, seed=seed, width=32)
+        case "dsbf":
+            return SplittingSet(capacity=capacity, error_rate=error_rate, seed=seed, directory=directory)
+        case "per-site":
+            return PerSiteSet(
+                key=host_of,
+                bytes_per_site=competitor.site_bytes,
+                error_rate=error_rate,
+                filters=competitor.filters,
+                seed=seed,
+            )
+        case "raw":
+            return RawUrlSet()
+        case "fingerprints":
+            return FingerprintSet()
+        case "six-seeds":
+            return SixSeedSet(bits=competitor.bits_for(capacity) or BITS)
+        case "salted-md5":
+            return SaltedMd5Set(capacity=capacity, error_rate=error_rate)
+        case other:
+            raise ValueError(f"there is no backend {other!r}")
+
+
+async def _measure(trial: Trial, scratch: Path, tell: Tell) -> Outcome:
+    if trial.kind == "check":
+        return await check(trial, contestant, scratch, tell, exact=ExactSet)
+    return await time_it(trial, contestant, scratch, tell)
+
+
+def _outcome(trial: Trial, tell: Tell) -> Outcome:
+    limit = trial.effort.memory_bytes
+    if limit is not None:
+        limit_memory(limit)
+    try:
+        with tempfile.TemporaryDirectory(prefix="onceover-compare-") as scratch:
+            return asyncio.run(_measure(trial, Path(scratch), tell))
+    except MemoryError:
+        allowed = "" if limit is None else f"; {size(limit)} were allowed"
+        return Failed(reason=f"out of memory{allowed}")
+    except (Full, Unavailable, ValueError, OSError) as error:
+        return Failed(reason=str(error))
+
+
+class _Teller:
+    """Writes the share that is done, in steps worth telling."""
+
+    def __init__(self) -> None:
+        self._told = 0.0
+
+    def __call__(self, share: float) -> None:
+        if share >= self._told + _REPORT_STEP:
+            self._told = share
+            _say({"done": round(share, 3)})
+
+
+def _say(message: object) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(message) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def main() -> None:
+    """Run the trial that stdin tells."""
+    trial = msgspec.json.decode(sys.stdin.buffer.readline(), type=Trial)
+    end_with_parent()
+    # What is told once by a filter that is over its capacity is in the report.
+    logging.getLogger("visited").addHandler(logging.NullHandler())
+    _say({"outcome": _outcome(trial, _Teller())})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,259 @@
+"""What is to be crawled: seeds, scope, traps, order and quota."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from config import Config, ConfigError, Loaded, Problem
+from crawler.discover.discovery import ScopedDiscovery
+from crawler.discover.focus import Focus
+from crawler.discover.precedence import Ordered
+from crawler.discover.quota import (
+    PageLimits,
+    PageQuota,
+    SitemapLimits,
+    SitemapQuota,
+)
+from crawler.discover.recanonicalize import Recanonicalizer
+from crawler.discover.scope import Reach, Scope
+from crawler.discover.surt_prefixes import QueuePrefixes, SurtPrefixes, listed
+from crawler.discover.traps import Traps
+from crawler.fetch.connect.guard import Guard
+from crawler.fetch.connect.names import StaticNames
+from crawler.page import EMBEDDED, LinkKind
+from crawler.protocols import Discovery, Quota
+from crawler.url.canonical import DEFAULT_RULES, RULES_VERSION
+from crawler.url.ports import Ports, port_of
+from crawler.url.urls import (
+    BadUrl,
+    QueueBy,
+    Target,
+    UrlReader,
+    site_of,
+)
+from crawler.wiring.sites import Sites
+from frontier import Notes
+
+
+def queues_by(config: Config) -> str:
+    """What tells how queues are named from other ways to name them."""
+    prefixes = queue_prefixes(config)
+    return key_by(config) if prefixes is None else f"surt-prefix {prefixes.identity}"
+
+
+def queue_prefixes(config: Config) -> QueuePrefixes | None:
+    """Raises `ValueError` for what is no place."""
+    frontier = config.frontier
+    return QueuePrefixes(frontier.queue_prefixes) if frontier.queue_by == "surt-prefix" else None
+
+
+def queue_of(config: Config) -> Callable[[str, str], str] | None:
+    prefixes = queue_prefixes(config)
+    return None if prefixes is None else prefixes.key
+
+
+def key_by(config: Config) -> QueueBy:
+    """What queues are named after. Where hosts of one address take turns, that is the host still: where it lies is
+    known when it is asked, and may change."""
+    return "domain" if config.frontier.queue_by == "domain" else "host"
+
+
+def url_reader(loaded: Loaded, *, version: int = RULES_VERSION) -> UrlReader:
+    """The reader of URLs by the configured rules, of that version. Raises `ConfigError` for a rule that does not
+    exist."""
+    config = loaded.config
+    try:
+        queue_of(config)
+    except ValueError as error:
+        raise loaded.refuse("frontier.queue_prefixes", str(error)) from error
+    try:
+        return UrlReader(
+            rules=rules_of(config),
+            version=version,
+            queue_by=key_by(config),
+            queue_of=queue_of(config),
+            max_length=config.scope.max_url_length,
+        )
+    except ValueError as error:
+        raise loaded.refuse("urls.rules", str(error)) from error
+
+
+def rules_of(config: Config) -> Sequence[str]:
+    """The canonical rules, named and own."""
+    return DEFAULT_RULES if config.urls.rules is None else config.urls.rules
+
+
+def queue_key(urls: UrlReader, url: str) -> str:
+    """The queue to which a URL would belong, also one that is not crawled because it is too long."""
+    target = urls.read(url, url)
+    return site_of(url) if isinstance(target, BadUrl) else target.queue_key
+
+
+def read_url(config: Config, url: str, *, version: int = RULES_VERSION) -> Target:
+    """A URL as a person wrote it, by the configured rules, of that version. Raises `ValueError`."""
+    reader = UrlReader(rules=rules_of(config), version=version, queue_by=key_by(config), queue_of=queue_of(config))
+    return reader.seed(url, called="URL")
+
+
+def loaded_for(loaded: Loaded, url: str) -> Loaded:
+    """The configuration that holds for a URL. Raises `ValueError` for what is none, and `ConfigError`."""
+    return Sites(loaded).each(lambda there: there).of(read_url(loaded.config, url).url)
+
+
+def seeds(loaded: Loaded, urls: UrlReader) -> list[Target]:
+    targets = []
+    problems = []
+    static = StaticNames(loaded.config.fetch.hosts)
+    guard = Guard(networks=loaded.config.fetch.allow_networks)
+    for seed in loaded.seeds:
+        try:
+            target = urls.seed(seed.url)
+            if not loaded.config.fetch.allow_private:
+                _check_public(target, static, guard)
+        except ValueError as error:
+            problems.append(Problem(str(error), where=seed.origin, key="crawl.seeds"))
+        else:
+            targets.append(target)
+    if problems:
+        raise ConfigError(problems)
+    return targets
+
+
+def _check_public(seed: Target, static: StaticNames, guard: Guard) -> None:
+    """Refuse at once a seed that would not be fetched: what is found on a page is judged when it is connected to."""
+    host = seed.host.strip("[]")
+    if static.find(host) is not None:
+        return
+    if seed.host.startswith("[") or host.rpartition(".")[2].isdecimal():
+        why = guard.refusal(host)
+    else:
+        why = guard.refusal_of_name(host)
+    if why is not None:
+        raise ValueError(
+            f"seed '{seed.url}' can't be crawled: {host} is not a public address ({why}); "
+            "if it is yours to crawl, set fetch.allow_private = true, or list its network in fetch.allow_networks"
+        )
+
+
+def discovery(loaded: Loaded, sites: Sites, urls: UrlReader, seeds: list[Target]) -> Discovery:
+    """What links are followed, and which come first. Raises `ConfigError`."""
+    config = loaded.config
+    found = ScopedDiscovery(
+        urls=urls,
+        scope=scope(loaded, sites, seeds),
+        traps=sites.each(lambda there: _traps(there.config)).of,
+        focus=_focus(config),
+        min_weight=config.focus.min_weight,
+        max_redirects=config.fetch.max_redirects,
+        obey_nofollow=config.scope.nofollow,
+        kinds=_kinds(config),
+    )
+    return _ordered(config, urls, found)
+
+
+def scope(loaded: Loaded, sites: Sites, seeds: list[Target]) -> Scope:
+    scope = loaded.config.scope
+    for alone in sites.alone():
+        _reach(alone)  # so that a pattern is refused now, and not when the first link leads there
+    return Scope(
+        within=scope.within,
+        seeds=seeds,
+        reach=sites.each(_reach).of,
+        offsite_embeds=scope.offsite_embeds,
+        ports=ports(loaded, seeds),
+        places=_places(loaded, "scope.places", scope.places, scope.place_files),
+        exclude_places=_places(loaded, "scope.exclude_places", scope.exclude_places, scope.exclude_place_files),
+    )
+
+
+def ports(loaded: Loaded, seeds: Sequence[Target]) -> Ports:
+    """Seeds name the ports that they are at."""
+    of_seeds = (port_of(seed.site) for seed in seeds)
+    return Ports([*loaded.config.scope.ports, *(port for port in of_seeds if port is not None)])
+
+
+def _reach(loaded: Loaded) -> Reach:
+    scope = loaded.config.scope
+    try:
+        return Reach(include=scope.include, exclude=scope.exclude, max_depth=scope.max_depth)
+    except ValueError as error:
+        key = "scope.exclude" if "exclude" in str(error) else "scope.include"
+        raise loaded.refuse(key, str(error)) from error
+
+
+def _places(loaded: Loaded, key: str, entries: Sequence[str], files: Sequence[str]) -> list[str]:
+    found = list(entries)
+    for name in files:
+        try:
+            found += listed(Path(name).read_text(encoding="utf-8-sig"))
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "expected text in UTF-8"
+            raise loaded.refuse(f"{key.removesuffix('s')}_files", f"can't read {name}: {why}") from error
+    try:
+        SurtPrefixes(found)
+    except ValueError as error:
+        raise loaded.refuse(key, str(error)) from error
+    return found
+
+
+def _kinds(config: Config) -> frozenset[LinkKind]:
+    """Of the links that are followed."""
+    return frozenset(LinkKind) if config.scope.embeds else frozenset(LinkKind) - EMBEDDED
+
+
+def _traps(config: Config) -> Traps:
+    traps = config.traps
+    return Traps(
+        max_segments=traps.max_segments,
+        max_repeats=traps.max_repeats,
+        max_parameters=traps.max_parameters,
+        calendar_years=traps.calendar_years,
+        year=datetime.now(UTC).year,
+    )
+
+
+def _ordered(config: Config, urls: UrlReader, discovery: Discovery) -> Discovery:
+    frontier = config.frontier
+    if (frontier.order, frontier.cost) == ("depth", "one") and not (frontier.embeds_first or frontier.parallel_queues):
+        return discovery
+    return Ordered(
+        discovery,
+        order=frontier.order,
+        embeds_first=frontier.embeds_first,
+        costs=frontier.cost,
+        parallel=_parallel(config, urls),
+    )
+
+
+def _parallel(config: Config, urls: UrlReader) -> dict[str, int]:
+    pairs = (each.rpartition(":") for each in config.frontier.parallel_queues)
+    return {urls.seed(f"http://{host}/").queue_key: int(count) for host, _, count in pairs}
+
+
+def readdressing(config: Config, urls: UrlReader) -> Recanonicalizer:
+    return Recanonicalizer(urls, parallel=_parallel(config, urls))
+
+
+def _focus(config: Config) -> Focus:
+    words = (each.rpartition(":") if ":" in each else (each, ":", "1") for each in config.focus.words)
+    return Focus({word: float(weight) for word, _, weight in words})
+
+
+def quota(loaded: Loaded, sites: Sites, notes: Notes) -> Quota | None:
+    if all(_page_limits(there) == PageLimits() for there in [loaded, *sites.alone()]):
+        return None
+    return PageQuota(notes, sites.each(_page_limits).of)
+
+
+def sitemap_quota(sites: Sites, notes: Notes) -> Quota:
+    return SitemapQuota(notes, sites.each(_sitemap_limits).of)
+
+
+def _sitemap_limits(loaded: Loaded) -> SitemapLimits:
+    traps = loaded.config.traps
+    return SitemapLimits(per_host=traps.sitemaps_per_host, bytes_per_host=traps.host_sitemap_bytes)
+
+
+def _page_limits(loaded: Loaded) -> PageLimits:
+    traps = loaded.config.traps
+    return PageLimits(per_host=traps.pages_per_host, per_pattern=traps.pages_per_pattern)

@@ -1,0 +1,162 @@
+"""Compares a crawl's ledger with its output: what counts as settled and was not written, and the other way round."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from config import Loaded
+from crawler.disk.directory import CrawlDirectory
+from crawler.page import LinkKind, PageRecord
+from crawler.wiring import discovering, storage
+from crawler.wiring.number_set import Numbers
+from crawler.wiring.recovery import Naming
+from crawler.write.archived import Capture, captures
+from crawler.write.records import read_records
+from frontier import CrawlUrl, LedgerEntry, UrlState
+from frontier.leveldb.store import LevelDBStore
+from frontier.store import Damaged
+from frontier.upkeep.fsck import Problem
+
+DAMAGED = "damaged-output"
+"""A kind of what is only told: what it has cost is told beside."""
+MAIN_KINDS = ("response", "revisit")
+MOST_REDIRECTS = 10
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """What does not agree, and what is to be fetched again for it; None where that is no help."""
+
+    problem: Problem
+    again: CrawlUrl | None = None
+
+
+class Reconciliation:
+    """Reads all of ledger, records and archives once; memory is some bits for each URL.
+
+    What is in flight when a crawl dies is written and not settled: that is no difference, as it is fetched again.
+    """
+
+    def __init__(self, loaded: Loaded, directory: CrawlDirectory, store: LevelDBStore) -> None:
+        self._output = loaded.config.output
+        self._directory = directory
+        self._store = store
+        self._naming = Naming(discovering.url_reader(loaded, version=storage.rules_version(store)))
+        self._recorded = Numbers()
+        self._owed = Numbers()
+        """Those that were fetched, so that the archive must have them."""
+        self._archived = Numbers()
+        self._sitemaps = Numbers()
+        self._depths = bytearray(store.counters.next_number)
+        """By number, where records or archive tell: what is to be fetched again keeps its depth."""
+
+    def differences(self) -> Iterator[Difference]:
+        if self._output.records:
+            yield from self._records()
+        if self._output.warc:
+            yield from self._captures()
+        yield from self._ledger()
+
+    def pages(self) -> Iterator[CrawlUrl]:
+        """All pages that were fetched, as they would be fetched again."""
+        for found in self._store.contents.all_entries():
+            if not isinstance(found, Damaged) and found[0].state is UrlState.DONE:
+                url = self._again(found[0])
+                if url is not None:
+                    yield url
+
+    def _records(self) -> Iterator[Difference]:
+        if not self._directory.records.is_dir():
+            return
+        damaged: list[tuple[Path, int, str]] = []
+        for record in read_records(self._directory.records, on_damage=lambda *where: damaged.append(where)):
+            yield from map(_damaged_line, damaged)
+            damaged.clear()
+            self._note(record.number, record.kind, record.depth)
+            url = self._naming.url(record)
+            entry = None if url is None else self._entry(record, url)
+            if entry is None:
+                problem = Problem("output", record.url, f"record {record.number} has it, and the ledger does not")
+                yield Difference(problem, url)
+            elif entry.number == record.number and entry.state is not UrlState.PENDING:
+                self._recorded.add(record.number)
+                if _is_archived(record):
+                    self._owed.add(record.number)
+        yield from map(_damaged_line, damaged)
+
+    def _note(self, number: int, kind: str, depth: int) -> None:
+        if number < len(self._depths):
+            self._depths[number] = min(depth, 255)
+        if kind == LinkKind.SITEMAP:
+            self._sitemaps.add(number)
+
+    def _entry(self, record: PageRecord, url: CrawlUrl) -> LedgerEntry | None:
+        """What the ledger has of the URL of a record: under the number of the record, if it has several."""
+        base = url.canonical.partition("#")[0]
+        names = [base]
+        if record.kind in (LinkKind.REDIRECT, LinkKind.SITEMAP):
+            names += [f"{base}#redirect-{number}" for number in range(1, MOST_REDIRECTS + 1)]
+        found = [known[0] for name in names if (known := self._store.contents.entry(name)) is not None]
+        return next((entry for entry in found if entry.number == record.number), found[0] if found else None)
+
+    def _captures(self) -> Iterator[Difference]:
+        if not self._directory.warc.is_dir():
+            return
+        for found in captures(self._directory.warc, whole=False):
+            if not isinstance(found, Capture):
+                size = found.end - found.start
+                yield Difference(Problem(DAMAGED, str(found.path), f"the {size} bytes at {found.start} are damaged"))
+            elif found.kind == "metadata":
+                facts = found.facts()
+                depth = facts.get("depth", "")
+                self._note(found.number, facts.get("kind", ""), int(depth) if depth.isdecimal() else 0)
+            elif found.kind in MAIN_KINDS and found.number not in self._archived:
+                self._archived.add(found.number)
+                url = self._naming.named(found.url, depth=1, kind=LinkKind.LINK, via=None)
+                if url is not None and self._store.contents.entry(url.canonical) is None:
+                    problem = Problem("output", found.url, "the archive has it, and the ledger does not")
+                    yield Difference(problem, url)
+
+    def _ledger(self) -> Iterator[Difference]:
+        for found in self._store.contents.all_entries():
+            if isinstance(found, Damaged):
+                continue
+            entry = found[0]
+            if entry.state is UrlState.PENDING or entry.elsewhere:
+                continue
+            what = f"{entry.state.name.lower()} in the ledger"
+            if self._output.records and entry.number not in self._recorded:
+                yield Difference(Problem("output", entry.canonical, f"{what}, and has no record"), self._again(entry))
+            elif self._owes(entry) and entry.number not in self._archived:
+                problem = Problem("output", entry.canonical, f"{what}, and is not in the archive")
+                yield Difference(problem, self._again(entry))
+
+    def _owes(self, entry: LedgerEntry) -> bool:
+        """Whether the archive must have a page that is settled."""
+        if not self._output.warc:
+            return False
+        if self._output.records:
+            return entry.number in self._owed
+        return entry.state is UrlState.DONE and entry.status is not None and entry.digest is not None
+
+    def _again(self, entry: LedgerEntry) -> CrawlUrl | None:
+        url, _, mark = entry.canonical.partition("#")
+        depth = self._depths[entry.number] if entry.number < len(self._depths) else 0
+        if entry.number in self._sitemaps or (entry.via or "").endswith("/robots.txt"):
+            kind = LinkKind.SITEMAP  # via robots.txt comes nothing else
+        elif entry.via is None:
+            kind = LinkKind.SEED
+        else:
+            kind, depth = LinkKind.REDIRECT if mark.startswith("redirect-") else LinkKind.LINK, depth or 1
+        found = self._naming.named(url, depth=depth, kind=kind, via=entry.via)
+        return None if found is None else msgspec.structs.replace(found, canonical=entry.canonical)
+
+
+def _damaged_line(where: tuple[Path, int, str]) -> Difference:
+    path, offset, why = where
+    return Difference(Problem(DAMAGED, str(path), f"the line at byte {offset} is damaged: {why}"))
+
+
+def _is_archived(record: PageRecord) -> bool:
+    """Whether a server answered, so that its answer was archived. A redirect by HSTS is none of a server."""
+    return record.status is not None and not (record.ip is None and record.status == 307 and record.duration_s == 0)

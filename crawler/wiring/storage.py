@@ -1,0 +1,214 @@
+"""What a crawl knows: the frontier's store, the visited set and its snapshots."""
+
+import logging
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from config import Config, overridden
+from crawler.discover.recanonicalize import Recanonicalizer
+from crawler.discover.sites import Blocks, BySite
+from crawler.disk.directory import CrawlDirectory
+from crawler.url.canonical import RULES_VERSION
+from crawler.url.hosts import domain_of_site, name_of_site, split_port
+from crawler.url.urls import VERSIONS, UrlReader, host_of
+from crawler.wiring.auto_backend import decided
+from crawler.wiring.discovering import queues_by, rules_of
+from frontier import Notes
+from frontier.leveldb.store import LevelDBStore
+from frontier.memory import MemoryNotes, MemoryStore
+from frontier.queues.groups import Grouping, GroupLimit
+from frontier.queues.lifecycle import Budgets
+from frontier.queues.rules import Rules
+from frontier.snapshots import Snapshots
+from frontier.store import Store
+from frontier.upkeep.rebuild import rebuild
+from visited import VisitedSet
+from visited.baselines.per_site import PerSiteSet
+from visited.bits.kernel import best_kernel
+from visited.digests.exact import ExactSet
+from visited.digests.exact_leveldb import LevelDBSet
+from visited.filters.blocked import BlockedSet
+from visited.filters.bloom import BloomSet
+from visited.filters.counting import CountingSet
+from visited.splitting.dsbf import SplittingSet
+from visited.wrappers.recent import RecentUrls
+from visited.wrappers.verified import Verified
+from visited.wrappers.whitelist import WhiteListed
+
+log = logging.getLogger(__name__)
+
+_RULES = "urls.rules"
+"""The part of a store's identity that names the canonical rules."""
+
+
+async def open_store(
+    config: Config,
+    directory: CrawlDirectory,
+    *,
+    readdressing: Recanonicalizer | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[Store, Notes]:
+    """The configured store of the frontier, and its notes.
+
+    With `readdressing`, a store of URLs that were named by other rules is rebuilt, not refused.
+    """
+    match config.frontier.backend:
+        case "memory":
+            return MemoryStore(), MemoryNotes()
+        case "leveldb":
+            store = open_leveldb(config, directory, to_rebuild=readdressing is not None)
+            if readdressing is not None and store.differs:
+                await _rebuilt(store, readdressing, rules(config), progress)
+            return store, store
+
+
+async def _rebuilt(
+    store: LevelDBStore, readdressing: Recanonicalizer, rules: Rules, progress: Callable[[int], None] | None
+) -> None:
+    try:
+        found = await rebuild(store, readdressing, rules=rules, progress=progress)
+    except BaseException:
+        store.close()
+        raise
+    log.warning(
+        "rebuilt by the new rules: %d of %d URLs have another name or queue, and %d of them were known under that name",
+        found.renamed,
+        found.urls,
+        found.merged,
+    )
+
+
+def open_leveldb(
+    config: Config, directory: CrawlDirectory, *, to_repair: bool = False, to_rebuild: bool = False
+) -> LevelDBStore:
+    """The LevelDB of a crawl. Raises `StoreRefused` and `StoreFailed`."""
+    rules = rules_of(config)
+    latest, *earlier = (UrlReader(rules=rules, version=version).identity for version in VERSIONS)
+    return LevelDBStore(
+        directory.frontier,
+        identity={_RULES: latest, "frontier.queue_by": queues_by(config)},
+        accepted={_RULES: earlier},
+        durability=config.frontier.durability,
+        to_repair=to_repair,
+        to_rebuild=to_rebuild,
+        may_begin=not directory.has_output(),
+    )
+
+
+def rules_version(store: Store) -> int:
+    """By which version of the canonical rules the URLs of a store are named."""
+    return int(store.identity[_RULES].partition(":")[0]) if isinstance(store, LevelDBStore) else RULES_VERSION
+
+
+def snapshots(config: Config, directory: CrawlDirectory) -> Snapshots | None:
+    """Where snapshots of the visited set are kept; None for a frontier in memory."""
+    if config.frontier.backend == "memory":
+        return None
+    return Snapshots(directory.visited, every=config.frontier.snapshot_every)
+
+
+def rules(config: Config) -> Rules:
+    frontier = config.frontier
+    blocks = Blocks([site.match for site in config.site])
+    sites = BySite(blocks, lambda chosen: overridden(config, [config.site[number] for number in chosen]))
+
+    def per_host(queue_key: str) -> int:
+        return sites.of_queue(queue_key).politeness.per_host
+
+    return Rules(
+        per_queue=config.politeness.per_host,
+        per_queue_of=per_host if blocks else None,
+        budgets=Budgets(
+            session=frontier.session_budget,
+            total=frontier.total_budget,
+            total_of=(lambda key: sites.of_queue(key).frontier.total_budget) if blocks else None,
+            error_penalty=frontier.error_penalty,
+        ),
+        by_best_url=frontier.queue_order == "best-url",
+        precedence_floor=256 if frontier.precedence_floor is None else frontier.precedence_floor,
+        grouping=msgspec.structs.replace(grouping(config), per_host=per_host),
+    )
+
+
+def grouping(config: Config) -> Grouping:
+    """Which hosts share a pace."""
+    politeness = config.politeness
+    limits = {
+        "ip": _limit(politeness.per_ip, politeness.ip_delay_s),
+        "domain": _limit(politeness.per_domain, politeness.domain_delay_s),
+    }
+    if config.frontier.queue_by == "ip":
+        at_once = min(politeness.per_host, politeness.per_ip or politeness.per_host)
+        limits["ip"] = GroupLimit(at_once=at_once, rest_s=politeness.ip_delay_s, shares_cooldown=True)
+    return Grouping(
+        limits={kind: limit for kind, limit in limits.items() if limit is not None}, named=_domain, host=_host
+    )
+
+
+def _limit(at_once: int | None, rest_s: float) -> GroupLimit | None:
+    if at_once is None and not rest_s:
+        return None
+    return GroupLimit(at_once=at_once or 1, rest_s=rest_s)
+
+
+def _domain(queue_key: str) -> tuple[str, ...]:
+    return (f"domain {split_port(domain_of_site(queue_key.partition('#')[0]))[0]}",)
+
+
+def _host(queue_key: str) -> str | None:
+    """Ports and directories of a host share its pace. Of a host in parallel queues, which have numbers, each has a pace
+    of its own."""
+    if ":" not in queue_key and "#" not in queue_key:
+        return queue_key
+    whole, _, part = queue_key.partition("#")
+    return None if part.isdecimal() else name_of_site(whole)
+
+
+def visited_set(config: Config, directory: CrawlDirectory, store: Store) -> VisitedSet:
+    """The configured visited set, empty. What it keeps on disk lies in the crawl's directory; the ledger of `store`
+    confirms what a filter calls known."""
+    config, _ = decided(config, directory)
+    visited = _bare_visited_set(config, directory)
+    if config.visited.verify and config.visited.backend != "exact":
+
+        async def known(urls: Sequence[str]) -> Sequence[bool]:
+            return store.knows_many(urls)
+
+        visited = Verified(visited, known)
+    if config.visited.white_list:
+        visited = WhiteListed(visited, config.visited.white_list)
+    if not config.visited.recent or _answers_at_once(config):
+        return visited
+    return RecentUrls(visited, size=config.visited.recent)
+
+
+def _answers_at_once(config: Config) -> bool:
+    """Whether the set takes a third of the time that the cache of recent URLs would take to answer in its place."""
+    return config.visited.backend == "exact" and config.visited.store == "memory" and best_kernel().name == "c"
+
+
+def _bare_visited_set(config: Config, directory: CrawlDirectory) -> VisitedSet:
+    capacity, error_rate = config.visited.capacity, config.visited.error_rate
+    on_disk = config.frontier.backend != "memory"
+    match config.visited.backend:
+        case "exact":
+            in_memory = config.visited.store == "memory" or not on_disk
+            return ExactSet() if in_memory else LevelDBSet(directory.visited / "exact")
+        case "bloom":
+            return BloomSet(capacity=capacity, error_rate=error_rate)
+        case "blocked":
+            return BlockedSet(capacity=capacity, error_rate=error_rate)
+        case "counting":
+            return CountingSet(capacity=capacity, error_rate=error_rate)
+        case "counting-8":
+            return CountingSet(capacity=capacity, error_rate=error_rate, width=8)
+        case "counting-32":
+            return CountingSet(capacity=capacity, error_rate=error_rate, width=32)
+        case "dsbf":
+            place = directory.visited / "dsbf" if on_disk else None
+            return SplittingSet(capacity=capacity, error_rate=error_rate, directory=place)
+        case "per-site":
+            return PerSiteSet(key=host_of, bytes_per_site=config.visited.site_bytes, error_rate=error_rate)
+        case "auto":
+            raise AssertionError("auto is decided before a set is made")

@@ -1,0 +1,83 @@
+"""Reading what `warc` has written, as far as it is whole."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from crawler.write.members import contents
+from crawler.write.warc import is_ours
+from crawler.write.warcgroup import NUMBER_FIELD
+
+_HEAD_BYTES = 1 << 16
+_END = b"\r\n\r\n"
+
+
+class Capture(msgspec.Struct, frozen=True, kw_only=True):
+    """One WARC record of a page."""
+
+    kind: str
+    """response, revisit, metadata, conversion, …"""
+    number: int
+    """That of the page's record."""
+    url: str
+    ip: str | None
+    truncated: str | None
+    block: bytes
+    """What follows the WARC headers, without the line breaks behind it; only its beginning if not all was asked."""
+
+    def http(self) -> tuple[int, str, list[tuple[bytes, bytes]], bytes]:
+        """Of a response: status, reason, headers and body. Raises `ValueError` if it is none."""
+        head, separator, body = self.block.partition(_END)
+        status_line, *lines = head.split(b"\r\n")
+        words = status_line.decode("latin-1").split(" ", 2)
+        if not separator or len(words) < 2 or not words[1].isdecimal():
+            raise ValueError(f"a response begins with a status line and headers, found {head[:80]!r}")
+        headers = [(name, value.strip()) for name, _, value in (line.partition(b":") for line in lines)]
+        return int(words[1]), "".join(words[2:]), headers, body
+
+    def facts(self) -> dict[str, str]:
+        """The fields of a metadata record."""
+        lines = self.block.decode("utf-8", "replace").splitlines()
+        return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+class DamagedPart(msgspec.Struct, frozen=True):
+    """Bytes of a file that are no whole record."""
+
+    path: Path
+    start: int
+    end: int
+
+
+def captures(directory: Path, *, whole: bool) -> Iterator[Capture | DamagedPart]:
+    """What a directory has archived, in the order written; warcinfo records aside, and the torn end of an open file.
+
+    With `whole`, each with its block: memory is bounded by the largest body.
+    """
+    for path in sorted(directory.glob("*.warc.gz*")):
+        for found in contents(path, is_ours=is_ours, most_bytes=sys.maxsize if whole else _HEAD_BYTES):
+            if isinstance(found, bytes):
+                capture = _capture(found)
+                if capture is not None:
+                    yield capture
+            elif not (found.torn and path.suffix == ".open"):
+                yield DamagedPart(path, found.start, found.end)
+
+
+def _capture(content: bytes) -> Capture | None:
+    head, _, block = content.partition(_END)
+    lines = (line.partition(":") for line in head.decode("utf-8", "replace").split("\r\n")[1:])
+    fields = {name.lower(): value.strip() for name, _, value in lines}
+    number = fields.get(NUMBER_FIELD.lower(), "")
+    if not number.isdecimal():
+        return None
+    return Capture(
+        kind=fields.get("warc-type", ""),
+        number=int(number),
+        url=fields.get("warc-target-uri", ""),
+        ip=fields.get("warc-ip-address"),
+        truncated=fields.get("warc-truncated"),
+        block=block[: int(fields.get("content-length", "0"))],
+    )

@@ -1,0 +1,59 @@
+"""A crawl on a disk, or in a copy, that can't be written to can be looked into."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.crawling import COMPLETE, LIMIT, REFUSED, Web, assert_told, onceover, setting, started, tree
+from tests.mounting import mounted
+
+LOOKS = (
+    ("inspect", "DIR", "queues", "--json"),
+    ("inspect", "DIR", "url", "http://h00000.sim.test/", "--json"),
+    ("inspect", "DIR", "visited", "--json"),
+    ("inspect", "DIR", "fsck", "--json"),
+    ("frontier", "export", "DIR"),
+)
+
+
+def looks(directory: Path, cwd: Path) -> list[str]:
+    told = []
+    for look in LOOKS:
+        ended = onceover(*(directory if part == "DIR" else part for part in look), cwd=cwd)
+        assert_told(ended, COMPLETE)
+        told.append(re.sub(r'"(disk|memory)_bytes":\d+', "", ended.out))  # of LevelDB's own log, which is another
+    return told
+
+
+@pytest.mark.parametrize("visited", ["store='leveldb'", "backend='dsbf'"])
+def test_a_crawl_that_cannot_be_written_to_tells_what_it_told_before(tmp_path: Path, web: Web, visited: str) -> None:
+    with mounted("-o", "size=100m", at=tmp_path / "mount") as mount:
+        directory = mount / "crawl"
+        options = [*web.options, "--dir", str(directory), "--max-pages", "20", *setting(f"visited.{visited}")]
+        assert onceover("crawl", *options, cwd=tmp_path).code == LIMIT
+        before = looks(directory, tmp_path)
+        files = tree(directory)
+        subprocess.run(["mount", "-o", "remount,ro", mount], check=True)
+        assert looks(directory, tmp_path) == before
+        assert tree(directory) == files
+        refused = onceover("frontier", "hold", directory, "--reason", "no", cwd=tmp_path)
+        assert_told(refused, REFUSED, "can't be used", "Read-only file system")
+
+
+def test_a_crawl_that_runs_is_not_looked_into_through_a_path_that_cannot_be_written_to(
+    tmp_path: Path, web: Web
+) -> None:
+    with mounted("-o", "size=100m", at=tmp_path / "mount") as mount:
+        (tmp_path / "view").mkdir()
+        options = [*web.options, "--dir", str(mount / "crawl"), *setting("politeness.min_delay_s=30")]
+        with started("crawl", *options, cwd=tmp_path) as crawl:
+            crawl.wait_until((mount / "crawl" / "crawl.toml").exists, "its configuration")
+            subprocess.run(["mount", "--bind", mount, tmp_path / "view"], check=True)
+            try:
+                subprocess.run(["mount", "-o", "remount,bind,ro", tmp_path / "view"], check=True)
+                ended = onceover("inspect", tmp_path / "view" / "crawl", "queues", cwd=tmp_path)
+            finally:
+                subprocess.run(["umount", "--lazy", tmp_path / "view"], check=True)
+        assert_told(ended, REFUSED, f"in use by process {crawl.pid}")

@@ -1,0 +1,87 @@
+"""That a client which is not as expected is refused at the start, and not met in the middle of a crawl."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.client_reqrep import ClientResponse
+
+from crawler.cli import main
+from crawler.fetch.connect import aiohttp_contract
+from crawler.fetch.connect.aiohttp_contract import ClientRefused
+from crawler.fetch.connect.network import Network
+from tests.conftest import REPOSITORY
+
+
+@pytest.fixture(autouse=True)
+def _afresh() -> Iterator[None]:
+    aiohttp_contract._differences.cache_clear()
+    yield
+    aiohttp_contract._differences.cache_clear()
+
+
+async def network() -> None:
+    await Network(head_timeout_s=lambda _: 1.0).aclose()
+
+
+async def start_otherwise(self: ClientResponse, connection: object, *, eagerly: bool) -> ClientResponse:
+    raise NotImplementedError
+
+
+async def test_the_installed_client_is_as_expected() -> None:
+    await network()
+
+
+async def test_a_method_that_takes_other_arguments_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = tuple(
+        (start_otherwise, expected) if method is ClientResponse.start else (method, expected)
+        for method, expected in aiohttp_contract._METHODS
+    )
+    monkeypatch.setattr(aiohttp_contract, "_METHODS", changed)
+    with pytest.raises(ClientRefused) as refused:
+        await network()
+    assert str(refused.value) == (
+        f"aiohttp {aiohttp.__version__} is installed, and differs from 3.14 in what the fetcher needs: "
+        "start_otherwise takes (self connection eagerly), expected (self connection). "
+        "Install the one that belongs to this release: pip install 'aiohttp==3.14.*'"
+    )
+
+
+async def test_a_member_that_is_gone_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    as_it_is = ResponseHandler.__init__
+
+    def renamed(self: ResponseHandler, loop: asyncio.AbstractEventLoop) -> None:
+        as_it_is(self, loop)
+        del self._payload
+
+    monkeypatch.setattr(ResponseHandler, "__init__", renamed)
+    with pytest.raises(ClientRefused, match="ResponseHandler has no _payload"):
+        await network()
+
+
+async def test_a_session_that_would_send_again_by_itself_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aiohttp.ClientSession, "ATTRS", aiohttp.ClientSession.ATTRS - {"_retry_connection"})
+    with pytest.raises(ClientRefused, match="ClientSession has no _retry_connection"):
+        await network()
+
+
+def test_the_command_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(connector: Any) -> None:
+        raise ClientRefused("install another")
+
+    monkeypatch.setattr("crawler.fetch.connect.network.check_client", refuse)
+    monkeypatch.setattr("sys.argv", ["onceover", "crawl", "--dir", str(tmp_path / "crawl"), "--seed", "http://a.test/"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "onceover: install another" in capsys.readouterr().err
+
+
+def test_no_other_release_of_the_client_is_let_in() -> None:
+    assert f'"aiohttp>={aiohttp_contract.KNOWN},<3.15"' in (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")

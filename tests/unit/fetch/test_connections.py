@@ -1,0 +1,312 @@
+"""What comes over a connection when nothing was asked, and what becomes of a connection that was kept."""
+
+import asyncio
+import gc
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+
+from crawler.fetch.connect.connections import Connections, TolerantHandler
+from crawler.fetch.connect.routes import Routes
+from crawler.fetch.http import HttpFetcher
+from crawler.page import Failure, FailureKind, Fetched, Page, Request
+from tests.certificates import issued
+from tests.fetchers import http_fetcher
+from tests.proxies import socks_proxy
+from tests.servers import CLOSE, HANG, RESET, Script, Seen, head, page, raw_server
+
+Fetchers = Callable[..., HttpFetcher]
+
+
+@pytest.fixture
+async def fetchers() -> AsyncIterator[Fetchers]:
+    async with AsyncExitStack() as stack:
+
+        def make(**settings: Any) -> HttpFetcher:
+            fetcher = http_fetcher(**{"allow_private": True, **settings})
+            stack.push_async_callback(fetcher.aclose)
+            return fetcher
+
+        yield make
+
+
+async def body(fetcher: HttpFetcher, url: str) -> bytes:
+    answer = await fetcher.fetch(Request(url=url))
+    assert isinstance(answer, Page), answer
+    return answer.body
+
+
+def kind(answer: Fetched) -> FailureKind | None:
+    return answer.kind if isinstance(answer, Failure) else None
+
+
+# what comes while nothing is asked
+
+
+@pytest.mark.parametrize("seen_first", [True, False], ids=["seen before the next request", "still in the socket"])
+@pytest.mark.parametrize("unasked", [page(b"foreign"), b"HTTP/1.1 200 O", b"\r\n", head(status=b"103 Early Hints")])
+@pytest.mark.parametrize("first", [page(b"own"), page(status=b"204 No Content"), head(b"Content-Length: 0")])
+async def test_an_answer_that_nobody_asked_for_is_given_to_no_later_request(
+    fetchers: Fetchers, first: bytes, unasked: bytes, seen_first: bool
+) -> None:
+    answered, sent = asyncio.Event(), asyncio.Event()
+
+    async def tell() -> None:
+        sent.set()
+
+    scripts: dict[str, Script] = {"/first": [first, answered.wait, unasked, tell], "/next": [page(b"next")]}
+    async with raw_server(scripts) as server:
+        fetcher = fetchers()
+        await fetcher.fetch(Request(url=server.url("/first")))
+        answered.set()
+        await sent.wait()
+        if seen_first:
+            await server.gone.wait()
+        assert await body(fetcher, server.url("/next")) == b"next"
+        assert [seen.connection for seen in server.seen] == [0, 1]
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_nine_urls_of_a_server_that_answers_twice_get_their_own_bodies(loop: str, scheme: str, tmp_path: Path) -> None:
+    tls, authorities = issued("twice.test", tmp_path)
+
+    async def main() -> None:
+        asked, sent = asyncio.Event(), asyncio.Event()
+
+        async def tell() -> None:
+            sent.set()
+
+        def script(seen: Seen) -> Script:
+            return [page(seen.target.encode()), asked.wait, page(b"foreign"), tell]
+
+        async with raw_server(script, tls=tls if scheme == "https" else None) as server:
+            hosts = {"twice.test": f"127.0.0.1:{server.port}"}
+            fetcher = http_fetcher(hosts=hosts, authorities=[authorities])
+            try:
+                for number in range(9):
+                    assert await body(fetcher, f"{scheme}://twice.test/{number}") == b"/%d" % number
+                    asked.set()
+                    await sent.wait()
+                    asked.clear()
+                    sent.clear()
+            finally:
+                asked.set()
+                await fetcher.aclose()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop if loop == "uvloop" else None) as runner:
+        runner.run(main())
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        page(b"own") + page(b"foreign"),
+        page(b"own") + b"HTTP/1.1 2",
+        page(b"own") + b"x",
+        head(b"Transfer-Encoding: chunked") + b"3\r\nown\r\n0\r\n\r\n" + page(b"foreign"),
+        head(b"Transfer-Encoding: chunked") + b"3\r\nown\r\n0\r\n\r\nHTTP/1.1 2",
+    ],
+)
+@pytest.mark.parametrize("pieces", [1, 2])
+async def test_a_connection_with_more_than_an_answer_is_used_no_more(
+    fetchers: Fetchers, first: bytes, pieces: int
+) -> None:
+    cut = first.index(b"\r\n\r\n") + 4
+    scripts: dict[str, Script] = {
+        "/first": [first] if pieces == 1 else [first[:cut], first[cut:]],
+        "/next": [page(b"next")],
+    }
+    async with raw_server(scripts) as server:
+        fetcher = fetchers()
+        assert await body(fetcher, server.url("/first")) == b"own"
+        assert await body(fetcher, server.url("/next")) == b"next"
+        assert [seen.connection for seen in server.seen] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        [head(b"Transfer-Encoding: chunked") + b"3\r\nown\r\n0\r\n\r\n"],
+        [head(b"Transfer-Encoding: chunked") + b"3\r\nown\r\n0\r\nX: y\r\n\r\n"],
+        [head(b"Transfer-Encoding: chunked"), b"3\r\nown\r\n0\r\n\r", b"\n"],
+        [head(b"Transfer-Encoding: chunked"), b"3\r\nown\r\n0", b"\r\n\r\n"],
+        [head(status=b"103 Early Hints") + page(b"own")],
+        [head(status=b"103 Early Hints"), page(b"own")],
+        [head(b"Content-Length: 3"), b"o", b"wn"],
+    ],
+)
+async def test_a_connection_with_one_whole_answer_is_kept(fetchers: Fetchers, first: Script) -> None:
+    async with raw_server({"/first": first, "/next": [page(b"next")]}) as server:
+        fetcher = fetchers()
+        assert await body(fetcher, server.url("/first")) == b"own"
+        assert await body(fetcher, server.url("/next")) == b"next"
+        assert [seen.connection for seen in server.seen] == [0, 0]
+
+
+async def test_a_server_that_speaks_before_it_is_asked_speaks_no_http() -> None:
+    connections = Connections(10)
+    handler = TolerantHandler(connections, asyncio.get_running_loop())
+    handler.connection_made(asyncio.Transport())
+    handler.data_received(page(b"early"))
+    handler.set_response_params()
+    handler.data_received(page(b"asked for"))
+    with pytest.raises(Exception, match="spoke before it was asked"):
+        await handler.read()
+    assert handler.should_close
+
+
+async def test_what_a_server_says_before_the_request_leaves_is_no_answer(fetchers: Fetchers) -> None:
+    async with (
+        raw_server({"/": [page(b"asked for")]}, greeting=page(b"early")) as server,
+        socks_proxy(server.port, holds=True) as proxy,
+    ):
+        fetcher = fetchers(routes=Routes(proxies={"*.test": f"socks5h://127.0.0.1:{proxy.port}"}))
+        answer = await fetcher.fetch(Request(url="http://early.test/"))
+    assert kind(answer) is FailureKind.PROTOCOL
+    assert "before it was asked" in getattr(answer, "message", "")
+
+
+# what is kept
+
+
+@pytest.mark.parametrize("end", [CLOSE, RESET])
+async def test_a_request_that_a_kept_connection_swallows_is_not_sent_again(fetchers: Fetchers, end: Any) -> None:
+    def script(seen: Seen) -> Script:
+        return [end] if len(server.seen) == 2 else [page(b"x")]
+
+    async with raw_server(script) as server:
+        fetcher = fetchers()
+        answers = [await fetcher.fetch(Request(url=server.url(f"/{number}"))) for number in range(3)]
+        assert list(map(kind, answers)) == [None, FailureKind.DISCONNECTED, None]
+        assert server.targets == ["/0", "/1", "/2"]
+
+
+@pytest.mark.parametrize("end", [CLOSE, RESET])
+async def test_a_kept_connection_that_the_server_has_closed_costs_no_request(fetchers: Fetchers, end: Any) -> None:
+    async with raw_server({"/": [page(b"x"), end]}) as server:
+        fetcher = fetchers()
+        for number in range(3):
+            assert await body(fetcher, server.url()) == b"x"
+            if number:
+                await server.gone.wait()
+        assert [seen.connection for seen in server.seen] == [0, 1, 2]
+
+
+async def test_a_server_that_always_closes_what_is_kept_gets_a_new_connection_for_each_request(
+    fetchers: Fetchers,
+) -> None:
+    def script(seen: Seen) -> Script:
+        again = sum(each.connection == seen.connection for each in server.seen) > 1
+        return [CLOSE] if again else [page(b"x")]
+
+    async with raw_server(script) as server:
+        fetcher = fetchers()
+        answers = [await fetcher.fetch(Request(url=server.url())) for _ in range(12)]
+        assert [kind(answer) is None for answer in answers] == [True, False, True, False] + [True] * 8
+
+
+async def test_a_server_that_closes_what_is_kept_now_and_then_is_still_sent_more_over_it(fetchers: Fetchers) -> None:
+    def script(seen: Seen) -> Script:
+        earlier = sum(each.connection == seen.connection for each in server.seen)
+        return [CLOSE] if earlier > 3 else [page(b"x")]
+
+    async with raw_server(script) as server:
+        fetcher = fetchers()
+        for _ in range(16):
+            await fetcher.fetch(Request(url=server.url()))
+        assert server.connections == 4
+
+
+async def test_a_server_that_hangs_up_in_silence_is_a_failure_once(fetchers: Fetchers) -> None:
+    async with raw_server({"/": [HANG]}) as server:
+        answer = await fetchers(timeout_s=0.2).fetch(Request(url=server.url()))
+        assert kind(answer) is FailureKind.TIMEOUT
+        assert len(server.seen) == 1
+
+
+# how many are open
+
+
+def calls_of(work: Callable[[], object]) -> int:
+    """How many functions the work calls, those of the interpreter too."""
+    count = 0
+
+    def note(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+async def test_a_connection_costs_the_same_however_many_are_open() -> None:
+    loop = asyncio.get_running_loop()
+
+    def cost(already: int) -> int:
+        connections = Connections(10)
+        kept = [TolerantHandler(connections, loop) for _ in range(already + 1)]
+        for handler in kept[:-1]:
+            handler.connection_made(asyncio.Transport())
+        assert connections.crowded
+
+        def one() -> None:
+            kept[-1].connection_made(asyncio.Transport())
+            kept[-1].connection_lost(None)
+
+        return calls_of(one)
+
+    assert cost(5000) == cost(50)
+
+
+async def test_only_open_connections_count() -> None:
+    connections = Connections(10)
+    loop = asyncio.get_running_loop()
+    handlers = [TolerantHandler(connections, loop) for _ in range(11)]
+    for handler in handlers:
+        handler.connection_made(asyncio.Transport())
+    assert connections.crowded
+    handlers[0].connection_lost(None)
+    assert not connections.crowded
+
+
+# what is left of a connection that has ended
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("end", [CLOSE, RESET])
+def test_a_connection_that_has_ended_takes_no_memory_before_the_garbage_collector_looks(
+    loop: str, scheme: str, end: Any, tmp_path: Path
+) -> None:
+    tls, authorities = issued("brief.test", tmp_path)
+
+    async def main() -> int:
+        async with raw_server(lambda _: [page(b"own"), end], tls=tls if scheme == "https" else None) as server:
+            hosts = {"brief.test": f"127.0.0.1:{server.port}"}
+            fetcher = http_fetcher(hosts=hosts, authorities=[authorities])
+            try:
+                for number in range(9):
+                    assert await body(fetcher, f"{scheme}://brief.test/{number}") == b"own"
+                    await server.gone.wait()
+            finally:
+                await fetcher.aclose()
+            return len(server.seen)
+
+    gc.collect()
+    gc.disable()
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop if loop == "uvloop" else None) as runner:
+            assert runner.run(main()) == 9
+        assert sum(isinstance(each, TolerantHandler) for each in gc.get_objects()) == 0
+    finally:
+        gc.enable()

@@ -1,0 +1,117 @@
+"""Heads that bend the rules: what is mended, and what is left to the parser to refuse."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.fetch.connect.connections import Connections, TolerantHandler
+from crawler.fetch.connect.response_heads import end_of_head, may_be_head, mended
+from tests.framing import BODY, CASES, by_onceover, served
+from tests.servers import head, page
+
+REFUSED = {
+    "Content-Length twice, 5 and 3",
+    "Content-Length and chunks",
+    "line feeds alone end chunk lines",
+    "`0x5` as a chunk size",
+    "a chunk longer than it says",
+    "NUL in a header",
+    "no status line, closed",
+}
+"""What most of Chromium, Firefox and curl refuse, what leaves the body's length in doubt, and what the parser can't."""
+
+NAMES = st.text("abcXYZ-09", min_size=1, max_size=12).map(str.encode)
+VALUES = st.binary(max_size=30).filter(lambda value: not set(value) & set(b"\r\n\0"))
+FIELDS = st.lists(st.tuples(NAMES.filter(lambda name: name.lower() != b"content-length"), VALUES), max_size=8)
+
+
+async def test_what_browsers_take_is_taken_and_what_is_in_doubt_is_not() -> None:
+    async with served() as (url, _):
+        answers = await by_onceover(url)
+    taken = {name for number, name in enumerate(CASES) if answers[number] == BODY.decode()}
+    assert taken == CASES.keys() - REFUSED
+
+
+class Wire(asyncio.Transport):
+    """A connection to nowhere."""
+
+    def close(self) -> None: ...
+
+
+@given(FIELDS, st.sampled_from([b"200 OK", b"404 Not Found", b"204", b"200 \xe4"]))
+def test_a_sound_head_is_left_as_it_is(fields: list[tuple[bytes, bytes]], status: bytes) -> None:
+    sound = head(*(b"%s: %s" % field for field in fields), b"Content-Length: 5", status=status)
+    assert mended(sound) is sound
+    assert end_of_head(sound + b"\r\n\r\n") == len(sound)
+
+
+@given(st.lists(st.sampled_from([b"a: b", b"no colon", b": v", b"x : y", b" folded", b"c\rd: e\rf", b""]), max_size=6))
+def test_what_is_mended_needs_no_more_mending(lines: list[bytes]) -> None:
+    once = mended(b"HTTP/1.9  200 OK\n" + b"".join(line + b"\r\n" for line in lines if line) + b"\n")
+    assert mended(once) == once
+    assert end_of_head(once) == len(once)
+
+
+@given(st.binary(max_size=60), st.integers(0, 60))
+def test_any_bytes_have_an_end_or_none_wherever_the_search_goes_on(received: bytes, searched: int) -> None:
+    end = end_of_head(received)
+    assert end is None or received[:end].endswith((b"\n\n", b"\n\r\n"))
+    if end is None or searched < end:
+        assert end_of_head(received, searched) == end
+    may_be_head(received)
+    mended(received)
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        (b"X : 1", b"X: 1"),
+        (b"X\t: 1", b"X: 1"),
+        (b": 1", b""),
+        (b"none", b""),
+        (b"none\r\n folded to nothing", b""),
+        (b"X: 1\r\n 2", b"X: 1\r\n 2"),
+        (b"X: a\rSet-Cookie: b", b"X: a Set-Cookie: b"),
+        (b"Content-Length: 5\r\ncontent-length:5", b"Content-Length: 5"),
+        (b"Content-Length: 5 ,5,+5", b"Content-Length: 5"),
+        (b"Content-Length: 5, 6", b"Content-Length: 5, 6"),
+        (b"Content-Length: 5\r\nContent-Length: 05", b"Content-Length: 5\r\nContent-Length: 05"),
+        (b"Content-Length: -5", b"Content-Length: -5"),
+    ],
+)
+def test_a_header_is_mended_where_that_leaves_no_doubt(sent: bytes, kept: bytes) -> None:
+    assert mended(head(sent)) == (head(kept) if kept else head())
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+@pytest.mark.parametrize(
+    "response",
+    [
+        page(BODY),
+        head(status=b"103 Early Hints") + page(BODY),
+        b"\r\n" + page(BODY, b"no colon"),
+        b"HTTP/1.2 200 OK\nContent-Length: 5, 5\n\nhello",
+        CASES["`http/1.1` in small letters"],
+    ],
+)
+async def test_in_whatever_pieces_a_head_comes_it_is_the_same(response: bytes, size: int) -> None:
+    handler = TolerantHandler(Connections(10), asyncio.get_running_loop())
+    handler.connection_made(Wire())
+    handler.set_response_params(read_until_eof=True)
+    for start in range(0, len(response), size):
+        handler.data_received(response[start : start + size])
+    message, payload = await handler.read()
+    while message.code < 200:
+        message, payload = await handler.read()
+    assert (message.code, await payload.read()) == (200, BODY)
+
+
+@pytest.mark.parametrize("rubbish", [b"SSH-2.0-OpenSSH_9.2p1\r\n", b"\x16\x03\x01", b"HTTP/1.1 abc OK\r\n", b"<p>"])
+async def test_what_can_be_no_head_is_refused_at_once(rubbish: bytes) -> None:
+    handler = TolerantHandler(Connections(10), asyncio.get_running_loop())
+    handler.connection_made(Wire())
+    handler.set_response_params()
+    handler.data_received(rubbish)
+    assert handler.exception() is not None

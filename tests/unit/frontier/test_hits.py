@@ -1,0 +1,147 @@
+"""Links to known URLs are added up, and none is ever dropped."""
+
+import errno
+import os
+import random
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from frontier import CrawlUrl, StoreFull
+from frontier.memory import MemoryStore
+from frontier.store import Store
+from frontier.transitions.link_counts import LinkCounts
+from tests.unit.frontier.crawls import DONE, Crawl, leveldb, page, pages
+from tests.unit.frontier.virtual_time import in_virtual_time
+
+
+class Watched(MemoryStore):
+    """Tells what is written; its disk may be full."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches: list[list[str]] = []
+        self.is_full = False
+
+    def add_hits(self, hits: Sequence[tuple[str, int]], /) -> None:
+        if self.is_full:
+            raise StoreFull(os.strerror(errno.ENOSPC))
+        self.batches.append([canonical for canonical, _ in hits])
+        super().add_hits(hits)
+
+
+def known(hits: LinkCounts, urls: Sequence[CrawlUrl]) -> None:
+    hits.count(urls, [False] * len(urls))
+
+
+def test_links_are_added_up_and_written_in_order_some_at_a_time() -> None:
+    hits, store, chance, expected = LinkCounts(kept=50), Watched(), random.Random(1), Counter[str]()
+    urls = pages(4, 100)
+    for _ in range(500):
+        batch = chance.choices(urls, k=10)
+        known(hits, batch)
+        expected.update(url.canonical for url in batch)
+        if hits.are_many:
+            store.is_full = chance.random() < 0.2
+            try:
+                hits.write(store, at_once=20)
+            except StoreFull:
+                store.is_full = False
+        url = chance.choice(urls).canonical
+        assert hits.of(url) + store.hits(url) == expected[url]
+    assert len(store.batches) > 100
+    assert all(batch == sorted(set(batch)) and len(batch) <= 20 for batch in store.batches)
+    for _ in hits.write_all(store, at_once=20):
+        pass
+    assert not hits.are_many
+    assert {url.canonical: store.hits(url.canonical) for url in urls} == {
+        url.canonical: expected[url.canonical] for url in urls
+    }
+
+
+def test_what_somebody_else_keeps_is_not_written_too() -> None:
+    hits, store = LinkCounts(kept=1), Watched()
+    urls = pages(1, 3)
+    known(hits, urls)
+    hits.write(store, at_once=1)
+    known(hits, urls)
+    assert [hits.take(url.canonical) for url in urls] == [1, 2, 2]
+    assert [hits.of(url.canonical) for url in urls] == [0, 0, 0]
+    for _ in hits.write_all(store, at_once=1):
+        pass
+    assert sum(store.hits(url.canonical) for url in urls) == 1
+
+
+def test_what_is_added_up_stays_bounded() -> None:
+    hits, store = LinkCounts(kept=50), Watched()
+    for url in pages(10, 200):
+        known(hits, [url])
+        if hits.are_many:
+            hits.write(store, at_once=2)
+    assert sum(map(len, store.batches)) >= 2000 - 60
+
+
+def written(directory: Path) -> dict[str, int]:
+    store = leveldb(directory)
+    try:
+        return {url.canonical: store.hits(url.canonical) for url in pages(2, 40)}
+    finally:
+        store.close()
+
+
+@in_virtual_time
+async def test_a_kill_loses_what_came_since_the_last_batch_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontier.shell.LinkCounts", partial(LinkCounts, kept=20))
+    monkeypatch.setattr("frontier.transitions.gate._HITS_AT_ONCE", 0)
+    crawl = Crawl(tmp_path / "crawl")
+    async with crawl.opened() as frontier:
+        await frontier.add(pages(2, 40))
+        for _ in range(3):
+            for url in pages(2, 40):
+                await frontier.add([url])
+        counts = written(crawl.crashed(tmp_path / "killed").directory)
+        assert 3 * 80 - 2 * 20 <= sum(counts.values()) < 3 * 80
+    assert written(crawl.directory) == dict.fromkeys(counts, 3)
+    assert crawl.fsck().problems == []
+
+
+@in_virtual_time
+async def test_counts_are_forgotten_with_their_urls(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path)
+    async with crawl.opened() as frontier:
+        await frontier.add([page("a"), page("a"), page("b")])
+        await frontier.done(await anext(frontier), cooldown_s=0, outcome=DONE)
+        await frontier.add([page("a")])
+    async with crawl.opened(visited=crawl.visited) as frontier:
+        await frontier.add([page("a")])
+        assert await frontier.forget([page("a").canonical]) == 1
+        await frontier.add([page("a")])
+        entry = await frontier.status_of(page("a").canonical)
+        assert entry is not None
+        assert entry.hit_count == 1
+
+
+def test_a_count_that_cannot_be_read_is_set_aside_and_begins_anew(tmp_path: Path) -> None:
+    store = leveldb(tmp_path)
+    store.add_hits([("http://a.test/", 3)])
+    store.write_raw({b"Hhttp://a.test/": b"\xc1"}, set(), store.counters)
+    assert store.hits("http://a.test/") == 0
+    assert list(store.contents.set_aside()) == [b"Hhttp://a.test/"]
+    store.add_hits([("http://a.test/", 3)])
+    assert store.hits("http://a.test/") == 3
+    store.close()
+
+
+@pytest.mark.parametrize("kind", ["memory", "leveldb"])
+def test_a_store_adds_up_what_it_is_told(tmp_path: Path, kind: str) -> None:
+    store: Store = Crawl(tmp_path, kind=kind).store()
+    assert store.hits("http://a.test/") == 0
+    for more in (1, 1000):
+        store.add_hits([("http://a.test/", more), ("http://b.test/\ud800", more)])
+    assert (store.hits("http://a.test/"), store.hits("http://b.test/\ud800"), store.hits("http://")) == (1001, 1001, 0)
+    store.close()

@@ -1,0 +1,217 @@
+"""Sitemaps as they are served: what other readers bear is read, and what is missing is told."""
+
+import gzip
+import random
+import zlib
+
+import pytest
+
+from crawler.page import Extract, LinkKind
+from crawler.read.feeds.feeds import MAX_DEPTH, xml_links
+from crawler.read.feeds.unpack import MAX_SITEMAP_BYTES, Unpacked
+from crawler.read.html.lexbor import LexborExtractor
+from tests.unit.read.suites import page
+
+HEAD = "<?xml version='1.0' encoding='UTF-8'?>"
+NAMESPACE = "xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'"
+A, B = "https://h.example/a", "https://h.example/b"
+
+
+def urlset(*urls: str) -> str:
+    return f"<urlset {NAMESPACE}>" + "".join(f"<url><loc>{url}</loc></url>" for url in urls) + "</urlset>"
+
+
+def read(body: str | bytes, declared: str | None = "application/xml") -> Extract:
+    return LexborExtractor().extract(
+        page(
+            body.encode() if isinstance(body, str) else body,
+            url="https://h.example/sitemap.xml",
+            headers=(("Content-Type", declared),) if declared else (),
+        )
+    )
+
+
+def hrefs(extract: Extract) -> list[str]:
+    return [link.href for link in extract.links]
+
+
+BEFORE = [
+    "Some words of a template.\n",
+    "\nWarning: Undefined variable $x in /var/www/x.php on line 3\n",
+    "<br />\n<b>Warning</b>:  foo() in <b>/x.php</b> on line <b>3</b><br />\n",
+    "<br />\n<b>Deprecated</b>:  foo() in <b>/x.php</b> on line <b>3</b><br />\n" * 500,
+    "<!-- <urlset> --><document>",
+]
+DECLARED = ["application/xml", "text/html", "text/plain", "application/octet-stream", None]
+
+
+@pytest.mark.parametrize("declared", DECLARED)
+@pytest.mark.parametrize("before", BEFORE, ids=lambda before: before[:12])
+def test_what_stands_before_a_sitemap_hides_nothing(before: str, declared: str | None) -> None:
+    for body in (before + HEAD + urlset(A, B), before + urlset(A, B) + "\n<!-- 0.1 s -->"):
+        for served in (body.encode(), gzip.compress(body.encode())):
+            found = read(served, declared)
+            assert (hrefs(found), found.error) == ([A, B], None)
+
+
+@pytest.mark.parametrize("declared", DECLARED)
+def test_warnings_before_a_feed_hide_nothing(declared: str | None) -> None:
+    feed = f"{HEAD}<rss version='2.0'><channel><item><link>{A}</link></item></channel></rss>"
+    assert hrefs(read("<br />\n<b>Warning</b>: foo<br />\n" + feed, declared)) == [A]
+
+
+def test_text_and_pages_that_show_how_a_sitemap_is_written_are_none() -> None:
+    shown = urlset(A)
+    assert read(f"# Sitemaps\n\n{shown}\n\nThat is all.", "text/plain").links == []
+    assert read(f"<!doctype html><p>So:<pre>{shown}</pre>", "text/html").content_type == "text/html"
+    assert read(f"<html><body>{shown}</body></html>", "text/html").links == []
+    assert read(f"<reply><rss><link>{A}</link></rss></reply>").links == []
+
+
+def test_two_documents_in_one_are_read_both() -> None:
+    first, second = urlset(A), urlset(B)
+    for body in (first + second, HEAD + first + "\n" + HEAD + second, HEAD + first + "<!DOCTYPE urlset [ ]>" + second):
+        found = read(body)
+        assert (hrefs(found), found.error) == ([A, B], None)
+    index = "<sitemapindex><sitemap><loc>s.xml</loc></sitemap></sitemapindex>"
+    links = read(index + first).links
+    assert [(link.href, link.kind) for link in links] == [("s.xml", LinkKind.SITEMAP), (A, LinkKind.LISTED)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        urlset(A, B).replace("<urlset", "<urlset xmlns='http://www.google.com/schemas/sitemap/0.84'"),
+        urlset(A, B).replace("</url>", "</url></url>"),
+        urlset(A, B).upper().replace("HTTPS://H.EXAMPLE/A", A).replace("HTTPS://H.EXAMPLE/B", B),
+        f"<sitemap><url><loc>{A}</loc></url><url><loc>{B}</loc></url></sitemap>",
+        f"<root>{urlset(A, B)}</root>",
+    ],
+)
+def test_mistakes_in_markup_lose_no_url(body: str) -> None:
+    found = read(body)
+    assert ([(link.href, link.kind) for link in found.links], found.error) == (
+        [(A, LinkKind.LISTED), (B, LinkKind.LISTED)],
+        None,
+    )
+
+
+def test_entities_of_the_dtd_are_expanded() -> None:
+    dtd = "<!DOCTYPE urlset [<!ENTITY host 'h.example'><!ENTITY site \"https://&host;\"><!ENTITY q 'x&amp;y'>]>"
+    for body in (HEAD + dtd + urlset("&site;/a", "&site;/b?&q;"), dtd + urlset("&site;/a", "&site;/b?&q;")):
+        for pieces in ([body.encode()], [bytes([byte]) for byte in body.encode()]):
+            listing = xml_links(pieces)
+            assert ([link.href for link in listing.links], listing.trouble) == ([A, f"{B}?x&y"], None)
+
+
+def test_the_items_of_rss_1_are_known_by_what_they_are_about() -> None:
+    names = "xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns='http://purl.org/rss/1.0/'"
+    items = f"<item rdf:about='{A}'><title>x</title></item><item rdf:about='urn:x'><link>{B}</link></item>"
+    for feed in (f"<rdf:RDF {names}>{items}</rdf:RDF>", f"<rdf:RDF>{items}</rdf:RDF>"):
+        assert hrefs(read(feed)) == [A, B]
+    listed = (
+        f"<channel><items><rdf:Seq><rdf:li rdf:resource='{A}'/></rdf:Seq></items><image rdf:resource='i'/></channel>"
+    )
+    assert hrefs(read(f"<rdf:RDF {names}>{listed}</rdf:RDF>")) == [A, "i"]
+
+
+def test_urls_of_the_own_site_need_no_scheme() -> None:
+    written = ["h.example/a", "www.h.example:8080/b?c", "H.example", "h.example.html", "i.example/a", "//h.example/d"]
+    meant = ["https://h.example/a", "https://www.h.example:8080/b?c", "https://H.example", *written[3:]]
+    assert hrefs(read(urlset(*written))) == meant
+    assert hrefs(read("h.example/a\nwww.h.example/b\nhttps://h.example/c\n", "text/plain")) == [
+        "https://h.example/a",
+        "https://www.h.example/b",
+        "https://h.example/c",
+    ]
+
+
+@pytest.mark.parametrize("declared", ["text/html", "application/json", "text/csv", "text/plain", "text/markdown", None])
+def test_a_list_of_urls_is_known_whatever_it_is_declared_to_be(declared: str | None) -> None:
+    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+        assert hrefs(read(f"{A}\n{B}\n".encode(encoding), declared)) == [A, B]
+    assert read(f"{A}\n<p>That is where to look.", "text/html").content_type == "text/html"
+    assert read(f"{A},2026\n", "text/csv").links == []
+
+
+@pytest.mark.parametrize(
+    "declared", ["application/json", "text/css", "application/javascript", "application/xhtml+xml", "text/csv"]
+)
+def test_a_sitemap_is_known_whatever_it_is_declared_to_be(declared: str) -> None:
+    found = read(HEAD + urlset(A, B), declared)
+    assert (found.content_type, hrefs(found)) == ("application/xml", [A, B])
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+@pytest.mark.parametrize("body", [HEAD + urlset(A, B), f"{A}\n{B}\n"])
+def test_a_sitemap_may_be_compressed_several_times(body: str, times: int) -> None:
+    packed = body.encode()
+    for _ in range(times):
+        packed = gzip.compress(packed)
+    found = read(packed)
+    assert (hrefs(found), found.error) == ([A, B], None)
+
+
+def trouble(body: str | bytes) -> str:
+    """Why a sitemap is cut, of which the first URL is read nevertheless."""
+    found = read(body)
+    assert hrefs(found)[0] == A
+    assert found.error is not None
+    return found.error
+
+
+def test_what_is_cut_says_why_and_keeps_what_came_before() -> None:
+    whole = HEAD + urlset(A, B)
+    assert trouble(whole[: whole.index(B) + 5]) == "ends in the middle"
+    deep = whole.replace("<url><loc>" + B, "<x>" * (MAX_DEPTH + 1) + "<url><loc>" + B)
+    assert trouble(deep) == f"is nested deeper than {MAX_DEPTH} elements, of which the rest is not read"
+    assert trouble(urlset(A) + "</x>" * 60 + urlset(B)) == "has too many end tags, behind which nothing is read"
+    assert trouble(urlset(A, *[B] * 50_000)) == "lists more than 50000 URLs, of which the rest is not read"
+
+
+def test_entities_that_are_not_read_say_so() -> None:
+    bomb = "".join(f"<!ENTITY e{n} '{f'&e{n - 1};' * 10}'>" for n in range(1, 12))
+    for dtd, name, why in (
+        (f"<!ENTITY e0 'x'>{bomb}", "e11", "stands for more than 10000 bytes"),
+        ("<!ENTITY a '&b;'><!ENTITY b '&a;'>", "a", "stands for more than 10000 bytes"),
+        ("<!ENTITY x SYSTEM 'file:///etc/passwd'>", "x", "lies elsewhere"),
+    ):
+        found = f"<!DOCTYPE urlset [{dtd}]>" + urlset(A, f"{B}&{name};")
+        assert trouble(found) == f"its entity {name} {why}, and is not read"
+        assert hrefs(read(found)) == [A]
+    many = f"<!DOCTYPE urlset [<!ENTITY x '{'x' * 9_000}'>]>" + urlset(A, *["&x;"] * 5_000)
+    assert trouble(many) == "its entities stand for many times its size, of which the rest is not read"
+    assert sum(map(len, hrefs(read(many)))) < 4 * len(many) + 110_000
+
+
+def test_compressed_data_that_is_not_read_says_so() -> None:
+    body = (HEAD + urlset(A, *(f"{B}?{random.Random(at).random()}" for at in range(5_000)))).encode()
+    packed = gzip.compress(body)
+    assert trouble(packed[: len(packed) // 2]) == "its compressed data ends in the middle"
+    broken = packed[: len(packed) // 2] + b"\xff" * 100 + packed[len(packed) // 2 + 100 :]
+    assert trouble(broken).startswith("its compressed data is damaged: ")
+    assert trouble(gzip.compress(packed[: len(packed) // 2])) == "its compressed data ends in the middle"
+    nested = (HEAD + urlset(A)).encode()
+    for _ in range(4):
+        nested = gzip.compress(nested)
+    found = read(nested)
+    assert (found.links, found.error) == ([], "is compressed more than 3 times, and not read")
+    members = gzip.compress(f"{A}\n".encode()) + gzip.compress(b"\n") * 10_000
+    assert trouble(members) == "has 10000 compressed members or more, of which the rest is not read"
+
+
+def test_a_compressed_bomb_says_so_and_its_beginning_is_read() -> None:
+    packer = zlib.compressobj(wbits=31)
+    bomb = packer.compress((HEAD + urlset(A)[: -len("</urlset>")]).encode())
+    bomb += b"".join(packer.compress(b" " * 1_000_000) for _ in range(60)) + packer.flush()
+    assert trouble(bomb) == f"unpacks to more than {MAX_SITEMAP_BYTES} bytes, of which the rest is not read"
+    exact = Unpacked([gzip.compress(bytes(MAX_SITEMAP_BYTES))])
+    assert sum(map(len, exact)) == MAX_SITEMAP_BYTES
+    assert exact.trouble is None
+
+
+def test_padding_behind_compressed_data_is_no_trouble() -> None:
+    for padding in (bytes(512), b"rubbish", b"\x1f\x8b"):
+        found = read(gzip.compress((HEAD + urlset(A)).encode()) + padding)
+        assert hrefs(found) == [A]
+        assert found.error is None or padding == b"\x1f\x8b"

@@ -1,0 +1,70 @@
+"""What the log of a crawl tells a person who comes an hour later."""
+
+import asyncio
+import logging
+
+import pytest
+
+from config import load
+from crawler.cli.run.crawl_log import log_beginning, log_progress
+from crawler.counters import Counters
+from crawler.progress import Gauge
+from frontier import Outcome, UrlState
+from frontier.memory import MemoryStore
+from frontier.shell import QueueFrontier
+from tests.unit.frontier.crawls import DONE, lease, now, page, pages
+from tests.unit.frontier.virtual_time import in_virtual_time
+from visited.digests.exact import ExactSet
+
+pytestmark = pytest.mark.usefixtures("_at_info")
+
+
+@pytest.fixture
+def _at_info(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+
+
+def test_a_crawl_begins_with_its_version_and_what_was_set(caplog: pytest.LogCaptureFixture) -> None:
+    overrides = ['crawl.seeds=["https://a.test/"]', "politeness.min_delay_s=2.5", "fetch.timeout_s=60"]
+    log_beginning(load(None, overrides=overrides, environ={}).config, "crawls/a", resumed=True)
+    begun, *settings = caplog.messages
+    assert begun.startswith("resumed in crawls/a: onceover ")
+    assert 'set: crawl.seeds = ["https://a.test/"]' in settings
+    assert "set: politeness.min_delay_s = 2.5" in settings
+    assert not any("timeout_s" in line for line in settings)  # that is the default
+
+
+@in_virtual_time
+async def test_progress_is_told_each_minute(caplog: pytest.LogCaptureFixture) -> None:
+    frontier = await QueueFrontier.open(MemoryStore(), ExactSet(), now=now)
+    await frontier.add(pages(2, 3))
+    gauge = Gauge(Counters(), frontier.describe, ExactSet().describe, monotonic=asyncio.get_running_loop().time)
+    telling = asyncio.ensure_future(log_progress(gauge))
+    await asyncio.sleep(150)
+    telling.cancel()
+    await frontier.aclose()
+    assert [message.partition(" · ")[0] for message in caplog.messages] == ["1 min 0 s", "2 min 0 s"]
+    assert "6 queued" in caplog.messages[0]
+
+
+@in_virtual_time
+async def test_holds_are_told_with_their_reason_and_their_end(caplog: pytest.LogCaptureFixture) -> None:
+    frontier = await QueueFrontier.open(MemoryStore(), ExactSet(), now=now)
+    frontier.hold("199 B free", by="room")
+    frontier.hold("198 B free", by="room")
+    frontier.let_go(by="room")
+    frontier.let_go(by="room")
+    await frontier.aclose()
+    assert caplog.messages == ["held by room: 199 B free", "no longer held by room: 198 B free"]
+
+
+@in_virtual_time
+async def test_hosts_that_die_and_answer_again_are_told_once_each(caplog: pytest.LogCaptureFixture) -> None:
+    frontier = await QueueFrontier.open(MemoryStore(), ExactSet(), now=now)
+    await frontier.add([page("dying", f"{number}") for number in range(10)])
+    dead = Outcome(state=UrlState.FAILED, reason="connect", server_ok=False, dead_for_s=60)
+    failed = Outcome(state=UrlState.FAILED, reason="connect", server_ok=False)
+    for outcome in (failed, dead, dead, DONE, DONE):
+        await frontier.done(await lease(frontier), cooldown_s=100, outcome=outcome)
+    await frontier.aclose()
+    assert caplog.messages == ["test,dying is given up for now: connect, 2 times in a row", "test,dying answers again"]

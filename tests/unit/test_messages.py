@@ -1,0 +1,221 @@
+"""What the command says when something is wrong: one form, and each fault is told of the one who made it."""
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from config import load, render_toml
+from crawler.cli import main
+from crawler.cli.codes import FAILED, USAGE
+from crawler.disk.directory import CrawlDirectory
+from crawler.status import number_of
+from tests.unit.test_cli_frontier import made, run
+
+AGENT = "fetch.user_agent=x (+https://owner.org/)"
+BASH = """
+eval "$(_ONCEOVER_COMPLETE=bash_source {command})"
+compopt() {{ echo "compopt $*"; }}
+COMP_WORDBREAKS=$' \\t\\n"\\'><=;|&(:' COMP_LINE={line!r} COMP_POINT={point}
+_onceover_completion {command}
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+
+
+@pytest.fixture(autouse=True)
+def the_handler_is_put_back() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str]:
+    """The exit code and what went to stderr."""
+    monkeypatch.setattr(sys, "argv", ["onceover", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["crawl", "--sed", "x"], "onceover: no such option '--sed'"),
+        (["craw"], "onceover: no such command 'craw'. Did you mean 'crawl'? `onceover --help` tells what there is"),
+        (["crawl", "a", "b"], "onceover: got unexpected extra argument (b) `onceover crawl --help` tells"),
+        (["config", "check"], "onceover: missing argument 'CONFIGURATION'; `onceover config check --help` tells"),
+        (["crawl"], "onceover: what is to be crawled? Give a configuration file, or --seed URL"),
+        (["crawl", "--seed", "foo"], "onceover: --seed: crawl.seeds: seed 'foo' has no scheme"),
+        (["crawl", "--seed", "http://a.test/", "--dir", ""], "onceover: --dir: crawl.directory: expected text"),
+        (["crawl", "--seed", "ftp://a.org/"], "onceover: --seed: crawl.seeds: seed 'ftp://a.org/' can't be crawled"),
+        (["demo", "--dir", ""], "onceover: --dir: crawl.directory: expected text, not empty"),
+        (["config", "show", "--for", "a"], "onceover: --for: URL 'a' has no scheme; write 'https://a/'"),
+        (
+            ["simweb", "--expected", "--params", '{"traps": 1.0, "traps_disallowed": false}'],
+            "onceover: --expected: no crawl of this web is ever complete: h0",
+        ),
+        (["simweb", "--params", '{"domain": "a..b"}'], "onceover: the simulated web can't be so: domain must be"),
+    ],
+)
+def test_every_error_is_one_line_in_one_form_and_names_what_was_given(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str
+) -> None:
+    code, text = said(capsys, monkeypatch, *arguments)
+    assert code == USAGE
+    assert text.startswith(words)
+    assert text.count("\n") == 1
+
+
+def test_a_url_that_is_asked_about_is_not_called_a_seed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    crawl = str(made(tmp_path / "crawl"))
+    assert said(capsys, monkeypatch, "inspect", crawl, "url", "notaurl") == (
+        USAGE,
+        "onceover: URL 'notaurl' has no scheme; write 'https://notaurl/'\n",
+    )
+
+
+def test_an_imported_url_is_not_said_to_be_on_the_list_of_seeds(tmp_path: Path) -> None:
+    crawl = made(tmp_path / "crawl")
+    with CrawlDirectory(crawl) as directory:
+        seeds = ["--set", 'crawl.seeds=["http://seed.test"]'][1:]
+        directory.write_configuration(render_toml(load(None, overrides=seeds, environ={}).config))
+    run("frontier", "import", crawl, given='{"url": "http://seed.test/"}\n{"url": "http://carried.test/"}\n')
+    assert "on the list of seeds" in run("inspect", crawl, "url", "http://seed.test/")
+    carried = run("inspect", crawl, "url", "http://carried.test/")
+    assert "on no page: in a file of seeds or by an import" in carried
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (
+            ['fetch.logins={"a.test" = "file:/none/such"}', AGENT],
+            "onceover: --set: fetch.logins: can't read /none/such: No such file or directory\n",
+        ),
+        (
+            ['fetch.logins={"a.test" = "env:NONE_SUCH"}', AGENT],
+            "onceover: --set: fetch.logins: expected a login in the environment variable NONE_SUCH, which is not set\n",
+        ),
+        (
+            ['scope.place_files=["/none/such"]', AGENT],
+            "onceover: --set: scope.place_files: can't read /none/such: No such file or directory\n",
+        ),
+    ],
+    ids=["file", "environment", "places"],
+)
+def test_a_setting_is_named_once_and_no_exception_of_python_is(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    settings: list[str],
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = [part for each in settings for part in ("--set", each)]
+    code, text = said(capsys, monkeypatch, "crawl", "--seed", "https://a.org/", *given)
+    assert (code, text[: len(words)]) == (USAGE, words)
+
+
+def test_a_second_hold_keeps_the_reason_of_the_first(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    crawl = str(made(tmp_path / "crawl"))
+    run("frontier", "hold", crawl, "--reason", "the first")
+    assert said(capsys, monkeypatch, "frontier", "hold", crawl, "--reason", "the second") == (
+        USAGE,
+        f"onceover: {crawl} is held already: the first; release it first\n",
+    )
+
+
+def test_one_is_not_written_as_many(tmp_path: Path) -> None:
+    assert [number_of(count, "URL") for count in (0, 1, 2, 2000)] == ["0 URLs", "1 URL", "2 URLs", "2,000 URLs"]
+    crawl = made(tmp_path / "crawl")
+    assert run("frontier", "import", crawl, given='{"url": "http://a.test/"}\n') == "1 URL added, 0 were known\n"
+    assert run("inspect", crawl, "fsck") == "1 URL, 1 pending, 0 to try again, 1 queue: no problems\n"
+    assert run("frontier", "retire", crawl, "a.test") == "a.test is retired: 1 URL is kept, and not fetched\n"
+
+
+def test_a_full_disk_is_not_taken_for_a_crawl() -> None:
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [Path(sys.executable).with_name("onceover"), "config", "show"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == FAILED
+    assert "the disk is full: make room, then run the same command again" in ended.stderr
+    assert "crawl" not in ended.stderr
+
+
+def test_a_simulated_web_says_that_it_serves_only_once_it_does() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = subprocess.run(
+            [Path(sys.executable).with_name("onceover"), "simweb", "--port", str(port)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == FAILED
+    assert "Serving" not in ended.stderr
+    assert re.search(r"onceover: .*address already in use", ended.stderr)
+
+
+# config check --json
+
+
+class Checked(msgspec.Struct, forbid_unknown_fields=True):
+    valid: bool
+    problems: list[dict[str, str | None]]
+    seeds: int | None
+    directory: str | None
+
+
+def test_a_check_is_told_to_programs_too(tmp_path: Path) -> None:
+    wrong, right = tmp_path / "wrong.toml", tmp_path / "right.toml"
+    wrong.write_text("[fetch]\ntime_out_s = 1\n")
+    right.write_text('[crawl]\nseeds = ["http://a.test/"]\ndirectory = "here"\n')
+    found = msgspec.json.decode(run("config", "check", wrong, "--json"), type=Checked)
+    assert not found.valid
+    assert found.problems[0] == {
+        "where": f"{wrong}:2",
+        "key": "fetch.time_out_s",
+        "message": "unknown key; did you mean fetch.timeout_s?",
+    }
+    found = msgspec.json.decode(run("config", "check", right, "--json"), type=Checked)
+    assert found == Checked(valid=True, problems=[], seeds=1, directory="here")
+    judged = msgspec.json.decode(run("config", "check", right, "--json", "--set", "scope.exclude=['(']"), type=Checked)
+    assert (judged.valid, judged.problems[0]["key"]) == (False, "scope.exclude")
+
+
+# completion
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("onceover crawl --preset one", ["one-site"]),
+        ("onceover config init --preset qui", ["quickstart"]),
+        ("onceover crawl --set fetch.extr", ["compopt -o", "nospace", "fetch.extractor="]),
+        ("onceover compare --set fetch.extractor=le", ["lexbor"]),
+        ("onceover crawl --set output.warc=", ["true", "false"]),
+        ("onceover crawl --set none.such=", [""]),
+        ("onceover fron", ["frontier"]),
+    ],
+)
+def test_bash_completes_presets_keys_and_their_values(line: str, expected: list[str]) -> None:
+    command = Path(sys.executable).with_name("onceover")
+    script = BASH.format(command=command, line=line, point=len(line))
+    ended = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines() == expected

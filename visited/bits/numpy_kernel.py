@@ -1,0 +1,212 @@
+"""The kernel in NumPy: for where the compiled one is missing, and to test it against.
+
+Every function takes a batch, and answers as if its URLs came one after the other: a URL whose bits were all set by
+earlier URLs of the same batch is not new. URLs are hashed as UTF-8, lone surrogates as `surrogatepass` writes them.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import mmh3
+import numpy as np
+from numpy.typing import NDArray
+
+from visited.batch import check_batch
+from visited.bits.memory import Memory
+
+Words = NDArray[np.uint64]
+Writable = Memory | memoryview | NDArray[np.uint8] | NDArray[np.uint32] | NDArray[np.uint64] | NDArray[np.int64]
+
+NAME = "numpy"
+TEST, ADD, FORGET = 0, 1, 2
+
+_POSITIVE = np.uint64(0x7FFF_FFFF_FFFF_FFFF)
+
+
+def encode(urls: Sequence[str]) -> list[bytes]:
+    """The bytes that are hashed. Raises TypeError for what is not a sequence of str."""
+    check_batch(urls)
+    return [url.encode("utf-8", "surrogatepass") for url in urls]
+
+
+def hash_many(urls: Sequence[str], seed: int, out: Writable) -> None:
+    """Write the MurmurHash3 x64 128 of each URL to `out`: 16 bytes each, h1 then h2, little-endian."""
+    byte_view(out)[:] = np.frombuffer(_murmur(urls, seed), dtype=np.uint8)
+
+
+def bloom_probe(urls: Sequence[str], bits: Writable, hashes: int, seed: int, mode: int) -> tuple[list[bool], int, int]:
+    """Test, or test and set, the bits of each URL; `bits` is 8 bits to the byte, all of them used.
+
+    Positions are Guava's MURMUR128_MITZ_64: (h1 + i·h2 without its sign bit) mod m, i = 0..k-1.
+    Returns whether each URL had a bit that was not set, how many had one, and how many bits were set.
+    """
+    view = byte_view(bits)
+    positions = guava_positions(hash_words(urls, seed), len(view) * 8, hashes)
+    fresh, ones = test_and_set(view, positions, mode)
+    return fresh.tolist(), int(fresh.sum()), ones
+
+
+def test_and_set(view: NDArray[np.uint8], positions: Words, mode: int) -> tuple[NDArray[np.bool_], int]:
+    """The rows of `positions` that have a clear bit, one row after the other, and how many bits were set."""
+    rows, hashes = positions.shape
+    flat = positions.ravel()
+    clear = (view[flat >> np.uint64(3)] >> (flat & np.uint64(7)).astype(np.uint8) & np.uint8(1)) == 0
+    if mode == TEST:
+        return clear.reshape(rows, hashes).any(axis=1), 0
+    where = np.flatnonzero(clear)
+    # Among equal positions the first one in the batch sets the bit, and makes its row new.
+    unique, first = np.unique(flat[where], return_index=True)
+    fresh = np.zeros(rows, dtype=np.bool_)
+    fresh[where[first] // hashes] = True
+    masks = np.uint8(1) << (unique & np.uint64(7)).astype(np.uint8)
+    np.bitwise_or.at(view, unique >> np.uint64(3), masks)
+    return fresh, len(unique)
+
+
+def guava_positions(hashes: Words, bit_count: int, count: int) -> Words:
+    steps = np.arange(count, dtype=np.uint64)
+    combined = hashes[:, :1] + hashes[:, 1:] * steps
+    positions: Words = (combined & _POSITIVE) % np.uint64(bit_count)
+    return positions
+
+
+def _murmur(urls: Sequence[str], seed: int) -> bytes:
+    return b"".join([mmh3.mmh3_x64_128_digest(data, seed) for data in encode(urls)])
+
+
+def hash_words(urls: Sequence[str], seed: int) -> Words:
+    """(n, 2) words: h1 and h2 of each URL."""
+    return np.frombuffer(_murmur(urls, seed), dtype="<u8").reshape(-1, 2)
+
+
+def byte_view(buffer: Writable) -> NDArray[np.uint8]:
+    return np.frombuffer(buffer, dtype=np.uint8)
+
+
+def blocked_probe(
+    urls: Sequence[str], bits: Writable, blocks_by_ones: NDArray[np.int64], hashes: int, seed: int, mode: int
+) -> tuple[list[bool], int, int]:
+    """As `bloom_probe`, with all bits of a URL in one block of 64 bytes.
+
+    h1 chooses the block, h2 nine bits for each position. `blocks_by_ones[j]` counts the blocks with j bits set, and is
+    kept up to date.
+    """
+    view = byte_view(bits)
+    words = hash_words(urls, seed)
+    blocks = _scale(words[:, 0], len(view) // 64)
+    flat = (blocks << np.uint64(9))[:, None] | _block_positions(words[:, 1], hashes)
+    touched = np.unique(blocks).astype(np.int64) if mode == ADD else np.empty(0, dtype=np.int64)
+    by_block = view.reshape(-1, 64)
+    before = _ones_of(by_block[touched])
+    fresh, ones = test_and_set(view, flat, mode)
+    np.subtract.at(blocks_by_ones, before, 1)
+    np.add.at(blocks_by_ones, _ones_of(by_block[touched]), 1)
+    return fresh.tolist(), int(fresh.sum()), ones
+
+
+def leaf_probe(
+    urls: Sequence[str],
+    routes: NDArray[np.int32],
+    leaves: list[Memory],
+    ones: NDArray[np.int64],
+    hashes: int,
+    seed: int,
+    fingerprints: NDArray[np.uint64],
+    mode: int,
+) -> tuple[list[bool], int]:
+    """As `bloom_probe`, with all bits of a URL in one leaf, which `routes` gives for the leading bits of h1.
+
+    Counts the bits set in each leaf into `ones`, and writes h1 of each URL to `fingerprints`, of the new
+    ones from the front and of the known from the back.
+    """
+    words = hash_words(urls, seed)[:, 0]
+    leaf_of = routes[_scale(words, len(routes)).astype(np.int64)]
+    fresh = np.zeros(len(words), dtype=np.bool_)
+    for leaf in np.unique(leaf_of).tolist():
+        rows = np.flatnonzero(leaf_of == leaf)
+        view = byte_view(leaves[leaf])
+        fresh[rows], set_bits = test_and_set(view, _leaf_positions(words[rows], len(view) * 8, hashes), mode)
+        ones[leaf] += set_bits
+    count = int(fresh.sum())
+    if mode == ADD:
+        fingerprints[:count] = words[fresh]
+        fingerprints[count : len(words)] = words[~fresh][::-1]
+    return fresh.tolist(), count
+
+
+def leaves_fill(
+    runs: Iterable[Words], lows: Words, last: int, leaves: list[Memory], ones: NDArray[np.int64], hashes: int
+) -> None:
+    """Set the bits of fingerprints in neighbouring leaves, and count those that were clear.
+
+    Leaf i takes those from `lows[i]` on, up to the next one's; what is below the first or above `last` is left out.
+    """
+    # A leaf has a few in each run, and costs as much for few as for many.
+    ascending = np.sort(np.concatenate(list(runs)))
+    edges = [*np.searchsorted(ascending, lows).tolist(), int(np.searchsorted(ascending, np.uint64(last), side="right"))]
+    for leaf, bits in enumerate(leaves):
+        view = byte_view(bits)
+        for start in range(edges[leaf], edges[leaf + 1], 4096):
+            part = ascending[start : min(start + 4096, edges[leaf + 1])]
+            ones[leaf] += _set_bits(view, _leaf_positions(part, len(view) * 8, hashes).ravel())
+
+
+def _set_bits(view: NDArray[np.uint8], positions: Words) -> int:
+    """Set bits, and return how many were clear."""
+    if len(positions) * 64 < len(view):
+        positions = np.unique(positions)
+        masks = np.uint8(1) << (positions & np.uint64(7)).astype(np.uint8)
+        places = positions >> np.uint64(3)
+        clear = int(((view[places] & masks) == 0).sum())
+        np.bitwise_or.at(view, places, masks)
+        return clear
+    # To count all bits, before and after, takes less time than to find the positions that come twice.
+    before = _count_ones(view)
+    np.bitwise_or.at(view, positions >> np.uint64(3), np.uint8(1) << (positions & np.uint64(7)).astype(np.uint8))
+    return _count_ones(view) - before
+
+
+def _count_ones(view: NDArray[np.uint8]) -> int:
+    whole = len(view) // 8 * 8
+    return int(np.bitwise_count(view[:whole].view(np.uint64)).sum()) + int(np.bitwise_count(view[whole:]).sum())
+
+
+def _scale(words: Words, count: int) -> Words:
+    """Map 0..2^64-1 evenly to 0..count-1: the high half of the product, for count < 2^32."""
+    high, low = words >> np.uint64(32), words & np.uint64(0xFFFF_FFFF)
+    factor = np.uint64(count)
+    scaled: Words = (high * factor + (low * factor >> np.uint64(32))) >> np.uint64(32)
+    return scaled
+
+
+def _mix(words: Words) -> Words:
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        words = (words ^ words >> np.uint64(33)) * np.uint64(factor)
+    return words ^ words >> np.uint64(33)
+
+
+def _block_positions(words: Words, hashes: int) -> Words:
+    positions = np.empty((len(words), hashes), dtype=np.uint64)
+    word = words
+    for step in range(hashes):
+        if step and step % 7 == 0:
+            word = _mix(words + np.uint64(step // 7 * 0x9E3779B97F4A7C15 % 2**64))
+        positions[:, step] = word & np.uint64(511)
+        word = word >> np.uint64(9)
+    return positions
+
+
+def _leaf_positions(fingerprints: Words, bit_count: int, hashes: int) -> Words:
+    mixed = _mix(fingerprints ^ np.uint64(0x6A09E667F3BCC909))
+    steps = np.arange(hashes, dtype=np.uint64)
+    start, step = mixed >> np.uint64(32), mixed & np.uint64(0xFFFF_FFFF)
+    change = mixed * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32)
+    pairs: Words = steps * (steps - np.uint64(1)) >> np.uint64(1)
+    # Sums of 64 bits may pass their end; of their lower half nothing is lost by it.
+    at = (start[:, None] + step[:, None] * steps + change[:, None] * pairs) & np.uint64(0xFFFF_FFFF)
+    positions: Words = at * np.uint64(bit_count) >> np.uint64(32)
+    return positions
+
+
+def _ones_of(blocks: NDArray[np.uint8]) -> NDArray[np.int64]:
+    ones: NDArray[np.int64] = np.bitwise_count(blocks).sum(axis=1, dtype=np.int64)
+    return ones

@@ -1,0 +1,132 @@
+"""The exact table of the NumPy kernel: MD5 digests in open addressing, ordered by digest.
+
+A table is a list of 1, 2, 4 … 256 shards; the leading bits of a digest choose the shard, the 32 bits behind them its
+home slot, so that homes rise with digests. Within a shard digests stand in ascending order, each in the first slot at
+or behind its home that is behind its predecessor: the layout follows from the content alone. A search ends at the
+first larger digest, and a shard can be spread over more slots in one pass. A slot of zeros is empty.
+"""
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visited.bits.memory import Memory, zeros
+from visited.bits.numpy_kernel import ADD, FORGET, encode
+
+SLOT = 16
+_EMPTY = bytes(SLOT)
+# The digest that can't be told from an empty slot takes the next one's place; MD5 of no known text.
+_STAND_IN = bytes(SLOT - 1) + b"\x01"
+
+
+def digest_many(urls: Sequence[str]) -> bytes:
+    """The MD5 digests of the URLs, 16 bytes each."""
+    return b"".join([hashlib.md5(data, usedforsecurity=False).digest() for data in encode(urls)])
+
+
+def table_probe(
+    urls: Sequence[str], shards: list[Memory], counts: NDArray[np.int64], mode: int
+) -> tuple[list[bool], int]:
+    """Test, add or forget the digest of each URL. Grows the shard that needs it.
+
+    Returns whether each URL was absent, and by how much the number of digests has changed.
+    """
+    digests = digest_many(urls)
+    shift = 64 - (len(shards).bit_length() - 1)
+    absent = []
+    before = int(counts.sum())
+    for start in range(0, len(digests), SLOT):
+        digest = digests[start : start + SLOT]
+        if digest == _EMPTY:
+            digest = _STAND_IN
+        index = int.from_bytes(digest[:8], "big") >> shift
+        slot, found = _find(shards[index], digest, 64 - shift)
+        absent.append(not found)
+        if found and mode == FORGET:
+            _remove(shards[index], slot, 64 - shift)
+            counts[index] -= 1
+        elif not found and mode == ADD:
+            _insert(shards, index, digest, int(counts[index]), 64 - shift)
+            counts[index] += 1
+    return absent, int(counts.sum()) - before
+
+
+def homes_of(slots: int) -> int:
+    """Slots that can be homes; the rest takes what overflows the end."""
+    return max(1, slots - slots // 64 - 4)
+
+
+def spread(shard: Memory, slots: int, shard_bits: int) -> Memory:
+    """The same digests over at least that many slots."""
+    rows = np.frombuffer(shard, dtype=np.uint8).reshape(-1, SLOT)
+    live = rows[rows.any(axis=1)]
+    heads = live[:, :8].copy().view(">u8").ravel().astype(np.uint64)
+    rest = heads << np.uint64(shard_bits) >> np.uint64(32)
+    while True:
+        order = np.arange(len(live))
+        home = (rest * np.uint64(homes_of(slots)) >> np.uint64(32)).astype(np.int64)
+        places = np.maximum.accumulate(home - order) + order
+        if not len(places) or places[-1] < slots:
+            break
+        slots = _larger(slots)
+    out = zeros(slots * SLOT)
+    np.frombuffer(out, dtype=np.uint8).reshape(slots, SLOT)[places] = live
+    return out
+
+
+def _larger(slots: int) -> int:
+    """A fifth more; from 16 KiB on in whole pages, as memory comes."""
+    wanted = slots + slots // 5 + 4
+    return wanted if wanted < 1024 else -(-wanted // 256) * 256
+
+
+def _home(digest: bytes, slots: int, shard_bits: int) -> int:
+    head = int.from_bytes(digest[:8], "big") << shard_bits & 0xFFFF_FFFF_FFFF_FFFF
+    return (head >> 32) * homes_of(slots) >> 32
+
+
+def _find(shard: Memory, digest: bytes, shard_bits: int) -> tuple[int, bool]:
+    """The digest's slot, or the one where it belongs, which may be behind the end; and whether it is there."""
+    slots = len(shard) // SLOT
+    if not slots:
+        return 0, False
+    slot = _home(digest, slots, shard_bits)
+    while slot < slots:
+        there = shard[slot * SLOT : slot * SLOT + SLOT]
+        if there == digest:
+            return slot, True
+        if there > digest or there == _EMPTY:
+            return slot, False
+        slot += 1
+    return slot, False
+
+
+def _insert(shards: list[Memory], index: int, digest: bytes, count: int, shard_bits: int) -> None:
+    while True:
+        shard = shards[index]
+        slots = len(shard) // SLOT
+        # 7/8 full: beyond it the clusters, and the time to move them, grow fast.
+        if (count + 1) * 8 <= slots * 7:
+            slot = _find(shard, digest, shard_bits)[0]
+            end = slot
+            while end < slots and shard[end * SLOT : end * SLOT + SLOT] != _EMPTY:
+                end += 1
+            if end < slots:
+                shard[(slot + 1) * SLOT : (end + 1) * SLOT] = shard[slot * SLOT : end * SLOT]
+                shard[slot * SLOT : (slot + 1) * SLOT] = digest
+                return
+        shards[index] = spread(shard, _larger(slots), shard_bits)
+
+
+def _remove(shard: Memory, slot: int, shard_bits: int) -> None:
+    slots = len(shard) // SLOT
+    end = slot + 1
+    while end < slots:
+        there = bytes(shard[end * SLOT : end * SLOT + SLOT])
+        if there == _EMPTY or _home(there, slots, shard_bits) == end:
+            break
+        end += 1
+    shard[slot * SLOT : (end - 1) * SLOT] = shard[(slot + 1) * SLOT : end * SLOT]
+    shard[(end - 1) * SLOT : end * SLOT] = _EMPTY

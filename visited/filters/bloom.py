@@ -1,0 +1,104 @@
+"""The classic Bloom filter, bit-compatible with Guava's 64-bit murmur scheme."""
+
+from collections.abc import Sequence
+from typing import BinaryIO, NoReturn
+
+from visited import sizing
+from visited.batch import in_pieces
+from visited.bits.kernel import (
+    ADD,
+    TEST,
+    Kernel,
+    best_kernel,
+)
+from visited.filters.fixed_size import FixedSize
+from visited.protocol import CannotForget, VisitedStats
+
+BACKEND = "bloom"
+
+_MOST_AT_ONCE = 8192
+
+
+class BloomSet:
+    """m bits, of which each URL sets k: m = -n·ln e/(ln 2)², k = log2(1/e).
+
+    Same seed, same bits and same URLs as UTF-8 give the bits of Guava's `BloomFilter` with MURMUR128_MITZ_64: the
+    positions are (h1 + i·h2 without its sign bit) mod m, (h1, h2) = MurmurHash3 x64 128. Such an even walk may come
+    to few bits again and again. That adds 0.1/m to 0.2/m to the rate, as measured: of all URLs that the filter is made
+    for, some thousandths of one.
+    """
+
+    def __init__(
+        self,
+        *,
+        capacity: int,
+        error_rate: float,
+        seed: int = 0,
+        bits: int | None = None,
+        hashes: int | None = None,
+        kernel: Kernel | None = None,
+    ) -> None:
+        """`bits` overrides the formula's m, and `hashes` the best k for these bits.
+
+        Raises ValueError if the filter would not keep to the rate with `capacity` URLs, or for `hashes` without `bits`.
+        """
+        sizing.check_capacity(capacity)
+        sizing.check_error_rate(error_rate)
+        sizing.check_seed(seed)
+        if bits is not None:
+            sizing.check_bits(bits, capacity, error_rate, hashes=hashes)
+        elif hashes is not None:
+            raise ValueError(f"hashes needs bits: expected both, found hashes={hashes!r} alone")
+        wanted = sizing.bits_for(capacity, error_rate) if bits is None else bits
+        words = max(1, -(-wanted // 64))
+        self._bits = words * 64
+        self._hashes = hashes or (
+            sizing.hashes_for(error_rate) if bits is None else sizing.hashes_for_bits(bits, capacity)
+        )
+        # The rate is taken once for each piece, so that a huge batch is accounted for as it fills the filter.
+        self._piece = min(_MOST_AT_ONCE, max(64, words // 8))
+        self._seed = seed
+        self._kernel = kernel or best_kernel()
+        self._filling = FixedSize(
+            backend=BACKEND,
+            capacity=capacity,
+            error_rate=error_rate,
+            cells=self._bits,
+            hashes=self._hashes,
+            size_bytes=words * 8,
+            parameters={"hash": "murmur3_x64_128", "positions": "guava_mitz_64", "seed": seed},
+        )
+
+    async def add_many(self, urls: Sequence[str], /) -> list[bool]:
+        return in_pieces(urls, self._piece, self._add_piece)
+
+    def has_many(self, urls: Sequence[str], /) -> list[bool]:
+        """Tell for each URL whether it is known, without remembering it; for inspection and comparison."""
+        return [not absent for absent in self._probe(urls, TEST)[0]]
+
+    async def forget_many(self, _urls: Sequence[str], /) -> NoReturn:
+        raise CannotForget("a Bloom filter can't forget: its bits are shared; use counting or exact")
+
+    def describe(self) -> VisitedStats:
+        return self._filling.describe({"bits": self._bits, "bits_set": self._filling.ones, "kernel": self._kernel.name})
+
+    def dump(self, file: BinaryIO, /) -> None:
+        self._filling.dump(file)
+
+    def load(self, file: BinaryIO, /) -> None:
+        self._filling.take(self._filling.read(file))
+
+    def __len__(self) -> int:
+        return self._filling.tally.count
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+    def _probe(self, urls: Sequence[str], mode: int) -> tuple[list[bool], int, int]:
+        return self._kernel.bloom_probe(urls, self._filling.array, self._hashes, self._seed, mode)
+
+    def _add_piece(self, urls: Sequence[str]) -> list[bool]:
+        fresh, new, ones = self._probe(urls, ADD)
+        if new:
+            self._filling.accept(new, ones)
+        return fresh

@@ -1,0 +1,129 @@
+"""The tree of leaves of a splitting filter: which leaf a fingerprint belongs to, and how full each one is.
+
+The space of 64-bit fingerprints is cut evenly into c first leaves; a split halves a leaf's range by the next bit. So a
+leaf is (depth, index): it covers the index-th of c·2^depth equal parts. The tree is kept as one array, as deep as the
+deepest leaf, from the leading bits of a fingerprint to a leaf's number; a lookup costs the same at any size.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visited.bits.memory import Memory, held_bytes, zeros
+
+_SPACE = 1 << 64
+_MOST_ROUTES = 1 << 31
+
+
+class Leaves:
+    """The bits of all leaves, and the routes to them. A leaf keeps its number for life; a split adds one."""
+
+    def __init__(self, *, first_leaves: int, bits: int) -> None:
+        """`bits` is the size of each first leaf."""
+        self.depth = 0
+        self.first_leaves = first_leaves
+        self.routes: NDArray[np.int32] = np.arange(first_leaves, dtype=np.int32)
+        self.bits = [zeros(bits // 8) for _ in range(first_leaves)]
+        self.places = [(0, index) for index in range(first_leaves)]
+        """(depth, index) of each leaf."""
+        self.order = list(range(first_leaves))
+        """The leaves by their ranges."""
+        self._ones: NDArray[np.int64] = np.zeros(first_leaves, dtype=np.int64)
+        self._sizes: NDArray[np.int64] = np.full(first_leaves, bits, dtype=np.int64)
+        self._shares: NDArray[np.float64] = np.full(first_leaves, 1 / first_leaves)
+
+    @classmethod
+    def from_places(cls, places: list[tuple[int, int]], sizes: list[int], first_leaves: int) -> "Leaves":
+        """Empty leaves at these (depth, index), with so many bits. Raises ValueError unless they are a whole tree."""
+        leaves = cls(first_leaves=first_leaves, bits=0)
+        deepest = max((depth for depth, _ in places), default=0)
+        if not 0 <= deepest < 64 or first_leaves << deepest >= _MOST_ROUTES:
+            raise ValueError(f"a depth of {deepest} can't be")
+        leaves.depth = deepest
+        leaves.routes = np.full(first_leaves << deepest, -1, dtype=np.int32)
+        for leaf, (depth, index) in enumerate(places):
+            width = 1 << deepest - depth if depth >= 0 else 0
+            span = leaves.routes[index * width : (index + 1) * width]
+            if len(span) != width or width == 0 or (span != -1).any():
+                raise ValueError(f"leaf {leaf} at depth {depth}, index {index} is beyond the others or on top of one")
+            span[:] = leaf
+        if (leaves.routes == -1).any():
+            raise ValueError("not all fingerprints have a leaf")
+        leaves.places = places
+        leaves.order = sorted(range(len(places)), key=lambda leaf: leaves.span(leaf)[0])
+        leaves.bits = [zeros(size // 8) for size in sizes]
+        leaves._ones = np.zeros(len(places), dtype=np.int64)
+        leaves._sizes = np.array(sizes, dtype=np.int64)
+        leaves._shares = np.array([1 / (first_leaves << depth) for depth, _ in places])
+        return leaves
+
+    @property
+    def ones(self) -> NDArray[np.int64]:
+        """Bits set in each leaf; the kernel counts into it."""
+        return self._ones[: len(self.bits)]
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Bits of each leaf."""
+        return self._sizes[: len(self.bits)]
+
+    def span(self, leaf: int) -> tuple[int, int]:
+        """The fingerprints that belong to a leaf: low ≤ f < high."""
+        depth, index = self.places[leaf]
+        parts = self.first_leaves << depth
+        return -(-index * _SPACE // parts), -(-(index + 1) * _SPACE // parts)
+
+    def leaf_of(self, fingerprint: int) -> int:
+        return int(self.routes[fingerprint * len(self.routes) >> 64])
+
+    def middle(self, leaf: int) -> int:
+        """Where a split would cut the leaf's range."""
+        depth, index = self.places[leaf]
+        return -(-(2 * index + 1) * _SPACE // (self.first_leaves << depth + 1))
+
+    def can_split(self, leaf: int) -> bool:
+        """Whether there are bits left to tell its halves apart."""
+        return self.first_leaves << self.places[leaf][0] + 1 < _MOST_ROUTES
+
+    def replace(self, leaf: int, bits: Memory, ones: int) -> None:
+        """Give a leaf another array."""
+        self.bits[leaf] = bits
+        self._ones[leaf] = ones
+        self._sizes[leaf] = len(bits) * 8
+
+    def split(self, leaf: int, halves: list[Memory], ones: list[int]) -> None:
+        """Put two leaves in the place of one: the lower half keeps its number."""
+        depth, index = self.places[leaf]
+        if depth == self.depth:
+            self.routes = np.repeat(self.routes, 2)
+            self.depth += 1
+        other = len(self.bits)
+        self.bits.append(halves[1])
+        self.order.insert(self.order.index(leaf) + 1, other)
+        self.places[leaf] = (depth + 1, 2 * index)
+        self.places.append((depth + 1, 2 * index + 1))
+        if other == len(self._ones):
+            self._ones = np.concatenate([self._ones, np.zeros_like(self._ones)])
+            self._sizes = np.concatenate([self._sizes, np.zeros_like(self._sizes)])
+            self._shares = np.concatenate([self._shares, np.zeros_like(self._shares)])
+        self._shares[leaf] /= 2
+        self._shares[other] = self._shares[leaf]
+        self.replace(leaf, halves[0], ones[0])
+        self.replace(other, halves[1], ones[1])
+        width = 1 << self.depth - depth - 1
+        start = (2 * index + 1) * width
+        self.routes[start : start + width] = other
+
+    def rate(self, hashes: int) -> float:
+        """The false-positive rate of the tree: a query sees one leaf, each as often as its share of the space."""
+        return float(self._shares[: len(self.bits)] @ (self.ones / self.sizes) ** hashes)
+
+    @property
+    def memory_bytes(self) -> int:
+        """All of it, as allocated."""
+        arrays = self.routes.nbytes + self._ones.nbytes + self._sizes.nbytes + self._shares.nbytes
+        sizes, counts = np.unique(self.sizes, return_counts=True)
+        bits: int = sum(
+            held_bytes(size // 8) * count for size, count in zip(sizes.tolist(), counts.tolist(), strict=True)
+        )
+        # A place is a tuple of two small ints in a list.
+        return bits + arrays + len(self.bits) * (3 * 8 + 56 + 28)

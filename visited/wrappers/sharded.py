@@ -1,0 +1,122 @@
+"""Several visited sets as one: each URL belongs to the set that its hash chooses."""
+
+import math
+from collections.abc import Sequence
+from typing import BinaryIO
+
+import numpy as np
+
+from visited.batch import check_sequence
+from visited.bits.kernel import Kernel, best_kernel
+from visited.protocol import LocalSet, NoRoom, SnapshotRefused, VisitedStats
+from visited.snapshot import Value, make_empty, read_snapshot, write_snapshot
+
+BACKEND = "sharded"
+
+# Another seed than the sets use themselves: with the same, each would see only URLs whose hashes resemble one another.
+_SEED = 0x5EED_0F5A
+
+
+class ShardedSet:
+    """N visited sets; the set of a URL is its hash mod N.
+
+    The sets are asked one after the other; of sets in other processes each would answer alone.
+    """
+
+    def __init__(self, shards: Sequence[LocalSet], *, kernel: Kernel | None = None) -> None:
+        if not shards:
+            raise ValueError("expected at least one visited set, found none")
+        self._shards = list(shards)
+        self._kernel = kernel or best_kernel()
+
+    async def add_many(self, urls: Sequence[str], /) -> list[bool]:
+        check_sequence(urls)
+        verdicts = [False] * len(urls)
+        answered: list[tuple[LocalSet, list[int]]] = []
+        for shard, places in self._split(urls):
+            try:
+                answers = await shard.add_many([urls[place] for place in places])
+            except NoRoom:
+                for before, its_places in answered:
+                    await before.forget_many([urls[place] for place in its_places if verdicts[place]])
+                raise
+            answered.append((shard, places))
+            for place, new in zip(places, answers, strict=True):
+                verdicts[place] = new
+        return verdicts
+
+    def has_many(self, urls: Sequence[str], /) -> list[bool]:
+        """Tell for each URL whether it is known, without remembering it; for inspection and comparison."""
+        known = [False] * len(urls)
+        for shard, places in self._split(urls):
+            for place, old in zip(places, shard.has_many([urls[place] for place in places]), strict=True):
+                known[place] = old
+        return known
+
+    async def forget_many(self, urls: Sequence[str], /) -> int:
+        return sum([await shard.forget_many([urls[place] for place in places]) for shard, places in self._split(urls)])
+
+    def describe(self) -> VisitedStats:
+        parts = [shard.describe() for shard in self._shards]
+        capacities = [part.capacity for part in parts]
+        fills = [part.fill for part in parts]
+        shards = len(parts)
+        return VisitedStats(
+            backend=BACKEND,
+            count=sum(part.count for part in parts),
+            capacity=sum(each for each in capacities if each is not None) if None not in capacities else None,
+            memory_bytes=sum(part.memory_bytes for part in parts),
+            disk_bytes=sum(part.disk_bytes for part in parts),
+            fill=sum(each for each in fills if each is not None) / shards if None not in fills else None,
+            false_positive_rate=sum(part.false_positive_rate for part in parts) / shards,
+            expected_lost=sum(part.expected_lost for part in parts),
+            rate_sigma=math.hypot(*(part.rate_sigma for part in parts)) / shards,
+            lost_sigma=math.hypot(*(part.lost_sigma for part in parts)),
+            details={
+                "shards": shards,
+                "shard_backend": parts[0].backend,
+                "fewest_in_a_shard": min(part.count for part in parts),
+                "most_in_a_shard": max(part.count for part in parts),
+            },
+        )
+
+    def dump(self, file: BinaryIO, /) -> None:
+        write_snapshot(file, backend=BACKEND, parameters=self._parameters(), state={})
+        for shard in self._shards:
+            shard.dump(file)
+
+    def load(self, file: BinaryIO, /) -> None:
+        loaded = 0
+        try:
+            read_snapshot(file, backend=BACKEND, parameters=self._parameters())
+            for shard in self._shards:
+                shard.load(file)
+                loaded += 1
+        except SnapshotRefused as refusal:
+            for shard in self._shards:
+                make_empty(shard)
+            raise SnapshotRefused(f"shard {loaded} of {len(self._shards)}: {refusal}") from refusal
+
+    def __len__(self) -> int:
+        return sum(map(len, self._shards))
+
+    async def aclose(self) -> None:
+        for shard in self._shards:
+            await shard.aclose()
+
+    def _split(self, urls: Sequence[str]) -> list[tuple[LocalSet, list[int]]]:
+        """The shards that are concerned, each with the places of its URLs in the batch, in order."""
+        check_sequence(urls)
+        hashes = np.empty((len(urls), 2), dtype=np.uint64)
+        self._kernel.hash_many(urls, _SEED, hashes)
+        choice = hashes[:, 0] % np.uint64(len(self._shards))
+        order = np.argsort(choice, kind="stable")
+        edges = np.searchsorted(choice[order], np.arange(len(self._shards) + 1, dtype=np.uint64)).tolist()
+        return [
+            (shard, order[edges[number] : edges[number + 1]].tolist())
+            for number, shard in enumerate(self._shards)
+            if edges[number] < edges[number + 1]
+        ]
+
+    def _parameters(self) -> dict[str, Value]:
+        return {"shards": len(self._shards), "hash": "murmur3_x64_128", "seed": _SEED}
