@@ -1,0 +1,55 @@
+"""The values of a crawl: what it asks of the web, what it gets, what it reads there, and what it records.
+
+    links       a link, and the kinds of links
+    responses   a request, and all that may come back: a page, a redirect, a 304 or a failure; how a page was rendered
+    failures    the kinds of failures
+    extract     what an extractor reads from a page
+    verdict     what robots.txt says of a URL
+    record      a page record, one line of `records/*.jsonl`
+    digests     SHA-1 digests of bodies
+
+All values are frozen. Every room may import them, from here.
+"""
+
+from crawler.page.digests import body_digest, body_sha1, digest_text
+from crawler.page.extract import Extract
+from crawler.page.failures import HOST_FAILURES, REFUSALS, TRANSIENT_FAILURES, FailureKind
+from crawler.page.links import EMBEDDED, Link, LinkKind
+from crawler.page.record import PageRecord
+from crawler.page.responses import (
+    WITH_DOCUMENT,
+    Failure,
+    Fetched,
+    NotModified,
+    Page,
+    Redirect,
+    Rendering,
+    Request,
+    Response,
+)
+from crawler.page.verdict import Verdict
+
+__all__ = [
+    "EMBEDDED",
+    "HOST_FAILURES",
+    "REFUSALS",
+    "TRANSIENT_FAILURES",
+    "WITH_DOCUMENT",
+    "Extract",
+    "Failure",
+    "FailureKind",
+    "Fetched",
+    "Link",
+    "LinkKind",
+    "NotModified",
+    "Page",
+    "PageRecord",
+    "Redirect",
+    "Rendering",
+    "Request",
+    "Response",
+    "Verdict",
+    "body_digest",
+    "body_sha1",
+    "digest_text",
+]

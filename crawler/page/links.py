@@ -1,0 +1,51 @@
+"""Links, and how URLs are found."""
+
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+
+class LinkKind(StrEnum):
+    """How a URL was found."""
+
+    SEED = "seed"
+    LINK = "link"
+    """a, area"""
+    EMBED = "embed"
+    """img, script, stylesheet, source, …: what a page needs to be shown"""
+    FRAME = "frame"
+    FORM = "form"
+    REDIRECT = "redirect"
+    REFRESH = "refresh"
+    CANONICAL = "canonical"
+    ALTERNATE = "alternate"
+    NEXT = "next"
+    """rel=next and rel=prev"""
+    HEADER = "header"
+    """Link header"""
+    CSS = "css"
+    SITEMAP = "sitemap"
+    """a sitemap itself, named by robots.txt, by a page or by a sitemap index"""
+    LISTED = "listed"
+    """a page that a sitemap or a list of URLs lists"""
+    FEED = "feed"
+    SPECULATIVE = "speculative"
+
+
+EMBEDDED: Final = frozenset({LinkKind.EMBED, LinkKind.CSS})
+"""Kinds of links to what a page needs to be shown."""
+
+
+class Link(msgspec.Struct, frozen=True, gc=False):
+    """A link as it stands in a document."""
+
+    href: str
+    """Stripped of white space, not yet resolved."""
+    kind: LinkKind
+    text: str = ""
+    """Anchor text, white space collapsed, shortened to 200 characters."""
+    rel: str = ""
+    """Lower-case tokens, space-separated."""
+    last_modified: str = ""
+    """When the target last changed, as the sitemap writes it."""

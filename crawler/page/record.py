@@ -1,0 +1,63 @@
+"""The record of one URL."""
+
+import msgspec
+
+
+class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the crawl found out about one URL; one line of `records/*.jsonl`."""
+
+    number: int
+    url: str
+    resolved_url: str | None = None
+    state: str
+    """done, failed or excluded"""
+    status: int | None = None
+    reason: str | None = None
+    """Why it failed or was excluded: the kind of failure, or the rule."""
+    message: str | None = None
+    depth: int
+    via: str | None = None
+    kind: str
+    anchor: str | None = None
+    hit_count: int | None = None
+    weight: float | None = None
+    precedence: int | None = None
+    fetched_at: str | None = None
+    """RFC 3339, UTC, milliseconds."""
+    duration_s: float | None = None
+    attempts: int = 1
+    ip: str | None = None
+    redirect: str | None = None
+    """The target of a redirect, absolute."""
+    content_type: str | None = None
+    declared_type: str | None = None
+    charset: str | None = None
+    charset_source: str | None = None
+    title: str | None = None
+    description: str | None = None
+    abstract: str | None = None
+    author: str | None = None
+    language: str | None = None
+    canonical: str | None = None
+    noindex: bool = False
+    """Whether the page asks not to be shown in search results."""
+    size_bytes: int | None = None
+    """Bytes of the body after decompression."""
+    received_bytes: int | None = None
+    """Bytes of the body as received."""
+    truncated: str | None = None
+    rendering: str | None = None
+    """How its rendering ended; see `Rendering`."""
+    digest: str | None = None
+    """SHA-1 of the body, as WARC files write payload digests: `sha1:` and base 32."""
+    duplicate_of: str | None = None
+    """The URL of an earlier page with the same body."""
+    last_modified: str | None = None
+    etag: str | None = None
+    expires_at: str | None = None
+    references: list[str] | None = None
+    """Canonical URLs of the links in scope, in document order, repeats included."""
+    refused: dict[str, int] | None = None
+    """How many links were not admitted, by reason."""
+    refusals: list[tuple[str, str]] | None = None
+    """Each of these, with `output.refusals`: its URL, or the href if that is not a URL, and the reason."""

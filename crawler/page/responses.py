@@ -1,0 +1,145 @@
+"""What the crawl asks of a server, and what it gets."""
+
+from enum import StrEnum
+
+import msgspec
+
+from crawler.page.failures import FailureKind
+from crawler.page.links import Link
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """A request for one URL."""
+
+    url: str
+    referer: str | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    """Additional headers, as a script of a page asks for them. The headers of the crawl override these."""
+    is_sitemap: bool = False
+    """Whether it asks for a sitemap, which may be longer than a page."""
+    max_body_bytes: int | None = None
+    """Read at most this much of the body. None: the limit of the site."""
+
+
+class Rendering(StrEnum):
+    """How the rendering of a page in a browser ended.
+
+    The first five have a document; see `WITH_DOCUMENT`. For the others, the page stays as the server sent it.
+    """
+
+    WHOLE = "whole"
+    TIME = "time"
+    """it was still loading when its time ran out"""
+    REQUESTS = "requests"
+    """it made more requests than it may"""
+    BYTES = "bytes"
+    """it loaded more bytes than it may"""
+    LENGTH = "length"
+    """the document was too long, and is cut"""
+    HUNG = "hung"
+    """its scripts did not stop"""
+    MEMORY = "memory"
+    """its browser used more memory than it may"""
+    CRASHED = "crashed"
+    """its browser crashed, or could not show it"""
+    LEFT = "left"
+    """its scripts went to another page"""
+    CLOSED = "closed"
+    """its scripts closed it"""
+
+
+WITH_DOCUMENT = frozenset({Rendering.WHOLE, Rendering.TIME, Rendering.REQUESTS, Rendering.BYTES, Rendering.LENGTH})
+"""Renderings whose page has the document that the scripts made as its body."""
+
+
+class Response(msgspec.Struct, frozen=True, kw_only=True, weakref=True):
+    """What every response has, whatever its status."""
+
+    url: str
+    status: int
+    reason: str = ""
+    """The reason phrase of the status line."""
+    http_version: str = "1.1"
+    headers: list[tuple[bytes, bytes]]
+    """As received, in order."""
+    request_headers: list[tuple[str, str]] = []
+    """As sent, in order, without credentials."""
+    ip: str | None = None
+    """The address of the server that answered."""
+    port: int | None = None
+    fetched_at: float
+    """When the request was sent: seconds since 1970."""
+    duration_s: float
+    """From the request to the last byte of the body, or to the byte where it was cut."""
+
+    def header(self, name: str, /) -> str | None:
+        """The first header of that name in any case, decoded as Latin-1 and stripped; None if absent."""
+        wanted = name.lower().encode("latin-1")
+        for key, value in self.headers:
+            if key.lower() == wanted:
+                return value.decode("latin-1").strip()
+        return None
+
+    def header_values(self, name: str, /) -> list[str]:
+        """All headers of that name, in order."""
+        wanted = name.lower().encode("latin-1")
+        return [value.decode("latin-1").strip() for key, value in self.headers if key.lower() == wanted]
+
+
+class Page(Response, frozen=True, kw_only=True):
+    """A response with its body. Every response is a page, but for a 304 and a redirect with a Location."""
+
+    body: bytes
+    """The body without its Content-Encoding; cut at the body limit."""
+    raw_body: bytes
+    """The body as received, with its Content-Encoding and without its transfer coding. The same object as `body` if it
+    is not encoded."""
+    truncated: str | None = None
+    """Why the body is incomplete: `length` (over the limit), `time`, `disconnect`, or `encoding` (part of it could be
+    decoded; `raw_body` is complete). None if the body is complete."""
+    cut_by: FailureKind | None = None
+    """If `truncated` is `disconnect`: the failure that cut the body."""
+    message: str | None = None
+    """For people: more about that, or why the body may be incomplete."""
+    rendering: Rendering | None = None
+    """How its rendering ended; None if it was not rendered. If there is a document, `body` holds it."""
+    links: tuple[Link, ...] = ()
+    """Links that only the browser found, absolute."""
+
+
+class Redirect(Response, frozen=True, kw_only=True):
+    """A 301, 302, 303, 307 or 308 with a Location. The fetcher does not follow it: its target is a link like others."""
+
+    location: str
+    """The Location header as it stands, not yet resolved."""
+    body: bytes = b""
+    raw_body: bytes = b""
+    asked: bool = True
+    """False if no request was sent, because the server has said before that it wants https (HSTS)."""
+
+
+class NotModified(Response, frozen=True, kw_only=True):
+    """A 304: the copy that the crawl has is still current."""
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """No usable response."""
+
+    url: str
+    kind: FailureKind
+    message: str
+    """For people; does not name the URL."""
+    ip: str | None = None
+    fetched_at: float
+    duration_s: float
+    reached: bool = True
+    """False if no byte was sent to a server, so that no server has to rest."""
+    answered: bool = False
+    """Whether the server sent a status and headers before it failed."""
+    may_pass: bool = False
+    """Whether another attempt may succeed, although that is rare after failures of this kind."""
+
+
+Fetched = Page | Redirect | NotModified | Failure

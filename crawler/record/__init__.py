@@ -1,0 +1,13 @@
+"""Makes page records: what the crawl found out about one URL, once it is settled. Pure.
+
+    page_records   the record of a URL that was fetched, failed or was not asked for
+    headers        what the headers of a response say: media type, validators, until when it is fresh
+    dates          moments as records write them, read from HTTP dates and from dates of sitemaps
+
+`crawler.page.PageRecord` is the value. The pipeline makes records, and the command line writes moments in their form.
+"""
+
+from crawler.record.dates import header_time, http_date, rfc3339, w3c_time
+from crawler.record.page_records import fetched_record, resolved_url, unfetched_record
+
+__all__ = ["fetched_record", "header_time", "http_date", "resolved_url", "rfc3339", "unfetched_record", "w3c_time"]

@@ -1,0 +1,154 @@
+"""The record of a URL, once it is settled."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from crawler.page import Extract, Failure, Fetched, LinkKind, Page, PageRecord, Redirect, digest_text
+from crawler.record.dates import header_time, rfc3339, w3c_time
+from crawler.record.headers import expires_at, media_type, record_headers
+from frontier import Lease, UrlState
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_LISTED_IN_SITEMAPS = frozenset({LinkKind.LISTED, LinkKind.SITEMAP, LinkKind.FEED})
+
+
+def fetched_record(
+    lease: Lease,
+    fetched: Fetched,
+    /,
+    *,
+    extract: Extract | None = None,
+    references: Sequence[str] | None = None,
+    refused: Mapping[str, int] | None = None,
+    refusals: Sequence[tuple[str, str]] | None = None,
+    redirect: str | None = None,
+    sha1: bytes | None = None,
+    duplicate_of: str | None = None,
+) -> PageRecord:
+    """The record of a URL that was fetched, successfully or not.
+
+    `references` are the canonical URLs of the links in scope, repeats included. `redirect` is the absolute target of a
+    redirect; without it, the record has the Location as it stands. `sha1` is the digest of the body.
+    """
+    if isinstance(fetched, Failure):
+        return _failure_record(lease, fetched)
+    headers = record_headers(fetched)
+    if redirect is None and isinstance(fetched, Redirect):
+        redirect = fetched.location
+    return PageRecord(
+        **_fields_of_lease(lease),
+        **_fields_of_body(fetched),
+        **({} if extract is None else _fields_of_extract(extract)),
+        resolved_url=resolved_url(fetched.url, fetched.ip, fetched.port),
+        state=UrlState.DONE.name.lower(),
+        status=fetched.status,
+        message="; ".join(filter(None, _messages(lease, fetched, extract))) or None,
+        fetched_at=rfc3339(fetched.fetched_at),
+        duration_s=round(fetched.duration_s, 6),
+        attempts=lease.url.attempt + 1,
+        ip=fetched.ip,
+        redirect=redirect,
+        declared_type=media_type(headers.get(b"content-type")),
+        digest=None if sha1 is None else digest_text(sha1),
+        duplicate_of=duplicate_of,
+        last_modified=header_time(headers.get(b"last-modified")) or w3c_time(lease.url.last_modified),
+        etag=headers.get(b"etag"),
+        expires_at=expires_at(headers, fetched.fetched_at),
+        references=None if references is None else list(references),
+        refused=dict(refused) if refused else None,
+        refusals=[(url, str(reason)) for url, reason in refusals] if refusals else None,
+    )
+
+
+def unfetched_record(
+    lease: Lease, /, *, reason: str, state: UrlState = UrlState.EXCLUDED, message: str | None = None
+) -> PageRecord:
+    """The record of a URL for which no request was sent; robots.txt may have disallowed it, for example."""
+    return PageRecord(
+        **_fields_of_lease(lease),
+        state=state.name.lower(),
+        reason=reason,
+        message=message,
+        attempts=lease.url.attempt,
+    )
+
+
+def _failure_record(lease: Lease, failure: Failure) -> PageRecord:
+    return PageRecord(
+        **_fields_of_lease(lease),
+        resolved_url=resolved_url(failure.url, failure.ip, None),
+        state=UrlState.FAILED.name.lower(),
+        reason=failure.kind.value,
+        message=failure.message,
+        fetched_at=rfc3339(failure.fetched_at),
+        duration_s=round(failure.duration_s, 6),
+        attempts=lease.url.attempt + 1,
+        ip=failure.ip,
+    )
+
+
+def _fields_of_lease(lease: Lease) -> dict[str, Any]:
+    """What is known before the fetch."""
+    url = lease.url
+    return {
+        "number": lease.number,
+        "url": url.url,
+        "depth": url.depth,
+        "via": url.via,
+        "kind": url.kind,
+        "anchor": url.anchor,
+        "hit_count": lease.hit_count,
+        "weight": url.weight,
+        "precedence": url.precedence,
+    }
+
+
+def _fields_of_body(fetched: Fetched) -> dict[str, Any]:
+    if not isinstance(fetched, Page | Redirect):
+        return {}
+    sizes = {"size_bytes": len(fetched.body), "received_bytes": len(fetched.raw_body)}
+    if isinstance(fetched, Redirect):
+        return sizes
+    return {**sizes, "truncated": fetched.truncated, "rendering": fetched.rendering}
+
+
+def _fields_of_extract(extract: Extract) -> dict[str, Any]:
+    return {
+        "content_type": extract.content_type or None,
+        "charset": extract.charset,
+        "charset_source": extract.charset_source,
+        "title": extract.title,
+        "description": extract.description,
+        "abstract": extract.abstract,
+        "author": extract.author,
+        "language": extract.language,
+        "canonical": extract.canonical,
+        "noindex": extract.noindex,
+    }
+
+
+def _messages(lease: Lease, fetched: Fetched, extract: Extract | None) -> Iterator[str | None]:
+    """What people should know about a page that was fetched."""
+    if isinstance(fetched, Page):
+        yield fetched.message
+    if extract is None:
+        return
+    yield extract.error
+    is_sitemap = lease.url.kind == LinkKind.SITEMAP
+    if is_sitemap and extract.error is None and not any(link.kind in _LISTED_IN_SITEMAPS for link in extract.links):
+        yield f"no URL is listed in this sitemap, read as {extract.content_type}"
+
+
+def resolved_url(url: str, ip: str | None, port: int | None, /) -> str | None:
+    """The URL with its host replaced by the address that answered; None if the address is not known.
+
+    It has no port if that is the default port of the scheme. Aliases of one server have the same resolved URL.
+    """
+    scheme, separator, rest = url.partition("://")
+    if ip is None or not separator:
+        return None
+    end = min((position for mark in "/?#" if (position := rest.find(mark)) >= 0), default=len(rest))
+    authority = f"[{ip}]" if ":" in ip else ip
+    if port is not None and port != _DEFAULT_PORTS.get(scheme):
+        authority = f"{authority}:{port}"
+    return f"{scheme}://{authority}{rest[end:]}"
