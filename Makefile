@@ -34,7 +34,7 @@ SEED_OPTIONS = $(foreach seed,$(value SEEDS),--seed '$(subst ','\'',$(seed))')
 CRAWL_DIR := $(or $(DIR),crawls/seeds)
 AGENT_OPTION = $(if $(CONTACT),--set 'fetch.user_agent=onceover/0.1 (+$(subst ','\'',$(value CONTACT)))')
 
-.PHONY: help crawl test test-long bench check lint types contracts format clean debian
+.PHONY: help crawl test test-long bench check lint types contracts docs format clean debian
 
 help:
 	@echo 'make crawl                               crawl the simulated web on loopback; again: resume it'
@@ -43,7 +43,8 @@ help:
 	@echo 'make test                                all checks and tests'
 	@echo 'make test-long                           storms, fuzz and soaks: minutes to hours'
 	@echo 'make bench                               every benchmark, in its quick form'
-	@echo 'make check                               format, lint, types, contracts'
+	@echo 'make check                               format, lint, types, contracts, docs'
+	@echo 'make docs                                the pages as HTML, in build/docs'
 	@echo 'make format                              put the code in form'
 	@echo 'make clean                               remove what was built; crawls are kept'
 	@echo 'PYTHON=python3.12 chooses the interpreter (3.11 to 3.13); ARGS="--max-pages 100" passes options on.'
@@ -112,7 +113,7 @@ test: debian check
 test-long: debian $(TESTS)
 	$(BIN)/python -m pytest -m long --hypothesis-profile=long --timeout=0 $(ARGS)
 
-check: lint types contracts
+check: lint types contracts docs
 
 lint: $(TESTS)
 	$(BIN)/ruff format --check --quiet
@@ -123,6 +124,11 @@ types: $(TESTS)
 
 contracts: $(TESTS)
 	$(BIN)/lint-imports --no-cache
+
+docs: $(TESTS)
+	$(BIN)/python tools/draw_rooms.py --check
+	@# Read anew each time: Sphinx does not repeat the warnings of pages that it keeps.
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env --conf-dir docs . build/docs
 
 format: $(TESTS)
 	$(BIN)/ruff format
