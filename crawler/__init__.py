@@ -1,18 +1,19 @@
-"""The crawl itself.
+"""The crawl itself, and the rooms for each of its tasks.
 
-`engine` is the loop, `pipeline` the way of one URL through it, `page` the values, `protocols` what the loop asks of its
-components. A room for each task:
+`engine` is the loop. `pipeline` takes one URL from its lease to its end, and `settlement` settles it. `protocols` says
+what the pipeline asks of its `components`, `page` holds the values, `record` makes page records. The rooms:
 
-    url, discover, politeness                    pure: what a URL is, which links to follow, when to ask again
-    fetch, render, read, write                   HTTP, browser, links and text, records and archives
-    compare, simweb                              measure visited sets; a simulated web
-    wiring, cli                                  the only rooms that name concrete components
+    url, discover, politeness     pure: what a URL is, which links to follow, when to ask a server again
+    fetch, render, read, write    HTTP, a browser, links and text of pages, records and archives
+    disk                          the directory of a crawl, and what to do when its disk is full
+    compare, simweb               measurements of visited sets; a simulated web
+    wiring, cli                   the only rooms that name concrete components
 
-The life of a URL: found on a page, resolved, in scope, canonical, new to the visited set, in the ledger and its queue,
-leased, allowed by robots.txt, fetched, decoded, extracted, written by the sinks. Then its links are added, and only
-then it is done. Whatever stops a URL on the way leaves a reason. `done` comes last, so a crash repeats at most the
-pages in flight.
+The life of a URL: a link to it is found, resolved, in scope, canonicalized and new to the visited set. The URL enters
+the ledger and its queue. A worker leases it, robots.txt allows it, and it is fetched, decoded and extracted. The sinks
+write the page. Then its links are added, and only then the URL is done. So a crash repeats at most the pages in
+flight. Whatever stops a URL on its way leaves a reason.
 
-The rooms know `page` and `url`, and not each other. What the world does (a dead server, a page of garbage) is a value
-of a closed union. An exception that reaches the engine is a bug and ends the crawl.
+The rooms know `page` and `url`, but not each other. What the world does (a dead server, a page of garbage) is a value
+of a closed union. An exception that reaches the engine is a bug, and ends the crawl.
 """

@@ -1,4 +1,4 @@
-"""What a crawl has done so far, counted as it happens. The names are those that users read."""
+"""Counts what a crawl does. Users read these names."""
 
 from collections import Counter
 
@@ -6,17 +6,17 @@ import msgspec
 
 
 class InFlight(msgspec.Struct):
-    """A URL that a worker is busy with."""
+    """A URL that a worker is processing."""
 
     url: str
     stage: str
-    """What is being waited for: robots.txt, the server, the disk."""
+    """What the worker waits for: robots.txt, the server, the disk."""
     since: float
-    """Monotonic seconds at which the stage began."""
+    """When the stage began, in monotonic seconds."""
 
 
 class Counters:
-    """Counts of this run. Written by the engine, read by whoever shows progress."""
+    """Counts of this run. The pipeline writes them, and progress reads them."""
 
     __slots__ = (
         "admitted",
@@ -43,18 +43,18 @@ class Counters:
         self.bytes_received = 0
         """Bytes of bodies, as received."""
         self.failures: Counter[str] = Counter()
-        """Fetches that failed, by kind of failure or status; retried ones count each time."""
+        """Failed fetches by kind of failure or by status. Each attempt counts."""
         self.retries = 0
         self.failed = 0
-        """URLs given up."""
+        """URLs that the crawl has given up."""
         self.excluded: Counter[str] = Counter()
-        """URLs not fetched by rule, by rule."""
+        """URLs that a rule excludes, by rule."""
         self.links = 0
-        """Links found in scope, repeats on other pages included."""
+        """Links in scope; a link counts again on each page that has it."""
         self.admitted = 0
         """Links that were new."""
         self.refused: Counter[str] = Counter()
         """Links that were not admitted, by reason."""
         self.robots_asked = 0
         self.in_flight: dict[int, InFlight] = {}
-        """By number of the lease."""
+        """By the number of the lease."""

@@ -1,4 +1,4 @@
-"""The crawl loop: workers pull leases and take them to their ends, until nothing is left or a limit is reached."""
+"""The crawl loop: workers take leases and process their URLs, until nothing is left or a limit is reached."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,12 +6,8 @@ from enum import StrEnum
 
 import msgspec
 
-from crawler.pipeline import (
-    NOTHING_MORE,
-    Components,
-    Pipeline,
-    Wanted,
-)
+from crawler.components import Components, PipelineOptions
+from crawler.pipeline import Pipeline
 from crawler.politeness.slow_threshold import SlowThreshold
 from crawler.slots import Slots
 
@@ -21,13 +17,13 @@ class Ending(StrEnum):
 
     COMPLETE = "complete"
     INCOMPLETE = "incomplete"
-    """Nothing is left to fetch, but URLs were lost to damage, or set aside."""
+    """Nothing is left to fetch, but URLs were lost to damage, or set aside because they can't be read."""
     LIMIT = "limit"
     SIGNAL = "signal"
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """When a run stops although there is more to fetch. None means never."""
+    """When a run stops although there is more to fetch. None means no limit."""
 
     pages: int | None = None
     bytes: int | None = None
@@ -39,30 +35,31 @@ class Engine:
 
     def __init__(
         self,
-        parts: Components,
+        components: Components,
         *,
         concurrency: int,
         limits: Limits,
         spare: int = 0,
-        wanted: Wanted = NOTHING_MORE,
-        stopping: Callable[[], None] = lambda: None,
+        options: PipelineOptions | None = None,
+        on_stop: Callable[[], None] = lambda: None,
     ) -> None:
-        """As many URLs as `concurrency` are worked on at once, and up to `spare` more whose servers keep them waiting
-        for longer than is usual: so slow and dead hosts take no turns from others. `stopping` is called by `stop`, for
-        parts that wait for what may not come."""
-        self._parts = parts
+        """Processes up to `concurrency` URLs at once. Slow servers do not use up these slots: up to `spare` more URLs
+        may wait for them. `stop` calls `on_stop`, which must end waits that nothing else would end."""
+        self._components = components
         self._workers = concurrency + spare
-        self._patience = SlowThreshold()
-        self._passage = Pipeline(parts, wanted=wanted, answered=self._patience.answered)
-        self.tally = self._passage.tally
-        self._slots = Slots(concurrency, patience_s=lambda: self._patience.limit_s)
+        self._slow_threshold = SlowThreshold()
+        self._pipeline = Pipeline(
+            components, options=options or PipelineOptions(), on_response=self._slow_threshold.add_response
+        )
+        self.counters = self._pipeline.counters
+        self._slots = Slots(concurrency, slow_after_s=lambda: self._slow_threshold.limit_s)
         self._limits = limits
-        self._stopping = stopping
-        self._places = None if limits.pages is None else asyncio.Semaphore(limits.pages)
+        self._on_stop = on_stop
+        self._page_permits = None if limits.pages is None else asyncio.Semaphore(limits.pages)
         self._ending = Ending.COMPLETE
 
     async def run(self) -> Ending:
-        """Crawl. Raises what a part raises for a broken environment, as `OSError` for a full disk."""
+        """Crawl. Raises what a component raises for a broken environment, such as `OSError` for a full disk."""
         timer = None
         if self._limits.seconds is not None:
             timer = asyncio.get_running_loop().call_later(self._limits.seconds, self.stop, Ending.LIMIT)
@@ -73,43 +70,43 @@ class Engine:
         finally:
             if timer is not None:
                 timer.cancel()
-        stats = self._parts.frontier.describe()
+        stats = self._components.frontier.describe()
         if stats.pending or stats.retrying:
             return self._ending
         return Ending.INCOMPLETE if stats.missing else Ending.COMPLETE
 
     def stop(self, ending: Ending = Ending.SIGNAL) -> None:
-        """Begin no further URL; what is in flight is finished."""
+        """Begin no further URL. The URLs in flight are finished."""
         if self._ending is Ending.COMPLETE:
             self._ending = ending
-        self._parts.frontier.stop()
-        self._stopping()
-        if self._places is not None:
-            self._places.release()  # each worker that waits for a place passes it on and ends
+        self._components.frontier.stop()
+        self._on_stop()
+        if self._page_permits is not None:
+            self._page_permits.release()  # each worker that waits for a permit passes it on and ends
 
     async def _work(self) -> None:
-        leases = aiter(self._parts.frontier)
+        leases = aiter(self._components.frontier)
         while True:
             async with self._slots.take() as slot:
-                if self._places is not None:
-                    await self._places.acquire()
+                if self._page_permits is not None:
+                    await self._page_permits.acquire()
                 lease = await anext(leases, None)
                 if lease is None:
                     break
-                slot.begin()
-                is_page = await self._passage.take(lease)
-            if self._places is not None and not is_page:
-                self._places.release()
+                slot.start_timer()
+                is_page = await self._pipeline.process(lease)
+            if self._page_permits is not None and not is_page:
+                self._page_permits.release()
             self._check_limits()
             if not is_page:
-                # URLs that nobody is asked for may come in thousands, and nothing else is waited for with them.
+                # Thousands of URLs may follow each other for which no server is asked, so that nothing else awaits.
                 await asyncio.sleep(0)
-        if self._places is not None:
-            self._places.release()
+        if self._page_permits is not None:
+            self._page_permits.release()
 
     def _check_limits(self) -> None:
         limits = self._limits
-        if limits.pages is not None and self.tally.pages >= limits.pages:
+        if limits.pages is not None and self.counters.pages >= limits.pages:
             self.stop(Ending.LIMIT)
-        if limits.bytes is not None and self.tally.bytes_received >= limits.bytes:
+        if limits.bytes is not None and self.counters.bytes_received >= limits.bytes:
             self.stop(Ending.LIMIT)

@@ -1,4 +1,4 @@
-"""Shows how a crawl goes, on stderr.
+"""Shows the progress of a crawl on stderr.
 
 A live table on a terminal, a plain line every few seconds elsewhere, and a summary at the end.
 """
@@ -21,23 +21,22 @@ from visited import VisitedStats
 
 RATE_WINDOW_S = 5.0
 LIVE_INTERVAL_S = 0.5
-WORTH_TELLING_RATE = 1e-9
-WORTH_TELLING_LOST = 0.05
-"""Pages. Less is none."""
+MIN_SHOWN_RATE = 1e-9
+MIN_SHOWN_LOST_PAGES = 0.05
 
 
 class Gauge:
-    """Takes the status of a running crawl, and knows its rate over the last seconds."""
+    """Reads the status of a running crawl, with its rate over the last seconds."""
 
     def __init__(
         self,
-        tally: Counters,
+        counters: Counters,
         frontier: Callable[[], FrontierStats],
         visited: Callable[[], VisitedStats],
         *,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._tally = tally
+        self._counters = counters
         self._frontier = frontier
         self._visited = visited
         self._monotonic = monotonic
@@ -46,17 +45,17 @@ class Gauge:
 
     def status(self) -> Status:
         now = self._monotonic()
-        self._samples.append((now, self._tally.pages))
+        self._samples.append((now, self._counters.pages))
         while len(self._samples) > 2 and self._samples[1][0] < now - RATE_WINDOW_S:
             self._samples.popleft()
         then, pages = self._samples[0]
         elapsed_s = now - self._began
         return status_of(
-            self._tally,
+            self._counters,
             self._frontier(),
             self._visited(),
             elapsed_s=elapsed_s,
-            recent_pages_per_s=(self._tally.pages - pages) / max(now - then, 1e-9),
+            recent_pages_per_s=(self._counters.pages - pages) / max(now - then, 1e-9),
             monotonic=now,
         )
 
@@ -76,7 +75,7 @@ async def show_progress(gauge: Gauge, console: Console, *, interval_s: float = 5
 def line(status: Status) -> str:
     """The status in one line."""
     frontier = status.frontier
-    parts = [
+    texts = [
         duration(status.elapsed_s),
         number_of(status.pages, "page"),
         rate(status.recent_pages_per_s),
@@ -86,10 +85,10 @@ def line(status: Status) -> str:
         _visited(status.visited),
     ]
     if status.failures or status.failed:
-        parts.append(f"errors: {_counts(status.failures)}; {status.failed:,} given up")
+        texts.append(f"errors: {_counts(status.failures)}; {status.failed:,} given up")
     if status.waiting:
-        parts.append(status.waiting)
-    return " · ".join(parts)
+        texts.append(status.waiting)
+    return " · ".join(texts)
 
 
 def table(status: Status) -> Group:
@@ -112,12 +111,12 @@ def table(status: Status) -> Group:
     grid.add_column(overflow="fold")
     for name, value in rows:
         grid.add_row(name, Text(value))
-    # Always there, so that what stands above does not jump.
+    # The last line is always there, so that the lines above do not jump.
     return Group(grid, Text(status.waiting or "", style="yellow"))
 
 
 def summary(status: Status, *, ending: str, directory: str, width: int = 80) -> list[str]:
-    """What a run did, for its end: lines of at most `width` characters, but for a path that is longer."""
+    """What a run did: lines of at most `width` characters. A longer path is not broken."""
     frontier = status.frontier
     took_s = status.elapsed_s
     speed = f"{rate(status.pages / took_s)}, " if took_s > 0 and status.pages else ""
@@ -134,9 +133,9 @@ def summary(status: Status, *, ending: str, directory: str, width: int = 80) -> 
     lines = [ending]
     for name, value in rows:
         head = f"{name:>10}  "
-        # A count stays with its name.
-        kept = value.replace(": ", ":\N{NO-BREAK SPACE}")
-        wrapped = textwrap.wrap(kept, width, initial_indent=head, subsequent_indent=" " * len(head))
+        # Keeps a name and its count on one line.
+        unbroken = value.replace(": ", ":\N{NO-BREAK SPACE}")
+        wrapped = textwrap.wrap(unbroken, width, initial_indent=head, subsequent_indent=" " * len(head))
         lines += [line.replace("\N{NO-BREAK SPACE}", " ") for line in wrapped]
     return [*lines, f"    output  {directory}"]
 
@@ -159,15 +158,15 @@ def _common_rows(status: Status) -> list[tuple[str, str]]:
 
 
 def _visited(visited: VisitedStats) -> str:
-    parts = [f"{visited.backend}, {number_of(visited.count, 'URL')}"]
-    parts.append(size(visited.memory_bytes))
+    texts = [f"{visited.backend}, {number_of(visited.count, 'URL')}"]
+    texts.append(size(visited.memory_bytes))
     if visited.capacity is not None and visited.fill is not None:
-        parts.append(f"{visited.fill:.1%} of its bits set")
-    if visited.false_positive_rate >= WORTH_TELLING_RATE:
-        parts.append(f"error rate {visited.false_positive_rate:.1g}")
-    if visited.expected_lost >= WORTH_TELLING_LOST:
-        parts.append(f"about {visited.expected_lost:.2g} pages lost")
-    return ", ".join(parts)
+        texts.append(f"{visited.fill:.1%} of its bits set")
+    if visited.false_positive_rate >= MIN_SHOWN_RATE:
+        texts.append(f"error rate {visited.false_positive_rate:.1g}")
+    if visited.expected_lost >= MIN_SHOWN_LOST_PAGES:
+        texts.append(f"about {visited.expected_lost:.2g} pages lost")
+    return ", ".join(texts)
 
 
 def _counts(counts: dict[str, int]) -> str:

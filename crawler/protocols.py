@@ -1,4 +1,4 @@
-"""What the engine asks of its parts."""
+"""What the pipeline asks of its components."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -11,10 +11,10 @@ from frontier import CrawlUrl
 
 
 class Fetcher(Protocol):
-    """Asks a server for one URL.
+    """Fetches one URL from its server.
 
-    Never raises for what a server or the network does: that is a value. Redirects are returned, not followed.
-    Cancelled, it closes the connection.
+    Whatever a server or the network does is a returned value, never an exception. The fetcher returns redirects and
+    does not follow them. Cancelling a fetch closes its connection.
     """
 
     async def fetch(self, request: Request, /) -> Fetched: ...
@@ -23,45 +23,50 @@ class Fetcher(Protocol):
 
 
 class Addresses(Protocol):
-    """Tells where hosts are, as far as they are asked directly."""
+    """Knows the addresses of hosts to which the crawl connects directly."""
 
     async def address(self, url: str, /) -> str | None:
-        """The address at which the URL's host is about to be asked, which is the one that was asked last while it is
-        one of the host's; None if none is known, or a proxy is asked."""
+        """The address to which the next connection for the URL's host will go. That is the address of the last
+        connection, as long as the host still has it. None if none is known, or if the host is reached through a proxy.
+        """
         ...
 
 
 class LinkExtractor(Protocol):
-    """Reads a page. Pure and synchronous; never raises for what a page contains. Large pages are read in
-    threads, two at once."""
+    """Reads a page. Pure and synchronous; never raises, whatever a page contains. It must be safe in threads: large
+    pages are read in two of them."""
 
     def extract(self, page: Page, /) -> Extract: ...
 
 
 class Robots(Protocol):
-    """Says whether a URL may be fetched, and how slowly its host wants to be asked.
+    """Says whether robots.txt allows a URL, and how slowly its host wants to be asked.
 
-    `allows` may have to make a request first, one at most however many ask at the same time; the verdict tells whether
-    it did, so that the host can rest, and whether it is `known`: robots.txt may redirect, and then whoever wants to
-    know comes back after that rest.
+    `allows` may have to fetch robots.txt first. However many callers ask at the same time, it sends at most one
+    request. The verdict says whether it sent one, so that the host can rest. It also says whether the answer is
+    `known`: if robots.txt redirects, the caller must ask again after that rest.
     """
 
     def errand(self, url: str, /) -> str | None:
-        """The URL that `allows` has to ask next where that is on another host, whose turn must be waited for."""
+        """The URL that `allows` has to fetch next, if it is on another host: the caller must first wait for the turn of
+        that host. None if there is no such URL."""
         ...
 
     async def allows(self, url: str, /, *, errand: str | None = None) -> Verdict:
-        """`errand` is what was waited for. If anything else has to be asked, nobody is, and nothing is known."""
+        """`errand` is the URL for whose host the caller has waited. If `allows` would need another request than that,
+        it sends none, and the verdict is not `known`."""
         ...
 
     def crawl_delay(self, url: str, /) -> float | None:
-        """Crawl-delay in seconds for the URL's host; None if unknown or not stated."""
+        """Crawl-delay in seconds for the URL's host; None if it is not known or not given."""
         ...
 
     def new_sitemaps(self, url: str, /) -> Sequence[str]:
-        """The sitemaps that the robots.txt of the URL's host names, as they stand there, or where one may lie if it
-        names none. Once per host and reading of that file: again after a restart, so that none is lost when they could
-        not be admitted."""
+        """The sitemaps that the robots.txt of the URL's host names, as written there; if it names none, the URLs where
+        one may be.
+
+        It returns them once for each time that the file is fetched, and again after a restart, because a crash may have
+        come before they were admitted."""
         ...
 
 
@@ -70,54 +75,54 @@ class Discovered(msgspec.Struct, frozen=True, kw_only=True):
 
     urls: list[CrawlUrl]
     """In scope, without repeats, in document order."""
-    to_itself: int = 0
-    """How often the page links to itself, by more than a fragment."""
+    self_links: int = 0
+    """Links of the page to itself, without links to a mere fragment of it."""
     refused: dict[str, int]
-    """How many others were refused, by reason."""
+    """How many links were refused, by reason."""
     refusals: list[tuple[str, str]] = []
-    """Each of these with its reason, as a URL, or as it stands where it is none."""
+    """Each of these, as a URL, or as written if it is not one, and the reason."""
 
 
 class Discovery(Protocol):
-    """Turns the links of a page into URLs to crawl: resolves, judges scope, canonicalizes, assigns queues. Pure.
+    """Turns the links of a page into URLs to crawl: resolves them, judges scope, canonicalizes, assigns queues. Pure.
 
-    What grows with a page is done in steps, of `LINKS_AT_ONCE` links at most.
+    Work that grows with the page is done in steps of at most `LINKS_AT_ONCE` links.
     """
 
     def seeds(self, urls: Sequence[str], /) -> list[CrawlUrl]:
-        """Seeds as URLs of depth 0. Raises `ValueError`, naming the seed, if one can't be crawled."""
+        """Seeds as URLs of depth 0. Raises `ValueError`, which names the seed, if one can't be crawled."""
         ...
 
     def links(self, base_url: str, links: Sequence[Link], /, *, parent: CrawlUrl, about: str = "") -> Steps[Discovered]:
-        """The links of a page. `about` is what the page says of itself: title, description, first sentences."""
+        """The links of a page. `about` is the page's title, description and first sentences."""
         ...
 
     def references(
         self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl
     ) -> Steps[list[str]]:
-        """The canonical URLs of a page's links as they stand in it: those `found` there, with their repeats, and the
-        page itself where it is linked to by more than a fragment. Repeats are as many at most as a page may have links.
-        """
+        """The canonical URLs of a page's links in document order, repeats included: those `found` there, and the page
+        itself if it links to itself by more than a fragment. There are at most as many repeats as a page may have
+        links."""
         ...
 
     def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Steps[Discovered]:
-        """Sitemaps named by the robots.txt that covers `parent`, at its depth."""
+        """The sitemaps that the robots.txt for `parent` names, at the depth of `parent`."""
         ...
 
     def redirect(self, redirect: Redirect, /, *, parent: CrawlUrl) -> CrawlUrl | str:
-        """The target as a URL to crawl, at its parent's depth, or the reason why it is refused."""
+        """The target as a URL to crawl, at the depth of `parent`; or the reason why it is refused."""
         ...
 
 
 class Quota(Protocol):
-    """Says when a host, or a part of it, has given enough pages, or enough sitemaps."""
+    """Limits the pages, or the sitemaps, that are fetched from a host or from a part of it."""
 
     def refusal(self, url: str, /) -> str | None:
-        """Why the URL may not be fetched any more; None if it may."""
+        """Why the URL may no longer be fetched; None if it may."""
         ...
 
     def spend(self, url: str, /, received_bytes: int = 0) -> None:
-        """One was fetched from there. Noted durably."""
+        """Count a fetch of the URL, durably."""
         ...
 
 
@@ -125,13 +130,14 @@ class Sink(Protocol):
     """Where pages and records go."""
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
-        """Returns once the page is as safe as the durability promises. `page` is None for a URL that was not fetched.
+        """Write a page and its record. Returns once they are as safe as the configured durability promises. `page` is
+        None for a URL that was not fetched.
 
-        A page is written again, with the same number, if the crawl died before it was done. Raises `OSError` when it
-        can't write, and has then written nothing of it: the page is not done.
+        A page is written again, with the same number, if the crawl crashed before it was done. If it can't be written,
+        this raises `OSError` and leaves nothing of it in the output: the page is not done.
         """
         ...
 
     async def aclose(self) -> None:
-        """Finish files. Closing twice is harmless."""
+        """Complete the files. Closing twice is harmless."""
         ...

@@ -1,4 +1,4 @@
-"""How much is done at once, and how much waits."""
+"""Limits how many URLs are processed at once, without those that wait for a slow server."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,24 +7,24 @@ from typing import Self
 
 
 class Slots:
-    """So many may work at once. Whose work takes longer than `patience_s` told when it began only waits, and leaves its
-    slot to another."""
+    """A limited number of slots. Work that takes longer than `slow_after_s` gives up its slot and goes on without."""
 
-    def __init__(self, size: int, *, patience_s: Callable[[], float]) -> None:
+    def __init__(self, size: int, *, slow_after_s: Callable[[], float]) -> None:
+        """Calls `slow_after_s` when work starts."""
         self._free = asyncio.Semaphore(size)
-        self._patience_s = patience_s
+        self._slow_after_s = slow_after_s
 
     def take(self) -> "Slot":
-        """To be entered, which waits for a free slot, and left."""
-        return Slot(self._free, self._patience_s)
+        """A slot as a context: entering it waits until one is free."""
+        return Slot(self._free, self._slow_after_s)
 
 
 class Slot:
-    """The right to work. Left at the end of the block, or by losing patience once `begin` has been called."""
+    """The right to work. It ends with the block, or some time after `start_timer`."""
 
-    def __init__(self, free: asyncio.Semaphore, patience_s: Callable[[], float]) -> None:
+    def __init__(self, free: asyncio.Semaphore, slow_after_s: Callable[[], float]) -> None:
         self._free = free
-        self._patience_s = patience_s
+        self._slow_after_s = slow_after_s
         self._timer: asyncio.TimerHandle | None = None
         self._is_held = False
 
@@ -38,13 +38,13 @@ class Slot:
     ) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._leave()
+        self._release()
 
-    def begin(self) -> None:
-        """Patience runs from now on."""
-        self._timer = asyncio.get_running_loop().call_later(self._patience_s(), self._leave)
+    def start_timer(self) -> None:
+        """From now on the work may take `slow_after_s` before it gives up its slot."""
+        self._timer = asyncio.get_running_loop().call_later(self._slow_after_s(), self._release)
 
-    def _leave(self) -> None:
+    def _release(self) -> None:
         if self._is_held:
             self._is_held = False
             self._free.release()

@@ -1,4 +1,4 @@
-"""How a crawl stands, as one value: what progress shows, what the summary says and what `--json` prints. Pure."""
+"""The state of a crawl as one value: progress shows it, the summary tells it, and `--json` prints it. Pure."""
 
 import msgspec
 
@@ -6,19 +6,19 @@ from crawler.counters import Counters, InFlight
 from frontier import FrontierStats
 from visited import VisitedStats
 
-WAIT_WORTH_TELLING_S = 2.0
-REST_WORTH_TELLING_S = 0.1
+MIN_SHOWN_WAIT_S = 2.0
+MIN_SHOWN_REST_S = 0.1
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """A crawl at one moment. Counts are of this run, but for those of the frontier and the visited set."""
+    """A crawl at one moment. `frontier` and `visited` count the whole crawl; all other counts are of this run."""
 
     elapsed_s: float
     pages: int
     pages_per_s: float
     """The average of this run."""
     recent_pages_per_s: float
-    """Over the last few seconds."""
+    """The average of the last few seconds."""
     bytes_received: int
     redirects: int
     responses: dict[int, int]
@@ -34,11 +34,11 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     frontier: FrontierStats
     visited: VisitedStats
     waiting: str | None
-    """Why nothing moves, in words; None while something does."""
+    """Why nothing happens, in words; None while something does."""
 
 
 def status_of(
-    tally: Counters,
+    counters: Counters,
     frontier: FrontierStats,
     visited: VisitedStats,
     *,
@@ -46,31 +46,31 @@ def status_of(
     recent_pages_per_s: float,
     monotonic: float,
 ) -> Status:
-    """The status at `monotonic` (seconds of the monotonic clock)."""
+    """The status at `monotonic`, in seconds of the monotonic clock."""
     return Status(
         elapsed_s=elapsed_s,
-        pages=tally.pages,
-        pages_per_s=tally.pages / elapsed_s if elapsed_s > 0 else 0.0,
+        pages=counters.pages,
+        pages_per_s=counters.pages / elapsed_s if elapsed_s > 0 else 0.0,
         recent_pages_per_s=recent_pages_per_s,
-        bytes_received=tally.bytes_received,
-        redirects=tally.redirects,
-        responses=dict(sorted(tally.responses.items())),
-        failures=dict(tally.failures),
-        retries=tally.retries,
-        failed=tally.failed,
-        excluded=dict(tally.excluded),
-        links=tally.links,
-        admitted=tally.admitted,
-        refused=dict(tally.refused),
-        robots_asked=tally.robots_asked,
+        bytes_received=counters.bytes_received,
+        redirects=counters.redirects,
+        responses=dict(sorted(counters.responses.items())),
+        failures=dict(counters.failures),
+        retries=counters.retries,
+        failed=counters.failed,
+        excluded=dict(counters.excluded),
+        links=counters.links,
+        admitted=counters.admitted,
+        refused=dict(counters.refused),
+        robots_asked=counters.robots_asked,
         frontier=frontier,
         visited=visited,
-        waiting=why_waiting(frontier, list(tally.in_flight.values()), monotonic=monotonic),
+        waiting=why_waiting(frontier, list(counters.in_flight.values()), monotonic=monotonic),
     )
 
 
 def why_waiting(frontier: FrontierStats, in_flight: list[InFlight], *, monotonic: float) -> str | None:
-    """What is being waited for; None if something has begun in the last two seconds or can begin now."""
+    """What the crawl waits for; None if something began in the last two seconds or can begin now."""
     if frontier.held is not None:
         return f"held: {frontier.held}"
     if frontier.ready_queues and not in_flight:
@@ -78,13 +78,13 @@ def why_waiting(frontier: FrontierStats, in_flight: list[InFlight], *, monotonic
     if in_flight:
         oldest = min(in_flight, key=lambda work: work.since)
         newest_s = monotonic - max(work.since for work in in_flight)
-        if newest_s < WAIT_WORTH_TELLING_S:
+        if newest_s < MIN_SHOWN_WAIT_S:
             return None
         servers = "one answer" if len(in_flight) == 1 else f"{len(in_flight)} answers"
         return (
             f"waiting for {servers}; the longest, {oldest.stage} of {oldest.url}, for {monotonic - oldest.since:.0f} s"
         )
-    if frontier.next_wake_s is None or frontier.next_wake_s < REST_WORTH_TELLING_S:
+    if frontier.next_wake_s is None or frontier.next_wake_s < MIN_SHOWN_REST_S:
         return None
     if frontier.next_group is not None:
         kind, _, name = frontier.next_group.partition(" ")
@@ -108,19 +108,19 @@ def why_waiting(frontier: FrontierStats, in_flight: list[InFlight], *, monotonic
 
 
 def host_of(queue_key: str) -> str:
-    """A queue's key as a host is read: `com,example,www:8080` is www.example.com:8080."""
-    queue_key, part, number = queue_key.partition("#")
+    """The host of a queue key as people write it: `com,example,www:8080` is www.example.com:8080."""
+    queue_key, mark, number = queue_key.partition("#")
     labels, colon, port = queue_key.partition(":")
-    return ".".join(reversed(labels.split(","))) + colon + port + part + number
+    return ".".join(reversed(labels.split(","))) + colon + port + mark + number
 
 
 def number_of(count: int, noun: str, plural: str | None = None) -> str:
-    """A count and what is counted: 1 URL, 2,000 URLs."""
+    """A count with its noun: 1 URL, 2,000 URLs."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a person says them: 4.2 s, 3 min 20 s, 2 h 5 min."""
+    """A duration as people write it: 4.2 s, 3 min 20 s, 2 h 5 min."""
     if round(seconds, 1) < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -130,12 +130,12 @@ def duration(seconds: float) -> str:
 
 
 def rate(per_s: float) -> str:
-    """Events per second; with a decimal where they are few."""
+    """Events per second, with a decimal if they are few."""
     return f"{per_s:,.0f}/s" if per_s == 0 or round(per_s, 1) >= 10 else f"{per_s:.1f}/s"
 
 
 def size(count: float) -> str:
-    """Bytes as a person says them, in decimal units."""
+    """A number of bytes as people write it, in decimal units."""
     for unit in ("B", "kB", "MB", "GB"):
         if round(count, 1) < 1000:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"

@@ -149,12 +149,12 @@ class ScopedDiscovery:
                 )
             )
         refused = dict(Counter(reason for _, reason in refusals))
-        to_itself = repeats.pop(parent.canonical, 0)
+        self_links = repeats.pop(parent.canonical, 0)
         if repeats:
             found = [
                 replace(url, hits=url.hits + more) if (more := repeats.get(url.canonical)) else url for url in found
             ]
-        return Discovered(urls=found, to_itself=to_itself, refused=refused, refusals=refusals)
+        return Discovered(urls=found, self_links=self_links, refused=refused, refusals=refusals)
 
     def _distinct(
         self,

@@ -1,6 +1,6 @@
-"""Decides when a server is asked, and whether again. Pure: values in, seconds out.
+"""Decides when the crawl may ask a server, and whether it tries a URL again. Pure: values in, seconds out.
 
-`response_policy` says what follows from an answer: how long the queue rests, and whether the URL is tried again. `pace`
-computes delays and back-off, `hours` says when a host may be asked at all, `slow_threshold` when a server is so slow
-that others need not wait for it.
+`response_policy` says what follows from a response: how long the queue rests, and whether the URL is tried again.
+`pace` computes delays and back-off. `hours` says when a host may be asked at all. `slow_threshold` says when a server
+is so slow that others need not wait for it.
 """

@@ -1,12 +1,13 @@
-"""When a host may be asked: at some hours of some days, in a time zone. Pure.
+"""When a host may be asked: at certain hours of certain days, in a time zone. Pure.
 
-Hours are written as days, a span and a zone, of which days and zone may be left out; several stand behind semicolons:
+Hours are written as days, a span of time and a time zone. Days and time zone may be left out. Semicolons separate
+several:
 
     22:00-06:00                          each night, UTC
     Mon-Fri 19:00-07:00 Europe/Vienna    nights that begin on a working day
     22:00-06:00; Sat,Sun 06:00-22:00     nights and week-ends
 
-They are those of the clocks there, also on the days on which these are put forward or back.
+They are local times, also on the days on which daylight saving time begins or ends.
 """
 
 import re
@@ -24,16 +25,16 @@ _EXPECTED: Final = "expected days, hours and a time zone, as 'Mon-Fri 22:00-06:0
 
 
 class Hours:
-    """Spans of time that come again each week."""
+    """Spans of time that recur each week."""
 
     def __init__(self, text: str) -> None:
-        """Raises `ValueError`, with what was expected, for what can't be read."""
-        self._spans = [_Span(part.strip()) for part in text.split(";")]
+        """Raises `ValueError`, which says what was expected, if `text` can't be read."""
+        self._spans = [_Span(span.strip()) for span in text.split(";")]
         self._until = self._since = 0.0
-        """Of the span in which somebody asked last."""
+        """The span that the last call found, in seconds since 1970."""
 
     def opens_in_s(self, now: float, /) -> float:
-        """How long until it is one of the hours; 0 if it is. `now` is in seconds since 1970."""
+        """How long until one of the spans begins; 0 within one. `now` is in seconds since 1970."""
         if self._since <= now < self._until:
             return 0.0
         spans = sorted(span for each in self._spans for span in each.around(now))
@@ -58,7 +59,7 @@ class _Span:
         self._zone = _zone(match["zone"] or "UTC")
 
     def around(self, now: float) -> list[tuple[float, float]]:
-        """When it is that: from the day before until it has come once more. Seconds since 1970."""
+        """Begin and end of its occurrences, from the day before `now` until it has recurred. Seconds since 1970."""
         today = datetime.fromtimestamp(now, self._zone).date()
         days = (today + timedelta(days=offset) for offset in range(-1, 9))
         return [
@@ -68,14 +69,14 @@ class _Span:
         ]
 
     def _at(self, day: date, minutes: int) -> float:
-        """When clocks show so many minutes after the midnight with which the day begins."""
+        """When local clocks show this many minutes after the midnight at which the day begins."""
         days, minutes = divmod(minutes, _DAY_MIN)
         shown = datetime.combine(day + timedelta(days=days), time(*divmod(minutes, 60)), self._zone)
         return shown.timestamp()
 
 
 def _minutes(text: str) -> int:
-    hours, minutes = (int(part) for part in text.split(":"))
+    hours, minutes = (int(number) for number in text.split(":"))
     if minutes > 59 or hours * 60 + minutes > _DAY_MIN:
         raise ValueError(f"{_EXPECTED}; {text} is no time of day, which is 00:00 to 24:00")
     return hours * 60 + minutes
@@ -85,8 +86,8 @@ def _days(text: str | None) -> frozenset[int]:
     if text is None:
         return frozenset(range(7))
     found: set[int] = set()
-    for part in text.lower().split(","):
-        first, _, last = part.partition("-")
+    for days in text.lower().split(","):
+        first, _, last = days.partition("-")
         begin, end = _day(first), _day(last or first)
         found.update((begin + offset) % 7 for offset in range((end - begin) % 7 + 1))
     return frozenset(found)

@@ -1,21 +1,21 @@
-"""What is owed to a server after each answer: how long its queue rests, and whether its URL is tried again. Pure.
+"""What follows from a response: how long the queue rests, and whether its URL is tried again. Pure.
 
-`pace` has the arithmetic; here it is applied to what came back. Three kinds of trouble differ:
+`pace` has the arithmetic; this module applies it to responses. It tells three kinds of trouble apart:
 
-    the URL's      500, a body cut short: the URL is tried again later, others go on, and its host is asked a little
-                   less often
-    asked to wait  429, 503, any other failure with Retry-After: the host rests, twice as long each time it says so,
-                   and half as long for each good answer since
-    the host's     no name, no connection, no robots.txt, or `open_after` time-outs in a row: nothing on it can be had,
-                   so its *circuit* is open. Its whole queue rests, twice as long each time, and then one URL is tried;
-                   the others keep their attempts. One answer closes the circuit. After `dead_after` failures in a row
-                   the host is dead: what waits for it is given up without being asked for, and so is what comes later,
-                   until it is time for another try
+    of the URL       500, or a body cut short. The URL is tried again later, the others go on, and the host is asked a
+                     little less often.
+    of the load      429, 503, or any other failure with Retry-After: the server asks the crawl to slow down. The host
+                     rests, twice as long each time it asks, and half as long after each good response since.
+    of the host      no name, no connection, no robots.txt, or `open_after` time-outs in a row: nothing on the host can
+                     be fetched, so its *circuit* is open. The whole queue rests, twice as long each time. Then one URL
+                     is tried; the others keep their attempts. One response closes the circuit. After `dead_after`
+                     failures in a row the host is dead: the crawl gives up its URLs without a request, also those that
+                     it finds later, until the host is tried once more.
 
-A good answer with Retry-After is no trouble: its host rests as long as that says, once.
+A good response with Retry-After is no trouble: the host rests that long, once.
 
-The URL that is tried while a circuit is open is always the same, where it can't be the cause. After time-outs it may
-be, so each try is another's.
+While a circuit is open, the same URL is tried each time if it can't be the cause. After time-outs it may be the cause,
+so another URL is tried each time.
 """
 
 import msgspec
@@ -39,122 +39,127 @@ from crawler.politeness.pace import (
     Pace,
     cause_of,
     parse_retry_after,
-    retries,
+    should_retry,
 )
 from frontier import Lease
 
-SILENCE = frozenset({FailureKind.TIMEOUT, FailureKind.DISCONNECTED})
-"""Failures that any other URL would meet too, if several have met them in a row."""
-NOBODY_ASKED = REFUSALS | {FailureKind.DNS}
-"""Failures before any server was asked."""
+NO_ANSWER = frozenset({FailureKind.TIMEOUT, FailureKind.DISCONNECTED})
+"""Failures that say something about the host only if several URLs have them in a row."""
+NO_REQUEST_SENT = REFUSALS | {FailureKind.DNS}
+"""Failures before any request was sent."""
 UNREACHABLE = "unreachable"
-"""Why a URL is excluded whose robots.txt can't be had."""
+"""Why a URL is excluded if its robots.txt can't be fetched."""
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """What follows from an answer. Times in seconds."""
+    """What follows from a response. Times are in seconds."""
 
     cooldown_s: float
     """How long the queue rests."""
     host_cooldown_s: float | None = None
-    """How long all queues of its host rest, where that is less: what one port does not answer, another may. None for
-    as long as the queue."""
+    """How long all queues of its host rest if that is less than `cooldown_s`, because other ports of the host may
+    answer. None: as long as the queue."""
     retry_after_s: float | None = None
-    """When the URL is tried again; None if it is settled."""
+    """After how long the URL is tried again; None if it is settled."""
     stays: bool = False
-    """It is tried again as the first of its queue, when that has rested."""
+    """Whether it stays the first of its queue, and is tried again when the queue has rested."""
     failed: bool = False
-    """Settled as failed: given up."""
+    """Whether it is settled as failed."""
     reason: str | None = None
-    """Why it is tried again or failed."""
+    """Why it is tried again, or why it failed."""
     server_ok: bool = True
-    """False where the server failed or refused service."""
+    """False if the server failed or refused service."""
     answered: bool = False
-    """That failure was an answer; see `frontier.Outcome`."""
+    """Whether that failure was an answer; see `frontier.Outcome`."""
     asked: bool = True
-    """False where no server was: nothing is learned of it."""
+    """False if no server was asked, so that nothing was learned about it."""
     pressure: int = 0
-    """How hard the server has been asked; see `frontier.Lease`."""
+    """How often the server has asked the crawl to slow down; see `frontier.Lease`."""
     dead_for_s: float = 0.0
-    """The host is dead, and not asked for so long."""
+    """How long the host counts as dead and is not asked; 0 if it does not."""
 
 
 class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """Decides by `pace`. A URL is fetched `max_attempts` times at most."""
+    """Decides by `pace`. A URL is fetched at most `max_attempts` times."""
 
     pace: Pace
     max_attempts: int = 4
     open_after: int = 3
     dead_after: int = 8
     hours: Hours | None = None
-    """When servers may be asked; None for always."""
+    """When servers may be asked; None means always."""
 
     def closed_for_s(self, now: float, /) -> float:
-        """How long until servers may be asked; 0 if they may be now. `now` is in seconds since 1970."""
+        """How long servers may not be asked; 0 if they may be asked now. `now` is in seconds since 1970."""
         return 0.0 if self.hours is None else self.hours.opens_in_s(now)
 
     def after(self, fetched: Fetched, /, *, lease: Lease, crawl_delay_s: float | None) -> Decision:
-        """What follows from the answer to a lease's URL."""
+        """What follows from the response to a lease's URL."""
         cause = cause_of(fetched)
         received_bytes = len(fetched.raw_body) if isinstance(fetched, Page | Redirect) else 0
         plain_s = self.pace.cooldown_s(fetched.duration_s, crawl_delay_s=crawl_delay_s, received_bytes=received_bytes)
-        asked = cause not in NOBODY_ASKED and not (isinstance(fetched, Redirect) and not fetched.asked)
+        asked = cause not in NO_REQUEST_SENT and not (isinstance(fetched, Redirect) and not fetched.asked)
         if not asked:
             plain_s = 0.0
         if isinstance(fetched, Failure) and self._is_of_host(fetched, lease):
-            return self._host_failed(fetched, plain_s, lease)
-        answered = _is_answer(fetched)
+            return self._after_host_failure(fetched, plain_s, lease)
         retry_after_s = (
             None
             if isinstance(fetched, Failure)
             else parse_retry_after(fetched.header("retry-after"), fetched.fetched_at)
         )
-        if cause not in TRANSIENT_STATUSES and cause not in TRANSIENT_FAILURES:
-            pressure = max(0, lease.pressure - asked)
-            return Decision(
-                cooldown_s=self._rest_s(plain_s, pressure, lease, retry_after_s=retry_after_s) if asked else 0.0,
-                failed=isinstance(fetched, Failure),
-                reason=_word(cause) if isinstance(fetched, Failure) else None,
-                asked=asked,
-                pressure=pressure,
-            )
-        asks_to_wait = cause in SLOW_DOWN_STATUSES or retry_after_s is not None
-        pressure = lease.pressure + asks_to_wait
-        if asks_to_wait:
-            cooldown_s = self._rest_s(plain_s, pressure, lease, retry_after_s=retry_after_s)
+        if cause in TRANSIENT_STATUSES or cause in TRANSIENT_FAILURES:
+            return self._after_transient_failure(fetched, cause, plain_s, retry_after_s, lease)
+        pressure = max(0, lease.pressure - asked)
+        return Decision(
+            cooldown_s=self._backoff_s(plain_s, pressure, lease, retry_after_s=retry_after_s) if asked else 0.0,
+            failed=isinstance(fetched, Failure),
+            reason=_reason(cause) if isinstance(fetched, Failure) else None,
+            asked=asked,
+            pressure=pressure,
+        )
+
+    def _after_transient_failure(
+        self,
+        fetched: Fetched,
+        cause: int | FailureKind,
+        plain_s: float,
+        retry_after_s: float | None,
+        lease: Lease,
+    ) -> Decision:
+        """What follows from a failure of the URL or of the load."""
+        asks_to_slow_down = cause in SLOW_DOWN_STATUSES or retry_after_s is not None
+        pressure = lease.pressure + asks_to_slow_down
+        if asks_to_slow_down:
+            cooldown_s = self._backoff_s(plain_s, pressure, lease, retry_after_s=retry_after_s)
         else:
-            cooldown_s = self._rest_s(plain_s, lease.error_streak + 1, lease)
+            cooldown_s = self._backoff_s(plain_s, lease.error_streak + 1, lease)
             cooldown_s = min(cooldown_s, max(plain_s, self.pace.max_delay_s))
-        if not retries(cause, lease.url.attempt, max_attempts=self.max_attempts):
-            # A page that always breaks off is what can be had of it.
-            torn = isinstance(fetched, Page) and isinstance(cause, FailureKind)
-            return Decision(
-                cooldown_s=cooldown_s,
-                failed=not torn,
-                reason=_word(cause),
-                server_ok=False,
-                answered=answered,
-                pressure=pressure,
-            )
+        if should_retry(cause, lease.url.attempt, max_attempts=self.max_attempts):
+            failed, url_s = False, self.pace.retry_s(lease.url.url, lease.url.attempt, retry_after_s=retry_after_s)
+        else:
+            # A page that breaks off each time is kept as it is: more of it can't be fetched.
+            failed, url_s = not (isinstance(fetched, Page) and isinstance(cause, FailureKind)), None
         return Decision(
             cooldown_s=cooldown_s,
-            retry_after_s=self.pace.retry_s(lease.url.url, lease.url.attempt, retry_after_s=retry_after_s),
-            reason=_word(cause),
+            retry_after_s=url_s,
+            failed=failed,
+            reason=_reason(cause),
             server_ok=False,
-            answered=answered,
+            answered=not isinstance(fetched, Failure) or fetched.answered,
             pressure=pressure,
         )
 
     def after_robots_s(self, verdict: Verdict, /, *, crawl_delay_s: float | None) -> float:
-        """How long the host rests that was asked for a robots.txt, if one was."""
+        """How long a host rests after a request for its robots.txt; 0 if there was no request."""
         if not verdict.asked:
             return 0.0
         rest_s = self.pace.cooldown_s(verdict.duration_s, crawl_delay_s=crawl_delay_s)
-        return self.pace.slowed_s(rest_s, 0, key="", retry_after_s=verdict.pause_s)
+        return self.pace.backoff_s(rest_s, 0, key="", retry_after_s=verdict.pause_s)
 
-    def forbidden(self, verdict: Verdict, /, *, lease: Lease, own: bool, rest_s: float) -> Decision:
-        """What follows from a robots.txt that forbids the lease's URL, or can't be had. The host that was asked for it
-        rests for `rest_s`; it is the URL's `own`, or another."""
+    def after_disallow(self, verdict: Verdict, /, *, lease: Lease, own: bool, rest_s: float) -> Decision:
+        """What follows if robots.txt disallows the lease's URL, or can't be fetched. The host that was asked for
+        robots.txt rests for `rest_s`; `own` says whether it is the host of the URL."""
         if verdict.retry_after_s is None:
             return Decision(
                 cooldown_s=rest_s if own else 0.0,
@@ -163,27 +168,27 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
                 pressure=lease.pressure,
             )
         probe_s = max(rest_s, verdict.retry_after_s)
-        decision = self._probed(verdict.reason, rest_s, probe_s, lease, attempts=self.max_attempts)
+        decision = self._probe(verdict.reason, rest_s, probe_s, lease, attempts=self.max_attempts)
         return replace(decision, failed=verdict.reason in HOST_FAILURES and decision.retry_after_s is None)
 
-    def dead(self, lease: Lease, /) -> Decision:
-        """What follows for a URL whose host is dead."""
+    def for_dead_host(self, lease: Lease, /) -> Decision:
+        """What follows for a URL on a dead host."""
         return Decision(cooldown_s=0.0, failed=lease.dead != UNREACHABLE, reason=lease.dead)
 
     def _is_of_host(self, failure: Failure, lease: Lease) -> bool:
-        is_silence = failure.kind in SILENCE and not failure.answered
+        is_silence = failure.kind in NO_ANSWER and not failure.answered
         return failure.kind in HOST_FAILURES or (is_silence and _unanswered(lease) + 1 >= self.open_after)
 
-    def _host_failed(self, failure: Failure, plain_s: float, lease: Lease) -> Decision:
+    def _after_host_failure(self, failure: Failure, plain_s: float, lease: Lease) -> Decision:
         kind = failure.kind
         probe_s = max(plain_s, self.pace.retry_s(lease.url.queue_key, _unanswered(lease)))
         attempts = self.max_attempts if kind in TRANSIENT_FAILURES or failure.may_pass else 0
-        decision = self._probed(kind.value, plain_s, probe_s, lease, attempts=attempts)
-        return replace(decision, failed=decision.retry_after_s is None, stays=decision.stays and kind not in SILENCE)
+        decision = self._probe(kind.value, plain_s, probe_s, lease, attempts=attempts)
+        return replace(decision, failed=decision.retry_after_s is None, stays=decision.stays and kind not in NO_ANSWER)
 
-    def _probed(self, reason: str, rest_s: float, probe_s: float, lease: Lease, *, attempts: int) -> Decision:
-        """What follows from a failure that is the host's: one URL is tried again after `probe_s`, until it has had its
-        attempts, and then another; or the host is dead."""
+    def _probe(self, reason: str, rest_s: float, probe_s: float, lease: Lease, *, attempts: int) -> Decision:
+        """What follows from a failure of the host. One URL is tried again after `probe_s`, until it has used up its
+        attempts; then another URL is tried. After too many failures the host is dead."""
         common = Decision(
             cooldown_s=rest_s, host_cooldown_s=rest_s, reason=reason, server_ok=False, pressure=lease.pressure
         )
@@ -195,18 +200,14 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
             return replace(common, cooldown_s=probe_s)
         return replace(common, cooldown_s=probe_s, retry_after_s=probe_s, stays=True)
 
-    def _rest_s(self, plain_s: float, doublings: int, lease: Lease, *, retry_after_s: float | None = None) -> float:
-        return self.pace.slowed_s(plain_s, doublings, key=lease.url.queue_key, retry_after_s=retry_after_s)
+    def _backoff_s(self, plain_s: float, doublings: int, lease: Lease, *, retry_after_s: float | None = None) -> float:
+        return self.pace.backoff_s(plain_s, doublings, key=lease.url.queue_key, retry_after_s=retry_after_s)
 
 
 def _unanswered(lease: Lease) -> int:
-    """Failures in a row of which none was an answer: a server that says 500 is not dead."""
+    """The number of failures in a row without an answer: a server that sends a 500 is not dead."""
     return 0 if lease.answered else lease.error_streak
 
 
-def _is_answer(fetched: Fetched) -> bool:
-    return not isinstance(fetched, Failure) or fetched.answered
-
-
-def _word(cause: int | FailureKind) -> str:
+def _reason(cause: int | FailureKind) -> str:
     return cause.value if isinstance(cause, FailureKind) else f"http-{cause}"

@@ -1,28 +1,28 @@
-"""How long a server may take before others need not wait for it. Pure.
+"""After how long a server counts as slow, so that others need not wait for it. Pure.
 
-What takes much longer than servers usually do is probably slow or dead, and may take a minute. What is usual is learned
-from the answers of the crawl itself: on a fast network patience is short, and on a slow one nobody is held for slow who
-is not.
+A server that takes much longer than servers usually do is probably slow or dead, and may take a minute. The crawl
+learns from its own responses what is usual. So on a fast network a server soon counts as slow, and on a slow network
+only servers that are slower than the rest do.
 """
 
 from typing import Final
 
 _WEIGHT: Final = 0.05
-"""Of an answer in what is usual: some twenty answers count."""
+"""Weight of one response in the average: about the last twenty count."""
 _TIMES_USUAL: Final = 5.0
-_LEAST_S: Final = 0.1
-_MOST_S: Final = 2.0
-_AT_FIRST_S: Final = 0.5
+_MIN_S: Final = 0.1
+_MAX_S: Final = 2.0
+_INITIAL_S: Final = 0.5
 
 
 class SlowThreshold:
-    """Learns from answers."""
+    """Learns from responses."""
 
     def __init__(self) -> None:
         self._usual_s: float | None = None
 
-    def answered(self, duration_s: float) -> None:
-        """A server has given a response, after so long."""
+    def add_response(self, duration_s: float) -> None:
+        """Learn from a response that took `duration_s`."""
         if self._usual_s is None:
             self._usual_s = duration_s
         else:
@@ -30,7 +30,7 @@ class SlowThreshold:
 
     @property
     def limit_s(self) -> float:
-        """How long to wait."""
+        """After how long a server counts as slow."""
         if self._usual_s is None:
-            return _AT_FIRST_S
-        return min(max(_TIMES_USUAL * self._usual_s, _LEAST_S), _MOST_S)
+            return _INITIAL_S
+        return min(max(_TIMES_USUAL * self._usual_s, _MIN_S), _MAX_S)

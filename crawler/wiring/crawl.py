@@ -8,13 +8,13 @@ from functools import partial
 import msgspec
 
 from config import Config, Loaded
+from crawler.components import Components, PipelineOptions
 from crawler.discover.recanonicalize import Recanonicalizer
 from crawler.discover.refusal_counts import QuotaCounted, Refusals, TrapsCounted
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.free_space import FreeSpaceGuard
 from crawler.disk.full_disk_retry import FullDiskRetry
 from crawler.engine import Engine, Limits
-from crawler.pipeline import Components, Wanted
 from crawler.progress import Gauge
 from crawler.url.canonical import RULES_VERSION
 from crawler.url.hosts import registered_domain
@@ -92,33 +92,33 @@ async def assembled(
         stack.callback(guard.close)
         guard.start()
         refusals, quota = Refusals(notes), discovering.quota(loaded, sites, notes)
-        parts = Components(
+        components = Components(
             frontier=frontier,
             fetcher=rendering_fetcher,
             extractor=processing.extractor(loaded),
             robots=robots,
             discovery=TrapsCounted(discovery, refusals),
             sink=sink,
-            manners=sites.each(fetching.manners).of,
+            policy_for=sites.each(fetching.response_policy).of,
             queue_key=partial(discovering.queue_key, urls),
             addresses=fetcher if "ip" in storage.grouping(config).limits else None,
             quota=None if quota is None else QuotaCounted(quota, refusals),
             sitemap_quota=QuotaCounted(discovering.sitemap_quota(sites, notes), refusals),
         )
         engine = Engine(
-            parts,
+            components,
             concurrency=config.fetch.concurrency,
             spare=config.fetch.spare,
             limits=Limits(pages=config.limits.pages, bytes=config.limits.bytes, seconds=config.limits.seconds),
-            wanted=Wanted(
+            options=PipelineOptions(
                 references=config.output.links, refusals=config.output.refusals, sitemaps=config.scope.sitemaps
             ),
-            stopping=full_disk.stop,
+            on_stop=full_disk.stop,
         )
         if config.frontier.backend != "memory":
             await take_up_newer_output(config, directory, frontier, urls)
         new_seeds = await frontier.add(discovery.seeds([seed.url for seed in seeds]))
-        gauge = Gauge(engine.tally, frontier.describe, visited.describe)
+        gauge = Gauge(engine.counters, frontier.describe, visited.describe)
         yield Crawl(engine=engine, frontier=frontier, gauge=gauge, new_seeds=new_seeds)
 
 
@@ -161,5 +161,5 @@ def check_configuration(loaded: Loaded) -> None:
     processing.extractor(loaded)
     fetching.routes(loaded)
     for each in (loaded, *Sites(loaded).alone()):
-        fetching.manners(each)
+        fetching.response_policy(each)
     rendering.check(loaded)

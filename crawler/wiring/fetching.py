@@ -106,7 +106,7 @@ def robots(config: Config, sites: Sites, fetcher: HttpFetcher, notes: Notes) -> 
     )
 
 
-def manners(loaded: Loaded) -> ResponsePolicy:
+def response_policy(loaded: Loaded) -> ResponsePolicy:
     """Raises `ConfigError` for hours that are none."""
     config = loaded.config
     politeness, frontier = config.politeness, config.frontier

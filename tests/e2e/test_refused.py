@@ -119,14 +119,14 @@ async def test_every_link_that_is_refused_is_counted_under_its_reason_and_told_w
         with CrawlDirectory(tmp_path / "crawl") as directory:
             async with assembled(load(file), directory) as crawl:
                 await crawl.engine.run()
-                tally = crawl.engine.tally
+                counters = crawl.engine.counters
     records = read_records(tmp_path / "crawl" / "records")
     told = [(record.url, url, reason) for record in records for url, reason in record.refusals or ()]
-    assert tally.refused == Counter(reason for _, _, reason in told)
+    assert counters.refused == Counter(reason for _, _, reason in told)
     # The one that is left needs six thousand pages; discovery has a test of its own for it.
-    assert set(tally.refused) == {*BadUrl, *Refusal, *Trap, *LinkRefusal} - {LinkRefusal.TOO_MANY_LINKS}
+    assert set(counters.refused) == {*BadUrl, *Refusal, *Trap, *LinkRefusal} - {LinkRefusal.TOO_MANY_LINKS}
     assert {url: reason for page, url, reason in told if page == "http://a.test/" and url in LINKS} == LINKS
-    assert tally.excluded == {OverQuota.PATTERN: 1}
+    assert counters.excluded == {OverQuota.PATTERN: 1}
 
 
 async def test_what_traps_and_quotas_refused_is_listed_with_examples_also_after_a_restart(tmp_path: Path) -> None:

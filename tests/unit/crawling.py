@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 
+from crawler.components import Components, PipelineOptions
 from crawler.discover.discovery import ScopedDiscovery
 from crawler.discover.scope import Scope
 from crawler.engine import Engine, Limits
@@ -21,7 +22,6 @@ from crawler.page import (
     Request,
     Verdict,
 )
-from crawler.pipeline import Components, Wanted
 from crawler.politeness.hours import Hours
 from crawler.politeness.pace import Pace
 from crawler.politeness.response_policy import ResponsePolicy
@@ -291,7 +291,7 @@ class Rig:
         discovery = ScopedDiscovery(urls=reader, scope=Scope(within="any", seeds=[reader.seed(SEED)]))
         frontier = await QueueFrontier.open(self.store, ExactSet(), per_queue=self._per_host, now=now)
         await frontier.add(discovery.seeds(seeds or [SEED]))
-        parts = Components(
+        components = Components(
             frontier=Traced(frontier, self.events),
             fetcher=self.web,
             extractor=Reader(self.events),
@@ -299,7 +299,7 @@ class Rig:
             discovery=discovery,
             sink=self.sink,
             queue_key=site_of,
-            manners=lambda _: ResponsePolicy(pace=self._pace, max_attempts=3, hours=self.hours),
+            policy_for=lambda _: ResponsePolicy(pace=self._pace, max_attempts=3, hours=self.hours),
             clock=now,
             monotonic=asyncio.get_running_loop().time,
             quota=self.quota,
@@ -307,11 +307,11 @@ class Rig:
         )
         try:
             yield Engine(
-                parts,
+                components,
                 concurrency=concurrency,
                 spare=spare,
                 limits=limits,
-                wanted=Wanted(references=references, sitemaps=sitemaps, refusals=refusals),
+                options=PipelineOptions(references=references, sitemaps=sitemaps, refusals=refusals),
             )
         finally:
             await frontier.aclose()

@@ -418,7 +418,7 @@ def test_links_tell_how_often_each_is_referred_to(
     given = [Link(href, LinkKind[kind], rel=rel) for href, rel, kind in hrefs if kind == "LINK" or "x/x" not in href]
     found = at_once(made.links(PAGE, given, parent=page()))
     counts = Counter(at_once(made.references(PAGE, given, found, parent=page())))
-    assert found.to_itself == counts.pop(PAGE, 0)
+    assert found.self_links == counts.pop(PAGE, 0)
     assert {url.canonical: url.hits for url in found.urls} == counts
 
 

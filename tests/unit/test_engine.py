@@ -46,8 +46,8 @@ async def test_each_page_is_fetched_once_whoever_links_to_it() -> None:
         assert await engine.run() is Ending.COMPLETE
     assert Counter(rig.urls) == Counter([SEED, *urls])
     assert set(rig.web.asked.values()) == {1}
-    assert engine.tally.links == 20 * 3 + 60 * 59
-    assert engine.tally.admitted == 60
+    assert engine.counters.links == 20 * 3 + 60 * 59
+    assert engine.counters.admitted == 60
 
 
 @in_virtual_time
@@ -67,8 +67,8 @@ async def test_a_full_disk_stops_the_crawl_and_leaves_the_page_pending() -> None
         with pytest.raises(ExceptionGroup) as raised:
             await engine.run()
         assert raised.value.subgroup(OSError) is not None
-        assert not engine.tally.in_flight
-    assert engine.tally.pages == rig.store.counters.done <= 10
+        assert not engine.counters.in_flight
+    assert engine.counters.pages == rig.store.counters.done <= 10
     refused = next(url for name, url in reversed(rig.events) if name == "sink" and url not in rig.urls)
     entry = rig.store.entry(refused)
     assert entry is not None
@@ -102,7 +102,7 @@ async def test_an_engine_cancelled_at_any_moment_leaves_what_was_in_flight_to_th
             running.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await running
-            assert not engine.tally.in_flight
+            assert not engine.counters.in_flight
         before = Counter(rig.urls)
         async with rig.engine(concurrency=3) as engine:
             assert await engine.run() is Ending.COMPLETE
@@ -172,10 +172,10 @@ def test_a_limit_of_pages_stops_at_exactly_that_many(limit: int, concurrency: in
             async with rig.engine(concurrency=concurrency, limits=Limits(pages=limit)) as engine:
                 ending = await engine.run()
             runs += 1
-            assert engine.tally.pages <= limit
+            assert engine.counters.pages <= limit
             if ending is Ending.COMPLETE:
                 break
-            assert engine.tally.pages == limit
+            assert engine.counters.pages == limit
         assert Counter(rig.urls) == Counter(site.keys())
         pages = sum(1 for record in rig.sink.records if record.status == 200)
         assert runs == -(-pages // limit)
@@ -192,7 +192,7 @@ async def test_pages_of_others_do_not_use_up_the_place_of_a_redirect() -> None:
     rig.web.duration_s = 1.0
     async with rig.engine(concurrency=4, limits=Limits(pages=4)) as engine:
         assert await engine.run() is Ending.COMPLETE
-    assert engine.tally.pages == 4
+    assert engine.counters.pages == 4
 
 
 @in_virtual_time
@@ -209,7 +209,7 @@ async def test_a_limit_of_bytes_is_overrun_by_no_more_than_what_is_in_flight() -
     rig = Rig({**site})
     async with rig.engine(concurrency=4, limits=Limits(bytes=20_000)) as engine:
         assert await engine.run() is Ending.LIMIT
-    assert 20_000 <= engine.tally.bytes_received < 20_000 + 4 * 1010
+    assert 20_000 <= engine.counters.bytes_received < 20_000 + 4 * 1010
 
 
 @in_virtual_time
@@ -219,9 +219,9 @@ async def test_a_limit_of_seconds_lets_what_is_in_flight_finish() -> None:
     async with rig.engine(concurrency=4, limits=Limits(seconds=9.0)) as engine:
         assert await engine.run() is Ending.LIMIT
         assert asyncio.get_running_loop().time() == pytest.approx(10.0)
-        assert not engine.tally.in_flight
+        assert not engine.counters.in_flight
     # The front page, then four at a time: begun at 0, 2, 4, 6 and 8 s.
-    assert len(rig.urls) == engine.tally.pages == 1 + 4 * 4
+    assert len(rig.urls) == engine.counters.pages == 1 + 4 * 4
 
 
 @in_virtual_time
@@ -232,10 +232,10 @@ async def test_a_stopped_engine_finishes_what_is_in_flight_and_begins_nothing() 
         asyncio.get_running_loop().call_later(3.0, engine.stop)
         assert await engine.run() is Ending.SIGNAL
         assert asyncio.get_running_loop().time() == pytest.approx(4.0)
-    assert engine.tally.pages == 5
+    assert engine.counters.pages == 5
     async with rig.engine() as engine:
         assert await engine.run() is Ending.COMPLETE
-    assert engine.tally.pages == 95
+    assert engine.counters.pages == 95
     assert Counter(rig.urls) == Counter(star(100).keys())
 
 
@@ -246,7 +246,7 @@ async def test_a_stop_ends_workers_that_wait_for_a_place() -> None:
     async with rig.engine(concurrency=20, limits=Limits(pages=3)) as engine:
         asyncio.get_running_loop().call_later(1.5, engine.stop)
         assert await engine.run() is Ending.SIGNAL
-    assert engine.tally.pages <= 3
+    assert engine.counters.pages <= 3
 
 
 @in_virtual_time
@@ -267,8 +267,8 @@ async def test_a_failure_is_tried_again_and_then_given_up_with_its_reason() -> N
     gone = by_url["http://a.test/gone"]
     assert (gone.state, gone.reason, gone.attempts) == ("failed", "timeout", 3)
     assert (by_url["http://a.test/flaky"].state, by_url["http://a.test/flaky"].attempts) == ("done", 2)
-    assert engine.tally.failures == {"timeout": 3, "http-503": 1}
-    assert (engine.tally.retries, engine.tally.failed, engine.tally.pages) == (3, 1, 2)
+    assert engine.counters.failures == {"timeout": 3, "http-503": 1}
+    assert (engine.counters.retries, engine.counters.failed, engine.counters.pages) == (3, 1, 2)
 
 
 @in_virtual_time
@@ -282,8 +282,8 @@ async def test_a_page_that_always_breaks_off_is_tried_again_and_then_done_and_it
     record = by_url[SEED]
     assert (record.state, record.reason, record.truncated, record.attempts) == ("done", None, "disconnect", 3)
     assert record.message == "closed before it was whole"
-    assert engine.tally.failures == {"disconnected": 3}
-    assert (engine.tally.retries, engine.tally.failed, engine.tally.pages) == (2, 0, 2)
+    assert engine.counters.failures == {"disconnected": 3}
+    assert (engine.counters.retries, engine.counters.failed, engine.counters.pages) == (2, 0, 2)
 
 
 @in_virtual_time
@@ -295,7 +295,7 @@ async def test_a_host_that_was_asked_for_robots_txt_rests_before_its_first_page(
         assert await engine.run() is Ending.COMPLETE
     assert rig.of(SEED) == ["lease", "robots", "release", "lease", "robots", "fetch", "extract", "sink", "done"]
     assert asyncio.get_running_loop().time() == pytest.approx(7.0)
-    assert engine.tally.robots_asked == 1
+    assert engine.counters.robots_asked == 1
 
 
 @in_virtual_time
@@ -317,7 +317,7 @@ async def test_what_robots_txt_forbids_is_recorded_and_not_fetched() -> None:
     assert rig.of("http://a.test/2")[-4:] == ["lease", "robots", "sink", "done"]
     (record,) = (record for record in rig.sink.records if record.url == "http://a.test/2")
     assert (record.state, record.reason, record.status) == ("excluded", "robots", None)
-    assert engine.tally.excluded == {"robots": 1}
+    assert engine.counters.excluded == {"robots": 1}
     assert rig.store.counters.excluded == 1
 
 
@@ -329,7 +329,7 @@ async def test_a_host_whose_robots_txt_cannot_be_had_is_asked_again_and_the_reco
     assert rig.of(SEED) == ["lease", "robots", "retry"] * 2 + ["lease", "robots", "sink", "done"]
     (record,) = rig.sink.records
     assert (record.state, record.reason, record.message) == ("excluded", "unreachable", "connect: refused")
-    assert engine.tally.failures == {"robots-unreachable": 2}
+    assert engine.counters.failures == {"robots-unreachable": 2}
 
 
 @in_virtual_time
@@ -340,7 +340,7 @@ async def test_a_redirect_is_recorded_with_its_target_which_is_fetched_in_its_tu
     first, second = rig.sink.records
     assert (first.status, first.redirect) == (301, "http://b.test/x")
     assert (second.url, second.via, second.depth) == ("http://b.test/x", SEED, 0)
-    assert (engine.tally.redirects, engine.tally.pages, engine.tally.admitted) == (1, 1, 1)
+    assert (engine.counters.redirects, engine.counters.pages, engine.counters.admitted) == (1, 1, 1)
 
 
 @in_virtual_time
@@ -350,7 +350,7 @@ async def test_a_redirect_that_leads_nowhere_is_recorded_with_the_reason() -> No
         assert await engine.run() is Ending.COMPLETE
     (record,) = rig.sink.records
     assert record.refused == {"scheme": 1}
-    assert engine.tally.refused == {"scheme": 1}
+    assert engine.counters.refused == {"scheme": 1}
 
 
 @in_virtual_time
@@ -360,7 +360,7 @@ async def test_links_of_a_page_that_is_not_there_are_not_followed() -> None:
         assert await engine.run() is Ending.COMPLETE
     assert rig.urls == [SEED]
     assert ("extract", SEED) not in rig.events
-    assert engine.tally.pages == 0
+    assert engine.counters.pages == 0
 
 
 @in_virtual_time
@@ -387,14 +387,16 @@ async def test_counts_agree_with_the_records() -> None:
     async with rig.engine(concurrency=16) as engine:
         assert await engine.run() is Ending.COMPLETE
         stats = rig.store.counters
-    records, tally = rig.sink.records, engine.tally
-    assert tally.pages == sum(record.status == 200 for record in records) == 22
-    assert tally.redirects == sum(record.redirect is not None for record in records) == 9
-    assert tally.failed == sum(record.state == "failed" for record in records) == stats.failed == 5
-    assert sum(tally.excluded.values()) == sum(record.state == "excluded" for record in records) == stats.excluded == 4
-    assert tally.admitted + 1 == len(records) == stats.admitted == 49
-    assert tally.responses == {200: 22, 301: 9, 404: 9}
-    assert tally.bytes_received == sum(record.received_bytes or 0 for record in records)
+    records, counters = rig.sink.records, engine.counters
+    assert counters.pages == sum(record.status == 200 for record in records) == 22
+    assert counters.redirects == sum(record.redirect is not None for record in records) == 9
+    assert counters.failed == sum(record.state == "failed" for record in records) == stats.failed == 5
+    assert (
+        sum(counters.excluded.values()) == sum(record.state == "excluded" for record in records) == stats.excluded == 4
+    )
+    assert counters.admitted + 1 == len(records) == stats.admitted == 49
+    assert counters.responses == {200: 22, 301: 9, 404: 9}
+    assert counters.bytes_received == sum(record.received_bytes or 0 for record in records)
 
 
 @in_virtual_time
@@ -416,7 +418,7 @@ async def test_a_page_is_fetched_again_only_if_it_has_changed() -> None:
     current = NotModified(url=SEED, status=304, headers=[], fetched_at=START, duration_s=0.0)
     rig = Rig({SEED: [page(SEED, headers=headers), current, current]})
     async with rig.engine() as engine:
-        parts = engine._parts
+        parts = engine._components
         for _ in range(3):
             await engine.run()
             await parts.frontier.add(parts.discovery.seeds([SEED]), force=True)
@@ -432,7 +434,7 @@ async def test_what_is_tried_again_is_asked_for_without_validators() -> None:
     rig = Rig({SEED: [page(SEED, headers=headers), trouble, page(SEED, headers=headers)]})
     async with rig.engine() as engine:
         await engine.run()
-        parts = engine._parts
+        parts = engine._components
         await parts.frontier.add(parts.discovery.seeds([SEED]), force=True)
         await engine.run()
     told = [request.etag for request in rig.web.requests]
@@ -449,7 +451,7 @@ async def test_what_is_in_flight_tells_its_stage() -> None:
     async with rig.engine() as engine:
         running = asyncio.ensure_future(engine.run())
         await asyncio.sleep(1)
-        (work,) = engine.tally.in_flight.values()
+        (work,) = engine.counters.in_flight.values()
         assert (work.url, work.stage) == (SEED, "the server")
         await running
 
@@ -465,7 +467,7 @@ async def test_sitemaps_that_robots_txt_names_are_read_where_wanted_and_count_as
             assert await engine.run() is Ending.COMPLETE
         assert (hidden in rig.urls) is wanted
         assert (sitemap in rig.urls) is wanted
-        assert engine.tally.pages == 3 + wanted
+        assert engine.counters.pages == 3 + wanted
 
 
 @in_virtual_time
@@ -474,8 +476,8 @@ async def test_a_host_that_has_given_enough_pages_is_asked_no_more_and_its_urls_
     rig.quota = PageQuota(MemoryNotes(), lambda _: PageLimits(per_host=4))
     async with rig.engine(concurrency=1) as engine:
         assert await engine.run() is Ending.COMPLETE
-    assert engine.tally.pages == 4
-    assert engine.tally.excluded == {"pages-per-host": 6}
+    assert engine.counters.pages == 4
+    assert engine.counters.excluded == {"pages-per-host": 6}
     assert [record.reason for record in rig.sink.records if record.state == "excluded"] == ["pages-per-host"] * 6
     assert sum(rig.web.asked.values()) == 4
 
@@ -509,8 +511,8 @@ async def test_the_sitemaps_of_a_host_are_bounded_and_those_left_say_why() -> No
     async with rig.engine(sitemaps=True, concurrency=1) as engine:
         assert await engine.run() is Ending.COMPLETE
     assert asked_sitemaps(rig) == 30
-    assert engine.tally.excluded == {"sitemaps-per-host": 1 + 4 + 16 + 64 - 30}
-    assert engine.tally.pages == 1 + 30
+    assert engine.counters.excluded == {"sitemaps-per-host": 1 + 4 + 16 + 64 - 30}
+    assert engine.counters.pages == 1 + 30
     again = SitemapQuota(notes, lambda _: SitemapLimits(per_host=30, bytes_per_host=10**9))
     assert again.refusal("http://a.test/more.xml") == "sitemaps-per-host"
     assert again.refusal("http://b.test/more.xml") is None
@@ -538,7 +540,7 @@ async def test_the_bytes_of_a_hosts_sitemaps_are_bounded() -> None:
     async with rig.engine(sitemaps=True, concurrency=1) as engine:
         assert await engine.run() is Ending.COMPLETE
     assert asked_sitemaps(rig) == 2
-    assert engine.tally.excluded == {"sitemap-bytes-per-host": 1 + 4 + 4 - 2}
+    assert engine.counters.excluded == {"sitemap-bytes-per-host": 1 + 4 + 4 - 2}
 
 
 @in_virtual_time
@@ -548,7 +550,7 @@ async def test_sitemaps_count_for_the_limit_of_bytes_and_none_is_begun_when_the_
     rig.rules.sitemaps = {SEED: ["/0.xml"]}
     async with rig.engine(sitemaps=True, concurrency=8, limits=Limits(pages=3)) as engine:
         assert await engine.run() is Ending.LIMIT
-    assert engine.tally.pages == 3
+    assert engine.counters.pages == 3
     assert not rig.web.requests[-1].is_sitemap
     rig = Rig({**site})
     rig.rules.sitemaps = {SEED: ["/0.xml"]}
@@ -582,8 +584,8 @@ async def test_a_dead_host_is_tried_with_one_url_at_a_time_and_its_others_are_no
     assert {(record.state, record.reason) for record in records} == {("failed", kind.value)}
     unasked = [record for record in records if record.message and record.message.startswith("not asked for")]
     assert len(unasked) == 40 - len({record.url for record in records if record.fetched_at is not None})
-    assert engine.tally.failed == rig.store.counters.failed == 40
-    assert engine.tally.pages == 20
+    assert engine.counters.failed == rig.store.counters.failed == 40
+    assert engine.counters.pages == 20
 
 
 @in_virtual_time
@@ -595,7 +597,7 @@ async def test_a_host_that_answered_with_errors_is_not_dead_when_one_connection_
     async with rig.engine(concurrency=1) as engine:
         assert await engine.run() is Ending.COMPLETE
     assert set(rig.web.asked) == set(star_urls)
-    assert engine.tally.pages == 30 - 9 - 1
+    assert engine.counters.pages == 30 - 9 - 1
 
 
 @in_virtual_time
@@ -607,7 +609,7 @@ async def test_a_host_whose_bodies_broke_off_is_not_dead_when_one_connection_is_
     async with rig.engine(concurrency=1) as engine:
         assert await engine.run() is Ending.COMPLETE
     assert set(rig.web.asked) == set(star_urls)
-    assert (engine.tally.pages, engine.tally.failed) == (30 - 1, 1)
+    assert (engine.counters.pages, engine.counters.failed) == (30 - 1, 1)
 
 
 @in_virtual_time
@@ -621,7 +623,7 @@ async def test_a_host_that_sends_no_more_than_headers_is_not_dead() -> None:
     async with rig.engine(concurrency=1) as engine:
         assert await engine.run() is Ending.COMPLETE
     assert set(rig.web.asked) == set(star_urls)
-    assert (engine.tally.pages, engine.tally.failed) == (30 - 10, 10)
+    assert (engine.counters.pages, engine.counters.failed) == (30 - 10, 10)
 
 
 @in_virtual_time
@@ -632,8 +634,8 @@ async def test_a_dead_host_whose_robots_txt_cannot_be_had_is_excluded_whole() ->
         assert await engine.run() is Ending.COMPLETE
     records = [record for record in rig.sink.records if record.url in DEAD]
     assert {(record.state, record.reason) for record in records} == {("excluded", "unreachable")}
-    assert len(records) == engine.tally.excluded["unreachable"] == 40
-    assert engine.tally.failures["robots-unreachable"] == 5
+    assert len(records) == engine.counters.excluded["unreachable"] == 40
+    assert engine.counters.failures["robots-unreachable"] == 5
     assert not any(url in DEAD for name, url in rig.events if name == "fetch")
 
 
@@ -646,7 +648,7 @@ async def test_one_answer_closes_the_circuit_and_all_urls_are_fetched() -> None:
         assert await engine.run() is Ending.COMPLETE
         assert rig.web.asked[DEAD[0]] == 3
         assert {rig.web.asked[url] for url in DEAD[1:]} == {1}
-        assert engine.tally.pages == 60
+        assert engine.counters.pages == 60
 
 
 @in_virtual_time
@@ -658,7 +660,7 @@ async def test_what_comes_for_a_dead_host_later_is_given_up_until_it_is_time_for
     async with rig.engine(seeds=[SEED, late[0], late[1]]) as engine:
         assert await engine.run() is Ending.COMPLETE
         assert not rig.web.asked.keys() & set(late)
-        assert engine.tally.failed == 2
+        assert engine.counters.failed == 2
     await asyncio.sleep(200)  # longer than the longest rest of this crawl
     async with rig.engine(seeds=[SEED, late[2]]) as engine:
         assert await engine.run() is Ending.COMPLETE
@@ -701,7 +703,7 @@ async def test_hosts_are_asked_at_their_hours_alone_also_after_a_restart() -> No
     async with rig.engine(limits=Limits(seconds=3600.0)) as engine:
         assert await engine.run() is Ending.LIMIT
         assert not rig.web.asked
-        stats = engine._parts.frontier.describe()
+        stats = engine._components.frontier.describe()
         assert stats.next_wake_why == "its hours"
     async with rig.engine() as engine:
         assert await engine.run() is Ending.COMPLETE

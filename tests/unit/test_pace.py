@@ -12,7 +12,7 @@ from crawler.politeness.pace import (
     Pace,
     cause_of,
     parse_retry_after,
-    retries,
+    should_retry,
 )
 
 seconds = st.floats(min_value=0, max_value=1e7)
@@ -50,26 +50,26 @@ def test_crawl_delay_goes_before_the_upper_limit_up_to_its_own() -> None:
 
 def test_trouble_doubles_the_rest_up_to_a_limit_and_makes_it_up_to_a_quarter_longer() -> None:
     pace = Pace(retry_max_delay_s=100)
-    rests = [pace.slowed_s(1, doublings, key="test,a") for doublings in range(9)]
+    rests = [pace.backoff_s(1, doublings, key="test,a") for doublings in range(9)]
     assert rests[0] == 1
     assert rests[7:] == [100, 100]
     for doublings, rest_s in enumerate(rests[1:7], 1):
         assert 2**doublings < rest_s < 1.25 * 2**doublings
-    assert rests != [pace.slowed_s(1, doublings, key="test,b") for doublings in range(9)]
+    assert rests != [pace.backoff_s(1, doublings, key="test,b") for doublings in range(9)]
 
 
 def test_a_host_in_trouble_rests_even_if_no_delay_is_asked() -> None:
     pace = Pace(min_delay_s=0, delay_factor=0)
     assert pace.cooldown_s(5) == 0
-    assert 0.2 <= pace.slowed_s(0, 1, key="a") <= 0.25
-    assert pace.slowed_s(0, 10_000, key="a") == pace.retry_max_delay_s
+    assert 0.2 <= pace.backoff_s(0, 1, key="a") <= 0.25
+    assert pace.backoff_s(0, 10_000, key="a") == pace.retry_max_delay_s
 
 
 def test_retry_after_makes_the_host_rest_up_to_its_limit() -> None:
     pace = Pace(max_retry_after_s=600)
-    assert pace.slowed_s(1, 0, key="a", retry_after_s=120) == 120
-    assert pace.slowed_s(1, 0, key="a", retry_after_s=366 * 86400.0) == 600
-    assert pace.slowed_s(1, 20, key="a", retry_after_s=120) == pace.retry_max_delay_s
+    assert pace.backoff_s(1, 0, key="a", retry_after_s=120) == 120
+    assert pace.backoff_s(1, 0, key="a", retry_after_s=366 * 86400.0) == 600
+    assert pace.backoff_s(1, 20, key="a", retry_after_s=120) == pace.retry_max_delay_s
 
 
 def test_a_limit_of_bandwidth_makes_a_host_rest_for_what_it_has_sent() -> None:
@@ -91,7 +91,7 @@ def test_no_rest_is_shorter_than_was_asked_or_longer_than_all_limits(
     pace: Pace, duration_s: float, crawl_delay_s: float | None, doublings: int, retry_after_s: float | None
 ) -> None:
     plain_s = pace.cooldown_s(duration_s, crawl_delay_s=crawl_delay_s)
-    rest_s = pace.slowed_s(plain_s, doublings, key="a", retry_after_s=retry_after_s)
+    rest_s = pace.backoff_s(plain_s, doublings, key="a", retry_after_s=retry_after_s)
     assert rest_s >= plain_s >= pace.min_delay_s
     assert rest_s >= min(pace.delay_factor * duration_s, pace.max_delay_s)
     assert rest_s >= min(crawl_delay_s or 0, pace.max_crawl_delay_s)
@@ -113,9 +113,9 @@ def test_who_is_slower_fails_more_or_asks_for_more_never_rests_less(
     plain_s = pace.cooldown_s(short_s, crawl_delay_s=little_s)
     assert pace.cooldown_s(long_s, crawl_delay_s=little_s) >= plain_s
     assert pace.cooldown_s(short_s, crawl_delay_s=much_s) >= plain_s
-    rest_s = pace.slowed_s(plain_s, doublings, key="a")
-    assert pace.slowed_s(plain_s + 1, doublings, key="a") >= rest_s
-    assert pace.slowed_s(plain_s, doublings + 1, key="a") >= rest_s
+    rest_s = pace.backoff_s(plain_s, doublings, key="a")
+    assert pace.backoff_s(plain_s + 1, doublings, key="a") >= rest_s
+    assert pace.backoff_s(plain_s, doublings + 1, key="a") >= rest_s
 
 
 # when a URL is tried again
@@ -155,7 +155,7 @@ def test_jitter_spreads_urls_and_is_the_same_each_time() -> None:
     [408, 425, 429, 500, 501, 505, 507, 508, 511, 520, 599, FailureKind.TIMEOUT, FailureKind.CONNECT, FailureKind.DNS],
 )
 def test_what_may_pass_is_tried_again_until_the_attempts_are_used_up(cause: int | FailureKind) -> None:
-    assert [retries(cause, attempt, max_attempts=3) for attempt in range(4)] == [True, True, False, False]
+    assert [should_retry(cause, attempt, max_attempts=3) for attempt in range(4)] == [True, True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -175,11 +175,11 @@ def test_what_may_pass_is_tried_again_until_the_attempts_are_used_up(cause: int 
     ],
 )
 def test_what_will_not_change_is_not_tried_again(cause: int | FailureKind) -> None:
-    assert not retries(cause, 0, max_attempts=100)
+    assert not should_retry(cause, 0, max_attempts=100)
 
 
 def test_every_transient_cause_is_tried_again_and_who_asks_to_slow_down_is_among_them() -> None:
-    assert all(retries(cause, 0, max_attempts=2) for cause in TRANSIENT_STATUSES | TRANSIENT_FAILURES)
+    assert all(should_retry(cause, 0, max_attempts=2) for cause in TRANSIENT_STATUSES | TRANSIENT_FAILURES)
     assert SLOW_DOWN_STATUSES <= TRANSIENT_STATUSES
 
 

@@ -7,11 +7,11 @@ from random import Random
 
 import msgspec
 
+from crawler.components import Components
 from crawler.discover.discovery import ScopedDiscovery
 from crawler.discover.scope import Scope
 from crawler.engine import Ending, Engine, Limits
 from crawler.page import Fetched, Page, Request
-from crawler.pipeline import Components
 from crawler.politeness.pace import Pace
 from crawler.politeness.response_policy import ResponsePolicy
 from crawler.url.urls import UrlReader, host_of, site_of
@@ -107,7 +107,7 @@ async def crawled_for(directory: Path, web: Web, seconds: float) -> Ending:
         now=now,
     )
     await frontier.add(discovery.seeds(seeds))
-    parts = Components(
+    components = Components(
         frontier=frontier,
         fetcher=web,
         extractor=Reader(events),
@@ -115,13 +115,13 @@ async def crawled_for(directory: Path, web: Web, seconds: float) -> Ending:
         discovery=discovery,
         sink=Records(events),
         queue_key=site_of,
-        manners=lambda _: ResponsePolicy(pace=PACE),
+        policy_for=lambda _: ResponsePolicy(pace=PACE),
         addresses=web,
         clock=now,
         monotonic=asyncio.get_running_loop().time,
     )
     try:
-        return await Engine(parts, concurrency=HOSTS, limits=Limits(seconds=seconds)).run()
+        return await Engine(components, concurrency=HOSTS, limits=Limits(seconds=seconds)).run()
     finally:
         await frontier.aclose()
 

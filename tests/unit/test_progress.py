@@ -62,11 +62,11 @@ class Clock:
 
 
 def test_the_rate_is_that_of_the_last_seconds() -> None:
-    clock, tally = Clock(), Counters()
-    gauge = Gauge(tally, lambda: FRONTIER, lambda: BLOOM, monotonic=clock)
+    clock, counters = Clock(), Counters()
+    gauge = Gauge(counters, lambda: FRONTIER, lambda: BLOOM, monotonic=clock)
     for _ in range(20):
         clock.now += 1
-        tally.pages += 100
+        counters.pages += 100
         gauge.status()
     status = gauge.status()
     assert status.recent_pages_per_s == pytest.approx(100)

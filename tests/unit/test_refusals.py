@@ -22,4 +22,4 @@ async def test_each_refused_link_is_written_with_its_reason_when_it_is_asked_for
             if wanted
             else {}
         )
-        assert engine.tally.refused == {"repeated-segments": 1, "scheme": 2}
+        assert engine.counters.refused == {"repeated-segments": 1, "scheme": 2}

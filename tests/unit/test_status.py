@@ -115,14 +115,14 @@ def test_what_is_waited_for_is_said_when_nothing_moves(
 
 
 def test_a_status_is_a_copy_that_later_counts_do_not_change() -> None:
-    tally = Counters()
-    tally.responses[404] += 1
-    tally.responses[200] += 2
-    tally.in_flight[1] = flight(10.0)
+    counters = Counters()
+    counters.responses[404] += 1
+    counters.responses[200] += 2
+    counters.in_flight[1] = flight(10.0)
     visited = VisitedStats(backend="exact", count=0, capacity=None, memory_bytes=0)
-    status = status_of(tally, stats(), visited, elapsed_s=1.0, recent_pages_per_s=2.0, monotonic=100.0)
-    tally.responses[200] += 1
-    tally.in_flight.clear()
+    status = status_of(counters, stats(), visited, elapsed_s=1.0, recent_pages_per_s=2.0, monotonic=100.0)
+    counters.responses[200] += 1
+    counters.in_flight.clear()
     assert status.responses == {200: 2, 404: 1}
     assert list(status.responses) == [200, 404]
     assert status.waiting is not None

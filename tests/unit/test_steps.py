@@ -136,8 +136,8 @@ async def test_large_bodies_are_read_and_hashed_in_a_thread(monkeypatch: pytest.
     monkeypatch.setattr(reading, "body_sha1", noted)
     read = Read([])
     async with Rig({}).engine() as engine:
-        discovery = engine._parts.discovery
-    reads = reading.Reading(read, discovery, references=False)
+        discovery = engine._components.discovery
+    reads = reading.PageReader(read, discovery, references=False)
     [parent] = discovery.seeds([SEED])
     for size in (BYTES_AT_ONCE, BYTES_AT_ONCE + 1):
         await reads.read(msgspec.structs.replace(page(SEED), body=b" " * size), parent=parent)

@@ -177,7 +177,7 @@ async def _supervised(crawl: Crawl, console: Console, acting: Interrupts, *, int
         running.add_done_callback(lambda _: [each.cancel() for each in telling])
 
         def drain(name: str) -> None:
-            urls = number_of(len(crawl.engine.tally.in_flight), "URL in flight is done", "URLs in flight are done")
+            urls = number_of(len(crawl.engine.counters.in_flight), "URL in flight is done", "URLs in flight are done")
             log.info("%s: stopping when %s", name, urls)
             console.print(f"Stopping when {urls}; once more stops at once.", highlight=False)
             crawl.engine.stop(Ending.SIGNAL)

@@ -11,7 +11,7 @@ from crawler.politeness.response_policy import Decision, ResponsePolicy
 from frontier import CrawlUrl, Lease
 
 PACE = Pace(min_delay_s=1.0, max_delay_s=30.0, delay_factor=2.0, retry_delay_s=30.0, retry_max_delay_s=3600.0)
-MANNERS = ResponsePolicy(pace=PACE, max_attempts=4, dead_after=8)
+POLICY = ResponsePolicy(pace=PACE, max_attempts=4, dead_after=8)
 URL = "http://a.test/"
 
 
@@ -51,7 +51,7 @@ def failure(kind: FailureKind) -> Failure:
 
 
 def forbidden(verdict: Verdict, held: Lease | None = None, *, own: bool = True, rest_s: float) -> Decision:
-    return MANNERS.forbidden(verdict, lease=held or lease(), own=own, rest_s=rest_s)
+    return POLICY.after_disallow(verdict, lease=held or lease(), own=own, rest_s=rest_s)
 
 
 def after(
@@ -63,7 +63,7 @@ def after(
     crawl_delay_s: float | None = None,
 ) -> Decision:
     held = lease(attempt=attempt, streak=streak, pressure=pressure)
-    return MANNERS.after(answer, lease=held, crawl_delay_s=crawl_delay_s)
+    return POLICY.after(answer, lease=held, crawl_delay_s=crawl_delay_s)
 
 
 @pytest.mark.parametrize(
@@ -208,9 +208,9 @@ def test_a_url_that_has_had_its_attempts_leaves_the_probe_to_another_and_the_hos
 def test_a_host_is_dead_after_its_failures_and_what_is_left_of_it_is_not_asked_for(kind: FailureKind) -> None:
     dead = after(failure(kind), streak=7)
     assert (dead.failed, dead.retry_after_s, dead.dead_for_s) == (True, None, 3600.0)
-    unasked = MANNERS.dead(lease(dead=kind.value, streak=8))
+    unasked = POLICY.for_dead_host(lease(dead=kind.value, streak=8))
     assert unasked == Decision(cooldown_s=0.0, failed=True, reason=kind.value)
-    assert not MANNERS.dead(lease(dead="unreachable", streak=8)).failed
+    assert not POLICY.for_dead_host(lease(dead="unreachable", streak=8)).failed
 
 
 @pytest.mark.parametrize("kind", [FailureKind.TLS, FailureKind.PRIVATE_ADDRESS, FailureKind.BAD_URL])
@@ -226,11 +226,11 @@ def test_nobody_rests_from_a_request_that_was_never_sent(kind: FailureKind) -> N
 
 def test_what_robots_txt_forbids_is_settled_and_costs_no_rest_unless_it_was_asked_for() -> None:
     verdict = Verdict(allowed=False, reason="robots")
-    assert MANNERS.after_robots_s(verdict, crawl_delay_s=9.0) == 0.0
+    assert POLICY.after_robots_s(verdict, crawl_delay_s=9.0) == 0.0
     asked = Verdict(allowed=False, reason="robots", asked=True, duration_s=3.0)
-    assert MANNERS.after_robots_s(asked, crawl_delay_s=None) == 6.0
-    assert MANNERS.after_robots_s(asked, crawl_delay_s=9.0) == 9.0
-    assert MANNERS.after_robots_s(msgspec.structs.replace(asked, pause_s=100.0), crawl_delay_s=9.0) == 100.0
+    assert POLICY.after_robots_s(asked, crawl_delay_s=None) == 6.0
+    assert POLICY.after_robots_s(asked, crawl_delay_s=9.0) == 9.0
+    assert POLICY.after_robots_s(msgspec.structs.replace(asked, pause_s=100.0), crawl_delay_s=9.0) == 100.0
     assert forbidden(asked, rest_s=6.0) == Decision(cooldown_s=6.0, host_cooldown_s=6.0, reason="robots")
     assert forbidden(asked, own=False, rest_s=6.0).cooldown_s == 0.0
 

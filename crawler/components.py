@@ -1,0 +1,45 @@
+"""What a crawl is made of, and what it does beside what every crawl does."""
+
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from crawler.politeness.response_policy import ResponsePolicy
+from crawler.protocols import Addresses, Discovery, Fetcher, LinkExtractor, Quota, Robots, Sink
+from frontier import Frontier
+
+
+class Components(msgspec.Struct, frozen=True, kw_only=True):
+    """What the pipeline works with."""
+
+    frontier: Frontier
+    fetcher: Fetcher
+    extractor: LinkExtractor
+    robots: Robots
+    discovery: Discovery
+    sink: Sink
+    policy_for: Callable[[str], ResponsePolicy]
+    """The policy for a URL."""
+    queue_key: Callable[[str], str]
+    """The key of the queue that a URL would belong to."""
+    addresses: Addresses | None = None
+    """Needed only if hosts at one address share a pace."""
+    quota: Quota | None = None
+    """Of pages."""
+    sitemap_quota: Quota | None = None
+    clock: Callable[[], float] = time.time
+    """Seconds since 1970."""
+    monotonic: Callable[[], float] = time.monotonic
+    """Seconds since an arbitrary moment; progress must use the same clock."""
+
+
+class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What the pipeline does in addition."""
+
+    references: bool = False
+    """Write the links of each page into its record, repeats included."""
+    refusals: bool = False
+    """Write the links that were not admitted into the record."""
+    sitemaps: bool = False
+    """Read the sitemaps that robots.txt names."""

@@ -1,0 +1,161 @@
+"""Settles leases: writes the page and its record, admits its links, and tells the frontier how the lease ended."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from crawler.components import Components
+from crawler.counters import Counters
+from crawler.page import Failure, Fetched, LinkKind, NotModified, Page, PageRecord, Redirect
+from crawler.politeness.response_policy import Decision
+from crawler.protocols import Quota
+from crawler.record import unfetched_record
+from crawler.steps import LINKS_AT_ONCE
+from frontier import CrawlUrl, Lease, Outcome, UrlState
+
+
+class Settlement:
+    """Ends each lease: the URL is done, excluded, failed, or will be tried again."""
+
+    def __init__(self, components: Components, counters: Counters) -> None:
+        self._components = components
+        self._counters = counters
+
+    async def settle(
+        self,
+        lease: Lease,
+        fetched: Fetched,
+        record: PageRecord,
+        decision: Decision,
+        *,
+        answered_at: float,
+        sha1: bytes | None = None,
+        links: Sequence[CrawlUrl] = (),
+        self_links: int = 0,
+    ) -> None:
+        """Settle a URL that was fetched. The rests of its server began at `answered_at` (monotonic)."""
+        if decision.failed:
+            record = msgspec.structs.replace(record, state="failed", reason=decision.reason)
+        await self._components.sink.write(fetched, record)
+        await self.admit(links)
+        await self._components.frontier.done(
+            lease,
+            cooldown_s=self._remaining_s(decision.cooldown_s, answered_at),
+            group_cooldown_s=self._remaining_host_s(decision, answered_at),
+            outcome=Outcome(
+                state=UrlState.FAILED if decision.failed else UrlState.DONE,
+                status=record.status,
+                reason=decision.reason if decision.failed else None,
+                fetched_at=fetched.fetched_at,
+                digest=sha1,
+                etag=record.etag or (lease.url.had_etag if isinstance(fetched, NotModified) else None),
+                last_modified=_last_modified(lease, fetched),
+                server_ok=decision.server_ok,
+                answered=decision.answered,
+                asked=decision.asked,
+                pressure=decision.pressure,
+                dead_for_s=decision.dead_for_s,
+                hits=self_links,
+            ),
+        )
+        self._count_settled(lease, fetched, decision)
+
+    async def settle_unfetched(
+        self, lease: Lease, decision: Decision, *, message: str | None = None, asked: bool = False
+    ) -> None:
+        """Settle a URL that is not fetched, because a rule excludes it or its host is dead. `asked` says whether its
+        host had another request for it, as for robots.txt."""
+        reason = decision.reason or ""
+        state = UrlState.FAILED if decision.failed else UrlState.EXCLUDED
+        if lease.dead is not None:
+            message = f"not asked for: its host failed {lease.error_streak} times in a row"
+        await self._components.sink.write(None, unfetched_record(lease, reason=reason, state=state, message=message))
+        await self._components.frontier.done(
+            lease,
+            cooldown_s=decision.cooldown_s,
+            group_cooldown_s=decision.host_cooldown_s,
+            outcome=Outcome(
+                state=state,
+                reason=reason,
+                server_ok=decision.server_ok,
+                answered=decision.answered,
+                asked=asked,
+                pressure=decision.pressure,
+                dead_for_s=decision.dead_for_s,
+            ),
+        )
+        if decision.failed:
+            self._counters.failed += 1
+        else:
+            self._counters.excluded[reason] += 1
+
+    async def retry(self, lease: Lease, decision: Decision, *, answered_at: float | None = None) -> None:
+        """Put the URL back for another attempt. The rests of its server began at `answered_at`, or begin now."""
+        self._counters.retries += 1
+        await self._components.frontier.retry(
+            lease,
+            after_s=None if decision.stays else decision.retry_after_s,
+            cooldown_s=self._remaining_s(decision.cooldown_s, answered_at),
+            group_cooldown_s=self._remaining_host_s(decision, answered_at),
+            reason=decision.reason,
+            pressure=decision.pressure,
+            answered=decision.answered,
+        )
+
+    async def admit(self, urls: Sequence[CrawlUrl]) -> None:
+        """Add the links of a page to the frontier.
+
+        After a crash only some of them may be admitted. Then their page is not done: it is fetched again, and its links
+        are added again, which changes nothing for those that are known.
+        """
+        for start in range(0, len(urls), LINKS_AT_ONCE):
+            admitted = await self._components.frontier.add(urls[start : start + LINKS_AT_ONCE])
+            self._counters.admitted += admitted  # an await in this statement would overwrite the counts of others
+
+    def quota_for(self, lease: Lease) -> Quota | None:
+        is_sitemap = lease.url.kind == LinkKind.SITEMAP
+        return self._components.sitemap_quota if is_sitemap else self._components.quota
+
+    def _count_settled(self, lease: Lease, fetched: Fetched, decision: Decision) -> None:
+        counts_as_page = is_page(lease, fetched, decision)
+        if decision.failed:
+            self._counters.failed += 1
+        elif counts_as_page:
+            self._counters.pages += 1
+        elif isinstance(fetched, Redirect):
+            self._counters.redirects += 1
+        quota = self.quota_for(lease)
+        if quota is not None and (counts_as_page or lease.url.kind == LinkKind.SITEMAP):
+            quota.spend(lease.url.url, len(fetched.raw_body) if isinstance(fetched, Page | Redirect) else 0)
+
+    def _remaining_s(self, cooldown_s: float, answered_at: float | None) -> float:
+        """The rest of a cooldown that began with the answer.
+
+        Our own work on the page is no load for the server. If cooldowns began after it, hosts whose pages arrive
+        together would stay in step, and each would wait for the work on all of them.
+        """
+        if answered_at is None:
+            return cooldown_s
+        return max(0.0, cooldown_s - (self._components.monotonic() - answered_at))
+
+    def _remaining_host_s(self, decision: Decision, answered_at: float | None) -> float | None:
+        if decision.host_cooldown_s is None:
+            return None
+        return self._remaining_s(decision.host_cooldown_s, answered_at)
+
+
+def is_page(lease: Lease, fetched: Fetched, decision: Decision) -> bool:
+    """Whether a settled URL counts as a page: its status is 2xx or 304, and it is not a sitemap."""
+    return (
+        not decision.failed
+        and lease.url.kind != LinkKind.SITEMAP
+        and (isinstance(fetched, NotModified) or (isinstance(fetched, Page) and fetched.status < 300))
+    )
+
+
+def _last_modified(lease: Lease, fetched: Fetched) -> str | None:
+    """The Last-Modified to send with the next request for the URL. A 304 need not repeat it."""
+    if isinstance(fetched, Failure):
+        return None
+    header = fetched.header("last-modified")
+    return lease.url.had_last_modified if header is None and isinstance(fetched, NotModified) else header
