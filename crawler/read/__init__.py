@@ -1,15 +1,16 @@
-"""What a page says: its text, its links, and what it tells about itself.
+"""Reads pages: their text, links and metadata.
 
-    body -> `sniff`: what is it? -> `text`: in which encoding? -> an extractor -> links and metadata -> Extract
+    body -> `sniff`: media type -> `text`: encoding -> an extractor: links and metadata -> Extract
 
     html        the three extractors: lexbor, lxml, bs4; and the scan, which reads most pages without building a tree
-    elements    what elements and attributes mean, the same for all three; and what makes hostile pages harmless
+    elements    the meaning of elements and attributes, shared by all three; protection against hostile pages
     feeds       sitemaps, RSS, Atom, JSON Feed
 
-`pages` ties these together, the same way for each extractor. `headers` and `media` read what HTTP says of the page,
-`declared_encoding` and `labels` what the document says of its encoding. `css` and `pdf` read links of style sheets and
-PDF documents. `options` says what is read only on request.
+`pages` combines these, in the same way for each extractor; `listings` reads what is not HTML; `abstract` makes the
+abstract. `headers` and `media` read the HTTP headers. `declared_encoding`, `labels` and `detection` find the encoding;
+`query_encoding` applies it to URLs. `css` and `pdf` read links of style sheets and PDF documents. `options` says what
+is read only on request.
 
-No module here fetches, judges scope, or raises for what a page contains. A document may be hostile: each step takes
-time and memory in proportion to its size, whatever is in it.
+No module here fetches, judges scope, or raises for what a page contains. Documents may be hostile: each step takes time
+and memory in proportion to the size of the document, whatever is in it.
 """

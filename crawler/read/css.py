@@ -1,7 +1,7 @@
-"""Links of style sheets: `url(…)`, `@import "…"` and `image-set("…" 1x, "…" 2x)`.
+"""Finds links in style sheets: `url(…)`, `@import "…"` and `image-set("…" 1x, "…" 2x)`.
 
-A scanner by the tokens of CSS Syntax (https://www.w3.org/TR/css-syntax-3/): what stands in comments and strings is no
-link, and escapes are undone.
+It scans the tokens of CSS Syntax (https://www.w3.org/TR/css-syntax-3/), skips comments and strings that are no links,
+and resolves escapes.
 """
 
 import re
@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Final
 
 _TOKEN: Final = re.compile(
-    # One set of first characters, rare ones, and no flag: so the scanner leaps from one to the next. Nothing in it can
-    # match in two ways that both go on. Possessive repeats of groups would say so, but are wrong before Python 3.11.5.
+    # All alternatives begin with one set of rare characters, without flags, so the scanner jumps from one to the next.
+    # No part can match in two ways, so it never backtracks. Possessive repeats would say so, but are wrong before
+    # Python 3.11.5.
     r"""[(/@"'\\](?:"""
     r"""(?P<function>(?<=[uU][rR][lL]\()(?<![\w-]....)|(?<=[sS][rR][cC]\()(?<![\w-]....))[\t\n\f\r ]*"""
     r"""(?:(?P<bare>(?![\t\n\f\r "'()])[^\\\t\n\f\r "'()]*"""
@@ -19,7 +20,7 @@ _TOKEN: Final = re.compile(
     r"""|(?P<set>(?<=[iI][mM][aA][gG][eE]-[sS][eE][tT]\())"""
     r"""|(?<=/)\*(?:[^*]*\*+(?:[^*/][^*]*\*+)*/|[^*]*(?:\*(?!/)[^*]*)*)"""
     r"""|(?<=@)(?:(?P<import>(?ai:import)(?![\w\\-]))|(?ai:namespace)(?![\w\\-])[^;{}]*)"""
-    # An escape in a name: what it stands for begins no string, comment or function.
+    # An escape in a name. The escaped character begins no string, comment or function.
     r"""|(?<=\\)."""
     r"""|(?<=")(?P<double>[^"\\\n]*(?:\\(?:.|\n)[^"\\\n]*)*)"?"""
     r"""|(?<=')(?P<single>[^'\\\n]*(?:\\(?:.|\n)[^'\\\n]*)*)'?)"""
@@ -31,7 +32,7 @@ _ESCAPE: Final = re.compile(r"\\(?:([0-9a-fA-F]{1,6})[\t\n\f\r ]?|\n|(.))", re.D
 
 
 def css_urls(text: str, /) -> Iterator[str]:
-    """URLs in the order they stand in, as written, escapes undone."""
+    """URLs in document order, as written, with escapes resolved."""
     if _LINK.search(text) is None:
         return
     expected_at = -1
@@ -50,7 +51,7 @@ def css_urls(text: str, /) -> Iterator[str]:
             string = token["double"] if token["double"] is not None else token["single"]
             if string is not None and (
                 (expected_at >= 0 and not text[expected_at : token.start()].strip(_WHITE_SPACE))
-                # Within a set other strings are types, which stand alone in their brackets.
+                # The other strings within a set are media types, each alone in its brackets.
                 or (in_set and gap.rstrip(_WHITE_SPACE).endswith(","))
             ):
                 yield from _clean(string)
@@ -58,12 +59,12 @@ def css_urls(text: str, /) -> Iterator[str]:
 
 
 def _clean(raw: str) -> Iterator[str]:
-    url = _ESCAPE.sub(_unescaped, raw).strip() if "\\" in raw else raw.strip()
+    url = _ESCAPE.sub(_unescape, raw).strip() if "\\" in raw else raw.strip()
     if url:
         yield url
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     if match[1]:
         number = int(match[1], 16)
         return chr(number) if 0 < number < 0x110000 and not 0xD800 <= number < 0xE000 else "\ufffd"

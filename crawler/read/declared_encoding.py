@@ -1,6 +1,6 @@
-"""Which encoding a document says it is in, by <meta>, by its XML declaration or by @charset.
+"""Finds the encoding that a document declares: by <meta>, by its XML declaration or by @charset.
 
-Names are those of the Encoding standard, lower-case; None if nothing is said, or of an encoding that does not exist.
+Names are those of the Encoding standard, in lower case; None if the document declares none or an unknown one.
 """
 
 import re
@@ -10,36 +10,36 @@ from crawler.read.labels import encoding_of_label
 
 _PRESCAN_BYTES: Final = 1024
 _LATE_PRESCAN_BYTES: Final = 128 * 1024
-"""The standard looks at 1,024 bytes first, but a parser that meets a declaration later starts over, so pages rely on
-that: of real pages, one in eight."""
+"""By the standard, browsers look at the first 1,024 bytes, but start over if the parser finds a declaration later. One
+real page in eight relies on that."""
 
 _XML_DECLARATION = re.compile(rb"""<\?xml[\s\x00][^>]*?encoding\s*=\s*["']([A-Za-z0-9._:-]+)["']""")
 
 
-def declared_in_xml(body: bytes, /) -> str | None:
+def find_xml_encoding(body: bytes, /) -> str | None:
     if body[:1] == b"<" and body[1:2] == b"\0" == body[3:4]:
         return "utf-16le"
     if body[:3] == b"\0<\0":
         return "utf-16be"
     match = _XML_DECLARATION.match(body[:_PRESCAN_BYTES])
     name = encoding_of_label(match[1].decode("ascii")) if match is not None else None
-    # The declaration could be read byte by byte, so it is not in UTF-16, whatever it says.
+    # We could read the declaration as ASCII, so the document is not in UTF-16, whatever it declares.
     return "utf-8" if name is not None and name.startswith("utf-16") else name
 
 
 _CSS_CHARSET = re.compile(rb'@charset "([\x00-!#-\x7f]{1,100})";')
 
 
-def declared_in_css(body: bytes, /) -> str | None:
-    """By "determine the fallback encoding" of CSS Syntax, which knows one way of writing it."""
+def find_css_encoding(body: bytes, /) -> str | None:
+    """By "determine the fallback encoding" of CSS Syntax, which allows one spelling only."""
     match = _CSS_CHARSET.match(body)
     name = encoding_of_label(match[1].decode("ascii")) if match is not None else None
     return "utf-8" if name is not None and name.startswith("utf-16") else name
 
 
-def declared_in_html(body: bytes, /) -> tuple[str, Literal["meta", "xml"]] | None:
-    """The encoding, and what told it."""
-    in_xml = declared_in_xml(body) if body.startswith((b"<?xml", b"<\0?", b"\0<\0?")) else None
+def find_html_encoding(body: bytes, /) -> tuple[str, Literal["meta", "xml"]] | None:
+    """The declared encoding, and where it was declared."""
+    in_xml = find_xml_encoding(body) if body.startswith((b"<?xml", b"<\0?", b"\0<\0?")) else None
     if in_xml is not None and in_xml.startswith("utf-16"):
         return in_xml, "xml"
     for limit in (_PRESCAN_BYTES, _LATE_PRESCAN_BYTES):
@@ -63,7 +63,7 @@ _MARKUP: Final = re.compile(_PLAIN_TAGS % _DECLARATION)
 _LATE_MARKUP: Final = re.compile(
     _PLAIN_TAGS % (rb"%b|(?i:script|style|title|textarea|iframe|xmp|noembed|noframes)[\t\n\f\r />]" % _DECLARATION)
 )
-"""Text and tags, of a form that most have, in which there is nothing to look for."""
+"""Text and plain tags up to the next tag that needs a closer look."""
 _NAME_END = re.compile(rb"[\t\n\f\r >]|$")
 _CHARSET_VALUE = re.compile(
     rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|["']|([^\t\n\f\r ;]*))""", re.IGNORECASE
@@ -71,18 +71,18 @@ _CHARSET_VALUE = re.compile(
 
 
 _RAW: Final = frozenset({b"script", b"style", b"title", b"textarea", b"iframe", b"xmp", b"noembed", b"noframes"})
-"""Elements whose content is no markup."""
+"""Elements whose content is text, not markup."""
 
 
 def prescan(head: bytes, /, *, late: bool = False) -> str | None:
-    """The encoding that <meta> declares in the first bytes: "prescan a byte stream" of the HTML standard. If `late`, as
-    the parser would meet it, which looks for no tags within scripts."""
+    """The encoding that a <meta> in the first bytes declares, by "prescan a byte stream" of the HTML standard. If
+    `late`, by the rules of the parser, which finds no tags within scripts."""
     position = 0
     skipped = _LATE_MARKUP if late else _MARKUP
     while (plain := skipped.match(head, position)) and (match := _TAG.search(head, plain.end())):
         position = match.end()
         if match[1]:
-            # `<!-->` is a whole comment.
+            # `<!-->` is a complete comment.
             position = head.find(b"-->", position - 2) + 3
             if position < 3:
                 return None
@@ -108,7 +108,7 @@ def prescan(head: bytes, /, *, late: bool = False) -> str | None:
 
 
 def _attributes(head: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
-    """Attributes of the tag whose name ends at that position, and where they end."""
+    """The attributes of the tag whose name ends at `position`, and where they end."""
     attributes: dict[bytes, bytes] = {}
     while True:
         match = _ATTRIBUTE.match(head, position)

@@ -1,4 +1,4 @@
-"""What HTTP headers say of a page, beside its body."""
+"""Reads the HTTP headers that describe a page."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from crawler.read.elements.attributes import robots_words
-from crawler.read.media import declared_type
+from crawler.read.media import extract_media_type
 
 _WANTED: Final = frozenset({b"content-type", b"link", b"x-robots-tag", b"content-language", b"refresh"})
 _LINK = re.compile(r'<([^<>]*)>((?:[^<"]|"(?:[^"\\]|\\.)*"?)*)')
@@ -15,10 +15,10 @@ _PARAMETER = re.compile(r';\s*([^\s=;,"]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"?|([^\
 
 
 class Headers(msgspec.Struct, frozen=True, kw_only=True):
-    """The headers that matter for reading, decoded as Latin-1."""
+    """The headers that we need to read a page, decoded as Latin-1."""
 
     media_type: str | None
-    """The declared type without its parameters, lower-case."""
+    """The declared type without its parameters, in lower case."""
     charset: str | None
     links: tuple[tuple[str, str], ...]
     """URL and rel of each Link header value."""
@@ -34,7 +34,7 @@ def read_headers(headers: Sequence[tuple[bytes, bytes]], /) -> Headers:
         lower = name.lower()
         if lower in _WANTED:
             wanted.setdefault(lower, []).append(value.decode("latin-1").strip())
-    declared = declared_type(wanted.get(b"content-type", ()))
+    declared = extract_media_type(wanted.get(b"content-type", ()))
     return Headers(
         media_type=declared.essence,
         charset=declared.charset,
@@ -46,7 +46,7 @@ def read_headers(headers: Sequence[tuple[bytes, bytes]], /) -> Headers:
 
 
 def _links(value: str) -> Iterator[tuple[str, str]]:
-    """By RFC 8288, section 3.2; what stands in quotes is no parameter. Of several rels the first counts."""
+    """By RFC 8288, section 3.2. Text in quotes is not a parameter. The first of several rels counts."""
     for url, parameters in _LINK.findall(value):
         rels = (
             quoted or plain.strip("'")
@@ -57,22 +57,22 @@ def _links(value: str) -> Iterator[tuple[str, str]]:
 
 
 _VALUED: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
-"""Directives whose value stands behind a colon, as the name of an agent does."""
+"""Directives with a value after a colon. `NAME:` before a directive names an agent, so these are exceptions."""
 
 
 def robots_tag_words(values: Sequence[str], names: frozenset[str], /) -> set[str]:
-    """Directives of X-Robots-Tag values that are for one of the agents, or for all: `noindex`, `bot: noindex`, or
+    """The directives of X-Robots-Tag values that address one of the agents, or all: `noindex`, `bot: noindex`, or
     `bot: noindex, nofollow, otherbot: none`."""
     words: set[str] = set()
     for value in values:
-        speaks_to_us = True
+        addresses_us = True
         for part in value.split(","):
             name, colon, rest = part.partition(":")
             name = name.strip().lower()
-            # A date has a colon too, with spaces or the hour before it.
+            # A date contains a colon too, with spaces or the hour before it.
             is_agent = colon and name not in _VALUED and not name.isdigit() and not any(map(str.isspace, name))
             if is_agent:
-                speaks_to_us = name in names
-            if speaks_to_us:
+                addresses_us = name in names
+            if addresses_us:
                 words |= robots_words(rest if is_agent else part)
     return words

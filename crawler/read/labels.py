@@ -1,7 +1,7 @@
-"""Names of encodings: the labels of the WHATWG Encoding standard, and of IBM's code pages.
+"""Names of encodings by their labels: those of the WHATWG Encoding standard, and of IBM's code pages.
 
-Labels do not mean what they say: `iso-8859-1` and `ascii` are windows-1252, `gb2312` is GBK, `ks_c_5601-1987` is
-Windows code page 949. Source: https://encoding.spec.whatwg.org/#names-and-labels
+Many labels mean another encoding than their name says: `iso-8859-1` and `ascii` are windows-1252, `gb2312` is GBK,
+`ks_c_5601-1987` is Windows code page 949. Source: https://encoding.spec.whatwg.org/#names-and-labels
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
-"""What Content-Type declares: "extract a MIME type" of the Fetch standard, by the parser of the MIME Sniffing standard.
+"""Parses Content-Type: "extract a MIME type" of the Fetch standard, by the parser of the MIME Sniffing standard.
 
-A charset is believed exactly where a browser believes it.
+We accept a charset exactly where a browser does.
 """
 
 import re
@@ -22,16 +22,16 @@ _BETWEEN_COMMAS = re.compile(r'(?:[^",]|"(?:[^"\\]|\\.)*(?:"|\\?\Z))+', re.DOTAL
 
 class MediaType(msgspec.Struct, frozen=True):
     essence: str | None = None
-    """Without its parameters, lower-case; None if nothing valid was declared."""
+    """The type without its parameters, in lower case; None if none was declared, or an invalid one."""
     charset: str | None = None
 
 
-def declared_type(headers: Sequence[str], /) -> MediaType:
-    """Of several, the last that is valid counts; its charset may stand in one before it of the same type."""
+def extract_media_type(headers: Sequence[str], /) -> MediaType:
+    """The last valid type counts. If it has no charset, it takes that of the same type before it."""
     found = MediaType()
     for header in headers:
         for value in _BETWEEN_COMMAS.findall(header) if "," in header else (header,):
-            next_one = _parsed(value)
+            next_one = _parse(value)
             if next_one.essence is None or next_one.essence == "*/*":
                 continue
             if next_one.charset is None and next_one.essence == found.essence:
@@ -41,7 +41,7 @@ def declared_type(headers: Sequence[str], /) -> MediaType:
 
 
 @lru_cache(maxsize=256)
-def _parsed(value: str) -> MediaType:
+def _parse(value: str) -> MediaType:
     essence = _ESSENCE.match(value)
     if essence is None:
         return MediaType()

@@ -1,4 +1,4 @@
-"""What is read of a page only where it is wanted."""
+"""Options: what we read of a page only on request."""
 
 from collections.abc import Callable
 from typing import Final
@@ -8,8 +8,8 @@ import msgspec
 from crawler.page import Link
 
 
-class Printed(msgspec.Struct, frozen=True, kw_only=True):
-    """What a document tells that is made for printing."""
+class PdfContent(msgspec.Struct, frozen=True, kw_only=True):
+    """The links and metadata of a PDF document."""
 
     links: list[Link]
     title: str | None = None
@@ -17,20 +17,20 @@ class Printed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read only where it is wanted."""
+    """What to read beside the default links and metadata."""
 
     forms: bool = False
     """The targets of forms."""
     scripts: bool = False
-    """What may be URLs in JSON-LD and inline scripts."""
+    """Probable URLs in JSON-LD and inline scripts."""
     preview_images: bool = False
-    """Images that a page names for others to show beside a link to it: og:image, twitter:image."""
+    """Images that other sites show beside a link to the page: og:image, twitter:image."""
     data_links: bool = False
-    """What `data-href` and `data-url` attributes hold."""
+    """The values of `data-href` and `data-url` attributes."""
     amp_images: bool = False
     """The images of <amp-img>."""
-    pdf: Callable[[bytes], Printed] | None = None
+    pdf: Callable[[bytes], PdfContent] | None = None
     """A reader of PDF documents."""
 
 
-NO_WISHES: Final = Options()
+DEFAULT_OPTIONS: Final = Options()

@@ -1,47 +1,39 @@
-"""From a fetched page to its extract, with whichever parser."""
+"""Turns a fetched page into its extract, with any of the parsers."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, islice
 from typing import Any, Final
 
 import msgspec
 
 from crawler.page import Extract, Link, LinkKind, Page
-from crawler.read.css import css_urls
-from crawler.read.declared_encoding import declared_in_css
+from crawler.read.abstract import shorten
+from crawler.read.declared_encoding import find_css_encoding
 from crawler.read.elements.attributes import refresh_url
-from crawler.read.elements.element_readers import MAX_LINKS, Reading
-from crawler.read.elements.flatten import flattened
+from crawler.read.elements.element_reader import MAX_LINKS, ElementReader
+from crawler.read.elements.flatten import flatten
 from crawler.read.elements.hostile import is_hostile, readable_bytes
-from crawler.read.elements.xhtml import as_html
-from crawler.read.feeds.feeds import xml_links
-from crawler.read.feeds.json_feed import MARK, Markup, json_feed_links
-from crawler.read.feeds.sitemaps import NOTHING, Listing, listed_urls
-from crawler.read.feeds.unpack import Unpacked
+from crawler.read.elements.xhtml import xhtml_to_html
 from crawler.read.headers import Headers, read_headers, robots_tag_words
-from crawler.read.options import NO_WISHES, Options
-from crawler.read.sniff import XHTML, is_html, is_text, is_xml, sniffed_type
-from crawler.read.text import Encoding, encoding_of, percent_encoded_query, to_text, to_utf8
+from crawler.read.listings import find_links
+from crawler.read.options import DEFAULT_OPTIONS, Options
+from crawler.read.query_encoding import percent_encode_query
+from crawler.read.sniff import XHTML, is_html, is_text, is_xml, sniff_type
+from crawler.read.text import Encoding, encoding_of, to_utf8
 from crawler.url.urls import join
 
-MAX_ABSTRACT_CHARACTERS: Final = 300
 MAX_BASE_CHARACTERS: Final = 10_000
-"""Of a <base>. What is relative to a longer one makes no URL to crawl, but would have to be joined to it first."""
-_LIST_HEAD_BYTES: Final = 4096
-_MAX_TIMES_PACKED: Final = 3
+"""Limit for a <base>. Links relative to a longer one would be too long to crawl, and joining them takes time."""
 _MAX_DEPTH: Final = 3
-"""Of documents within documents."""
-_SENTENCE_END = re.compile(r".*[.!?。！？](?=\s|$)|.*[。！？]", re.DOTALL)
+"""How deep documents within documents are read."""
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """What a parser adapter is given."""
+    """What a parser adapter reads."""
 
     html: bytes
-    """In UTF-8, broken or not; what a parser is given is harmless to it."""
+    """In UTF-8, broken or not. A parser gets only documents that can't harm it."""
     robots_names: frozenset[str]
-    wishes: Options
+    options: Options
 
 
 class PageReader:
@@ -49,25 +41,25 @@ class PageReader:
 
     def __init__(
         self,
-        parse: Callable[[Document], Reading[Any]],
+        parse: Callable[[Document], ElementReader[Any]],
         /,
         *,
-        scan: Callable[[Document], Reading[Any] | None] | None = None,
+        scan: Callable[[Document], ElementReader[Any] | None] | None = None,
         agent: str = "",
-        wishes: Options = NO_WISHES,
+        options: Options = DEFAULT_OPTIONS,
     ) -> None:
-        """`scan` is tried first, and no page can harm it; None of it means that the page must be parsed. `agent` is
-        the product token by which robots directives may address this crawler."""
+        """`scan` is tried first, since no page can harm it; if it returns None, the page must be parsed. `agent` is the
+        product token by which robots directives address this crawler."""
         self._parse = parse
         self._scan = scan
         self._robots_names = frozenset({"robots", agent.lower()} - {""})
-        self._wishes = wishes
+        self._options = options
 
     def extract(self, page: Page, /) -> Extract:
-        """What is understood of the page. Never raises."""
+        """Extract all that we understand of the page. Never raises."""
         try:
             return self._extract(page)
-        except Exception as error:  # noqa: BLE001 - a document may break a parser in ways nobody knows yet
+        except Exception as error:  # noqa: BLE001 - a document may break a parser in unforeseen ways
             return Extract(
                 content_type="application/octet-stream",
                 base_url=page.url,
@@ -76,103 +68,101 @@ class PageReader:
 
     def _extract(self, page: Page) -> Extract:
         headers = read_headers(page.headers)
-        content_type = sniffed_type(headers.media_type, page.body)
-        if not is_html(content_type):
-            return self._other(page, headers, content_type=content_type)
+        content_type = sniff_type(headers.media_type, page.body)
+        if is_html(content_type):
+            return self._extract_html(page, headers, content_type=content_type)
+        return self._extract_other(page, headers, content_type=content_type)
+
+    def _extract_html(self, page: Page, headers: Headers, *, content_type: str) -> Extract:
         is_xhtml = content_type == XHTML
         encoding = encoding_of(page.body, http_charset=headers.charset, is_xhtml=is_xhtml)
         html = to_utf8(page.body, encoding)
         readable = readable_bytes(html)
-        cut = readable < len(html)
-        if cut:
+        is_cut = readable < len(html)
+        if is_cut:
             html = html[:readable]
-        if is_xhtml:
-            html = as_html(html)
-        reading = self._read(Document(html=html, robots_names=self._robots_names, wishes=self._wishes))
-        base_url = page.url
-        if reading.base_href is not None and len(reading.base_href) <= MAX_BASE_CHARACTERS:
-            base_url = (join(page.url, reading.base_href) or page.url).partition("#")[0]
-        robots = reading.robots | robots_tag_words(headers.robots, self._robots_names)
+        reader = self._read(self._document(xhtml_to_html(html) if is_xhtml else html))
+        base_url = _base_url(page.url, reader.base_href)
+        robots = reader.robots | robots_tag_words(headers.robots, self._robots_names)
         links, canonical = _header_links(page.url, headers)
         links.extend(page.links)
-        read = self._whole(reading, base_url) if reading.inner else reading.links
-        links.extend(read if encoding.name == "utf-8" else _in_encoding(read, encoding))
+        links.extend(_encode_queries(self._all_links(reader, base_url), encoding))
         if "nofollow" in robots:
             links = [msgspec.structs.replace(link, rel=f"{link.rel} nofollow".strip()) for link in links]
-        if canonical is None and reading.canonical_href is not None:
-            canonical = join(base_url, reading.canonical_href)
-        meta = reading.meta
-        description = reading.description
+        if canonical is None and reader.canonical_href is not None:
+            canonical = join(base_url, reader.canonical_href)
+        meta = reader.meta
+        description = reader.description
         return Extract(
             content_type=content_type,
             base_url=base_url,
             links=links,
             charset=encoding.name,
             charset_source=encoding.source,
-            title=reading.title or meta.get("og:title"),
+            title=reader.title or meta.get("og:title"),
             description=description,
-            abstract=shortened(description) if description else reading.abstract,
+            abstract=shorten(description) if description else reader.abstract,
             author=meta.get("author") or meta.get("article:author") or meta.get("dc.creator"),
-            language=reading.language or meta.get("content-language") or headers.language,
+            language=reader.language or meta.get("content-language") or headers.language,
             canonical=canonical,
             nofollow="nofollow" in robots,
             noindex="noindex" in robots,
-            error=f"too much to parse: read the first {readable} bytes" if cut else None,
+            error=f"too much to parse: read the first {readable} bytes" if is_cut else None,
         )
 
-    def _read(self, document: Document) -> Reading[Any]:
-        if self._scan is not None and (scanned := self._scan(document)) is not None:
-            return scanned
+    def _document(self, html: bytes) -> Document:
+        return Document(html=html, robots_names=self._robots_names, options=self._options)
+
+    def _read(self, document: Document) -> ElementReader[Any]:
+        if self._scan is not None and (reader := self._scan(document)) is not None:
+            return reader
         if is_hostile(document.html):
-            document = msgspec.structs.replace(document, html=flattened(document.html))
+            document = msgspec.structs.replace(document, html=flatten(document.html))
         return self._parse(document)
 
-    def _whole(self, reading: Reading[Any], base_url: str, *, depth: int = 1) -> list[Link]:
-        """Links of a document and of the documents within it, in their order."""
+    def _all_links(self, reader: ElementReader[Any], base_url: str, *, depth: int = 1) -> list[Link]:
+        """Links of a document and of the documents within it, in document order."""
+        if not reader.nested_documents:
+            return reader.links
         links: list[Link] = []
         at = 0
-        for position, html in reading.inner:
-            links.extend(reading.links[at:position])
+        for position, html in reader.nested_documents:
+            links.extend(reader.links[at:position])
             links.extend(self._links_within(html, base_url, depth=depth))
             at = position
-        links.extend(reading.links[at:])
+        links.extend(reader.links[at:])
         return links[:MAX_LINKS]
 
     def _links_within(self, html: str, base_url: str, *, depth: int = 1) -> list[Link]:
-        """Links of HTML that is part of another document; absolute where it names a base of its own."""
+        """Links of HTML that is part of another document. They are absolute if that HTML has its own <base>."""
         body = html.encode("utf-8", "replace")
-        inner = self._read(
-            Document(html=body[: readable_bytes(body)], robots_names=self._robots_names, wishes=self._wishes)
-        )
-        base = join(base_url, inner.base_href) if inner.base_href else None
-        if inner.inner and depth < _MAX_DEPTH:
-            links = self._whole(inner, base or base_url, depth=depth + 1)
-        else:
-            links = inner.links
+        reader = self._read(self._document(body[: readable_bytes(body)]))
+        base = join(base_url, reader.base_href) if reader.base_href else None
+        links = self._all_links(reader, base or base_url, depth=depth + 1) if depth < _MAX_DEPTH else reader.links
         if base is None or len(base) > MAX_BASE_CHARACTERS:
             return links
         return [msgspec.structs.replace(link, href=join(base, link.href) or link.href) for link in links]
 
-    def _other(self, page: Page, headers: Headers, *, content_type: str) -> Extract:
+    def _extract_other(self, page: Page, headers: Headers, *, content_type: str) -> Extract:
         robots = robots_tag_words(headers.robots, self._robots_names)
         links, canonical = _header_links(page.url, headers)
         encoding = None
         if is_text(content_type):
             encoding = encoding_of(page.body, http_charset=headers.charset, is_xml=is_xml(content_type))
             if content_type == "text/css" and encoding.source not in ("bom", "http"):
-                in_css = declared_in_css(page.body)
+                in_css = find_css_encoding(page.body)
                 encoding = Encoding(in_css, "css") if in_css is not None else encoding
         title = author = error = None
-        if content_type == "application/pdf" and self._wishes.pdf is not None:
+        if content_type == "application/pdf" and self._options.pdf is not None:
             try:
-                printed = self._wishes.pdf(page.body)
+                content = self._options.pdf(page.body)
             except Exception as broken:  # noqa: BLE001 - as above
                 error = f"{type(broken).__name__}: {broken}"
             else:
-                links.extend(printed.links)
-                title, author = printed.title, printed.author
+                links.extend(content.links)
+                title, author = content.title, content.author
         else:
-            listing = _listing(content_type, page.body, encoding, page.url, self._links_within)
+            listing = find_links(content_type, page.body, encoding, page.url, self._links_within)
             links.extend(listing.links)
             error = listing.trouble
         return Extract(
@@ -191,65 +181,27 @@ class PageReader:
         )
 
 
-def _listing(content_type: str, body: bytes, encoding: Encoding | None, url: str, markup: Markup) -> Listing:
-    """Links of what is not HTML; `markup` reads HTML that is part of it."""
-    if encoding is None:
-        return _listing_of_packed((body,), url, markup) if content_type == "application/gzip" else NOTHING
-    if content_type == "text/css":
-        return Listing([Link(url, LinkKind.CSS) for url in islice(css_urls(to_text(body, encoding)), MAX_LINKS)])
-    if content_type == "text/plain":
-        return _listing_of_text(body, encoding, url)
-    if is_xml(content_type):
-        return xml_links([to_utf8(body, encoding)], url=url, markup=markup)
-    is_feed = content_type.endswith("json") and MARK in body
-    return json_feed_links(to_text(body, encoding), url=url, markup=markup) if is_feed else NOTHING
+def _base_url(page_url: str, base_href: str | None) -> str:
+    if base_href is None or len(base_href) > MAX_BASE_CHARACTERS:
+        return page_url
+    return (join(page_url, base_href) or page_url).partition("#")[0]
 
 
-def _listing_of_text(body: bytes, encoding: Encoding, url: str) -> Listing:
-    """Links of a list of URLs. Most texts are none, which their first lines show: decoded whole, they would take up to
-    four times as much."""
-    head = to_text(body[:_LIST_HEAD_BYTES], encoding)
-    lines = head if len(body) <= _LIST_HEAD_BYTES else head.rpartition("\n")[0] or head
-    if lines.strip() and not listed_urls(lines, url=url).links:
-        return NOTHING
-    return listed_urls(to_text(body, encoding), url=url)
+def _encode_queries(links: list[Link], encoding: Encoding) -> Iterable[Link]:
+    """Links of a page in that encoding, with their queries in it, as browsers send them."""
+    return links if encoding.name == "utf-8" else _percent_encode_queries(links, encoding)
 
 
-def _listing_of_packed(packed: Iterable[bytes], url: str, markup: Markup, *, times: int = 1) -> Listing:
-    """Links of a sitemap that is kept compressed, as `sitemap.xml.gz`; some are so several times."""
-    unpacked = Unpacked(packed)
-    pieces = iter(unpacked)
-    head = next(pieces, b"")
-    # A document that is whole ends with a tag, and this is a piece of one.
-    content_type = sniffed_type(None, head[: head.rfind(b">") + 1] or head)
-    if content_type == "application/gzip":
-        if times == _MAX_TIMES_PACKED:
-            return Listing([], f"is compressed more than {times} times, and not read")
-        listing = _listing_of_packed(chain((head,), pieces), url, markup, times=times + 1)
-    elif content_type == "text/plain" or is_xml(content_type):
-        encoding = encoding_of(head, http_charset=None, is_xml=is_xml(content_type))
-        if is_xml(content_type) and encoding.name == "utf-8":
-            listing = xml_links(chain((head[encoding.bom_bytes :],), pieces), url=url, markup=markup)
-        else:
-            whole = b"".join(chain((head,), pieces))
-            encoding = encoding_of(whole, http_charset=None, is_xml=is_xml(content_type))
-            listing = _listing(content_type, whole, encoding, url, markup)
-    else:
-        return NOTHING if head else Listing([], unpacked.trouble)
-    # What ends the data ends the document, too.
-    return Listing(listing.links, unpacked.trouble or listing.trouble)
-
-
-def _in_encoding(links: list[Link], encoding: Encoding) -> Iterator[Link]:
+def _percent_encode_queries(links: list[Link], encoding: Encoding) -> Iterator[Link]:
     for link in links:
         if link.href.isascii():
             yield link
         else:
-            yield msgspec.structs.replace(link, href=percent_encoded_query(link.href, encoding))
+            yield msgspec.structs.replace(link, href=percent_encode_query(link.href, encoding))
 
 
 def _header_links(url: str, headers: Headers) -> tuple[list[Link], str | None]:
-    """Links of the headers, and the canonical URL among them. They are absolute: a <base> has no say in them."""
+    """Links of the headers, and the canonical URL among them. They are absolute: a <base> does not apply to them."""
     links: list[Link] = []
     canonical = None
     if headers.refresh and (target := refresh_url(headers.refresh)) and (absolute := join(url, target)):
@@ -262,28 +214,3 @@ def _header_links(url: str, headers: Headers) -> tuple[list[Link], str | None]:
             canonical = absolute
         links.append(Link(absolute, LinkKind.HEADER, "", rel))
     return links, canonical
-
-
-def shortened(text: str, /) -> str:
-    """At most `MAX_ABSTRACT_CHARACTERS`, ending with a sentence if one ends in the second half."""
-    if len(text) <= MAX_ABSTRACT_CHARACTERS:
-        return text
-    cut = text[:MAX_ABSTRACT_CHARACTERS]
-    sentences = _SENTENCE_END.match(cut)
-    if sentences is not None and sentences.end() >= MAX_ABSTRACT_CHARACTERS // 2:
-        return sentences[0]
-    return f"{cut.rpartition(' ')[0] or cut[:-1]}…"
-
-
-def summary(paragraphs: Iterable[str], /) -> str | None:
-    """The first sentences of the paragraphs; None if they hold no words. Reads no more of them than it needs."""
-    collected: list[str] = []
-    length = 0
-    for paragraph in paragraphs:
-        words = " ".join(paragraph[: 8 * MAX_ABSTRACT_CHARACTERS].split())
-        if words:
-            collected.append(words)
-            length += len(words) + 1
-        if length >= MAX_ABSTRACT_CHARACTERS:
-            break
-    return shortened(" ".join(collected)) if collected else None

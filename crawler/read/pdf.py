@@ -1,6 +1,6 @@
-"""Links and metadata of PDF documents, by pypdf: an extra, because few crawls want it and it is slow.
+"""Reads links and metadata of PDF documents with pypdf. This is an extra, because few crawls want it and it is slow.
 
-Only links that a reader can click are taken, annotations with a URI; what merely looks like a URL in the text is not.
+We read only links that a person can click, which are annotations with a URI. Text that looks like a URL is no link.
 """
 
 import io
@@ -13,30 +13,30 @@ from pypdf.errors import PyPdfError
 from pypdf.generic import DictionaryObject
 
 from crawler.page import Link, LinkKind
-from crawler.read.elements.attributes import collapsed
-from crawler.read.elements.element_readers import MAX_LINKS, MAX_TEXT_CHARACTERS
-from crawler.read.options import Printed
+from crawler.read.elements.attributes import collapse_space
+from crawler.read.elements.element_reader import MAX_LINKS, MAX_TEXT_CHARACTERS
+from crawler.read.options import PdfContent
 
 MAX_PAGES: Final = 2_000
-"""Of a document; what follows is ignored."""
+"""Limit per document; further pages are ignored."""
 
 
-def read_pdf(body: bytes, /) -> Printed:
-    """What a PDF tells. Of a broken one as much as can be read; raises what pypdf raises for none at all."""
+def read_pdf(body: bytes, /) -> PdfContent:
+    """Read a PDF document; of a broken one as much as possible. Raises what pypdf raises if it can read nothing."""
     reader = PdfReader(io.BytesIO(body))
     links: list[Link] = []
     for number in range(min(len(reader.pages), MAX_PAGES)):
-        # A page that is broken takes only its own links with it.
+        # A broken page loses only its own links.
         with suppress(PyPdfError, KeyError, TypeError, ValueError, AttributeError):
             links.extend(_links(reader.pages[number]))
         if len(links) >= MAX_LINKS:
             break
     title = author = None
     with suppress(PyPdfError, KeyError, TypeError, ValueError, AttributeError):
-        told = reader.metadata
-        title = told.title if told else None
-        author = told.author if told else None
-    return Printed(links=links[:MAX_LINKS], title=_text(title), author=_text(author))
+        metadata = reader.metadata
+        title = metadata.title if metadata else None
+        author = metadata.author if metadata else None
+    return PdfContent(links=links[:MAX_LINKS], title=_text(title), author=_text(author))
 
 
 def _links(page: DictionaryObject) -> Iterator[Link]:
@@ -52,4 +52,4 @@ def _links(page: DictionaryObject) -> Iterator[Link]:
 
 
 def _text(found: object) -> str | None:
-    return collapsed(found, MAX_TEXT_CHARACTERS) if isinstance(found, str) else None
+    return collapse_space(found, MAX_TEXT_CHARACTERS) if isinstance(found, str) else None

@@ -1,10 +1,10 @@
-"""What a body is, by its first bytes and what the server declares.
+"""Finds the media type of a body from its first bytes and the declared type.
 
-Follows the MIME Sniffing standard (https://mimesniff.spec.whatwg.org/) as far as a crawler reads: HTML, XML, feeds,
-CSS, JSON, plain text, PDF, and the images and archives that it must not take for text. Unlike a browser, which must
-guard against what it runs, it also looks into `application/octet-stream`, which is what servers send for names that
-they don't know, and knows sitemaps, feeds and lists of URLs whatever they are declared to be, packed or not, and
-whatever a server has put before them.
+Follows the MIME Sniffing standard (https://mimesniff.spec.whatwg.org/) for all that a crawler reads: HTML, XML, feeds,
+CSS, JSON, plain text, PDF; and for images and archives, which must not be read as text. Unlike a browser, which runs
+what it reads, a crawler can be lenient in two points. We sniff `application/octet-stream` too, since servers send it
+for unknown file names. And we recognise sitemaps, feeds and lists of URLs whatever their declared type, compressed or
+not, even with other text before them.
 """
 
 import re
@@ -57,20 +57,20 @@ _SITEMAPS: Final = frozenset({b"urlset", b"sitemapindex"})
 _TYPE_OF_ROOT: Final = {**_TYPE_OF_FEED, b"html": XHTML, b"svg": "image/svg+xml"}
 
 
-def sniffed_type(declared: str | None, body: bytes, /) -> str:
-    """The media type by which to read the body; `declared` is without parameters, in lower case."""
+def sniff_type(declared: str | None, body: bytes, /) -> str:
+    """The media type of the body. `declared` is without parameters, in lower case."""
     head = body[:_SNIFFED_BYTES]
     if declared == HTML:
         if _PAGE_START.match(head):
             return HTML
-        # Servers declare whole archives and images text/html; a page never starts so.
+        # Servers declare archives and images as text/html; a page never starts like one.
         return _magic_type(head) or _feed_type(body) or _list_type(head) or HTML
     if declared is None or declared in _UNKNOWN or "/" not in declared:
         return _unknown_type(head, body)
     if head.startswith(_GZIP):
         return "application/gzip"
     if declared in _PACKED:
-        # The server has said so a second time by Content-Encoding, and it is unpacked.
+        # The server declared the compression by Content-Encoding too, so the body is decompressed already.
         return _unknown_type(head, body)
     if is_xml(declared):
         may_be_xml = declared == XHTML or _may_be_xml(head)
@@ -117,22 +117,22 @@ def _unknown_type(head: bytes, body: bytes) -> str:
 
 
 def _feed_type(body: bytes) -> str | None:
-    """Type of a feed or a sitemap, which are often served as something else."""
+    """The type of a feed or a sitemap, which servers often declare wrongly."""
     root = _root(body)
     if root is None or root.name not in _TYPE_OF_FEED:
         return None
-    # A text that shows how a sitemap is written goes on behind it.
-    is_whole = root.is_first or body[-_END_BYTES:].rstrip(b"\0\t\n\f\r ").endswith(b">")
-    return _TYPE_OF_FEED[root.name] if is_whole else None
+    # A text that quotes a sitemap as an example goes on after it.
+    is_complete = root.is_first or body[-_END_BYTES:].rstrip(b"\0\t\n\f\r ").endswith(b">")
+    return _TYPE_OF_FEED[root.name] if is_complete else None
 
 
 def _list_type(head: bytes) -> str | None:
-    """Type of a list of URLs that is declared to be another text."""
+    """The type of a list of URLs, which may be declared as another kind of text."""
     return "text/plain" if _LISTED_URL.match(_in_ascii(head)) and b"<" not in head else None
 
 
 def _may_be_xml(head: bytes) -> bool:
-    """Whether it begins with a tag, or is in UTF-16. An empty one is what it is declared to be."""
+    """Whether the body begins with a tag, or is in UTF-16, or is empty."""
     text = head.removeprefix(_TEXT_BOMS[0]).lstrip()
     return not text or text.startswith((b"<", *_TEXT_BOMS)) or b"\0" in text[:4]
 
@@ -149,7 +149,7 @@ def _root(body: bytes) -> Root | None:
 
 
 def _in_ascii(head: bytes) -> bytes:
-    """Of UTF-16, with its mark or without, the bytes that tell markup; of UTF-8 all but the mark."""
+    """The markup as ASCII, without byte order mark: UTF-16 loses its NULs, UTF-8 stays as it is."""
     if b"\0" in head[:4]:
         return head.removeprefix(_TEXT_BOMS[1]).removeprefix(_TEXT_BOMS[2]).replace(b"\0", b"")
     return head.removeprefix(_TEXT_BOMS[0])

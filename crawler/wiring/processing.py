@@ -11,7 +11,7 @@ from crawler.protocols import LinkExtractor, Sink
 from crawler.read.html.bs4 import Bs4Extractor
 from crawler.read.html.lexbor import LexborExtractor
 from crawler.read.html.lxml import LxmlExtractor
-from crawler.read.options import Options, Printed
+from crawler.read.options import Options, PdfContent
 from crawler.write.fanout import Sinks
 from crawler.write.records import RecordSink
 from crawler.write.warc import WarcSink
@@ -20,7 +20,7 @@ from crawler.write.warc import WarcSink
 def extractor(loaded: Loaded) -> LinkExtractor:
     config = loaded.config
     agent = product_token(config.fetch.user_agent)
-    wishes = Options(
+    options = Options(
         forms=config.scope.forms,
         scripts=config.scope.speculative,
         preview_images=config.scope.preview_images,
@@ -30,14 +30,14 @@ def extractor(loaded: Loaded) -> LinkExtractor:
     )
     match config.fetch.extractor:
         case "lexbor":
-            return LexborExtractor(agent=agent, wishes=wishes)
+            return LexborExtractor(agent=agent, options=options)
         case "lxml":
-            return LxmlExtractor(agent=agent, wishes=wishes)
+            return LxmlExtractor(agent=agent, options=options)
         case "bs4":
-            return Bs4Extractor(agent=agent, wishes=wishes)
+            return Bs4Extractor(agent=agent, options=options)
 
 
-def _pdf_reader(loaded: Loaded) -> Callable[[bytes], Printed]:
+def _pdf_reader(loaded: Loaded) -> Callable[[bytes], PdfContent]:
     try:
         from crawler.read.pdf import read_pdf  # noqa: PLC0415 - an extra, which may not be installed
     except ModuleNotFoundError as error:

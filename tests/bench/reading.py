@@ -36,8 +36,8 @@ from crawler.protocols import LinkExtractor as OurExtractor
 from crawler.read.html.bs4 import Bs4Extractor
 from crawler.read.html.lexbor import LexborExtractor
 from crawler.read.html.lxml import LxmlExtractor
-from crawler.read.html.scan import scanned
-from crawler.read.options import NO_WISHES
+from crawler.read.html.scan import scan
+from crawler.read.options import DEFAULT_OPTIONS
 from crawler.read.pages import Document
 from crawler.read.text import encoding_of, to_utf8
 from crawler.steps import at_once
@@ -217,12 +217,12 @@ def _steps(given: Sequence[Page]) -> dict[str, float]:
     """Seconds of the steps, each done for all pages alone."""
     extractor = LexborExtractor()
     bodies = [to_utf8(each.body, encoding_of(each.body, http_charset=None)) for each in given]
-    documents = [Document(html=body, robots_names=frozenset({"robots"}), wishes=NO_WISHES) for body in bodies]
+    documents = [Document(html=body, robots_names=frozenset({"robots"}), options=DEFAULT_OPTIONS) for body in bodies]
     extracts = [extractor.extract(each) for each in given]
     discover = discovery()
     seconds = {
         "decode": _seconds(lambda: [to_utf8(each.body, encoding_of(each.body, http_charset=None)) for each in given]),
-        "scan": _seconds(lambda: [scanned(document) for document in documents]),
+        "scan": _seconds(lambda: [scan(document) for document in documents]),
     }
     seconds["parse where a tree is needed, and the rest"] = _seconds(
         lambda: [extractor.extract(each) for each in given]

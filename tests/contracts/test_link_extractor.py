@@ -15,7 +15,7 @@ from pypdf import PdfWriter, annotations
 
 from crawler.page import Extract, Link, LinkKind
 from crawler.protocols import LinkExtractor
-from crawler.read.elements.xhtml import as_html
+from crawler.read.elements.xhtml import xhtml_to_html
 from crawler.read.html.bs4 import Bs4Extractor
 from crawler.read.html.lexbor import LexborExtractor
 from crawler.read.html.lxml import LxmlExtractor
@@ -35,7 +35,7 @@ def make(request: pytest.FixtureRequest) -> Make:
 
 
 def read(make: Make, html: str | bytes, **options: Any) -> Extract:
-    extract = make(agent="onceover", wishes=Options(**options)).extract(
+    extract = make(agent="onceover", options=Options(**options)).extract(
         page(html if isinstance(html, bytes) else html.encode())
     )
     assert extract.error is None
@@ -156,7 +156,7 @@ def _pdf(*uris: str) -> bytes:
 def test_links_of_pdf_documents_are_read_where_wanted(make: Make) -> None:
     body = _pdf("https://e.org/a", "/b?c")
     assert list(make().extract(page(body, headers=(("Content-Type", "text/html"),))).links) == []
-    reader = make(wishes=Options(pdf=read_pdf))
+    reader = make(options=Options(pdf=read_pdf))
     found = reader.extract(page(body, headers=()))
     assert (found.content_type, found.title, found.author) == ("application/pdf", "A title", "Ada")
     assert [(link.href, link.kind) for link in found.links] == [
@@ -532,7 +532,7 @@ def test_xml_that_is_declared_to_be_html_is_read_without_a_warning(make: Make) -
 @pytest.mark.parametrize("piece", [b"<a ", b"<a/", b"<![CDATA[", b"<!--", b"<script>", b"<a b='", b"<script/><script>"])
 @pytest.mark.timeout(PATIENCE_S)
 def test_hostile_xhtml_takes_no_hostile_time(piece: bytes) -> None:
-    as_html(piece * 200_000)
+    xhtml_to_html(piece * 200_000)
 
 
 @pytest.mark.parametrize(
@@ -631,11 +631,11 @@ TOKENS = [
 ]
 
 
-def _encoded(html: str) -> bytes:
+def _try_encode(html: str) -> bytes:
     return html.encode("utf-8", "surrogatepass")
 
 
-@given(st.lists(st.sampled_from(TOKENS), max_size=30).map("".join).map(_encoded))
+@given(st.lists(st.sampled_from(TOKENS), max_size=30).map("".join).map(_try_encode))
 def test_no_page_breaks_an_extractor(body: bytes) -> None:
     for make in MAKERS:
         assert make().extract(page(body)).error is None
@@ -644,7 +644,7 @@ def test_no_page_breaks_an_extractor(body: bytes) -> None:
 @pytest.mark.long
 @settings(settings.get_profile("long"))
 @given(
-    st.binary(max_size=2000) | st.lists(st.sampled_from(TOKENS), max_size=100).map("".join).map(_encoded),
+    st.binary(max_size=2000) | st.lists(st.sampled_from(TOKENS), max_size=100).map("".join).map(_try_encode),
     st.sampled_from(["text/html", "text/xml", "text/css", "application/rss+xml", "text/plain", ""]),
 )
 def test_no_bytes_break_an_extractor_in_the_long_run(body: bytes, declared: str) -> None:

@@ -1,15 +1,15 @@
-"""What the values of attributes mean: srcset, refresh, robots."""
+"""Reads attribute values: srcset, refresh, robots."""
 
 import re
 from collections.abc import Iterator
 from typing import Final
 
 WHITE_SPACE: Final = " \t\n\r\f\v\0"
-"""Around a URL or a name: what counts for nothing."""
+"""Stripped from both ends of URLs and names."""
 
 
-def collapsed(text: str, limit: int, /) -> str | None:
-    """White space collapsed, cut at `limit` characters; None if nothing is left."""
+def collapse_space(text: str, limit: int, /) -> str | None:
+    """Collapse white space and cut at `limit` characters; None if nothing is left."""
     return " ".join(text[: 20 * limit].split())[:limit].rstrip() or None
 
 
@@ -26,8 +26,8 @@ _REFRESH = re.compile(r"\s*(?=[\d.])[\d.]*(?=[\s;,])\s*[;,]?\s*(?:url\s*=\s*)?(.
 
 
 def refresh_url(content: str, /) -> str | None:
-    """The URL of a <meta http-equiv=refresh>, by the HTML standard's "shared declarative refresh steps"; None if it
-    names none, and so reloads the page itself."""
+    """The URL of a <meta http-equiv=refresh>, by the "shared declarative refresh steps" of the HTML standard; None if
+    it has none and so reloads the page itself."""
     match = _REFRESH.match(content[:_MAX_REFRESH_CHARACTERS])
     if match is None:
         return None
@@ -43,8 +43,8 @@ _SRCSET_DESCRIPTORS = re.compile(r"(?:[^,(]+|\([^)]*\)?)*")
 
 
 def srcset_urls(srcset: str, /) -> Iterator[str]:
-    """The URLs of a srcset, by the HTML standard: a comma ends a candidate only after white space or at a URL's end,
-    so URLs may hold commas."""
+    """The URLs of a srcset, by the HTML standard: a comma separates candidates only after white space or at the end of
+    a URL, so URLs may contain commas."""
     position = 0
     while True:
         position = _end(_SRCSET_GAP, srcset, position)

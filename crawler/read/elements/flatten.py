@@ -1,21 +1,20 @@
-"""A page without its structure, for pages whose structure no parser should see.
+"""Removes the structure of a page, for pages whose structure would harm a parser.
 
-Of the tags only those remain that hold links or metadata, each closed at once: a parser makes a flat tree of them, in
-time in proportion to their number, and finds the same links. Tags are told apart as the standard's tokenizer does it.
-Where that errs, because it knows no context, a link may be lost, or found that browsers don't see; but whatever is
-given, what is made is flat.
+Only tags with links or metadata remain, and each is closed at once. So a parser builds a flat tree, in time
+proportional to the number of tags, and finds the same links. Tags are recognised as by the tokenizer of the HTML
+standard, but without context; so we may miss a link, or find one that browsers do not see. The result is always flat.
 """
 
 import re
 from typing import Final
 
-from crawler.read.elements.element_readers import ELEMENTS
 from crawler.read.elements.hostile import MAX_ATTRIBUTES
 from crawler.read.elements.markup import ATTRIBUTE
+from crawler.read.elements.readers_by_tag import ELEMENTS
 
 _TOKEN = re.compile(
     rb"<(?:(?P<comment>!--)"
-    rb"|(?P<end>/)?(?P<name>[a-z][^\t\n\f\r />]*+)(?P<attributes>(?>(?:%b){0,%d}))[\t\n\f\r /]*+(?P<whole>>)?"
+    rb"|(?P<end>/)?(?P<name>[a-z][^\t\n\f\r />]*+)(?P<attributes>(?>(?:%b){0,%d}))[\t\n\f\r /]*+(?P<complete>>)?"
     rb"|[!?/][^>]*+>?)" % (ATTRIBUTE, MAX_ATTRIBUTES),
     re.IGNORECASE,
 )
@@ -23,36 +22,36 @@ _COMMENT_END = re.compile(rb"--!?>")
 _RAW: Final = frozenset(
     {b"script", b"style", b"title", b"textarea", b"iframe", b"xmp", b"noembed", b"noframes", b"plaintext"}
 )
-"""Elements whose content is no markup."""
+"""Elements whose content is text, not markup."""
 _RAW_AND_READ: Final = frozenset({b"script", b"style", b"title", b"noframes"})
 _SHADOW_ROOT = re.compile(rb"shadowrootmode[\t\n\f\r ]*=[\t\n\f\r \"']*(?:open|closed)", re.IGNORECASE)
-"""Of a template that is shown."""
+"""The attribute of a template that browsers show."""
 _TABLES: Final = frozenset({b"table", b"td", b"th"})
-"""They mean nothing outside of each other."""
+"""They have no meaning outside of each other."""
 _READ: Final = frozenset(name.encode() for name in ELEMENTS) - _TABLES | {b"p"}
 _UNPAIRED: Final = frozenset({b"a", b"p"})
-"""Closed by the next one of their kind."""
+"""The next element of the same name closes them."""
 _VOID: Final = frozenset({b"area", b"base", b"embed", b"img", b"input", b"link", b"meta", b"source", b"track"})
 _SVG: Final = frozenset({b"feimage", b"image", b"use"})
 _ROOTS: Final = frozenset({b"html", b"body"})
 _LEFT_OPEN: Final = _UNPAIRED | _VOID | _ROOTS
 
 
-def flattened(html: bytes, /) -> bytes:
-    """The page in UTF-8 with nothing but the elements that are read, and hardly anything within another but text."""
-    made: list[bytes] = []
+def flatten(html: bytes, /) -> bytes:
+    """Keep only the elements that we read, with hardly anything but text within another. `html` is in UTF-8."""
+    output: list[bytes] = []
     position = templates = 0
     met: set[bytes] = set()
     while token := _TOKEN.search(html, position):
         if not templates:
-            made.append(html[position : token.start()].replace(b"<", b"&lt;"))
+            output.append(html[position : token.start()].replace(b"<", b"&lt;"))
         position = token.end()
         if token["comment"]:
-            # `<!-->` is a whole comment.
+            # `<!-->` is a complete comment.
             end = _COMMENT_END.search(html, position - 2)
             position = end.end() if end else len(html)
-        # Without its end it is a tag of too many attributes, or one that the end of the document tears, which is none.
-        if not token["whole"]:
+        # The tag has too many attributes, or the document ends within it; by the standard the latter is not a tag.
+        if not token["complete"]:
             continue
         name = token["name"].lower()
         if token["end"]:
@@ -60,28 +59,32 @@ def flattened(html: bytes, /) -> bytes:
             if name not in _ROOTS:
                 met.discard(name)
             if name in _UNPAIRED and not templates:
-                made.append(b"</%b>" % name)
+                output.append(b"</%b>" % name)
             continue
         content = b""
         if name in _RAW:
-            end = re.compile(rb"</%b(?=[\t\n\f\r />])|\Z" % name, re.IGNORECASE).search(html, position)
-            assert end is not None
-            content = html[position : end.start()]
-            position = html.find(b">", end.end()) + 1 or len(html)
+            content, position = _raw_content(html, position, name)
         templates += name == b"template" and (templates > 0 or _SHADOW_ROOT.search(token["attributes"]) is None)
         if not templates:
-            made.append(_closed(name, token["attributes"], content, met))
+            output.append(_flat_element(name, token["attributes"], content, met))
             met.add(name)
     if not templates:
-        made.append(html[position:].replace(b"<", b"&lt;"))
-    return b"".join(made)
+        output.append(html[position:].replace(b"<", b"&lt;"))
+    return b"".join(output)
 
 
-def _closed(name: bytes, attributes: bytes, content: bytes, met: set[bytes]) -> bytes:
-    """An element that leaves nothing open but an anchor or a paragraph; nothing for one that is not read. `met` are the
-    names whose end was not met since; roots have none."""
+def _raw_content(html: bytes, start: int, name: bytes) -> tuple[bytes, int]:
+    """The text of an element whose start tag ends at `start`, and where its end tag ends."""
+    end = re.compile(rb"</%b(?=[\t\n\f\r />])|\Z" % name, re.IGNORECASE).search(html, start)
+    assert end is not None
+    return html[start : end.start()], html.find(b">", end.end()) + 1 or len(html)
+
+
+def _flat_element(name: bytes, attributes: bytes, content: bytes, met: set[bytes]) -> bytes:
+    """The element, closed; only an anchor or a paragraph stays open. Empty for an element that we do not read. `met`
+    holds the names of elements that are not closed yet; <html> and <body> stay in it."""
     if name not in _READ or (name in _ROOTS and name in met) or (name == b"p" and b"a" in met):
-        # Of all elements some attributes may be read; this one means nothing else, and needs no end.
+        # We read some attributes of every element. <wbr> has no other meaning, and needs no end tag.
         lower = attributes.lower()
         return b"<wbr%b >" % attributes if b"url(" in lower or b"data-" in lower else b""
     if name == b"title" and b"svg" in met:
@@ -92,10 +95,10 @@ def _closed(name: bytes, attributes: bytes, content: bytes, met: set[bytes]) -> 
         before = b"</a>" if name == b"a" and name in met else b""
         return b"%b<%b%b >" % (before, name, attributes)
     if name == b"frame":
-        # There is no place for it outside of a frameset.
+        # Parsers drop a <frame> outside of a frameset.
         name = b"iframe"
     if name in _RAW_AND_READ:
-        # A comment in a script may hide its end.
+        # A comment in a script may hide the end of the script.
         return b"<%b%b >%b</%b>" % (name, attributes, content.replace(b"<!--", b""), name)
     element = b"<%b%b ></%b>" % (name, attributes, name)
     return b"<svg>%b</svg>" % element if name in _SVG else element

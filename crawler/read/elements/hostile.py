@@ -1,16 +1,15 @@
-"""Pages that would hold a parser for minutes, and how they are read nevertheless.
+"""Recognises pages that would keep a parser busy for minutes.
 
-HTML parsers follow the standard, and what it asks for takes time by the square of some things: how deep elements are
-nested, how many attributes a tag has, how many formatting elements are left open (which are made anew in every block
-that follows, so that a hundred kilobytes become gigabytes). Pages have tens of these; a body with thousands is an
-accident or an attack.
+HTML parsers follow the standard, and some of its steps take quadratic time: in the depth of nesting, in the attributes
+of a tag, and in the formatting elements left open, which the parser repeats in every block that follows, so that a
+hundred kilobytes become gigabytes. Pages have tens of these; a page with thousands is an accident or an attack.
 
-So tags are counted, and where the counts allow for the worst, the page is `flat.flattened` first. The counts are
-bounds, whatever the tags say of each other: a true depth could be told only by a parser. Pages as people make them lie
-far below, since nearly all of their elements are closed where they should be, and few are open at once.
+So we count tags, and where the counts allow for the worst, `flatten` rewrites the page before it is parsed. The counts
+are upper bounds, since only a parser could find the true depth. Ordinary pages stay far below them: they close nearly
+all of their elements in the right place, and few are open at once.
 
-A tree takes far more memory than its text: 250 bytes for a tag of three, 16 for a NUL. So there are limits on these,
-and what lies behind is left.
+A tree takes far more memory than its text: 250 bytes for a tag of three, 16 for a NUL. So these are limited too, and
+the rest of the page is not read.
 """
 
 from typing import Final
@@ -18,34 +17,34 @@ from typing import Final
 from crawler.read.elements.markup import Survey, kinds_of_formatting, survey
 
 MAX_TAGS: Final = 150_000
-"""Start and end tags of a document, as far as it is read: 40 MB of memory, 0.1 s."""
+"""Start and end tags that we read of a document: 40 MB of memory, 0.1 s."""
 MAX_READ_BYTES: Final = 10_000_000
-"""Of a document; of text alone, a tree takes five times as much."""
+"""Limit per document; a tree takes five times as much memory, even for text alone."""
 MAX_NULS: Final = 20_000
 
 _FEW_TAGS: Final = 1_500
-"""So few can do no harm, whatever they are: 0.2 s."""
+"""So few tags can do no harm, whatever they are: 0.2 s."""
 _MAX_STEPS: Final = 50_000_000
-"""Elements that may be open times all tags, each of which may look through them: 0.2 s."""
+"""Open elements times tags: each tag may search all open elements. 0.2 s."""
 _MAX_WALKS: Final = 5_000_000
-"""Elements that may be open times end tags of formatting, each of which may walk through them eight times: 0.3 s."""
-_MAX_REMADE: Final = 500_000
-"""Formatting elements that may be open times all tags: about as many elements may be made, of 100 bytes each."""
+"""Open elements times end tags of formatting elements: each may search all open elements eight times. 0.3 s."""
+_MAX_REPEATED: Final = 500_000
+"""Open formatting elements times tags: the parser may create about that many elements, of 100 bytes each."""
 _FEW_BYTES: Final = 60_000
-"""So few can't hold attributes enough to do harm: 0.5 s."""
+"""So few bytes have no room for enough attributes to do harm: 0.5 s."""
 MAX_ATTRIBUTES: Final = 1000
-"""Of a tag. Each is compared with all before it."""
+"""Limit per tag. The parser compares each attribute with all before it."""
 _MAX_ATTRIBUTES_OF_MANY: Final = 200
 _MANY_BYTES: Final = 500_000
-"""In a body of that size there may be many such tags."""
+"""A page of this size has room for many such tags."""
 _MAX_ROOTS: Final = 8
-"""<html> and <body> tags, whose attributes are gathered in one element."""
+"""<html> and <body> tags. The parser merges their attributes into one element."""
 
 _BLOCK_BYTES: Final = 4096
 
 
 def readable_bytes(html: bytes, /) -> int:
-    """How much of a page in UTF-8, from its start, is read: up to `MAX_TAGS`, `MAX_NULS` and `MAX_READ_BYTES`."""
+    """How many bytes of a page in UTF-8 we read: up to `MAX_TAGS`, `MAX_NULS` and `MAX_READ_BYTES`."""
     end = min(len(html), MAX_READ_BYTES)
     if b"\0" in html and html.count(b"\0", 0, end) > MAX_NULS:
         end = _nth(html, b"\0", MAX_NULS)
@@ -55,7 +54,7 @@ def readable_bytes(html: bytes, /) -> int:
 
 
 def is_hostile(html: bytes, /) -> bool:
-    """Whether a parser might take a second or more, or hundreds of megabytes, for that page."""
+    """Whether a parser might take a second or more, or hundreds of megabytes, for the page."""
     if len(html) <= _FEW_BYTES and html.count(b"<") <= _FEW_TAGS:
         return False
     found = survey(html, most_attributes=MAX_ATTRIBUTES if len(html) <= _MANY_BYTES else _MAX_ATTRIBUTES_OF_MANY)
@@ -69,16 +68,16 @@ def _may_be_entangled(html: bytes, found: Survey) -> bool:
     return (
         found.elements * tags > _MAX_STEPS
         or found.elements * found.formatting_ends > _MAX_WALKS
-        # Of formatting elements that are alike, the standard keeps three; and <a> is closed by the next one.
-        or (found.formatting * tags > _MAX_REMADE and 3 * kinds_of_formatting(html) * tags > _MAX_REMADE)
+        # The standard keeps three formatting elements that are alike; and the next <a> closes an open one.
+        or (found.formatting * tags > _MAX_REPEATED and 3 * kinds_of_formatting(html) * tags > _MAX_REPEATED)
     )
 
 
 def _nth(body: bytes, byte: bytes, number: int) -> int:
-    """Where the byte stands for the time of that number."""
+    """The position of the n-th such byte."""
     at = 0
     while number > 0:
-        # Block by block: counting is a hundred times as fast as finding one after the other.
+        # Block by block: counting is a hundred times as fast as finding each byte.
         block = body.count(byte, at, at + _BLOCK_BYTES)
         if block >= number:
             break

@@ -1,12 +1,11 @@
-"""Counts of a page's markup, taken without a parser: bounds of what its tree may be.
+"""Counts the markup of a page without a parser: upper bounds for its tree.
 
-`_markup` is compiled C and takes one look at the page; here the same is written in regular expressions, for where the
-package could not be compiled. Both give bounds, those of the patterns being wider.
+`_markup`, compiled C, counts in one pass. This module does the same with regular expressions, for installations without
+compiled code; its bounds are wider.
 
-How many elements are open at once is known only of those that surely close: those that are closed with nothing but text
-in them, and then those that hold nothing but text and such elements. Whatever surrounds them, their tags must be of a
-form that no reading takes for another: attributes follow white space, values have no `<` or `>`, and quotes stand
-behind `=` alone. All others are taken to stay open until the end.
+We count an element as closed only if that is certain: it contains nothing but text, or nothing but text and such
+elements. Its tags must also be unambiguous in any context: attributes follow white space, values contain no `<` or `>`,
+and quotes stand behind `=` only. All other elements count as open until the end.
 """
 
 import re
@@ -25,46 +24,46 @@ else:
 
 _MOST_PASSES: Final = 64
 _TIMES_READ: Final = 4
-"""How often all of a page may be read to count the attributes of tags that begin within others."""
+"""How many times over the page may be read to count the attributes of tags that begin within other tags."""
 
 
 class Survey(msgspec.Struct, frozen=True, gc=False):
-    """How many tags there are, what may stay open, and how much they hold."""
+    """The counts of a page."""
 
     tags: int
-    """Start tags, end tags, comments and whatever else begins with `<`."""
+    """Start tags, end tags, comments, and everything else that begins with `<`."""
     elements: int
-    """The most that may be open at once."""
+    """Upper bound for the elements open at once."""
     formatting: int
-    """The most formatting elements, but for <a>, that may be open at once."""
+    """Upper bound for the formatting elements open at once, without <a>."""
     formatting_ends: int
-    """End tags of formatting elements that may close something else than the tag before them."""
+    """End tags of formatting elements that may close something other than the tag before them."""
     roots: int
     """<html> and <body> tags that may have attributes."""
     is_laden: bool
-    """Whether a tag has more attributes than a limit, or so many begin within others that it takes long to tell.
-    Whatever is a tag to some reader is one."""
+    """Whether a tag has more attributes than the limit, or so many tags begin within others that counting takes too
+    long. Everything that some parser may take for a tag counts."""
 
 
 IS_COMPILED: Final = len(Survey.__struct_fields__) == _COMPILED_FIELDS
-"""False also where the extension was compiled from older code."""
+"""False too if the extension was compiled from older code."""
 
 ATTRIBUTE: Final = (
     rb"""[\t\n\f\r /]*+[^\t\n\f\r />][^\t\n\f\r />=]*+"""
     rb"""(?>(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"[^"]*+"|'[^']*+'|(?!["'])[^\t\n\f\r >]*+))?)"""
 )
-"""One attribute, as the standard's tokenizer reads it. Atomic groups, since possessive repeats of groups match wrongly
-before Python 3.11.5."""
+"""One attribute, by the tokenizer of the standard. It uses atomic groups, because possessive repeats of groups match
+wrongly before Python 3.11.5."""
 _UNCLOSED_ATTRIBUTE: Final = (
     rb"""[\t\n\f\r /]*+[^\t\n\f\r />][^\t\n\f\r />=]*+"""
     rb"""(?>(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"[^"]*+"?|'[^']*+'?|[^\t\n\f\r >]*+))?)"""
 )
-"""The same, where the end of the document may end it too."""
+"""The same, but the document may end within it."""
 _FORMATTING_NAME: Final = (
     rb"(?:[bBiIsSuU]|[bB][iI][gG]|[cC][oO][dD][eE]|[eE][mM]|[fF][oO][nN][tT]|[nN][oO][bB][rR]|[sS][mM][aA][lL][lL]"
     rb"|[sS][tT][rR][iI][kK][eE]|[sS][tT][rR][oO][nN][gG]|[tT][tT])"
 )
-"""Without a flag for case, which would make it three times slower."""
+"""Spelled in both cases, because the flag for case would make it three times slower."""
 _FORMATTING: Final = re.compile(rb"<%b[\t\n\f\r />]" % _FORMATTING_NAME)
 _WHOLE_FORMATTING: Final = re.compile(rb"<(%b[\t\n\f\r />](?>(?:%b)*))" % (_FORMATTING_NAME, ATTRIBUTE))
 _FORMATTING_END: Final = re.compile(rb"</(?:[aA]|%b)[\t\n\f\r />]" % _FORMATTING_NAME)
@@ -75,11 +74,11 @@ _CLOSED: Final = re.compile(
     rb"(?>(?:=\"[^\"<>\0]*+\"|='[^'<>\0]*+'|=[^\t\n\f\r \"'<>=`\0]++)?))*)[\t\n\f\r ]*+>[^<]*+</\1>"
 )
 _INSTEAD: Final = b"\0"
-"""Of a closed element; what stood on its sides must not become a tag."""
+"""Replaces a closed element, so that the text on its two sides does not join to a tag."""
 
 
 def survey(html: bytes, /, *, most_attributes: int) -> Survey:
-    """Count. A tag of more than `most_attributes` is laden."""
+    """Count the markup. A tag with more than `most_attributes` is laden."""
     if IS_COMPILED:
         return Survey(*compiled.survey(html, most_attributes))
     return survey_by_patterns(html, most_attributes=most_attributes)
@@ -93,7 +92,7 @@ def survey_by_patterns(html: bytes, /, *, most_attributes: int) -> Survey:
         rest, found = _CLOSED.subn(_INSTEAD, rest)
         if not found:
             break
-        # Elements that are open at once lie within one another, and so are found one after the other.
+        # Elements open at once lie within one another, so each pass finds one of them.
         elements += 1
         before, formatting_left = formatting_left, len(_FORMATTING.findall(rest))
         formatting += formatting_left < before
@@ -122,7 +121,7 @@ def _is_laden(html: bytes, most_attributes: int) -> bool:
 
 @lru_cache
 def _attributes(most: int) -> re.Pattern[bytes]:
-    """A tag behind its `<`: so many attributes, and perhaps one more, which is the group."""
+    """Matches a tag after its `<`: `most` attributes, and perhaps one more, which is the group."""
     return re.compile(
         rb"[^\t\n\f\r />]*+(?>(?:%b){0,%d})(%b)?[\t\n\f\r /]*+" % (_UNCLOSED_ATTRIBUTE, most, _UNCLOSED_ATTRIBUTE)
     )

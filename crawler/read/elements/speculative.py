@@ -1,7 +1,7 @@
-"""What may be URLs in scripts: JSON-LD, and strings of inline JavaScript. Guesses, and marked so.
+"""Guesses URLs in scripts: in JSON-LD and in strings of inline JavaScript. Such links are marked as speculative.
 
-No script is run. In JSON-LD every string that is an absolute URL counts, but for the vocabulary; in JavaScript every
-quoted string that is one, or a path that begins with a slash. Half of such strings lead nowhere.
+No script is run. In JSON-LD every string that is an absolute URL counts, except the vocabulary. In JavaScript every
+quoted string counts that is an absolute URL or a path that begins with a slash. Half of these lead nowhere.
 """
 
 import json
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 MAX_SCRIPT_CHARACTERS: Final = 1_000_000
-"""Of a script; what follows is not looked at."""
+"""Limit per script; the rest is ignored."""
 _MAX_STRING_CHARACTERS: Final = 2083
 _JSON_TYPES: Final = frozenset({"application/ld+json", "application/json"})
 _JAVASCRIPT_TYPES: Final = frozenset({"", "module", "text/javascript", "application/javascript"})
@@ -21,7 +21,7 @@ _WORTH_A_GUESS: Final = re.compile(r"(?:https?:)?//[^/]+\.[^/]+|/[\w~%.-]+[/\w~%
 
 
 def script_urls(text: str, media_type: str, /) -> Iterator[str]:
-    """What may be URLs in a script of that type, each once, in order."""
+    """Probable URLs in a script of that type, each once, in order."""
     text = text[:MAX_SCRIPT_CHARACTERS]
     if media_type in _JSON_TYPES:
         yield from dict.fromkeys(_json_urls(text))

@@ -1,8 +1,8 @@
-"""XHTML, written so that an HTML parser reads it as an XML parser would.
+"""Rewrites XHTML so that an HTML parser reads it as an XML parser would.
 
-The two differ in what ends an element, `<script src="x"/>`, which to HTML is open until `</script>`, and in CDATA
-sections, which to HTML are comments. Much XHTML is broken XML, which browsers refuse and a crawler should read, so it
-isn't left to an XML parser.
+The two differ in two points. `<script src="x"/>` is closed in XML, but open until `</script>` in HTML. A CDATA section
+is text in XML, but a comment in HTML. We do not use an XML parser, because much XHTML is broken XML, which browsers
+refuse but a crawler should read.
 """
 
 import re
@@ -12,7 +12,7 @@ _TOKEN: Final = re.compile(
     rb"<!--.*?(?:-->|\Z)"
     rb"|<(?P<raw>script|style)(?=[\t\n\f\r >])[^<>]*+(?<!/)>.*?(?:</(?P=raw)|\Z)"
     rb"|<!\[CDATA\[(?P<text>.*?)(?:\]\]>|\Z)"
-    # In XML, no value has a `<`. So no tag is looked through twice, whatever is in it.
+    # In XML no attribute value contains `<`, so the expression never scans a tag twice.
     rb"|<(?P<name>[a-zA-Z][^\t\n\f\r <>/]*+)(?P<attributes>[^<>]*+)(?<=/)>",
     re.DOTALL,
 )
@@ -21,12 +21,12 @@ _VOID: Final = frozenset(
 )
 
 
-def as_html(xhtml: bytes, /) -> bytes:
-    """The document in UTF-8 with an end tag for each empty element that needs one, and CDATA as plain text."""
-    return _TOKEN.sub(_in_html, xhtml)
+def xhtml_to_html(xhtml: bytes, /) -> bytes:
+    """Add an end tag to each empty element that needs one, and turn CDATA into text. `xhtml` is in UTF-8."""
+    return _TOKEN.sub(_rewrite_token, xhtml)
 
 
-def _in_html(token: re.Match[bytes]) -> bytes:
+def _rewrite_token(token: re.Match[bytes]) -> bytes:
     text, name = token["text"], token["name"]
     if text is not None:
         return text.replace(b"&", b"&amp;").replace(b"<", b"&lt;")
@@ -34,6 +34,6 @@ def _in_html(token: re.Match[bytes]) -> bytes:
         return token[0]
     attributes = token["attributes"][:-1]
     if b"=" in attributes and not attributes.endswith((b'"', b"'", b" ", b"\t", b"\n", b"\r")):
-        # No XML: to HTML the slash ends a value without quotes.
+        # This is not XML: in HTML the slash belongs to a value without quotes.
         return token[0]
     return b"<%b%b></%b>" % (name, attributes, name)

@@ -1,7 +1,7 @@
-"""Links of XML documents made for machines: sitemaps, RSS and Atom.
+"""Finds links in sitemaps, RSS and Atom.
 
-XML is read as a stream and as far as it goes: a sitemap may be of fifty megabytes, and feeds are often broken. Nothing
-is loaded from elsewhere.
+We read XML as a stream, since a sitemap may have fifty megabytes, and as far as possible, since feeds are often broken.
+The parser loads nothing from elsewhere.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -11,102 +11,125 @@ import lxml.etree
 import msgspec
 
 from crawler.page import Link, LinkKind
-from crawler.read.feeds.json_feed import Markup
+from crawler.read.feeds.json_feed import ReadHtml
 from crawler.read.feeds.sitemaps import (
     MAX_LINKS,
     Listing,
+    scheme_adder,
     sitemap_links,
-    with_scheme,
 )
 from crawler.read.feeds.xml_base import Bases
 from crawler.read.feeds.xml_elements import link_to, local_name, text_of
-from crawler.read.feeds.xml_fixups import MendedXml
+from crawler.read.feeds.xml_fixups import RepairedXml
 
 MAX_LINKS_AND_EXTENSIONS: Final = 500_000
-"""With the translations, images and videos of the URLs of a sitemap."""
+"""Includes the translations, images and videos of a sitemap's URLs."""
 MAX_DEPTH: Final = 256
 _WRAPPERS: Final = 50
-"""Elements around the document. To the parser an end tag too many ends what is open, and after the last of them it
-reads no more; a second root it would not read either."""
+"""Elements that we put around the document. A surplus end tag closes one of them, and the parser reads on; without
+them it would stop there, and before a second root."""
 _MAX_DATE_CHARACTERS: Final = 40
 _RDF: Final = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 _ENTRIES: Final = frozenset({"url", "sitemap", "item", "entry"})
-_WITH_MARKUP: Final = frozenset({"item", "entry"})
-_MARKUP: Final = frozenset({"encoded", "description", "content", "summary"})
+_WITH_HTML: Final = frozenset({"item", "entry"})
+_HTML: Final = frozenset({"encoded", "description", "content", "summary"})
 
 Reader = Callable[[lxml.etree._Element], Iterator[Link]]
 
 
-def xml_links(pieces: Iterable[bytes], /, *, url: str = "", markup: Markup | None = None) -> Listing:
-    """Links of a sitemap, a sitemap index, a feed, in document order; none for any other XML. The document is in UTF-8,
-    and of any number of pieces, of which no more are asked for than are needed. `url` is where it comes from: what has
-    another base (`xml:base`) is absolute. `markup` reads the HTML of a feed's entries."""
-    document = MendedXml(pieces)
-    links: list[Link] = []
-    trouble = _read(document, links, url, markup)
-    return Listing(links, trouble or document.trouble)
+def xml_links(pieces: Iterable[bytes], /, *, url: str = "", read_html: ReadHtml | None = None) -> Listing:
+    """Links of a sitemap, a sitemap index or a feed, in document order; none for any other XML.
+
+    The document is in UTF-8, in any number of pieces; only as many are requested as needed. `url` is its URL. Links
+    with another base (`xml:base`) are absolute. `read_html` reads the HTML of a feed's entries.
+    """
+    document = RepairedXml(pieces)
+    reader = _XmlReader(document, url, read_html)
+    trouble = reader.read()
+    return Listing(reader.links, trouble or document.trouble)
 
 
-def _read(document: MendedXml, links: list[Link], url: str, markup: Markup | None) -> str | None:
-    """Adds the links; returns why it did not read to the end."""
-    parser = lxml.etree.XMLPullParser(
-        events=("start", "end"),
-        recover=True,
-        resolve_entities=False,
-        no_network=True,
-        remove_comments=True,
-        remove_pis=True,
-        encoding="utf-8",
-        huge_tree=True,
-    )
-    parser.feed(b"<document>" * _WRAPPERS)
-    readers = _readers(url)
-    reader: Reader | None = None
-    entries = entry_at = 0
-    depth = -_WRAPPERS
-    bases = Bases(url)
-    for piece in document:
-        parser.feed(piece)
-        for event, found in parser.read_events():
-            element = cast(lxml.etree._Element, found)
-            if event == "start":
-                depth += 1
-                if depth <= 0:
-                    continue
-                name = local_name(element)
-                if depth > MAX_DEPTH:
-                    return f"is nested deeper than {MAX_DEPTH} elements, of which the rest is not read"
-                if name in readers and (reader is None or (depth == 1 and name not in _ENTRIES)):
-                    reader = readers[name]
-                elif name in _ENTRIES:
-                    if entries == MAX_LINKS:
-                        return f"lists more than {MAX_LINKS} URLs, of which the rest is not read"
-                    entry_at = len(links)
-                bases.begin(element)
-                continue
-            depth -= 1
-            if element.tag == "document" or reader is None:
-                continue
-            links.extend(bases.resolved(reader(element), read_bytes=document.read_bytes))
-            name = local_name(element)
-            if name in _WITH_MARKUP and markup is not None:
-                for html, base in _markup_of(element, bases):
-                    links.extend(bases.resolved(markup(html, base or url), read_bytes=document.read_bytes, base=base))
-            bases.end(element)
-            if len(links) > MAX_LINKS_AND_EXTENSIONS:
-                del links[MAX_LINKS_AND_EXTENSIONS:]
-                return f"names more than {MAX_LINKS_AND_EXTENSIONS} URLs, of which the rest is not read"
-            if name in _ENTRIES:
-                _date(links, entry_at, element)
-                _forget(element)
-                entries += 1
-    if reader is not None and depth > 0 and not document.has_end:
-        return "ends in the middle"
-    return "has too many end tags, behind which nothing is read" if depth <= -_WRAPPERS else None
+class _XmlReader:
+    """Collects the links of one document, element by element."""
+
+    def __init__(self, document: RepairedXml, url: str, read_html: ReadHtml | None) -> None:
+        self.links: list[Link] = []
+        self._document = document
+        self._url = url
+        self._read_html = read_html
+        self._readers = _readers(url)
+        self._reader: Reader | None = None
+        """Reads elements of the kind of document that the root shows."""
+        self._entries = 0
+        self._entry_start = 0
+        """Where the links of the current entry begin."""
+        self._depth = -_WRAPPERS
+        self._bases = Bases(url)
+
+    def read(self) -> str | None:
+        """Read the document; returns why if it did not read to the end."""
+        parser = lxml.etree.XMLPullParser(
+            events=("start", "end"),
+            recover=True,
+            resolve_entities=False,
+            no_network=True,
+            remove_comments=True,
+            remove_pis=True,
+            encoding="utf-8",
+            huge_tree=True,
+        )
+        parser.feed(b"<document>" * _WRAPPERS)
+        for piece in self._document:
+            parser.feed(piece)
+            for event, found in parser.read_events():
+                element = cast(lxml.etree._Element, found)
+                trouble = self._begin(element) if event == "start" else self._end(element)
+                if trouble is not None:
+                    return trouble
+        if self._reader is not None and self._depth > 0 and not self._document.has_end:
+            return "ends in the middle"
+        return "has too many end tags; the rest is not read" if self._depth <= -_WRAPPERS else None
+
+    def _begin(self, element: lxml.etree._Element) -> str | None:
+        self._depth += 1
+        if self._depth <= 0:
+            return None
+        if self._depth > MAX_DEPTH:
+            return f"is nested deeper than {MAX_DEPTH} elements; the rest is not read"
+        name = local_name(element)
+        if name in self._readers and (self._reader is None or (self._depth == 1 and name not in _ENTRIES)):
+            self._reader = self._readers[name]
+        elif name in _ENTRIES:
+            if self._entries == MAX_LINKS:
+                return f"lists more than {MAX_LINKS} URLs; the rest is not read"
+            self._entry_start = len(self.links)
+        self._bases.begin(element)
+        return None
+
+    def _end(self, element: lxml.etree._Element) -> str | None:
+        self._depth -= 1
+        if element.tag == "document" or self._reader is None:
+            return None
+        links, read_bytes = self.links, self._document.read_bytes
+        links.extend(self._bases.resolve(self._reader(element), read_bytes=read_bytes))
+        name = local_name(element)
+        if name in _WITH_HTML and self._read_html is not None:
+            for html, base in _html_of(element, self._bases):
+                found = self._read_html(html, base or self._url)
+                links.extend(self._bases.resolve(found, read_bytes=read_bytes, base=base))
+        self._bases.end(element)
+        if len(links) > MAX_LINKS_AND_EXTENSIONS:
+            del links[MAX_LINKS_AND_EXTENSIONS:]
+            return f"names more than {MAX_LINKS_AND_EXTENSIONS} URLs; the rest is not read"
+        if name in _ENTRIES:
+            _set_date(links, self._entry_start, element)
+            _free(element)
+            self._entries += 1
+        return None
 
 
-def _date(links: list[Link], start: int, entry: lxml.etree._Element) -> None:
-    """Put the <lastmod> of an entry to the link that its <loc> made."""
+def _set_date(links: list[Link], start: int, entry: lxml.etree._Element) -> None:
+    """Set the <lastmod> of an entry on the link of its <loc>."""
     texts = (child.text for child in entry if local_name(child) == "lastmod")
     last_modified = (next(texts, None) or "").strip()
     if last_modified and len(last_modified) <= _MAX_DATE_CHARACTERS:
@@ -116,27 +139,27 @@ def _date(links: list[Link], start: int, entry: lxml.etree._Element) -> None:
                 return
 
 
-def _markup_of(entry: lxml.etree._Element, bases: Bases) -> Iterator[tuple[str, str | None]]:
-    """The HTML in an entry of a feed, and the base of each that has another than the feed. RSS knows no bases: its
-    links are relative to the page that the entry is about."""
+def _html_of(entry: lxml.etree._Element, bases: Bases) -> Iterator[tuple[str, str | None]]:
+    """The HTML in an entry of a feed, each with its base if that differs from the feed's. RSS has no bases: its links
+    are relative to the page that the entry describes."""
     links = (
         child for child in entry if local_name(child) == "link" and (child.get("rel") or "alternate") == "alternate"
     )
     first = next(links, None)
     about = None if first is None else first.get("href") or text_of(first)
     for child in entry:
-        if local_name(child) not in _MARKUP or child.get("type") == "text":
+        if local_name(child) not in _HTML or child.get("type") == "text":
             continue
         if len(child):
             html = "".join(lxml.etree.tostring(each, encoding="unicode", method="html") for each in child)
         else:
             html = child.text or ""
         if "<" in html:
-            yield html, bases.of(child, otherwise=about if local_name(entry) == "item" else None)
+            yield html, bases.of(child, default=about if local_name(entry) == "item" else None)
 
 
-def _forget(entry: lxml.etree._Element) -> None:
-    """Free what was read, but not below an entry, whose parts are looked at together."""
+def _free(entry: lxml.etree._Element) -> None:
+    """Free the memory of an entry and of all before it."""
     entry.clear()
     parent = entry.getparent()
     while parent is not None and entry.getprevious() is not None:
@@ -173,7 +196,7 @@ def _feed_links(element: lxml.etree._Element) -> Iterator[Link]:
         case "guid" if _is_link(element):
             yield from _guid_link(element)
         case "item":
-            # Where there is no link, the identifier is all there is, whatever it says of itself.
+            # Without a link, the identifier is all there is, even if it claims not to be a link.
             children = {local_name(child): child for child in element}
             if "link" in children:
                 return
@@ -188,7 +211,7 @@ def _feed_links(element: lxml.etree._Element) -> Iterator[Link]:
 
 
 def _of_rdf(element: lxml.etree._Element, name: str) -> str | None:
-    """An attribute of RSS 1.0, which names URLs by it."""
+    """The value of an RDF attribute, in which RSS 1.0 keeps its URLs."""
     return element.get(f"{_RDF}{name}") or element.get(f"rdf:{name}")
 
 
@@ -203,11 +226,11 @@ def _guid_link(guid: lxml.etree._Element) -> Iterator[Link]:
 
 
 def _readers(url: str) -> dict[str, Reader]:
-    """By the local name of the root, whatever its name space: many get that wrong."""
-    whole = with_scheme(url)
+    """Readers by the local name of the root. Name spaces do not count, because many documents get them wrong."""
+    add_scheme = scheme_adder(url)
 
-    def of_sitemap(element: lxml.etree._Element) -> Iterator[Link]:
-        return sitemap_links(element, whole)
+    def read_sitemap(element: lxml.etree._Element) -> Iterator[Link]:
+        return sitemap_links(element, add_scheme)
 
-    of_root: dict[str, Reader] = dict.fromkeys(("urlset", "sitemapindex", "sitemaps", "sitemap"), of_sitemap)
-    return of_root | dict.fromkeys(("rss", "rdf", "feed"), _feed_links)
+    by_root: dict[str, Reader] = dict.fromkeys(("urlset", "sitemapindex", "sitemaps", "sitemap"), read_sitemap)
+    return by_root | dict.fromkeys(("rss", "rdf", "feed"), _feed_links)

@@ -1,4 +1,4 @@
-"""Links of JSON Feed, by its version 1.1 (https://www.jsonfeed.org/version/1.1/)."""
+"""Finds links in JSON Feed, version 1.1 (https://www.jsonfeed.org/version/1.1/)."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -8,28 +8,28 @@ from crawler.page import Link, LinkKind
 from crawler.read.feeds.sitemaps import MAX_LINKS, Listing
 from crawler.read.feeds.xml_elements import link_to
 
-MARK: Final = b"jsonfeed.org/version/"
-"""Stands in each feed: its version is a URL that begins so."""
+VERSION_MARK: Final = b"jsonfeed.org/version/"
+"""Occurs in each feed: its version is a URL that begins like this."""
 
-Markup = Callable[[str, str], list[Link]]
-"""Links of HTML that is part of another document, given its base URL."""
+ReadHtml = Callable[[str, str], list[Link]]
+"""Finds the links of HTML that is part of another document. Takes the HTML and its base URL."""
 
 
-def json_feed_links(text: str, /, *, url: str, markup: Markup) -> Listing:
-    """Links of a feed from `url`, in order; none for any other JSON."""
+def json_feed_links(text: str, /, *, url: str, read_html: ReadHtml) -> Listing:
+    """Links of a feed from `url`, in document order; none for any other JSON."""
     try:
         feed = json.loads(text, strict=False)
     except (ValueError, RecursionError) as error:
-        return Listing([], f"is no JSON: {error}")
-    if not isinstance(feed, dict) or MARK.decode() not in str(feed.get("version")):
+        return Listing([], f"is not JSON: {error}")
+    if not isinstance(feed, dict) or VERSION_MARK.decode() not in str(feed.get("version")):
         return Listing([])
     links = list(_of_channel(feed))
     items = feed.get("items")
     for number, item in enumerate(items if isinstance(items, list) else ()):
         if number == MAX_LINKS:
-            return Listing(links, f"lists more than {MAX_LINKS} items, of which the rest is not read")
+            return Listing(links, f"lists more than {MAX_LINKS} items; the rest is not read")
         if isinstance(item, dict):
-            links.extend(_of_item(item, url, markup))
+            links.extend(_of_item(item, url, read_html))
     return Listing(links)
 
 
@@ -41,7 +41,7 @@ def _of_channel(feed: dict[str, Any]) -> Iterator[Link]:
     yield from _of_authors(feed)
 
 
-def _of_item(item: dict[str, Any], url: str, markup: Markup) -> Iterator[Link]:
+def _of_item(item: dict[str, Any], url: str, read_html: ReadHtml) -> Iterator[Link]:
     own = list(_link(item, "url", LinkKind.FEED))
     yield from own
     if not own and str(item.get("id")).startswith(("http://", "https://")):
@@ -55,7 +55,7 @@ def _of_item(item: dict[str, Any], url: str, markup: Markup) -> Iterator[Link]:
         yield from _link(attachment, "url", LinkKind.EMBED)
     html = item.get("content_html")
     if isinstance(html, str) and "<" in html:
-        yield from markup(html, url)
+        yield from read_html(html, url)
 
 
 def _of_authors(source: dict[str, Any]) -> Iterator[Link]:

@@ -1,4 +1,4 @@
-"""What elements of a sitemap mean (https://www.sitemaps.org/protocol.html), and plain text that lists URLs, which is a
+"""Reads the elements of a sitemap (https://www.sitemaps.org/protocol.html), and plain text that lists URLs, which is a
 sitemap too."""
 
 import re
@@ -13,16 +13,16 @@ from crawler.read.feeds.xml_elements import link_to, local_name, text_of
 from crawler.url.urls import host_of
 
 MAX_LINKS: Final = 50_000
-"""URLs that one sitemap may hold, by its protocol; what follows is ignored."""
+"""URLs of one sitemap, by its protocol; further ones are ignored."""
 
 _EXTENSIONS: Final = frozenset({"image", "video", "news"})
 _HOST: Final = re.compile(r"((?:[\w-]+\.)+[\w-]+)(?::[0-9]{1,5})?(?=[/?#]|\Z)")
 _LINE: Final = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
-"""As `str.splitlines` has it."""
+"""A line, as `str.splitlines` splits text."""
 
 
-def sitemap_links(element: lxml.etree._Element, whole: Callable[[str], str], /) -> Iterator[Link]:
-    """Links of an element of a sitemap or a sitemap index whose end was met; `whole` gives a URL its scheme."""
+def sitemap_links(element: lxml.etree._Element, add_scheme: Callable[[str], str], /) -> Iterator[Link]:
+    """Links of a complete element of a sitemap or a sitemap index. `add_scheme` completes its URLs."""
     match local_name(element):
         case "loc":
             parent = element.getparent()
@@ -31,9 +31,9 @@ def sitemap_links(element: lxml.etree._Element, whole: Callable[[str], str], /) 
                 kind = LinkKind.SITEMAP
             else:
                 kind = LinkKind.EMBED if of in _EXTENSIONS else LinkKind.LISTED
-            yield from link_to(whole(text_of(element)), kind)
+            yield from link_to(add_scheme(text_of(element)), kind)
         case "url" | "sitemap" as name if (text := (element.text or "").strip()).startswith(("http://", "https://")):
-            # Some leave the <loc> out.
+            # Some sitemaps omit the <loc>.
             yield from link_to(text, LinkKind.SITEMAP if name == "sitemap" else LinkKind.LISTED)
         case "content_loc" | "thumbnail_loc":
             yield from link_to(text_of(element), LinkKind.EMBED)
@@ -43,48 +43,48 @@ def sitemap_links(element: lxml.etree._Element, whole: Callable[[str], str], /) 
             yield from link_to(element.get("href"), LinkKind.ALTERNATE, rel=element.get("rel") or "")
 
 
-def with_scheme(url: str, /) -> Callable[[str], str]:
-    """What gives a URL of a sitemap from `url` its scheme, where it has none but begins with the name of its site:
-    `example.org/a`. Joined to the URL of the sitemap, it would be a path."""
+def scheme_adder(url: str, /) -> Callable[[str], str]:
+    """A function that adds the scheme to URLs without one that begin with the host of the sitemap at `url`, such as
+    `example.org/a`. Without it, such a URL would be read as a path."""
     own = host_of(url).removeprefix("www.") if url else ""
     scheme = url.partition(":")[0]
 
-    def whole(href: str) -> str:
+    def add_scheme(href: str) -> str:
         if not own or not (found := _HOST.match(href)):
             return href
         host = found[1].lower()
         return f"{scheme}://{href}" if host == own or host.endswith(f".{own}") else href
 
-    return whole
+    return add_scheme
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """Links of a document that is made for machines."""
+    """The links of a sitemap, a feed or a list of URLs."""
 
     links: list[Link]
     trouble: str | None = None
-    """Why some are missing, if any are."""
+    """Why links are missing, if any are."""
 
 
-NOTHING: Final = Listing([])
+NO_LINKS: Final = Listing([])
 
 
-def listed_urls(text: str, /, *, url: str = "") -> Listing:
-    """Links of a plain text whose lines are absolute URLs; none if more of them are something else. A list may have a
-    heading or a mistake in it. `url` is where it comes from."""
-    whole = with_scheme(url)
+def parse_url_list(text: str, /, *, url: str = "") -> Listing:
+    """Links of a plain text from `url` whose lines are absolute URLs. A list may contain a heading or a mistake; if
+    most lines are something else, the text has no links."""
+    add_scheme = scheme_adder(url)
     links: list[Link] = []
     trouble = None
     others = 0
-    for line in _LINE.finditer(text):  # a list of all lines may take ten times as much as the text
+    for line in _LINE.finditer(text):  # a list of all lines may take ten times the memory of the text
         href = line[0].strip()
         if not href:
             continue
-        if " " in href or not (href := whole(href))[:8].lower().startswith(("http://", "https://")):
+        if " " in href or not (href := add_scheme(href))[:8].lower().startswith(("http://", "https://")):
             others += 1
             continue
         if len(links) >= MAX_LINKS:
-            trouble = f"lists more than {MAX_LINKS} URLs, of which the rest is not read"
+            trouble = f"lists more than {MAX_LINKS} URLs; the rest is not read"
             break
         links.append(Link(href, LinkKind.LISTED))
-    return Listing(links, trouble) if others <= len(links) else NOTHING
+    return Listing(links, trouble) if others <= len(links) else NO_LINKS

@@ -1,4 +1,4 @@
-"""The bases that elements of a feed name by `xml:base`, for themselves and what is in them (RFC 4287, section 2)."""
+"""Resolves links against the `xml:base` of a feed's elements (RFC 4287, section 2)."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -11,18 +11,18 @@ from crawler.url.urls import MAX_URL_LENGTH, join
 
 _BASE: Final = "{http://www.w3.org/XML/1998/namespace}base"
 _GROWTH: Final = 4
-"""Absolute URLs may have so many characters more than there are in the document; a long base would make many of few."""
+"""Absolute URLs may have this many times the size of the document: a long base would multiply it."""
 _GROWTH_CHARACTERS: Final = 100_000
 
 
 class Bases:
-    """Told of each element where it begins and where it ends."""
+    """The bases of the open elements. The caller reports where each element begins and ends."""
 
     def __init__(self, url: str, /) -> None:
-        """`url` is that of the document; without one, relative bases are none."""
+        """`url` is that of the document; if it is empty, relative bases are ignored."""
         self._url = url
         self._open: list[tuple[lxml.etree._Element, str]] = []
-        self._made_characters = 0
+        self._output_characters = 0
 
     def begin(self, element: lxml.etree._Element, /) -> None:
         own = element.get(_BASE)
@@ -36,22 +36,22 @@ class Bases:
         if self._open and self._open[-1][0] is element:
             self._open.pop()
 
-    def of(self, element: lxml.etree._Element, /, *, otherwise: str | None = None) -> str | None:
-        """The base of what is in an element within the one that is open; `otherwise` if none is named."""
-        around = self._open[-1][1] if self._open else None
+    def of(self, element: lxml.etree._Element, /, *, default: str | None = None) -> str | None:
+        """The base for the contents of an element within the open one; `default` if no element names a base."""
+        outer = self._open[-1][1] if self._open else None
         own = element.get(_BASE)
-        base = join(around or self._url, own) if own is not None and len(own) <= MAX_URL_LENGTH else None
-        return base or around or (join(self._url, otherwise) if otherwise else None)
+        base = join(outer or self._url, own) if own is not None and len(own) <= MAX_URL_LENGTH else None
+        return base or outer or (join(self._url, default) if default else None)
 
-    def resolved(self, links: Iterable[Link], /, *, read_bytes: int, base: str | None = None) -> Iterator[Link]:
-        """Links of an element that is open, absolute where they have another base than the document. `read_bytes` is
-        how much of it was read."""
+    def resolve(self, links: Iterable[Link], /, *, read_bytes: int, base: str | None = None) -> Iterator[Link]:
+        """Make the links of an open element absolute if their base differs from that of the document. `read_bytes`: how
+        much of the document was read so far."""
         base = base or (self._open[-1][1] if self._open else None)
         for link in links:
             if base is None:
                 yield link
                 continue
             href = join(base, link.href) or link.href
-            if self._made_characters + len(href) <= _GROWTH * read_bytes + _GROWTH_CHARACTERS:
-                self._made_characters += len(href)
+            if self._output_characters + len(href) <= _GROWTH * read_bytes + _GROWTH_CHARACTERS:
+                self._output_characters += len(href)
                 yield msgspec.structs.replace(link, href=href)

@@ -1,4 +1,4 @@
-"""Elements of XML that is made for machines, looked at without their name spaces, which many get wrong."""
+"""Reads XML elements without their name spaces, because many documents get these wrong."""
 
 from collections.abc import Iterator
 from typing import cast
@@ -9,13 +9,13 @@ from crawler.page import Link, LinkKind
 
 
 def local_name(element: lxml.etree._Element, /) -> str:
-    """The name without its name space, or without a prefix that nobody declared, in lower case."""
+    """The name in lower case, without its name space or an undeclared prefix."""
     tag = element.tag
     return tag.rpartition("}")[2].rpartition(":")[2].lower() if isinstance(cast(object, tag), str) else ""
 
 
 def text_of(element: lxml.etree._Element, /) -> str:
-    """The text of an element that holds a URL. Half a URL is none: a reference to what is not read makes it empty."""
+    """The URL in an element. Empty if it contains an unresolved reference, because half a URL is useless."""
     for child in element:
         if not isinstance(cast(object, child.tag), str):
             return ""
@@ -23,7 +23,7 @@ def text_of(element: lxml.etree._Element, /) -> str:
 
 
 def link_to(href: str | None, kind: LinkKind, /, *, rel: str = "") -> Iterator[Link]:
-    """One link, or none to nothing."""
+    """One link; none for an empty href."""
     href = (href or "").strip()
     if href:
         yield Link(href, kind, "", rel.lower())

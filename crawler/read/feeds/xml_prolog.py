@@ -1,7 +1,7 @@
-"""What stands before the root of an XML document, and which element is its root.
+"""Finds the root of an XML document, and the entities that its DTD declares.
 
-Sitemaps and feeds are often served with something before them: a warning of PHP, a blank line, the text of a template.
-So the root is looked for behind whatever stands there. What is declared before it counts: entities of the DTD.
+Servers often send something before a sitemap or feed: a warning of PHP, a blank line, the text of a template. So we
+look for the root after any such text.
 """
 
 import re
@@ -10,14 +10,14 @@ from typing import Final
 import msgspec
 
 MAX_PROLOG_BYTES: Final = 1 << 16
-"""How far a root is looked for."""
+"""How far we look for a root."""
 
 READABLE: Final = frozenset({b"urlset", b"sitemapindex", b"rss", b"rdf", b"feed", b"sitemap", b"sitemaps"})
-"""Roots, in lower case, of documents that have links."""
+"""Roots, in lower case, of the documents that we read."""
 _UNMISTAKABLE: Final = frozenset({b"urlset", b"sitemapindex"})
-"""They are the root wherever they stand. Other names have other meanings within other documents."""
+"""These are the root wherever they stand. The other names have other meanings within other documents."""
 _PAGES: Final = frozenset({b"html", b"head", b"body", b"svg"})
-"""What stands within them is an example."""
+"""A sitemap within one of these is an example."""
 
 _MARKUP: Final = re.compile(
     rb"<(?:(?P<comment>!--)|(?P<cdata>!\[CDATA\[)|(?P<instruction>\?)|(?P<doctype>!doctype)"
@@ -31,25 +31,26 @@ _ENTITY: Final = re.compile(
 _REFERENCE: Final = re.compile(rb"&([A-Za-z_][\w.-]*);")
 _OF_XML: Final = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
 _MAX_EXPANDED_BYTES: Final = 10_000
-"""Of one entity; URLs are shorter."""
+"""Limit per entity; URLs are shorter."""
 _MAX_NESTING: Final = 16
 
 
 class Root(msgspec.Struct, frozen=True):
-    """Where the root element of a document begins."""
+    """The root element of a document."""
 
     name: bytes
     """Without its prefix, in lower case."""
     at: int
+    """Where it begins."""
     is_first: bool
-    """Whether nothing but white space and other prolog stands before it."""
+    """Whether only white space and prolog stand before it."""
     subset: bytes
     """The internal subset of the DTD, between its brackets."""
 
 
 def find_root(head: bytes, /) -> Root | None:
-    """The root of a document that is read, wherever it stands; else the first element; None if there is none. An
-    element is the root if it is the first, or follows an XML declaration, or has a name that is unmistakable."""
+    """The root, if it is one that we read; otherwise the first element; None if there is no element. An element is the
+    root if it is the first, or follows an XML declaration, or has an unmistakable name."""
     first: Root | None = None
     subset = b""
     position = 0
@@ -83,7 +84,7 @@ def find_root(head: bytes, /) -> Root | None:
 
 
 def _doctype_end(head: bytes, position: int) -> tuple[int, bytes]:
-    """Where a doctype ends that begins before the position, -1 if it doesn't; and its internal subset."""
+    """Where the doctype that begins before `position` ends, -1 if it does not; and its internal subset."""
     end = head.find(b">", position)
     bracket = head.find(b"[", position, end if end >= 0 else len(head))
     if bracket < 0:
@@ -93,55 +94,52 @@ def _doctype_end(head: bytes, position: int) -> tuple[int, bytes]:
 
 
 class Entities:
-    """What references to entities of a DTD stand for."""
+    """Expands references to the entities of a DTD."""
 
     def __init__(self, subset: bytes, /) -> None:
         self.trouble: str | None = None
-        """Why an entity was left out."""
+        """Why an entity was not expanded."""
         self._declared: dict[bytes, bytes | None] = {}
         for name, double, single in _ENTITY.findall(subset):
-            # The first declaration counts. One of a document elsewhere has no value, and is not asked for.
+            # The first declaration counts. An external entity has no value, and we do not load it.
             self._declared.setdefault(name, double or single or None)
-        self._meanings: dict[bytes, bytes | None] = {}
+        self._expansions: dict[bytes, bytes | None] = {}
 
     def __contains__(self, name: object) -> bool:
         return name in self._declared
 
-    def meaning(self, name: bytes, /) -> bytes | None:
-        """In XML; None of an entity that is not read."""
-        meaning = self._inner(name, 0)
-        if meaning is None and self.trouble is None:
-            why = (
-                "lies elsewhere"
-                if self._declared[name] is None
-                else f"stands for more than {_MAX_EXPANDED_BYTES} bytes"
-            )
+    def expand(self, name: bytes, /) -> bytes | None:
+        """The XML that a declared entity stands for; None if we do not read it."""
+        expansion = self._expand_once(name, 0)
+        if expansion is None and self.trouble is None:
+            why = "is external" if self._declared[name] is None else f"expands to more than {_MAX_EXPANDED_BYTES} bytes"
             self.trouble = f"its entity {name.decode('ascii')} {why}, and is not read"
-        return meaning
+        return expansion
 
-    def _expanded(self, name: bytes, nesting: int) -> bytes | None:
+    def _expand(self, name: bytes, nesting: int) -> bytes | None:
         value = self._declared.get(name)
         if value is None or nesting > _MAX_NESTING:
             return None
-        made: list[bytes] = []
+        output: list[bytes] = []
         size = position = 0
         for reference in _REFERENCE.finditer(value):
             inner = reference[1]
-            meaning = reference[0] if inner in _OF_XML or inner not in self._declared else self._inner(inner, nesting)
-            if meaning is None:
+            is_kept = inner in _OF_XML or inner not in self._declared
+            expansion = reference[0] if is_kept else self._expand_once(inner, nesting)
+            if expansion is None:
                 return None
-            made += (value[position : reference.start()], meaning)
-            size += len(meaning)
+            output += (value[position : reference.start()], expansion)
+            size += len(expansion)
             position = reference.end()
             if size > _MAX_EXPANDED_BYTES:
                 return None
-        made.append(value[position:])
-        whole = b"".join(made)
-        return whole if len(whole) <= _MAX_EXPANDED_BYTES else None
+        output.append(value[position:])
+        expanded = b"".join(output)
+        return expanded if len(expanded) <= _MAX_EXPANDED_BYTES else None
 
-    def _inner(self, name: bytes, nesting: int) -> bytes | None:
-        # Remembered, also that it has none: entities of entities would be looked through by the power of their nesting.
-        if name not in self._meanings:
-            self._meanings[name] = None
-            self._meanings[name] = self._expanded(name, nesting + 1)
-        return self._meanings[name]
+    def _expand_once(self, name: bytes, nesting: int) -> bytes | None:
+        # We remember failures too; otherwise entities within entities would take exponential time.
+        if name not in self._expansions:
+            self._expansions[name] = None
+            self._expansions[name] = self._expand(name, nesting + 1)
+        return self._expansions[name]

@@ -9,16 +9,13 @@ from bs4 import BeautifulSoup
 from bs4.element import NavigableString, Tag
 
 from crawler.page import Extract, LinkKind, Page
-from crawler.read.elements.element_readers import (
-    DATA_LINKS,
-    Attributes,
-    Reading,
-    is_shadow_root,
-    takers,
-)
+from crawler.read.abstract import summary
+from crawler.read.elements.element_reader import Attributes, ElementReader
+from crawler.read.elements.link_tables import DATA_LINKS
+from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
 from crawler.read.html.html_fixups import mended
-from crawler.read.options import NO_WISHES, Options
-from crawler.read.pages import Document, PageReader, summary
+from crawler.read.options import DEFAULT_OPTIONS, Options
+from crawler.read.pages import Document, PageReader
 
 _MAX_PARAGRAPHS: Final = 20
 _HOLDS_URL = re.compile(r"url\(", re.IGNORECASE)
@@ -27,14 +24,14 @@ _HOLDS_URL = re.compile(r"url\(", re.IGNORECASE)
 class Bs4Extractor:
     """Links and metadata, from the tree of `html.parser`."""
 
-    def __init__(self, *, agent: str = "", wishes: Options = NO_WISHES) -> None:
-        self._pages = PageReader(_read, agent=agent, wishes=wishes)
+    def __init__(self, *, agent: str = "", options: Options = DEFAULT_OPTIONS) -> None:
+        self._pages = PageReader(_read, agent=agent, options=options)
 
     def extract(self, page: Page, /) -> Extract:
         return self._pages.extract(page)
 
 
-def _read(document: Document) -> Reading[Tag]:
+def _read(document: Document) -> ElementReader[Tag]:
     soup = BeautifulSoup(
         # With a line end, a page that is nothing but a URL is not taken for a mistake of the caller.
         f"{mended(document.html).decode('utf-8', 'replace')}\n",
@@ -43,31 +40,31 @@ def _read(document: Document) -> Reading[Tag]:
         multi_valued_attributes=None,
         on_duplicate_attribute="ignore",
     )
-    reading: Reading[Tag] = Reading(
+    reader: ElementReader[Tag] = ElementReader(
         text_of=Tag.get_text,
         parent_tag_of=_parent_tag,
         size=len(document.html),
         robots_names=document.robots_names,
-        wishes=document.wishes,
+        options=document.options,
     )
     for template in soup.find_all("template"):
         # To this parser the contents of a template are part of the document.
         if not is_shadow_root(cast(Attributes, template.attrs)):
             template.clear()
-    taker_of = takers(document.wishes)
+    readers = readers_by_tag(document.options)
     for node in soup.descendants:
-        if isinstance(node, Tag) and (take := taker_of.get(node.name)):
-            take(reading, cast(Attributes, node.attrs), node)
+        if isinstance(node, Tag) and (read_element := readers.get(node.name)):
+            read_element(reader, cast(Attributes, node.attrs), node)
     for node in soup.find_all(style=_HOLDS_URL):
-        reading.inline_style(cast(str, node["style"]))
+        reader.inline_style(cast(str, node["style"]))
     for node in soup.css.select("[data-bg]"):
-        reading.background(cast(str, node["data-bg"]))
-    for name in DATA_LINKS if document.wishes.data_links else ():
+        reader.background(cast(str, node["data-bg"]))
+    for name in DATA_LINKS if document.options.data_links else ():
         for node in soup.css.select(f"[{name}]"):
-            reading.add(cast(str, node[name]), LinkKind.SPECULATIVE)
-    if reading.description is None:
-        reading.abstract = summary(_paragraphs(soup))
-    return reading
+            reader.add(cast(str, node[name]), LinkKind.SPECULATIVE)
+    if reader.description is None:
+        reader.abstract = summary(_paragraphs(soup))
+    return reader
 
 
 def _parent_tag(tag: Tag) -> str | None:

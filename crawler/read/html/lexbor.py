@@ -7,16 +7,13 @@ from typing import Final
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawler.page import Extract, LinkKind, Page
-from crawler.read.elements.element_readers import (
-    DATA_LINKS,
-    Attributes,
-    Reading,
-    is_shadow_root,
-    takers,
-)
-from crawler.read.html.scan import scanned
-from crawler.read.options import NO_WISHES, Options
-from crawler.read.pages import Document, PageReader, summary
+from crawler.read.abstract import summary
+from crawler.read.elements.element_reader import Attributes, ElementReader
+from crawler.read.elements.link_tables import DATA_LINKS
+from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
+from crawler.read.html.scan import scan
+from crawler.read.options import DEFAULT_OPTIONS, Options
+from crawler.read.pages import Document, PageReader
 
 _MAX_PARAGRAPHS: Final = 20
 
@@ -36,68 +33,70 @@ _LAST_KNOWN: Final = 10_000
 class LexborTrees:
     """Reads documents as trees."""
 
-    def __init__(self, wishes: Options = NO_WISHES) -> None:
+    def __init__(self, options: Options = DEFAULT_OPTIONS) -> None:
         # To lexbor <image> is <img> outside of SVG.
-        self._taker_of = takers(wishes) | {"image": Reading.svg_reference, "template": _shadow_root}
-        self._taker_of_id = {
-            number: take for tag, take in self._taker_of.items() if (number := _tag_id(tag)) <= _LAST_KNOWN
+        self._readers = readers_by_tag(options) | {"image": ElementReader.svg_reference, "template": _shadow_root}
+        self._readers_by_id = {
+            number: read_element
+            for tag, read_element in self._readers.items()
+            if (number := _tag_id(tag)) <= _LAST_KNOWN
         }
         self._selector = (
-            f"{_SELECTOR}{',script' if wishes.scripts else ''}{',form,[formaction]' if wishes.forms else ''}"
+            f"{_SELECTOR}{',script' if options.scripts else ''}{',form,[formaction]' if options.forms else ''}"
         )
 
-    def read(self, document: Document) -> Reading[LexborNode]:
+    def read(self, document: Document) -> ElementReader[LexborNode]:
         tree = LexborHTMLParser(document.html)
         lower = document.html.lower()
-        reading: Reading[LexborNode] = Reading(
+        reader: ElementReader[LexborNode] = ElementReader(
             text_of=LexborNode.text_lexbor,
             parent_tag_of=_parent_tag,
             size=len(document.html),
             robots_names=document.robots_names,
-            wishes=document.wishes,
+            options=document.options,
             has_svg=b"<svg" in lower,
         )
-        taker_of = self._taker_of_id.get
+        readers = self._readers_by_id.get
         last = 0
         small = len(document.html) < _SMALL_BYTES
         for node in tree.tags("*") if small else tree.css(self._selector):
             number = node.tag_id
-            take = taker_of(number)
-            if take is None and number > _LAST_KNOWN:
-                take = self._taker_of.get(node.tag or "")
+            read_element = readers(number)
+            if read_element is None and number > _LAST_KNOWN:
+                read_element = self._readers.get(node.tag or "")
             # An element that matches twice is given twice in a row.
-            if take is not None and (address := node.mem_id) != last:
+            if read_element is not None and (address := node.mem_id) != last:
                 last = address
-                take(reading, node.attributes, node)
+                read_element(reader, node.attributes, node)
         if b"url(" in lower:
             for node in tree.css('[style*="url(" i]'):
-                reading.inline_style(node.attributes.get("style"))
+                reader.inline_style(node.attributes.get("style"))
         if b"data-bg" in lower:
             for node in tree.css("[data-bg]"):
-                reading.background(node.attributes.get("data-bg"))
-        if document.wishes.data_links:
+                reader.background(node.attributes.get("data-bg"))
+        if document.options.data_links:
             for name in DATA_LINKS:
                 for node in tree.css(f"[{name}]"):
-                    reading.add(node.attributes.get(name), LinkKind.SPECULATIVE)
-        if reading.description is None:
-            reading.abstract = summary(_paragraphs(tree))
-        return reading
+                    reader.add(node.attributes.get(name), LinkKind.SPECULATIVE)
+        if reader.description is None:
+            reader.abstract = summary(_paragraphs(tree))
+        return reader
 
 
 class LexborExtractor:
     """Links and metadata, as from a tree that browsers build; most pages need none."""
 
-    def __init__(self, *, agent: str = "", wishes: Options = NO_WISHES) -> None:
-        self._pages = PageReader(LexborTrees(wishes).read, scan=scanned, agent=agent, wishes=wishes)
+    def __init__(self, *, agent: str = "", options: Options = DEFAULT_OPTIONS) -> None:
+        self._pages = PageReader(LexborTrees(options).read, scan=scan, agent=agent, options=options)
 
     def extract(self, page: Page, /) -> Extract:
         return self._pages.extract(page)
 
 
-def _shadow_root(reading: Reading[LexborNode], attributes: Attributes, node: LexborNode) -> None:
+def _shadow_root(reader: ElementReader[LexborNode], attributes: Attributes, node: LexborNode) -> None:
     if is_shadow_root(attributes):
         # What is in a template is no part of lexbor's tree, but of its text.
-        reading.nest(f"<div{(node.html or '').removeprefix('<template')}")
+        reader.add_nested(f"<div{(node.html or '').removeprefix('<template')}")
 
 
 def _tag_id(tag: str) -> int:

@@ -8,15 +8,12 @@ from typing import Final, cast
 import lxml.etree
 
 from crawler.page import Extract, LinkKind, Page
-from crawler.read.elements.element_readers import (
-    DATA_LINKS,
-    Attributes,
-    Reading,
-    is_shadow_root,
-    takers,
-)
-from crawler.read.options import NO_WISHES, Options
-from crawler.read.pages import Document, PageReader, summary
+from crawler.read.abstract import summary
+from crawler.read.elements.element_reader import Attributes, ElementReader
+from crawler.read.elements.link_tables import DATA_LINKS
+from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
+from crawler.read.options import DEFAULT_OPTIONS, Options
+from crawler.read.pages import Document, PageReader
 
 _MAX_PARAGRAPHS: Final = 20
 _END_OF_DOCUMENT = re.compile(rb"</(?:html|body)\b[^>]*>", re.IGNORECASE)
@@ -35,46 +32,46 @@ _MARKED_AS_CLOSED = re.compile(
 class LxmlExtractor:
     """Links and metadata, from a tree of libxml2."""
 
-    def __init__(self, *, agent: str = "", wishes: Options = NO_WISHES) -> None:
-        self._pages = PageReader(_read, agent=agent, wishes=wishes)
+    def __init__(self, *, agent: str = "", options: Options = DEFAULT_OPTIONS) -> None:
+        self._pages = PageReader(_read, agent=agent, options=options)
 
     def extract(self, page: Page, /) -> Extract:
         return self._pages.extract(page)
 
 
-def _read(document: Document) -> Reading[lxml.etree._Element]:
-    reading: Reading[lxml.etree._Element] = Reading(
+def _read(document: Document) -> ElementReader[lxml.etree._Element]:
+    reader: ElementReader[lxml.etree._Element] = ElementReader(
         text_of=_text,
         parent_tag_of=_parent_tag,
         size=len(document.html),
         robots_names=document.robots_names,
-        wishes=document.wishes,
+        options=document.options,
     )
     root = _root(document.html)
     if root is None:
-        return reading
+        return reader
     for template in list(root.iter("template")):
         # To libxml2 the contents of a template are part of the document.
         if not is_shadow_root(cast(Attributes, template.attrib)):
             del template[:]
-    taker_of = takers(document.wishes)
-    for element in root.iter(*taker_of):
-        taker_of[element.tag](reading, cast(Attributes, element.attrib), element)
+    readers = readers_by_tag(document.options)
+    for element in root.iter(*readers):
+        readers[element.tag](reader, cast(Attributes, element.attrib), element)
     lower = document.html.lower()
     if b"url(" in lower:
         for style in cast(list[str], root.xpath("//@style")):
             if "url(" in style.lower():
-                reading.inline_style(style)
+                reader.inline_style(style)
     if b"data-bg" in lower:
         for value in cast(list[str], root.xpath("//@data-bg")):
-            reading.background(value)
-    if document.wishes.data_links:
+            reader.background(value)
+    if document.options.data_links:
         for name in DATA_LINKS:
             for value in cast(list[str], root.xpath(f"//@{name}")):
-                reading.add(value, LinkKind.SPECULATIVE)
-    if reading.description is None:
-        reading.abstract = summary(_paragraphs(root))
-    return reading
+                reader.add(value, LinkKind.SPECULATIVE)
+    if reader.description is None:
+        reader.abstract = summary(_paragraphs(root))
+    return reader
 
 
 def _root(html: bytes) -> lxml.etree._Element | None:

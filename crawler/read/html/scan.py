@@ -13,15 +13,11 @@ from html.entities import html5
 from typing import Final
 
 from crawler.page import Link, LinkKind
-from crawler.read.elements.element_readers import (
-    KEPT_META,
-    KIND_OF_REL,
-    MAX_LINKS,
-    PREVIEWS,
-    Reading,
-    takers,
-)
-from crawler.read.pages import Document, summary
+from crawler.read.abstract import summary
+from crawler.read.elements.element_reader import MAX_LINKS, ElementReader
+from crawler.read.elements.link_tables import KEPT_META, KIND_OF_REL, PREVIEW_IMAGES
+from crawler.read.elements.readers_by_tag import readers_by_tag
+from crawler.read.pages import Document
 
 try:
     from crawler.read.html import _scan as compiled
@@ -41,12 +37,12 @@ _PLAIN_RELS: Final[dict[str, LinkKind | None]] = {
 """Of a <link> with one of these and no other, nothing more is to be read."""
 
 
-def scanned(document: Document, /) -> Reading[str] | None:
+def scan(document: Document, /) -> ElementReader[str] | None:
     """What a tree of the page would tell; None if only a tree can."""
     if not IS_COMPILED:
         return None
-    wishes = document.wishes
-    if wishes.data_links or (wishes.amp_images and b"amp-img" in document.html.lower()):
+    options = document.options
+    if options.data_links or (options.amp_images and b"amp-img" in document.html.lower()):
         return None
     found = compiled.scan(
         document.html,
@@ -56,32 +52,34 @@ def scanned(document: Document, /) -> Reading[str] | None:
         LinkKind.EMBED,
         LinkKind.CSS,
         _PLAIN_RELS,
-        document.robots_names | KEPT_META | PREVIEWS if wishes.preview_images else document.robots_names | KEPT_META,
-        wishes.scripts,
+        document.robots_names | KEPT_META | PREVIEW_IMAGES
+        if options.preview_images
+        else document.robots_names | KEPT_META,
+        options.scripts,
     )
     if found is None:
         return None
     links, elements, paragraphs, styles = found
-    reading: Reading[str] = Reading(
+    reader: ElementReader[str] = ElementReader(
         text_of=str,
         parent_tag_of=lambda _: None,
         size=len(document.html),
         robots_names=document.robots_names,
-        wishes=wishes,
+        options=options,
         has_svg=False,
     )
     # <image> is met in SVG alone; elsewhere a tree is needed.
-    taker_of = takers(wishes) | {"image": Reading.svg_reference}
+    readers = readers_by_tag(options) | {"image": ElementReader.svg_reference}
     ready = 0
     for before, tag, attributes, text in elements:
-        reading.links.extend(links[ready:before])
+        reader.links.extend(links[ready:before])
         ready = before
-        if take := taker_of.get(tag):
-            take(reading, attributes, text)
-    reading.links.extend(links[ready:])
-    del reading.links[MAX_LINKS:]
+        if read_element := readers.get(tag):
+            read_element(reader, attributes, text)
+    reader.links.extend(links[ready:])
+    del reader.links[MAX_LINKS:]
     for style in styles:
-        reading.inline_style(style)
-    if reading.description is None:
-        reading.abstract = summary(paragraphs)
-    return reading
+        reader.inline_style(style)
+    if reader.description is None:
+        reader.abstract = summary(paragraphs)
+    return reader

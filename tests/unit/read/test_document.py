@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawler.read.abstract import MAX_ABSTRACT_CHARACTERS, shorten, summary
 from crawler.read.elements.attributes import (
-    collapsed,
+    collapse_space,
     refresh_url,
     robots_words,
     srcset_urls,
 )
 from crawler.read.headers import read_headers, robots_tag_words
 from crawler.read.labels import encoding_of_label
-from crawler.read.media import declared_type
-from crawler.read.pages import MAX_ABSTRACT_CHARACTERS, shortened, summary
+from crawler.read.media import extract_media_type
 from tests.patience import PATIENCE_S
 
 
@@ -128,7 +128,7 @@ def test_content_types_are_read_as_the_standard_says(corpora: Path) -> None:
     for case in json.loads((corpora / "url/wpt-mimesniff/mime-types.json").read_bytes()):
         if isinstance(case, str) or not all(ord(char) < 256 for char in case["input"]):
             continue
-        found = declared_type([case["input"]])
+        found = extract_media_type([case["input"]])
         expected = (case["output"] or "").partition(";")[0] or None
         assert found.essence == expected, case
         encoding = encoding_of_label(found.charset) if found.charset is not None else None
@@ -151,29 +151,29 @@ def test_content_types_are_read_as_the_standard_says(corpora: Path) -> None:
     ],
 )
 def test_of_several_content_types_the_last_counts(headers: list[str], expected: tuple[str | None, str | None]) -> None:
-    found = declared_type(headers)
+    found = extract_media_type(headers)
     assert (found.essence, found.charset) == expected
 
 
 @given(st.lists(st.text(alphabet='te/;,="\\\\ x\t', max_size=40).map("text/x;charset={}".format), max_size=3))
 def test_no_content_type_breaks_the_reader(headers: list[str]) -> None:
-    found = declared_type(headers)
+    found = extract_media_type(headers)
     assert found.essence is not None or found.charset is None
     assert len(found.charset or "") <= max(map(len, headers), default=0)
 
 
 def test_text_is_collapsed_and_cut() -> None:
-    assert collapsed(" a\n\tb ", 10) == "a b"
-    assert collapsed(" \n", 10) is None
-    assert collapsed("ab cd", 3) == "ab"
+    assert collapse_space(" a\n\tb ", 10) == "a b"
+    assert collapse_space(" \n", 10) is None
+    assert collapse_space("ab cd", 3) == "ab"
 
 
 def test_an_abstract_ends_with_a_sentence_if_it_can() -> None:
-    assert shortened("Short.") == "Short."
+    assert shorten("Short.") == "Short."
     text = "A" * 200 + ". " + "b" * 200
-    assert shortened(text) == "A" * 200 + "."
-    assert shortened("word " * 100).endswith("word…")
-    assert len(shortened("x" * 1000)) == MAX_ABSTRACT_CHARACTERS
+    assert shorten(text) == "A" * 200 + "."
+    assert shorten("word " * 100).endswith("word…")
+    assert len(shorten("x" * 1000)) == MAX_ABSTRACT_CHARACTERS
     assert summary(["", " \n", "One.", "Two."]) == "One. Two."
     assert summary([" "]) is None
 

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from crawler.page import Extract, LinkKind, Page
 from crawler.read.feeds import feeds, sitemaps
 from crawler.read.feeds.feeds import xml_links
-from crawler.read.feeds.sitemaps import MAX_LINKS, listed_urls
-from crawler.read.feeds.unpack import MAX_SITEMAP_BYTES, PIECE_BYTES, Unpacked
+from crawler.read.feeds.sitemaps import MAX_LINKS, parse_url_list
+from crawler.read.feeds.unpack import MAX_SITEMAP_BYTES, PIECE_BYTES, GzipPieces
 from crawler.read.html.lexbor import LexborExtractor
 from crawler.url.urls import join
 from tests.patience import PATIENCE_S
@@ -244,26 +244,26 @@ def test_a_sitemap_may_not_have_more_urls_than_its_protocol_allows(monkeypatch: 
         monkeypatch.setattr(module, "MAX_LINKS", 3)
     for many in (
         xml_links([b"<urlset>" + b"<url><loc>a</loc></url>" * 9 + b"</urlset>"]),
-        listed_urls("https://e.org/\n" * 9),
+        parse_url_list("https://e.org/\n" * 9),
     ):
         assert len(many.links) == 3
-        assert many.trouble == "lists more than 3 URLs, of which the rest is not read"
+        assert many.trouble == "lists more than 3 URLs; the rest is not read"
     for few in (
         xml_links([b"<urlset>" + b"<url><loc>a</loc></url>" * 3 + b"</urlset>"]),
-        listed_urls("https://e.org/\n" * 3 + "\n\n"),
+        parse_url_list("https://e.org/\n" * 3 + "\n\n"),
     ):
         assert (len(few.links), few.trouble) == (3, None)
 
 
 def test_a_list_of_urls_is_one_if_most_lines_are() -> None:
-    assert [link.href for link in listed_urls("\n https://e.org/a\r\n\nHTTP://e.org/b\n").links] == [
+    assert [link.href for link in parse_url_list("\n https://e.org/a\r\n\nHTTP://e.org/b\n").links] == [
         "https://e.org/a",
         "HTTP://e.org/b",
     ]
     headed = "My pages\nhttps://e.org/a\nwww.e.org/b\nhttps://e.org/c"
-    assert [link.href for link in listed_urls(headed).links] == ["https://e.org/a", "https://e.org/c"]
-    assert listed_urls("https://e.org/a\nand some words\nand more").links == []
-    assert listed_urls("https://e.org/a has words").links == []
+    assert [link.href for link in parse_url_list(headed).links] == ["https://e.org/a", "https://e.org/c"]
+    assert parse_url_list("https://e.org/a\nand some words\nand more").links == []
+    assert parse_url_list("https://e.org/a has words").links == []
     assert [link.href for link in extract(b"My page:\nhttps://e.org/a", "text/plain").links] == ["https://e.org/a"]
 
 
@@ -477,25 +477,25 @@ def test_a_compressed_sitemap_may_have_any_number_of_members(members: int) -> No
     text = b"<urlset>" + b"".join(b"<url><loc>/%d</loc></url>" % number for number in range(5_000)) + b"</urlset>"
     size = -(-len(text) // members)
     packed = b"".join(gzip.compress(text[at : at + size]) for at in range(0, len(text), size))
-    assert b"".join(Unpacked([packed])) == text
+    assert b"".join(GzipPieces([packed])) == text
     assert len(extract(packed, "application/gzip").links) == 5_000
 
 
 def test_of_a_torn_or_broken_compressed_sitemap_the_beginning_is_read() -> None:
     packed = gzip.compress(random.Random(1).randbytes(200_000))
-    whole = b"".join(Unpacked([packed]))
-    torn = b"".join(Unpacked([packed[:100_000]]))
+    whole = b"".join(GzipPieces([packed]))
+    torn = b"".join(GzipPieces([packed[:100_000]]))
     assert whole.startswith(torn)
     assert len(torn) > 90_000
-    broken = b"".join(Unpacked([packed[:100_000] + b"\xff" * 5_000 + packed[105_000:]]))
+    broken = b"".join(GzipPieces([packed[:100_000] + b"\xff" * 5_000 + packed[105_000:]]))
     assert len(broken) > 90_000
-    assert list(Unpacked([b"no gzip"])) == []
-    assert b"".join(Unpacked([packed + b"rubbish"])) == whole
+    assert list(GzipPieces([b"no gzip"])) == []
+    assert b"".join(GzipPieces([packed + b"rubbish"])) == whole
 
 
 def test_a_compressed_bomb_is_unpacked_up_to_the_limit_of_the_protocol_piece_by_piece() -> None:
     bomb = gzip.compress(b"<urlset>" + bytes(MAX_SITEMAP_BYTES + 1_000_000))
-    sizes = [len(piece) for piece in Unpacked([bomb])]
+    sizes = [len(piece) for piece in GzipPieces([bomb])]
     assert sum(sizes) == MAX_SITEMAP_BYTES
     assert max(sizes) <= 2 * PIECE_BYTES
 
@@ -545,7 +545,7 @@ def test_a_long_text_that_is_no_list_takes_no_memory() -> None:
     text = "and some words\n" * 50_000
     tracemalloc.start()
     try:
-        assert listed_urls(text).links == []
+        assert parse_url_list(text).links == []
         _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -13,7 +13,7 @@ from crawler.protocols import LinkExtractor
 from crawler.read.css import css_urls
 from crawler.read.elements.speculative import script_urls
 from crawler.read.feeds.feeds import xml_links
-from crawler.read.feeds.sitemaps import listed_urls
+from crawler.read.feeds.sitemaps import parse_url_list
 from crawler.read.html.bs4 import Bs4Extractor
 from crawler.read.html.lexbor import LexborExtractor
 from crawler.read.html.lxml import LxmlExtractor
@@ -91,7 +91,7 @@ def within_limits(work: Callable[[], int], size: int) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("make", [LexborExtractor, LxmlExtractor, Bs4Extractor], ids=lambda make: make.__name__)
 def test_no_html(make: Callable[..., LinkExtractor]) -> None:
-    extractor = make(agent="onceover", wishes=Options(forms=True, scripts=True))
+    extractor = make(agent="onceover", options=Options(forms=True, scripts=True))
 
     @LONG
     @given(
@@ -121,7 +121,7 @@ def test_no_style_sheet(text: str) -> None:
 def test_no_sitemap_feed_or_list(text: str) -> None:
     body = encoded(text)
     within_limits(lambda: sum(len(link.href) for link in xml_links([body]).links), len(body))
-    within_limits(lambda: sum(len(link.href) for link in listed_urls(text).links), len(text))
+    within_limits(lambda: sum(len(link.href) for link in parse_url_list(text).links), len(text))
 
 
 @pytest.mark.long

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawler.page import LinkKind
-from crawler.read.elements.flatten import flattened
+from crawler.read.elements.flatten import flatten
 from crawler.read.elements.hostile import (
     MAX_NULS,
     MAX_READ_BYTES,
@@ -96,7 +96,7 @@ def test_a_flattened_page_has_the_links_of_its_tree(corpora: Path) -> None:
         if number % 5:
             continue
         whole, flat = (
-            extractor.extract(page(body, url=each.url, headers=utf8)) for body in (each.body, flattened(each.body))
+            extractor.extract(page(body, url=each.url, headers=utf8)) for body in (each.body, flatten(each.body))
         )
         # An anchor left open is found once: there is no other block in which it is opened again.
         assert {(link.href, link.kind) for link in flat.links} == {(link.href, link.kind) for link in whole.links}
@@ -112,10 +112,10 @@ def test_what_is_no_markup_stays_out_of_a_flattened_page() -> None:
         b"<noscript><a href=4>z</a></noscript><iframe src=g><a href=no></iframe><body background=b><a href=5>"
         b"<svg><use href=u /><a xlink:href=6>x</a><feImage xlink:href=h /></svg><i style='background: url(s)'>"
     )
-    found = LexborExtractor().extract(page(flattened(html)))
+    found = LexborExtractor().extract(page(flatten(html)))
     assert found.title == "a<b"
     assert [link.href for link in found.links] == [*"b1", "a.css", *"23ivpf4g5u6hs"]
-    assert flattened(b"<a href=1><plaintext><a href=no>") == b"<a href=1 >"
+    assert flatten(b"<a href=1><plaintext><a href=no>") == b"<a href=1 >"
 
 
 PIECES = (
@@ -136,7 +136,7 @@ def _depth(node: LexborNode | None) -> int:
 
 @given(st.lists(st.sampled_from(PIECES), max_size=60).map("".join))
 def test_whatever_is_flattened_is_flat(html: str) -> None:
-    made = flattened(html.encode())
+    made = flatten(html.encode())
     tree = LexborHTMLParser(made)
     elements = tree.tags("*")
     assert max(map(_depth, elements)) <= 8

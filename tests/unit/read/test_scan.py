@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from crawler.page import Extract
 from crawler.read.html.lexbor import LexborExtractor, LexborTrees
-from crawler.read.html.scan import IS_COMPILED, scanned
+from crawler.read.html.scan import IS_COMPILED, scan
 from crawler.read.options import Options
 from crawler.read.pages import Document, PageReader
 from tests.unit.read.suites import page, real_pages
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="built without the compiled scan of pages")
 
-WISHES = Options(forms=True, scripts=True, preview_images=True)
-BY_SCAN = LexborExtractor(wishes=WISHES)
-BY_TREE = PageReader(LexborTrees(WISHES).read, wishes=WISHES)
+OPTIONS = Options(forms=True, scripts=True, preview_images=True)
+BY_SCAN = LexborExtractor(options=OPTIONS)
+BY_TREE = PageReader(LexborTrees(OPTIONS).read, options=OPTIONS)
 
 NAMES = (
     "a a a p p div span b i li ul ol dl dd dt table tr td th tbody thead caption colgroup col h1 h2 form input button "
@@ -173,8 +173,8 @@ documents = st.lists(st.one_of(texts, starts, names.map("</{}>".format), element
 
 def by_scan(html: bytes) -> Extract | None:
     """None where a tree is needed."""
-    document = Document(html=html, robots_names=frozenset({"robots"}), wishes=WISHES)
-    return None if scanned(document) is None else BY_SCAN.extract(page(html))
+    document = Document(html=html, robots_names=frozenset({"robots"}), options=OPTIONS)
+    return None if scan(document) is None else BY_SCAN.extract(page(html))
 
 
 @example("<p style=\"@import 'i'CURL(\">")
@@ -348,15 +348,15 @@ def test_others_run_while_a_long_page_is_scanned() -> None:
     body = b"<p>some <b>text</b>" * 1_000_000
     began, ended = threading.Event(), threading.Event()
 
-    def scan() -> None:
+    def scan_long_page() -> None:
         began.set()
-        scanned(Document(html=body, robots_names=frozenset(), wishes=WISHES))
+        scan(Document(html=body, robots_names=frozenset(), options=OPTIONS))
         ended.set()
 
     interval_s = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
-        scanning = threading.Thread(target=scan)
+        scanning = threading.Thread(target=scan_long_page)
         scanning.start()
         began.wait()
         turns = 0

@@ -8,7 +8,7 @@ import pytest
 
 from crawler.page import Extract, LinkKind
 from crawler.read.feeds.feeds import MAX_DEPTH, xml_links
-from crawler.read.feeds.unpack import MAX_SITEMAP_BYTES, Unpacked
+from crawler.read.feeds.unpack import MAX_SITEMAP_BYTES, GzipPieces
 from crawler.read.html.lexbor import LexborExtractor
 from tests.unit.read.suites import page
 
@@ -164,23 +164,23 @@ def test_what_is_cut_says_why_and_keeps_what_came_before() -> None:
     whole = HEAD + urlset(A, B)
     assert trouble(whole[: whole.index(B) + 5]) == "ends in the middle"
     deep = whole.replace("<url><loc>" + B, "<x>" * (MAX_DEPTH + 1) + "<url><loc>" + B)
-    assert trouble(deep) == f"is nested deeper than {MAX_DEPTH} elements, of which the rest is not read"
-    assert trouble(urlset(A) + "</x>" * 60 + urlset(B)) == "has too many end tags, behind which nothing is read"
-    assert trouble(urlset(A, *[B] * 50_000)) == "lists more than 50000 URLs, of which the rest is not read"
+    assert trouble(deep) == f"is nested deeper than {MAX_DEPTH} elements; the rest is not read"
+    assert trouble(urlset(A) + "</x>" * 60 + urlset(B)) == "has too many end tags; the rest is not read"
+    assert trouble(urlset(A, *[B] * 50_000)) == "lists more than 50000 URLs; the rest is not read"
 
 
 def test_entities_that_are_not_read_say_so() -> None:
     bomb = "".join(f"<!ENTITY e{n} '{f'&e{n - 1};' * 10}'>" for n in range(1, 12))
     for dtd, name, why in (
-        (f"<!ENTITY e0 'x'>{bomb}", "e11", "stands for more than 10000 bytes"),
-        ("<!ENTITY a '&b;'><!ENTITY b '&a;'>", "a", "stands for more than 10000 bytes"),
-        ("<!ENTITY x SYSTEM 'file:///etc/passwd'>", "x", "lies elsewhere"),
+        (f"<!ENTITY e0 'x'>{bomb}", "e11", "expands to more than 10000 bytes"),
+        ("<!ENTITY a '&b;'><!ENTITY b '&a;'>", "a", "expands to more than 10000 bytes"),
+        ("<!ENTITY x SYSTEM 'file:///etc/passwd'>", "x", "is external"),
     ):
         found = f"<!DOCTYPE urlset [{dtd}]>" + urlset(A, f"{B}&{name};")
         assert trouble(found) == f"its entity {name} {why}, and is not read"
         assert hrefs(read(found)) == [A]
     many = f"<!DOCTYPE urlset [<!ENTITY x '{'x' * 9_000}'>]>" + urlset(A, *["&x;"] * 5_000)
-    assert trouble(many) == "its entities stand for many times its size, of which the rest is not read"
+    assert trouble(many) == "its entities expand to many times its size; the rest is not read"
     assert sum(map(len, hrefs(read(many)))) < 4 * len(many) + 110_000
 
 
@@ -197,15 +197,15 @@ def test_compressed_data_that_is_not_read_says_so() -> None:
     found = read(nested)
     assert (found.links, found.error) == ([], "is compressed more than 3 times, and not read")
     members = gzip.compress(f"{A}\n".encode()) + gzip.compress(b"\n") * 10_000
-    assert trouble(members) == "has 10000 compressed members or more, of which the rest is not read"
+    assert trouble(members) == "has 10000 compressed members or more; the rest is not read"
 
 
 def test_a_compressed_bomb_says_so_and_its_beginning_is_read() -> None:
     packer = zlib.compressobj(wbits=31)
     bomb = packer.compress((HEAD + urlset(A)[: -len("</urlset>")]).encode())
     bomb += b"".join(packer.compress(b" " * 1_000_000) for _ in range(60)) + packer.flush()
-    assert trouble(bomb) == f"unpacks to more than {MAX_SITEMAP_BYTES} bytes, of which the rest is not read"
-    exact = Unpacked([gzip.compress(bytes(MAX_SITEMAP_BYTES))])
+    assert trouble(bomb) == f"decompresses to more than {MAX_SITEMAP_BYTES} bytes; the rest is not read"
+    exact = GzipPieces([gzip.compress(bytes(MAX_SITEMAP_BYTES))])
     assert sum(map(len, exact)) == MAX_SITEMAP_BYTES
     assert exact.trouble is None
 

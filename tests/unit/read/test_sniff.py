@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.read.sniff import is_html, is_text, is_xml, sniffed_type
+from crawler.read.sniff import is_html, is_text, is_xml, sniff_type
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ from crawler.read.sniff import is_html, is_text, is_xml, sniffed_type
 def test_the_type_comes_from_what_is_declared_and_what_is_there(
     declared: str | None, body: bytes, expected: str
 ) -> None:
-    assert sniffed_type(declared, body) == expected
+    assert sniff_type(declared, body) == expected
 
 
 def test_types_are_grouped_by_how_they_are_read() -> None:
@@ -73,4 +73,4 @@ def test_types_are_grouped_by_how_they_are_read() -> None:
     ),
 )
 def test_no_prolog_breaks_or_stalls_it(declared: str | None, pieces: list[bytes]) -> None:
-    assert "/" in sniffed_type(declared, b"".join(pieces))
+    assert "/" in sniff_type(declared, b"".join(pieces))

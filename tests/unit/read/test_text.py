@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.read import text
+from crawler.read import detection
 from crawler.read.declared_encoding import prescan
+from crawler.read.detection import is_mostly_utf8
 from crawler.read.labels import ENCODINGS, SINGLE_BYTE, encoding_of_label
-from crawler.read.text import Encoding, encoding_of, is_mostly_utf8, percent_encoded_query, to_text, to_utf8
+from crawler.read.query_encoding import percent_encode_query
+from crawler.read.text import Encoding, encoding_of, to_text, to_utf8
 from tests.unit.read.suites import real_pages, suite, suite_files
 
 
@@ -56,9 +58,9 @@ SLICED = ["utf-8", "gbk", "gb18030", "big5", "euc-jp", "shift_jis", "euc-kr", "w
 def test_a_long_text_is_decoded_in_slices_as_it_would_be_whole(name: str, pieces: list[bytes], size: int) -> None:
     body = b"".join(pieces)
     with pytest.MonkeyPatch().context() as patch:
-        patch.setattr(text, "_SLICE_BYTES", size)
+        patch.setattr(detection, "_SLICE_BYTES", size)
         sliced = to_text(body, Encoding(name, "http"))
-        assert b"".join(text._slices(body)) == body
+        assert b"".join(detection.slices(body)) == body
         mostly = is_mostly_utf8(body)
     assert sliced == to_text(body, Encoding(name, "http"))
     assert mostly == is_mostly_utf8(body)
@@ -66,10 +68,10 @@ def test_a_long_text_is_decoded_in_slices_as_it_would_be_whole(name: str, pieces
 
 def test_no_step_of_decoding_takes_more_than_a_slice() -> None:
     body = b"<p>\xa4\xa2\n" * 500_000
-    parts = list(text._slices(body))
-    assert max(map(len, parts)) <= text._SLICE_BYTES < len(body)
+    parts = list(detection.slices(body))
+    assert max(map(len, parts)) <= detection._SLICE_BYTES < len(body)
     # Here no place is known to be a boundary.
-    assert next(text._slices(b"\xa4" * len(body))) == b"\xa4" * len(body)
+    assert next(detection.slices(b"\xa4" * len(body))) == b"\xa4" * len(body)
 
 
 def test_every_sniffing_case_is_decided_as_it_says(corpora: Path) -> None:
@@ -282,7 +284,7 @@ def test_queries_are_sent_in_the_encoding_of_the_page(corpora: Path) -> None:
         for name, expected in case["output"].items() if isinstance(case, dict) else ():
             if name == "utf-8" or case["input"].isascii():
                 continue
-            found = percent_encoded_query(f"a?x={case['input']}#é", Encoding(name, "http"))
+            found = percent_encode_query(f"a?x={case['input']}#é", Encoding(name, "http"))
             assert found == f"a?x={expected}#é", case
             judged += 1
     assert judged >= 6
@@ -304,7 +306,7 @@ def test_queries_are_sent_in_the_encoding_of_the_page(corpora: Path) -> None:
     ],
 )
 def test_what_the_encoding_of_a_query_lacks_becomes_a_reference(name: str, query: str, expected: str) -> None:
-    assert percent_encoded_query(f"?{query}", Encoding(name, "meta")) == f"?{expected}"
+    assert percent_encode_query(f"?{query}", Encoding(name, "meta")) == f"?{expected}"
 
 
 RUSSIAN = "Обычный русский текст: слова, буквы и предложения. "

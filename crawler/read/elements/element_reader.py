@@ -1,22 +1,23 @@
-"""What elements and attributes mean, whichever parser found them.
+"""Collects the links and metadata of one document from its elements.
 
-The HTML standard says which attributes hold URLs. Contents of `template` and comments are no part of the document;
-`noscript` is, because a crawler runs no scripts. A template that is a shadow root is shown, and so is what `srcdoc` and
-`noframes` hold; these are documents of their own, which the adapter can't read (`Reading.inner`).
+The contents of templates and comments are not part of the document. The contents of `noscript` are, because a crawler
+runs no scripts. A shadow root, `srcdoc` and `noframes` contain documents of their own; the reader collects their HTML
+in `nested_documents`, for `pages` to parse.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from crawler.page import Link, LinkKind
 from crawler.read.css import css_urls
 from crawler.read.elements.attributes import (
     WHITE_SPACE,
-    collapsed,
+    collapse_space,
     refresh_url,
     robots_words,
     srcset_urls,
 )
+from crawler.read.elements.link_tables import FEED_TYPES, KEPT_META, PREVIEW_IMAGES, kinds_of_rel
 from crawler.read.elements.speculative import script_urls
 from crawler.read.options import Options
 
@@ -25,80 +26,17 @@ Attributes = Mapping[str, str | None]
 
 MAX_ANCHOR_CHARACTERS: Final = 200
 MAX_TEXT_CHARACTERS: Final = 1000
-"""Of a title, a description, an author."""
+"""Limit for a title, a description, an author."""
 MAX_LINKS: Final = 100_000
-"""Per document; what follows is ignored."""
-
-URL_ATTRIBUTES: Final[dict[str, tuple[tuple[str, LinkKind], ...]]] = {
-    "frame": (("src", LinkKind.FRAME),),
-    "button": (("formaction", LinkKind.FORM),),
-    "embed": (("src", LinkKind.EMBED),),
-    "object": (("data", LinkKind.EMBED),),
-    "video": (("src", LinkKind.EMBED), ("data-src", LinkKind.EMBED), ("poster", LinkKind.EMBED)),
-    "audio": (("src", LinkKind.EMBED), ("data-src", LinkKind.EMBED)),
-    "track": (("src", LinkKind.EMBED),),
-    "body": (("background", LinkKind.EMBED),),
-    "table": (("background", LinkKind.EMBED),),
-    "td": (("background", LinkKind.EMBED),),
-    "th": (("background", LinkKind.EMBED),),
-}
-"""Elements whose attributes are URLs and nothing more; for others `Reading` has a method."""
-
-KIND_OF_REL: Final[dict[str, LinkKind | None]] = {
-    "stylesheet": LinkKind.EMBED,
-    "icon": LinkKind.EMBED,
-    "apple-touch-icon": LinkKind.EMBED,
-    "apple-touch-icon-precomposed": LinkKind.EMBED,
-    "mask-icon": LinkKind.EMBED,
-    "manifest": LinkKind.EMBED,
-    "preload": LinkKind.EMBED,
-    "modulepreload": LinkKind.EMBED,
-    "prefetch": LinkKind.EMBED,
-    "image_src": LinkKind.EMBED,
-    "canonical": LinkKind.CANONICAL,
-    "sitemap": LinkKind.SITEMAP,
-    "next": LinkKind.NEXT,
-    "prev": LinkKind.NEXT,
-    "previous": LinkKind.NEXT,
-    "first": LinkKind.NEXT,
-    "last": LinkKind.NEXT,
-    "up": LinkKind.NEXT,
-    "start": LinkKind.NEXT,
-    "contents": LinkKind.NEXT,
-    "index": LinkKind.NEXT,
-    "chapter": LinkKind.NEXT,
-    "section": LinkKind.NEXT,
-    "appendix": LinkKind.NEXT,
-    "glossary": LinkKind.NEXT,
-    "dns-prefetch": None,
-    "preconnect": None,
-    "pingback": None,
-    "webmention": None,
-    "edituri": None,
-    "wlwmanifest": None,
-    "profile": None,
-    "https://api.w.org/": None,
-}
-"""What a rel token of <link> makes of it; None where the URL is no document. Other tokens make an alternate."""
-
-MAX_INNER: Final = 1000
-"""Documents within a document."""
-PREVIEWS: Final = frozenset({"og:image", "og:image:url", "og:image:secure_url", "twitter:image", "twitter:image:src"})
-"""Names of <meta> whose content is an image that others show beside a link to the page."""
-DATA_LINKS: Final = ("data-href", "data-url")
-"""Attributes by which scripts know where an element leads."""
-_FEED_TYPES: Final = frozenset({"application/rss+xml", "application/atom+xml", "application/feed+json"})
+"""Limit per document; further links are ignored."""
+MAX_NESTED_DOCUMENTS: Final = 1000
 _SVG_PARENTS: Final = frozenset(
     {"svg", "g", "path", "symbol", "use", "defs", "rect", "circle", "text", "tspan", "image", "switch", "marker"}
 )
 
 
-def _kinds_of_rel(rel: str) -> tuple[LinkKind | None, ...]:
-    return tuple(KIND_OF_REL[token] for token in rel.lower().split() if token in KIND_OF_REL) or (LinkKind.ALTERNATE,)
-
-
-class Reading(Generic[Node]):
-    """Collects links and metadata from the elements of one document, given in document order."""
+class ElementReader(Generic[Node]):
+    """Collects links and metadata from the elements of one document. The caller passes them in document order."""
 
     def __init__(
         self,
@@ -107,32 +45,32 @@ class Reading(Generic[Node]):
         parent_tag_of: Callable[[Node], str | None],
         size: int,
         robots_names: frozenset[str],
-        wishes: Options,
+        options: Options,
         has_svg: bool = True,
     ) -> None:
-        """`size` is the length of the document, `robots_names` are the <meta> names that speak to this crawler; without
-        SVG no element can be in it."""
+        """`size`: length of the document. `robots_names`: the <meta> names that address this crawler. `has_svg`: False
+        if the document contains no SVG."""
         self.links: list[Link] = []
-        self.inner: list[tuple[int, str]] = []
-        """Documents within this one, and how many links stand before each."""
+        self.nested_documents: list[tuple[int, str]] = []
+        """HTML documents within this one, each with the number of links before it."""
         self.base_href: str | None = None
         self.title: str | None = None
         self.language: str | None = None
         self.canonical_href: str | None = None
         self.abstract: str | None = None
-        """The first sentences, set by the adapter of a document without description."""
+        """The first sentences. The adapter sets it if the document has no description."""
         self.robots: set[str] = set()
         self.meta: dict[str, str] = {}
         self._text_of = text_of
         self._parent_tag_of = parent_tag_of
-        # Elements may be nested, as anchors through <object>; without an end the innermost text would be read again for
-        # each of them. And an anchor that is left open is opened again in each block that follows, with all its href.
+        # Elements may be nested, such as anchors through <object>. Without a budget we would read the innermost text
+        # once for each of them. And parsers repeat an unclosed anchor, with its whole href, in each block that follows.
         self._text_budget = 4 * size + 1000
         self._href_budget = 4 * size + 1000
         self._robots_names = robots_names
-        self._scripts = wishes.scripts
-        self._forms = wishes.forms
-        self._previews = wishes.preview_images
+        self._scripts = options.scripts
+        self._forms = options.forms
+        self._previews = options.preview_images
         self._has_svg = has_svg
 
     @property
@@ -144,13 +82,13 @@ class Reading(Generic[Node]):
         if href:
             self._append(href, kind, text, rel)
 
-    def nest(self, html: str | None) -> None:
-        """Note a document within this one."""
-        if html and "<" in html and len(self.inner) < MAX_INNER:
-            self.inner.append((len(self.links), html))
+    def add_nested(self, html: str | None) -> None:
+        """Collect a document within this one."""
+        if html and "<" in html and len(self.nested_documents) < MAX_NESTED_DOCUMENTS:
+            self.nested_documents.append((len(self.links), html))
 
     def in_svg(self, node: Node) -> bool:
-        """Whether an element is one of SVG, whatever its name means in HTML."""
+        """Whether the element belongs to SVG, whatever its name means in HTML."""
         return self._has_svg and self._parent_tag_of(node) in _SVG_PARENTS
 
     def _append(self, href: str, kind: LinkKind, text: str, rel: str | None) -> None:
@@ -159,10 +97,10 @@ class Reading(Generic[Node]):
             self.links.append(Link(href, kind, text, " ".join(rel.lower().split()) if rel else ""))
 
     def anchor(self, attributes: Attributes, node: Node) -> None:
-        # Most elements that are read are these, so it spares calls.
+        # Most elements are anchors, so this method inlines `_append` and `_text`.
         href = attributes.get("href")
         if href is None:
-            # An empty href is a link too, to the base URL; some parsers give None for an empty value.
+            # An empty href is a link to the base URL; some parsers return None for it.
             if "href" in attributes:
                 href = ""
             elif (href := attributes.get("xlink:href")) is None or self._parent_tag_of(node) not in _SVG_PARENTS:
@@ -179,7 +117,7 @@ class Reading(Generic[Node]):
             self.links.append(Link(href, LinkKind.LINK, text, " ".join(rel.lower().split()) if rel else ""))
 
     def _text(self, node: Node) -> str:
-        """The text in an element; nothing once the budget is spent."""
+        """The text of an element; empty once the budget is spent."""
         if self._text_budget <= 0:
             return ""
         text = self._text_of(node)
@@ -197,7 +135,7 @@ class Reading(Generic[Node]):
             for url in srcset_urls(srcset):
                 self.add(url, LinkKind.EMBED)
         self.add(attributes.get("src"), LinkKind.EMBED)
-        # Scripts that load images when they come into view keep their URLs so.
+        # Scripts for lazy loading keep the URLs of images in these attributes.
         for name in ("data-src", "data-original", "data-lazy-src"):
             self.add(attributes.get(name), LinkKind.EMBED)
         for name in ("data-srcset", "data-lazy-srcset"):
@@ -208,19 +146,19 @@ class Reading(Generic[Node]):
     def iframe(self, attributes: Attributes, node: Node) -> None:
         for name in ("src", "data-src", "data-lazy-src"):
             self.add(attributes.get(name), LinkKind.FRAME)
-        self.nest(attributes.get("srcdoc"))
+        self.add_nested(attributes.get("srcdoc"))
 
     def noframes(self, attributes: Attributes, node: Node) -> None:
-        self.nest(self._text(node))
+        self.add_nested(self._text(node))
 
     def svg_reference(self, attributes: Attributes, node: Node) -> None:
         href = attributes.get("href" if "href" in attributes else "xlink:href")
-        # Most refer to what stands in the same document, whatever its base.
+        # Most point into the same document, whatever its base.
         if href and not href.lstrip(WHITE_SPACE).startswith("#"):
             self.add(href, LinkKind.EMBED)
 
     def svg_image(self, attributes: Attributes, node: Node) -> None:
-        # Outside of SVG, <image> is another name of <img>, which not all parsers know.
+        # Outside of SVG, <image> means <img>, but not all parsers know that.
         if self.in_svg(node):
             self.svg_reference(attributes, node)
         else:
@@ -228,7 +166,7 @@ class Reading(Generic[Node]):
 
     def title_element(self, attributes: Attributes, node: Node) -> None:
         if self.title is None and not self.in_svg(node):
-            self.title = collapsed(self._text(node), MAX_TEXT_CHARACTERS)
+            self.title = collapse_space(self._text(node), MAX_TEXT_CHARACTERS)
 
     def style(self, attributes: Attributes, node: Node) -> None:
         text = self._text(node)
@@ -237,12 +175,12 @@ class Reading(Generic[Node]):
                 self.add(url, LinkKind.CSS)
 
     def inline_style(self, style: str | None) -> None:
-        """A style attribute, which any element may have; the adapter looks for those that hold a URL."""
+        """Read a style attribute. Any element may have one; the adapter finds those that contain a URL."""
         for url in css_urls(style or ""):
             self.add(url, LinkKind.CSS)
 
     def background(self, value: str | None) -> None:
-        """A `data-bg` attribute, which any element may have: a URL, a style, or a colour."""
+        """Read a `data-bg` attribute, which any element may have: a URL, a style, or a colour."""
         value = (value or "").strip(WHITE_SPACE)
         if "(" in value:
             self.inline_style(value)
@@ -261,12 +199,12 @@ class Reading(Generic[Node]):
                 self.add(url, LinkKind.SPECULATIVE)
 
     def base(self, attributes: Attributes, node: Node) -> None:
-        # An empty href, which some parsers give as None, is the page's own URL; what follows has no say then either.
+        # Only the first <base> with an href counts. An empty one, None for some parsers, is the page's own URL.
         if self.base_href is None and "href" in attributes:
             self.base_href = (attributes["href"] or "").strip(WHITE_SPACE)
 
     def html(self, attributes: Attributes, node: Node) -> None:
-        # A second <html> adds what the first has not.
+        # A second <html> adds the attributes that the first lacks.
         self.language = self.language or attributes.get("lang") or attributes.get("xml:lang") or None
 
     def form(self, attributes: Attributes, node: Node) -> None:
@@ -284,19 +222,19 @@ class Reading(Generic[Node]):
         if not href and not imagesrcset:
             return
         rel = attributes.get("rel") or ""
-        kinds = _kinds_of_rel(rel)
+        kinds = kinds_of_rel(rel)
         if imagesrcset and "preload" in rel.lower().split():
             for url in srcset_urls(imagesrcset):
                 self.add(url, LinkKind.EMBED, rel=rel)
         kind = kinds[0]
         if not href or kind is None:
             return
-        if kind is LinkKind.ALTERNATE and (attributes.get("type") or "").strip(WHITE_SPACE).lower() in _FEED_TYPES:
+        if kind is LinkKind.ALTERNATE and (attributes.get("type") or "").strip(WHITE_SPACE).lower() in FEED_TYPES:
             kind = LinkKind.FEED
         if LinkKind.CANONICAL in kinds and self.canonical_href is None:
             self.canonical_href = href.strip(WHITE_SPACE)
         title = attributes.get("title")
-        self.add(href, kind, text=(collapsed(title, MAX_ANCHOR_CHARACTERS) or "") if title else "", rel=rel)
+        self.add(href, kind, text=(collapse_space(title, MAX_ANCHOR_CHARACTERS) or "") if title else "", rel=rel)
 
     def meta_element(self, attributes: Attributes, node: Node) -> None:
         content = attributes.get("content")
@@ -313,87 +251,9 @@ class Reading(Generic[Node]):
         if not name:
             return
         name = name.strip(WHITE_SPACE).lower()
-        if self._previews and name in PREVIEWS:
+        if self._previews and name in PREVIEW_IMAGES:
             self.add(content, LinkKind.EMBED)
         if name in self._robots_names:
             self.robots.update(robots_words(content))
-        elif name in KEPT_META and name not in self.meta and (value := collapsed(content, MAX_TEXT_CHARACTERS)):
+        elif name in KEPT_META and name not in self.meta and (value := collapse_space(content, MAX_TEXT_CHARACTERS)):
             self.meta[name] = value
-
-
-KEPT_META: Final = frozenset(
-    {
-        "author",
-        "article:author",
-        "description",
-        "dc.creator",
-        "dc.description",
-        "og:description",
-        "og:title",
-        "twitter:description",
-    }
-)
-"""Names of <meta> whose content is kept."""
-
-
-Taker = Callable[[Reading[Any], Attributes, Any], None]
-"""Reads an element, given its attributes (names in lower case, values unescaped) and its node."""
-
-
-def _taker_of(names: tuple[tuple[str, LinkKind], ...]) -> Taker:
-    def take(reading: Reading[Any], attributes: Attributes, _: Any) -> None:
-        for name, kind in names:
-            reading.add(attributes.get(name), kind)
-
-    return take
-
-
-def _outside_svg(take: Taker) -> Taker:
-    def taken(reading: Reading[Any], attributes: Attributes, node: Any) -> None:
-        if not reading.in_svg(node):
-            take(reading, attributes, node)
-
-    return taken
-
-
-_OF_HTML: Final[dict[str, Taker]] = {
-    **{tag: _taker_of(names) for tag, names in URL_ATTRIBUTES.items()},
-    "area": Reading.area,
-    "base": Reading.base,
-    "form": Reading.form,
-    "iframe": Reading.iframe,
-    "input": Reading.input,
-    "link": Reading.link,
-    "noframes": Reading.noframes,
-    "source": Reading.image,
-}
-"""Elements that mean nothing within SVG."""
-
-_TAKERS: Final[dict[str, Taker]] = {
-    **{tag: _outside_svg(take) for tag, take in _OF_HTML.items()},
-    "a": Reading.anchor,
-    "amp-img": Reading.image,
-    "feimage": Reading.svg_reference,
-    "html": Reading.html,
-    "image": Reading.svg_image,
-    "img": Reading.image,
-    "meta": Reading.meta_element,
-    "script": Reading.script,
-    "style": Reading.style,
-    "title": Reading.title_element,
-    "use": Reading.svg_reference,
-}
-
-ELEMENTS: Final = frozenset(_TAKERS)
-"""All elements that may be read."""
-
-
-def takers(wishes: Options, /) -> dict[str, Taker]:
-    """What reads the elements that a parser adapter must hand over, by tag."""
-    left = (set() if wishes.forms else {"form", "button"}) | (set() if wishes.amp_images else {"amp-img"})
-    return {tag: take for tag, take in _TAKERS.items() if tag not in left}
-
-
-def is_shadow_root(attributes: Attributes, /) -> bool:
-    """Whether the contents of a template with these attributes are shown."""
-    return (attributes.get("shadowrootmode") or "").lower() in ("open", "closed")
