@@ -35,13 +35,13 @@ class FingerprintSet:
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         fingerprints = self._fingerprints(urls)
         unique, first = np.unique(fingerprints, return_index=True)
-        if (self._used + len(unique)) * 2 > len(self._slots):
-            self._rehash(self._count + len(unique))
         _, absent = self._find(unique)
+        added = int(absent.sum())
+        if (self._used + added) * 2 > len(self._slots):
+            self._rehash(self._count + added)
         fresh = np.zeros(len(urls), dtype=np.bool_)
         fresh[first[absent]] = True
         self._insert(unique[absent])
-        added = int(absent.sum())
         self._count += added
         self._used += added
         self._expected_lost += added * self._count / 2**64

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "_kernel_sketch.h"
+
 #if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "written for little-endian machines; the NumPy kernel serves the others"
 #endif
@@ -445,11 +447,12 @@ digest_many(PyObject *Py_UNUSED(module), PyObject *urls)
 static PyObject *
 bloom_probe(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *urls, *batch = NULL, *verdicts = NULL, *result = NULL;
+    PyObject *urls, *memory = NULL, *batch = NULL, *verdicts = NULL, *result = NULL;
     Py_buffer buffer;
+    sketch counted = {0};
     int hashes, mode;
     unsigned int seed;
-    if (!PyArg_ParseTuple(args, "Ow*iIi", &urls, &buffer, &hashes, &seed, &mode))
+    if (!PyArg_ParseTuple(args, "Ow*iIi|O", &urls, &buffer, &hashes, &seed, &mode, &memory))
         return NULL;
     uint8_t *bits = buffer.buf;
     uint64_t m = (uint64_t)buffer.len * 8;
@@ -459,7 +462,7 @@ bloom_probe(PyObject *Py_UNUSED(module), PyObject *args)
         PyErr_SetString(PyExc_ValueError, "expected bits, found none");
         goto done;
     }
-    if ((batch = batch_of(urls)) == NULL)
+    if (open_sketch(memory, &counted) < 0 || (batch = batch_of(urls)) == NULL)
         goto done;
     Py_ssize_t count = PyTuple_Size(batch), fresh = 0, ones = 0;
     if ((verdicts = PyList_New(count)) == NULL)
@@ -482,6 +485,7 @@ bloom_probe(PyObject *Py_UNUSED(module), PyObject *args)
                 int set = set_bits(bits, positions[i], hashes);
                 ones += set;
                 absent = set > 0;
+                observe(&counted, run_hashes[i].h2, absent);
             }
             else
                 absent = any_clear(bits, positions[i], hashes);
@@ -491,6 +495,7 @@ bloom_probe(PyObject *Py_UNUSED(module), PyObject *args)
     }
     result = Py_BuildValue("Onn", verdicts, fresh, ones);
 done:
+    close_sketch(&counted);
     Py_XDECREF(verdicts);
     Py_XDECREF(batch);
     PyBuffer_Release(&buffer);
@@ -516,11 +521,12 @@ ones_of_block(const uint8_t *block)
 static PyObject *
 blocked_probe(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *urls, *batch = NULL, *verdicts = NULL, *result = NULL;
+    PyObject *urls, *memory = NULL, *batch = NULL, *verdicts = NULL, *result = NULL;
     Py_buffer buffer, table;
+    sketch counted = {0};
     int hashes, mode;
     unsigned int seed;
-    if (!PyArg_ParseTuple(args, "Ow*w*iIi", &urls, &buffer, &table, &hashes, &seed, &mode))
+    if (!PyArg_ParseTuple(args, "Ow*w*iIi|O", &urls, &buffer, &table, &hashes, &seed, &mode, &memory))
         return NULL;
     uint8_t *bits = buffer.buf;
     int64_t *blocks_by_ones = table.buf;
@@ -531,7 +537,7 @@ blocked_probe(PyObject *Py_UNUSED(module), PyObject *args)
         PyErr_SetString(PyExc_ValueError, "expected 1 to 2^32 - 1 blocks of 64 bytes and a table of 513 counts");
         goto done;
     }
-    if ((batch = batch_of(urls)) == NULL)
+    if (open_sketch(memory, &counted) < 0 || (batch = batch_of(urls)) == NULL)
         goto done;
     Py_ssize_t count = PyTuple_Size(batch), fresh = 0, ones = 0;
     if ((verdicts = PyList_New(count)) == NULL)
@@ -557,12 +563,15 @@ blocked_probe(PyObject *Py_UNUSED(module), PyObject *args)
                 blocks_by_ones[before + set]++;
                 ones += set;
             }
+            if (mode == ADD)
+                observe(&counted, run_hashes[i].h2, absent);
             fresh += absent;
             set_verdict(verdicts, at + i, absent);
         }
     }
     result = Py_BuildValue("Onn", verdicts, fresh, ones);
 done:
+    close_sketch(&counted);
     Py_XDECREF(verdicts);
     Py_XDECREF(batch);
     PyBuffer_Release(&buffer);
@@ -621,11 +630,12 @@ step_counters(uint8_t *counters, int width, uint32_t full, const uint64_t *posit
 static PyObject *
 counting_probe(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *urls, *batch = NULL, *verdicts = NULL, *result = NULL;
+    PyObject *urls, *memory = NULL, *batch = NULL, *verdicts = NULL, *result = NULL;
     Py_buffer buffer;
+    sketch counted = {0};
     int width, hashes, mode;
     unsigned int seed;
-    if (!PyArg_ParseTuple(args, "Ow*iiIi", &urls, &buffer, &width, &hashes, &seed, &mode))
+    if (!PyArg_ParseTuple(args, "Ow*iiIi|O", &urls, &buffer, &width, &hashes, &seed, &mode, &memory))
         return NULL;
     uint8_t *counters = buffer.buf;
     if (check_hashes(hashes) < 0 || check_mode(mode, FORGET) < 0)
@@ -636,7 +646,7 @@ counting_probe(PyObject *Py_UNUSED(module), PyObject *args)
     }
     uint32_t full = width == 32 ? 0x7fffffffu : (1u << width) - 1;
     uint64_t m = (uint64_t)buffer.len * 8 / (uint64_t)width, inverse = UINT64_MAX / m;
-    if ((batch = batch_of(urls)) == NULL)
+    if (open_sketch(memory, &counted) < 0 || (batch = batch_of(urls)) == NULL)
         goto done;
     Py_ssize_t count = PyTuple_Size(batch), absentees = 0, ones = 0, saturated = 0;
     if ((verdicts = PyList_New(count)) == NULL)
@@ -658,12 +668,15 @@ counting_probe(PyObject *Py_UNUSED(module), PyObject *args)
                 absent = counter_at(counters, width, positions[i][j]) == 0;
             if ((mode == ADD && absent) || (mode == FORGET && !absent))
                 step_counters(counters, width, full, positions[i], hashes, mode, &ones, &saturated);
+            if (mode == ADD)
+                observe(&counted, run_hashes[i].h2, absent);
             absentees += absent;
             set_verdict(verdicts, at + i, absent);
         }
     }
     result = Py_BuildValue("Onnn", verdicts, absentees, ones, saturated);
 done:
+    close_sketch(&counted);
     Py_XDECREF(verdicts);
     Py_XDECREF(batch);
     PyBuffer_Release(&buffer);

@@ -9,13 +9,33 @@ from visited.bits.numpy_kernel import Writable
 def hash_many(urls: Sequence[str], seed: int, out: Writable, /) -> None: ...
 def digest_many(urls: Sequence[str], /) -> bytes: ...
 def bloom_probe(
-    urls: Sequence[str], bits: Writable, hashes: int, seed: int, mode: int, /
+    urls: Sequence[str],
+    bits: Writable,
+    hashes: int,
+    seed: int,
+    mode: int,
+    sketch: NDArray[np.uint8] | None = None,
+    /,
 ) -> tuple[list[bool], int, int]: ...
 def blocked_probe(
-    urls: Sequence[str], bits: Writable, blocks_by_ones: NDArray[np.int64], hashes: int, seed: int, mode: int, /
+    urls: Sequence[str],
+    bits: Writable,
+    blocks_by_ones: NDArray[np.int64],
+    hashes: int,
+    seed: int,
+    mode: int,
+    sketch: NDArray[np.uint8] | None = None,
+    /,
 ) -> tuple[list[bool], int, int]: ...
 def counting_probe(
-    urls: Sequence[str], counters: Writable, width: int, hashes: int, seed: int, mode: int, /
+    urls: Sequence[str],
+    counters: Writable,
+    width: int,
+    hashes: int,
+    seed: int,
+    mode: int,
+    sketch: NDArray[np.uint8] | None = None,
+    /,
 ) -> tuple[list[bool], int, int, int]: ...
 def leaf_probe(
     urls: Sequence[str],

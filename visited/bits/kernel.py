@@ -61,9 +61,16 @@ class Kernel(Protocol):
         ...
 
     def bloom_probe(
-        self, urls: Sequence[str], bits: Writable, hashes: int, seed: int, mode: int, /
+        self,
+        urls: Sequence[str],
+        bits: Writable,
+        hashes: int,
+        seed: int,
+        mode: int,
+        sketch: NDArray[np.uint8] | None = None,
+        /,
     ) -> tuple[list[bool], int, int]:
-        """Verdicts, how many were absent, and how many bits were set."""
+        """Verdicts, how many were absent, and how many bits were set. ADD counts lost URLs in the sketch."""
         ...
 
     def blocked_probe(
@@ -74,15 +81,25 @@ class Kernel(Protocol):
         hashes: int,
         seed: int,
         mode: int,
+        sketch: NDArray[np.uint8] | None = None,
         /,
     ) -> tuple[list[bool], int, int]:
         """The same, for blocks of 64 bytes; keeps the count of blocks by bits set, 513 numbers."""
         ...
 
     def counting_probe(
-        self, urls: Sequence[str], counters: Writable, width: int, hashes: int, seed: int, mode: int, /
+        self,
+        urls: Sequence[str],
+        counters: Writable,
+        width: int,
+        hashes: int,
+        seed: int,
+        mode: int,
+        sketch: NDArray[np.uint8] | None = None,
+        /,
     ) -> tuple[list[bool], int, int, int]:
-        """Verdicts, how many were absent, and the change in counters that are not zero and in full ones."""
+        """Verdicts, how many were absent, and the change in counters that are not zero and in full ones. ADD counts
+        lost URLs in the sketch."""
         ...
 
     def leaf_probe(

@@ -14,13 +14,20 @@ from visited.bits.numpy_kernel import (
     guava_positions,
     hash_words,
 )
+from visited.bits.numpy_sketch import observe
 
 _FULL = {4: 15, 8: 255, 32: 0x7FFF_FFFF}
 _PIECE = 512
 
 
 def counting_probe(
-    urls: Sequence[str], counters: Writable, width: int, hashes: int, seed: int, mode: int
+    urls: Sequence[str],
+    counters: Writable,
+    width: int,
+    hashes: int,
+    seed: int,
+    mode: int,
+    sketch: NDArray[np.uint8] | None = None,
 ) -> tuple[list[bool], int, int, int]:
     """Test, add or forget each URL in counters of `width` bits.
 
@@ -28,7 +35,11 @@ def counting_probe(
     whether each URL was absent, how many were, and the change in counters that are not zero and in full ones.
     """
     cells = Cells(byte_view(counters), width)
-    return count_positions(cells, guava_positions(hash_words(urls, seed), cells.count, hashes), mode)
+    words = hash_words(urls, seed)
+    found = count_positions(cells, guava_positions(words, cells.count, hashes), mode)
+    if mode == ADD:
+        observe(sketch, words[:, 1], np.array(found[0], dtype=np.bool_))
+    return found
 
 
 def count_positions(cells: "Cells", positions: Words, mode: int) -> tuple[list[bool], int, int, int]:

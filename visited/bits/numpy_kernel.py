@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from visited.batch import check_batch
 from visited.bits.memory import Memory
+from visited.bits.numpy_sketch import observe
 
 Words = NDArray[np.uint64]
 Writable = Memory | memoryview | NDArray[np.uint8] | NDArray[np.uint32] | NDArray[np.uint64] | NDArray[np.int64]
@@ -33,15 +34,24 @@ def hash_many(urls: Sequence[str], seed: int, out: Writable) -> None:
     byte_view(out)[:] = np.frombuffer(_murmur(urls, seed), dtype=np.uint8)
 
 
-def bloom_probe(urls: Sequence[str], bits: Writable, hashes: int, seed: int, mode: int) -> tuple[list[bool], int, int]:
+def bloom_probe(
+    urls: Sequence[str],
+    bits: Writable,
+    hashes: int,
+    seed: int,
+    mode: int,
+    sketch: NDArray[np.uint8] | None = None,
+) -> tuple[list[bool], int, int]:
     """Test, or test and set, the bits of each URL; `bits` is 8 bits to the byte, all of them used.
 
     Positions are Guava's MURMUR128_MITZ_64: (h1 + i·h2 without its sign bit) mod m, i = 0..k-1.
     Returns whether each URL had a bit that was not set, how many had one, and how many bits were set.
     """
     view = byte_view(bits)
-    positions = guava_positions(hash_words(urls, seed), len(view) * 8, hashes)
-    fresh, ones = test_and_set(view, positions, mode)
+    words = hash_words(urls, seed)
+    fresh, ones = test_and_set(view, guava_positions(words, len(view) * 8, hashes), mode)
+    if mode == ADD:
+        observe(sketch, words[:, 1], fresh)
     return fresh.tolist(), int(fresh.sum()), ones
 
 
@@ -83,7 +93,13 @@ def byte_view(buffer: Writable) -> NDArray[np.uint8]:
 
 
 def blocked_probe(
-    urls: Sequence[str], bits: Writable, blocks_by_ones: NDArray[np.int64], hashes: int, seed: int, mode: int
+    urls: Sequence[str],
+    bits: Writable,
+    blocks_by_ones: NDArray[np.int64],
+    hashes: int,
+    seed: int,
+    mode: int,
+    sketch: NDArray[np.uint8] | None = None,
 ) -> tuple[list[bool], int, int]:
     """As `bloom_probe`, with all bits of a URL in one block of 64 bytes.
 
@@ -100,6 +116,8 @@ def blocked_probe(
     fresh, ones = test_and_set(view, flat, mode)
     np.subtract.at(blocks_by_ones, before, 1)
     np.add.at(blocks_by_ones, _ones_of(by_block[touched]), 1)
+    if mode == ADD:
+        observe(sketch, words[:, 1], fresh)
     return fresh.tolist(), int(fresh.sum()), ones
 
 

@@ -81,8 +81,9 @@ class BlockedSet:
     def load(self, file: BinaryIO, /) -> None:
         self._empty()
         snapshot = self._filling.read(file, tables_bytes=[self._blocks_by_ones.nbytes])
-        self._filling.take(snapshot)
-        self._blocks_by_ones = np.frombuffer(snapshot.parts[1], dtype=np.int64)
+        blocks_by_ones = np.frombuffer(snapshot.parts[1], dtype=np.int64)
+        self._filling.take(snapshot, tables=1, rate=self._rate_of(blocks_by_ones))
+        self._blocks_by_ones = blocks_by_ones
         self._last_rate = self._rate()
         self._count_at_rate = self._filling.tally.count
 
@@ -99,22 +100,23 @@ class BlockedSet:
         self._count_at_rate = 0
 
     def _probe(self, urls: Sequence[str], mode: int) -> tuple[list[bool], int, int]:
+        filling = self._filling
         return self._kernel.blocked_probe(
-            urls, self._filling.array, self._blocks_by_ones, self._hashes, self._seed, mode
+            urls, filling.array, self._blocks_by_ones, self._hashes, self._seed, mode, filling.sketch
         )
 
     def _rate(self) -> float:
-        return float(self._powers @ self._blocks_by_ones) / self._blocks
+        return self._rate_of(self._blocks_by_ones)
+
+    def _rate_of(self, blocks_by_ones: NDArray[np.int64]) -> float:
+        return float(self._powers @ blocks_by_ones) / self._blocks
 
     def _add_piece(self, urls: Sequence[str]) -> list[bool]:
         before = self._last_rate
         fresh, new, ones = self._probe(urls, ADD)
-        if new:
-            tally = self._filling.tally
-            tally.accept(new, (before + self._rate_now()) / 2)
-            self._filling.ones += ones
-            if tally.count > tally.limit:
-                tally.warn(self._rate())
+        if new or self._filling.is_sampled:
+            after = self._rate_now()
+            self._filling.accept_at(new, ones, mean_rate=(before + after) / 2, rate=after)
         return fresh
 
     def _rate_now(self) -> float:

@@ -95,10 +95,11 @@ class BloomSet:
         """Nothing to close."""
 
     def _probe(self, urls: Sequence[str], mode: int) -> tuple[list[bool], int, int]:
-        return self._kernel.bloom_probe(urls, self._filling.array, self._hashes, self._seed, mode)
+        filling = self._filling
+        return self._kernel.bloom_probe(urls, filling.array, self._hashes, self._seed, mode, filling.sketch)
 
     def _add_piece(self, urls: Sequence[str]) -> list[bool]:
         fresh, new, ones = self._probe(urls, ADD)
-        if new:
+        if new or self._filling.is_sampled:
             self._filling.accept(new, ones)
         return fresh

@@ -123,11 +123,14 @@ class CountingSet:
         self._wrongly_forgotten = 0.0
 
     def _probe(self, urls: Sequence[str], mode: int) -> tuple[list[bool], int, int, int]:
-        return self._kernel.counting_probe(urls, self._filling.array, self._width, self._hashes, self._seed, mode)
+        filling = self._filling
+        return self._kernel.counting_probe(
+            urls, filling.array, self._width, self._hashes, self._seed, mode, filling.sketch
+        )
 
     def _add_piece(self, urls: Sequence[str]) -> list[bool]:
         fresh, new, ones, saturated = self._probe(urls, ADD)
-        if new:
+        if new or self._filling.is_sampled:
             self._filling.accept(new, ones)
             self._saturated += saturated
         return fresh

@@ -36,6 +36,12 @@ class LossEstimate:
             self.expected_lost += new * odds
             self._lost_variance += new * odds * (1 + odds)
 
+    def count_lost(self, new: int, lost: float, variance: float) -> None:
+        """Count accepted URLs, and a number of lost ones that is known with this variance."""
+        self.count += new
+        self.expected_lost += lost
+        self._lost_variance += variance
+
     @property
     def lost_sigma(self) -> float:
         """Standard deviation of what was lost from `expected_lost`."""

@@ -28,6 +28,7 @@ from visited.bits.kernel import (
     kernels,
 )
 from visited.bits.memory import Memory, zeros
+from visited.bits.numpy_sketch import SKETCH_BYTES, change_probability, lost_and_variance
 from visited.bits.numpy_table import SLOT
 
 URLS = st.lists(st.text(st.characters(), max_size=40) | st.integers(0, 60).map("http://h/{}".format), max_size=120)
@@ -125,6 +126,42 @@ def test_bloom_filters_agree(batches: list[tuple[list[str], int]], hashes: int, 
         how = min(mode, ADD)
         assert one.bloom_probe(urls, first, hashes, 3, how) == other.bloom_probe(urls, second, hashes, 3, how)
         assert first.tolist() == second.tolist()
+
+
+@given(st.lists(URLS, max_size=8), st.integers(1, 4))
+def test_sketches_of_lost_urls_agree(batches: list[list[str]], words: int) -> None:
+    """In filters so small that they reject nearly everything."""
+    one, other = both()
+    bits, blocks, counters = (np.zeros(words * size, np.uint64) for size in (1, 8, 4))
+    table = np.array([words, *[0] * 512])
+    found = []
+    for kernel in (one, other):
+        arrays = bits.copy(), blocks.copy(), table.copy(), counters.copy()
+        of_bloom, of_blocked, of_counting = (np.zeros(SKETCH_BYTES, np.uint8) for _ in range(3))
+        for urls in batches:
+            kernel.bloom_probe(urls, arrays[0], 3, 5, ADD, of_bloom)
+            kernel.bloom_probe(urls, arrays[0], 3, 5, TEST, of_bloom)
+            kernel.blocked_probe(urls, arrays[1], arrays[2], 8, 5, ADD, of_blocked)
+            kernel.counting_probe(urls, arrays[3], 4, 3, 5, ADD, of_counting)
+            kernel.counting_probe(urls, arrays[3], 4, 3, 5, FORGET, of_counting)
+        found.append([each.tobytes() for each in (of_bloom, of_blocked, of_counting)])
+    assert found[0] == found[1]
+
+
+def test_a_sketch_counts_each_lost_url_once(kernel: Kernel) -> None:
+    """A filter of one word is full at once; all others that come are lost, whether they come once or three times."""
+    bits, sketch = np.zeros(1, np.uint64), np.zeros(SKETCH_BYTES, np.uint8)
+    urls = [f"http://h/{number}" for number in range(60_000)]
+    accepted = sum(kernel.bloom_probe(urls, bits, 3, 0, ADD, sketch)[1] for _ in range(3))
+    lost, variance = lost_and_variance(sketch)
+    assert lost == pytest.approx(60_000 - accepted, abs=4 * variance**0.5)
+    assert variance**0.5 < 0.03 * lost
+    assert change_probability(sketch) == pytest.approx(0.72 * 2048 / 60_000, rel=0.1)
+
+
+def test_a_sketch_of_another_size_is_refused(kernel: Kernel) -> None:
+    with pytest.raises(ValueError, match="expected a sketch of 2072 bytes, found 2071"):
+        kernel.bloom_probe(["a"], np.zeros(1, np.uint64), 3, 0, ADD, np.zeros(SKETCH_BYTES - 1, np.uint8))
 
 
 @given(BATCHES, st.integers(1, 20), st.integers(1, 9))

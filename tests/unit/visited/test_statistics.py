@@ -90,15 +90,38 @@ async def test_the_expected_loss_is_the_loss(name: str) -> None:
     await visited.aclose()
 
 
-@pytest.mark.parametrize("number", range(4))
-async def test_a_blocked_filter_that_is_overrun_tells_what_it_loses(number: int) -> None:
-    asked = 20 * 2_500
-    visited = BlockedSet(capacity=2_500, error_rate=0.01, seed=number)
+OVERRUN: dict[str, Callable[[int], VisitedSet]] = {
+    "bloom": lambda seed: BloomSet(capacity=1_000, error_rate=0.01, seed=seed),
+    "blocked": lambda seed: BlockedSet(capacity=1_000, error_rate=0.01, seed=seed),
+    "counting": lambda seed: CountingSet(capacity=1_000, error_rate=0.01, seed=seed),
+    "salted md5": lambda _seed: SaltedMd5Set(capacity=1_000, error_rate=0.01),
+    "six seeds": lambda _seed: SixSeedSet(bits=1 << 14),
+}
+
+
+async def overrun(make: Callable[[int], VisitedSet], seed: int, *, times: int, sights: int) -> float:
+    """By how many sigmas a filter of 1,000 URLs overestimates its losses when so many thousands come, several times."""
+    visited = make(seed)
     accepted = 0
-    for start in range(0, asked, 500):
-        accepted += sum(await visited.add_many([f"http://a.test/{each}" for each in range(start, start + 500)]))
+    for start in range(0, times * 1_000, 500):
+        urls = [f"http://{seed}.test/{each}" for each in range(start, start + 500)]
+        for _ in range(sights):
+            accepted += sum(await visited.add_many(urls))
     stats = visited.describe()
-    assert abs(asked - accepted - stats.expected_lost) <= SIGMAS * stats.lost_sigma
+    lost = times * 1_000 - accepted
+    assert stats.lost_sigma < 0.05 * lost
+    return (stats.expected_lost - lost) / stats.lost_sigma
+
+
+@pytest.mark.parametrize(("times", "sights"), [(10, 1), (20, 2)])
+# Not of the six seeds: before that filter is full, its weak hashes lose more than its fill says.
+@pytest.mark.parametrize("name", [name for name in OVERRUN if name != "six seeds"])
+async def test_a_filter_that_is_overrun_knows_what_it_loses(name: str, times: int, sights: int) -> None:
+    """Its bits are all set then, and it accepts nothing any more from which the loss could be inferred."""
+    deviations = [await overrun(OVERRUN[name], seed, times=times, sights=sights) for seed in range(20)]
+    assert max(map(abs, deviations)) < SIGMAS
+    assert abs(sum(deviations)) < 3 * math.sqrt(20)
+    assert sum(each**2 for each in deviations) < 20 + 5 * math.sqrt(40)
 
 
 async def test_a_filter_per_site_errs_as_its_sites_say() -> None:

@@ -1,0 +1,72 @@
+/* A sketch of the distinct URLs added: HyperLogLog registers, counted by what changes them (Cohen 2014; Ting 2014).
+ *
+ * A new URL changes a register with a known probability q, a repeat never does. So each rejected URL that changes a
+ * register is a lost one, and stands for 1/q of them. The buffer holds `state`, then the registers.
+ */
+#ifndef ONCEOVER_KERNEL_SKETCH_H
+#define ONCEOVER_KERNEL_SKETCH_H
+
+enum { INDEX_BITS = 11, REGISTERS = 1 << INDEX_BITS, MOST_RANK = 40 };
+
+typedef struct {
+    /* The sum of 1 - 2^-register over all registers, times 2^40. */
+    uint64_t used;
+    double lost, variance;
+} sketch_state;
+
+typedef struct {
+    Py_buffer buffer;
+    uint8_t *registers;
+    sketch_state state;
+} sketch;
+
+enum { SKETCH_BYTES = sizeof(sketch_state) + REGISTERS };
+
+/* `memory` may be None: nothing is counted then. Returns -1 with an exception. */
+static int
+open_sketch(PyObject *memory, sketch *out)
+{
+    if (memory == NULL || memory == Py_None)
+        return 0;
+    if (PyObject_GetBuffer(memory, &out->buffer, PyBUF_WRITABLE) < 0)
+        return -1;
+    if (out->buffer.len != SKETCH_BYTES) {
+        PyErr_Format(PyExc_ValueError, "expected a sketch of %d bytes, found %zd", (int)SKETCH_BYTES, out->buffer.len);
+        PyBuffer_Release(&out->buffer);
+        return -1;
+    }
+    memcpy(&out->state, out->buffer.buf, sizeof(sketch_state));
+    out->registers = (uint8_t *)out->buffer.buf + sizeof(sketch_state);
+    return 0;
+}
+
+static void
+close_sketch(sketch *in)
+{
+    if (in->registers == NULL)
+        return;
+    memcpy(in->buffer.buf, &in->state, sizeof(sketch_state));
+    PyBuffer_Release(&in->buffer);
+}
+
+static inline void
+observe(sketch *in, uint64_t hash, int absent)
+{
+    if (in->registers == NULL)
+        return;
+    uint64_t word = hash * UINT64_C(0x9e3779b97f4a7c15);
+    uint8_t *at = in->registers + (word >> (64 - INDEX_BITS));
+    int rank = __builtin_clzll(word << INDEX_BITS | UINT64_C(1) << (64 - MOST_RANK)) + 1;
+    if (rank <= *at)
+        return;
+    if (!absent) {
+        double all = (double)((uint64_t)REGISTERS << MOST_RANK);
+        double weight = all / (all - (double)in->state.used);
+        in->state.lost += weight;
+        in->state.variance += weight * (weight - 1);
+    }
+    in->state.used += (UINT64_C(1) << (MOST_RANK - *at)) - (UINT64_C(1) << (MOST_RANK - rank));
+    *at = (uint8_t)rank;
+}
+
+#endif
