@@ -1,8 +1,8 @@
-/* A look at markup before a parser gets it, compiled.
+/* Counts the markup of a page without a parser, compiled.
  *
- * What it counts is said in markup.py, and written a second time there, in regular expressions; the two agree and are
- * tested against each other. It reads bytes that are given for the call, and writes none. Only the limited API is used,
- * so that one wheel serves all Python versions from 3.11 on.
+ * markup.py explains the counts, and does the same with regular expressions; tests compare the two. It reads only the
+ * bytes of its argument, and writes none of them. It uses only the limited API, so that one wheel serves all Python
+ * versions from 3.11 on.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -11,7 +11,7 @@
 enum { TIMES_READ = 4 };
 enum { ENDS_TAG = 1, SPACE = 2, LETTER = 4, DIGIT = 8, OUTSIDE_NAME = 16, OUTSIDE_VALUE = 32 };
 
-/* What each byte may be. */
+/* The classes of each byte. */
 static unsigned char kinds[256];
 
 static int
@@ -27,10 +27,10 @@ typedef struct {
 } element;
 
 typedef struct {
-    element *open; /* elements that nothing but text and closed elements has followed yet */
+    element *open; /* elements followed only by text and closed elements so far */
     Py_ssize_t count, room, formatting_open;
     Py_ssize_t left, formatting_left, formatting_ends_left;
-    Py_ssize_t most, most_formatting; /* that may have been open at once */
+    Py_ssize_t most, most_formatting; /* upper bounds for those open at once */
 } nesting;
 
 static int
@@ -42,7 +42,7 @@ equals(const unsigned char *name, Py_ssize_t length, const char *lower)
     return lower[length] == 0;
 }
 
-/* Whether the name is one of the formatting elements but <a>. */
+/* Whether it is the name of a formatting element other than <a>. */
 static int
 is_formatting(const unsigned char *name, Py_ssize_t length)
 {
@@ -57,7 +57,7 @@ is_formatting(const unsigned char *name, Py_ssize_t length)
     return 0;
 }
 
-/* How long the name at `at` is, if what follows ends it as in a tag; 0 otherwise. */
+/* The length of the tag name at `at`; 0 if no tag name ends there. */
 static Py_ssize_t
 tag_name(const unsigned char *at, const unsigned char *end)
 {
@@ -67,7 +67,7 @@ tag_name(const unsigned char *at, const unsigned char *end)
     return at < end && is(*at, ENDS_TAG) ? at - from : 0;
 }
 
-/* What stays open, stays so: something was found that may be anything. */
+/* Counts all open elements as open until the end, because of ambiguous markup. */
 static void
 leave_open(nesting *nest)
 {
@@ -104,7 +104,7 @@ push(nesting *nest, element found)
     return 0;
 }
 
-/* The end of a start tag, behind its `>`, whose attributes no tokenizer reads otherwise; NULL for any other. */
+/* The end of an unambiguous start tag, after its `>`; NULL for any other. */
 static const unsigned char *
 plain_tag_end(const unsigned char *at, const unsigned char *end)
 {
@@ -142,7 +142,7 @@ plain_tag_end(const unsigned char *at, const unsigned char *end)
     }
 }
 
-/* Take note of whatever begins with the `<` before `at`. */
+/* Counts the markup that begins with the `<` before `at`. */
 static int
 meet(nesting *nest, const unsigned char *at, const unsigned char *end)
 {
@@ -177,8 +177,8 @@ meet(nesting *nest, const unsigned char *at, const unsigned char *end)
     return 0;
 }
 
-/* Whether more than so many attributes follow, as the standard's tokenizer reads them. `budget` is how many bytes may
- * be looked at: tags that begin within others, as in <a<a<a, would take time by the square of their number. */
+/* Whether more than `most` attributes follow, by the standard's tokenizer. `budget` is the number of bytes that may be
+ * read: tags that begin within others, as in <a<a<a, would take quadratic time. */
 static int
 is_laden(const unsigned char *at, const unsigned char *end, Py_ssize_t most, Py_ssize_t *budget)
 {
@@ -281,7 +281,7 @@ static struct PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
 static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT,
     .m_name = "crawler.read.elements._markup",
-    .m_doc = "A look at markup before a parser gets it, compiled; markup.py says what it counts.",
+    .m_doc = "Counts the markup of a page without a parser; markup.py explains the counts.",
     .m_size = 0,
     .m_methods = methods,
     .m_slots = slots,

@@ -1,12 +1,12 @@
-/* Links and metadata of a page, read without building a tree, where it is sure that a tree would say the same.
+/* Reads links and metadata of a page without building a tree, if the result is certain to be the same.
  *
- * scan.py says what is promised. A page is walked once, tag by tag; of what is open only that is known on which the
- * answer depends: special elements, and, within an anchor, all. Where the standard's tree construction would do more
- * than that, such as open elements again or move them, the scan gives up, and a parser must read the page.
+ * scan.py states the promise. The scan goes through a page once, tag by tag. It tracks only the open elements that
+ * matter for the result: special elements and, within an anchor, all. Where tree construction would do more, such as
+ * open elements again or move them, the scan gives up, and a parser must read the page.
  */
-#include "_scan_tags.h"
+#include "_scan_start_tags.h"
 
-/* Raised with each change of what is given to the scan or found by it. */
+/* Raised with each change of the arguments or results of the scan. */
 #define VERSION 8
 
 static quirks
@@ -19,7 +19,7 @@ quirks_of(span doctype)
     return QUIRKS_UNKNOWN;
 }
 
-/* What begins with `<!` or `<?`, or is an end tag without a name. */
+/* A declaration: it begins with `<!` or `<?`, or is an end tag without a name. */
 static outcome
 meet_declaration(scan *self)
 {
@@ -58,7 +58,7 @@ meet_tag(scan *self, int is_end)
     return is_end ? end_tag(self, given) : start_tag(self, given);
 }
 
-/* Large pages are read in a thread: the event loop must not wait until all of one is read. */
+/* Large pages are scanned in a thread. It releases the GIL so often, because the event loop must not wait longer. */
 #define AT_ONCE_BYTES (64 * 1024)
 
 static void
@@ -78,7 +78,7 @@ walk(scan *self)
         }
         const byte *mark = self->at, *end = self->end;
         byte next = 0;
-        /* A `<` before nothing that makes a tag is text. */
+        /* A `<` that begins no tag is text. */
         for (; (mark = memchr(mark, '<', end - mark)) != NULL; mark++) {
             next = end - mark > 1 ? mark[1] : 0;
             if (is(next, LETTER) || next == '!' || next == '?' || (next == '/' && end - mark > 2))
@@ -191,7 +191,7 @@ static struct PyModuleDef_Slot module_slots[] = {{Py_mod_exec, prepare}, {0, NUL
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "crawler.read.html._scan",
-    .m_doc = "Links and metadata of a page without a tree; scan.py says what is promised.",
+    .m_doc = "Links and metadata of a page without a tree; scan.py states the promise.",
     .m_size = sizeof(module_state),
     .m_methods = methods,
     .m_slots = module_slots,

@@ -1,4 +1,4 @@
-/* Text, and what holds no markup. */
+/* Text, and elements that contain text only. */
 #ifndef ONCEOVER_SCAN_CONTENT_H
 #define ONCEOVER_SCAN_CONTENT_H
 
@@ -28,7 +28,7 @@ note_text(scan *self, span text, int has_references)
     return GOES_ON;
 }
 
-/* Part of a style sheet within SVG, where it is text as any other. */
+/* Part of a style sheet within SVG, where it is ordinary text. */
 static int
 note_style_text(scan *self, span text)
 {
@@ -43,7 +43,7 @@ meet_text(scan *self, const byte *from, const byte *to)
     if (from == to || self->templates)
         return GOES_ON;
     if (self->place != IN_BODY && !is_blank(from, to)) {
-        /* It may mean a blank, which would leave all as it is. */
+        /* The reference may be white space, which would change nothing. */
         if (*skip(from, to, SPACE) == '&')
             return GIVES_UP;
         self->place = IN_BODY;
@@ -60,7 +60,7 @@ meet_text(scan *self, const byte *from, const byte *to)
     return note_text(self, text, 1);
 }
 
-/* The line that ends where a <pre> or a <textarea> begins is no part of it, also where its end is a reference. */
+/* Skips the line end at the start of a <pre> or <textarea>, even if it is written as a reference. */
 static outcome
 skip_first_line_end(scan *self)
 {
@@ -70,7 +70,7 @@ skip_first_line_end(scan *self)
     return is_reference && (self->anchor >= 0 || self->paragraph >= 0) ? GIVES_UP : GOES_ON;
 }
 
-/* Reads the content of an element that holds no markup, and its end tag. */
+/* Reads the content of an element that contains text only, and its end tag. */
 static outcome
 meet_raw(scan *self, const tag *given, int is_noted)
 {

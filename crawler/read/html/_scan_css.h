@@ -1,10 +1,10 @@
-/* URLs of style sheets, as css.py reads them, where none needs more than a look. */
+/* URLs of simple style sheets, read as css.py does. */
 #ifndef ONCEOVER_SCAN_CSS_H
 #define ONCEOVER_SCAN_CSS_H
 
 #include "_scan_strings.h"
 
-/* Whether the letters stand there, in any case. */
+/* Whether these letters are at that place, in either case. */
 static int
 stands(const byte *at, const byte *end, const char *lower)
 {
@@ -12,14 +12,14 @@ stands(const byte *at, const byte *end, const char *lower)
     return end - at >= length && equals_lower((span){at, length}, lower);
 }
 
-/* Of ASCII. */
+/* ASCII white space. */
 static int
 is_word(byte each)
 {
     return is(each, ALPHANUMERIC) || each == '_' || each == '-';
 }
 
-/* Behind the string that begins at `at`: behind its quote, or where its line ends. */
+/* The end of the string that begins at `at`: after its quote, or where its line ends. */
 static const byte *
 string_end(const byte *at, const byte *end, int *has_escapes)
 {
@@ -48,7 +48,7 @@ note_styled(scan *self, const byte *at, ptrdiff_t length)
         length--;
     if (length == 0)
         return GOES_ON;
-    /* White space that is not ASCII counts at the ends. */
+    /* At both ends, white space beyond ASCII matters too. */
     if (*at >= 0x80 || at[length - 1] >= 0x80 || memchr(at, 0, length) != NULL)
         return GIVES_UP;
     if (self->noted == MOST_LINKS)
@@ -66,8 +66,7 @@ note_styled(scan *self, const byte *at, ptrdiff_t length)
     return failed ? FAILED : GOES_ON;
 }
 
-/* What follows `url(`; sets where a string is expected. Gives up where the standard's tokens of a broken URL, or
- * escapes, are needed. */
+/* Reads what follows `url(`; sets where a string is expected. Gives up on escapes and on broken URLs. */
 static outcome
 meet_function(scan *self, const byte **at, const byte *end, const byte **expected)
 {
@@ -124,7 +123,7 @@ walk_css(scan *self, const byte *from, const byte *end)
             TRY(meet_function(self, &at, end, &expected));
             break;
         case '\\':
-            /* What is escaped in a name begins no string, comment or function. */
+            /* An escaped character in a name begins no string, comment or function. */
             at += at < end && *at != '\n';
             break;
         case '@':
@@ -146,7 +145,7 @@ walk_css(scan *self, const byte *from, const byte *end)
     return GOES_ON;
 }
 
-/* Notes the URLs: 1, 0 if css.py must read them, -1 with an exception. */
+/* Adds the URLs: 1, 0 if css.py must read them, -1 with an exception. */
 static int
 note_css(scan *self, span text)
 {

@@ -1,7 +1,7 @@
 /* The names of elements, and what the HTML standard's parser does with each.
  *
  * Section 13.2.4.2 of the standard says which are special, 13.2.6.4.7 what a start tag closes, 13.2.5 whose content is
- * no markup.
+ * text only.
  */
 #ifndef ONCEOVER_SCAN_ELEMENTS_H
 #define ONCEOVER_SCAN_ELEMENTS_H
@@ -15,18 +15,18 @@ enum property {
     VOID = 1 << 1,        /* has no content */
     RAW = 1 << 2,         /* its content is text, without references */
     REFERENCES = 1 << 3,  /* its content is text, with references */
-    FORMATTING = 1 << 4,  /* may be opened again behind what closed it */
+    FORMATTING = 1 << 4,  /* the parser may open it again after it was closed */
     BLOCK = 1 << 5,       /* its start tag closes a paragraph */
-    SCOPED_END = 1 << 6,  /* its end tag closes what is open within it */
-    MARKER = 1 << 7,      /* what was opened before it can't be closed within it */
-    TABLE_PART = 1 << 8,  /* means nothing outside of a table */
+    SCOPED_END = 1 << 6,  /* its end tag closes the open elements within it */
+    MARKER = 1 << 7,      /* an element opened before it can't be closed within it */
+    TABLE_PART = 1 << 8,  /* has no meaning outside of a table */
     HEAD = 1 << 9,        /* may stand in the head */
-    IMPLIED_END = 1 << 10, /* is closed together with what surrounds it */
-    NEEDS_TREE = 1 << 11, /* what follows depends on more than is known here */
-    BREAKS_OUT = 1 << 12, /* can't be in SVG */
+    IMPLIED_END = 1 << 10, /* is closed together with its parent */
+    NEEDS_TREE = 1 << 11, /* the effect depends on more than the scan knows */
+    BREAKS_OUT = 1 << 12, /* can't be within SVG */
     READ = 1 << 13,       /* its attributes may hold links or metadata */
-    READ_ALWAYS = 1 << 14, /* or its content */
-    SVG_PARENT = 1 << 15, /* a title within it is none of the page */
+    READ_ALWAYS = 1 << 14, /* or its content may */
+    SVG_PARENT = 1 << 15, /* a title within it is not that of the page */
     HEADING = 1 << 16,
 };
 
@@ -179,7 +179,7 @@ enum { KNOWN = sizeof(ELEMENTS) / sizeof(ELEMENTS[0]), LONGEST_NAME = 16, SLOTS 
 
 static const element_kind UNKNOWN = {"", OTHER, 0};
 
-/* Where in ELEMENTS a name stands, and one more; 0 for none. */
+/* The index of a name in ELEMENTS, plus one; 0 for none. */
 static unsigned char slots[SLOTS];
 
 /* A name of up to 16 bytes, in lower case, as two numbers. */

@@ -1,130 +1,10 @@
-/* What is found on a page: links, and elements whose attributes or content are read. */
+/* What the scan finds on a page: elements whose attributes or content are read, styles, anchors and paragraphs. */
 #ifndef ONCEOVER_SCAN_FOUND_H
 #define ONCEOVER_SCAN_FOUND_H
 
-#include "_scan_css.h"
+#include "_scan_links.h"
 
-static outcome
-append_new(PyObject *list, PyObject *made)
-{
-    if (made == NULL)
-        return none_made();
-    int failed = PyList_Append(list, made);
-    Py_DECREF(made);
-    return failed ? FAILED : GOES_ON;
-}
-
-/* The known attributes of a tag, and whether one of them may hold a URL. */
-static PyObject *
-attributes_of(scan *self, const tag *given, int *has_url)
-{
-    PyObject *made = PyDict_New();
-    unsigned met = 0;
-    if (made == NULL)
-        return NULL;
-    for (int i = 0; i < given->count; i++) {
-        const attribute *each = &given->attributes[i];
-        packed_name packed;
-        if (!pack(each->name.at, each->name.length, &packed))
-            continue;
-        int known = 0;
-        while (known < KNOWN_ATTRIBUTES && (packed_attributes[known].first != packed.first ||
-                                            packed_attributes[known].second != packed.second))
-            known++;
-        if (known == KNOWN_ATTRIBUTES || met & 1u << known)
-            continue;
-        met |= 1u << known;
-        PyObject *value = each->has_value ? text_of(self, each->value, 1, 0) : Py_NewRef(Py_None);
-        if (value == NULL || PyDict_SetItem(made, self->names->attributes[known], value) < 0) {
-            Py_XDECREF(value);
-            Py_DECREF(made);
-            return NULL;
-        }
-        Py_DECREF(value);
-    }
-    *has_url = (met & ((1u << URL_ATTRIBUTES) - 1)) != 0;
-    return made;
-}
-
-/* Nothing if no URL is left. */
-static outcome
-note_url(scan *self, span url, PyObject *kind, PyObject *rel)
-{
-    if (self->noted == MOST_LINKS)
-        return GOES_ON;
-    PyObject *href = text_of(self, url, 1, 1);
-    if (href == NULL)
-        return none_made();
-    if (PyUnicode_GetLength(href) == 0) {
-        Py_DECREF(href);
-        return GOES_ON;
-    }
-    PyObject *made = PyObject_CallFunctionObjArgs(self->link, href, kind, self->names->nothing, rel, NULL);
-    Py_DECREF(href);
-    self->noted++;
-    return append_new(self->found, made);
-}
-
-/* What a page needs to be shown. */
-static outcome
-note_embedded(scan *self, span url)
-{
-    return note_url(self, url, self->embedded, self->names->nothing);
-}
-
-/* The URLs of a srcset, which has no references; as values.py has them. */
-static outcome
-note_candidates(scan *self, span srcset)
-{
-    const byte *at = srcset.at, *end = at + srcset.length;
-    for (;;) {
-        while (at < end && (is(*at, SPACE) || *at == ','))
-            at++;
-        const byte *url = at;
-        at = skip_to(at, end, SPACE);
-        if (at == url)
-            return GOES_ON;
-        ptrdiff_t length = at - url;
-        while (url[length - 1] == ',')
-            length--;
-        TRY(note_embedded(self, (span){url, length}));
-        if (url + length < at)
-            continue;
-        while (at < end && *at != ',') {
-            const byte *close = *at == '(' ? memchr(at, ')', end - at) : at;
-            at = close == NULL ? end : close + 1;
-        }
-    }
-}
-
-static int
-has_references(const attribute *given)
-{
-    return given != NULL && given->value.length &&
-           (memchr(given->value.at, '&', given->value.length) || memchr(given->value.at, '\r', given->value.length));
-}
-
-static outcome
-note_image(scan *self, const tag *given)
-{
-    static const struct {
-        const char *name;
-        int is_srcset;
-    } read[] = {{"srcset", 1},        {"src", 0},         {"data-src", 0},        {"data-original", 0},
-                {"data-lazy-src", 0}, {"data-srcset", 1}, {"data-lazy-srcset", 1}};
-    for (int i = 0; i < (int)(sizeof(read) / sizeof(read[0])); i++) {
-        const attribute *found = attribute_of(given, read[i].name);
-        if (found == NULL)
-            continue;
-        if (read[i].is_srcset)
-            TRY(note_candidates(self, found->value));
-        else
-            TRY(note_embedded(self, found->value));
-    }
-    return GOES_ON;
-}
-
-/* Whether what a <meta> says is read: 1 or 0, -1 with an exception. */
+/* Whether we read this <meta>: 1 or 0, -1 with an exception. */
 static int
 is_read_meta(scan *self, const tag *given)
 {
@@ -153,8 +33,7 @@ is_read_meta(scan *self, const tag *given)
     return is_read;
 }
 
-/* What a <link> is to its page, if that is all there is to say: 1, or 0 if document.py must read it, -1 with an
- * exception. */
+/* The kind and the rel of a simple <link>: 1, 0 if element_reader.py must read it, -1 with an exception. */
 static int
 is_plain_link(scan *self, const tag *given, PyObject **kind, PyObject **rel)
 {
@@ -191,7 +70,7 @@ note_element(scan *self, const tag *given, PyObject *text)
     int has_url = 0, element = given->kind->element;
     if (given->is_laden)
         return GIVES_UP;
-    /* Most elements are these. What is left is for document.py. */
+    /* Most elements are these. element_reader.py reads the others. */
     if (element == IMG && !has_references(attribute_of(given, "srcset")) &&
         !has_references(attribute_of(given, "data-srcset")) &&
         !has_references(attribute_of(given, "data-lazy-srcset")))
@@ -225,7 +104,7 @@ note_element(scan *self, const tag *given, PyObject *text)
     return append_new(self->elements, made);
 }
 
-/* Whether style attributes may hold a URL; functions of CSS are written in either case. */
+/* Whether style attributes may contain a URL. CSS functions may be in either case. */
 static int
 holds_url(const byte *at, const byte *end)
 {
@@ -238,7 +117,7 @@ holds_url(const byte *at, const byte *end)
     return 0;
 }
 
-/* Whether a style attribute holds a URL, -1 with an exception. */
+/* Whether a style attribute contains a URL; -1 with an exception. */
 static int
 is_styled(scan *self, const attribute *style)
 {
@@ -254,7 +133,7 @@ is_styled(scan *self, const attribute *style)
     return holds_url(undone->at, undone->at + undone->length);
 }
 
-/* A style attribute with a URL. */
+/* Adds a style attribute if it contains a URL. */
 static outcome
 note_style(scan *self, const tag *given)
 {
@@ -264,13 +143,13 @@ note_style(scan *self, const tag *given)
     int holds = is_styled(self, style);
     if (holds <= 0)
         return holds < 0 ? FAILED : GOES_ON;
-    /* It would stand there again if the element was opened again; where an anchor is, the scan gives up. */
+    /* If the parser opens the element again, the style counts again. For an anchor, the scan gives up then. */
     if (given->kind->properties & FORMATTING && !(given->kind->element == A && attribute_of(given, "href")))
         return GIVES_UP;
     return append_new(self->styles, text_of(self, style->value, 1, 0));
 }
 
-/* An element is in the document now; `text` is its content where that is read. */
+/* Adds an element of the document. `text` is its content if we read that. */
 static outcome
 note(scan *self, const tag *given, PyObject *text)
 {
@@ -286,7 +165,7 @@ begin_anchor(scan *self, const tag *given, span href)
     self->anchor_href = href;
     self->anchor_rel = rel != NULL ? rel->value : (span){NULL, 0};
     self->anchor_text.length = 0;
-    /* What is within it comes behind it. */
+    /* The links within the anchor come after it. */
     self->anchor_slot = PyList_Size(self->found);
     return PyList_Append(self->found, Py_None) < 0 ? FAILED : GOES_ON;
 }

@@ -1,4 +1,4 @@
-/* Tags where other rules hold: in templates, which are no part of the page, in SVG and in <select>. */
+/* Tags under other rules: in templates, which are not part of the page, in SVG and in <select>. */
 #ifndef ONCEOVER_SCAN_ISLANDS_H
 #define ONCEOVER_SCAN_ISLANDS_H
 
@@ -12,12 +12,12 @@ start_in_template(scan *self, const tag *given)
         self->templates++;
         return self->template_is_odd ? GIVES_UP : GOES_ON;
     }
-    /* Behind a <col>, <style> may be no element. */
+    /* After a <col>, <style> may not be an element. */
     if (element == SVG || element == SELECT || element == COL)
         self->template_is_odd = 1;
     else if (given->kind->properties & NEEDS_TREE && element != IMAGE)
         return GIVES_UP;
-    /* The end of the template might not end all that these begin, and what they hide would be opened again. */
+    /* The end of the template might not close all of these, and the parser might open them again. */
     if (given->kind->properties & MARKER &&
         (self->anchor >= 0 || self->template_formats || !(given->kind->properties & TABLE_PART)))
         return GIVES_UP;

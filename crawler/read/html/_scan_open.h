@@ -1,4 +1,4 @@
-/* What is open, and what closes it, by section 13.2.4.2 of the HTML standard. */
+/* Open elements, and what closes them, by section 13.2.4.2 of the HTML standard. */
 #ifndef ONCEOVER_SCAN_OPEN_H
 #define ONCEOVER_SCAN_OPEN_H
 
@@ -36,12 +36,12 @@ push_implied(scan *self, const char *name)
     return GOES_ON;
 }
 
-/* Closes what is open from `index` on. */
+/* Closes the open elements from `index` on. */
 static outcome
 close_from(scan *self, int index)
 {
     if (self->anchor >= index)
-        /* It would be opened again. */
+        /* The parser would open it again. */
         return GIVES_UP;
     if (self->anchor >= 0)
         for (int i = index; i < self->depth; i++)
@@ -64,7 +64,7 @@ ends_scope(const element_kind *kind, enum scope scope)
            (scope == LIST_SCOPE && (kind->element == OL || kind->element == UL));
 }
 
-/* Where the innermost such element stands; -1 if none is in scope. */
+/* The index of the innermost such element; -1 if none is in scope. */
 static int
 in_scope(const scan *self, const element_kind *kind, enum scope scope)
 {
@@ -108,7 +108,7 @@ close_paragraph(scan *self)
     return index < 0 ? GOES_ON : close_from(self, index);
 }
 
-/* The part of a table that the tags to come belong to: what stands nearest. */
+/* The part of a table to which the next tags belong: the nearest one. */
 static int
 in_table_itself(const scan *self)
 {

@@ -1,4 +1,4 @@
-/* Character references undone, by section 13.2.5.72 of the HTML standard; names are those of `html.entities.html5`. */
+/* Decodes character references by section 13.2.5.72 of the HTML standard, with the names of `html.entities.html5`. */
 #ifndef ONCEOVER_SCAN_REFERENCES_H
 #define ONCEOVER_SCAN_REFERENCES_H
 
@@ -9,14 +9,14 @@
 
 enum { LONGEST_REFERENCE = 40, LONGEST_OPEN_REFERENCE = 6 };
 
-/* What a number from 128 to 159 means: a character of windows-1252. */
+/* The numbers from 128 to 159 are characters of windows-1252. */
 static const unsigned short WINDOWS_1252[32] = {
     0x20AC, 0x81,   0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160, 0x2039, 0x0152, 0x8D,
     0x017D, 0x8F,   0x90,   0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014, 0x02DC, 0x2122, 0x0161, 0x203A,
     0x0153, 0x9D,   0x017E, 0x0178,
 };
 
-/* Bytes being put together. */
+/* A growing string of bytes. */
 typedef struct {
     byte *at;
     ptrdiff_t length, room;
@@ -71,7 +71,7 @@ append_character(buffer *into, unsigned long code)
     return append(into, utf8, 4);
 }
 
-/* The digits of `&#12;` or `&#x1F;` from behind the `#`; returns where it ends, NULL if it is none. */
+/* Reads `&#12;` or `&#x1F;` from after the `#`; returns where it ends, NULL if it is not a number. */
 static const byte *
 number_reference(const byte *at, const byte *end, unsigned long *code)
 {
@@ -94,7 +94,7 @@ number_reference(const byte *at, const byte *end, unsigned long *code)
     return at < end && *at == ';' ? at + 1 : at;
 }
 
-/* Appends what the name means, if it is in the dictionary: 1, 0 if it isn't, -1 with an exception. */
+/* Appends the characters of a name: 1, 0 if it is not in the dictionary, -1 with an exception. */
 static int
 append_named(buffer *into, PyObject *names, const byte *name, ptrdiff_t length)
 {
@@ -112,7 +112,7 @@ append_named(buffer *into, PyObject *names, const byte *name, ptrdiff_t length)
     return 1;
 }
 
-/* Undoes the reference at the `&` at `at`; returns where what remains begins, NULL with an exception. */
+/* Decodes the reference that begins with the `&` at `at`; returns where the rest begins, NULL with an exception. */
 static const byte *
 undo_reference(buffer *into, const byte *at, const byte *end, PyObject *names, int in_attribute)
 {
@@ -151,7 +151,7 @@ undo_reference(buffer *into, const byte *at, const byte *end, PyObject *names, i
     return name;
 }
 
-/* Appends text with its references undone. */
+/* Appends text with its references decoded. */
 static int
 append_text(buffer *into, span text, PyObject *names, int in_attribute)
 {

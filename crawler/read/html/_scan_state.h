@@ -1,4 +1,4 @@
-/* What a scan knows while it walks through a page. */
+/* The state of a scan. */
 #ifndef ONCEOVER_SCAN_STATE_H
 #define ONCEOVER_SCAN_STATE_H
 
@@ -7,7 +7,7 @@
 enum {
     MOST_OPEN = 256,
     MOST_FOREIGN = 64,
-    /* As lexbor.py, document.py and pages.py have them. */
+    /* The same limits as in lexbor.py, element_reader.py and abstract.py. */
     MOST_PARAGRAPHS = 20,
     MOST_ANCHOR_CHARACTERS = 200,
     MOST_ANCHOR_READ = 20 * MOST_ANCHOR_CHARACTERS,
@@ -50,29 +50,29 @@ typedef enum { QUIRKS, NO_QUIRKS, QUIRKS_UNKNOWN } quirks;
 
 typedef struct {
     const module_state *names;
-    PyObject *references; /* names and meanings */
-    PyObject *link, *anchored, *embedded, *styled; /* what makes a link, and its kinds */
-    PyObject *kind_of_rel; /* what a <link> of one rel is to its page; None of one that leads nowhere */
-    PyObject *meta_names; /* of which the content is read */
-    PyObject *found, *elements, *paragraphs, *styles; /* links; what else is read, and how many links come before */
+    PyObject *references; /* names and their characters */
+    PyObject *link, *anchored, *embedded, *styled; /* the class of links, and their kinds */
+    PyObject *kind_of_rel; /* the kind of a <link> by its rel; None if it is not a link */
+    PyObject *meta_names; /* whose content we read */
+    PyObject *found, *elements, *paragraphs, *styles; /* `elements`: each with the number of links before it */
     int all_scripts, has_styles;
     const byte *at, *end;
     tag tag;
     place place;
     quirks quirks;
-    int has_begun; /* a doctype would come too late */
+    int has_begun; /* a doctype counts no more */
     int is_empty, in_head_noscript, form_is_open, in_select;
-    int has_language, has_other_language; /* the root, by lang, or by an empty one or xml:lang */
+    int has_language, has_other_language; /* set by lang; by an empty lang or xml:lang */
     int templates, template_is_odd, template_formats;
     open_element open[MOST_OPEN];
     int depth;
     open_element foreign[MOST_FOREIGN];
     int foreign_depth;
-    int anchor, paragraph; /* where they stand among what is open; -1 if none does */
+    int anchor, paragraph; /* indexes of open elements; -1 if none is open */
     Py_ssize_t anchor_slot;
     span anchor_href, anchor_rel;
     int paragraph_count;
-    int noted; /* links but those of anchors; few bytes of a srcset or a style sheet may hold millions */
+    int noted; /* links without anchors; a few bytes of a srcset or a style sheet may contain millions */
     buffer anchor_text, paragraph_text, style_text, lines, scratch;
 } scan;
 

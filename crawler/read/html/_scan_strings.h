@@ -1,4 +1,4 @@
-/* Strings made of the bytes of a page. */
+/* Makes strings of the bytes of a page. */
 #ifndef ONCEOVER_SCAN_STRINGS_H
 #define ONCEOVER_SCAN_STRINGS_H
 
@@ -25,7 +25,7 @@ is_ascii(const byte *at, ptrdiff_t length)
     return all < 0x80;
 }
 
-/* A string of UTF-8; NULL with an exception, or without one where it is broken. */
+/* Decodes UTF-8; NULL with an exception, or without one if it is broken. */
 static PyObject *
 string_of(const byte *at, ptrdiff_t length)
 {
@@ -41,7 +41,7 @@ none_made(void)
     return PyErr_Occurred() ? FAILED : GIVES_UP;
 }
 
-/* Makes CR and CR LF LF: where there are any, in a copy, which holds until the next. */
+/* Turns CR and CR LF into LF, if there are any in a copy that is valid until the next call. */
 static int
 normalize_lines(scan *self, span *text)
 {
@@ -61,11 +61,11 @@ normalize_lines(scan *self, span *text)
     return 0;
 }
 
-/* `in_attribute` is -1 where there are no references. */
+/* `in_attribute` is -1 if there are no references. */
 static PyObject *
 text_of(scan *self, span text, int in_attribute, int strip)
 {
-    /* Lines end before references are undone: `&#13;` stays. */
+    /* Line ends come first, references second: `&#13;` stays. */
     if (normalize_lines(self, &text) < 0)
         return NULL;
     if (in_attribute >= 0 && text.length && memchr(text.at, '&', text.length) != NULL) {
@@ -80,14 +80,14 @@ text_of(scan *self, span text, int in_attribute, int strip)
     return string_of(text.at, text.length);
 }
 
-/* White space as Python's str.split has it, of ASCII. */
+/* ASCII white space as in Python's str.split. */
 static int
 is_gap(byte each)
 {
     return (each >= 9 && each <= 13) || (each >= 28 && each <= 32);
 }
 
-/* White space collapsed, cut at `room` bytes; all is ASCII. Returns the length. */
+/* Collapses white space and cuts at `room` bytes, in ASCII. Returns the length. */
 static ptrdiff_t
 collapse(const byte *at, ptrdiff_t length, char *into, ptrdiff_t room)
 {
@@ -105,7 +105,7 @@ collapse(const byte *at, ptrdiff_t length, char *into, ptrdiff_t room)
     return made;
 }
 
-/* The end of a text that is cut, without a character that is cut with it. */
+/* The end of a cut text, without a torn character. */
 static ptrdiff_t
 whole_characters(const byte *at, ptrdiff_t length, ptrdiff_t most)
 {
@@ -117,14 +117,14 @@ whole_characters(const byte *at, ptrdiff_t length, ptrdiff_t most)
     return length;
 }
 
-/* Whether it matters where a text is cut, that CR LF counts for one character. */
+/* Whether the cut depends on counting CR LF as one character. */
 static int
 is_cut_by_lines(const buffer *text, ptrdiff_t most)
 {
     return text->length > most && memchr(text->at, '\r', text->length) != NULL;
 }
 
-/* NULL without an exception if only a tree can tell. */
+/* NULL without an exception if that needs a tree. */
 static PyObject *
 collapsed(scan *self, const buffer *text)
 {

@@ -109,7 +109,7 @@ end_in_table(scan *self, const tag *given)
     return end_tag(self, given);
 }
 
-/* An end tag of a part of a table, or of all of it, within a cell or a caption. */
+/* An end tag of a table or a part of it, within a cell or a caption. */
 static outcome
 end_in_cell(scan *self, const tag *given)
 {

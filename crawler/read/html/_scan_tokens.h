@@ -1,7 +1,7 @@
-/* Markup taken apart, by section 13.2.5 of the HTML standard: tags, attributes, comments.
+/* Splits markup into tags, attributes and comments, by section 13.2.5 of the HTML standard.
  *
- * Nothing is copied: a span points into the page. Each function is given where it may read, and returns where it ended,
- * at most the page's end.
+ * Nothing is copied: a span points into the page. Each function takes the range that it may read, and returns where it
+ * ended, at most at the end of the page.
  */
 #ifndef ONCEOVER_SCAN_TOKENS_H
 #define ONCEOVER_SCAN_TOKENS_H
@@ -17,7 +17,7 @@ typedef struct {
 
 enum { SPACE = 1, ENDS_TAG_NAME = 2, ENDS_ATTRIBUTE_NAME = 4, ENDS_VALUE = 8, LETTER = 16, ALPHANUMERIC = 32 };
 
-/* What each byte may be. */
+/* The classes of each byte. */
 static byte kinds[256];
 
 static int
@@ -57,7 +57,7 @@ skip_to(const byte *at, const byte *end, int kind)
     return at;
 }
 
-/* The line that ends where an element begins is no part of it, of some elements. */
+/* Some elements ignore a line end at their start. */
 static const byte *
 skip_line_end(const byte *at, const byte *end)
 {
@@ -106,13 +106,13 @@ typedef struct {
     span name;
     const element_kind *kind;
     int is_closed; /* as <a/> */
-    int has_background; /* in an attribute that any element may have */
-    int count, is_laden; /* attributes; whether there are more than fit */
+    int has_background; /* a `data-bg` attribute, which any element may have */
+    int count, is_laden; /* attributes; whether there are too many */
     attribute attributes[MOST_ATTRIBUTES];
 } tag;
 
-/* Reads the attributes of a tag from behind its name, and returns where its content begins; NULL if the page ends
- * before the tag does, which then is none. */
+/* Reads the attributes of a tag from the end of its name on, and returns where its content begins; NULL if the page
+ * ends within the tag, which is then ignored. */
 static const byte *
 read_attributes(const byte *at, const byte *end, tag *into)
 {
@@ -172,7 +172,7 @@ attribute_of(const tag *given, const char *name)
     return NULL;
 }
 
-/* Where a comment ends whose `<!--` is at `at`. */
+/* The end of the comment whose `<!--` is at `at`. */
 static const byte *
 comment_end(const byte *at, const byte *end)
 {
@@ -192,7 +192,7 @@ comment_end(const byte *at, const byte *end)
     return end;
 }
 
-/* Where `</name` begins that ends the raw text at `at`, NULL if nothing does. */
+/* The `</name` that ends the raw text at `at`; NULL if there is none. */
 static const byte *
 raw_end(const byte *at, const byte *end, span name)
 {
@@ -212,13 +212,13 @@ raw_end(const byte *at, const byte *end, span name)
     return NULL;
 }
 
-/* The same of a script: `<script>` within a comment within it hides the end that follows. */
+/* The same for a script, in which `<script>` within a comment hides the next end. */
 static const byte *
 script_end(const byte *at, const byte *end, span name)
 {
     const byte *found = raw_end(at, end, name);
     for (;;) {
-        /* Comments that end before it are many, maybe; it is not looked for again. */
+        /* Many comments may end before it, so search it only once. */
         if (found != NULL && found < at)
             found = raw_end(at, end, name);
         const byte *comment = find(at, found != NULL ? found : end, "<!--");

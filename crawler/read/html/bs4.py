@@ -1,4 +1,4 @@
-"""HTML by Beautiful Soup on Python's own parser: slow, and without any compiled code."""
+"""Reads HTML with Beautiful Soup on Python's own parser: slow, and without any compiled code."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from crawler.read.abstract import summary
 from crawler.read.elements.element_reader import Attributes, ElementReader
 from crawler.read.elements.link_tables import DATA_LINKS
 from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
-from crawler.read.html.html_fixups import mended
+from crawler.read.html.html_fixups import fix_html
 from crawler.read.options import DEFAULT_OPTIONS, Options
 from crawler.read.pages import Document, PageReader
 
@@ -22,7 +22,7 @@ _HOLDS_URL = re.compile(r"url\(", re.IGNORECASE)
 
 
 class Bs4Extractor:
-    """Links and metadata, from the tree of `html.parser`."""
+    """Extracts links and metadata from the tree of `html.parser`."""
 
     def __init__(self, *, agent: str = "", options: Options = DEFAULT_OPTIONS) -> None:
         self._pages = PageReader(_read, agent=agent, options=options)
@@ -33,10 +33,10 @@ class Bs4Extractor:
 
 def _read(document: Document) -> ElementReader[Tag]:
     soup = BeautifulSoup(
-        # With a line end, a page that is nothing but a URL is not taken for a mistake of the caller.
-        f"{mended(document.html).decode('utf-8', 'replace')}\n",
+        # The line end keeps Beautiful Soup from warning about a page that consists of a URL only.
+        f"{fix_html(document.html).decode('utf-8', 'replace')}\n",
         "html.parser",
-        # Values as they stand, not lists of class names; of a repeated attribute the first, as the standard says.
+        # Plain values, not lists of class names. By the standard, the first of repeated attributes counts.
         multi_valued_attributes=None,
         on_duplicate_attribute="ignore",
     )
@@ -48,7 +48,7 @@ def _read(document: Document) -> ElementReader[Tag]:
         options=document.options,
     )
     for template in soup.find_all("template"):
-        # To this parser the contents of a template are part of the document.
+        # This parser treats the contents of a template as part of the document.
         if not is_shadow_root(cast(Attributes, template.attrs)):
             template.clear()
     readers = readers_by_tag(document.options)
@@ -73,6 +73,6 @@ def _parent_tag(tag: Tag) -> str | None:
 
 def _paragraphs(soup: BeautifulSoup) -> Iterator[str]:
     for tag in soup.find_all("p", limit=_MAX_PARAGRAPHS):
-        # To this parser the next paragraph does not end one that was left open, but stands in it.
+        # In this parser the next paragraph does not end an open one, but lies within it.
         within = takewhile(lambda node: not isinstance(node, Tag) or node.name != "p", tag.descendants)
         yield "".join(node for node in within if type(node) is NavigableString)

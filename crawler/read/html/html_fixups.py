@@ -1,8 +1,8 @@
-"""HTML written so that the `html.parser` of any Python reads it as the standard's tokenizer does.
+"""Rewrites HTML so that the `html.parser` of any Python reads it as the standard's tokenizer does.
 
-Older ones take the contents of `title` and `textarea` for markup, `&region=` in an attribute for `®ion=`, and `<!-->`
-for the beginning of a comment; they find the end of a script only with `>` right behind it. All take `<script/>` for a
-whole one.
+Older versions read the contents of `title` and `textarea` as markup, `&region=` in an attribute as `®ion=`, and `<!-->`
+as the start of a comment. They recognise the end of a script only if `>` follows at once. All versions read `<script/>`
+as a complete script.
 """
 
 import re
@@ -13,76 +13,77 @@ from crawler.read.elements.markup import ATTRIBUTE
 
 _TOKEN: Final = re.compile(
     rb"<(?:(?P<comment>!--)|(?P<end>/)?(?P<name>[a-z][^\t\n\f\r />]*+)(?P<attributes>(?>(?:%b)*))"
-    rb"(?P<closed>[\t\n\f\r /]*+)(?P<whole>>)?|\?(?P<declaration>xml)(?=[\t\n\f\r ]))" % ATTRIBUTE,
+    rb"(?P<closed>[\t\n\f\r /]*+)(?P<complete>>)?|\?(?P<declaration>xml)(?=[\t\n\f\r ]))" % ATTRIBUTE,
     re.IGNORECASE,
 )
 _COMMENT_END: Final = re.compile(rb"--!?>")
 _SCRIPTS: Final = frozenset({b"script", b"style"})
 _TEXTS: Final = frozenset({b"title", b"textarea", b"iframe", b"xmp", b"noembed", b"noframes", b"plaintext"})
-"""Elements whose content is no markup."""
+"""Elements whose content is text, not markup."""
 _FOREIGN: Final = frozenset({b"svg", b"math"})
 _REFERENCE: Final = re.compile(rb"&([A-Za-z][A-Za-z0-9]*)(;?)(=?)")
 _TORN: Final = re.compile(rb"<[a-z!/?]", re.IGNORECASE)
 
 
-def mended(html: bytes, /) -> bytes:
-    """The page in UTF-8, without what stands in comments."""
-    made: list[bytes] = []
+def fix_html(html: bytes, /) -> bytes:
+    """Rewrite a page in UTF-8; empties its comments."""
+    output: list[bytes] = []
     position = 0
     in_foreign = in_anchor = False
     while token := _TOKEN.search(html, position):
-        made.append(html[position : token.start()])
+        output.append(html[position : token.start()])
         position = token.end()
         if token["declaration"]:
-            # Beautiful Soup warns of XML that this parser is none; it is meant to be none.
-            made.append(b"<?")
+            # Drop `xml`: Beautiful Soup would warn that this is not an XML parser.
+            output.append(b"<?")
         elif token["comment"]:
-            # `<!-->` is a whole comment.
+            # `<!-->` is a complete comment.
             end = _COMMENT_END.search(html, position - 2)
             position = end.end() if end else len(html)
-            made.append(b"<!-- -->")
-        elif token["end"] or not token["whole"]:
+            output.append(b"<!-- -->")
+        elif token["end"] or not token["complete"]:
             name = token["name"].lower()
             in_foreign = in_foreign and name not in _FOREIGN
             in_anchor = in_anchor and name != b"a"
-            made.append(token[0])
+            output.append(token[0])
         else:
             name = token["name"].lower()
             is_closed = b"/" in token["closed"]
             in_foreign = in_foreign or (name in _FOREIGN and not is_closed)
-            attributes = _REFERENCE.sub(_as_meant, token["attributes"])
+            attributes = _REFERENCE.sub(_escape_false_reference, token["attributes"])
             if (name in _SCRIPTS and not (in_foreign and is_closed)) or (name in _TEXTS and not in_foreign):
                 content, position = _content(html, position, name)
-                made.append(b"<%b%b >%b</%b>" % (name, attributes, content, name))
+                output.append(b"<%b%b >%b</%b>" % (name, attributes, content, name))
             else:
                 if name == b"a" and not in_foreign:
-                    # To this parser anchors nest; to the standard the next one ends the one before.
-                    made.append(b"</a>" * in_anchor)
+                    # In this parser anchors nest; by the standard the next anchor ends an open one.
+                    output.append(b"</a>" * in_anchor)
                     in_anchor = True
-                # Outside of SVG and MathML the slash means nothing; this parser would close the element.
+                # Outside of SVG and MathML the slash has no meaning, but this parser would close the element.
                 closed = token["closed"] if in_foreign or name in _FOREIGN else b" " * bool(token["closed"])
-                made.append(b"<%b%b%b>" % (name, attributes, closed))
-    made.append(html[position:])
-    return _without_torn_tag(b"".join(made))
+                output.append(b"<%b%b%b>" % (name, attributes, closed))
+    output.append(html[position:])
+    return _drop_torn_tag(b"".join(output))
 
 
 def _content(html: bytes, start: int, name: bytes) -> tuple[bytes, int]:
-    """What is in an element whose start tag ends there, harmless to a parser, and where its end tag ends."""
+    """The text of an element whose start tag ends at `start`, escaped, and where its end tag ends."""
     end = re.compile(rb"</%b(?=[\t\n\f\r />])|\Z" % name, re.IGNORECASE).search(html, start)
     assert end is not None
     content = html[start : end.start()]
     return content if name in _SCRIPTS else content.replace(b"<", b"&lt;"), html.find(b">", end.end()) + 1 or len(html)
 
 
-def _as_meant(found: re.Match[bytes]) -> bytes:
-    """In an attribute, a reference without its semicolon is none if `=` or another letter follows."""
+def _escape_false_reference(found: re.Match[bytes]) -> bytes:
+    """Escape the `&` of what is not a reference. In an attribute, a name without semicolon is no reference if `=` or
+    another letter follows it."""
     name = found[1].decode("ascii")
     is_reference = f"{name};" in html5 if found[2] else name in html5 and not found[3]
     return found[0] if is_reference else b"&amp;" + found[0][1:]
 
 
-def _without_torn_tag(html: bytes) -> bytes:
-    """The page up to a tag or comment that its end tears. By the standard such a tag is none; and many of them take
-    the `html.parser` of older Pythons time by the square of their number (CVE-2025-6069)."""
+def _drop_torn_tag(html: bytes) -> bytes:
+    """Drop an incomplete tag or comment at the end of the page. The standard ignores it, and the `html.parser` of older
+    Pythons needs quadratic time for many of them (CVE-2025-6069)."""
     torn = _TORN.search(html, html.rfind(b">") + 1)
     return html if torn is None else html[: torn.start()]

@@ -1,4 +1,4 @@
-"""HTML by lexbor (`selectolax`): parses as browsers do, and fastest."""
+"""Reads HTML with lexbor (`selectolax`), which parses as browsers do and is the fastest."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -17,24 +17,23 @@ from crawler.read.pages import Document, PageReader
 
 _MAX_PARAGRAPHS: Final = 20
 
-
 _SELECTOR: Final = (
     "[href],[src],[srcset],[imagesrcset],[content],[background],[poster],[data],html,style,title"
     ",[data-src],[data-srcset],[data-original],[data-lazy-src],[data-lazy-srcset]"
     ",iframe[srcdoc],noframes,template[shadowrootmode]"
 )
-"""What holds a URL or metadata. To look for attributes is faster than for the names of elements, and in a large page
-far faster than to look at each element here; but a parser of selectors is made for each document."""
+"""Selects the elements with URLs or metadata. Selecting by attribute is faster than by element name, and in a large
+page far faster than a walk over all elements; but each document pays for parsing the selector."""
 _SMALL_BYTES: Final = 16_384
 _LAST_KNOWN: Final = 10_000
-"""Lexbor numbers the elements that it knows from 1 on. Others, as <use>, have another number in each document."""
+"""Lexbor numbers the elements that it knows from 1 on. Others, such as <use>, get another number in each document."""
 
 
 class LexborTrees:
-    """Reads documents as trees."""
+    """Reads documents by their trees."""
 
     def __init__(self, options: Options = DEFAULT_OPTIONS) -> None:
-        # To lexbor <image> is <img> outside of SVG.
+        # Outside of SVG, lexbor turns <image> into <img>.
         self._readers = readers_by_tag(options) | {"image": ElementReader.svg_reference, "template": _shadow_root}
         self._readers_by_id = {
             number: read_element
@@ -64,7 +63,7 @@ class LexborTrees:
             read_element = readers(number)
             if read_element is None and number > _LAST_KNOWN:
                 read_element = self._readers.get(node.tag or "")
-            # An element that matches twice is given twice in a row.
+            # Lexbor yields an element that matches twice, twice in a row.
             if read_element is not None and (address := node.mem_id) != last:
                 last = address
                 read_element(reader, node.attributes, node)
@@ -84,7 +83,7 @@ class LexborTrees:
 
 
 class LexborExtractor:
-    """Links and metadata, as from a tree that browsers build; most pages need none."""
+    """Extracts links and metadata as browsers see them. Most pages are scanned without building a tree."""
 
     def __init__(self, *, agent: str = "", options: Options = DEFAULT_OPTIONS) -> None:
         self._pages = PageReader(LexborTrees(options).read, scan=scan, agent=agent, options=options)
@@ -95,12 +94,12 @@ class LexborExtractor:
 
 def _shadow_root(reader: ElementReader[LexborNode], attributes: Attributes, node: LexborNode) -> None:
     if is_shadow_root(attributes):
-        # What is in a template is no part of lexbor's tree, but of its text.
+        # The contents of a template are not in lexbor's tree, but in the HTML of its node.
         reader.add_nested(f"<div{(node.html or '').removeprefix('<template')}")
 
 
 def _tag_id(tag: str) -> int:
-    """Lexbor's number of an element, which it tells of nodes only."""
+    """Lexbor's number of an element, which only nodes have."""
     return LexborHTMLParser("").create_node(tag).tag_id
 
 

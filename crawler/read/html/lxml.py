@@ -1,4 +1,4 @@
-"""HTML by lxml (libxml2): nearly as fast as lexbor, and repairs broken pages in its own way."""
+"""Reads HTML with lxml (libxml2): nearly as fast as lexbor, but it repairs broken pages in its own way."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from crawler.read.pages import Document, PageReader
 
 _MAX_PARAGRAPHS: Final = 20
 _END_OF_DOCUMENT = re.compile(rb"</(?:html|body)\b[^>]*>", re.IGNORECASE)
-"""libxml2 ignores what follows; to the standard it belongs to the body."""
+"""libxml2 ignores what follows; by the standard it belongs to the body."""
 _ENDS_MATTER: Final = frozenset(
     b"html head body template a p script style title textarea iframe noembed noframes xmp plaintext".split()
 )
@@ -30,7 +30,7 @@ _MARKED_AS_CLOSED = re.compile(
 
 
 class LxmlExtractor:
-    """Links and metadata, from a tree of libxml2."""
+    """Extracts links and metadata from a tree of libxml2."""
 
     def __init__(self, *, agent: str = "", options: Options = DEFAULT_OPTIONS) -> None:
         self._pages = PageReader(_read, agent=agent, options=options)
@@ -51,7 +51,7 @@ def _read(document: Document) -> ElementReader[lxml.etree._Element]:
     if root is None:
         return reader
     for template in list(root.iter("template")):
-        # To libxml2 the contents of a template are part of the document.
+        # libxml2 treats the contents of a template as part of the document.
         if not is_shadow_root(cast(Attributes, template.attrib)):
             del template[:]
     readers = readers_by_tag(document.options)
@@ -78,18 +78,18 @@ def _root(html: bytes) -> lxml.etree._Element | None:
     parser = lxml.etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
     if b"\0" in html:
         html = html.replace(b"\0", b"\xef\xbf\xbd")
-    parser.feed(_END_OF_DOCUMENT.sub(b"", _without_slashes(html)))
+    parser.feed(_END_OF_DOCUMENT.sub(b"", _drop_slashes(html)))
     try:
         return parser.close()
     except lxml.etree.XMLSyntaxError:
-        # It says so of documents without any element.
+        # libxml2 raises it for documents without any element.
         return None
 
 
-def _without_slashes(html: bytes) -> bytes:
-    """The page without the slash of tags like `<html lang="de" />`. To libxml2 it closes the element, and what follows
-    an empty root is ignored; to the standard it means nothing outside of SVG and MathML."""
-    # Nearly all such tags are of elements like <br>, and this finds so faster than the expression.
+def _drop_slashes(html: bytes) -> bytes:
+    """Drop the slash of tags like `<html lang="de" />`. By the standard it has no meaning outside of SVG and MathML,
+    but libxml2 closes the element, and ignores what follows an empty root."""
+    # Nearly all such tags are void elements like <br>; this test is faster than the expression.
     starts = (piece[piece.rfind(b"<") + 1 :][:_LONGEST_NAME] for piece in html.split(b"/>")[:-1])
     if _ENDS_MATTER.isdisjoint(start.split(None, 1)[0].lower() for start in starts if start[:1].isalpha()):
         return html
@@ -104,7 +104,7 @@ def _without_slashes(html: bytes) -> bytes:
         if in_foreign or attributes.rstrip().endswith(b"="):
             return found[0]
         if b"=" in attributes and not attributes.endswith((b'"', b"'", b" ", b"\t", b"\n", b"\r")):
-            # The slash belongs to a value without quotes.
+            # The slash belongs to an unquoted value.
             return found[0]
         return b"<%b>" % attributes
 
@@ -112,7 +112,7 @@ def _without_slashes(html: bytes) -> bytes:
 
 
 def _text(element: lxml.etree._Element) -> str:
-    # Most anchors have nothing but text in them, and an iterator is dear.
+    # Most anchors contain only text, and an iterator is expensive.
     if not len(element):
         return element.text or ""
     return "".join(cast(Iterator[str], element.itertext()))

@@ -1,12 +1,11 @@
-"""A page read without building a tree, where it is sure that a tree would say the same.
+"""Reads a page without building a tree, if the result is certain to be the same.
 
-To build a tree and look through it takes most of the time of a page. What is read of it rarely depends on the tree:
-which tags and attributes there are is settled before, by the tokenizer, and the text of an anchor ends with its end
-tag. `_scan`, compiled C, walks through the tags once. Whenever what it meets might be moved, opened again or ignored by
-the standard's tree construction in a way that changes what is read, it gives up, and lexbor reads the page instead. So
-the two never differ, and tests hold them against each other.
+Most of the time for a page goes into building and searching its tree. But what we read rarely depends on the tree: the
+tokenizer determines tags and attributes, and the text of an anchor ends with its end tag. `_scan`, compiled C, goes
+through the tags once. It gives up where tree construction, by the standard, might move, repeat or ignore an element in
+a way that changes the result; then lexbor reads the page. So the two never differ; the tests compare them.
 
-It takes no part in what makes parsers slow: time is in proportion to the page, whatever is nested in it.
+Its time is proportional to the size of the page, however deep the page is nested.
 """
 
 from html.entities import html5
@@ -28,17 +27,16 @@ else:
     _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
 
 IS_COMPILED: Final = _COMPILED_VERSION == 8
-"""False also where the extension was compiled from older code."""
-
+"""False too if the extension was compiled from older code."""
 
 _PLAIN_RELS: Final[dict[str, LinkKind | None]] = {
     rel: kind for rel, kind in KIND_OF_REL.items() if kind is not LinkKind.CANONICAL
 }
-"""Of a <link> with one of these and no other, nothing more is to be read."""
+"""A <link> with exactly one of these needs no further reading."""
 
 
 def scan(document: Document, /) -> ElementReader[str] | None:
-    """What a tree of the page would tell; None if only a tree can."""
+    """Read a page without a tree; None if that needs a tree."""
     if not IS_COMPILED:
         return None
     options = document.options
@@ -68,15 +66,15 @@ def scan(document: Document, /) -> ElementReader[str] | None:
         options=options,
         has_svg=False,
     )
-    # <image> is met in SVG alone; elsewhere a tree is needed.
+    # <image> occurs in SVG only; otherwise the scan has given up.
     readers = readers_by_tag(options) | {"image": ElementReader.svg_reference}
-    ready = 0
+    added = 0
     for before, tag, attributes, text in elements:
-        reader.links.extend(links[ready:before])
-        ready = before
+        reader.links.extend(links[added:before])
+        added = before
         if read_element := readers.get(tag):
             read_element(reader, attributes, text)
-    reader.links.extend(links[ready:])
+    reader.links.extend(links[added:])
     del reader.links[MAX_LINKS:]
     for style in styles:
         reader.inline_style(style)
