@@ -53,7 +53,7 @@ class Gate:
                 fresh = [url for url, new in zip(batch, verdicts, strict=True) if new]
             admitted = 0
             if not force:
-                self._hits.count(batch, verdicts)
+                self._hits.count(batch, canonicals, verdicts)
             if fresh or force:
                 admit = partial(self._admission.admit, batch, fresh, force=force, anew=anew)
                 admitted = await self._changes.made(admit, must=True)

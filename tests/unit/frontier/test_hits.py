@@ -34,7 +34,7 @@ class Watched(MemoryStore):
 
 
 def known(hits: LinkCounts, urls: Sequence[CrawlUrl]) -> None:
-    hits.count(urls, [False] * len(urls))
+    hits.count(urls, [url.canonical for url in urls], [False] * len(urls))
 
 
 def test_links_are_added_up_and_written_in_order_some_at_a_time() -> None:
@@ -82,6 +82,31 @@ def test_what_is_added_up_stays_bounded() -> None:
         if hits.are_many:
             hits.write(store, at_once=2)
     assert sum(map(len, store.batches)) >= 2000 - 60
+
+
+def test_urls_with_many_links_are_written_seldom_and_stay_bounded() -> None:
+    hits, store = LinkCounts(kept=50), Watched()
+    menu = pages(1, 30)
+    for number in range(4_000):
+        known(hits, [*menu, page(f"once-{number}")])
+        if hits.are_many:
+            hits.write(store, at_once=100)
+    writes = Counter(canonical for batch in store.batches for canonical in batch)
+    of_menu = sum(writes[url.canonical] for url in menu)
+    assert 0 < of_menu < 30 * 4_000 // 50
+    assert sum(hits.of(page(f"once-{number}").canonical) for number in range(4_000)) <= 100
+    for _ in hits.write_all(store, at_once=100):
+        pass
+    assert all(store.hits(url.canonical) == 4_000 for url in menu)
+
+
+def test_urls_that_all_have_many_links_stay_bounded_too() -> None:
+    hits, store = LinkCounts(kept=50), Watched()
+    for number in range(2_000):
+        known(hits, [page(f"{number}")] * 5)
+        if hits.are_many:
+            hits.write(store, at_once=10)
+    assert sum(hits.of(page(f"{number}").canonical) > 0 for number in range(2_000)) <= 100
 
 
 def written(directory: Path) -> dict[str, int]:
