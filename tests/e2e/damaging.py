@@ -1,9 +1,8 @@
 """Crawls whose files are damaged at a random moment, mended as a person would, and crawled to their end."""
 
-import logging
+import multiprocessing
 import os
 import shutil
-import signal
 import sys
 import time
 import traceback
@@ -54,46 +53,50 @@ MOST_ROUNDS = 4
 
 
 class Forked:
-    """A process of its own that runs a command, forked from this one: so it need not import the program again."""
+    """A command in a process of its own, which is forked from one that has imported the program and nothing else.
+
+    A fork of the tests' own process, in which threads run, could wait for ever for a lock that one of these held.
+    """
 
     def __init__(self, *arguments: str | Path, cwd: Path) -> None:
         self._cwd = cwd
-        sys.stdout.flush()
-        sys.stderr.flush()
-        self._pid = os.fork()
-        if self._pid == 0:
-            self._run(list(map(str, arguments)))
-
-    def _run(self, arguments: list[str]) -> NoReturn:
-        code = 70
-        try:
-            os.chdir(self._cwd)
-            for descriptor, name in ((1, "stdout"), (2, "stderr")):
-                os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor)
-            sys.stdin, sys.stdout, sys.stderr = open(os.devnull), open(1, "w"), open(2, "w")  # noqa: SIM115, PTH123
-            logging.getLogger().handlers.clear()
-            sys.argv = ["onceover", *arguments]
-            main()
-        except SystemExit as ended:
-            code = ended.code if isinstance(ended.code, int) else 70
-        except BaseException:  # noqa: BLE001 - a process ends here
-            traceback.print_exc()
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["crawler.cli", "crawler.wiring.crawl", __name__])
+        self._process = context.Process(target=_run, args=(list(map(str, arguments)), cwd))
+        self._process.start()
 
     def wait(self, moment: Callable[[], bool] = lambda: False) -> Ended:
         """Its end; at the moment it is killed."""
-        give_up_at = time.monotonic() + 5 * TIMEOUT_S
-        while not (ended := os.waitpid(self._pid, os.WNOHANG))[0]:
+        give_up_at = time.monotonic() + TIMEOUT_S
+        while self._process.is_alive():
             if moment() or time.monotonic() > give_up_at:
-                os.kill(self._pid, signal.SIGKILL)
-                ended = os.waitpid(self._pid, 0)
-                break
-            time.sleep(0.005)
+                self._process.kill()
+            self._process.join(0.005)
+        code = self._process.exitcode
+        assert code is not None
+        self._process.close()
         out, err = ((self._cwd / name).read_text() for name in ("stdout", "stderr"))
-        return Ended(os.waitstatus_to_exitcode(ended[1]), out, err)
+        return Ended(code, out, err)
+
+
+def _run(arguments: list[str], cwd: Path) -> NoReturn:
+    code = 70
+    sys.settrace(None)  # coverage, which would take most of the time, and is lost with a process that is killed
+    try:
+        os.chdir(cwd)
+        for descriptor, name in ((1, "stdout"), (2, "stderr")):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor)
+        sys.stdin, sys.stdout, sys.stderr = open(os.devnull), open(1, "w"), open(2, "w")  # noqa: SIM115, PTH123
+        sys.argv = ["onceover", *arguments]
+        main()
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 70
+    except BaseException:  # noqa: BLE001 - a process ends here
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 class Case:
