@@ -79,7 +79,9 @@ class LinkCounts:
     def _write_some(self, store: Store, at_once: int) -> None:
         some = self._order[-at_once:]
         if some:
-            store.add_hits([(canonical, hits) for canonical in reversed(some) if (hits := self._leaving.get(canonical))])
+            store.add_hits(
+                [(canonical, hits) for canonical in reversed(some) if (hits := self._leaving.get(canonical))]
+            )
             del self._order[-at_once:]
             for canonical in some:
                 self._leaving.pop(canonical, None)
