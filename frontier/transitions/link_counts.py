@@ -1,9 +1,9 @@
 """How often links to known URLs were seen.
 
 The first link to a URL is counted in its own record. All others are added up here, in memory. When there are many, the
-oldest are written: sorted, and some with each page, so that no write takes long. URLs with many links, as those of menus,
-stay for several rounds, since the next page would bring them back. A kill loses what is in memory; nothing else is ever
-dropped.
+oldest are written: sorted, and some with each page, so that no write takes long. URLs with many links, as those of
+menus, stay for several rounds, since the next page would bring them back. A kill loses what is in memory; nothing else
+is ever dropped.
 """
 
 from collections import Counter
@@ -63,7 +63,7 @@ class LinkCounts:
         self._write_some(store, at_once)
 
     def _choose(self, *, spares: bool) -> None:
-        """Take the oldest, many at once: each search for a dictionary's first key walks over those deleted before it."""
+        """Take the oldest. Many at once: each search for a dictionary's first key passes those deleted before it."""
         hits = self._hits
         oldest = list(islice(hits, max(1, self._kept // _SLICE)))
         counts = [hits.pop(canonical) for canonical in oldest]
