@@ -14,7 +14,7 @@ from crawler.duplicates import Duplicates
 from crawler.page import HOST_FAILURES, Failure, Fetched, LinkKind, NotModified, Page, Redirect, Request, Verdict
 from crawler.politeness.response_policy import Decision, ResponsePolicy
 from crawler.protocols import Discovered
-from crawler.reading import PageReader, in_turn
+from crawler.reading import ContentReader, in_turn
 from crawler.record import fetched_record
 from crawler.settlement import Settlement, is_page
 from frontier import Lease
@@ -30,7 +30,7 @@ class Pipeline:
         self._components = components
         self._options = options
         self._on_response = on_response
-        self._reader = PageReader(components.extractor, components.discovery, references=options.references)
+        self._reader = ContentReader(components.extractor, components.discovery, references=options.references)
         self._duplicates = Duplicates()
         self.counters = Counters()
         self._settlement = Settlement(components, self.counters)

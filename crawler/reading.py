@@ -41,7 +41,7 @@ class PageContent(msgspec.Struct, frozen=True, kw_only=True):
     references: Sequence[str] | None = None
 
 
-class PageReader:
+class ContentReader:
     """Reads pages: small ones at once, large ones in a thread. It judges links in steps if there are many."""
 
     def __init__(self, extractor: LinkExtractor, discovery: Discovery, *, references: bool) -> None:

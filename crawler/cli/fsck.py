@@ -11,8 +11,9 @@ from crawler.cli.codes import COMPLETE, FAILED
 from crawler.cli.opening import locked
 from crawler.disk.directory import CrawlDirectory
 from crawler.status import number_of
-from crawler.wiring.reconciliation import DAMAGED, Reconciliation
-from crawler.wiring.recovery import batches, recover
+from crawler.wiring.recovery.entries import batches
+from crawler.wiring.recovery.reconciliation import DAMAGED, Reconciliation
+from crawler.wiring.recovery.recover import recover
 from crawler.wiring.storage import (
     open_leveldb,
     rules,

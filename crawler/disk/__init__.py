@@ -1,5 +1,5 @@
-"""The disk of a crawl: its directory, and what happens when there is no room left.
+"""The disk of a crawl: its directory, and what to do when the disk is full.
 
-`directory` says where state and output lie and locks it. `free_space` watches the disk and holds the crawl before it is
-full. `full_disk_retry` makes writes wait that fail because the disk is full.
+`directory` knows where state and output are, and locks them. `free_space` watches the disk and holds the crawl before
+the disk is full. `full_disk_retry` repeats writes that fail because the disk is full.
 """

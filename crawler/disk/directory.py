@@ -1,14 +1,14 @@
-"""A crawl's directory: where state and output lie, and who may use it.
+"""The directory of a crawl: where state and output are, and who may use it.
 
-crawl.toml         the configuration, as run
+crawl.toml         the configuration of the last run
 lock               held by the running process, with its pid
 frontier/          the frontier's LevelDB
-frontier.before-*  what it was before a repair
+frontier.before-*  copies from before a repair
 visited/           snapshots of the visited set
 records/*.jsonl    page records
 warc/*.warc.gz     pages
 logs/crawl.log
-browsers/          profiles of browsers, while they run
+browsers/          profiles of running browsers
 """
 
 import errno
@@ -21,14 +21,14 @@ from typing import Self
 
 
 class DirectoryRefused(Exception):
-    """The directory can't be used as asked: locked or of another kind. Nothing has been changed."""
+    """The directory can't be used: it is locked, or it holds something else. Nothing was changed."""
 
 
 class CrawlDirectory:
-    """Holds the lock of a crawl's directory while it is entered.
+    """The directory of a crawl. As a context it holds the lock.
 
-    The lock is the first file of a crawl, and only made where nothing else is: so it also tells a crawl from files of
-    other people, of which none is ever touched.
+    The lock is the first file of a crawl, and it is only created in an empty directory. So it also tells a crawl from
+    other people's files, which are never touched.
     """
 
     def __init__(self, path: Path) -> None:
@@ -65,7 +65,7 @@ class CrawlDirectory:
 
     @property
     def earlier_configuration(self) -> Path | None:
-        """That of the crawl that lies here, if one does."""
+        """The configuration of the crawl in this directory; None if there is no crawl."""
         return self.configuration if self.configuration.exists() and not self._is_foreign() else None
 
     @property
@@ -73,23 +73,23 @@ class CrawlDirectory:
         return self.path / "lock"
 
     def has_state(self) -> bool:
-        """Whether there is a frontier, be it damaged."""
+        """Whether there is a frontier, even if it is damaged."""
         return (self.frontier / "CURRENT").exists() or any(
             path.suffix in (".ldb", ".log") and path.stat().st_size for path in self.frontier.glob("*.l*")
         )
 
     def has_output(self) -> bool:
-        """Whether something was written."""
+        """Whether there is any output."""
         return any(
             path.is_file() and path.stat().st_size for folder in (self.records, self.warc) for path in folder.glob("*")
         )
 
     def __enter__(self) -> Self:
-        """Create the directory if need be, and lock it. Raises `DirectoryRefused`."""
+        """Create the directory if it is missing, and lock it. Raises `DirectoryRefused`."""
         try:
             if self._is_foreign():
                 raise DirectoryRefused(
-                    f"{self.path} holds files, but no crawl; they are left as they are. "
+                    f"{self.path} holds files, but no crawl; they were not touched. "
                     "Choose a new or empty directory with --dir"
                 )
             self.path.mkdir(parents=True, exist_ok=True)
@@ -98,8 +98,8 @@ class CrawlDirectory:
             if error.errno == errno.ENOSPC:
                 raise
             raise DirectoryRefused(
-                f"the crawl directory {self.path} can't be used: expected a directory that can be written to, found: "
-                f"{error.strerror} ({error.filename}). Choose another with --dir, or mend its permissions"
+                f"the crawl directory {self.path} can't be used: expected a writable directory, found: "
+                f"{error.strerror} ({error.filename}). Choose another with --dir, or change its permissions"
             ) from error
         try:
             self._take(lock)
@@ -134,16 +134,16 @@ class CrawlDirectory:
         return self.path.exists() and any(self.path.iterdir()) and not (self.lock.is_file() or self.has_state())
 
     def write_configuration(self, text: str) -> None:
-        """Write what the crawl is run with; whole, or not at all."""
-        aside = self.configuration.with_suffix(".new")
-        aside.write_text(text, encoding="utf-8")
-        aside.replace(self.configuration)
+        """Write the configuration of this run. It is replaced in one step."""
+        new = self.configuration.with_suffix(".new")
+        new.write_text(text, encoding="utf-8")
+        new.replace(self.configuration)
 
     def clear(self) -> None:
-        """Delete state and output, and nothing else that may lie there; the state first, so that none is resumed whose
-        output is gone."""
+        """Delete state and output, and nothing else. The state goes first, so that no crawl is resumed whose output is
+        gone."""
         copies = self.path.glob(f"{self.frontier.name}.before-*")
-        for part in (self.frontier, *copies, self.visited, self.records, self.warc, self.log.parent):
-            if part.exists():
-                shutil.rmtree(part)
+        for folder in (self.frontier, *copies, self.visited, self.records, self.warc, self.log.parent):
+            if folder.exists():
+                shutil.rmtree(folder)
         self.configuration.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Watches the free disk, and has the crawl wait before something fails for want of room."""
+"""Watches the free space of the disk, and holds the crawl before a write fails because the disk is full."""
 
 import asyncio
 import logging
@@ -10,10 +10,10 @@ from crawler.status import size
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY_S = 5.0
-"""Nothing tells when a disk gets full; a crawl writes some 10 MB in that time."""
-ENOUGH = 1.1
-"""Times the least: so much must be free again before the crawl goes on, or it would stop with every page."""
+CHECK_INTERVAL_S = 5.0
+"""No event announces a full disk, so it must be polled. In this time a crawl writes about 10 MB."""
+RESUME_FACTOR = 1.1
+"""The crawl goes on once this many times the minimum is free. Otherwise it would stop again after each page."""
 
 
 def free_bytes(path: Path) -> int:
@@ -21,8 +21,8 @@ def free_bytes(path: Path) -> int:
 
 
 class FreeSpaceGuard:
-    """Calls `hold` with a reason while less than `min_free_bytes` is free in one of the directories, and `let_go` when
-    there is room again. Looks from `start` until `close`."""
+    """Calls `hold` with a reason when less than `min_free_bytes` is free in one of the directories, and `resume` when
+    there is space again. Checks from `start` until `close`."""
 
     def __init__(
         self,
@@ -30,53 +30,53 @@ class FreeSpaceGuard:
         *,
         min_free_bytes: int,
         hold: Callable[[str], None],
-        let_go: Callable[[], None],
+        resume: Callable[[], None],
         free: Callable[[Path], int] = free_bytes,
-        every_s: float = LOOK_EVERY_S,
+        interval_s: float = CHECK_INTERVAL_S,
     ) -> None:
         self._directories = directories
         self._min_free_bytes = min_free_bytes
         self._hold = hold
-        self._let_go = let_go
+        self._resume = resume
         self._free = free
-        self._every_s = every_s
+        self._interval_s = interval_s
         self._holds = False
         self._unknown: set[Path] = set()
-        """Directories that could not be asked when they were looked at last."""
+        """Directories whose free space was not known at the last check."""
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        self._look()
+        self._check()
 
     def close(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _look(self) -> None:
-        # First, so that whatever happens here is not the last look.
-        self._timer = asyncio.get_running_loop().call_later(self._every_s, self._look)
-        found = [(self._ask(directory), directory) for directory in self._directories]
+    def _check(self) -> None:
+        # The next check is scheduled first, so that an error in this one does not end the checks.
+        self._timer = asyncio.get_running_loop().call_later(self._interval_s, self._check)
+        found = [(self._free_bytes(directory), directory) for directory in self._directories]
         free, directory = min(((free, path) for free, path in found if free is not None), default=(None, None))
         if free is None:
             return
         if free < self._min_free_bytes and not self._holds:
             self._holds = True
             reason = f"{size(free)} free in {directory}, less than output.min_free_bytes ({size(self._min_free_bytes)})"
-            log.warning("the crawl waits for room: %s", reason)
+            log.warning("the crawl waits for disk space: %s", reason)
             self._hold(reason)
-        elif self._holds and not self._unknown and free >= self._min_free_bytes * ENOUGH:
+        elif self._holds and not self._unknown and free >= self._min_free_bytes * RESUME_FACTOR:
             self._holds = False
-            log.warning("there is room again (%s free in %s); the crawl goes on", size(free), directory)
-            self._let_go()
+            log.warning("there is disk space again (%s free in %s); the crawl goes on", size(free), directory)
+            self._resume()
 
-    def _ask(self, directory: Path) -> int | None:
-        """None where nothing is known, as of a network disk whose server is away."""
+    def _free_bytes(self, directory: Path) -> int | None:
+        """None if the system can't tell, as for a network disk whose server is down."""
         try:
             free = self._free(directory)
         except OSError as error:
             if directory not in self._unknown:
-                log.warning("the free room of %s can't be asked for: %s", directory, error.strerror or error)
+                log.warning("the free space of %s is not known: %s", directory, error.strerror or error)
             self._unknown.add(directory)
             return None
         self._unknown.discard(directory)

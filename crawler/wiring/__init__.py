@@ -1,8 +1,10 @@
 """Puts a crawl together: the one room that names concrete classes.
 
-Each component gets plain values; none sees the configuration. `crawl` assembles all of it and takes it apart in order.
-`discovering`, `fetching`, `rendering`, `processing` and `storage` make what their names say, `sites` what differs
-between sites. `auto_backend` chooses the visited set for `visited.backend = "auto"`. `comparing` and `compare_worker`
-do the same for comparison runs. `recovery` brings a frontier back from a crawl's output, `reconciliation` compares the
-two.
+Each component gets plain values and never sees the configuration. `crawl` makes all components and closes them in
+order, with the help of `discovering` (which URLs), `fetching`, `rendering`, `processing` (extractor and sinks) and
+`storage` (frontier and visited set). `sites` handles settings that differ between sites. `auto_backend` chooses the
+visited set for `visited.backend = "auto"`. `comparing` and `compare_worker` put comparison runs together. The room
+`recovery` brings frontier and output back into agreement.
+
+Only the command line imports this room.
 """

@@ -1,4 +1,4 @@
-"""Which visited set `visited.backend = "auto"` is: advised by the formulas, once for a crawl."""
+"""Chooses the visited set for `visited.backend = "auto"`: by the formulas, once for a crawl."""
 
 import os
 
@@ -14,49 +14,49 @@ _SHARE_OF_MACHINE = 0.25
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked, and what was taken: as it is kept in the crawl's directory."""
+    """The request and the choice, as they are stored in the crawl's directory."""
 
     capacity: int
     error_rate: float
     asked_bytes: int | None
     """`visited.memory_bytes`."""
     given_bytes: int
-    """What there was to choose for."""
+    """The memory that was available."""
     option: Option
 
     @property
-    def words(self) -> str:
-        """The choice, for a person."""
+    def text(self) -> str:
+        """The choice, for people."""
         option = self.option
         name = "exact with store = leveldb" if option.backend == EXACT_ON_DISK else option.backend
         disk = f" and {size(option.disk_bytes)} on disk" if option.disk_bytes else ""
         fits = option.memory_bytes <= self.given_bytes
         return (
-            f"visited.backend is auto: {name}, which for {number_of(self.capacity, 'URL')} takes "
-            f"{size(option.memory_bytes)}{disk}; {size(self.given_bytes)} are allowed"
-            f"{'' if fits else '. Nothing fits in that, and this comes nearest'}"
+            f"visited.backend = auto chooses {name}, which for {number_of(self.capacity, 'URL')} takes "
+            f"{size(option.memory_bytes)}{disk}; {size(self.given_bytes)} of memory may be used"
+            f"{'' if fits else '. No set fits in that; this one needs the least'}"
         )
 
 
-def decided(config: Config, directory: CrawlDirectory) -> tuple[Config, Choice | None]:
-    """The configuration with a backend in place of `auto`, and how it was chosen; None where none was to be.
+def choose_backend(config: Config, directory: CrawlDirectory) -> tuple[Config, Choice | None]:
+    """The configuration with a backend instead of `auto`, and the choice; None if the configuration names a backend.
 
-    The choice is kept beside the set, and holds as long as the same is asked: a resumed crawl does not change its set
-    because it runs on another machine.
+    The choice is stored beside the set and holds until the request changes. So a crawl keeps its set when it is resumed
+    on another machine.
     """
     visited = config.visited
     if visited.backend != "auto":
         return config, None
-    kept = directory.visited / "choice.json"
-    choice = msgspec.json.decode(kept.read_bytes(), type=Choice) if kept.exists() else None
+    file = directory.visited / "choice.json"
+    choice = msgspec.json.decode(file.read_bytes(), type=Choice) if file.exists() else None
     asked = (visited.capacity, visited.error_rate, visited.memory_bytes)
     if choice is None or (choice.capacity, choice.error_rate, choice.asked_bytes) != asked:
         choice = _choice(config)
         if config.frontier.backend != "memory":
-            kept.parent.mkdir(exist_ok=True)
-            aside = kept.with_suffix(".new")
-            aside.write_bytes(msgspec.json.encode(choice))
-            aside.replace(kept)
+            file.parent.mkdir(exist_ok=True)
+            new = file.with_suffix(".new")
+            new.write_bytes(msgspec.json.encode(choice))
+            new.replace(file)
     on_disk = choice.option.backend == EXACT_ON_DISK
     return (
         msgspec.structs.replace(
@@ -72,8 +72,8 @@ def decided(config: Config, directory: CrawlDirectory) -> tuple[Config, Choice |
 
 
 def best_option(count: int, error_rate: float, *, memory_bytes: int, on_disk: bool = True) -> Option | None:
-    """The set that loses least in the memory; one on disk where none fits that is kept in memory, and None where there
-    is to be none on disk, or no memory even for that."""
+    """The set that loses least in this memory. If no set in memory fits, it is the one on disk; None if that must not
+    be used, or does not fit either."""
     try:
         return advise(count, memory_bytes=memory_bytes, error_rate=error_rate)
     except ValueError:
@@ -87,8 +87,8 @@ def _choice(config: Config) -> Choice:
     on_disk = config.frontier.backend != "memory"
     option = best_option(visited.capacity, visited.error_rate, memory_bytes=given, on_disk=on_disk)
     if option is None:
-        # A crawl goes on all the same. On disk the memory is the same for any number of URLs; where there is to be
-        # nothing on disk, what grows as it must begins small.
+        # The crawl runs all the same. A set on disk takes the same memory for any number of URLs. Without a disk, take
+        # the set that starts small and grows.
         nearest = EXACT_ON_DISK if on_disk else "dsbf"
         [option] = (each for each in options(visited.capacity, visited.error_rate) if each.backend == nearest)
     return Choice(
@@ -101,5 +101,5 @@ def _choice(config: Config) -> Choice:
 
 
 def machine_bytes() -> int:
-    """What a visited set may take where nothing is said: a quarter of this machine's memory."""
+    """The memory that a visited set may take by default: a quarter of what this machine has."""
     return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * _SHARE_OF_MACHINE)

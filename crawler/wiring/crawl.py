@@ -1,7 +1,7 @@
-"""Puts the parts of a crawl together, and takes them apart in order."""
+"""Makes the components of a crawl, puts them together, and closes them in order."""
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
@@ -16,10 +16,12 @@ from crawler.disk.free_space import FreeSpaceGuard
 from crawler.disk.full_disk_retry import FullDiskRetry
 from crawler.engine import Engine, Limits
 from crawler.progress import Gauge
+from crawler.protocols import Discovery
 from crawler.url.canonical import RULES_VERSION
 from crawler.url.hosts import registered_domain
+from crawler.url.urls import Target, UrlReader
 from crawler.wiring import discovering, fetching, processing, rendering, storage
-from crawler.wiring.recovery import take_up_newer_output
+from crawler.wiring.recovery.newer_output import requeue_newer_output
 from crawler.wiring.sites import Sites
 from frontier import Notes
 from frontier.shell import QueueFrontier
@@ -29,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class Crawl(msgspec.Struct, frozen=True, kw_only=True):
-    """A crawl, ready to run."""
+    """A crawl that is ready to run."""
 
     engine: Engine
     frontier: QueueFrontier
@@ -38,104 +40,73 @@ class Crawl(msgspec.Struct, frozen=True, kw_only=True):
     """Seeds that were not known before."""
 
 
-Rebuilding = Callable[[str, int], None]
-"""Told what is being rebuilt, and from how many URLs so far."""
+RebuildProgress = Callable[[str, int], None]
+"""Called with the name of what is being rebuilt, and the number of URLs so far."""
+
+
+class _State(msgspec.Struct, frozen=True, kw_only=True):
+    """What a crawl keeps between runs."""
+
+    frontier: QueueFrontier
+    visited: VisitedSet
+    notes: Notes
+    rules_version: int
+    """The version of the canonical rules by which the stored URLs are named."""
 
 
 @asynccontextmanager
-async def assembled(
+async def open_crawl(
     loaded: Loaded,
     directory: CrawlDirectory,
     *,
     rebuild: bool = False,
-    rebuilding: Rebuilding = lambda _what, _urls: None,
+    on_rebuild: RebuildProgress = lambda _what, _urls: None,
 ) -> AsyncIterator[Crawl]:
-    """The crawl of a configuration in its locked directory; closed in order when left.
+    """The crawl of a configuration in its locked directory. Leaving the context closes it in order.
 
-    With `rebuild`, a crawl whose URLs were named by other rules is rebuilt, not refused.
+    With `rebuild`, a frontier whose URLs are named by other rules is rebuilt instead of refused.
 
-    Raises `ConfigError` for what only the parts could judge, `StoreRefused`, `StoreFailed`, and `BrowserRefused`.
+    Raises `ConfigError` for what only a component can judge, `StoreRefused`, `StoreFailed` and `BrowserRefused`.
     """
-    config = loaded.config
-    registered_domain("example.org")  # reads the list of suffixes, which takes a while, now
+    registered_domain("example.org")  # loads the list of public suffixes now, because that takes a while
     sites = Sites(loaded)
     urls = discovering.url_reader(loaded)
     seeds = discovering.seeds(loaded, urls)
     discovery = discovering.discovery(loaded, sites, urls, seeds)
     async with AsyncExitStack() as stack:
-        readdressing = discovering.readdressing(config, urls) if rebuild else None
-        frontier, visited, notes, version = await _frontier(config, directory, readdressing, rebuilding, stack)
-        if version != RULES_VERSION:
+        recanonicalizer = discovering.recanonicalizer(loaded.config, urls) if rebuild else None
+        state = await _open_state(loaded.config, directory, recanonicalizer, on_rebuild, stack)
+        if state.rules_version != RULES_VERSION:
             log.warning(
-                "begun with version %d of the canonical rules, and goes on with it; --rebuild brings in version %d",
-                version,
+                "this crawl uses version %d of the canonical rules, with which it began; --rebuild changes it to "
+                "version %d",
+                state.rules_version,
                 RULES_VERSION,
             )
-            urls = discovering.url_reader(loaded, version=version)
+            urls = discovering.url_reader(loaded, version=state.rules_version)
             discovery = discovering.discovery(loaded, sites, urls, seeds)
-        full_disk = FullDiskRetry(
-            hold=partial(frontier.hold, by="output"), let_go=partial(frontier.let_go, by="output")
-        )
-        sink = processing.sink(config, directory, full_disk)
-        stack.push_async_callback(sink.aclose)
-        fetcher = fetching.fetcher(loaded, sites, notes, ports=discovering.ports(loaded, seeds))
-        stack.push_async_callback(fetcher.aclose)
-        robots = fetching.robots(config, sites, fetcher, notes)
-        rendering_fetcher = await rendering.rendering(loaded, directory, fetcher, robots)
-        stack.push_async_callback(rendering_fetcher.aclose)
-        guard = FreeSpaceGuard(
-            [directory.path],
-            min_free_bytes=config.output.min_free_bytes,
-            hold=partial(frontier.hold, by="room"),
-            let_go=partial(frontier.let_go, by="room"),
-        )
-        stack.callback(guard.close)
-        guard.start()
-        refusals, quota = Refusals(notes), discovering.quota(loaded, sites, notes)
-        components = Components(
-            frontier=frontier,
-            fetcher=rendering_fetcher,
-            extractor=processing.extractor(loaded),
-            robots=robots,
-            discovery=TrapsCounted(discovery, refusals),
-            sink=sink,
-            policy_for=sites.each(fetching.response_policy).of,
-            queue_key=partial(discovering.queue_key, urls),
-            addresses=fetcher if "ip" in storage.grouping(config).limits else None,
-            quota=None if quota is None else QuotaCounted(quota, refusals),
-            sitemap_quota=QuotaCounted(discovering.sitemap_quota(sites, notes), refusals),
-        )
-        engine = Engine(
-            components,
-            concurrency=config.fetch.concurrency,
-            spare=config.fetch.spare,
-            limits=Limits(pages=config.limits.pages, bytes=config.limits.bytes, seconds=config.limits.seconds),
-            options=PipelineOptions(
-                references=config.output.links, refusals=config.output.refusals, sitemaps=config.scope.sitemaps
-            ),
-            on_stop=full_disk.stop,
-        )
-        if config.frontier.backend != "memory":
-            await take_up_newer_output(config, directory, frontier, urls)
-        new_seeds = await frontier.add(discovery.seeds([seed.url for seed in seeds]))
-        gauge = Gauge(engine.counters, frontier.describe, visited.describe)
-        yield Crawl(engine=engine, frontier=frontier, gauge=gauge, new_seeds=new_seeds)
+        engine = await _engine(loaded, directory, sites, urls, seeds, discovery, state, stack)
+        _start_free_space_guard(loaded.config, directory, state.frontier, stack)
+        if loaded.config.frontier.backend != "memory":
+            await requeue_newer_output(loaded.config, directory, state.frontier, urls)
+        new_seeds = await state.frontier.add(discovery.seeds([seed.url for seed in seeds]))
+        gauge = Gauge(engine.counters, state.frontier.describe, state.visited.describe)
+        yield Crawl(engine=engine, frontier=state.frontier, gauge=gauge, new_seeds=new_seeds)
 
 
-async def _frontier(
+async def _open_state(
     config: Config,
     directory: CrawlDirectory,
-    readdressing: Recanonicalizer | None,
-    rebuilding: Rebuilding,
+    recanonicalizer: Recanonicalizer | None,
+    on_rebuild: RebuildProgress,
     stack: AsyncExitStack,
-) -> tuple[QueueFrontier, VisitedSet, Notes, int]:
-    """The frontier with its visited set, the notes of its store, and by which version of the rules its URLs are named;
-    `stack` closes them."""
+) -> _State:
+    """Open the frontier with its store and its visited set. `stack` closes them."""
     store, notes = await storage.open_store(
         config,
         directory,
-        readdressing=readdressing,
-        progress=partial(rebuilding, "the ledger by the new rules"),
+        recanonicalizer=recanonicalizer,
+        progress=partial(on_rebuild, "the ledger by the new rules"),
     )
     try:
         visited = storage.visited_set(config, directory, store)
@@ -146,17 +117,75 @@ async def _frontier(
             snapshots=storage.snapshots(config, directory),
             rules=storage.rules(config),
             rest_after_crash_s=config.politeness.min_delay_s,
-            rebuilding=partial(rebuilding, "the visited set from the ledger"),
+            rebuilding=partial(on_rebuild, "the visited set from the ledger"),
         )
     except BaseException:
         store.close()
         raise
     stack.push_async_callback(frontier.aclose)
-    return frontier, visited, notes, storage.rules_version(store)
+    return _State(frontier=frontier, visited=visited, notes=notes, rules_version=storage.rules_version(store))
+
+
+async def _engine(
+    loaded: Loaded,
+    directory: CrawlDirectory,
+    sites: Sites,
+    urls: UrlReader,
+    seeds: Sequence[Target],
+    discovery: Discovery,
+    state: _State,
+    stack: AsyncExitStack,
+) -> Engine:
+    """Make the other components, and the engine over them. `stack` closes them."""
+    config, frontier, notes = loaded.config, state.frontier, state.notes
+    full_disk = FullDiskRetry(hold=partial(frontier.hold, by="output"), resume=partial(frontier.let_go, by="output"))
+    sink = processing.sink(config, directory, full_disk)
+    stack.push_async_callback(sink.aclose)
+    fetcher = fetching.fetcher(loaded, sites, notes, ports=discovering.ports(loaded, seeds))
+    stack.push_async_callback(fetcher.aclose)
+    robots = fetching.robots(config, sites, fetcher, notes)
+    rendering_fetcher = await rendering.rendering_fetcher(loaded, directory, fetcher, robots)
+    stack.push_async_callback(rendering_fetcher.aclose)
+    refusals, quota = Refusals(notes), discovering.quota(loaded, sites, notes)
+    components = Components(
+        frontier=frontier,
+        fetcher=rendering_fetcher,
+        extractor=processing.extractor(loaded),
+        robots=robots,
+        discovery=TrapsCounted(discovery, refusals),
+        sink=sink,
+        policy_for=sites.each(fetching.response_policy).of,
+        queue_key=partial(discovering.queue_key, urls),
+        addresses=fetcher if "ip" in storage.grouping(config).limits else None,
+        quota=None if quota is None else QuotaCounted(quota, refusals),
+        sitemap_quota=QuotaCounted(discovering.sitemap_quota(sites, notes), refusals),
+    )
+    output = config.output
+    return Engine(
+        components,
+        concurrency=config.fetch.concurrency,
+        spare=config.fetch.spare,
+        limits=Limits(pages=config.limits.pages, bytes=config.limits.bytes, seconds=config.limits.seconds),
+        options=PipelineOptions(references=output.links, refusals=output.refusals, sitemaps=config.scope.sitemaps),
+        on_stop=full_disk.stop,
+    )
+
+
+def _start_free_space_guard(
+    config: Config, directory: CrawlDirectory, frontier: QueueFrontier, stack: AsyncExitStack
+) -> None:
+    guard = FreeSpaceGuard(
+        [directory.path],
+        min_free_bytes=config.output.min_free_bytes,
+        hold=partial(frontier.hold, by="space"),
+        resume=partial(frontier.let_go, by="space"),
+    )
+    stack.callback(guard.close)
+    guard.start()
 
 
 def check_configuration(loaded: Loaded) -> None:
-    """Judge what only the parts can: places, seeds, patterns, rules. Raises `ConfigError`."""
+    """Check what only the components can judge: places, seeds, patterns, rules. Raises `ConfigError`."""
     discovering.scope(loaded, Sites(loaded), discovering.seeds(loaded, discovering.url_reader(loaded)))
     processing.extractor(loaded)
     fetching.routes(loaded)

@@ -1,4 +1,4 @@
-"""What is to be crawled: seeds, scope, traps, order and quota."""
+"""Makes what decides which URLs are crawled: seeds, scope, traps, order and quotas."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -35,14 +35,14 @@ from crawler.wiring.sites import Sites
 from frontier import Notes
 
 
-def queues_by(config: Config) -> str:
-    """What tells how queues are named from other ways to name them."""
+def queue_identity(config: Config) -> str:
+    """Identifies how queues are named. A store refuses to open with another identity."""
     prefixes = queue_prefixes(config)
-    return key_by(config) if prefixes is None else f"surt-prefix {prefixes.identity}"
+    return queue_by(config) if prefixes is None else f"surt-prefix {prefixes.identity}"
 
 
 def queue_prefixes(config: Config) -> QueuePrefixes | None:
-    """Raises `ValueError` for what is no place."""
+    """Raises `ValueError` for an invalid place."""
     frontier = config.frontier
     return QueuePrefixes(frontier.queue_prefixes) if frontier.queue_by == "surt-prefix" else None
 
@@ -52,15 +52,14 @@ def queue_of(config: Config) -> Callable[[str, str], str] | None:
     return None if prefixes is None else prefixes.key
 
 
-def key_by(config: Config) -> QueueBy:
-    """What queues are named after. Where hosts of one address take turns, that is the host still: where it lies is
-    known when it is asked, and may change."""
+def queue_by(config: Config) -> QueueBy:
+    """How queues are named. With `queue_by = "ip"` they are named by host too, because its address is only known when
+    it is asked, and may change."""
     return "domain" if config.frontier.queue_by == "domain" else "host"
 
 
 def url_reader(loaded: Loaded, *, version: int = RULES_VERSION) -> UrlReader:
-    """The reader of URLs by the configured rules, of that version. Raises `ConfigError` for a rule that does not
-    exist."""
+    """The reader of URLs, with that version of the configured rules. Raises `ConfigError` for an unknown rule."""
     config = loaded.config
     try:
         queue_of(config)
@@ -68,9 +67,9 @@ def url_reader(loaded: Loaded, *, version: int = RULES_VERSION) -> UrlReader:
         raise loaded.refuse("frontier.queue_prefixes", str(error)) from error
     try:
         return UrlReader(
-            rules=rules_of(config),
+            rules=canonical_rules(config),
             version=version,
-            queue_by=key_by(config),
+            queue_by=queue_by(config),
             queue_of=queue_of(config),
             max_length=config.scope.max_url_length,
         )
@@ -78,29 +77,32 @@ def url_reader(loaded: Loaded, *, version: int = RULES_VERSION) -> UrlReader:
         raise loaded.refuse("urls.rules", str(error)) from error
 
 
-def rules_of(config: Config) -> Sequence[str]:
-    """The canonical rules, named and own."""
+def canonical_rules(config: Config) -> Sequence[str]:
+    """The canonical rules: named ones, and the user's own."""
     return DEFAULT_RULES if config.urls.rules is None else config.urls.rules
 
 
 def queue_key(urls: UrlReader, url: str) -> str:
-    """The queue to which a URL would belong, also one that is not crawled because it is too long."""
+    """The queue to which a URL would belong; also for a URL that is too long to be crawled."""
     target = urls.read(url, url)
     return site_of(url) if isinstance(target, BadUrl) else target.queue_key
 
 
 def read_url(config: Config, url: str, *, version: int = RULES_VERSION) -> Target:
-    """A URL as a person wrote it, by the configured rules, of that version. Raises `ValueError`."""
-    reader = UrlReader(rules=rules_of(config), version=version, queue_by=key_by(config), queue_of=queue_of(config))
+    """A URL as a person wrote it, read with that version of the configured rules. Raises `ValueError`."""
+    reader = UrlReader(
+        rules=canonical_rules(config), version=version, queue_by=queue_by(config), queue_of=queue_of(config)
+    )
     return reader.seed(url, called="URL")
 
 
 def loaded_for(loaded: Loaded, url: str) -> Loaded:
-    """The configuration that holds for a URL. Raises `ValueError` for what is none, and `ConfigError`."""
+    """The configuration for a URL. Raises `ValueError` if `url` is not a URL, and `ConfigError`."""
     return Sites(loaded).each(lambda there: there).of(read_url(loaded.config, url).url)
 
 
 def seeds(loaded: Loaded, urls: UrlReader) -> list[Target]:
+    """The seeds. Raises `ConfigError` with all that can't be crawled."""
     targets = []
     problems = []
     static = StaticNames(loaded.config.fetch.hosts)
@@ -120,7 +122,8 @@ def seeds(loaded: Loaded, urls: UrlReader) -> list[Target]:
 
 
 def _check_public(seed: Target, static: StaticNames, guard: Guard) -> None:
-    """Refuse at once a seed that would not be fetched: what is found on a page is judged when it is connected to."""
+    """Refuse a seed now that the fetcher would refuse later. Links are checked when the crawl connects to their
+    host."""
     host = seed.host.strip("[]")
     if static.find(host) is not None:
         return
@@ -131,12 +134,12 @@ def _check_public(seed: Target, static: StaticNames, guard: Guard) -> None:
     if why is not None:
         raise ValueError(
             f"seed '{seed.url}' can't be crawled: {host} is not a public address ({why}); "
-            "if it is yours to crawl, set fetch.allow_private = true, or list its network in fetch.allow_networks"
+            "if you may crawl it, set fetch.allow_private = true, or list its network in fetch.allow_networks"
         )
 
 
 def discovery(loaded: Loaded, sites: Sites, urls: UrlReader, seeds: list[Target]) -> Discovery:
-    """What links are followed, and which come first. Raises `ConfigError`."""
+    """Which links are followed, and in which order. Raises `ConfigError`."""
     config = loaded.config
     found = ScopedDiscovery(
         urls=urls,
@@ -154,7 +157,7 @@ def discovery(loaded: Loaded, sites: Sites, urls: UrlReader, seeds: list[Target]
 def scope(loaded: Loaded, sites: Sites, seeds: list[Target]) -> Scope:
     scope = loaded.config.scope
     for alone in sites.alone():
-        _reach(alone)  # so that a pattern is refused now, and not when the first link leads there
+        _reach(alone)  # refuses an invalid pattern now, not when the first link leads there
     return Scope(
         within=scope.within,
         seeds=seeds,
@@ -167,7 +170,7 @@ def scope(loaded: Loaded, sites: Sites, seeds: list[Target]) -> Scope:
 
 
 def ports(loaded: Loaded, seeds: Sequence[Target]) -> Ports:
-    """Seeds name the ports that they are at."""
+    """The ports that may be crawled: those of the configuration, and those of the seeds."""
     of_seeds = (port_of(seed.site) for seed in seeds)
     return Ports([*loaded.config.scope.ports, *(port for port in of_seeds if port is not None)])
 
@@ -197,7 +200,7 @@ def _places(loaded: Loaded, key: str, entries: Sequence[str], files: Sequence[st
 
 
 def _kinds(config: Config) -> frozenset[LinkKind]:
-    """Of the links that are followed."""
+    """The kinds of links that are followed."""
     return frozenset(LinkKind) if config.scope.embeds else frozenset(LinkKind) - EMBEDDED
 
 
@@ -230,7 +233,7 @@ def _parallel(config: Config, urls: UrlReader) -> dict[str, int]:
     return {urls.seed(f"http://{host}/").queue_key: int(count) for host, _, count in pairs}
 
 
-def readdressing(config: Config, urls: UrlReader) -> Recanonicalizer:
+def recanonicalizer(config: Config, urls: UrlReader) -> Recanonicalizer:
     return Recanonicalizer(urls, parallel=_parallel(config, urls))
 
 

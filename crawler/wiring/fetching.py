@@ -1,4 +1,4 @@
-"""How pages are asked for: connections, routes, robots.txt, pace."""
+"""Makes what fetches pages: connections, routes, robots.txt and politeness."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -30,7 +30,7 @@ from frontier import Notes
 def fetcher(loaded: Loaded, sites: Sites, notes: Notes, *, ports: Ports) -> HttpFetcher:
     config = loaded.config
     fetch = config.fetch
-    terms = sites.each(lambda there: _terms(there.config.fetch)).of
+    limits = sites.each(lambda there: _request_limits(there.config.fetch)).of
     network = Network(
         concurrency=fetch.concurrency,
         spare=fetch.spare,
@@ -41,11 +41,11 @@ def fetcher(loaded: Loaded, sites: Sites, notes: Notes, *, ports: Ports) -> Http
         authorities=fetch.authorities,
         routes=routes(loaded),
         resolver=DnsResolver() if fetch.resolver == "dns" else SystemResolver(),
-        head_timeout_s=lambda url: terms(url).head_timeout_s,
+        head_timeout_s=lambda url: limits(url).head_timeout_s,
     )
     return HttpFetcher(
         network,
-        terms=terms,
+        terms=limits,
         max_memory_bytes=fetch.max_memory_bytes,
         cookie_jar=Cookies(notes),
         hsts=StrictTransport(notes) if fetch.hsts else None,
@@ -55,7 +55,8 @@ def fetcher(loaded: Loaded, sites: Sites, notes: Notes, *, ports: Ports) -> Http
 
 
 def _may_ask(fetch: Fetch) -> Callable[[str], bool]:
-    """Seeds are judged before a crawl begins; links and redirects may lead from one's own machine to others'."""
+    """Whether the crawl may ask the host of a URL. Without a contact in the User-Agent, it may ask only our own hosts.
+    Seeds are checked before a crawl begins, but their links may lead to other people's hosts."""
     if has_contact(fetch.user_agent):
         return lambda _: True
 
@@ -66,7 +67,7 @@ def _may_ask(fetch: Fetch) -> Callable[[str], bool]:
     return lambda url: is_ours(origin_of(url))
 
 
-def _terms(fetch: Fetch) -> RequestLimits:
+def _request_limits(fetch: Fetch) -> RequestLimits:
     languages = {"Accept-Language": ", ".join(fetch.languages)} if fetch.languages else {}
     return RequestLimits(
         headers=sent_always(fetch.user_agent, languages | fetch.headers),
@@ -107,7 +108,7 @@ def robots(config: Config, sites: Sites, fetcher: HttpFetcher, notes: Notes) -> 
 
 
 def response_policy(loaded: Loaded) -> ResponsePolicy:
-    """Raises `ConfigError` for hours that are none."""
+    """The politeness of a site. Raises `ConfigError` for invalid hours."""
     config = loaded.config
     politeness, frontier = config.politeness, config.frontier
     pace = Pace(

@@ -1,11 +1,11 @@
-"""What becomes of a page: extractor and sinks."""
+"""Makes what processes a fetched page: the extractor and the sinks."""
 
 from collections.abc import Callable
 from importlib.metadata import version
 
 from config import Config, Loaded
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.full_disk_retry import FullDiskRetry, WaitingSink
+from crawler.disk.full_disk_retry import FullDiskRetry, FullDiskSink
 from crawler.fetch.robots.rules import product_token
 from crawler.protocols import LinkExtractor, Sink
 from crawler.read.html.bs4 import Bs4Extractor
@@ -57,6 +57,6 @@ def sink(config: Config, directory: CrawlDirectory, full_disk: FullDiskRetry) ->
         }
         sinks.append(WarcSink(directory.warc, max_bytes=config.output.warc_max_bytes, durability=durability, info=info))
     if config.output.records:
-        # Last, so that a record promises that its page is in the archive.
+        # Records go last, so that a record promises that its page is in the archive.
         sinks.append(RecordSink(directory.records, max_bytes=config.output.records_max_bytes, durability=durability))
-    return Sinks([WaitingSink(each, full_disk) for each in sinks])
+    return Sinks([FullDiskSink(each, full_disk) for each in sinks])

@@ -1,4 +1,4 @@
-"""How pages are rendered, where they are."""
+"""Makes the fetcher that renders pages in browsers."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,10 +17,10 @@ from crawler.render.loads import Loads
 
 
 def check(loaded: Loaded) -> None:
-    """Judge patterns, and see that there is a browser. Raises `ConfigError`."""
+    """Check the patterns, and that there is a browser. Raises `ConfigError`."""
     render = loaded.config.render
-    _finder(loaded, "render.patterns", render.patterns)
-    _finder(loaded, "render.block_urls", render.block_urls)
+    _matcher(loaded, "render.patterns", render.patterns)
+    _matcher(loaded, "render.block_urls", render.block_urls)
     if render.patterns:
         try:
             find_browser(render.browser)
@@ -28,8 +28,9 @@ def check(loaded: Loaded) -> None:
             raise loaded.refuse("render.browser", str(error)) from error
 
 
-async def rendering(loaded: Loaded, directory: CrawlDirectory, fetcher: Fetcher, robots: Robots) -> Fetcher:
-    """`fetcher`, with browsers behind it where pages are to be rendered. Raises `BrowserRefused`."""
+async def rendering_fetcher(loaded: Loaded, directory: CrawlDirectory, fetcher: Fetcher, robots: Robots) -> Fetcher:
+    """`fetcher`, or one around it that renders pages in browsers, if any are to be rendered. Raises
+    `BrowserRefused`."""
     render = loaded.config.render
     if not render.patterns:
         return fetcher
@@ -39,11 +40,11 @@ async def rendering(loaded: Loaded, directory: CrawlDirectory, fetcher: Fetcher,
     return RenderingFetcher(
         fetcher,
         browsers,
-        matches=_finder(loaded, "render.patterns", render.patterns),
+        matches=_matcher(loaded, "render.patterns", render.patterns),
         loads=Loads(
             fetcher,
             blocked=frozenset(render.block),
-            refuses=_finder(loaded, "render.block_urls", render.block_urls),
+            refuses=_matcher(loaded, "render.block_urls", render.block_urls),
             robots=RobotsAtOnce(robots, rest_s=loaded.config.politeness.min_delay_s) if render.robots else None,
             kept=Kept(),
         ),
@@ -60,8 +61,8 @@ async def rendering(loaded: Loaded, directory: CrawlDirectory, fetcher: Fetcher,
     )
 
 
-def _finder(loaded: Loaded, key: str, patterns: Sequence[str]) -> Callable[[str], bool]:
-    """Whether one of the patterns is found in a URL."""
+def _matcher(loaded: Loaded, key: str, patterns: Sequence[str]) -> Callable[[str], bool]:
+    """A function that says whether one of the patterns is found in a URL."""
     try:
         search = pattern_search(patterns, key)
     except ValueError as error:

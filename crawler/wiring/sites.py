@@ -1,4 +1,4 @@
-"""What differs between sites, by the blocks `[[site]]`."""
+"""Settings that differ between sites, by the blocks `[[site]]`."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -10,7 +10,7 @@ _Value = TypeVar("_Value")
 
 
 class Sites:
-    """A configuration with its blocks. Raises `ConfigError` for a place that is none."""
+    """A configuration with its blocks. Raises `ConfigError` for an invalid place."""
 
     def __init__(self, loaded: Loaded) -> None:
         for number, site in enumerate(loaded.config.site, start=1):
@@ -22,9 +22,9 @@ class Sites:
         self._blocks = Blocks([site.match for site in loaded.config.site])
 
     def alone(self) -> list[Loaded]:
-        """The configuration of each block, as if it alone matched."""
+        """For each block, the configuration where it alone matches."""
         return [self._loaded.of_sites([number]) for number in range(len(self._loaded.config.site))]
 
     def each(self, make: Callable[[Loaded], _Value], /) -> BySite[_Value]:
-        """A value for each site, made of the configuration that holds there."""
+        """A value for each site, which `make` derives from the configuration there."""
         return BySite(self._blocks, lambda chosen: make(self._loaded.of_sites(chosen)))

@@ -1,4 +1,4 @@
-"""What a crawl knows: the frontier's store, the visited set and its snapshots."""
+"""Makes what a crawl keeps between runs: the store of the frontier, the visited set and its snapshots."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -12,8 +12,8 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.url.canonical import RULES_VERSION
 from crawler.url.hosts import domain_of_site, name_of_site, split_port
 from crawler.url.urls import VERSIONS, UrlReader, host_of
-from crawler.wiring.auto_backend import decided
-from crawler.wiring.discovering import queues_by, rules_of
+from crawler.wiring.auto_backend import choose_backend
+from crawler.wiring.discovering import canonical_rules, queue_identity
 from frontier import Notes
 from frontier.leveldb.store import LevelDBStore
 from frontier.memory import MemoryNotes, MemoryStore
@@ -39,40 +39,40 @@ from visited.wrappers.whitelist import WhiteListed
 log = logging.getLogger(__name__)
 
 _RULES = "urls.rules"
-"""The part of a store's identity that names the canonical rules."""
+"""The key of the canonical rules in the identity of a store."""
 
 
 async def open_store(
     config: Config,
     directory: CrawlDirectory,
     *,
-    readdressing: Recanonicalizer | None = None,
+    recanonicalizer: Recanonicalizer | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[Store, Notes]:
     """The configured store of the frontier, and its notes.
 
-    With `readdressing`, a store of URLs that were named by other rules is rebuilt, not refused.
+    With a `recanonicalizer`, a store whose URLs are named by other rules is rebuilt instead of refused.
     """
     match config.frontier.backend:
         case "memory":
             return MemoryStore(), MemoryNotes()
         case "leveldb":
-            store = open_leveldb(config, directory, to_rebuild=readdressing is not None)
-            if readdressing is not None and store.differs:
-                await _rebuilt(store, readdressing, rules(config), progress)
+            store = open_leveldb(config, directory, to_rebuild=recanonicalizer is not None)
+            if recanonicalizer is not None and store.differs:
+                await _rebuild(store, recanonicalizer, rules(config), progress)
             return store, store
 
 
-async def _rebuilt(
-    store: LevelDBStore, readdressing: Recanonicalizer, rules: Rules, progress: Callable[[int], None] | None
+async def _rebuild(
+    store: LevelDBStore, recanonicalizer: Recanonicalizer, rules: Rules, progress: Callable[[int], None] | None
 ) -> None:
     try:
-        found = await rebuild(store, readdressing, rules=rules, progress=progress)
+        found = await rebuild(store, recanonicalizer, rules=rules, progress=progress)
     except BaseException:
         store.close()
         raise
     log.warning(
-        "rebuilt by the new rules: %d of %d URLs have another name or queue, and %d of them were known under that name",
+        "rebuilt by the new rules: %d of %d URLs have a new canonical form or queue; %d of these were known under it",
         found.renamed,
         found.urls,
         found.merged,
@@ -83,11 +83,11 @@ def open_leveldb(
     config: Config, directory: CrawlDirectory, *, to_repair: bool = False, to_rebuild: bool = False
 ) -> LevelDBStore:
     """The LevelDB of a crawl. Raises `StoreRefused` and `StoreFailed`."""
-    rules = rules_of(config)
+    rules = canonical_rules(config)
     latest, *earlier = (UrlReader(rules=rules, version=version).identity for version in VERSIONS)
     return LevelDBStore(
         directory.frontier,
-        identity={_RULES: latest, "frontier.queue_by": queues_by(config)},
+        identity={_RULES: latest, "frontier.queue_by": queue_identity(config)},
         accepted={_RULES: earlier},
         durability=config.frontier.durability,
         to_repair=to_repair,
@@ -97,18 +97,19 @@ def open_leveldb(
 
 
 def rules_version(store: Store) -> int:
-    """By which version of the canonical rules the URLs of a store are named."""
+    """The version of the canonical rules by which the URLs of a store are named."""
     return int(store.identity[_RULES].partition(":")[0]) if isinstance(store, LevelDBStore) else RULES_VERSION
 
 
 def snapshots(config: Config, directory: CrawlDirectory) -> Snapshots | None:
-    """Where snapshots of the visited set are kept; None for a frontier in memory."""
+    """The snapshots of the visited set; None for a frontier in memory."""
     if config.frontier.backend == "memory":
         return None
     return Snapshots(directory.visited, every=config.frontier.snapshot_every)
 
 
 def rules(config: Config) -> Rules:
+    """The rules by which the frontier serves its queues."""
     frontier = config.frontier
     blocks = Blocks([site.match for site in config.site])
     sites = BySite(blocks, lambda chosen: overridden(config, [config.site[number] for number in chosen]))
@@ -132,7 +133,7 @@ def rules(config: Config) -> Rules:
 
 
 def grouping(config: Config) -> Grouping:
-    """Which hosts share a pace."""
+    """The groups of hosts that share a pace."""
     politeness = config.politeness
     limits = {
         "ip": _limit(politeness.per_ip, politeness.ip_delay_s),
@@ -157,18 +158,18 @@ def _domain(queue_key: str) -> tuple[str, ...]:
 
 
 def _host(queue_key: str) -> str | None:
-    """Ports and directories of a host share its pace. Of a host in parallel queues, which have numbers, each has a pace
-    of its own."""
+    """The host whose pace a queue shares. Queues of ports and directories share the pace of their host. Parallel queues
+    of a host, which have numbers, have a pace of their own."""
     if ":" not in queue_key and "#" not in queue_key:
         return queue_key
-    whole, _, part = queue_key.partition("#")
-    return None if part.isdecimal() else name_of_site(whole)
+    site, _, suffix = queue_key.partition("#")
+    return None if suffix.isdecimal() else name_of_site(site)
 
 
 def visited_set(config: Config, directory: CrawlDirectory, store: Store) -> VisitedSet:
-    """The configured visited set, empty. What it keeps on disk lies in the crawl's directory; the ledger of `store`
-    confirms what a filter calls known."""
-    config, _ = decided(config, directory)
+    """The configured visited set, empty. A set on disk is in the crawl's directory. The ledger of `store` confirms URLs
+    that a filter calls known."""
+    config, _ = choose_backend(config, directory)
     visited = _bare_visited_set(config, directory)
     if config.visited.verify and config.visited.backend != "exact":
 
@@ -178,13 +179,13 @@ def visited_set(config: Config, directory: CrawlDirectory, store: Store) -> Visi
         visited = Verified(visited, known)
     if config.visited.white_list:
         visited = WhiteListed(visited, config.visited.white_list)
-    if not config.visited.recent or _answers_at_once(config):
+    if not config.visited.recent or _is_faster_than_cache(config):
         return visited
     return RecentUrls(visited, size=config.visited.recent)
 
 
-def _answers_at_once(config: Config) -> bool:
-    """Whether the set takes a third of the time that the cache of recent URLs would take to answer in its place."""
+def _is_faster_than_cache(config: Config) -> bool:
+    """Whether the set itself answers faster than the cache of recent URLs; it takes a third of the time."""
     return config.visited.backend == "exact" and config.visited.store == "memory" and best_kernel().name == "c"
 
 
@@ -206,9 +207,9 @@ def _bare_visited_set(config: Config, directory: CrawlDirectory) -> VisitedSet:
         case "counting-32":
             return CountingSet(capacity=capacity, error_rate=error_rate, width=32)
         case "dsbf":
-            place = directory.visited / "dsbf" if on_disk else None
-            return SplittingSet(capacity=capacity, error_rate=error_rate, directory=place)
+            folder = directory.visited / "dsbf" if on_disk else None
+            return SplittingSet(capacity=capacity, error_rate=error_rate, directory=folder)
         case "per-site":
             return PerSiteSet(key=host_of, bytes_per_site=config.visited.site_bytes, error_rate=error_rate)
         case "auto":
-            raise AssertionError("auto is decided before a set is made")
+            raise AssertionError("choose_backend replaces auto")

@@ -14,7 +14,7 @@ from config import load, toml_value
 from crawler.disk.directory import CrawlDirectory
 from crawler.engine import Ending
 from crawler.page import PageRecord
-from crawler.wiring.crawl import assembled
+from crawler.wiring.crawl import open_crawl
 from crawler.write.records import read_records
 from tests.certificates import issued
 from tests.e2e.crawling import COMPLETE, ONCEOVER, environment
@@ -43,7 +43,7 @@ class Site:
         """The records of a whole crawl."""
         file = self._configuration(seeds, settings)
         with CrawlDirectory(self._folder / "crawl") as directory:
-            async with assembled(load(file), directory) as crawl:
+            async with open_crawl(load(file), directory) as crawl:
                 assert await crawl.engine.run() is Ending.COMPLETE
         return self._records()
 

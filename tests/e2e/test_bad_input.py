@@ -76,7 +76,7 @@ def test_all_that_is_wrong_with_a_configuration_is_told_at_once_and_nothing_is_m
                 "c.toml:2: crawl.seeds: seed 'ftp://a.test/' can't be crawled: expected http or https, found 'ftp'",
                 "seed '/index.html' has no scheme; write",
                 "seed 'http://' is not a URL",
-                "127.0.0.1 is not a public address (loopback); if it is yours to crawl, set fetch.allow_private = true",
+                "127.0.0.1 is not a public address (loopback); if you may crawl it, set fetch.allow_private = true",
                 "::1 is not a public address (loopback)",
             ],
         ),
@@ -133,14 +133,14 @@ def test_a_directory_with_files_of_others_is_left_as_it_is(tmp_path: Path, fresh
         file.write_text("years of work")
     before = tree(tmp_path)
     ended = onceover("crawl", "--seed", "http://a.test/", "--dir", "mine", *fresh, cwd=tmp_path)
-    assert_told(ended, REFUSED, "mine holds files, but no crawl", "left as they are", "--dir")
+    assert_told(ended, REFUSED, "mine holds files, but no crawl", "not touched", "--dir")
     assert tree(tmp_path) == before
 
 
 def test_a_directory_below_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     ended = onceover("crawl", "--seed", "http://a.test/", "--dir", "file/below", cwd=tmp_path)
-    assert_told(ended, REFUSED, "can't be used", "expected a directory", "found: Not a directory", "--dir")
+    assert_told(ended, REFUSED, "can't be used", "expected a writable directory", "found: Not a directory", "--dir")
     assert tree(tmp_path) == {"file": b"mine"}
 
 
@@ -308,7 +308,7 @@ def test_a_crawl_that_meets_a_full_disk_waits_and_goes_on_when_there_is_room(
         directory = mount / "crawl"
         settings = setting("output.min_free_bytes=0", f'frontier.durability="{durability}"', "progress.interval_s=0.2")
         with started("crawl", *web.options, "--dir", directory, *settings, cwd=tmp_path) as crawl:
-            crawl.wait_until(lambda: "held: no room" in crawl.err, "word of the disk")
+            crawl.wait_until(lambda: "held: " in crawl.err, "word of the disk")
             assert len(fetched(directory)) < 40
             subprocess.run(["mount", "-o", "remount,size=100m", mount], check=True)
             assert_told(crawl.wait(), COMPLETE, "No space left", "the crawl goes on")
@@ -323,7 +323,7 @@ def test_a_crawl_that_is_stopped_while_the_disk_is_full_goes_on_later(tmp_path: 
         options = [*web.options, "--dir", str(directory), *setting("output.min_free_bytes=0")]
         for _ in range(2):
             with started("crawl", *options, cwd=tmp_path) as crawl:
-                crawl.wait_until(lambda: crawl.process.poll() is not None or "waits for room" in crawl.err, "no room")
+                crawl.wait_until(lambda: crawl.process.poll() is not None or "the crawl waits" in crawl.err, "word")
                 crawl.signal(SIGINT)
                 ended = crawl.wait()
             assert_told(ended, FAILED, "No space left", "make room", "run the same command again")

@@ -242,10 +242,10 @@ def test_the_adviser_says_what_it_needs(wrong: list[str], tmp_path: Path) -> Non
 def test_a_crawl_chooses_its_own_set_and_keeps_it(web: Web, tmp_path: Path) -> None:
     auto = setting("visited.backend=auto", "visited.memory_bytes=1 MB", "visited.capacity=200_000")
     first = onceover("crawl", *web.options, *auto, "--dir", "c", "--max-pages", "10", "--json", cwd=tmp_path)
-    assert "visited.backend is auto: dsbf" in first.err
+    assert "visited.backend = auto chooses dsbf" in first.err
     again = onceover("crawl", "--dir", "c", "--json", cwd=tmp_path)
     assert again.code == COMPLETE, again
-    assert "visited.backend is auto: dsbf" in again.err
+    assert "visited.backend = auto chooses dsbf" in again.err
     status = again.json()["status"]
     assert isinstance(status, dict)
     assert status["visited"]["backend"] == "dsbf"

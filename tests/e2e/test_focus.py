@@ -12,7 +12,7 @@ from crawler.page import LinkKind, PageRecord
 from crawler.simweb.params import WorldParams
 from crawler.simweb.server import serve
 from crawler.simweb.world import World
-from crawler.wiring.crawl import assembled
+from crawler.wiring.crawl import open_crawl
 from crawler.write.records import read_records
 
 WORDS = ("glacier", "harbor", "meteor", "ocean")
@@ -31,7 +31,7 @@ async def crawled(params: WorldParams, words: tuple[str, ...], directory: Path) 
             f'[fetch]\nconcurrency = 1\nhosts = {{ "*.sim.test" = "127.0.0.1:{server.port}" }}\n'
         )
         with CrawlDirectory(directory / "crawl") as opened:
-            async with assembled(load(file), opened) as crawl:
+            async with open_crawl(load(file), opened) as crawl:
                 await crawl.engine.run()
     records = [each for each in read_records(directory / "crawl" / "records") if each.status == 200]
     assert len(records) == params.hosts * params.pages_per_host

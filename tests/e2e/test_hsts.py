@@ -7,7 +7,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from config import load, toml_value
 from crawler.disk.directory import CrawlDirectory
-from crawler.wiring.crawl import assembled
+from crawler.wiring.crawl import open_crawl
 from crawler.write.records import read_records
 from tests.certificates import issued
 from tests.servers import page, raw_server
@@ -31,7 +31,7 @@ async def test_http_urls_of_a_host_that_wants_https_are_redirects_and_never_sent
             f"authorities = {toml_value([authorities])}\nhsts = {toml_value(honoured)}\n"
         )
         with CrawlDirectory(tmp_path / "crawl") as directory:
-            async with assembled(load(file), directory) as crawl:
+            async with open_crawl(load(file), directory) as crawl:
                 await crawl.engine.run()
     records = {record.url: record for record in read_records(tmp_path / "crawl" / "records")}
     archived = set()

@@ -17,7 +17,7 @@ from crawler.simweb.expected import Kind
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
 from crawler.simweb.world import World
-from crawler.wiring.crawl import assembled
+from crawler.wiring.crawl import open_crawl
 from crawler.write.records import read_records
 from tests.certificates import issued
 from tests.e2e.crawling import COMPLETE, Web, assert_told, fetched, onceover, records, setting
@@ -154,7 +154,7 @@ async def test_a_sitemap_that_nobody_names_is_found_at_its_usual_place(tmp_path:
                 f'[fetch]\nhosts = {{ "a.test" = "127.0.0.1:{server.port}" }}\n'
             )
             with CrawlDirectory(tmp_path / f"crawl{number}") as directory:
-                async with assembled(load(file), directory) as crawl:
+                async with open_crawl(load(file), directory) as crawl:
                     await crawl.engine.run()
         records = {
             record.url.removeprefix("http://a.test"): record
@@ -198,7 +198,7 @@ async def test_of_real_sites_all_that_their_sitemaps_name_is_fetched(
             "[scope]\nmax_depth = 1\nembeds = false\n"
         )
         with CrawlDirectory(tmp_path / "crawl") as directory:
-            async with assembled(load(file), directory) as crawl:
+            async with open_crawl(load(file), directory) as crawl:
                 await crawl.engine.run()
     statuses = {
         record.url.removeprefix(f"https://{host}"): record.status

@@ -14,7 +14,7 @@ from crawler.discover.scope import Refusal
 from crawler.discover.traps import Trap
 from crawler.disk.directory import CrawlDirectory
 from crawler.url.urls import BadUrl
-from crawler.wiring.crawl import assembled
+from crawler.wiring.crawl import open_crawl
 from crawler.write.records import read_records
 from tests.e2e.crawling import COMPLETE, LIMIT, onceover
 from tests.servers import Script, page, raw_server
@@ -37,7 +37,7 @@ async def test_links_to_private_addresses_and_to_others_without_a_contact_are_re
         )
         with CrawlDirectory(tmp_path / "crawl") as directory:
             # Were it tried again, the crawl would not end before the test does.
-            async with assembled(load(file, overrides=["frontier.retry_delay_s=3600"]), directory) as crawl:
+            async with open_crawl(load(file, overrides=["frontier.retry_delay_s=3600"]), directory) as crawl:
                 await crawl.engine.run()
     records = {record.url: record for record in read_records(tmp_path / "crawl" / "records")}
     state = "excluded" if robots else "failed"
@@ -117,7 +117,7 @@ async def test_every_link_that_is_refused_is_counted_under_its_reason_and_told_w
             f'hosts = {{ "a.test" = "127.0.0.1:{server.port}" }}\n'
         )
         with CrawlDirectory(tmp_path / "crawl") as directory:
-            async with assembled(load(file), directory) as crawl:
+            async with open_crawl(load(file), directory) as crawl:
                 await crawl.engine.run()
                 counters = crawl.engine.counters
     records = read_records(tmp_path / "crawl" / "records")

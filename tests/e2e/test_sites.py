@@ -6,7 +6,7 @@ from pathlib import Path
 from config import load
 from crawler.disk.directory import CrawlDirectory
 from crawler.page import PageRecord
-from crawler.wiring.crawl import assembled
+from crawler.wiring.crawl import open_crawl
 from crawler.write.records import read_records
 from tests.servers import Script, Seen, page, raw_server
 
@@ -76,7 +76,7 @@ async def test_each_block_holds_on_its_site_alone(tmp_path: Path) -> None:
             f'[fetch]\nhosts = {{ "*.sites.test" = "127.0.0.1:{server.port}" }}\n{SITES}'
         )
         with CrawlDirectory(tmp_path / "crawl") as directory:
-            async with assembled(load(file), directory) as crawl:
+            async with open_crawl(load(file), directory) as crawl:
                 await crawl.engine.run()
                 retired = crawl.frontier.describe().retired_queues
         asked: dict[str, list[Seen]] = {}

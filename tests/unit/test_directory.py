@@ -42,7 +42,7 @@ def test_files_of_others_are_refused_and_left_as_they_are(tmp_path: Path, name: 
     file.parent.mkdir(exist_ok=True)
     file.write_text("mine")
     before = tree(tmp_path)
-    with pytest.raises(DirectoryRefused, match="holds files, but no crawl; they are left as they are"):
+    with pytest.raises(DirectoryRefused, match="holds files, but no crawl; they were not touched"):
         CrawlDirectory(tmp_path).__enter__()
     assert tree(tmp_path) == before
 
@@ -65,7 +65,7 @@ def test_a_copy_without_the_lock_is_known_by_its_frontier(tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", ["file", "file/below"])
 def test_a_path_that_is_no_directory_is_refused_with_the_reason(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(DirectoryRefused, match=r"expected a directory .* found: Not a directory .*--dir"):
+    with pytest.raises(DirectoryRefused, match=r"expected a writable directory, found: Not a directory .*--dir"):
         CrawlDirectory(tmp_path / name).__enter__()
     assert tree(tmp_path) == {"file": b"mine"}
 

@@ -14,7 +14,7 @@ from crawler.cli.inspect import inspect
 from crawler.disk.directory import CrawlDirectory
 from crawler.engine import Ending
 from crawler.url.canonical import DEFAULT_RULES
-from crawler.wiring.crawl import assembled, check_configuration
+from crawler.wiring.crawl import check_configuration, open_crawl
 from crawler.wiring.storage import grouping, open_leveldb, visited_set
 from frontier import StoreRefused
 from frontier.leveldb.store import LevelDBStore
@@ -88,7 +88,7 @@ async def test_a_crawl_without_anything_to_do_is_complete_and_leaves_nothing_ope
     settings = ["frontier.max_attempts=1", "politeness.robots=false", 'fetch.hosts={"a.test" = "127.0.0.1:1"}']
     for expected in (1, 0):
         with CrawlDirectory(tmp_path / "crawl") as directory:
-            async with assembled(loaded(*settings), directory) as crawl:
+            async with open_crawl(loaded(*settings), directory) as crawl:
                 assert crawl.new_seeds == expected
                 assert await crawl.engine.run() is Ending.COMPLETE
                 assert crawl.gauge.status().frontier.failed == 1
@@ -104,7 +104,7 @@ async def test_a_store_is_closed_when_the_frontier_over_it_cannot_be_opened(
     with CrawlDirectory(tmp_path / "crawl") as directory:
         monkeypatch.setattr(QueueFrontier, "open", fails)
         with pytest.raises(RuntimeError, match="on the way"):
-            async with assembled(config, directory):
+            async with open_crawl(config, directory):
                 pass
         monkeypatch.undo()
         # LevelDB refuses a second opener.
@@ -127,13 +127,13 @@ async def test_a_crawl_keeps_the_rules_that_it_was_begun_with_until_it_is_rebuil
     with CrawlDirectory(tmp_path / "crawl") as directory:
         begun_with_version_2(directory)
         for rebuild, new, name in ((False, 1, NAME_BEFORE), (False, 0, NAME_BEFORE), (True, 0, SHOP)):
-            async with assembled(config, directory, rebuild=rebuild) as crawl:
+            async with open_crawl(config, directory, rebuild=rebuild) as crawl:
                 assert crawl.new_seeds == new
                 entry = await crawl.frontier.status_of(name)
                 assert entry is not None
                 assert crawl.frontier.describe().admitted == 1
-        assert caplog.text.count("begun with version 2 of the canonical rules") == 2
-        async with assembled(config, directory):
+        assert caplog.text.count("uses version 2 of the canonical rules") == 2
+        async with open_crawl(config, directory):
             pass  # the new rules are those of the store now
 
 
@@ -144,7 +144,7 @@ async def test_a_crawl_begun_with_other_rules_of_an_earlier_version_is_refused(
     with CrawlDirectory(tmp_path / "crawl") as directory:
         begun_with_version_2(directory, rules)
         with pytest.raises(StoreRefused, match="with --rebuild"):
-            async with assembled(loaded(), directory):
+            async with open_crawl(loaded(), directory):
                 pass
 
 
@@ -152,7 +152,7 @@ def test_commands_name_urls_by_the_rules_that_a_crawl_was_begun_with(tmp_path: P
     config = loaded(seeds=f'["{SHOP}"]')
 
     async def begin(directory: CrawlDirectory) -> None:
-        async with assembled(config, directory):
+        async with open_crawl(config, directory):
             directory.write_configuration(render_toml(config.config))
 
     with CrawlDirectory(tmp_path / "crawl") as directory:
@@ -169,12 +169,12 @@ def test_commands_name_urls_by_the_rules_that_a_crawl_was_begun_with(tmp_path: P
 @pytest.mark.parametrize("change", ['urls.rules=["sort-query"]', 'frontier.queue_by="domain"'])
 async def test_a_setting_on_which_stored_urls_depend_cannot_be_changed(tmp_path: Path, change: str) -> None:
     with CrawlDirectory(tmp_path / "crawl") as directory:
-        async with assembled(loaded(), directory):
+        async with open_crawl(loaded(), directory):
             pass
         with pytest.raises(StoreRefused, match=r"Restore the setting, .* with --rebuild, or begin anew"):
-            async with assembled(loaded(change), directory):
+            async with open_crawl(loaded(change), directory):
                 pass
-        async with assembled(loaded(), directory) as crawl:
+        async with open_crawl(loaded(), directory) as crawl:
             assert crawl.new_seeds == 0
 
 
@@ -182,15 +182,15 @@ async def test_a_setting_on_which_stored_urls_depend_cannot_be_changed(tmp_path:
 async def test_it_can_be_changed_where_a_rebuild_is_asked_for(tmp_path: Path, change: str) -> None:
     told: list[str] = []
     with CrawlDirectory(tmp_path / "crawl") as directory:
-        async with assembled(loaded(), directory):
+        async with open_crawl(loaded(), directory):
             pass
-        async with assembled(loaded(change), directory, rebuild=True, rebuilding=lambda what, _: told.append(what)):
+        async with open_crawl(loaded(change), directory, rebuild=True, on_rebuild=lambda what, _: told.append(what)):
             pass
         assert "the visited set from the ledger" in told
-        async with assembled(loaded(change), directory, rebuild=True) as crawl:
+        async with open_crawl(loaded(change), directory, rebuild=True) as crawl:
             assert crawl.new_seeds == 0
         with pytest.raises(StoreRefused):
-            async with assembled(loaded(), directory):
+            async with open_crawl(loaded(), directory):
                 pass
 
 
@@ -204,7 +204,7 @@ async def test_it_can_be_changed_where_a_rebuild_is_asked_for(tmp_path: Path, ch
 )
 async def test_what_is_not_asked_for_is_not_made(tmp_path: Path, setting: str, made: set[str]) -> None:
     with CrawlDirectory(tmp_path / "crawl") as directory:
-        async with assembled(loaded(setting), directory):
+        async with open_crawl(loaded(setting), directory):
             pass
         assert {entry.name for entry in directory.path.iterdir()} - {"lock", "visited"} == made
 
@@ -216,9 +216,9 @@ async def test_a_rebuilt_visited_set_is_told_of(tmp_path: Path) -> None:
         told.append((what, urls))
 
     with CrawlDirectory(tmp_path / "crawl") as directory:
-        async with assembled(loaded(), directory):
+        async with open_crawl(loaded(), directory):
             pass
-        async with assembled(loaded('visited.backend="bloom"'), directory, rebuilding=telling) as crawl:
+        async with open_crawl(loaded('visited.backend="bloom"'), directory, on_rebuild=telling) as crawl:
             assert crawl.new_seeds == 0
     assert told
     assert told[-1] == ("the visited set from the ledger", 1)
@@ -268,10 +268,10 @@ def test_a_rest_of_a_group_means_one_fetch_at_once_unless_told_otherwise() -> No
 async def test_queues_by_host_and_by_address_are_the_same_queues(tmp_path: Path) -> None:
     with CrawlDirectory(tmp_path / "crawl") as directory:
         for setting in ('frontier.queue_by="host"', 'frontier.queue_by="ip"', 'frontier.queue_by="host"'):
-            async with assembled(loaded(setting), directory):
+            async with open_crawl(loaded(setting), directory):
                 pass
         with pytest.raises(StoreRefused):
-            async with assembled(loaded(*BY_PREFIX), directory):
+            async with open_crawl(loaded(*BY_PREFIX), directory):
                 pass
 
 

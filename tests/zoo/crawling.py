@@ -18,7 +18,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from config import load
 from crawler.cli.run.allocator import settle_allocator
 from crawler.disk.directory import CrawlDirectory
-from crawler.wiring.crawl import assembled
+from crawler.wiring.crawl import open_crawl
 
 ANSWERS = {"loopback.dns.test": ["127.0.0.1"], "metadata.dns.test": ["169.254.169.254", "::ffff:10.0.0.1"]}
 
@@ -58,7 +58,7 @@ async def crawl(configuration: Path, directory: Path) -> Told:
     files_before = _files()
     loaded = load(configuration)
     with CrawlDirectory(directory) as opened, mock.patch("crawler.wiring.fetching.DnsResolver", Dns):
-        async with assembled(loaded, opened) as made:
+        async with open_crawl(loaded, opened) as made:
             idle_kib = _kib("VmRSS")
             ending = await made.engine.run()
         del made

@@ -25,8 +25,8 @@ from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.engine import Ending
 from crawler.progress import show_progress, summary
 from crawler.status import Status, number_of
-from crawler.wiring.auto_backend import decided
-from crawler.wiring.crawl import Crawl, assembled, check_configuration
+from crawler.wiring.auto_backend import choose_backend
+from crawler.wiring.crawl import Crawl, check_configuration, open_crawl
 
 log = logging.getLogger(__name__)
 
@@ -127,7 +127,7 @@ async def _run(
         if came_before:
             raise asyncio.CancelledError
         limited = loaded if max_pages is None else _limited(loaded, max_pages)
-        async with assembled(limited, directory, rebuild=rebuild, rebuilding=_tell_rebuilding(console)) as crawl:
+        async with open_crawl(limited, directory, rebuild=rebuild, on_rebuild=_tell_rebuilding(console)) as crawl:
             if (reason := crawl.frontier.held_by_operator) is not None:
                 raise DirectoryRefused(
                     f"the crawl in {directory.path} is held: {reason}. "
@@ -138,9 +138,9 @@ async def _run(
             for line in changed:
                 console.print(f"Changed: {line}.", highlight=False, markup=False, soft_wrap=True)
                 log.info("changed: %s", line)
-            _, choice = decided(loaded.config, directory)
+            _, choice = choose_backend(loaded.config, directory)
             if choice is not None:
-                console.print(f"{choice.words}.", highlight=False)
+                console.print(f"{choice.text}.", highlight=False)
             resumed = crawl.frontier.describe().admitted > crawl.new_seeds
             if resumed:
                 _tell_resumed(crawl, console)

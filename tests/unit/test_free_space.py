@@ -19,9 +19,9 @@ async def test_the_crawl_is_held_while_room_is_short_on_one_disk_and_goes_on_whe
         list(free),
         min_free_bytes=200,
         hold=told.append,
-        let_go=lambda: told.append("let go"),
+        resume=lambda: told.append("resume"),
         free=lambda path: free[path],
-        every_s=5.0,
+        interval_s=5.0,
     )
     guard.start()
     await asyncio.sleep(20)
@@ -34,7 +34,7 @@ async def test_the_crawl_is_held_while_room_is_short_on_one_disk_and_goes_on_whe
     assert len(told) == 1
     free[Path("/b")] = 221
     await asyncio.sleep(6)
-    assert told[1:] == ["let go"]
+    assert told[1:] == ["resume"]
     free[Path("/a")] = 0
     await asyncio.sleep(6)
     assert told[2].startswith("0 B free in /a")
@@ -61,9 +61,9 @@ async def test_a_disk_that_cannot_be_asked_for_a_while_is_asked_again(caplog: py
         list(free),
         min_free_bytes=200,
         hold=told.append,
-        let_go=lambda: told.append("let go"),
+        resume=lambda: told.append("resume"),
         free=ask,
-        every_s=5.0,
+        interval_s=5.0,
     )
     guard.start()
     await asyncio.sleep(20)
@@ -76,11 +76,11 @@ async def test_a_disk_that_cannot_be_asked_for_a_while_is_asked_again(caplog: py
     assert len(told) == 1  # nobody knows whether there is room
     free[Path("/b")] = 300
     await asyncio.sleep(6)
-    assert told[1:] == ["let go"]
+    assert told[1:] == ["resume"]
     free[Path("/b")] = stale
     await asyncio.sleep(6)
     guard.close()
-    warnings = [record.getMessage() for record in caplog.records if "can't be asked" in record.getMessage()]
+    warnings = [record.getMessage() for record in caplog.records if "is not known" in record.getMessage()]
     assert len(warnings) == 2  # one for each time that it began
     assert "/b" in warnings[0]
     assert os.strerror(errno.ESTALE) in warnings[0]

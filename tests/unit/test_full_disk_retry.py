@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.disk.full_disk_retry import FullDiskRetry, WaitingSink
+from crawler.disk.full_disk_retry import FullDiskRetry, FullDiskSink
 from crawler.page import Fetched, PageRecord
 from crawler.write.fanout import Sinks
 from tests.unit.frontier.virtual_time import in_virtual_time
@@ -39,7 +39,7 @@ async def write(sink: Sinks, number: int) -> None:
 
 
 def held(told: list[str]) -> FullDiskRetry:
-    return FullDiskRetry(hold=told.append, let_go=lambda: told.append("let go"), every_s=2)
+    return FullDiskRetry(hold=told.append, resume=lambda: told.append("resume"), interval_s=2)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
@@ -48,12 +48,12 @@ async def test_writes_wait_until_all_of_them_have_room_and_each_sink_gets_each_p
     told: list[str] = []
     full_disk = held(told)
     archive, lines = Disk(number=number), Disk(number=number)
-    sink = Sinks([WaitingSink(archive, full_disk), WaitingSink(lines, full_disk)])
+    sink = Sinks([FullDiskSink(archive, full_disk), FullDiskSink(lines, full_disk)])
     await write(sink, 0)
     lines.room = 1
     writing = [asyncio.ensure_future(write(sink, each)) for each in (1, 2, 3)]
     await asyncio.sleep(11)
-    assert told == [f"no room for the output: {os.strerror(number)} (out.jsonl)"]
+    assert told == [f"no space for the output: {os.strerror(number)} (out.jsonl)"]
     assert (archive.kept, lines.kept) == ([0, 1, 2, 3], [0])
     assert lines.tries == 1 + 3 * 6
     lines.room = 3
@@ -61,7 +61,7 @@ async def test_writes_wait_until_all_of_them_have_room_and_each_sink_gets_each_p
     assert len(told) == 1  # one page has still no room
     lines.room = 9
     await asyncio.gather(*writing)
-    assert told[1:] == ["let go"]
+    assert told[1:] == ["resume"]
     assert sorted(lines.kept) == archive.kept
     await write(sink, 4)
     assert len(told) == 2
@@ -73,7 +73,7 @@ async def test_nobody_waits_for_room_once_the_crawl_is_stopped() -> None:
     full_disk = held(told)
     disk = Disk()
     disk.room = 0
-    sink = Sinks([WaitingSink(disk, full_disk)])
+    sink = Sinks([FullDiskSink(disk, full_disk)])
     writing = asyncio.ensure_future(write(sink, 1))
     await asyncio.sleep(1)
     full_disk.stop()
@@ -81,7 +81,7 @@ async def test_nobody_waits_for_room_once_the_crawl_is_stopped() -> None:
         await writing
     with pytest.raises(OSError, match="No space left"):
         await write(sink, 2)
-    assert told[1:] == ["let go"]
+    assert told[1:] == ["resume"]
 
 
 @in_virtual_time
@@ -89,16 +89,16 @@ async def test_a_write_that_is_given_up_is_not_waited_for() -> None:
     told: list[str] = []
     disk = Disk()
     disk.room = 0
-    sink = Sinks([WaitingSink(disk, held(told))])
+    sink = Sinks([FullDiskSink(disk, held(told))])
     writing = asyncio.ensure_future(write(sink, 1))
     await asyncio.sleep(5)
     writing.cancel()
     await asyncio.wait([writing])
-    assert told[1:] == ["let go"]
+    assert told[1:] == ["resume"]
 
 
 async def test_another_trouble_is_not_waited_out(tmp_path: Path) -> None:
     disk = Disk(number=errno.EIO)
     disk.room = 0
     with pytest.raises(OSError, match="Input/output"):
-        await write(Sinks([WaitingSink(disk, held([]))]), 1)
+        await write(Sinks([FullDiskSink(disk, held([]))]), 1)

@@ -1,4 +1,4 @@
-"""Compares a crawl's ledger with its output: what counts as settled and was not written, and the other way round."""
+"""Compares the ledger of a crawl with its output: finds URLs that are settled but not written, and the reverse."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +9,8 @@ from config import Loaded
 from crawler.disk.directory import CrawlDirectory
 from crawler.page import LinkKind, PageRecord
 from crawler.wiring import discovering, storage
-from crawler.wiring.number_set import Numbers
-from crawler.wiring.recovery import Naming
+from crawler.wiring.recovery.number_set import NumberSet
+from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.write.archived import Capture, captures
 from crawler.write.records import read_records
 from frontier import CrawlUrl, LedgerEntry, UrlState
@@ -19,36 +19,37 @@ from frontier.store import Damaged
 from frontier.upkeep.fsck import Problem
 
 DAMAGED = "damaged-output"
-"""A kind of what is only told: what it has cost is told beside."""
+"""A kind of problem that is only reported. What was lost by it is a problem of its own."""
 MAIN_KINDS = ("response", "revisit")
 MOST_REDIRECTS = 10
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """What does not agree, and what is to be fetched again for it; None where that is no help."""
+    """A disagreement between ledger and output, and the URL to fetch again for it; None if that would not help."""
 
     problem: Problem
     again: CrawlUrl | None = None
 
 
 class Reconciliation:
-    """Reads all of ledger, records and archives once; memory is some bits for each URL.
+    """Reads ledger, records and archives once. It needs a few bits of memory for each URL.
 
-    What is in flight when a crawl dies is written and not settled: that is no difference, as it is fetched again.
+    URLs that were in flight when a crawl crashed may be written and not settled. That is no difference, because they
+    are fetched again.
     """
 
     def __init__(self, loaded: Loaded, directory: CrawlDirectory, store: LevelDBStore) -> None:
         self._output = loaded.config.output
         self._directory = directory
         self._store = store
-        self._naming = Naming(discovering.url_reader(loaded, version=storage.rules_version(store)))
-        self._recorded = Numbers()
-        self._owed = Numbers()
-        """Those that were fetched, so that the archive must have them."""
-        self._archived = Numbers()
-        self._sitemaps = Numbers()
+        self._urls = RecordUrls(discovering.url_reader(loaded, version=storage.rules_version(store)))
+        self._recorded = NumberSet()
+        self._archivable = NumberSet()
+        """Pages that a server sent, so that the archive must have them."""
+        self._archived = NumberSet()
+        self._sitemaps = NumberSet()
         self._depths = bytearray(store.counters.next_number)
-        """By number, where records or archive tell: what is to be fetched again keeps its depth."""
+        """Depths by number, as far as records or archive tell them, for URLs that are fetched again."""
 
     def differences(self) -> Iterator[Difference]:
         if self._output.records:
@@ -58,7 +59,7 @@ class Reconciliation:
         yield from self._ledger()
 
     def pages(self) -> Iterator[CrawlUrl]:
-        """All pages that were fetched, as they would be fetched again."""
+        """The URLs of all pages that were fetched, to fetch them again."""
         for found in self._store.contents.all_entries():
             if not isinstance(found, Damaged) and found[0].state is UrlState.DONE:
                 url = self._again(found[0])
@@ -73,7 +74,7 @@ class Reconciliation:
             yield from map(_damaged_line, damaged)
             damaged.clear()
             self._note(record.number, record.kind, record.depth)
-            url = self._naming.url(record)
+            url = self._urls.of_record(record)
             entry = None if url is None else self._entry(record, url)
             if entry is None:
                 problem = Problem("output", record.url, f"record {record.number} has it, and the ledger does not")
@@ -81,7 +82,7 @@ class Reconciliation:
             elif entry.number == record.number and entry.state is not UrlState.PENDING:
                 self._recorded.add(record.number)
                 if _is_archived(record):
-                    self._owed.add(record.number)
+                    self._archivable.add(record.number)
         yield from map(_damaged_line, damaged)
 
     def _note(self, number: int, kind: str, depth: int) -> None:
@@ -91,7 +92,7 @@ class Reconciliation:
             self._sitemaps.add(number)
 
     def _entry(self, record: PageRecord, url: CrawlUrl) -> LedgerEntry | None:
-        """What the ledger has of the URL of a record: under the number of the record, if it has several."""
+        """The ledger entry for a record: of several entries of its URL, the one with its number."""
         base = url.canonical.partition("#")[0]
         names = [base]
         if record.kind in (LinkKind.REDIRECT, LinkKind.SITEMAP):
@@ -112,7 +113,7 @@ class Reconciliation:
                 self._note(found.number, facts.get("kind", ""), int(depth) if depth.isdecimal() else 0)
             elif found.kind in MAIN_KINDS and found.number not in self._archived:
                 self._archived.add(found.number)
-                url = self._naming.named(found.url, depth=1, kind=LinkKind.LINK, via=None)
+                url = self._urls.of_url(found.url, depth=1, kind=LinkKind.LINK, via=None)
                 if url is not None and self._store.contents.entry(url.canonical) is None:
                     problem = Problem("output", found.url, "the archive has it, and the ledger does not")
                     yield Difference(problem, url)
@@ -127,28 +128,28 @@ class Reconciliation:
             what = f"{entry.state.name.lower()} in the ledger"
             if self._output.records and entry.number not in self._recorded:
                 yield Difference(Problem("output", entry.canonical, f"{what}, and has no record"), self._again(entry))
-            elif self._owes(entry) and entry.number not in self._archived:
+            elif self._must_be_archived(entry) and entry.number not in self._archived:
                 problem = Problem("output", entry.canonical, f"{what}, and is not in the archive")
                 yield Difference(problem, self._again(entry))
 
-    def _owes(self, entry: LedgerEntry) -> bool:
-        """Whether the archive must have a page that is settled."""
+    def _must_be_archived(self, entry: LedgerEntry) -> bool:
+        """Whether the archive must have the page of a settled URL."""
         if not self._output.warc:
             return False
         if self._output.records:
-            return entry.number in self._owed
+            return entry.number in self._archivable
         return entry.state is UrlState.DONE and entry.status is not None and entry.digest is not None
 
     def _again(self, entry: LedgerEntry) -> CrawlUrl | None:
         url, _, mark = entry.canonical.partition("#")
         depth = self._depths[entry.number] if entry.number < len(self._depths) else 0
         if entry.number in self._sitemaps or (entry.via or "").endswith("/robots.txt"):
-            kind = LinkKind.SITEMAP  # via robots.txt comes nothing else
+            kind = LinkKind.SITEMAP  # robots.txt leads to nothing else
         elif entry.via is None:
             kind = LinkKind.SEED
         else:
             kind, depth = LinkKind.REDIRECT if mark.startswith("redirect-") else LinkKind.LINK, depth or 1
-        found = self._naming.named(url, depth=depth, kind=kind, via=entry.via)
+        found = self._urls.of_url(url, depth=depth, kind=kind, via=entry.via)
         return None if found is None else msgspec.structs.replace(found, canonical=entry.canonical)
 
 
@@ -158,5 +159,5 @@ def _damaged_line(where: tuple[Path, int, str]) -> Difference:
 
 
 def _is_archived(record: PageRecord) -> bool:
-    """Whether a server answered, so that its answer was archived. A redirect by HSTS is none of a server."""
+    """Whether a server answered, so that its response was archived. No server sent a redirect by HSTS."""
     return record.status is not None and not (record.ip is None and record.status == 307 and record.duration_s == 0)

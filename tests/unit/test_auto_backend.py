@@ -8,7 +8,7 @@ import pytest
 from config import Config
 from crawler.disk.directory import CrawlDirectory
 from crawler.wiring import auto_backend
-from crawler.wiring.auto_backend import best_option, decided
+from crawler.wiring.auto_backend import best_option, choose_backend
 from visited.advice import advise
 
 MB = 1_000_000
@@ -31,17 +31,17 @@ def asked(**visited: object) -> Config:
 def test_the_set_that_loses_least_in_the_memory_is_taken(
     memory_bytes: int, backend: str, store: str, tmp_path: Path
 ) -> None:
-    config, choice = decided(asked(capacity=50 * MB, memory_bytes=memory_bytes), CrawlDirectory(tmp_path))
+    config, choice = choose_backend(asked(capacity=50 * MB, memory_bytes=memory_bytes), CrawlDirectory(tmp_path))
     assert (config.visited.backend, config.visited.store) == (backend, store)
     assert choice is not None
-    assert backend in choice.words
+    assert backend in choice.text
     if store == "memory":
         assert choice.option == advise(50 * MB, memory_bytes=memory_bytes)
 
 
 def test_another_backend_is_left_as_it_is(tmp_path: Path) -> None:
     config = Config()
-    assert decided(config, CrawlDirectory(tmp_path)) == (config, None)
+    assert choose_backend(config, CrawlDirectory(tmp_path)) == (config, None)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -50,29 +50,29 @@ def test_a_crawl_keeps_its_choice_on_another_machine_until_something_else_is_ask
 ) -> None:
     directory = CrawlDirectory(tmp_path)
     monkeypatch.setattr(auto_backend, "machine_bytes", lambda: 1000 * MB)
-    first, _ = decided(asked(capacity=10 * MB), directory)
+    first, _ = choose_backend(asked(capacity=10 * MB), directory)
     monkeypatch.setattr(auto_backend, "machine_bytes", lambda: 50 * MB)
-    assert decided(asked(capacity=10 * MB), directory)[0] == first
+    assert choose_backend(asked(capacity=10 * MB), directory)[0] == first
     assert first.visited.backend == "exact"
-    assert decided(asked(capacity=11 * MB), directory)[0].visited.backend == "dsbf"
+    assert choose_backend(asked(capacity=11 * MB), directory)[0].visited.backend == "dsbf"
 
 
 def test_a_frontier_in_memory_has_nothing_on_disk(tmp_path: Path) -> None:
     config = asked(capacity=50 * MB, memory_bytes=60 * MB)
     config = msgspec.structs.replace(config, frontier=msgspec.structs.replace(config.frontier, backend="memory"))
-    found, _ = decided(config, CrawlDirectory(tmp_path))
+    found, _ = choose_backend(config, CrawlDirectory(tmp_path))
     assert found.visited.backend == "dsbf"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_where_nothing_fits_what_comes_nearest_is_taken_and_it_says_so(tmp_path: Path) -> None:
-    config, choice = decided(asked(capacity=100 * MB, memory_bytes=8 * MB), CrawlDirectory(tmp_path))
+    config, choice = choose_backend(asked(capacity=100 * MB, memory_bytes=8 * MB), CrawlDirectory(tmp_path))
     assert (config.visited.backend, config.visited.store) == ("exact", "leveldb")
     assert choice is not None
-    assert choice.words.endswith("8.0 MB are allowed. Nothing fits in that, and this comes nearest")
-    _, fitting = decided(asked(capacity=100 * MB, memory_bytes=80 * MB), CrawlDirectory(tmp_path))
+    assert choice.text.endswith("8.0 MB of memory may be used. No set fits in that; this one needs the least")
+    _, fitting = choose_backend(asked(capacity=100 * MB, memory_bytes=80 * MB), CrawlDirectory(tmp_path))
     assert fitting is not None
-    assert fitting.words.endswith("80.0 MB are allowed")
+    assert fitting.text.endswith("80.0 MB of memory may be used")
 
 
 def test_where_nothing_fits_nothing_is_advised() -> None:

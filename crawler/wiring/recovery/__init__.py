@@ -1,0 +1,11 @@
+"""Brings the frontier and the output of a crawl back into agreement.
+
+    recover          takes into a new or damaged frontier what the output tells
+    newer_output     at each start: fetches pages again that were written but not settled
+    reconciliation   compares ledger and output, for `inspect fsck`
+
+They share `record_urls` (the URLs of records, as the frontier names them), `entries` (ledger entries from records and
+archived pages), `archived_pages` (pages from the archive, to extract their links) and `number_set`.
+
+Only the rest of `wiring` and the command line import this room.
+"""

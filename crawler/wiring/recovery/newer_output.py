@@ -1,0 +1,51 @@
+"""Fetches pages again that a crash left in the output but not in the ledger."""
+
+import logging
+
+from config import Config
+from crawler.disk.directory import CrawlDirectory
+from crawler.url.urls import UrlReader
+from crawler.wiring.recovery.record_urls import RecordUrls
+from crawler.write.records import newest_records
+from frontier import UrlState
+from frontier.shell import QueueFrontier
+
+log = logging.getLogger(__name__)
+
+
+async def requeue_newer_output(
+    config: Config, directory: CrawlDirectory, frontier: QueueFrontier, urls: UrlReader
+) -> None:
+    """Queue the pages again that were written but not settled, and log how many there are.
+
+    After a kill these are the pages that were in flight. There are more if the frontier lost its last changes, as in a
+    power failure. Then it may also lack URLs, and may not know numbers that it has already given out.
+    """
+    in_flight = config.fetch.concurrency + config.fetch.spare
+    record_urls = RecordUrls(urls)
+    newer, unknown, highest, known_in_a_row = 0, [], 0, 0
+    for record in newest_records(directory.records):
+        url = record_urls.of_record(record)
+        if url is None:
+            continue
+        entry = await frontier.status_of(url.canonical)
+        if entry is not None and entry.state is not UrlState.PENDING:
+            known_in_a_row += 1
+            if known_in_a_row > 2 * in_flight:
+                break
+            continue
+        known_in_a_row = 0
+        newer += 1
+        highest = max(highest, record.number)
+        if entry is None:
+            unknown.append(url)
+    if newer:
+        log.info("%d pages of the output were not settled when the crawl ended: they are fetched again", newer)
+    are_lost = await frontier.skip_numbers(highest)
+    if newer > in_flight or are_lost or unknown:
+        log.warning(
+            "the frontier is older than the output: its last changes are lost, as after a power failure; "
+            "%d pages are fetched again",
+            newer,
+        )
+    await frontier.add(unknown)

@@ -1,0 +1,41 @@
+"""The URLs of records and archived pages, as the frontier names them."""
+
+from crawler.page import LinkKind, PageRecord
+from crawler.url.urls import UrlReader
+from frontier import CrawlUrl
+
+
+class RecordUrls:
+    """Makes the URL to crawl again from what was written about it."""
+
+    def __init__(self, urls: UrlReader) -> None:
+        self._urls = urls
+
+    def of_record(self, record: PageRecord) -> CrawlUrl | None:
+        """The URL of a record; None if the current rules do not accept it."""
+        return self.of_url(record.url, depth=record.depth, kind=record.kind, via=record.via)
+
+    def of_url(self, url: str, *, depth: int, kind: str, via: str | None) -> CrawlUrl | None:
+        """The URL as one to crawl; None if the current rules do not accept it."""
+        try:
+            target = self._urls.seed(url)
+        except ValueError:
+            return None
+        canonical = target.canonical
+        if kind == LinkKind.REDIRECT and via is not None and self._canonical(via) == canonical:
+            canonical = f"{canonical}#redirect-1"  # see `ScopedDiscovery.redirect`
+        return CrawlUrl(
+            url=target.url,
+            canonical=canonical,
+            queue_key=target.queue_key,
+            depth=depth,
+            via=via,
+            kind=kind,
+            precedence=min(255, depth),
+        )
+
+    def _canonical(self, url: str) -> str | None:
+        try:
+            return self._urls.seed(url).canonical
+        except ValueError:
+            return None
