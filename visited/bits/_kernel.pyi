@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 from visited.bits.memory import Memory
 from visited.bits.numpy_kernel import Writable
 
+VERSION: int
+
 def hash_many(urls: Sequence[str], seed: int, out: Writable, /) -> None: ...
 def digest_many(urls: Sequence[str], /) -> bytes: ...
 def bloom_probe(

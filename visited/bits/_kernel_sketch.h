@@ -1,10 +1,12 @@
-/* A sketch of the distinct URLs added: HyperLogLog registers, counted by what changes them (Cohen 2014; Ting 2014).
+/* A sketch that counts the lost URLs: HyperLogLog registers with Cohen's estimator (HIP, 2014; also Ting 2014).
  *
- * A new URL changes a register with a known probability q, a repeat never does. So each rejected URL that changes a
- * register is a lost one, and stands for 1/q of them. The buffer holds `state`, then the registers.
+ * A new URL changes a register with a known probability q, a known URL never does. So each rejected URL that changes a
+ * register is lost, and stands for 1/q lost ones. The buffer holds a sketch_state, then the registers.
  */
 #ifndef ONCEOVER_KERNEL_SKETCH_H
 #define ONCEOVER_KERNEL_SKETCH_H
+
+#include "_kernel_batch.h"
 
 enum { INDEX_BITS = 11, REGISTERS = 1 << INDEX_BITS, MOST_RANK = 40 };
 
@@ -22,7 +24,7 @@ typedef struct {
 
 enum { SKETCH_BYTES = sizeof(sketch_state) + REGISTERS };
 
-/* `memory` may be None: nothing is counted then. Returns -1 with an exception. */
+/* Without memory, or with None, nothing is counted. Returns -1 with an exception. */
 static int
 open_sketch(PyObject *memory, sketch *out)
 {
@@ -50,7 +52,7 @@ close_sketch(sketch *in)
 }
 
 static inline void
-observe(sketch *in, uint64_t hash, int absent)
+count_in_sketch(sketch *in, uint64_t hash, int absent)
 {
     if (in->registers == NULL)
         return;

@@ -27,9 +27,12 @@ try:
     from visited.bits import _kernel as compiled
 except ImportError:
     # The extension is optional.
-    IS_COMPILED = False
+    _COMPILED_VERSION = 0
 else:
-    IS_COMPILED = True
+    _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
+
+IS_COMPILED = _COMPILED_VERSION == 2
+"""False too where an older build is still in place, whose functions take other parameters."""
 
 __all__ = ["ADD", "FORGET", "TEST", "Kernel", "Writable", "best_kernel", "kernels"]
 

@@ -1,0 +1,161 @@
+/* What all functions of the kernel need: batches of URLs, their verdicts, and buffers of Python objects. */
+#ifndef ONCEOVER_KERNEL_BATCH_H
+#define ONCEOVER_KERNEL_BATCH_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+#include <string.h>
+
+#if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "written for little-endian machines; the NumPy kernel serves the others"
+#endif
+
+/* URLs are processed RUN at a time: the memory of all of them is prefetched before the first one is looked up. */
+enum { TEST = 0, ADD = 1, FORGET = 2, RUN = 32 };
+
+/* Copy a sequence to a tuple of str that no other code can change. Returns NULL with TypeError. */
+static PyObject *
+batch_of(PyObject *urls)
+{
+    if (PyUnicode_Check(urls)) {
+        PyErr_SetString(PyExc_TypeError, "expected a sequence of URLs, found one str; wrap it in a list");
+        return NULL;
+    }
+    if (!PySequence_Check(urls)) {
+        PyObject *name = PyType_GetName(Py_TYPE(urls));
+        if (name != NULL)
+            PyErr_Format(PyExc_TypeError, "expected a sequence of URLs, found %U; make a list of it", name);
+        Py_XDECREF(name);
+        return NULL;
+    }
+    PyObject *batch = PySequence_Tuple(urls);
+    if (batch == NULL)
+        return NULL;
+    Py_ssize_t count = PyTuple_Size(batch);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *url = PyTuple_GetItem(batch, i);
+        /* The text of a str lies behind its head. */
+        __builtin_prefetch((const char *)url + 64, 0);
+        if (i + 8 < count)
+            __builtin_prefetch(PyTuple_GetItem(batch, i + 8), 0);
+        if (!PyUnicode_Check(url)) {
+            PyObject *name = PyType_GetName(Py_TYPE(url));
+            if (name != NULL)
+                PyErr_Format(PyExc_TypeError, "expected str for each URL, found %U at %zd", name, i);
+            Py_XDECREF(name);
+            Py_DECREF(batch);
+            return NULL;
+        }
+    }
+    return batch;
+}
+
+/* Return the UTF-8 of a str. For lone surrogates `*owner` holds the bytes, and the caller releases it. */
+static const char *
+text_of(PyObject *url, Py_ssize_t *size, PyObject **owner)
+{
+    const char *text = PyUnicode_AsUTF8AndSize(url, size);
+    *owner = NULL;
+    if (text != NULL || !PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
+        return text;
+    PyErr_Clear();
+    *owner = PyUnicode_AsEncodedString(url, "utf-8", "surrogatepass");
+    if (*owner == NULL)
+        return NULL;
+    *size = PyBytes_Size(*owner);
+    return PyBytes_AsString(*owner);
+}
+
+/* One call: its batch, its verdicts, and what it counts. */
+typedef struct {
+    PyObject *batch, *verdicts;
+    Py_ssize_t count, absent, ones, saturated;
+    unsigned int seed;
+    int hashes, mode;
+} probe;
+
+/* Check the batch and allocate the verdicts. Returns -1 with an exception. */
+static int
+begin_probe(probe *call, PyObject *urls)
+{
+    if ((call->batch = batch_of(urls)) == NULL)
+        return -1;
+    call->count = PyTuple_Size(call->batch);
+    return (call->verdicts = PyList_New(call->count)) == NULL ? -1 : 0;
+}
+
+static void
+end_probe(probe *call)
+{
+    Py_XDECREF(call->verdicts);
+    Py_XDECREF(call->batch);
+}
+
+static void
+set_verdict(probe *call, Py_ssize_t i, int absent)
+{
+    PyObject *verdict = absent ? Py_True : Py_False;
+    Py_INCREF(verdict);
+    PyList_SetItem(call->verdicts, i, verdict);
+    call->absent += absent;
+}
+
+static inline int
+run_length(Py_ssize_t done, Py_ssize_t count)
+{
+    return count - done < RUN ? (int)(count - done) : RUN;
+}
+
+static int
+check_mode(int mode, int most)
+{
+    if (mode >= TEST && mode <= most)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "expected a mode from 0 to %d, found %d", most, mode);
+    return -1;
+}
+
+static inline uint64_t
+load64(const uint8_t *at)
+{
+    uint64_t word;
+    memcpy(&word, at, 8);
+    return word;
+}
+
+/* Get the buffer of a list item. The caller releases it. Returns -1 with an exception. */
+static int
+get_item_buffer(PyObject *list, Py_ssize_t index, Py_buffer *held)
+{
+    PyObject *memory = PyList_GetItem(list, index);
+    return memory == NULL ? -1 : PyObject_GetBuffer(memory, held, PyBUF_WRITABLE);
+}
+
+/* Get the bits of a leaf. The caller releases them. Returns -1 with an exception. */
+static int
+get_leaf_buffer(PyObject *leaves, Py_ssize_t leaf, Py_buffer *held)
+{
+    if (leaf < 0 || leaf >= PyList_Size(leaves)) {
+        PyErr_Format(PyExc_ValueError, "expected bits for leaf %zd", leaf);
+        return -1;
+    }
+    if (get_item_buffer(leaves, leaf, held) < 0)
+        return -1;
+    if (held->len > 0)
+        return 0;
+    PyBuffer_Release(held);
+    PyErr_Format(PyExc_ValueError, "expected bits for leaf %zd, found none", leaf);
+    return -1;
+}
+
+/* Release those of the buffers that are in use. */
+static void
+release_all(Py_buffer *held, Py_ssize_t count)
+{
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (held[i].obj != NULL)
+            PyBuffer_Release(&held[i]);
+}
+
+#endif
