@@ -22,7 +22,7 @@ from crawler.cli.demo import demo
 from crawler.cli.frontier import frontier
 from crawler.cli.inspect import inspect
 from crawler.cli.run.interrupts import interrupt_on_signals
-from crawler.cli.run.terminal import open_missing_streams, say
+from crawler.cli.run.terminal import drop_unprinted, open_missing_streams, say
 from crawler.cli.simulate import simweb
 from crawler.compare.measure.folder import FolderRefused
 from crawler.disk.directory import DirectoryRefused
@@ -65,12 +65,14 @@ def main() -> None:
         sys.exit(REFUSED)
     except _BROKEN as error:
         _complain(trouble(error))
+        drop_unprinted()
         sys.exit(FAILED)
     except BaseExceptionGroup as group:
         known, unknown = group.split(_BROKEN)
         if known is None or unknown is not None:
             raise
         _complain(trouble(known))
+        drop_unprinted()
         sys.exit(FAILED)
     sys.exit(code or 0)
 

@@ -10,6 +10,7 @@ Cookies are octets. The client reads and writes headers as UTF-8, so a cookie wh
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from http.cookies import CookieError
 from time import time
 from typing import Final
 
@@ -29,6 +30,8 @@ _REMEMBERED: Final = 10_000
 _MAX_AGE: Final = re.compile(r";\s*max-age\s*=\s*(-?[0-9]{1,18})\s*(?=;|$)", re.IGNORECASE)
 _ATTRIBUTE: Final = re.compile(r";\s*(domain|path|secure)\s*(?:=\s*([^;]*)|(?=;|$))", re.IGNORECASE)
 _QUOTED: Final = re.compile(r'["\\]')
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+"""RFC 6265bis, section 5.7: a header with one of these is ignored."""
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -60,8 +63,11 @@ class _Site:
         attributes = _attributes(header)
         name = _name(url, header, attributes)
         if _is_allowed(url, header, attributes) and (name in self.kept or len(self.kept) < MAX_PER_SITE):
+            try:
+                self.jar.update_cookies_from_headers([_for_jar(header)], url)
+            except CookieError:  # a tab within a value or a path, for which Python keeps no cookie
+                return
             self.kept[name] = kept
-            self.jar.update_cookies_from_headers([_for_jar(header)], url)
 
 
 class Cookies:
@@ -128,6 +134,8 @@ def _name(url: URL, header: str, attributes: Mapping[str, str]) -> str:
 
 def _is_allowed(url: URL, header: str, attributes: Mapping[str, str]) -> bool:
     """RFC 6265bis, sections 4.1.3 and 5.7: what is `Secure` comes over https, and a prefix of the name is a promise."""
+    if _CONTROL.search(header):
+        return False
     name = header.lstrip().lower()
     secure = "secure" in attributes
     if secure and url.scheme != "https":

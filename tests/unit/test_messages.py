@@ -1,5 +1,6 @@
 """What the command says when something is wrong: one form, and each fault is told of the one who made it."""
 
+import os
 import re
 import signal
 import socket
@@ -144,7 +145,9 @@ def test_one_is_not_written_as_many(tmp_path: Path) -> None:
     assert run("frontier", "retire", crawl, "a.test") == "a.test is retired: 1 URL is kept, and not fetched\n"
 
 
-def test_a_full_disk_is_not_taken_for_a_crawl() -> None:
+@pytest.mark.parametrize("buffering", [{}, {"PYTHONUNBUFFERED": "1"}], ids=["buffered", "unbuffered"])
+def test_a_full_disk_is_not_taken_for_a_crawl(buffering: dict[str, str]) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with Path("/dev/full").open("wb") as full:
         ended = subprocess.run(
             [Path(sys.executable).with_name("onceover"), "config", "show"],
@@ -152,10 +155,12 @@ def test_a_full_disk_is_not_taken_for_a_crawl() -> None:
             stderr=subprocess.PIPE,
             text=True,
             check=False,
+            env=environment | buffering,
         )
     assert ended.returncode == FAILED
     assert "the disk is full: make room, then run the same command again" in ended.stderr
     assert "crawl" not in ended.stderr
+    assert "ignored" not in ended.stderr
 
 
 def test_a_simulated_web_says_that_it_serves_only_once_it_does() -> None:

@@ -35,7 +35,8 @@ def _loop(length: int) -> Callable[[Seen], Script]:
     """Redirects from /0 to /1 and so on, and back."""
 
     def script(seen: Seen) -> Script:
-        at = int(seen.target.strip("/") or 0)
+        number = seen.target.strip("/")
+        at = int(number) if number.isdecimal() else 0  # robots.txt is asked for, too
         return [page(b"", b"Location: /%d" % ((at + 1) % length), status=b"302 Found")]
 
     return script

@@ -20,10 +20,10 @@ from tests.zoo.keeper import DOMAIN, HEALTHY, HEALTHY_PAGES, LIMITS, OUTCOMES, Z
 DELAY_S = 0.1
 MAX_GROWTH_MB = 150.0
 PATIENT = LIMITS | {
-    "timeout_s": 60.0,
-    "connect_timeout_s": 20.0,
-    "head_timeout_s": 20.0,
-    "window_s": 12.0,
+    "timeout_s": 200.0,
+    "connect_timeout_s": 45.0,
+    "head_timeout_s": 45.0,
+    "window_s": 45.0,
     "min_window_bytes": 1000,
 }
 """The zoo's keeper is as busy as the crawl: on a loaded machine, what never ends may long give nothing."""

@@ -66,6 +66,14 @@ def say(text: object, *, to_stderr: bool = False) -> None:
         _leave(stream)
 
 
+def drop_unprinted() -> None:
+    """Drop what stdout cannot take. Otherwise Python tries again at its end, and changes the exit code."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _leave(sys.stdout)
+
+
 def _leave(stream: TextIO) -> None:
     """What is printed from now on goes nowhere, also what Python has kept to print at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -183,6 +183,25 @@ async def test_octets_that_are_no_text_cost_one_cookie_at_most(set_cookie: str, 
         assert server.seen[0].header("Cookie") == sent
 
 
+@pytest.mark.parametrize("set_cookie", ["n=a\x01b", "n\x7f=a", "n=a; Path=/\x00", "n=a\tb", "n=a; Domain=\x02"])
+async def test_a_header_with_a_control_character_costs_one_cookie(set_cookie: str) -> None:
+    notes = MemoryNotes()
+    cookies = Cookies(notes)
+    url = URL("http://a.test/")
+    cookies.learn(url, ["a=1; Path=/", set_cookie, "b=2\t; Path=/"])
+    assert cookies.header(url) == Cookies(notes).header(url) == "a=1; b=2"
+
+
+async def test_a_note_of_a_cookie_with_a_control_character_costs_no_other() -> None:
+    notes = MemoryNotes()
+    url = URL("http://a.test/")
+    Cookies(notes).learn(url, ["a=1; Path=/", "b=2; Path=/!"])
+    noted = notes.get("cookies a.test")
+    assert noted is not None
+    notes.put("cookies a.test", noted.replace(b"/!", b"/\0"))
+    assert Cookies(notes).header(url) == "a=1"
+
+
 @pytest.mark.parametrize(
     ("set_cookie", "sent"),
     [

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import brotli
@@ -413,17 +414,21 @@ async def test_a_damaged_bit_costs_one_record_and_what_is_damaged_is_kept_aside(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     directory = tmp_path_factory.mktemp("warc")
-    path = await left_open(directory, *(page(number, os.urandom(300)) for number in range(1, 6)))
+    path = await left_open(directory, *(page(number, Random(number).randbytes(300)) for number in range(1, 6)))
     whole = bytearray(path.read_bytes())
-    whole[int(len(whole) * data.draw(st.floats(0, 1, exclude_max=True)))] ^= 1 << data.draw(st.integers(0, 7))
+    last = whole.rindex(b"\x1f\x8b\x08\0\0\0\0\0")
+    damaged = int(len(whole) * data.draw(st.floats(0, 1, exclude_max=True)))
+    whole[damaged] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(whole)
     sink = WarcSink(directory, clock=lambda: NOON)
     await sink.aclose()
     asides = sorted(directory.glob("*.damaged-*"))
     (final,) = directory.glob("*.warc.gz")
-    assert len(archived(directory)) == 1 + 5 * 3 - len(asides)
-    assert sink.torn_bytes == 0
-    assert sink.damaged_bytes == len(whole) - final.stat().st_size
+    # Damage may have the last member seem to go on: then it is taken for what a crash left unfinished.
+    assert sink.torn_bytes in ((0, len(whole) - last) if damaged >= last else (0,))
+    costs = bool(sink.torn_bytes or sink.damaged_bytes)
+    assert len(archived(directory)) == 1 + 5 * 3 - costs
+    assert sink.damaged_bytes + sink.torn_bytes == len(whole) - final.stat().st_size
     assert len(asides) == (sink.damaged_bytes > 0)
     for aside in asides:
         start = int(aside.name.rpartition("-")[2])
