@@ -16,7 +16,7 @@ from crawler.cli.codes import COMPLETE, FAILED
 from crawler.cli.fsck import fsck
 from crawler.cli.json_forms import entry_form, moment, queue_form
 from crawler.cli.opening import opened
-from crawler.discover.refusal_counts import PREFIX, Refused, decode_refused
+from crawler.discover.refusal_counts import PREFIX, RefusalCount, decode_refusal_count
 from crawler.disk.directory import CrawlDirectory
 from crawler.page import PageRecord
 from crawler.record import rfc3339
@@ -177,13 +177,13 @@ def _waits(place: Place, queue: QueueRecord) -> str:
 @click.pass_obj
 def refused(path: Path, match: str, limit: int, as_json: bool) -> None:
     """List what traps and quotas refused, by rule and host, with examples."""
-    found: list[tuple[str, str, Refused]] = []
+    found: list[tuple[str, str, RefusalCount]] = []
     with opened(path) as (_, _, store):
         for key, note in store.contents.notes(PREFIX):
             rule, _, host = key.removeprefix(PREFIX).partition(" ")
             if match in host:
                 with suppress(msgspec.DecodeError):
-                    found.append((rule, host, decode_refused(note)))
+                    found.append((rule, host, decode_refusal_count(note)))
     found.sort(key=lambda each: (-each[2].count, each[:2]))
     if as_json:
         for rule, host, what in found[:limit]:

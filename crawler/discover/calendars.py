@@ -1,7 +1,7 @@
-"""Dates that stand in URLs. Pure.
+"""Finds dates in URLs. Pure.
 
-Numbers that look like years are everywhere: sizes of images, ids, versions. So only what has the shape of a date is
-taken for one: a day, or a month where a calendar shows it, in a segment or a parameter of its own.
+Numbers that look like years are everywhere: sizes of images, ids, versions. So a date must have the form of one: a day,
+or the month of a calendar, in a path segment or parameter of its own.
 """
 
 import re
@@ -35,7 +35,7 @@ _PART_OF_YEAR: Final = re.compile(
 _YEAR_PARAMETER: Final = re.compile(rf"[?&;](?:[\w-]*[_-])?(?:year|yr|jahr|annee|ano)={_YEAR}(?=$|[&;])", re.IGNORECASE)
 _CALENDAR: Final = re.compile("calend|kalend|agenda", re.IGNORECASE)
 _OF_CALENDAR: Final = re.compile(
-    # At the end of the path, but for a file's ending or the name of a view.
+    # At the end of the path, perhaps before a file extension or the name of a view.
     rf"(?:/{_YEAR}([-/_]){_LOOSE_MONTH}(?:\2{_LOOSE_DAY})?|(?<![0-9])[-_]{_YEAR}-{_MONTH}-{_DAY})"
     r"(?:\.[a-z]+|/(?:month|week|day|list))?/?(?=$|\?)"
     rf"|[?&;][^=&;]*={_YEAR}[-/.]?{_MONTH}(?=$|[&;])",
@@ -49,13 +49,13 @@ _OF_EVENTS: Final = re.compile(
 
 
 def years_in(path: str, /) -> Iterator[int]:
-    """Numbers of a path and query that may be years, from 2000 on."""
+    """Numbers in a path and query that may be years, from 2000 on."""
     for found in _ANY_YEAR.finditer(path):
         yield int(found[0])
 
 
 def dates_in(path: str, /) -> Iterator[tuple[int, bool]]:
-    """The years of dates in a path and query, and whether the URL says that it is a calendar's."""
+    """The years of the dates in a path and query, each with whether the URL names a calendar."""
     is_calendar = _CALENDAR.search(path) is not None
     patterns = [_DATE, _OF_CALENDAR if is_calendar else _OF_EVENTS]
     for found in chain.from_iterable(pattern.finditer(path) for pattern in patterns):

@@ -1,7 +1,7 @@
-"""What hrefs mean, and what scope says of it, remembered.
+"""Remembers what hrefs mean and what scope says of them.
 
-An href that starts with a slash means the same on a whole origin, an absolute one everywhere, and others in one
-directory; `?page=2` alone depends on the document, and is not remembered.
+An absolute href means the same URL everywhere, one that starts with a slash on the whole origin, and most others in one
+directory. `?page=2` depends on the document, so it is not remembered.
 """
 
 import re
@@ -24,47 +24,48 @@ from crawler.url.urls import (
 )
 
 
-class Judged(msgspec.Struct, frozen=True, gc=False):
-    """What an href means."""
+class Judgement(msgspec.Struct, frozen=True, gc=False):
+    """What an href means, and whether the crawl follows it."""
 
     target: Target | BadUrl
     refusal: Refusal | Trap | None = None
-    """Why a link to it is refused wherever it stands; traps are more tolerant of other kinds."""
+    """Why an ordinary link to it is refused on any page. Traps are more tolerant of other kinds of links."""
     max_depth: int | None = None
-    """How deep it may be found."""
+    """The greatest depth at which a page may link to it."""
 
 
-Meant = tuple[Link, str, dict[str, Judged]]
+JudgedLink = tuple[Link, str, dict[str, Judgement]]
+"""A link, its href without fragment, and the judgements of the links around it by their hrefs."""
 
 _DEPENDS_ON_DOCUMENT = re.compile(r"[\x00- ]|[?#]|$|https?:(?![/\\])|h[^:/?#]*[\t\n\r][^:/?#]*:", re.IGNORECASE)
-"""Hrefs that mean another URL in each document of a directory: empty ones, `?x`, and the odd `http:?x`, also where its
-scheme has a line break. Others begin with a character above `?`, or are looked at."""
+"""Hrefs that mean another URL in each document of a directory: empty ones, `?x`, and the odd `http:?x`, whose scheme
+may contain a line break."""
 
 _MAX_REMEMBERED_LENGTH: Final = 512
-"""Characters. Images inlined as data would fill the memory."""
+"""Characters. Without a limit, images inlined as data would fill the memory."""
 
 
 class LinkCache:
-    """Holds the entries used lately: at most `capacity`, and at least half of it."""
+    """Holds the judgements used last: at most `capacity`, and at least half of it."""
 
-    def __init__(self, judge: Callable[[list[str], str], list[Judged]], /, *, capacity: int) -> None:
-        """`judge` tells of hrefs and a base URL what is to be remembered of each."""
+    def __init__(self, judge: Callable[[list[str], str], list[Judgement]], /, *, capacity: int) -> None:
+        """`judge` takes hrefs and a base URL, and returns the judgements to remember."""
         self._judge = judge
         self._half = max(1, capacity // 2)
-        self._young: dict[str, dict[str, Judged]] = {}
+        self._young: dict[str, dict[str, Judgement]] = {}
         """By base and href."""
-        self._old: dict[str, dict[str, Judged]] = {}
+        self._old: dict[str, dict[str, Judgement]] = {}
         self._young_count = 0
 
-    def of(self, hrefs: Iterable[str], base_url: str, /) -> dict[str, Judged]:
-        """What each of these hrefs, which differ, means in a document with that base URL, in any order."""
+    def judge(self, hrefs: Iterable[str], base_url: str, /) -> dict[str, Judgement]:
+        """The judgements of distinct hrefs in a document with that base URL, in any order."""
         rooted: list[str] = []
         absolute: list[str] = []
         relative: list[str] = []
-        passing: list[str] = []
+        not_cached: list[str] = []
         for href in hrefs:
             if not 0 < len(href) <= _MAX_REMEMBERED_LENGTH:
-                passing.append(href)
+                not_cached.append(href)
             elif (first := href[0]) == "/":
                 rooted.append(href)
             elif first == "h" and href.startswith(("https://", "http://")):
@@ -72,8 +73,8 @@ class LinkCache:
             elif (first > "?" and first not in "hH") or not _DEPENDS_ON_DOCUMENT.match(href):
                 relative.append(href)
             else:
-                passing.append(href)
-        found = dict(zip(passing, self._judge(passing, base_url), strict=True)) if passing else {}
+                not_cached.append(href)
+        found = dict(zip(not_cached, self._judge(not_cached, base_url), strict=True)) if not_cached else {}
         if absolute:
             found |= self._recall("", absolute, base_url)
         if rooted:
@@ -82,31 +83,31 @@ class LinkCache:
             found |= self._recall(base_url[: base_url.partition("?")[0].rindex("/") + 1], relative, base_url)
         return found
 
-    def _recall(self, base: str, hrefs: list[str], base_url: str) -> dict[str, Judged]:
-        found: dict[str, Judged] = {}
+    def _recall(self, base: str, hrefs: list[str], base_url: str) -> dict[str, Judgement]:
+        found: dict[str, Judgement] = {}
         if young := self._young.get(base):
             found = {href: known for href in hrefs if (known := young.get(href)) is not None}
             if len(found) == len(hrefs):
                 return found
             hrefs = [href for href in hrefs if href not in found]
-        again: dict[str, Judged] = {}
+        to_remember: dict[str, Judgement] = {}
         if old := self._old.get(base):
-            again = {href: known for href in hrefs if (known := old.get(href)) is not None}
-            hrefs = [href for href in hrefs if href not in again]
+            to_remember = {href: known for href in hrefs if (known := old.get(href)) is not None}
+            hrefs = [href for href in hrefs if href not in to_remember]
         if hrefs:
-            again.update(zip(hrefs, self._judge(hrefs, base_url), strict=True))
+            to_remember.update(zip(hrefs, self._judge(hrefs, base_url), strict=True))
         if len(base) <= MAX_URL_LENGTH:
-            self._remember(base, again)
-        found |= again
+            self._remember(base, to_remember)
+        found |= to_remember
         return found
 
-    def _remember(self, base: str, known: dict[str, Judged]) -> None:
+    def _remember(self, base: str, known: dict[str, Judgement]) -> None:
         entries = iter(known.items())
         for count in self._shares(len(known)):
             self._young.setdefault(base, {}).update(islice(entries, count))
 
     def _shares(self, count: int) -> Iterator[int]:
-        """How many of so many entries each of the next generations may take; makes room for them."""
+        """Split `count` entries over the next generations, and start these."""
         while count:
             if self._young_count >= self._half:
                 self._old = self._young
@@ -119,50 +120,50 @@ class LinkCache:
 
 
 class LinkJudge:
-    """What links mean by a reader of URLs, a scope and traps, remembered."""
+    """Judges links by scope and traps, with a cache."""
 
     def __init__(self, *, urls: UrlReader, scope: Scope, traps: Callable[[str], Traps], capacity: int) -> None:
-        """`capacity` bounds the memory of hrefs; `traps` gives the limits for a URL."""
+        """`capacity` limits the cache of hrefs; `traps` returns the limits for a URL."""
         self._urls = urls
         self._scope = scope
         self._traps = traps
         self._links = LinkCache(self._judge_links, capacity=capacity)
-        self._embeds = LinkCache(self._judge_embeds, capacity=capacity) if scope.tells_embeds_apart else None
+        self._embeds = LinkCache(self._judge_embeds, capacity=capacity) if scope.distinguishes_embeds else None
 
-    def of(self, links: Sequence[Link], base_url: str, /) -> Iterator[Meant | None]:
-        """Each link, its href without fragment, and what the hrefs of the links of its kind around it mean; the caller
-        may change that. None stands behind so many links as are to be judged in one step."""
-        return chain.from_iterable(self._parts(links, base_url))
+    def judge(self, links: Sequence[Link], base_url: str, /) -> Iterator[JudgedLink | None]:
+        """Judge the links, in order. Links that are judged together share one dictionary, which the caller may change.
+        None separates two steps."""
+        return chain.from_iterable(self._steps(links, base_url))
 
-    def _parts(self, links: Sequence[Link], base_url: str) -> Iterator[Iterable[Meant | None]]:
+    def _steps(self, links: Sequence[Link], base_url: str) -> Iterator[Iterable[JudgedLink | None]]:
         for at in range(0, len(links), LINKS_AT_ONCE):
             if at:
                 yield (None,)
-            yield self._of(links[at : at + LINKS_AT_ONCE], base_url)
+            yield self._judge_together(links[at : at + LINKS_AT_ONCE], base_url)
 
-    def _of(self, links: Sequence[Link], base_url: str) -> Iterator[Meant]:
+    def _judge_together(self, links: Sequence[Link], base_url: str) -> Iterator[JudgedLink]:
         hrefs = [link.href for link in links]
         hrefs = [href.partition("#")[0] if "#" in href else href for href in hrefs]
         if self._embeds is None:
-            return zip(links, hrefs, repeat(self._links.of(dict.fromkeys(hrefs), base_url)))
+            return zip(links, hrefs, repeat(self._links.judge(dict.fromkeys(hrefs), base_url)))
         embeds = {href: None for href, link in zip(hrefs, links, strict=True) if link.kind in EMBEDDED}
         others = {href: None for href, link in zip(hrefs, links, strict=True) if link.kind not in EMBEDDED}
-        of_others, of_embeds = self._links.of(others, base_url), self._embeds.of(embeds, base_url)
+        of_others, of_embeds = self._links.judge(others, base_url), self._embeds.judge(embeds, base_url)
         return zip(links, hrefs, (of_embeds if link.kind in EMBEDDED else of_others for link in links), strict=True)
 
-    def _judge_links(self, hrefs: list[str], base_url: str) -> list[Judged]:
-        return self._judge(hrefs, base_url, LinkKind.LINK)
+    def _judge_links(self, hrefs: list[str], base_url: str) -> list[Judgement]:
+        return self._judge_hrefs(hrefs, base_url, LinkKind.LINK)
 
-    def _judge_embeds(self, hrefs: list[str], base_url: str) -> list[Judged]:
-        return self._judge(hrefs, base_url, LinkKind.EMBED)
+    def _judge_embeds(self, hrefs: list[str], base_url: str) -> list[Judgement]:
+        return self._judge_hrefs(hrefs, base_url, LinkKind.EMBED)
 
-    def _judge(self, hrefs: list[str], base_url: str, kind: LinkKind) -> list[Judged]:
-        judged: list[Judged] = []
-        standing, traps = self._scope.standing, self._traps
+    def _judge_hrefs(self, hrefs: list[str], base_url: str, kind: LinkKind) -> list[Judgement]:
+        judgements: list[Judgement] = []
+        judge, traps = self._scope.judge, self._traps
         for target in self._urls.read_many(hrefs, base_url):
             if isinstance(target, BadUrl):
-                judged.append(Judged(target))
+                judgements.append(Judgement(target))
                 continue
-            refusal, max_depth = standing(target, kind=kind)
-            judged.append(Judged(target, refusal or traps(target.url).refusal(target), max_depth))
-        return judged
+            refusal, max_depth = judge(target, kind=kind)
+            judgements.append(Judgement(target, refusal or traps(target.url).refusal(target), max_depth))
+        return judgements

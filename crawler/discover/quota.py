@@ -1,7 +1,7 @@
-"""How many pages a host, and pages of one pattern on it, may have, and how many sitemaps: ends traps that no URL shows.
+"""Limits the pages and sitemaps of a host, and the pages of one pattern on it. This ends traps that no URL shows.
 
-A pattern is a URL with its numbers, long hexadecimal names and values of parameters left out: `/a/17.html?p=2` is
-`/a/0.html?p`. Counts are noted durably, so that a restart does not begin anew.
+A pattern is a URL without its numbers, long hexadecimal names and values of parameters: that of `/a/17.html?p=2` is
+`/a/0.html?p`. Counts are durable, so a restart does not reset them.
 """
 
 import re
@@ -24,7 +24,7 @@ _REMEMBERED: Final = 100_000
 
 
 class OverQuota(StrEnum):
-    """Why a URL is not fetched any more. The words are what users read in records."""
+    """Why a URL is not fetched any more. Users read these words in records."""
 
     HOST = "pages-per-host"
     PATTERN = "pages-per-pattern"
@@ -33,28 +33,28 @@ class OverQuota(StrEnum):
 
 
 class PageLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How many pages there may be. None means no limit, and that nothing is counted."""
+    """The most pages. None means no limit, and no counting."""
 
     per_host: int | None = None
     per_pattern: int | None = None
 
 
 class SitemapLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How many sitemaps a host may have, and how many bytes of them are received."""
+    """The most sitemaps of a host, and the most bytes received for them."""
 
     per_host: int
     bytes_per_host: int
 
 
 class PageQuota:
-    """Counts pages that were fetched, per host and per pattern. `limits` gives those of a URL."""
+    """Counts fetched pages per host and per pattern. `limits` returns the limits for a URL."""
 
     def __init__(self, notes: Notes, limits: Callable[[str], PageLimits]) -> None:
         self._counts = _Counts(notes)
         self._limits = limits
 
     def refusal(self, url: str, /) -> OverQuota | None:
-        """Why the URL may not be fetched; None if it may."""
+        """Why the URL must not be fetched; None if it may."""
         limits = self._limits(url)
         if limits.per_host is not None and self._counts.count(_host_key("pages", url)) >= limits.per_host:
             return OverQuota.HOST
@@ -71,7 +71,7 @@ class PageQuota:
 
 
 class SitemapQuota:
-    """Counts sitemaps that were asked for, and what was received of them. `limits` gives those of a URL."""
+    """Counts the requests for sitemaps and the bytes received for them. `limits` returns the limits for a URL."""
 
     def __init__(self, notes: Notes, limits: Callable[[str], SitemapLimits]) -> None:
         self._counts = _Counts(notes)
@@ -91,7 +91,7 @@ class SitemapQuota:
 
 
 class _Counts:
-    """Numbers that outlive a restart; those asked for last in memory, the others in notes."""
+    """Durable counters, with a cache of those used last."""
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes

@@ -1,4 +1,4 @@
-"""The names that URLs of a crawl get when its rules are changed: canonical forms and queue keys. Pure."""
+"""Computes new canonical forms and queue keys for the URLs of a crawl whose rules have changed. Pure."""
 
 from collections.abc import Mapping
 
@@ -11,9 +11,9 @@ from frontier import CrawlUrl
 
 
 class Recanonicalizer:
-    """Names URLs by the rules of a reader. `parallel` is that of `precedence.Ordered`.
+    """Applies the rules of a `UrlReader`. `parallel` is that of `precedence.OrderedDiscovery`.
 
-    What the rules before had removed from a URL that is settled is not known any more, and stays removed.
+    Of a settled URL, we know only the old canonical form. What the old rules removed from it stays removed.
     """
 
     def __init__(self, urls: UrlReader, *, parallel: Mapping[str, int]) -> None:
@@ -28,11 +28,11 @@ class Recanonicalizer:
         try:
             target = self._urls.seed(url.url)
         except ValueError:
-            return url  # longer than is allowed now
+            return url  # too long for the new limit
         _, mark, rest = url.canonical.partition("#")
         canonical = target.canonical + mark + rest
         if not mark and url.kind == LinkKind.REDIRECT and url.via and self._canonical(url.via) == canonical:
-            # As it is when the redirect is met: else the page would be taken for the redirect to it, and be lost.
+            # As `discovery` does for a redirect; otherwise the page would have the name of its redirect, and be lost.
             canonical = f"{canonical}#redirect-{url.redirects}"
         key = parallel_key(target.queue_key, canonical, self._parallel)
         return msgspec.structs.replace(url, canonical=canonical, queue_key=key)

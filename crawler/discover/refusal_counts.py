@@ -1,8 +1,7 @@
-"""What traps kept out of a crawl, so that an owner sees what is missing.
+"""Counts what traps and quotas kept out of a crawl, so that the owner sees what is missing.
 
-Refusals by a trap or a quota are counted by rule and host, with the first few URLs as examples. The counts are notes,
-which outlive a restart. They stay small, whatever a site invents: there are so many hosts at most, and what else is
-refused is counted under no name.
+RefusalCounts are counted by rule and host, with the first few URLs as examples. The counts are notes, so they survive a
+restart. They stay small, whatever a site invents: beyond a number of hosts, refusals are counted by rule only.
 """
 
 from collections import Counter
@@ -20,35 +19,35 @@ from crawler.url.urls import host_of, join
 from frontier import CrawlUrl
 
 PREFIX: Final = "refused "
-"""With what the keys of these notes begin; rule and host follow."""
+"""The keys of these notes begin with it; rule and host follow."""
 EXAMPLES: Final = 3
 MAX_HOSTS: Final = 1000
-"""Pairs of a rule and a host that have a count of their own."""
+"""Pairs of a rule and a host with a count of their own."""
 _LONGEST_EXAMPLE: Final = 2083
 _HOSTS: Final = "refused"
 _TRAPS: Final = frozenset(Trap)
 
 
-class Refused(msgspec.Struct, array_like=True, frozen=True):
-    """What one rule refused of one host."""
+class RefusalCount(msgspec.Struct, array_like=True, frozen=True):
+    """The refusals of one rule on one host."""
 
     count: int = 0
-    """Links to traps, repeats on other pages included; URLs of quotas."""
+    """For a trap, the links to it, including repeats on other pages. For a quota, the URLs."""
     examples: list[str] = []
-    """Of these, the first that differ."""
+    """The first distinct URLs."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_DECODER: Final = msgspec.msgpack.Decoder(Refused)
+_DECODER: Final = msgspec.msgpack.Decoder(RefusalCount)
 _COUNT: Final = msgspec.msgpack.Decoder(int)
 
 
-def decode_refused(note: bytes, /) -> Refused:
+def decode_refusal_count(note: bytes, /) -> RefusalCount:
     """Raises `msgspec.DecodeError`."""
     return _DECODER.decode(note)
 
 
-class Refusals:
+class RefusalCounts:
     """Counts refusals in notes."""
 
     def __init__(self, notes: Notes, *, max_hosts: int = MAX_HOSTS) -> None:
@@ -57,7 +56,7 @@ class Refusals:
         self._hosts = read_note(notes, _HOSTS, _COUNT.decode) or 0
 
     def count(self, refusals: Sequence[tuple[str, str]], /) -> None:
-        """URLs were refused, each by a rule. Written once for each host and rule among them."""
+        """Count refused URLs, each with its rule. Writes one note for each host and rule among them."""
         found: Counter[tuple[str, str]] = Counter()
         examples: dict[tuple[str, str], dict[str, None]] = {}
         for url, rule in refusals:
@@ -71,32 +70,32 @@ class Refusals:
             if not self._add(f"{PREFIX}{rule} {host}", count, examples[rule, host]):
                 unnamed[rule] += count
         for rule, count in unnamed.items():
-            self._put(f"{PREFIX}{rule} ", self._known(f"{PREFIX}{rule} ") or Refused(), count, {})
+            self._put(f"{PREFIX}{rule} ", self._known(f"{PREFIX}{rule} ") or RefusalCount(), count, {})
 
     def _add(self, key: str, count: int, examples: Mapping[str, None]) -> bool:
-        """False if there are too many hosts for another."""
+        """False if there are too many hosts to add another."""
         known = self._known(key)
         if known is None:
             if self._hosts >= self._max_hosts:
                 return False
-            known = Refused()
+            known = RefusalCount()
             self._hosts += 1
             self._notes.put(_HOSTS, _encode(self._hosts))
         self._put(key, known, count, examples)
         return True
 
-    def _known(self, key: str) -> Refused | None:
-        return read_note(self._notes, key, decode_refused)
+    def _known(self, key: str) -> RefusalCount | None:
+        return read_note(self._notes, key, decode_refusal_count)
 
-    def _put(self, key: str, known: Refused, count: int, examples: Mapping[str, None]) -> None:
+    def _put(self, key: str, known: RefusalCount, count: int, examples: Mapping[str, None]) -> None:
         kept = list(dict.fromkeys((*known.examples, *examples)))[:EXAMPLES]
-        self._notes.put(key, _encode(Refused(known.count + count, kept)))
+        self._notes.put(key, _encode(RefusalCount(known.count + count, kept)))
 
 
-class TrapsCounted:
-    """A `Discovery` whose refusals by traps are counted."""
+class TrapCounter:
+    """A `Discovery` that counts the refusals by traps."""
 
-    def __init__(self, inner: Discovery, refusals: Refusals) -> None:
+    def __init__(self, inner: Discovery, refusals: RefusalCounts) -> None:
         self._inner = inner
         self._refusals = refusals
 
@@ -128,10 +127,10 @@ class TrapsCounted:
         return found
 
 
-class QuotaCounted:
-    """A `Quota` whose refusals are counted."""
+class QuotaCounter:
+    """A `Quota` that counts its refusals."""
 
-    def __init__(self, inner: Quota, refusals: Refusals) -> None:
+    def __init__(self, inner: Quota, refusals: RefusalCounts) -> None:
         self._inner = inner
         self._refusals = refusals
 

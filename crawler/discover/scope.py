@@ -1,26 +1,24 @@
-"""Which URLs belong to the crawl. Pure.
+"""Decides which URLs belong to the crawl. Pure.
 
-Seeds are crawled because somebody asked for them, and are not judged. Any other URL is judged in this order, and the
-first that refuses it gives the reason:
+Seeds are not judged: the user asked for them. The scope judges each other URL in this order; the first test that
+refuses it is the reason:
 
-1. `within`: it must lie on a seed's host, in a seed's registered domain, below a seed's directory, or anywhere; or in
-   one of the `places` that are listed beside;
-2. `exclude`: it may lie in no excluded place, and no exclude pattern may be found in it;
-3. `include`: if there are include patterns, one of them must be found in it; so they narrow, and exclude wins;
-4. `max_depth`: no more links than that may lie between it and a seed.
+1. port: the crawl must ask this port (`ports`);
+2. `within`: the URL must lie on a seed's host, in a seed's registered domain, below a seed's directory, or anywhere; or
+   in one of the additional `places`;
+3. `exclude`: the URL must not lie in an excluded place, nor match an exclude pattern;
+4. `include`: if there are include patterns, the URL must match one of them. They narrow the scope, and exclude wins;
+5. `max_depth`: the URL must not be further away from a seed than that.
 
-Before all of these, and wherever a redirect leads: its port must be one that a crawl asks, as `ports` says.
+The last three may differ between sites (`reach`). The site of the URL counts, not that of the page that links to it.
 
-The last three may differ between sites, as `reach` says; it is the URL's own site that counts, and not that of the page
-it stands on.
+A seed often redirects to another host, such as from example.org to www.example.org, and the user wants the pages there.
+So a seed's redirect is followed wherever it leads, unless an exclude pattern matches; and every admitted page lends its
+own host (domain, directory) to its links. This needs no state that a restart could lose. It adds at most one host for
+each hop of a seed's redirect: all other links to a foreign host are refused, so no page there is ever admitted.
+Embedded resources from elsewhere lend nothing.
 
-A seed often redirects to another host, as example.org to www.example.org, and who gave that seed wants the pages
-there. So a seed's redirect is followed wherever it leads, unless an exclude pattern matches, and a page that was
-admitted lends its own host (domain, directory) to the links on it. That needs no memory that a restart could lose, and
-adds no more than one host for each hop of a seed's redirect: all other links to a foreign host are refused, so no page
-there is ever admitted. Only embedded resources from elsewhere lend nothing.
-
-Patterns run in RE2, whose time grows with the URL's length alone: no pattern can hang a crawl.
+Patterns run in RE2, in time proportional to the length of the URL: no pattern can hang a crawl.
 """
 
 from collections.abc import Callable, Sequence
@@ -47,7 +45,7 @@ _PATTERN_MEMORY_BYTES: Final = 64 << 20
 
 
 class Refusal(StrEnum):
-    """Why a URL is not crawled, beside those of `urls.BadUrl`. The words are what users read in records."""
+    """Why a URL is not crawled, beside the reasons of `urls.BadUrl`. Users read these words in records."""
 
     OUT_OF_SCOPE = "out-of-scope"
     EXCLUDED = "excluded"
@@ -57,19 +55,19 @@ class Refusal(StrEnum):
 
 
 class Reach:
-    """What of a site is crawled, if it is in scope at all."""
+    """Which pages of a site are crawled, if the site is in scope."""
 
     def __init__(
         self, *, include: Sequence[str] = (), exclude: Sequence[str] = (), max_depth: int | None = None
     ) -> None:
-        """Raises `ValueError`, naming the pattern and the reason, for a pattern that RE2 can't compile."""
+        """Raises `ValueError`, with the pattern and the reason, for a pattern that RE2 can't compile."""
         self._include = pattern_search(include, "scope.include")
         self._exclude = pattern_search(exclude, "scope.exclude")
         self.has_patterns = bool(include or exclude)
         self.max_depth = max_depth
 
     def refusal(self, url: str, /) -> Refusal | None:
-        """What the patterns say."""
+        """Why the patterns refuse the URL; None if they do not."""
         if self._exclude is not None and self._exclude(url):
             return Refusal.EXCLUDED
         if self._include is not None and not self._include(url):
@@ -91,68 +89,67 @@ class Scope:
         exclude_places: Sequence[str] = (),
         ports: Ports | None = None,
     ) -> None:
-        """`places`, written as the module of that name says, belong to the crawl beside those of the seeds, and nothing
-        in `exclude_places` does. `reach` gives that of a URL; without it there are no other limits. `offsite_embeds`
-        admits images, scripts and styles from other hosts too."""
+        """`places` belong to the crawl in addition to those of the seeds, and `exclude_places` do not; `surt_prefixes`
+        describes how they are written. `reach` returns the limits of a URL's site; by default there are none.
+        `offsite_embeds` admits images, scripts and styles from other hosts."""
         self._place_of = _place_function(within)
         self._within_any = within == "any"
         self._by_prefix = within == "prefix"
         self._places = frozenset(map(self._place_of, seeds))
         self._prefixes = shortest(self._places)
-        self._more = SurtPrefixes(places) or None
-        self._barred = SurtPrefixes(exclude_places) or None
+        self._extra_places = SurtPrefixes(places) or None
+        self._excluded_places = SurtPrefixes(exclude_places) or None
         self._ports = ports or Ports()
-        everywhere = Reach()
-        self._reach = reach or (lambda _: everywhere)
+        unlimited = Reach()
+        self._reach = reach or (lambda _: unlimited)
         self._offsite_embeds = offsite_embeds
-        self.tells_embeds_apart = offsite_embeds and within != "any"
-        """Whether `standing` may depend on the kind of a link."""
+        self.distinguishes_embeds = offsite_embeds and within != "any"
+        """Whether `judge` may depend on the kind of a link."""
 
     def refusal(
         self, target: Target, /, *, depth: int, kind: LinkKind = LinkKind.LINK, parent: Target | None = None
     ) -> Refusal | None:
-        """Why the URL, found at that depth on an admitted parent, is not crawled; None if it is."""
-        refusal, max_depth = self.standing(target, kind=kind)
+        """Why a URL found at that depth on an admitted parent is not crawled; None if it is."""
+        refusal, max_depth = self.judge(target, kind=kind)
         if max_depth is not None and depth > max_depth:
             return Refusal.TOO_DEEP
-        if refusal is Refusal.OUT_OF_SCOPE and parent is not None and self.is_lent(target, parent):
+        if refusal is Refusal.OUT_OF_SCOPE and parent is not None and self.is_near(target, parent):
             return self.pattern_refusal(target)
         return refusal
 
-    def standing(self, target: Target, /, *, kind: LinkKind = LinkKind.LINK) -> tuple[Refusal | None, int | None]:
-        """What holds of the URL wherever it is found, so that it may be remembered: why it is refused, and how deep it
-        may be found."""
+    def judge(self, target: Target, /, *, kind: LinkKind = LinkKind.LINK) -> tuple[Refusal | None, int | None]:
+        """Why the URL is refused, and its greatest depth. This does not depend on the page, so it can be cached."""
         reach = self._reach(target.url)
         if not self._ports.allow_site(target.site):
             return Refusal.PORT, reach.max_depth
         if not (self._within_any or self._is_within(target) or (self._offsite_embeds and kind in EMBEDDED)):
             return Refusal.OUT_OF_SCOPE, reach.max_depth
-        if self._barred is not None and self._barred.cover(target):
+        if self._excluded_places is not None and self._excluded_places.cover(target):
             return Refusal.EXCLUDED, reach.max_depth
         return reach.refusal(target.url) if reach.has_patterns else None, reach.max_depth
 
-    def is_lent(self, target: Target, parent: Target, /) -> bool:
-        """Whether an admitted page has the URL on its own host, in its domain or below its directory."""
+    def is_near(self, target: Target, parent: Target, /) -> bool:
+        """Whether the URL lies on the host, in the domain or below the directory of an admitted page."""
         if self._by_prefix:
             return surt(target).startswith(directory(parent))
         return self._place_of(target) == self._place_of(parent)
 
     def pattern_refusal(self, target: Target, /) -> Refusal | None:
-        """What the port, the patterns and the excluded places alone say."""
+        """Why the port, the patterns or the excluded places refuse the URL; None if they do not."""
         if not self._ports.allow_site(target.site):
             return Refusal.PORT
-        if self._barred is not None and self._barred.cover(target):
+        if self._excluded_places is not None and self._excluded_places.cover(target):
             return Refusal.EXCLUDED
         return self._reach(target.url).refusal(target.url)
 
-    def bar(self, target: Target, /) -> Refusal | None:
-        """Why it is refused wherever it comes from: for its port, or because an excluded place or pattern has it. It is
-        all that is asked of where a seed redirects to."""
+    def exclusion(self, target: Target, /) -> Refusal | None:
+        """Why the port, an excluded place or an exclude pattern refuses the URL; None if none does. The targets of a
+        seed's redirects must pass this test only."""
         refusal = self.pattern_refusal(target)
         return None if refusal is Refusal.NOT_INCLUDED else refusal
 
     def _is_within(self, target: Target) -> bool:
-        if self._more is not None and self._more.cover(target):
+        if self._extra_places is not None and self._extra_places.cover(target):
             return True
         if self._by_prefix:
             return is_covered(surt(target), self._prefixes)
@@ -179,8 +176,8 @@ def _domain(target: Target) -> str:
 
 
 def pattern_search(patterns: Sequence[str], name: str) -> Callable[[str], object] | None:
-    """One search for all patterns; None if there is none. Raises `ValueError`, naming `name`, the pattern and the
-    reason, for one that RE2 can't compile."""
+    """One search for all patterns; None if there are none. Raises `ValueError`, with `name`, the pattern and the
+    reason, for a pattern that RE2 can't compile."""
     if not patterns:
         return None
     options = re2.Options()

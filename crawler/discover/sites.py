@@ -1,11 +1,10 @@
-"""Where blocks of settings hold. Pure.
+"""Finds the blocks of settings that apply to a URL. Pure.
 
-A block names places, in the forms that the module of that name lists, and holds for the URLs in one of them. Of the
-blocks that hold for one URL, the more special goes before: the one whose place has the longer SURT, so a directory
-before its host, a host before its domain, a domain before one around it. Of equally special ones, the later goes
-before.
+A block lists places, in the forms of `surt_prefixes`, and applies to the URLs in these places. If several blocks apply
+to one URL, the more specific one wins: the one whose place has the longer SURT. So a directory wins over its host, a
+host over its domain, a domain over a larger one. Among equally specific blocks, the later one wins.
 
-What holds is looked up once for each host, and remembered; a URL costs more only on hosts of which a part is set apart.
+The blocks of a host are looked up once and remembered. URLs cost more only on hosts where a block applies to a part.
 """
 
 from bisect import bisect_left, bisect_right
@@ -21,23 +20,23 @@ _Value = TypeVar("_Value")
 _REMEMBERED: Final = 100_000
 """Hosts."""
 
-Chosen = tuple[int, ...]
-"""Numbers of blocks, from 0; the one that goes before all others is the last."""
+BlockNumbers = tuple[int, ...]
+"""Numbers of blocks, from 0. The most specific one, which wins, is the last."""
 
 
 class _Host(msgspec.Struct, frozen=True, gc=False):
-    """What holds on a host."""
+    """The blocks that apply to a host."""
 
-    everywhere: Chosen
-    parts: tuple[str, ...]
-    """The prefixes, sorted, of parts of it that are set apart."""
+    everywhere: BlockNumbers
+    partial_prefixes: tuple[str, ...]
+    """The sorted prefixes of blocks that apply to a part of the host."""
 
 
 class Blocks:
-    """Blocks, each with its places."""
+    """All blocks of a configuration, each with its places."""
 
     def __init__(self, places: Sequence[Sequence[str]]) -> None:
-        """Raises `ValueError`, naming the entry, for one that is no place."""
+        """Raises `ValueError`, with the entry, for an entry that is not a place."""
         self._blocks: dict[str, list[int]] = {}
         for number, entries in enumerate(places):
             for entry in entries:
@@ -50,17 +49,18 @@ class Blocks:
     def __bool__(self) -> bool:
         return bool(self._blocks)
 
-    def of(self, url: str, /) -> Chosen:
-        """The blocks that hold for a serialised URL."""
+    def of(self, url: str, /) -> BlockNumbers:
+        """The blocks that apply to a serialised URL."""
         site = site_of(url)
         host = self._host(site)
-        if not host.parts:
+        if not host.partial_prefixes:
             return host.everywhere
-        name = f"{site}){path_of(url)}"
-        return self._matching(name) if name.startswith(host.parts) else host.everywhere
+        surt = f"{site}){path_of(url)}"
+        return self._matching(surt) if surt.startswith(host.partial_prefixes) else host.everywhere
 
-    def of_queue(self, key: str, /) -> Chosen:
-        """The blocks that hold for all of a queue, as one of `Target.queue_key`, with what may follow a `#`."""
+    def of_queue(self, key: str, /) -> BlockNumbers:
+        """The blocks that apply to all URLs of a queue. `key`: a `Target.queue_key`, perhaps with a `#` and a
+        suffix."""
         return self._host(key.partition("#")[0]).everywhere
 
     def _host(self, site: str) -> _Host:
@@ -68,41 +68,41 @@ class Blocks:
         if host is None:
             if len(self._hosts) >= _REMEMBERED:
                 self._hosts.clear()
-            host = self._hosts[site] = _Host(self._matching(f"{site})"), self._beyond(f"{site})"))
+            host = self._hosts[site] = _Host(self._matching(f"{site})"), self._longer(f"{site})"))
         return host
 
-    def _matching(self, name: str) -> Chosen:
-        """The blocks of all prefixes of a name."""
+    def _matching(self, surt: str) -> BlockNumbers:
+        """The blocks of all prefixes of a SURT."""
         lengths: dict[int, int] = {}
-        for end in self._lengths[: bisect_right(self._lengths, len(name))]:
-            for number in self._blocks.get(name[:end], ()):
+        for end in self._lengths[: bisect_right(self._lengths, len(surt))]:
+            for number in self._blocks.get(surt[:end], ()):
                 lengths[number] = end
         return tuple(sorted(lengths, key=lambda number: (lengths[number], number)))
 
-    def _beyond(self, name: str) -> tuple[str, ...]:
-        """The prefixes that begin with a name and are longer."""
-        start = end = bisect_left(self._sorted, name)
-        while end < len(self._sorted) and self._sorted[end].startswith(name):
+    def _longer(self, surt: str) -> tuple[str, ...]:
+        """The prefixes that begin with a SURT and are longer."""
+        start = end = bisect_left(self._sorted, surt)
+        while end < len(self._sorted) and self._sorted[end].startswith(surt):
             end += 1
-        return tuple(prefix for prefix in self._sorted[start:end] if prefix != name)
+        return tuple(prefix for prefix in self._sorted[start:end] if prefix != surt)
 
 
 class BySite(Generic[_Value]):
-    """A value for each URL, or each queue, by the blocks that hold for it; made once for each choice of blocks."""
+    """A value for each URL or queue, made once for each combination of blocks that apply."""
 
-    def __init__(self, blocks: Blocks, make: Callable[[Chosen], _Value]) -> None:
+    def __init__(self, blocks: Blocks, make: Callable[[BlockNumbers], _Value]) -> None:
         self._blocks = blocks or None
         self._make = make
-        self._usual = make(())
-        self._values: dict[Chosen, _Value] = {(): self._usual}
+        self._default = make(())
+        self._values: dict[BlockNumbers, _Value] = {(): self._default}
 
     def of(self, url: str, /) -> _Value:
-        return self._usual if self._blocks is None else self._value(self._blocks.of(url))
+        return self._default if self._blocks is None else self._value(self._blocks.of(url))
 
     def of_queue(self, key: str, /) -> _Value:
-        return self._usual if self._blocks is None else self._value(self._blocks.of_queue(key))
+        return self._default if self._blocks is None else self._value(self._blocks.of_queue(key))
 
-    def _value(self, chosen: Chosen) -> _Value:
-        if chosen not in self._values:
-            self._values[chosen] = self._make(chosen)
-        return self._values[chosen]
+    def _value(self, blocks: BlockNumbers) -> _Value:
+        if blocks not in self._values:
+            self._values[blocks] = self._make(blocks)
+        return self._values[blocks]

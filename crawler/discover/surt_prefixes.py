@@ -1,13 +1,13 @@
-"""Lists of places on the web: hosts, domains, directories, SURT prefixes. Pure.
+"""Reads lists of places on the web: hosts, domains, directories, SURT prefixes. Pure.
 
-A place is written in any of these forms:
+A place has one of these forms:
 
     www.example.org                     a host
     *.example.org                       a domain with all its hosts
-    https://www.example.org/docs/a      a directory: what a URL begins with, up to its last slash
+    https://www.example.org/docs/a      a directory: the URL up to its last slash
     org,example,                        a SURT prefix: the same as *.example.org
-    org,example,www)/docs               a SURT prefix: what begins so, /docs2 too
-    http://(org,example,www,)/docs      the same, as Heritrix writes it; the scheme does not count
+    org,example,www)/docs               a SURT prefix: all that begins with it, including /docs2
+    http://(org,example,www,)/docs      the same as Heritrix writes it; the scheme does not count
 """
 
 import re
@@ -22,10 +22,10 @@ _HOST = re.compile(r"[\w.-]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?"
 
 
 class SurtPrefixes:
-    """Any number of places; asking takes the time of finding one name in a sorted list."""
+    """Any number of places. A test takes as long as one search in a sorted list."""
 
     def __init__(self, entries: Iterable[str]) -> None:
-        """Raises `ValueError`, naming the entry, for one that is no place."""
+        """Raises `ValueError`, with the entry, for an entry that is not a place."""
         self._prefixes = shortest(prefix for entry in entries for prefix in prefixes_of(entry))
 
     def __bool__(self) -> bool:
@@ -37,60 +37,61 @@ class SurtPrefixes:
 
 
 class QueuePrefixes:
-    """Names queues by places: URLs in one of them share a queue, and others that of their host.
+    """Assigns URLs to queues by places: the URLs of a place share a queue; all others go to the queue of their host.
 
-    A domain or host makes a queue of all that lies there, `com,example`. A directory of a host stands apart from the
-    rest of it, as `com,example,www#/docs/`: what comes before the mark is what it is a part of. The longest place
-    counts.
+    A domain or host forms one queue, such as `com,example`. A directory has a queue of its own, such as
+    `com,example,www#/docs/`; the text before the `#` is the key of the queue around it. The longest matching place
+    wins.
     """
 
     def __init__(self, entries: Iterable[str]) -> None:
-        """Raises `ValueError`, naming the entry, for one that is no place."""
-        self._whole: dict[str, str] = {}
-        """Keys of queues, by what the SURT of a site begins with."""
-        self._parts: set[str] = set()
-        """What the SURT of a URL begins with."""
+        """Raises `ValueError`, with the entry, for an entry that is not a place."""
+        self._key_of_site: dict[str, str] = {}
+        """Queue keys by SURT prefixes of sites."""
+        self._directories: set[str] = set()
+        """SURT prefixes of URLs."""
         for entry in entries:
             prefixes = list(prefixes_of(entry))
             for prefix in prefixes:
                 if prefix.partition(")")[2] in ("", "/"):
-                    self._whole[prefix.removesuffix("/")] = prefixes[0].rstrip(",)/")
+                    self._key_of_site[prefix.removesuffix("/")] = prefixes[0].rstrip(",)/")
                 else:
-                    self._parts.add(prefix)
-        self._whole_lengths = sorted({len(prefix) for prefix in self._whole}, reverse=True)
-        self._part_lengths = sorted({len(prefix) for prefix in self._parts}, reverse=True)
+                    self._directories.add(prefix)
+        self._site_lengths = sorted({len(prefix) for prefix in self._key_of_site}, reverse=True)
+        self._directory_lengths = sorted({len(prefix) for prefix in self._directories}, reverse=True)
 
     @property
     def identity(self) -> str:
-        """Equal for those that name all queues alike."""
-        return " ".join(sorted([*self._whole, *self._parts]))
+        """Two lists with the same identity assign all URLs alike."""
+        return " ".join(sorted([*self._key_of_site, *self._directories]))
 
     def key(self, site: str, path: str, /) -> str:
-        """The queue of a URL, by `Target.site` and `Target.path`."""
+        """The queue key of a URL, by its `Target.site` and `Target.path`."""
         name = f"{site})"
-        whole = next((self._whole[name[:end]] for end in self._whole_lengths if name[:end] in self._whole), site)
-        if not self._parts:
-            return whole
+        keys = self._key_of_site
+        site_key = next((keys[name[:end]] for end in self._site_lengths if name[:end] in keys), site)
+        if not self._directories:
+            return site_key
         name += path
-        part = next((name[:end] for end in self._part_lengths if name[:end] in self._parts), None)
-        if part is None:
-            return whole
-        return f"{whole}#{part.removeprefix(f'{site})') if whole == site else part}"
+        place = next((name[:end] for end in self._directory_lengths if name[:end] in self._directories), None)
+        if place is None:
+            return site_key
+        return f"{site_key}#{place.removeprefix(f'{site})') if site_key == site else place}"
 
 
 def surt(target: Target, /) -> str:
-    """Host in SURT order, a bracket, path and query."""
+    """The SURT of a URL: host in SURT order, a bracket, path and query."""
     return f"{target.site}){target.path}"
 
 
 def directory(target: Target, /) -> str:
-    """SURT of the URL up to the last slash of its path."""
+    """The SURT of a URL up to the last slash of its path."""
     path = target.path.partition("?")[0]
     return f"{target.site}){path[: path.rindex('/') + 1]}"
 
 
 def shortest(prefixes: Iterable[str], /) -> tuple[str, ...]:
-    """Sorted, and without those that another prefix covers."""
+    """Sort the prefixes, and drop those that another one covers."""
     kept: list[str] = []
     for prefix in sorted(prefixes):
         if not kept or not prefix.startswith(kept[-1]):
@@ -99,20 +100,20 @@ def shortest(prefixes: Iterable[str], /) -> tuple[str, ...]:
 
 
 def is_covered(name: str, prefixes: tuple[str, ...], /) -> bool:
-    """Whether it begins with one of the prefixes, which are as `shortest` gives them."""
-    # No prefix covers another, so only the last one that sorts before can be one of this name.
+    """Whether the name begins with one of the prefixes, which are a result of `shortest`."""
+    # No prefix covers another, so only the last one that sorts before the name can match.
     index = bisect_right(prefixes, name)
     return index > 0 and name.startswith(prefixes[index - 1])
 
 
-def listed(text: str, /) -> list[str]:
-    """The entries of a list: one on each line, # begins a comment."""
+def parse_list(text: str, /) -> list[str]:
+    """The entries of a list, one on each line; # begins a comment."""
     lines = (line.partition("#")[0].strip() for line in text.splitlines())
     return [line for line in lines if line]
 
 
 def prefixes_of(entry: str, /) -> Iterator[str]:
-    """What the SURT of a URL in that place begins with. Raises `ValueError`, naming the entry, if it is no place."""
+    """The SURT prefixes of the URLs in a place. Raises `ValueError`, with the entry, if it is not a place."""
     entry = entry.strip()
     if entry.startswith(("http://", "https://")) and not entry.partition("//")[2].startswith("("):
         yield directory(UrlReader().seed(entry))
@@ -124,7 +125,7 @@ def prefixes_of(entry: str, /) -> Iterator[str]:
     is_domain = entry.startswith("*.")
     if not _HOST.fullmatch(entry.removeprefix("*.")):
         raise ValueError(
-            f"{entry!r} is no place: expected a host, *.domain, a URL or a SURT prefix, "
+            f"{entry!r} is not a place: expected a host, *.domain, a URL or a SURT prefix, "
             "as 'www.example.org', '*.example.org', 'https://example.org/docs/' or 'org,example,'"
         )
     target = UrlReader().seed(f"https://{entry.removeprefix('*.')}/")

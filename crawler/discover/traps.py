@@ -1,11 +1,11 @@
-"""Places where a crawl would never end, known by a URL alone. Pure.
+"""Recognises crawler traps, which are endless sites, by the URL alone. Pure.
 
-Nobody makes these on purpose: a relative link that adds a directory each time it is followed, a filter that adds itself
-to the query, a calendar whose next month is always a link away. A URL is refused, with a name, when it shows more of
-that than any page that people read. What a URL alone does not show, `quota` ends by number.
+Most traps are mistakes: a relative link that adds a directory each time it is followed, a filter that adds itself to
+the query, a calendar with a link to the next month on every page. A URL is refused if it shows more of this than pages
+for people ever do. `quota` ends the traps that no URL shows.
 
-What a page is shown with leads to nothing else, so it is judged more loosely: image resizers and combined scripts have
-long paths and many parameters.
+Embedded resources lead nowhere else, so their limits are looser: image resizers and combined scripts have long paths
+and many parameters.
 """
 
 from collections import Counter
@@ -20,17 +20,17 @@ from crawler.url.hrefs import may_repeat
 from crawler.url.urls import Target
 
 _LONGEST_SEQUENCE: Final = 4
-"""Segments; longer ones come back too seldom before a path has too many segments."""
+"""Segments. Before a longer sequence repeats, the path has too many segments."""
 _LOOSER_FOR_EMBEDS: Final = 4
-"""Times as much of everything."""
+"""The factor for all limits."""
 _NEAR_YEARS: Final = 100
-"""A calendar is walked step by step: a number beyond this is a year only where the URL speaks of a calendar."""
+"""A crawl goes through a calendar step by step. So a number beyond this is a year only if the URL names a calendar."""
 _KNOWN: Final = frozenset({LinkKind.SEED, LinkKind.LISTED, LinkKind.SITEMAP})
-"""Somebody wrote a list of these, which has an end."""
+"""These come from a list, which has an end."""
 
 
 class Trap(StrEnum):
-    """Why a URL is not crawled. The words are what users read in records."""
+    """Why a URL is not crawled. Users read these words in records."""
 
     REPEATED_SEGMENTS = "repeated-segments"
     TOO_MANY_SEGMENTS = "too-many-segments"
@@ -42,33 +42,33 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
     """Limits; None means no limit."""
 
     max_segments: int | None = 20
-    """Of a path."""
+    """Per path."""
     max_repeats: int | None = 2
-    """How often a sequence of two to four segments may stand in a row. One segment may stand once more; numbers of one
-    or two digits, as dates have them, and signs like `-`, which stand for nothing, twice as often."""
+    """How often a sequence of two to four segments may occur in a row. A single segment may occur once more. Numbers of
+    one or two digits, which occur in dates, and placeholders such as `-` may occur twice as often."""
     max_parameters: int | None = 30
-    """Of a query, without empty ones; the same name with the same value may stand there `max_repeats` times."""
+    """Per query, without empty ones. The same name with the same value may occur `max_repeats` times."""
     calendar_years: int | None = None
-    """How far from `year` a date may lie ahead."""
+    """How many years after `year` a date may lie."""
     year: int = 0
-    """That it is now."""
+    """The current year."""
 
     def refusal(self, target: Target, /, *, kind: LinkKind = LinkKind.LINK) -> Trap | None:
-        """Which trap the URL, found in that way, shows; None if none."""
+        """The trap that a URL from a link of that kind shows; None if it shows none."""
         if kind in EMBEDDED:
-            return self._in_shape(target.path, times=_LOOSER_FOR_EMBEDS)
-        if trap := self._in_shape(target.path, times=1):
+            return self._trap_by_shape(target.path, times=_LOOSER_FOR_EMBEDS)
+        if trap := self._trap_by_shape(target.path, times=1):
             return trap
         if self.calendar_years is None or kind in _KNOWN:
             return None
         return Trap.CALENDAR if self._is_far(target.path, last=self.year + self.calendar_years) else None
 
-    def _in_shape(self, path: str, *, times: int) -> Trap | None:
-        """The trap that the numbers of segments and parameters show, where `times` as many are allowed."""
+    def _trap_by_shape(self, path: str, *, times: int) -> Trap | None:
+        """The trap that the segments and parameters show. `times` multiplies the limits."""
         query = None
         if "?" in path:
             path, _, query = path.partition("?")
-        # Few paths need a closer look: they have many segments, or some that stand there more than once.
+        # Few paths need a closer look: those with many segments, or with a segment that occurs more than once.
         count = path.count("/")
         if self.max_segments is not None and count - path.endswith("/") > times * self.max_segments:
             return Trap.TOO_MANY_SEGMENTS
@@ -100,12 +100,12 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _is_empty(parameter: str) -> bool:
-    """Whether it says nothing: it has no value, or is what is left of an `&amp;`."""
+    """Whether a parameter has no value, or is the rest of an `&amp;`."""
     return not parameter or parameter.endswith("=") or parameter == "amp;"
 
 
 def _repeats(segments: list[str], limit: int) -> bool:
-    """Whether a sequence of segments stands more than `limit` times in a row, or one segment more often than that."""
+    """Whether a sequence of segments occurs more than `limit` times in a row, or a single segment too often."""
     count = len(segments)
     for length in range(1, min(_LONGEST_SEQUENCE, count // (limit + 1)) + 1):
         same = 0
@@ -118,6 +118,6 @@ def _repeats(segments: list[str], limit: int) -> bool:
 
 
 def _most_alone(segment: str, limit: int) -> int:
-    """How often a segment may stand in a row."""
+    """How often a single segment may occur in a row."""
     says_little = (len(segment) <= 2 and segment.isdigit()) or not any(map(str.isalnum, segment))
     return 2 * limit if says_little else limit + 1

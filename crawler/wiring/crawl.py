@@ -10,7 +10,7 @@ import msgspec
 from config import Config, Loaded
 from crawler.components import Components, PipelineOptions
 from crawler.discover.recanonicalize import Recanonicalizer
-from crawler.discover.refusal_counts import QuotaCounted, Refusals, TrapsCounted
+from crawler.discover.refusal_counts import QuotaCounter, RefusalCounts, TrapCounter
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.free_space import FreeSpaceGuard
 from crawler.disk.full_disk_retry import FullDiskRetry
@@ -146,19 +146,19 @@ async def _engine(
     robots = fetching.robots(config, sites, fetcher, notes)
     rendering_fetcher = await rendering.rendering_fetcher(loaded, directory, fetcher, robots)
     stack.push_async_callback(rendering_fetcher.aclose)
-    refusals, quota = Refusals(notes), discovering.quota(loaded, sites, notes)
+    refusals, quota = RefusalCounts(notes), discovering.quota(loaded, sites, notes)
     components = Components(
         frontier=frontier,
         fetcher=rendering_fetcher,
         extractor=processing.extractor(loaded),
         robots=robots,
-        discovery=TrapsCounted(discovery, refusals),
+        discovery=TrapCounter(discovery, refusals),
         sink=sink,
         policy_for=sites.each(fetching.response_policy).of,
         queue_key=partial(discovering.queue_key, urls),
         addresses=fetcher if "ip" in storage.grouping(config).limits else None,
-        quota=None if quota is None else QuotaCounted(quota, refusals),
-        sitemap_quota=QuotaCounted(discovering.sitemap_quota(sites, notes), refusals),
+        quota=None if quota is None else QuotaCounter(quota, refusals),
+        sitemap_quota=QuotaCounter(discovering.sitemap_quota(sites, notes), refusals),
     )
     output = config.output
     return Engine(

@@ -7,7 +7,7 @@ from pathlib import Path
 from config import Config, ConfigError, Loaded, Problem
 from crawler.discover.discovery import ScopedDiscovery
 from crawler.discover.focus import Focus
-from crawler.discover.precedence import Ordered
+from crawler.discover.precedence import OrderedDiscovery
 from crawler.discover.quota import (
     PageLimits,
     PageQuota,
@@ -16,7 +16,7 @@ from crawler.discover.quota import (
 )
 from crawler.discover.recanonicalize import Recanonicalizer
 from crawler.discover.scope import Reach, Scope
-from crawler.discover.surt_prefixes import QueuePrefixes, SurtPrefixes, listed
+from crawler.discover.surt_prefixes import QueuePrefixes, SurtPrefixes, parse_list
 from crawler.discover.traps import Traps
 from crawler.fetch.connect.guard import Guard
 from crawler.fetch.connect.names import StaticNames
@@ -188,7 +188,7 @@ def _places(loaded: Loaded, key: str, entries: Sequence[str], files: Sequence[st
     found = list(entries)
     for name in files:
         try:
-            found += listed(Path(name).read_text(encoding="utf-8-sig"))
+            found += parse_list(Path(name).read_text(encoding="utf-8-sig"))
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "expected text in UTF-8"
             raise loaded.refuse(f"{key.removesuffix('s')}_files", f"can't read {name}: {why}") from error
@@ -219,7 +219,7 @@ def _ordered(config: Config, urls: UrlReader, discovery: Discovery) -> Discovery
     frontier = config.frontier
     if (frontier.order, frontier.cost) == ("depth", "one") and not (frontier.embeds_first or frontier.parallel_queues):
         return discovery
-    return Ordered(
+    return OrderedDiscovery(
         discovery,
         order=frontier.order,
         embeds_first=frontier.embeds_first,

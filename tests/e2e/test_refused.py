@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from config import load, toml_value
-from crawler.discover.discovery import MAX_NESTED_SITEMAPS, LinkRefusal
+from crawler.discover.discovery import MAX_NESTED_SITEMAPS
+from crawler.discover.link_refusals import LinkRefusal
 from crawler.discover.quota import OverQuota
 from crawler.discover.scope import Refusal
 from crawler.discover.traps import Trap

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.discover.discovery import MAX_NESTED_SITEMAPS, LinkRefusal, ScopedDiscovery
+from crawler.discover.discovery import MAX_NESTED_SITEMAPS, ScopedDiscovery
+from crawler.discover.link_refusals import LinkRefusal
 from crawler.discover.scope import (
     Reach,
     Refusal,

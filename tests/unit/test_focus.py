@@ -2,8 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.discover.discovery import LinkRefusal, ScopedDiscovery
+from crawler.discover.discovery import ScopedDiscovery
 from crawler.discover.focus import Focus, precedence_of
+from crawler.discover.link_refusals import LinkRefusal
 from crawler.discover.scope import Scope
 from crawler.page import Link, LinkKind
 from crawler.steps import at_once

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from crawler.discover.precedence import Ordered, cost_of
+from crawler.discover.precedence import OrderedDiscovery, cost_of
 from crawler.page import Link, Redirect
 from crawler.protocols import Discovered
 from crawler.steps import Steps, at_once
@@ -50,7 +50,7 @@ class Found:
         return "redirect-loop" if not self.urls else self.urls[0]
 
 
-def order(ordered: Ordered) -> list[str]:
+def order(ordered: OrderedDiscovery) -> list[str]:
     """The paths in the order in which one queue would give them out."""
     found = at_once(ordered.links("http://a.test/", [], parent=url("", depth=0)))
     assert found.refused == {"nofollow": 1}
@@ -61,21 +61,21 @@ FOUND = Found(url("deep", depth=5), url("near", depth=1), url("image", depth=2, 
 
 
 def test_depth_first_takes_what_is_farthest_from_a_seed_first() -> None:
-    assert order(Ordered(FOUND, order="depth-first")) == ["far", "deep", "image", "near"]
+    assert order(OrderedDiscovery(FOUND, order="depth-first")) == ["far", "deep", "image", "near"]
 
 
 def test_breadth_first_takes_urls_as_they_come() -> None:
-    assert order(Ordered(FOUND, order="breadth-first")) == ["deep", "near", "image", "far"]
+    assert order(OrderedDiscovery(FOUND, order="breadth-first")) == ["deep", "near", "image", "far"]
 
 
 def test_embeds_go_before_all_pages_where_that_is_asked_for() -> None:
-    assert order(Ordered(FOUND, order="depth-first", embeds_first=True)) == ["image", "far", "deep", "near"]
-    assert order(Ordered(FOUND, embeds_first=True)) == ["image", "near", "deep", "far"]
+    assert order(OrderedDiscovery(FOUND, order="depth-first", embeds_first=True)) == ["image", "far", "deep", "near"]
+    assert order(OrderedDiscovery(FOUND, embeds_first=True)) == ["image", "near", "deep", "far"]
 
 
 def test_cheap_urls_go_first_by_cost() -> None:
     found = Found(url("x?a=1&b=2"), url("a/b/c/d/e/f/g/h/i"), url("plain"))
-    assert order(Ordered(found, order="cost")) == ["plain", "x?a=1&b=2", "i"]
+    assert order(OrderedDiscovery(found, order="cost")) == ["plain", "x?a=1&b=2", "i"]
 
 
 @pytest.mark.parametrize(
@@ -92,13 +92,13 @@ def test_a_guess_charges_parameters_and_depth_of_path(found: str, cost: int) -> 
 
 
 def test_a_guessed_cost_travels_with_the_url() -> None:
-    found = at_once(Ordered(Found(url("x?a=1")), costs="guess").links("http://a.test/", [], parent=url("")))
+    found = at_once(OrderedDiscovery(Found(url("x?a=1")), costs="guess").links("http://a.test/", [], parent=url("")))
     assert [each.cost for each in found.urls] == [2]
 
 
 def test_a_giant_host_has_several_queues_and_each_url_always_the_same() -> None:
     many = Found(*(url(f"{number}") for number in range(200)), CrawlUrl(url="b", canonical="b", queue_key="test,b"))
-    ordered = Ordered(many, parallel={"test,a": 4})
+    ordered = OrderedDiscovery(many, parallel={"test,a": 4})
     keys = [each.queue_key for each in at_once(ordered.links("http://a.test/", [], parent=url(""))).urls]
     assert set(keys) == {"test,a#0", "test,a#1", "test,a#2", "test,a#3", "test,b"}
     assert min(keys.count(f"test,a#{number}") for number in range(4)) > 25
@@ -107,10 +107,10 @@ def test_a_giant_host_has_several_queues_and_each_url_always_the_same() -> None:
 
 
 def test_seeds_and_redirects_keep_their_precedence() -> None:
-    ordered = Ordered(Found(url("seed", depth=0, precedence=0)), order="depth-first")
+    ordered = OrderedDiscovery(Found(url("seed", depth=0, precedence=0)), order="depth-first")
     assert [each.precedence for each in ordered.seeds([])] == [0]
     redirect = Redirect(url="http://a.test/", status=301, headers=[], fetched_at=0.0, duration_s=0.0, location="/seed")
     target = ordered.redirect(redirect, parent=url(""))
     assert isinstance(target, CrawlUrl)
     assert target.precedence == 0
-    assert Ordered(Found()).redirect(redirect, parent=url("")) == "redirect-loop"
+    assert OrderedDiscovery(Found()).redirect(redirect, parent=url("")) == "redirect-loop"

@@ -131,10 +131,10 @@ def test_a_port_that_no_web_server_has_is_refused_unless_somebody_names_it(port:
         refused = Scope(within=within, seeds=[seed])
         assert refused.refusal(target, depth=1) is Refusal.PORT
         assert refused.refusal(target, depth=1, parent=target) is Refusal.PORT
-        assert refused.bar(target) is Refusal.PORT
+        assert refused.exclusion(target) is Refusal.PORT
     named = Scope(within="any", seeds=[seed], ports=Ports([port]))
     assert named.refusal(target, depth=1) is None
-    assert named.bar(target) is None
+    assert named.exclusion(target) is None
 
 
 @pytest.mark.parametrize(

@@ -72,5 +72,5 @@ def test_a_value_is_made_once_for_each_choice_of_blocks() -> None:
 
 
 def test_what_is_no_place_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="'a b' is no place: expected a host"):
+    with pytest.raises(ValueError, match="'a b' is not a place: expected a host"):
         Blocks([["a.test"], ["a b"]])

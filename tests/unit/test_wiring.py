@@ -47,7 +47,7 @@ def test_what_a_part_refuses_is_told_with_its_key(settings: list[str], key: str,
 @pytest.mark.parametrize(
     ("line", "key", "words"),
     [
-        ('match = ["a b"]', "site[2].match", "'a b' is no place"),
+        ('match = ["a b"]', "site[2].match", "'a b' is not a place"),
         ('match = ["b.test"]\nscope.exclude = ["("]', "scope.exclude", "'('"),
         ('match = ["b.test"]\npoliteness.hours = "22-06"', "politeness.hours", "found '22-06'"),
     ],

@@ -1,7 +1,7 @@
 import pytest
 
 from crawler.discover.scope import Refusal, Scope
-from crawler.discover.surt_prefixes import QueuePrefixes, SurtPrefixes, listed
+from crawler.discover.surt_prefixes import QueuePrefixes, SurtPrefixes, parse_list
 from crawler.url.urls import UrlReader
 
 READER = UrlReader()
@@ -73,7 +73,7 @@ def test_places_widen_the_scope_and_excluded_ones_narrow_it() -> None:
 
 
 def test_a_list_has_an_entry_on_each_line_and_comments() -> None:
-    assert listed("# hosts\n example.org \n\n*.example.net # all of it\r\n") == ["example.org", "*.example.net"]
+    assert parse_list("# hosts\n example.org \n\n*.example.net # all of it\r\n") == ["example.org", "*.example.net"]
 
 
 # queues

@@ -1,6 +1,6 @@
 import pytest
 
-from crawler.discover.link_cache import Judged, LinkCache
+from crawler.discover.link_cache import Judgement, LinkCache
 from crawler.url.urls import BadUrl, UrlReader
 
 PAGE = "https://example.org/a/page.html"
@@ -13,9 +13,9 @@ class Judge:
         self.asked: list[str] = []
         self._urls = UrlReader()
 
-    def __call__(self, hrefs: list[str], base_url: str) -> list[Judged]:
+    def __call__(self, hrefs: list[str], base_url: str) -> list[Judgement]:
         self.asked += hrefs
-        return [Judged(target) for target in self._urls.read_many(hrefs, base_url)]
+        return [Judgement(target) for target in self._urls.read_many(hrefs, base_url)]
 
 
 @pytest.mark.parametrize("size", [1, 7, 50, 333])
@@ -23,7 +23,7 @@ def test_the_memory_of_hrefs_is_bounded(size: int) -> None:
     made = LinkCache(Judge(), capacity=100)
     for start in range(0, 1000, size):
         hrefs = [f"/{start + number}" for number in range(size)]
-        assert set(made.of(hrefs, PAGE)) == set(hrefs)
+        assert set(made.judge(hrefs, PAGE)) == set(hrefs)
     assert 50 <= sum(map(len, [*made._young.values(), *made._old.values()])) <= 100
 
 
@@ -31,11 +31,11 @@ def test_what_was_judged_lately_is_not_judged_again() -> None:
     judge = Judge()
     made = LinkCache(judge, capacity=10)
     for hrefs in (["/1", "2", "https://e.org/"], ["/3", "/1", "2"], ["/4", "/5", "/6"], ["2", "/1", "https://e.org/"]):
-        assert set(made.of(hrefs, PAGE)) == set(hrefs)
+        assert set(made.judge(hrefs, PAGE)) == set(hrefs)
     assert sorted(judge.asked) == sorted(["/1", "2", "https://e.org/", "/3", "/4", "/5", "/6"])
-    made.of([f"/{number}" for number in range(10, 30)], PAGE)
+    made.judge([f"/{number}" for number in range(10, 30)], PAGE)
     judge.asked.clear()
-    made.of(["2"], PAGE)
+    made.judge(["2"], PAGE)
     assert judge.asked == ["2"]
 
 
@@ -45,7 +45,7 @@ def test_what_was_judged_lately_is_not_judged_again() -> None:
 def test_what_depends_on_the_document_or_is_long_is_judged_each_time(href: str) -> None:
     judge = Judge()
     made = LinkCache(judge, capacity=10)
-    assert made.of([href], PAGE) == made.of([href], PAGE)
+    assert made.judge([href], PAGE) == made.judge([href], PAGE)
     assert judge.asked == [href, href]
 
 
@@ -53,5 +53,5 @@ def test_what_is_no_url_is_remembered_too() -> None:
     judge = Judge()
     made = LinkCache(judge, capacity=10)
     for _ in range(2):
-        assert made.of(["mailto:a"], PAGE) == {"mailto:a": Judged(BadUrl.SCHEME)}
+        assert made.judge(["mailto:a"], PAGE) == {"mailto:a": Judgement(BadUrl.SCHEME)}
     assert judge.asked == ["mailto:a"]

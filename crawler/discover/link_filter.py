@@ -1,0 +1,158 @@
+"""Decides about links with regard to the page on which they stand. Pure.
+
+`link_cache` remembers what holds for an href on any page. This module adds what depends on the page: the kinds of links
+that the crawl follows, and the page's own host, which it lends to its links (see `scope`).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from crawler.discover.link_cache import JudgedLink, LinkJudge
+from crawler.discover.link_refusals import LinkRefusal
+from crawler.discover.scope import Refusal, Scope
+from crawler.discover.traps import Trap, Traps
+from crawler.page import EMBEDDED, Link, LinkKind
+from crawler.url.urls import BadUrl, Target, UrlReader
+from frontier import CrawlUrl
+
+DistinctLink = tuple[Link, Target, Refusal | Trap | None]
+"""The first link to a URL, the URL, and why it is refused, if it is."""
+
+
+class LinkFilter:
+    """The rules by which one crawl follows links."""
+
+    def __init__(
+        self,
+        *,
+        urls: UrlReader,
+        scope: Scope,
+        traps: Callable[[str], Traps],
+        obey_nofollow: bool,
+        kinds: frozenset[LinkKind],
+        remembered_links: int,
+    ) -> None:
+        self.scope = scope
+        self._urls = urls
+        self._traps = traps
+        self._obey_nofollow = obey_nofollow
+        self._kinds = kinds
+        self.wants_all = not obey_nofollow and kinds == frozenset(LinkKind)
+        """Whether `unwanted` never refuses a link."""
+        self._judge = LinkJudge(urls=urls, scope=scope, traps=traps, capacity=remembered_links)
+
+    def judge(self, links: Sequence[Link], base_url: str, /) -> Iterator[JudgedLink | None]:
+        """What `LinkJudge.judge` says of the links."""
+        return self._judge.judge(links, base_url)
+
+    def unwanted(self, link: Link, /) -> LinkRefusal | None:
+        """Why the crawl does not follow links like this one; None if it does."""
+        if link.kind not in self._kinds:
+            return LinkRefusal.UNWANTED_KIND
+        if self._obey_nofollow and "nofollow" in link.rel.split():
+            return LinkRefusal.NOFOLLOW
+        return None
+
+    def redirect_refusal(self, target: Target, parent: CrawlUrl, /) -> Refusal | Trap | None:
+        """Why a redirect of `parent` to the target is not followed; None if it is."""
+        if parent.depth == 0 or parent.kind == LinkKind.SITEMAP:
+            return self.scope.exclusion(target)
+        kind = LinkKind(parent.kind)
+        refusal, _ = self.scope.judge(target, kind=kind)
+        if refusal is Refusal.OUT_OF_SCOPE:
+            return self.refusal_near(target, self.lending_page(parent), kind)
+        return refusal or self.trap(target, kind)
+
+    def lending_page(self, parent: CrawlUrl, /) -> Target | None:
+        """The page that lends its host to the links of `parent`; None if there is none."""
+        if parent.kind in EMBEDDED:
+            return None
+        url = parent.via or parent.url if parent.kind == LinkKind.SITEMAP else parent.url
+        page = self._urls.read(url, url)
+        return None if isinstance(page, BadUrl) else page
+
+    def refusal_near(self, target: Target, page: Target | None, kind: LinkKind, /) -> Refusal | Trap | None:
+        """Judge a target outside of the seeds' scope once more: it may be near the page that lends its host."""
+        if page is None or not self.scope.is_near(target, page):
+            return Refusal.OUT_OF_SCOPE
+        return self.scope.pattern_refusal(target) or self.trap(target, kind)
+
+    def trap(self, target: Target, kind: LinkKind, /) -> Trap | None:
+        return self._traps(target.url).refusal(target, kind=kind)
+
+
+class DistinctLinks:
+    """Reduces the links of one page to the first link to each URL."""
+
+    def __init__(self, link_filter: LinkFilter, parent: CrawlUrl) -> None:
+        self.refusals: list[tuple[str, str]] = []
+        """Hrefs that are no URLs, and URLs of unwanted links, with the reason."""
+        self.repeats: dict[str, int] = {}
+        """By canonical URL, the number of further links to it. For the page itself, the number of all links."""
+        self._filter = link_filter
+        self._parent = parent
+        self._bad_hrefs: set[str] = set()
+        self._lending_page: Target | None = None
+
+    def read(self, base_url: str, links: Sequence[Link], /) -> Iterator[DistinctLink | None]:
+        """The distinct links, in order. None separates two steps."""
+        seen = {self._parent.canonical}
+        canonical_of: dict[str, str] = {}
+        trapped: set[str] = set()
+        repeats, depth = self.repeats, self._parent.depth
+        unwanted = None if self._filter.wants_all else self._filter.unwanted
+        for judged_link in self._filter.judge(links, base_url):
+            if judged_link is None:
+                yield None
+                continue
+            link, href, judgements = judged_link
+            # Manuals and indexes link to many places in one document. The second link finds no judgement.
+            judgement = judgements.pop(href, None)
+            if judgement is None:
+                if (canonical := canonical_of.get(href, "")) and not (unwanted and unwanted(link)):
+                    repeats[canonical] = repeats.get(canonical, 0) + 1
+                continue
+            target = judgement.target
+            if isinstance(target, BadUrl):
+                self._refuse_href(href, link, target)
+                continue
+            canonical = target.canonical
+            if unwanted and (reason := unwanted(link)):
+                judgements[href] = judgement  # another link to it may be wanted
+                if canonical not in seen:
+                    self.refusals.append((target.url, reason))
+                continue
+            if canonical in seen:
+                if href:
+                    canonical_of[href] = canonical
+                    repeats[canonical] = repeats.get(canonical, 0) + 1
+                continue
+            seen.add(canonical)
+            canonical_of[href] = canonical
+            refusal = judgement.refusal
+            if refusal is not None:
+                refusal = self._judge_again(link, target, refusal)
+                if refusal.__class__ is Trap and link.kind not in EMBEDDED:
+                    # The same URL may come again as an embed, for which limits are looser.
+                    judgements[href] = judgement
+                    seen.discard(canonical)
+                    del canonical_of[href]
+                    if canonical in trapped:
+                        continue
+                    trapped.add(canonical)
+            if (max_depth := judgement.max_depth) is not None and depth >= max_depth:
+                refusal = Refusal.TOO_DEEP
+            yield link, target, refusal
+
+    def _refuse_href(self, href: str, link: Link, reason: BadUrl) -> None:
+        if href not in self._bad_hrefs:
+            self._bad_hrefs.add(href)
+            self.refusals.append((link.href, reason))
+
+    def _judge_again(self, link: Link, target: Target, refusal: Refusal | Trap) -> Refusal | Trap | None:
+        """The judgement of the cache holds for an ordinary link on any page. Judge this link on this page."""
+        if refusal is Refusal.OUT_OF_SCOPE:
+            self._lending_page = self._lending_page or self._filter.lending_page(self._parent)
+            return self._filter.refusal_near(target, self._lending_page, link.kind)
+        if refusal.__class__ is Trap and link.kind is not LinkKind.LINK:
+            return self._filter.trap(target, link.kind)
+        return refusal
