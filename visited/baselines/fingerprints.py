@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visited.bits.kernel import Kernel, best_kernel
-from visited.bits.memory import held_bytes, zeros
+from visited.bits.memory import allocated_bytes, zeros
 from visited.protocol import SnapshotRefused, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
 
@@ -64,7 +64,7 @@ class FingerprintSet:
             backend=BACKEND,
             count=self._count,
             capacity=None,
-            memory_bytes=held_bytes(self._slots.nbytes),
+            memory_bytes=allocated_bytes(self._slots.nbytes),
             fill=self._used / len(self._slots),
             false_positive_rate=self._count / 2**64,
             expected_lost=self._expected_lost,

@@ -20,7 +20,7 @@ from visited.bits.kernel import (
 )
 from visited.bits.memory import (
     Memory,
-    held_bytes,
+    allocated_bytes,
     object_bytes,
     zeros,
 )
@@ -141,7 +141,7 @@ class PerSiteSet:
             backend=BACKEND,
             count=count,
             capacity=None,
-            memory_bytes=sites * held_bytes(self._bytes) + self._table_bytes() + self._sample.memory_bytes(),
+            memory_bytes=sites * allocated_bytes(self._bytes) + self._table_bytes() + self._sample.memory_bytes(),
             fill=float(fills.mean()) if sites else 0.0,
             false_positive_rate=rate,
             rate_sigma=rate_sigma,

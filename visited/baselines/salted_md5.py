@@ -84,7 +84,7 @@ class SaltedMd5Set:
 
     def _add_piece(self, urls: Sequence[str]) -> list[bool]:
         absent, new, ones, _ = self._probe(urls, ADD)
-        self._filling.observe(urls, absent)
+        self._filling.count_lost(urls, absent)
         if new or self._filling.is_sampled:
             self._filling.accept(new, ones)
         return absent

@@ -71,7 +71,7 @@ class SixSeedSet:
 
     def _add_piece(self, urls: Sequence[str]) -> list[bool]:
         absent, ones = self._probe(urls, ADD)
-        self._filling.observe(urls, absent)
+        self._filling.count_lost(urls, absent)
         self._filling.accept(int(absent.sum()), ones)
         verdicts: list[bool] = absent.tolist()
         return verdicts

@@ -1,8 +1,8 @@
-"""The code that touches bits.
+"""The code that reads and writes bits, counters and digests.
 
-`kernel` is the only door. It chooses the compiled form (`_kernel`, in C) and falls back to NumPy (`numpy_kernel`,
-`numpy_counting`, `numpy_table`); both give the same bits for the same input. `memory` allocates large arrays that go
-back to the system when they are freed, so that what a set reports is what the process takes.
+All other code calls it through `kernel`, which chooses between two implementations: `_kernel` in C, and `numpy_kernel`,
+`numpy_counting`, `numpy_table` and `numpy_sketch` in NumPy. Both give the same bits for the same input. `memory`
+allocates large arrays that return to the system when they are freed, so that a set reports what the process uses.
 
-All sets use this room. It knows hashes and arrays, and nothing of URLs.
+Every kind of set calls this room. It knows hashes and arrays, and nothing about URLs.
 """

@@ -1,8 +1,7 @@
-"""The one door to the code that touches bits, and the choice between its two forms.
+"""The interface of the kernel, and the choice between its two implementations.
 
-`_kernel` is compiled C and takes a batch from strings to verdicts in one call; `numpy_kernel`, `numpy_counting` and
-`numpy_table` do the same in NumPy, for where the package could not be compiled. They agree bit for bit.
-`ONCEOVER_KERNEL=numpy` or `=c` forces one.
+`_kernel` is compiled C: one call turns a batch of URLs into verdicts. The `numpy_*` modules do the same in NumPy, where
+the package could not be compiled. Both give the same bits. `ONCEOVER_KERNEL=numpy` or `=c` forces one.
 """
 
 import os
@@ -32,27 +31,27 @@ else:
     _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
 
 IS_COMPILED = _COMPILED_VERSION == 2
-"""False too where an older build is still in place, whose functions take other parameters."""
+"""False also for an older build, whose functions have other parameters."""
 
-__all__ = ["ADD", "FORGET", "TEST", "Kernel", "Writable", "best_kernel", "kernels"]
+__all__ = ["ADD", "FORGET", "TEST", "Kernel", "Writable", "available_kernels", "best_kernel"]
 
 _VARIABLE = "ONCEOVER_KERNEL"
 _NAMES = ("c", "numpy")
 
 
 class Kernel(Protocol):
-    """Each call takes a whole batch, and answers as if its URLs came one after the other.
+    """Each call processes a whole batch, with the same result as for one URL after the other.
 
-    `mode` is TEST, ADD or FORGET. Verdicts say whether a URL was absent. Raises TypeError, having changed nothing, for
-    what is not a sequence of str.
+    `mode` is TEST, ADD or FORGET. A verdict is True where the URL was absent. Anything but a sequence of str raises
+    TypeError, and changes nothing.
     """
 
     @property
     def name(self) -> str: ...
 
     @property
-    def quick_fill(self) -> int:
-        """How many fingerprints `leaves_fill` takes in some five milliseconds."""
+    def fill_budget(self) -> int:
+        """The number of fingerprints that `leaves_fill` inserts in about five milliseconds."""
         ...
 
     def hash_many(self, urls: Sequence[str], seed: int, out: Writable, /) -> None:
@@ -60,7 +59,7 @@ class Kernel(Protocol):
         ...
 
     def digest_many(self, urls: Sequence[str], /) -> bytes:
-        """The MD5 digests of the URLs, 16 bytes each."""
+        """Return the MD5 digests of the URLs, 16 bytes each."""
         ...
 
     def bloom_probe(
@@ -73,7 +72,8 @@ class Kernel(Protocol):
         sketch: NDArray[np.uint8] | None = None,
         /,
     ) -> tuple[list[bool], int, int]:
-        """Verdicts, how many were absent, and how many bits were set. ADD counts lost URLs in the sketch."""
+        """Return the verdicts, the number of absent URLs, and the number of bits set. ADD counts lost URLs in the
+        sketch."""
         ...
 
     def blocked_probe(
@@ -87,7 +87,7 @@ class Kernel(Protocol):
         sketch: NDArray[np.uint8] | None = None,
         /,
     ) -> tuple[list[bool], int, int]:
-        """The same, for blocks of 64 bytes; keeps the count of blocks by bits set, 513 numbers."""
+        """Do the same for blocks of 64 bytes. Updates `blocks_by_ones`, the number of blocks by bits set: 513 numbers."""
         ...
 
     def counting_probe(
@@ -101,8 +101,8 @@ class Kernel(Protocol):
         sketch: NDArray[np.uint8] | None = None,
         /,
     ) -> tuple[list[bool], int, int, int]:
-        """Verdicts, how many were absent, and the change in counters that are not zero and in full ones. ADD counts
-        lost URLs in the sketch."""
+        """Return the verdicts, the number of absent URLs, and by how much the numbers of nonzero and of full counters
+        have changed. ADD counts lost URLs in the sketch."""
         ...
 
     def leaf_probe(
@@ -117,8 +117,8 @@ class Kernel(Protocol):
         mode: int,
         /,
     ) -> tuple[list[bool], int]:
-        """Verdicts, and how many were absent; counts bits into `ones`. ADD writes the fingerprints of all: of
-        what is new from the front of `fingerprints`, of the known from the place of the last URL back."""
+        """Return the verdicts and the number of absent URLs. Counts bits into `ones`. ADD writes all fingerprints: those
+        of new URLs from the front of `fingerprints`, those of known URLs backwards from the place of the last URL."""
         ...
 
     def leaves_fill(
@@ -131,16 +131,17 @@ class Kernel(Protocol):
         hashes: int,
         /,
     ) -> None:
-        """Set the bits of fingerprints, each run in ascending order, in neighbouring leaves, and count them.
+        """Set the bits of fingerprints in neighbouring leaves, and count them. Each run is in ascending order.
 
-        Leaf i takes those from `lows[i]` on, up to the next one's; those below the first or above `last` are left out.
+        Leaf i takes the fingerprints from `lows[i]` up to the next leaf's. Those below `lows[0]` or above `last` are
+        skipped.
         """
         ...
 
     def table_probe(
         self, urls: Sequence[str], shards: list[Memory], counts: NDArray[np.int64], mode: int, /
     ) -> tuple[list[bool], int]:
-        """Verdicts, and by how much the number of digests has changed."""
+        """Return the verdicts, and by how much the number of digests has changed."""
         ...
 
 
@@ -148,7 +149,7 @@ class NumpyKernel:
     """The kernel in NumPy."""
 
     name = "numpy"
-    quick_fill = 8_192
+    fill_budget = 8_192
     hash_many = staticmethod(numpy_kernel.hash_many)
     digest_many = staticmethod(numpy_table.digest_many)
     bloom_probe = staticmethod(numpy_kernel.bloom_probe)
@@ -160,10 +161,10 @@ class NumpyKernel:
 
 
 class CompiledKernel:
-    """The kernel in C, where it could be compiled."""
+    """The kernel in C. Works only where it was compiled."""
 
     name = "c"
-    quick_fill = 65_536
+    fill_budget = 65_536
 
     def __init__(self) -> None:
         self.hash_many = compiled.hash_many
@@ -187,20 +188,20 @@ class CompiledKernel:
             compiled.leaves_fill(run, lows, last, leaves, ones, hashes)
 
 
-def kernels() -> list[Kernel]:
-    """The kernels that work here, the best one first."""
+def available_kernels() -> list[Kernel]:
+    """List the kernels that work here, the fastest first."""
     return [CompiledKernel(), NumpyKernel()] if IS_COMPILED else [NumpyKernel()]
 
 
 def best_kernel() -> Kernel:
-    """The compiled kernel where there is one, unless the environment asks for the other. Raises `KernelRefused`."""
+    """Return the kernel that the environment asks for, else the fastest. Raises `KernelRefused` if it is missing."""
     wanted = os.environ.get(_VARIABLE)
-    for kernel in kernels():
+    for kernel in available_kernels():
         if wanted in (None, "", kernel.name):
             return kernel
     if wanted in _NAMES:
         raise KernelRefused(
             f"{_VARIABLE}={wanted} asks for the compiled kernel, which was not built here; unset it, or install again"
-            " where there are a C compiler and Python.h"
+            " on a machine with a C compiler and Python.h"
         )
     raise KernelRefused(f"{_VARIABLE} must be c, numpy or unset, got {wanted!r}")

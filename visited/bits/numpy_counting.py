@@ -14,7 +14,7 @@ from visited.bits.numpy_kernel import (
     guava_positions,
     hash_words,
 )
-from visited.bits.numpy_sketch import observe
+from visited.bits.numpy_sketch import count_lost
 
 _FULL = {4: 15, 8: 255, 32: 0x7FFF_FFFF}
 _PIECE = 512
@@ -31,19 +31,20 @@ def counting_probe(
 ) -> tuple[list[bool], int, int, int]:
     """Test, add or forget each URL in counters of `width` bits.
 
-    A new URL steps its counters up, a known one that is forgotten down; a full counter stays full for ever. Returns
-    whether each URL was absent, how many were, and the change in counters that are not zero and in full ones.
+    A new URL steps its counters up. Forgetting a known URL steps them down. A full counter stays full for ever. Returns
+    for each URL whether it was absent, the number of absent URLs, and by how much the numbers of nonzero and of full
+    counters have changed.
     """
     cells = Cells(byte_view(counters), width)
     words = hash_words(urls, seed)
     found = count_positions(cells, guava_positions(words, cells.count, hashes), mode)
     if mode == ADD:
-        observe(sketch, words[:, 1], np.array(found[0], dtype=np.bool_))
+        count_lost(sketch, words[:, 1], np.array(found[0], dtype=np.bool_))
     return found
 
 
 def count_positions(cells: "Cells", positions: Words, mode: int) -> tuple[list[bool], int, int, int]:
-    """The same for positions that are already known, one row for each URL."""
+    """Do the same for given positions, one row for each URL."""
     if mode == TEST:
         absent = (cells.read(positions) == 0).any(axis=1)
         return absent.tolist(), int(absent.sum()), 0, 0
@@ -76,7 +77,7 @@ class Cells:
         return nibbles
 
     def write(self, positions: Words, values: NDArray[np.int64]) -> None:
-        """Each position once."""
+        """Set counters. `positions` must not repeat."""
         if not self._halves:
             self._view[positions] = values.astype(self._view.dtype)
             return
@@ -91,7 +92,7 @@ def _add(cells: Cells, positions: Words) -> tuple[NDArray[np.bool_], int, int]:
     rows, hashes = positions.shape
     flat = positions.ravel()
     empty = np.flatnonzero(cells.read(flat) == 0)
-    # Among equal positions the first one in the batch makes its row new.
+    # Of equal positions the first one in the batch makes its row new.
     _, first = np.unique(flat[empty], return_index=True)
     absent = np.zeros(rows, dtype=np.bool_)
     absent[empty[first] // hashes] = True
@@ -103,7 +104,7 @@ def _add(cells: Cells, positions: Words) -> tuple[NDArray[np.bool_], int, int]:
 
 
 def _forget(cells: Cells, positions: Words) -> tuple[NDArray[np.bool_], int]:
-    """Rows that share a position wait for one another: each round takes those before which nothing else stands."""
+    """Rows that share a position are processed in their order: each round takes the rows that need not wait."""
     rows, hashes = positions.shape
     absent = np.zeros(rows, dtype=np.bool_)
     cleared = 0

@@ -1,7 +1,7 @@
-"""The kernel in NumPy: for where the compiled one is missing, and to test it against.
+"""The kernel in NumPy: it replaces the compiled kernel where that is missing, and the tests compare the two.
 
-Every function takes a batch, and answers as if its URLs came one after the other: a URL whose bits were all set by
-earlier URLs of the same batch is not new. URLs are hashed as UTF-8, lone surrogates as `surrogatepass` writes them.
+Each function processes a batch with the same result as for one URL after the other: a URL is not new if earlier URLs of
+the same batch have set all its bits. URLs are hashed as UTF-8, with `surrogatepass` for lone surrogates.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from visited.batch import check_batch
 from visited.bits.memory import Memory
-from visited.bits.numpy_sketch import observe
+from visited.bits.numpy_sketch import count_lost
 
 Words = NDArray[np.uint64]
 Writable = Memory | memoryview | NDArray[np.uint8] | NDArray[np.uint32] | NDArray[np.uint64] | NDArray[np.int64]
@@ -24,7 +24,7 @@ _POSITIVE = np.uint64(0x7FFF_FFFF_FFFF_FFFF)
 
 
 def encode(urls: Sequence[str]) -> list[bytes]:
-    """The bytes that are hashed. Raises TypeError for what is not a sequence of str."""
+    """Return the bytes to hash. Raises TypeError for anything but a sequence of str."""
     check_batch(urls)
     return [url.encode("utf-8", "surrogatepass") for url in urls]
 
@@ -42,28 +42,28 @@ def bloom_probe(
     mode: int,
     sketch: NDArray[np.uint8] | None = None,
 ) -> tuple[list[bool], int, int]:
-    """Test, or test and set, the bits of each URL; `bits` is 8 bits to the byte, all of them used.
+    """Test, or test and set, the bits of each URL. All bits of `bits` are used.
 
     Positions are Guava's MURMUR128_MITZ_64: (h1 + i·h2 without its sign bit) mod m, i = 0..k-1.
-    Returns whether each URL had a bit that was not set, how many had one, and how many bits were set.
+    Returns for each URL whether it had a clear bit, the number of such URLs, and the number of bits set.
     """
     view = byte_view(bits)
     words = hash_words(urls, seed)
     fresh, ones = test_and_set(view, guava_positions(words, len(view) * 8, hashes), mode)
     if mode == ADD:
-        observe(sketch, words[:, 1], fresh)
+        count_lost(sketch, words[:, 1], fresh)
     return fresh.tolist(), int(fresh.sum()), ones
 
 
 def test_and_set(view: NDArray[np.uint8], positions: Words, mode: int) -> tuple[NDArray[np.bool_], int]:
-    """The rows of `positions` that have a clear bit, one row after the other, and how many bits were set."""
+    """Return for each row of `positions` whether it has a clear bit, and the number of bits set."""
     rows, hashes = positions.shape
     flat = positions.ravel()
     clear = (view[flat >> np.uint64(3)] >> (flat & np.uint64(7)).astype(np.uint8) & np.uint8(1)) == 0
     if mode == TEST:
         return clear.reshape(rows, hashes).any(axis=1), 0
     where = np.flatnonzero(clear)
-    # Among equal positions the first one in the batch sets the bit, and makes its row new.
+    # Of equal positions the first one in the batch sets the bit, so its row is new.
     unique, first = np.unique(flat[where], return_index=True)
     fresh = np.zeros(rows, dtype=np.bool_)
     fresh[where[first] // hashes] = True
@@ -84,7 +84,7 @@ def _murmur(urls: Sequence[str], seed: int) -> bytes:
 
 
 def hash_words(urls: Sequence[str], seed: int) -> Words:
-    """(n, 2) words: h1 and h2 of each URL."""
+    """Return h1 and h2 of each URL, as an (n, 2) array."""
     return np.frombuffer(_murmur(urls, seed), dtype="<u8").reshape(-1, 2)
 
 
@@ -101,10 +101,10 @@ def blocked_probe(
     mode: int,
     sketch: NDArray[np.uint8] | None = None,
 ) -> tuple[list[bool], int, int]:
-    """As `bloom_probe`, with all bits of a URL in one block of 64 bytes.
+    """Do as `bloom_probe`, with all bits of a URL in one block of 64 bytes.
 
-    h1 chooses the block, h2 nine bits for each position. `blocks_by_ones[j]` counts the blocks with j bits set, and is
-    kept up to date.
+    h1 chooses the block, h2 gives nine bits for each position. Updates `blocks_by_ones[j]`, the number of blocks with j
+    bits set.
     """
     view = byte_view(bits)
     words = hash_words(urls, seed)
@@ -117,7 +117,7 @@ def blocked_probe(
     np.subtract.at(blocks_by_ones, before, 1)
     np.add.at(blocks_by_ones, _ones_of(by_block[touched]), 1)
     if mode == ADD:
-        observe(sketch, words[:, 1], fresh)
+        count_lost(sketch, words[:, 1], fresh)
     return fresh.tolist(), int(fresh.sum()), ones
 
 
@@ -131,10 +131,10 @@ def leaf_probe(
     fingerprints: NDArray[np.uint64],
     mode: int,
 ) -> tuple[list[bool], int]:
-    """As `bloom_probe`, with all bits of a URL in one leaf, which `routes` gives for the leading bits of h1.
+    """Do as `bloom_probe`, with all bits of a URL in one leaf. `routes` maps the leading bits of h1 to a leaf.
 
-    Counts the bits set in each leaf into `ones`, and writes h1 of each URL to `fingerprints`, of the new
-    ones from the front and of the known from the back.
+    Counts the bits set in each leaf into `ones`. Writes h1 of each URL to `fingerprints`: of new URLs from the front,
+    of known URLs from the back.
     """
     words = hash_words(urls, seed)[:, 0]
     leaf_of = routes[_scale(words, len(routes)).astype(np.int64)]
@@ -156,9 +156,10 @@ def leaves_fill(
 ) -> None:
     """Set the bits of fingerprints in neighbouring leaves, and count those that were clear.
 
-    Leaf i takes those from `lows[i]` on, up to the next one's; what is below the first or above `last` is left out.
+    Leaf i takes the fingerprints from `lows[i]` up to the next leaf's. Those below `lows[0]` or above `last` are
+    skipped.
     """
-    # A leaf has a few in each run, and costs as much for few as for many.
+    # A call for a leaf costs the same for few fingerprints as for many, and each run has only a few.
     ascending = np.sort(np.concatenate(list(runs)))
     edges = [*np.searchsorted(ascending, lows).tolist(), int(np.searchsorted(ascending, np.uint64(last), side="right"))]
     for leaf, bits in enumerate(leaves):
@@ -169,7 +170,7 @@ def leaves_fill(
 
 
 def _set_bits(view: NDArray[np.uint8], positions: Words) -> int:
-    """Set bits, and return how many were clear."""
+    """Set bits. Returns how many were clear."""
     if len(positions) * 64 < len(view):
         positions = np.unique(positions)
         masks = np.uint8(1) << (positions & np.uint64(7)).astype(np.uint8)
@@ -177,7 +178,7 @@ def _set_bits(view: NDArray[np.uint8], positions: Words) -> int:
         clear = int(((view[places] & masks) == 0).sum())
         np.bitwise_or.at(view, places, masks)
         return clear
-    # To count all bits, before and after, takes less time than to find the positions that come twice.
+    # Counting all bits before and after is faster than finding duplicate positions.
     before = _count_ones(view)
     np.bitwise_or.at(view, positions >> np.uint64(3), np.uint8(1) << (positions & np.uint64(7)).astype(np.uint8))
     return _count_ones(view) - before
@@ -219,7 +220,7 @@ def _leaf_positions(fingerprints: Words, bit_count: int, hashes: int) -> Words:
     start, step = mixed >> np.uint64(32), mixed & np.uint64(0xFFFF_FFFF)
     change = mixed * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32)
     pairs: Words = steps * (steps - np.uint64(1)) >> np.uint64(1)
-    # Sums of 64 bits may pass their end; of their lower half nothing is lost by it.
+    # A sum may overflow 64 bits; its lower half is right nevertheless.
     at = (start[:, None] + step[:, None] * steps + change[:, None] * pairs) & np.uint64(0xFFFF_FFFF)
     positions: Words = at * np.uint64(bit_count) >> np.uint64(32)
     return positions

@@ -1,7 +1,7 @@
-"""The sketch of distinct URLs in the NumPy kernel: HyperLogLog registers, counted by what changes them.
+"""The sketch that counts lost URLs, in the NumPy kernel: HyperLogLog registers with Cohen's estimator (HIP).
 
-A new URL changes a register with a known probability q, a repeat never does. So each rejected URL that changes a
-register is a lost one, and stands for 1/q of them (Cohen 2014; Ting 2014: "historic inverse probability").
+A new URL changes a register with a known probability q, a known URL never does. So each rejected URL that changes a
+register is lost, and stands for 1/q lost ones (Cohen, "All-distances sketches, revisited", 2014; also Ting 2014).
 """
 
 import struct
@@ -16,24 +16,24 @@ _MOST_RANK = 40
 _ALL = REGISTERS << _MOST_RANK
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _STATE = struct.Struct("<Qdd")
-"""The sum of 1 - 2^-register times 2^40, the lost URLs, and the variance of this number."""
+"""The sum of 1 - 2^-register, times 2^40; the number of lost URLs; the variance of this number."""
 
 SKETCH_BYTES = _STATE.size + REGISTERS
 
 
 def change_probability(sketch: NDArray[np.uint8]) -> float:
-    """The probability that a new URL changes a register."""
+    """Return the probability that a new URL changes a register."""
     return 1 - int(_STATE.unpack_from(sketch.data)[0]) / _ALL
 
 
 def lost_and_variance(sketch: NDArray[np.uint8]) -> tuple[float, float]:
-    """The number of new URLs that were rejected, and the variance of this estimate."""
+    """Return the estimated number of new URLs that the filter rejected, and the variance of this estimate."""
     _, lost, variance = _STATE.unpack_from(sketch.data)
     return float(lost), float(variance)
 
 
-def observe(sketch: NDArray[np.uint8] | None, hashes: NDArray[np.uint64], absent: NDArray[np.bool_]) -> None:
-    """Count URLs, given one hash of each and whether the filter accepted it."""
+def count_lost(sketch: NDArray[np.uint8] | None, hashes: NDArray[np.uint64], absent: NDArray[np.bool_]) -> None:
+    """Count the lost URLs of a batch, given one hash of each URL and whether it was absent from the filter."""
     if sketch is None:
         return
     if len(sketch) != SKETCH_BYTES:
@@ -46,7 +46,7 @@ def observe(sketch: NDArray[np.uint8] | None, hashes: NDArray[np.uint64], absent
     for row in np.flatnonzero(ranks > registers[indices]).tolist():
         index, rank = int(indices[row]), int(ranks[row])
         before = int(registers[index])
-        # An earlier URL of the batch may have raised it.
+        # An earlier URL of the batch may have raised the register.
         if rank <= before:
             continue
         if not absent[row]:
@@ -59,8 +59,8 @@ def observe(sketch: NDArray[np.uint8] | None, hashes: NDArray[np.uint64], absent
 
 
 def _ranks(words: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """One more than the leading zeros of each word, at most 40."""
-    # A double keeps 53 bits: the upper 40 are cut off, so that none is rounded up to the next power of two.
+    """Return one more than the number of leading zeros of each word, at most 40."""
+    # Only the upper 40 bits are converted: a double would round a full word up to the next power of two.
     exponents = np.frexp((words >> np.uint64(64 - _MOST_RANK)).astype(np.float64))[1]
     ranks: NDArray[np.int64] = np.minimum(_MOST_RANK + 1 - exponents, _MOST_RANK).astype(np.int64)
     return ranks

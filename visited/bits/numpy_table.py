@@ -1,9 +1,9 @@
 """The exact table of the NumPy kernel: MD5 digests in open addressing, ordered by digest.
 
-A table is a list of 1, 2, 4 … 256 shards; the leading bits of a digest choose the shard, the 32 bits behind them its
-home slot, so that homes rise with digests. Within a shard digests stand in ascending order, each in the first slot at
-or behind its home that is behind its predecessor: the layout follows from the content alone. A search ends at the
-first larger digest, and a shard can be spread over more slots in one pass. A slot of zeros is empty.
+A table is a list of 1, 2, 4 … 256 shards. The leading bits of a digest choose the shard, the next 32 bits its home
+slot, so larger digests have later homes. The digests of a shard are in ascending order. Each takes the first slot that
+is at or after its home and after its predecessor, so the layout depends on the content alone. A search ends at the
+first larger digest, and one pass spreads a shard over more slots. A slot of zeros is empty.
 """
 
 import hashlib
@@ -17,21 +17,21 @@ from visited.bits.numpy_kernel import ADD, FORGET, encode
 
 SLOT = 16
 _EMPTY = bytes(SLOT)
-# The digest that can't be told from an empty slot takes the next one's place; MD5 of no known text.
+# A digest of zeros would look like an empty slot, so it is stored as the next larger one. No text with it is known.
 _STAND_IN = bytes(SLOT - 1) + b"\x01"
 
 
 def digest_many(urls: Sequence[str]) -> bytes:
-    """The MD5 digests of the URLs, 16 bytes each."""
+    """Return the MD5 digests of the URLs, 16 bytes each."""
     return b"".join([hashlib.md5(data, usedforsecurity=False).digest() for data in encode(urls)])
 
 
 def table_probe(
     urls: Sequence[str], shards: list[Memory], counts: NDArray[np.int64], mode: int
 ) -> tuple[list[bool], int]:
-    """Test, add or forget the digest of each URL. Grows the shard that needs it.
+    """Test, add or forget the digest of each URL. Grows shards as needed.
 
-    Returns whether each URL was absent, and by how much the number of digests has changed.
+    Returns for each URL whether it was absent, and by how much the number of digests has changed.
     """
     digests = digest_many(urls)
     shift = 64 - (len(shards).bit_length() - 1)
@@ -53,20 +53,20 @@ def table_probe(
     return absent, int(counts.sum()) - before
 
 
-def homes_of(slots: int) -> int:
-    """Slots that can be homes; the rest takes what overflows the end."""
+def home_slots(slots: int) -> int:
+    """The number of slots that can be homes. The rest is for what overflows the end."""
     return max(1, slots - slots // 64 - 4)
 
 
 def spread(shard: Memory, slots: int, shard_bits: int) -> Memory:
-    """The same digests over at least that many slots."""
+    """Return a shard with the same digests in at least that many slots."""
     rows = np.frombuffer(shard, dtype=np.uint8).reshape(-1, SLOT)
     live = rows[rows.any(axis=1)]
     heads = live[:, :8].copy().view(">u8").ravel().astype(np.uint64)
     rest = heads << np.uint64(shard_bits) >> np.uint64(32)
     while True:
         order = np.arange(len(live))
-        home = (rest * np.uint64(homes_of(slots)) >> np.uint64(32)).astype(np.int64)
+        home = (rest * np.uint64(home_slots(slots)) >> np.uint64(32)).astype(np.int64)
         places = np.maximum.accumulate(home - order) + order
         if not len(places) or places[-1] < slots:
             break
@@ -77,18 +77,18 @@ def spread(shard: Memory, slots: int, shard_bits: int) -> Memory:
 
 
 def _larger(slots: int) -> int:
-    """A fifth more; from 16 KiB on in whole pages, as memory comes."""
+    """A fifth more; from 16 KiB on in whole pages, because such memory is mapped."""
     wanted = slots + slots // 5 + 4
     return wanted if wanted < 1024 else -(-wanted // 256) * 256
 
 
 def _home(digest: bytes, slots: int, shard_bits: int) -> int:
     head = int.from_bytes(digest[:8], "big") << shard_bits & 0xFFFF_FFFF_FFFF_FFFF
-    return (head >> 32) * homes_of(slots) >> 32
+    return (head >> 32) * home_slots(slots) >> 32
 
 
 def _find(shard: Memory, digest: bytes, shard_bits: int) -> tuple[int, bool]:
-    """The digest's slot, or the one where it belongs, which may be behind the end; and whether it is there."""
+    """Return the digest's slot, or the slot where it belongs, which may be behind the end; and whether it is there."""
     slots = len(shard) // SLOT
     if not slots:
         return 0, False

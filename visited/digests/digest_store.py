@@ -10,7 +10,7 @@ from typing import Protocol
 import msgspec
 import plyvel
 
-from visited.bits.memory import Memory, give_back, mapped_files
+from visited.bits.memory import Memory, count_mapped_files, trim_heap
 from visited.full_disk import told_as_no_room
 from visited.protocol import SnapshotRefused
 
@@ -122,7 +122,7 @@ class DigestStore:
         """Taken of the process's memory now, with so many digests in the store."""
         self._give_back()
         tables = sum(path.suffix == ".ldb" for path in self._files())
-        unmapped = max(0, min(tables, _OPEN_TABLES) - mapped_files(self._directory)) if tables else 0
+        unmapped = max(0, min(tables, _OPEN_TABLES) - count_mapped_files(self._directory)) if tables else 0
         of_tables = count * _TABLE_BYTES_PER_URL * unmapped // max(tables, 1)
         own = 0 if self._db is None else _FILE_BYTES + (_THREAD_BYTES if tables else 0)
         return self._held_bytes + own + of_tables
@@ -217,7 +217,7 @@ class DigestStore:
         """
         used = self._used_bytes()
         if used < self._held_bytes - _WRITE_BUFFER_BYTES // 4:
-            give_back()
+            trim_heap()
             self._held_bytes = used
         self._held_bytes = max(self._held_bytes, used)
 

@@ -13,7 +13,7 @@ from visited.bits.kernel import (
     Kernel,
     best_kernel,
 )
-from visited.bits.memory import Memory, held_bytes, zeros
+from visited.bits.memory import Memory, allocated_bytes, zeros
 from visited.bits.numpy_table import SLOT, spread
 from visited.protocol import SnapshotRefused, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
@@ -61,7 +61,7 @@ class ExactSet:
             backend=BACKEND,
             count=self._count,
             capacity=None,
-            memory_bytes=sum(map(held_bytes, sizes)) + sys.getsizeof(self._shards) + self._counts.nbytes,
+            memory_bytes=sum(map(allocated_bytes, sizes)) + sys.getsizeof(self._shards) + self._counts.nbytes,
             fill=self._count / slots if slots else 0.0,
             details={"shards": len(self._shards), "kernel": self._kernel.name},
         )

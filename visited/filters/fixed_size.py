@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from visited import sizing
-from visited.bits.memory import held_bytes, zeros
+from visited.bits.memory import allocated_bytes, zeros
 from visited.bits.numpy_kernel import hash_words
-from visited.bits.numpy_sketch import SKETCH_BYTES, change_probability, lost_and_variance, observe
+from visited.bits.numpy_sketch import SKETCH_BYTES, change_probability, count_lost, lost_and_variance
 from visited.filters.loss_estimate import LossEstimate
 from visited.protocol import SnapshotRefused, VisitedStats
 from visited.snapshot import Part, Snapshot, Value, Values, read_snapshot, write_snapshot
@@ -98,9 +98,9 @@ class FixedSize:
         if tally.count > tally.limit:
             tally.warn(self.rate() if rate is None else rate)
 
-    def observe(self, urls: Sequence[str], absent: Sequence[bool] | NDArray[np.bool_]) -> None:
+    def count_lost(self, urls: Sequence[str], absent: Sequence[bool] | NDArray[np.bool_]) -> None:
         """Count lost URLs in the sketch, for a filter whose kernel does not."""
-        observe(self.sketch, hash_words(urls, 0)[:, 1], np.asarray(absent, dtype=np.bool_))
+        count_lost(self.sketch, hash_words(urls, 0)[:, 1], np.asarray(absent, dtype=np.bool_))
 
     def _choose_estimate(self, rate: float) -> None:
         if self.sketch is None:
@@ -121,7 +121,7 @@ class FixedSize:
             backend=self._backend,
             count=self.tally.count,
             capacity=self._capacity,
-            memory_bytes=held_bytes(self._size_bytes) + held_bytes(SKETCH_BYTES) + tables_bytes,
+            memory_bytes=allocated_bytes(self._size_bytes) + allocated_bytes(SKETCH_BYTES) + tables_bytes,
             fill=self.ones / self._cells,
             false_positive_rate=self.rate() if rate is None else rate,
             expected_lost=self.tally.expected_lost,

@@ -209,7 +209,7 @@ class SplittingSet:
         return self._rate
 
     def _rebuild_a_little(self) -> None:
-        budget = self._kernel.quick_fill
+        budget = self._kernel.fill_budget
         while budget > 0:
             if self._regrowth is None:
                 # A look at all leaves takes as long as some URLs; between two, leaves fill by a four-thousandth.

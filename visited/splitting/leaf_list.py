@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from visited.bits.memory import Memory, held_bytes, zeros
+from visited.bits.memory import Memory, allocated_bytes, zeros
 from visited.full_disk import put_off_without_room
 from visited.protocol import SnapshotRefused
 from visited.snapshot import checksum
@@ -181,7 +181,7 @@ class LeafList:
     @property
     def memory_bytes(self) -> int:
         """The tail, and where the runs are."""
-        return held_bytes(self._tail.nbytes) + sys.getsizeof(self._offsets)
+        return allocated_bytes(self._tail.nbytes) + sys.getsizeof(self._offsets)
 
     def __len__(self) -> int:
         return self._count + self._tail_count

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from visited.bits.kernel import Kernel
-from visited.bits.memory import held_bytes, zeros
+from visited.bits.memory import allocated_bytes, zeros
 from visited.splitting.leaf_list import Fingerprints, LeafList
 from visited.splitting.leaves import Leaves
 
@@ -47,7 +47,7 @@ class LeafRebuild:
 
     @property
     def memory_bytes(self) -> int:
-        return sum(held_bytes(len(bits)) for bits in self._arrays)
+        return sum(allocated_bytes(len(bits)) for bits in self._arrays)
 
     def advance(self, kernel: Kernel, budget: int) -> int:
         """Insert some `budget` fingerprints, and return what is left of it.

@@ -8,7 +8,7 @@ deepest leaf, from the leading bits of a fingerprint to a leaf's number; a looku
 import numpy as np
 from numpy.typing import NDArray
 
-from visited.bits.memory import Memory, held_bytes, zeros
+from visited.bits.memory import Memory, allocated_bytes, zeros
 
 _SPACE = 1 << 64
 _MOST_ROUTES = 1 << 31
@@ -123,7 +123,7 @@ class Leaves:
         arrays = self.routes.nbytes + self._ones.nbytes + self._sizes.nbytes + self._shares.nbytes
         sizes, counts = np.unique(self.sizes, return_counts=True)
         bits: int = sum(
-            held_bytes(size // 8) * count for size, count in zip(sizes.tolist(), counts.tolist(), strict=True)
+            allocated_bytes(size // 8) * count for size, count in zip(sizes.tolist(), counts.tolist(), strict=True)
         )
         # A place is a tuple of two small ints in a list.
         return bits + arrays + len(self.bits) * (3 * 8 + 56 + 28)

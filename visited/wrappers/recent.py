@@ -8,7 +8,7 @@ from typing import BinaryIO
 import msgspec
 
 from visited.batch import check_batch
-from visited.bits.memory import GRAIN_BYTES
+from visited.bits.memory import ALLOCATION_UNIT_BYTES
 from visited.protocol import VisitedSet, VisitedStats
 
 _STR_BYTES = sys.getsizeof("")
@@ -102,4 +102,4 @@ class RecentUrls:
 
 def _size_bytes(urls: Iterable[str]) -> int:
     """What they take of the heap, if they are ASCII: `memory.object_bytes`, for many."""
-    return sum([len(url) + _STR_BYTES + GRAIN_BYTES - 1 & -GRAIN_BYTES for url in urls])
+    return sum([len(url) + _STR_BYTES + ALLOCATION_UNIT_BYTES - 1 & -ALLOCATION_UNIT_BYTES for url in urls])

@@ -11,7 +11,7 @@ from visited.baselines.per_site import PerSiteSet
 from visited.baselines.raw_urls import RawUrlSet
 from visited.baselines.salted_md5 import SaltedMd5Set
 from visited.baselines.six_seeds import SixSeedSet
-from visited.bits.kernel import Kernel, kernels
+from visited.bits.kernel import Kernel, available_kernels
 from visited.digests.exact import ExactSet
 from visited.digests.exact_leveldb import LevelDBSet
 from visited.filters.blocked import BlockedSet
@@ -191,7 +191,7 @@ _PLAIN = (raw, six_seeds, salted_md5, recent, white_listed, verified, verified_b
 
 def _all() -> dict[str, Maker]:
     made: dict[str, Maker] = {make.__name__: make for make in _PLAIN}
-    for kernel in kernels():
+    for kernel in available_kernels():
         for make in _WITH_KERNEL:
             made[f"{make.__name__}-{kernel.name}"] = partial(make, kernel=kernel)
     return made

@@ -8,12 +8,12 @@ from visited.bits.kernel import (
     FORGET,
     TEST,
     Kernel,
-    kernels,
+    available_kernels,
 )
 from visited.filters.counting import CountingSet
 
 
-@pytest.fixture(params=kernels(), ids=lambda kernel: kernel.name)
+@pytest.fixture(params=available_kernels(), ids=lambda kernel: kernel.name)
 def kernel(request: pytest.FixtureRequest) -> Kernel:
     found: Kernel = request.param
     return found

@@ -12,14 +12,14 @@ import pytest
 from numpy.typing import NDArray
 
 from visited import CannotForget, SnapshotRefused
-from visited.bits.kernel import kernels
+from visited.bits.kernel import available_kernels
 from visited.bits.memory import zeros
 from visited.splitting.dsbf import SplittingSet
 from visited.splitting.leaf_images import LeafImages
 from visited.splitting.leaf_list import LeafList
 from visited.splitting.leaves import Leaves
 
-KERNEL = kernels()[0]
+KERNEL = available_kernels()[0]
 
 
 def urls_of(start: int, stop: int) -> list[str]:
@@ -124,7 +124,7 @@ async def test_no_batch_of_64_does_much_more_than_its_share() -> None:
         await visited.add_many(urls_of(start, start + 64))
         worst, total, inserted = max(worst, inserted), total + inserted, 0
     assert visited.describe().details["splits"] == 0
-    assert worst <= KERNEL.quick_fill * 1.5
+    assert worst <= KERNEL.fill_budget * 1.5
     # 26/4 in theory, for steps of 5/8 to 8/8, and what is read beside it.
     assert total < 250_000 * 10
     await visited.aclose()

@@ -24,8 +24,8 @@ from visited.bits.kernel import (
     FORGET,
     TEST,
     Kernel,
+    available_kernels,
     best_kernel,
-    kernels,
 )
 from visited.bits.memory import Memory, zeros
 from visited.bits.numpy_sketch import SKETCH_BYTES, change_probability, lost_and_variance
@@ -35,14 +35,14 @@ URLS = st.lists(st.text(st.characters(), max_size=40) | st.integers(0, 60).map("
 BATCHES = st.lists(st.tuples(URLS, st.sampled_from([TEST, ADD, ADD, FORGET])), max_size=6)
 
 
-@pytest.fixture(params=kernels(), ids=lambda kernel: kernel.name)
+@pytest.fixture(params=available_kernels(), ids=lambda kernel: kernel.name)
 def kernel(request: pytest.FixtureRequest) -> Kernel:
     found: Kernel = request.param
     return found
 
 
 def both() -> tuple[Kernel, Kernel]:
-    available = kernels()
+    available = available_kernels()
     if len(available) < 2:
         pytest.skip("the compiled kernel is not built: run `python setup.py build_ext --inplace`")
     return available[0], available[1]
@@ -349,7 +349,7 @@ def test_the_kernel_can_be_forced_and_says_when_it_is_not_there(monkeypatch: pyt
     with pytest.raises(KernelRefused, match="must be c, numpy or unset, got 'abacus'"):
         best_kernel()
     monkeypatch.delenv("ONCEOVER_KERNEL")
-    assert best_kernel().name == kernels()[0].name
+    assert best_kernel().name == available_kernels()[0].name
 
 
 def test_a_kernel_that_there_is_not_is_a_usage_error_of_one_line(tmp_path: Path) -> None:

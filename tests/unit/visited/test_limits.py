@@ -19,7 +19,7 @@ from visited.bits.kernel import (
     ADD,
     TEST,
     Kernel,
-    kernels,
+    available_kernels,
 )
 from visited.digests.exact import ExactSet
 from visited.filters.blocked import BlockedSet
@@ -30,7 +30,7 @@ MAP_NORESERVE = 0x4000
 """Of Linux; Python names it from 3.13 on."""
 
 
-@pytest.fixture(params=kernels(), ids=lambda kernel: kernel.name)
+@pytest.fixture(params=available_kernels(), ids=lambda kernel: kernel.name)
 def kernel(request: pytest.FixtureRequest) -> Kernel:
     found: Kernel = request.param
     return found

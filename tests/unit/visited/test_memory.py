@@ -22,7 +22,7 @@ from visited.splitting.dsbf import SplittingSet
 from visited.digests.exact import ExactSet
 from visited.digests.exact_leveldb import LevelDBSet
 from visited.baselines.fingerprints import FingerprintSet
-from visited.bits.memory import give_back
+from visited.bits.memory import trim_heap
 from visited.baselines.per_site import PerSiteSet
 from visited.baselines.raw_urls import RawUrlSet
 from visited.wrappers.recent import RecentUrls
@@ -69,7 +69,7 @@ async def run(make, count, history):
     del small
     gc.collect()
     if history == "tidy":
-        give_back()
+        trim_heap()
     before = taken()
     visited = make(count)
     await fill(visited, count)

@@ -14,13 +14,13 @@ from visited import VisitedSet
 from visited.baselines.per_site import PerSiteSet
 from visited.baselines.salted_md5 import SaltedMd5Set
 from visited.baselines.six_seeds import SixSeedSet
-from visited.bits.kernel import kernels
+from visited.bits.kernel import available_kernels
 from visited.filters.blocked import BlockedSet
 from visited.filters.bloom import BloomSet
 from visited.filters.counting import CountingSet
 from visited.splitting.dsbf import SplittingSet
 
-KERNEL = kernels()[0]
+KERNEL = available_kernels()[0]
 CAPACITY = 30_000
 ASKED = 120_000
 SIGMAS = 4.9
