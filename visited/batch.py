@@ -1,4 +1,4 @@
-"""What a batch of URLs must be, and how a huge one is cut."""
+"""Checks of batches, and cutting of huge ones."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,8 +6,10 @@ _PLAIN = frozenset({str})
 
 
 def check_sequence(urls: object) -> None:
-    """Raise TypeError for what is no sequence, as a generator, which would be used up by the first look at it; one str
-    is a sequence of its letters, and never meant."""
+    """Raise TypeError unless this is a sequence, and not a str.
+
+    A generator would be used up by the first loop over it. A single str is a sequence of letters, which is never meant.
+    """
     if isinstance(urls, str):
         raise TypeError("expected a sequence of URLs, found one str; wrap it in a list")
     if not isinstance(urls, Sequence):
@@ -15,7 +17,7 @@ def check_sequence(urls: object) -> None:
 
 
 def check_batch(urls: Sequence[str]) -> None:
-    """Raise TypeError for what is not a sequence of str."""
+    """Raise TypeError unless this is a sequence of str."""
     check_sequence(urls)
     if set(map(type, urls)) <= _PLAIN:
         return
@@ -24,8 +26,8 @@ def check_batch(urls: Sequence[str]) -> None:
             raise TypeError(f"expected str for each URL, found {type(url).__name__} at {number}")
 
 
-def in_pieces(urls: Sequence[str], most: int, add: Callable[[Sequence[str]], list[bool]]) -> list[bool]:
-    """The verdicts of `add` for pieces of at most so many URLs, one after the other."""
+def add_in_pieces(urls: Sequence[str], most: int, add: Callable[[Sequence[str]], list[bool]]) -> list[bool]:
+    """Call `add` for pieces of at most `most` URLs, one after the other, and return all verdicts."""
     check_sequence(urls)
     if len(urls) <= most:
         return add(urls)

@@ -111,7 +111,7 @@ def read_snapshot(file: BinaryIO, *, backend: str, parameters: Values) -> Snapsh
     return Snapshot(state=header.state, parts=parts)
 
 
-def make_empty(visited: VisitedSet) -> None:
+def clear_set(visited: VisitedSet) -> None:
     """Empty a set: a load that can't but be refused leaves it as when it was made."""
     try:
         visited.load(BytesIO())

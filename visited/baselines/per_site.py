@@ -24,7 +24,7 @@ from visited.bits.memory import (
     object_bytes,
     zeros,
 )
-from visited.filters.add_counts import AddCounts
+from visited.filters.bottom_k import BottomKSample
 from visited.protocol import CannotForget, SnapshotRefused, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
 
@@ -48,7 +48,7 @@ class PerSiteSet:
     Its rate is the mean over the new URLs that come, and what comes to a filter it can't count, for what it swallows
     leaves no trace. It is inferred from what is accepted: at a rate p each stands for 1/(1 - p), which is right in the
     mean, with a variance of p/(1 - p)² for each accepted. A filter that is overrun accepts next to nothing any more:
-    there it is inferred from an even sample of all that came (`AddCounts`).
+    there it is inferred from an even sample of all that came (`BottomKSample`).
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class PerSiteSet:
         """New URLs that probably came to each filter."""
         self._variances: NDArray[np.float64]
         """Of these."""
-        self._sample: AddCounts
+        self._sample: BottomKSample
         self._empty()
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
@@ -176,8 +176,8 @@ class PerSiteSet:
             names = msgspec.convert(json.loads(bytes(snapshot.parts[0])), list[str])
             table = np.frombuffer(snapshot.parts[1], dtype=np.float64).reshape(len(names), len(self._columns))
             hashes, filters, *bits = snapshot.parts[2:]
-            sample = AddCounts(self._kernel)
-            sample.load(hashes, filters, filters_there_are=len(names))
+            sample = BottomKSample(self._kernel)
+            sample.load(hashes, filters, filter_count=len(names))
         except (IndexError, ValueError) as error:
             raise SnapshotRefused(f"the snapshot's table of filters can't be read: {error}") from error
         if len(bits) != len(names) or any(len(each) != self._bytes for each in bits):
@@ -204,7 +204,7 @@ class PerSiteSet:
         self._counts = np.zeros(16, dtype=np.int64)
         self._arrived = np.zeros(16)
         self._variances = np.zeros(16)
-        self._sample = AddCounts(self._kernel)
+        self._sample = BottomKSample(self._kernel)
 
     @property
     def _columns(self) -> tuple[NDArray[Any], ...]:
@@ -213,8 +213,8 @@ class PerSiteSet:
 
     def _what_came(self, rates: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """How many new URLs came to each filter, and the variances of these numbers."""
-        chance = self._sample.chance()
-        seen = self._sample.by_filter(len(rates))
+        chance = self._sample.probability()
+        seen = self._sample.count_by_filter(len(rates))
         # Where the sample is the surer: what comes adds p/(1 - p) to the one variance, and (1 - c)/c to the other.
         is_overrun = rates > min(1 - chance, _OVERRUN_RATE)
         arrived = np.where(is_overrun, seen / chance, self._arrived[: len(rates)])

@@ -7,11 +7,11 @@ from typing import BinaryIO
 import numpy as np
 
 from visited import sizing
-from visited.batch import in_pieces
+from visited.batch import add_in_pieces
 from visited.bits.kernel import ADD, FORGET, TEST
 from visited.bits.numpy_counting import Cells, count_positions
 from visited.bits.numpy_kernel import Words, byte_view, encode
-from visited.filters.fixed_size import FixedSize
+from visited.filters.cells import FilterCells
 from visited.protocol import VisitedStats
 
 BACKEND = "salted-md5"
@@ -40,7 +40,7 @@ class SaltedMd5Set:
         self._hashes = sizing.hashes_for(error_rate)
         # The rate is taken once for each piece, so that a huge batch is accounted for as it fills the filter.
         self._piece = max(64, self._counters // 512)
-        self._filling = FixedSize(
+        self._cells = FilterCells(
             backend=BACKEND,
             capacity=capacity,
             error_rate=error_rate,
@@ -52,7 +52,7 @@ class SaltedMd5Set:
         )
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
-        return in_pieces(urls, self._piece, self._add_piece)
+        return add_in_pieces(urls, self._piece, self._add_piece)
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
         """Tell for each URL whether it is known, without remembering it; for inspection and comparison."""
@@ -60,33 +60,33 @@ class SaltedMd5Set:
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
         _, refused, ones, _ = self._probe(urls, FORGET)
-        self._filling.ones += ones
-        self._filling.tally.count -= len(urls) - refused
+        self._cells.ones += ones
+        self._cells.losses.count -= len(urls) - refused
         return len(urls) - refused
 
     def describe(self) -> VisitedStats:
-        return self._filling.describe({"counters": self._counters, "counters_in_use": self._filling.ones})
+        return self._cells.describe({"counters": self._counters, "counters_in_use": self._cells.ones})
 
     def dump(self, file: BinaryIO, /) -> None:
-        self._filling.dump(file)
+        self._cells.dump(file)
 
     def load(self, file: BinaryIO, /) -> None:
-        self._filling.take(self._filling.read(file))
+        self._cells.restore(self._cells.read(file))
 
     def __len__(self) -> int:
-        return self._filling.tally.count
+        return self._cells.losses.count
 
     async def aclose(self) -> None:
         """Nothing to close."""
 
     def _probe(self, urls: Sequence[str], mode: int) -> tuple[list[bool], int, int, int]:
-        return count_positions(Cells(byte_view(self._filling.array), 32), self._positions(urls), mode)
+        return count_positions(Cells(byte_view(self._cells.array), 32), self._positions(urls), mode)
 
     def _add_piece(self, urls: Sequence[str]) -> list[bool]:
         absent, new, ones, _ = self._probe(urls, ADD)
-        self._filling.count_lost(urls, absent)
-        if new or self._filling.is_sampled:
-            self._filling.accept(new, ones)
+        self._cells.count_lost(urls, absent)
+        if new or self._cells.uses_sketch:
+            self._cells.count_batch(new, ones)
         return absent
 
     def _positions(self, urls: Sequence[str]) -> Words:

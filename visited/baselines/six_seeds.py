@@ -6,10 +6,10 @@ from typing import BinaryIO, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from visited.batch import check_batch, in_pieces
+from visited.batch import add_in_pieces, check_batch
 from visited.bits.kernel import ADD, TEST
 from visited.bits.numpy_kernel import Words, test_and_set
-from visited.filters.fixed_size import FixedSize
+from visited.filters.cells import FilterCells
 from visited.protocol import CannotForget, VisitedStats
 
 BACKEND = "six-seeds"
@@ -29,7 +29,7 @@ class SixSeedSet:
         if not 64 <= bits <= 1 << 31 or bits & bits - 1:
             raise ValueError(f"bits must be a power of two from 64 to 2^31, found {bits:,}")
         self._bits = bits
-        self._filling = FixedSize(
+        self._cells = FilterCells(
             backend=BACKEND,
             capacity=_CAPACITY * bits // BITS,
             error_rate=0.01,
@@ -41,7 +41,7 @@ class SixSeedSet:
         )
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
-        return in_pieces(urls, _PIECE, self._add_piece)
+        return add_in_pieces(urls, _PIECE, self._add_piece)
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
         """Tell for each URL whether it is known, without remembering it; for inspection and comparison."""
@@ -52,27 +52,27 @@ class SixSeedSet:
         raise CannotForget("a Bloom filter can't forget: its bits are shared; use counting or exact")
 
     def describe(self) -> VisitedStats:
-        return self._filling.describe({"bits": self._bits, "bits_set": self._filling.ones})
+        return self._cells.describe({"bits": self._bits, "bits_set": self._cells.ones})
 
     def dump(self, file: BinaryIO, /) -> None:
-        self._filling.dump(file)
+        self._cells.dump(file)
 
     def load(self, file: BinaryIO, /) -> None:
-        self._filling.take(self._filling.read(file))
+        self._cells.restore(self._cells.read(file))
 
     def __len__(self) -> int:
-        return self._filling.tally.count
+        return self._cells.losses.count
 
     async def aclose(self) -> None:
         """Nothing to close."""
 
     def _probe(self, urls: Sequence[str], mode: int) -> tuple[NDArray[np.bool_], int]:
-        return test_and_set(self._filling.array, self._positions(urls), mode)
+        return test_and_set(self._cells.array, self._positions(urls), mode)
 
     def _add_piece(self, urls: Sequence[str]) -> list[bool]:
         absent, ones = self._probe(urls, ADD)
-        self._filling.count_lost(urls, absent)
-        self._filling.accept(int(absent.sum()), ones)
+        self._cells.count_lost(urls, absent)
+        self._cells.count_batch(int(absent.sum()), ones)
         verdicts: list[bool] = absent.tolist()
         return verdicts
 

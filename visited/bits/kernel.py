@@ -87,7 +87,7 @@ class Kernel(Protocol):
         sketch: NDArray[np.uint8] | None = None,
         /,
     ) -> tuple[list[bool], int, int]:
-        """Do the same for blocks of 64 bytes. Updates `blocks_by_ones`, the number of blocks by bits set: 513 numbers."""
+        """Do the same for blocks of 64 bytes. Updates the 513 numbers of blocks with so many bits set."""
         ...
 
     def counting_probe(
@@ -117,8 +117,11 @@ class Kernel(Protocol):
         mode: int,
         /,
     ) -> tuple[list[bool], int]:
-        """Return the verdicts and the number of absent URLs. Counts bits into `ones`. ADD writes all fingerprints: those
-        of new URLs from the front of `fingerprints`, those of known URLs backwards from the place of the last URL."""
+        """Return the verdicts and the number of absent URLs. Counts bits into `ones`.
+
+        ADD writes all fingerprints: those of new URLs from the front of `fingerprints`, those of known URLs backwards
+        from the place of the last URL.
+        """
         ...
 
     def leaves_fill(

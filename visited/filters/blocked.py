@@ -7,28 +7,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visited import sizing
-from visited.batch import in_pieces
+from visited.batch import add_in_pieces
 from visited.bits.kernel import (
     ADD,
     TEST,
     Kernel,
     best_kernel,
 )
-from visited.filters.fixed_size import FixedSize
+from visited.filters.cells import FilterCells
 from visited.protocol import CannotForget, VisitedStats
 
 BACKEND = "blocked"
 
-_MOST_AT_ONCE = 8192
+_MAX_PIECE = 8192
 _LOW_RATE = 0.05
 _BLOCK_BYTES = sizing.BLOCK_BITS // 8
 
 
 class BlockedSet:
-    """A Bloom filter in blocks of 512 bits: one memory access for each URL, for 3.5 % (at 1 %) to 15 % (at 0.01 %)
-    more bits, because blocks fill unevenly (Putze, Sanders and Singler 2007).
+    """A Bloom filter in blocks of 512 bits. It needs one memory access for each URL (Putze, Sanders and Singler 2007).
 
-    The rate is the mean of (ones/512)^k over the blocks; the share of set bits alone would tell too little.
+    Blocks fill unevenly, so it takes 3.5 % (at a rate of 1 %) to 15 % (at 0.01 %) more bits than a classic filter. Its
+    rate is the mean of (ones/512)^k over the blocks, which is higher than the rate from the mean fill.
     """
 
     def __init__(self, *, capacity: int, error_rate: float, seed: int = 0, kernel: Kernel | None = None) -> None:
@@ -37,12 +37,12 @@ class BlockedSet:
         sizing.check_seed(seed)
         bits, self._hashes = sizing.blocked_for(capacity, error_rate)
         self._blocks = bits // sizing.BLOCK_BITS
-        # The rate is taken once for each piece, so that a huge batch is accounted for as it fills the filter.
-        self._piece = min(_MOST_AT_ONCE, max(64, self._blocks // 8))
+        # A huge batch changes the rate while it fills the filter, so the rate is computed for each piece.
+        self._piece = min(_MAX_PIECE, max(64, self._blocks // 8))
         self._seed = seed
         self._kernel = kernel or best_kernel()
         self._powers = (np.arange(sizing.BLOCK_BITS + 1) / sizing.BLOCK_BITS) ** self._hashes
-        self._filling = FixedSize(
+        self._cells = FilterCells(
             backend=BACKEND,
             capacity=capacity,
             error_rate=error_rate,
@@ -52,10 +52,10 @@ class BlockedSet:
             parameters={"hash": "murmur3_x64_128", "positions": "h1 block, h2 by nines", "seed": seed},
         )
         self._blocks_by_ones: NDArray[np.int64]
-        self._empty()
+        self._reset_blocks()
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
-        return in_pieces(urls, self._piece, self._add_piece)
+        return add_in_pieces(urls, self._piece, self._add_piece)
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
         """Tell for each URL whether it is known, without remembering it; for inspection and comparison."""
@@ -67,42 +67,42 @@ class BlockedSet:
     def describe(self) -> VisitedStats:
         details: dict[str, float | int | str] = {
             "bits": self._blocks * sizing.BLOCK_BITS,
-            "bits_set": self._filling.ones,
+            "bits_set": self._cells.ones,
             "blocks": self._blocks,
             "fullest_block": int(np.flatnonzero(self._blocks_by_ones)[-1]) / sizing.BLOCK_BITS,
             "kernel": self._kernel.name,
         }
         tables_bytes = self._blocks_by_ones.nbytes + self._powers.nbytes
-        return self._filling.describe(details, rate=self._rate(), tables_bytes=tables_bytes)
+        return self._cells.describe(details, rate=self._rate(), tables_bytes=tables_bytes)
 
     def dump(self, file: BinaryIO, /) -> None:
-        self._filling.dump(file, tables=[self._blocks_by_ones.data])
+        self._cells.dump(file, tables=[self._blocks_by_ones.data])
 
     def load(self, file: BinaryIO, /) -> None:
-        self._empty()
-        snapshot = self._filling.read(file, tables_bytes=[self._blocks_by_ones.nbytes])
+        self._reset_blocks()
+        snapshot = self._cells.read(file, tables_bytes=[self._blocks_by_ones.nbytes])
         blocks_by_ones = np.frombuffer(snapshot.parts[1], dtype=np.int64)
-        self._filling.take(snapshot, tables=1, rate=self._rate_of(blocks_by_ones))
+        self._cells.restore(snapshot, tables=1, rate=self._rate_of(blocks_by_ones))
         self._blocks_by_ones = blocks_by_ones
         self._last_rate = self._rate()
-        self._count_at_rate = self._filling.tally.count
+        self._count_at_rate = self._cells.losses.count
 
     def __len__(self) -> int:
-        return self._filling.tally.count
+        return self._cells.losses.count
 
     async def aclose(self) -> None:
         """Nothing to close."""
 
-    def _empty(self) -> None:
+    def _reset_blocks(self) -> None:
         self._blocks_by_ones = np.zeros(sizing.BLOCK_BITS + 1, dtype=np.int64)
         self._blocks_by_ones[0] = self._blocks
         self._last_rate = 0.0
         self._count_at_rate = 0
 
     def _probe(self, urls: Sequence[str], mode: int) -> tuple[list[bool], int, int]:
-        filling = self._filling
+        cells = self._cells
         return self._kernel.blocked_probe(
-            urls, filling.array, self._blocks_by_ones, self._hashes, self._seed, mode, filling.sketch
+            urls, cells.array, self._blocks_by_ones, self._hashes, self._seed, mode, cells.sketch
         )
 
     def _rate(self) -> float:
@@ -114,15 +114,15 @@ class BlockedSet:
     def _add_piece(self, urls: Sequence[str]) -> list[bool]:
         before = self._last_rate
         fresh, new, ones = self._probe(urls, ADD)
-        if new or self._filling.is_sampled:
+        if new or self._cells.uses_sketch:
             after = self._rate_now()
-            self._filling.accept_at(new, ones, mean_rate=(before + after) / 2, rate=after)
+            self._cells.count_batch_at(new, ones, mean_rate=(before + after) / 2, rate=after)
         return fresh
 
     def _rate_now(self) -> float:
-        """The rate as it was some additions ago, while it is low: adding it up over the blocks takes longer than a
-        small batch. A filter that is overrun loses many for each that it accepts, so there it is exact."""
-        count = self._filling.tally.count
+        """The current rate. While it is low it may be up to a 512th of the URLs old, because computing it takes longer
+        than a small batch. At a high rate each accepted URL stands for many lost ones, so it is exact there."""
+        count = self._cells.losses.count
         if (count - self._count_at_rate) * 512 >= count or self._last_rate > _LOW_RATE:
             self._last_rate = self._rate()
             self._count_at_rate = count

@@ -4,28 +4,28 @@ from collections.abc import Sequence
 from typing import BinaryIO, NoReturn
 
 from visited import sizing
-from visited.batch import in_pieces
+from visited.batch import add_in_pieces
 from visited.bits.kernel import (
     ADD,
     TEST,
     Kernel,
     best_kernel,
 )
-from visited.filters.fixed_size import FixedSize
+from visited.filters.cells import FilterCells
 from visited.protocol import CannotForget, VisitedStats
 
 BACKEND = "bloom"
 
-_MOST_AT_ONCE = 8192
+_MAX_PIECE = 8192
 
 
 class BloomSet:
     """m bits, of which each URL sets k: m = -n·ln e/(ln 2)², k = log2(1/e).
 
-    Same seed, same bits and same URLs as UTF-8 give the bits of Guava's `BloomFilter` with MURMUR128_MITZ_64: the
-    positions are (h1 + i·h2 without its sign bit) mod m, (h1, h2) = MurmurHash3 x64 128. Such an even walk may come
-    to few bits again and again. That adds 0.1/m to 0.2/m to the rate, as measured: of all URLs that the filter is made
-    for, some thousandths of one.
+    With the same seed, size and URLs (as UTF-8) it sets the same bits as Guava's `BloomFilter` with MURMUR128_MITZ_64:
+    the positions are (h1 + i·h2 without its sign bit) mod m, where (h1, h2) is MurmurHash3 x64 128. With equal steps
+    some URLs visit the same few bits repeatedly. That adds 0.1/m to 0.2/m to the rate, as measured: a few thousandths
+    of a URL for all URLs within the capacity.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class BloomSet:
     ) -> None:
         """`bits` overrides the formula's m, and `hashes` the best k for these bits.
 
-        Raises ValueError if the filter would not keep to the rate with `capacity` URLs, or for `hashes` without `bits`.
+        Raises ValueError if the filter's rate with `capacity` URLs would be too high, or for `hashes` without `bits`.
         """
         sizing.check_capacity(capacity)
         sizing.check_error_rate(error_rate)
@@ -55,11 +55,11 @@ class BloomSet:
         self._hashes = hashes or (
             sizing.hashes_for(error_rate) if bits is None else sizing.hashes_for_bits(bits, capacity)
         )
-        # The rate is taken once for each piece, so that a huge batch is accounted for as it fills the filter.
-        self._piece = min(_MOST_AT_ONCE, max(64, words // 8))
+        # A huge batch changes the rate while it fills the filter, so the rate is computed for each piece.
+        self._piece = min(_MAX_PIECE, max(64, words // 8))
         self._seed = seed
         self._kernel = kernel or best_kernel()
-        self._filling = FixedSize(
+        self._cells = FilterCells(
             backend=BACKEND,
             capacity=capacity,
             error_rate=error_rate,
@@ -70,7 +70,7 @@ class BloomSet:
         )
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
-        return in_pieces(urls, self._piece, self._add_piece)
+        return add_in_pieces(urls, self._piece, self._add_piece)
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
         """Tell for each URL whether it is known, without remembering it; for inspection and comparison."""
@@ -80,26 +80,26 @@ class BloomSet:
         raise CannotForget("a Bloom filter can't forget: its bits are shared; use counting or exact")
 
     def describe(self) -> VisitedStats:
-        return self._filling.describe({"bits": self._bits, "bits_set": self._filling.ones, "kernel": self._kernel.name})
+        return self._cells.describe({"bits": self._bits, "bits_set": self._cells.ones, "kernel": self._kernel.name})
 
     def dump(self, file: BinaryIO, /) -> None:
-        self._filling.dump(file)
+        self._cells.dump(file)
 
     def load(self, file: BinaryIO, /) -> None:
-        self._filling.take(self._filling.read(file))
+        self._cells.restore(self._cells.read(file))
 
     def __len__(self) -> int:
-        return self._filling.tally.count
+        return self._cells.losses.count
 
     async def aclose(self) -> None:
         """Nothing to close."""
 
     def _probe(self, urls: Sequence[str], mode: int) -> tuple[list[bool], int, int]:
-        filling = self._filling
-        return self._kernel.bloom_probe(urls, filling.array, self._hashes, self._seed, mode, filling.sketch)
+        cells = self._cells
+        return self._kernel.bloom_probe(urls, cells.array, self._hashes, self._seed, mode, cells.sketch)
 
     def _add_piece(self, urls: Sequence[str]) -> list[bool]:
         fresh, new, ones = self._probe(urls, ADD)
-        if new or self._filling.is_sampled:
-            self._filling.accept(new, ones)
+        if new or self._cells.uses_sketch:
+            self._cells.count_batch(new, ones)
         return fresh

@@ -74,7 +74,7 @@ class SplittingSet:
         self._kernel = kernel or best_kernel()
         self._list = LeafList(directory)
         self._images = None if directory is None else LeafImages(directory / "images")
-        self._tally = LossEstimate(backend=BACKEND, capacity=None, error_rate=error_rate)
+        self._losses = LossEstimate(backend=BACKEND, capacity=None, error_rate=error_rate)
         self._empty()
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
@@ -82,7 +82,7 @@ class SplittingSet:
         verdicts: list[bool] = []
         while len(verdicts) < len(urls):
             # Between two looks at the leaves no more may come than fills them by some percent.
-            piece = min(_PIECE, max(_LEAST_PIECE, self._tally.count >> 6))
+            piece = min(_PIECE, max(_LEAST_PIECE, self._losses.count >> 6))
             verdicts += self._add_piece(urls[len(verdicts) : len(verdicts) + piece])
         return verdicts
 
@@ -102,7 +102,7 @@ class SplittingSet:
         expected_lost, lost_sigma = self._loss()
         return VisitedStats(
             backend=BACKEND,
-            count=self._tally.count,
+            count=self._losses.count,
             capacity=None,
             memory_bytes=leaves.memory_bytes + self._list.memory_bytes + growing + self._stand_ins.memory_bytes,
             disk_bytes=self._list.disk_bytes + images,
@@ -135,7 +135,7 @@ class SplittingSet:
             backend=BACKEND,
             parameters=self._parameters(),
             state={
-                **self._tally.state(),
+                **self._losses.state(),
                 "growths": self._growths,
                 "list": self._list.identity.hex(),
                 "list_bytes": self._list.disk_bytes,
@@ -159,7 +159,7 @@ class SplittingSet:
             raise
 
     def __len__(self) -> int:
-        return self._tally.count
+        return self._losses.count
 
     async def aclose(self) -> None:
         self._list.forget()
@@ -172,7 +172,7 @@ class SplittingSet:
         self._next_look = 0
         self._rate = 0.0
         self._count_at_rate = 0
-        self._tally.empty()
+        self._losses.reset()
         self._stand_ins = StandIns(self._shape.hashes)
 
     def _probe(self, urls: Sequence[str], fresh: NDArray[np.uint64], mode: int) -> tuple[list[bool], int]:
@@ -186,7 +186,7 @@ class SplittingSet:
         absent, new = self._probe(urls, fresh, ADD)
         if new:
             self._list.append(fresh[:new])
-            self._tally.accept(new, self._rate_now())
+            self._losses.count_accepted(new, self._rate_now())
         self._stand_ins.see(fresh, new, self._leaves)
         if new or self._regrowth:
             self._rebuild_a_little()
@@ -194,18 +194,18 @@ class SplittingSet:
 
     def _loss(self) -> tuple[float, float]:
         """What is still lost, and its standard deviation."""
-        swallowed, count = self._tally.expected_lost, self._tally.count
+        swallowed, count = self._losses.expected_lost, self._losses.count
         share, share_sigma = self._stand_ins.lost_share()
         if count:
             # What was swallowed and is accepted by now is among the accepted, and does not stand for further ones.
             swallowed /= 1 + swallowed / count * (1 - share)
-        return share * swallowed, math.hypot(self._tally.lost_sigma * math.sqrt(share), swallowed * share_sigma)
+        return share * swallowed, math.hypot(self._losses.lost_sigma * math.sqrt(share), swallowed * share_sigma)
 
     def _rate_now(self) -> float:
         """The rate as it was some additions ago: it moves slowly, and adding it up over all leaves takes long."""
-        if self._tally.count - self._count_at_rate >= self._tally.count >> 10:
+        if self._losses.count - self._count_at_rate >= self._losses.count >> 10:
             self._rate = self._leaves.rate(self._shape.hashes)
-            self._count_at_rate = self._tally.count
+            self._count_at_rate = self._losses.count
         return self._rate
 
     def _rebuild_a_little(self) -> None:
@@ -213,12 +213,12 @@ class SplittingSet:
         while budget > 0:
             if self._regrowth is None:
                 # A look at all leaves takes as long as some URLs; between two, leaves fill by a four-thousandth.
-                if self._tally.count < self._next_look:
+                if self._losses.count < self._next_look:
                     return
-                mean_list = self._tally.count // len(self._leaves.bits) + 1
+                mean_list = self._losses.count // len(self._leaves.bits) + 1
                 sizes = self._plan.next_sizes(self._leaves, mean_list=mean_list, budget=budget)
                 if not sizes:
-                    self._next_look = self._tally.count + (self._tally.count >> 12) + 1
+                    self._next_look = self._losses.count + (self._losses.count >> 12) + 1
                     return
                 self._regrowth = LeafRebuild(self._leaves, self._list, sizes_by_leaf=sizes, hashes=self._shape.hashes)
             budget = self._regrowth.advance(self._kernel, budget)
@@ -250,7 +250,7 @@ class SplittingSet:
                 raise SnapshotRefused(f"the snapshot's stand-ins can't be read: {error}") from error
         self._leaves = leaves
         self._growths = growths
-        self._tally.load(snapshot)
+        self._losses.restore(snapshot)
         self._rate = leaves.rate(self._shape.hashes)
 
     def _fill(self, leaves: Leaves) -> None:

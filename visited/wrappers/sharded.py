@@ -9,7 +9,7 @@ import numpy as np
 from visited.batch import check_sequence
 from visited.bits.kernel import Kernel, best_kernel
 from visited.protocol import LocalSet, NoRoom, SnapshotRefused, VisitedStats
-from visited.snapshot import Value, make_empty, read_snapshot, write_snapshot
+from visited.snapshot import Value, clear_set, read_snapshot, write_snapshot
 
 BACKEND = "sharded"
 
@@ -94,7 +94,7 @@ class ShardedSet:
                 loaded += 1
         except SnapshotRefused as refusal:
             for shard in self._shards:
-                make_empty(shard)
+                clear_set(shard)
             raise SnapshotRefused(f"shard {loaded} of {len(self._shards)}: {refusal}") from refusal
 
     def __len__(self) -> int:

@@ -8,7 +8,7 @@ import msgspec
 from visited.batch import check_batch
 from visited.digests.exact import ExactSet
 from visited.protocol import CannotForget, SnapshotRefused, VisitedSet, VisitedStats
-from visited.snapshot import Value, make_empty, read_snapshot, write_snapshot
+from visited.snapshot import Value, clear_set, read_snapshot, write_snapshot
 
 BACKEND = "verified"
 
@@ -108,7 +108,7 @@ class Verified:
             rescued = ExactSet()
             rescued.load(file)
         except SnapshotRefused:
-            make_empty(self._inner)
+            clear_set(self._inner)
             raise
         self._inner.load(file)
         self._rescued = rescued

@@ -10,7 +10,7 @@ import msgspec
 from visited.batch import check_batch
 from visited.bits.memory import object_bytes
 from visited.protocol import SnapshotRefused, VisitedSet, VisitedStats
-from visited.snapshot import Value, make_empty, read_snapshot, write_snapshot
+from visited.snapshot import Value, clear_set, read_snapshot, write_snapshot
 
 BACKEND = "white-list"
 
@@ -70,7 +70,7 @@ class WhiteListed:
             if [len(part) for part in snapshot.parts] != [len(self._is_met)]:
                 raise SnapshotRefused(f"expected {len(self._is_met)} bytes for the white list")
         except SnapshotRefused:
-            make_empty(self._inner)
+            clear_set(self._inner)
             raise
         self._inner.load(file)
         self._is_met = {url: bool(met) for url, met in zip(self._is_met, snapshot.parts[0], strict=True)}

@@ -17,7 +17,7 @@ from visited.digests.exact_leveldb import LevelDBSet
 from visited.filters.blocked import BlockedSet
 from visited.filters.bloom import BloomSet
 from visited.filters.counting import CountingSet
-from visited.snapshot import make_empty
+from visited.snapshot import clear_set
 from visited.splitting.dsbf import SplittingSet
 from visited.wrappers.recent import RecentUrls
 from visited.wrappers.sharded import ShardedSet
@@ -157,7 +157,7 @@ class WithLedger:
         try:
             self._ledger.load(file)
         except SnapshotRefused:
-            make_empty(self._inner)
+            clear_set(self._inner)
             raise
 
     def __len__(self) -> int:

@@ -186,7 +186,7 @@ def test_blocks_of_real_urls_fill_evenly(cells: int) -> None:
     urls = real_urls()[:200_000]
     visited = BlockedSet(capacity=10_000_000, error_rate=0.01, kernel=KERNEL)
     asyncio.run(visited.add_many(urls))
-    bits = np.unpackbits(np.array(visited._filling.array).view(np.uint8), bitorder="little")
+    bits = np.unpackbits(np.array(visited._cells.array).view(np.uint8), bitorder="little")
     check_even(bits[: len(bits) // cells * cells], cells)
 
 

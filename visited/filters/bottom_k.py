@@ -1,4 +1,4 @@
-"""What came to each of several filters, whatever they said of it."""
+"""How many distinct URLs each of several filters was given, whatever the filters answered."""
 
 from collections.abc import Sequence
 
@@ -8,19 +8,19 @@ from numpy.typing import NDArray
 from visited.bits.kernel import Kernel
 from visited.bits.memory import Memory
 
-SIZE = 4096
-"""Hashes that are kept: a share of one half is then known within 0.8 %."""
+SAMPLE_SIZE = 4096
+"""Hashes in the sample: a share of one half is then known within 0.8 %."""
 
 _SEED = 0xA11A
 _ALL = np.uint64(2**64 - 1)
 
 
-class AddCounts:
-    """An even sample of the distinct URLs that came, with the filter of each.
+class BottomKSample:
+    """An even sample of the distinct URLs, each with the number of its filter.
 
-    A filter that is overrun answers nearly everything with "known", and can't tell what it has met from what it
-    swallows. So the smallest hashes of all that came are kept: each distinct URL is among them with the same chance,
-    however often it came ("bottom-k", Cohen and Kaplan 2007). The chance is what is below the largest of them.
+    A full filter calls nearly every URL known, so it cannot say which ones it lost. Therefore this sample keeps the
+    smallest hashes of all URLs ("bottom-k", Cohen and Kaplan 2007). Each distinct URL has the same probability to be in
+    it, however often it occurs. The largest hash in the sample gives this probability.
     """
 
     def __init__(self, kernel: Kernel) -> None:
@@ -29,7 +29,7 @@ class AddCounts:
         self._filters: NDArray[np.int32] = np.empty(0, dtype=np.int32)
 
     def add(self, urls: Sequence[str], filters: Sequence[int]) -> None:
-        """Let URLs come, each to the filter of this number."""
+        """Add URLs, each with the number of its filter."""
         pairs = np.empty((len(urls), 2), dtype=np.uint64)
         self._kernel.hash_many(urls, _SEED, pairs)
         hashes = pairs[:, 0]
@@ -41,16 +41,16 @@ class AddCounts:
         is_new = places == len(self._hashes)
         is_new[~is_new] = self._hashes[places[~is_new]] != found[~is_new]
         theirs = [filters[at] for at in low[first[is_new]].tolist()]
-        self._hashes = np.insert(self._hashes, places[is_new], found[is_new])[:SIZE].copy()
-        self._filters = np.insert(self._filters, places[is_new], theirs)[:SIZE].copy()
+        self._hashes = np.insert(self._hashes, places[is_new], found[is_new])[:SAMPLE_SIZE].copy()
+        self._filters = np.insert(self._filters, places[is_new], theirs)[:SAMPLE_SIZE].copy()
 
-    def chance(self) -> float:
-        """Of each distinct URL that came, to be in the sample; 1 where all are."""
+    def probability(self) -> float:
+        """The probability that a distinct URL is in the sample; 1 while all are."""
         return int(self._limit()) / 2**64 if self._is_full() else 1.0
 
-    def by_filter(self, filters: int) -> NDArray[np.int64]:
-        """How many URLs of the sample came to each of so many filters."""
-        # The largest hash tells the chance, and is not counted.
+    def count_by_filter(self, filters: int) -> NDArray[np.int64]:
+        """Count the sampled URLs of each of so many filters."""
+        # The largest hash gives the probability, so it is not counted.
         end = len(self._filters) - self._is_full()
         counts: NDArray[np.int64] = np.bincount(self._filters[:end], minlength=filters)
         return counts
@@ -59,22 +59,22 @@ class AddCounts:
         return self._hashes.nbytes + self._filters.nbytes
 
     def dump(self) -> tuple[bytes, bytes]:
-        """For `load`."""
+        """Return the sample, for `load`."""
         return self._hashes.tobytes(), self._filters.tobytes()
 
-    def load(self, hashes: Memory, filters: Memory, *, filters_there_are: int) -> None:
-        """Take over what `dump` gave. Raises ValueError, and is then as it was."""
+    def load(self, hashes: Memory, filters: Memory, *, filter_count: int) -> None:
+        """Replace the sample by a dumped one. Raises ValueError, and changes nothing then."""
         found = np.frombuffer(hashes, dtype=np.uint64).copy()
         theirs = np.frombuffer(filters, dtype=np.int32).copy()
-        is_sample = len(found) == len(theirs) <= SIZE and bool((found[1:] > found[:-1]).all())
-        if not is_sample or not ((theirs >= 0) & (theirs < filters_there_are)).all():
+        is_sample = len(found) == len(theirs) <= SAMPLE_SIZE and bool((found[1:] > found[:-1]).all())
+        if not is_sample or not ((theirs >= 0) & (theirs < filter_count)).all():
             raise ValueError("expected ascending hashes, and the number of a filter for each")
         self._hashes, self._filters = found, theirs
 
     def _is_full(self) -> bool:
-        return len(self._hashes) == SIZE
+        return len(self._hashes) == SAMPLE_SIZE
 
     def _limit(self) -> np.uint64:
-        """Larger hashes need not be kept."""
+        """Larger hashes can't enter the sample."""
         limit: np.uint64 = self._hashes[-1] if self._is_full() else _ALL
         return limit

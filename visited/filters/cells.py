@@ -1,0 +1,161 @@
+"""What the filters of a fixed size share: an array of cells, how many are set, and the estimate of what was lost."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from visited import sizing
+from visited.bits.memory import allocated_bytes, zeros
+from visited.bits.numpy_kernel import hash_words
+from visited.bits.numpy_sketch import SKETCH_BYTES, change_probability, count_lost, lost_and_variance
+from visited.filters.loss_estimate import LossEstimate
+from visited.protocol import SnapshotRefused, VisitedStats
+from visited.snapshot import Part, Snapshot, Value, Values, read_snapshot, write_snapshot
+
+_HIGH_RATE = 0.5
+"""At lower rates the estimate from the rate is accurate enough; only at higher ones the sketch is considered."""
+
+
+class FilterCells:
+    """The cells of a filter: bits or counters, of which `ones` are not zero.
+
+    A batch's loss can be estimated in two ways. The accepted URLs and the rate p give an estimate (`LossEstimate`)
+    with a variance of p/(1 - p) for each new URL; it fails when the filter is full and accepts no URL. The sketch of
+    distinct URLs gives another, with a variance of p·(1 - q)/q, where q is the chance that a new URL changes the
+    sketch. Before each batch the one with the smaller variance is chosen, so the sum is not biased.
+    """
+
+    def __init__(
+        self,
+        *,
+        backend: str,
+        capacity: int,
+        error_rate: float,
+        cells: int,
+        hashes: int,
+        size_bytes: int,
+        dtype: DTypeLike = np.uint64,
+        parameters: Values,
+    ) -> None:
+        """A snapshot is only loaded if `parameters`, capacity, rate, cells and hashes are equal."""
+        self._backend = backend
+        self._capacity = capacity
+        self._cell_count = cells
+        self._hashes = hashes
+        self._size_bytes = size_bytes
+        self._dtype = dtype
+        self._parameters: dict[str, Value] = {
+            "capacity": capacity,
+            "error_rate": error_rate,
+            "cells": cells,
+            "hashes": hashes,
+            **parameters,
+        }
+        self.losses = LossEstimate(backend=backend, capacity=capacity, error_rate=error_rate)
+        self.array: NDArray[Any]
+        self.ones: int
+        self.sketch: NDArray[np.uint8] | None
+        """None after loading a snapshot without a sketch, of an earlier version."""
+        self.uses_sketch: bool
+        """Whether the loss of the next batch is read from the sketch."""
+        self.reset()
+
+    def reset(self) -> None:
+        """Remove all URLs."""
+        self.array = np.frombuffer(zeros(self._size_bytes), dtype=self._dtype)
+        self.ones = 0
+        self.sketch = np.frombuffer(zeros(SKETCH_BYTES), dtype=np.uint8)
+        self.uses_sketch = False
+        self.losses.reset()
+
+    def rate(self) -> float:
+        """The false-positive rate, from the fill."""
+        return sizing.rate_from_fill(self.ones, self._cell_count, self._hashes)
+
+    def count_batch(self, new: int, ones: int) -> None:
+        """Count the new URLs of a batch and the cells that they set. A batch must be small against the filter.
+
+        Must be called for each batch with new URLs, and for every batch while `uses_sketch`.
+        """
+        if new:
+            # A URL's rate is that before it was added: the last URL's own cells do not count.
+            mean_rate = ((self.ones + (ones - ones / new) / 2) / self._cell_count) ** self._hashes
+        else:
+            mean_rate = self.rate()
+        self.count_batch_at(new, ones, mean_rate=mean_rate)
+
+    def count_batch_at(self, new: int, ones: int, *, mean_rate: float, rate: float | None = None) -> None:
+        """Do the same at a given mean rate. `rate` is the rate after the batch; None means the rate from the fill."""
+        losses = self.losses
+        if self.uses_sketch and self.sketch is not None:
+            lost, variance = lost_and_variance(self.sketch)
+            losses.count_measured(new, lost - self._lost_before, variance - self._variance_before)
+        else:
+            losses.count_accepted(new, mean_rate)
+        self.ones += ones
+        if mean_rate > _HIGH_RATE:
+            self._choose_estimate(self.rate() if rate is None else rate)
+        if losses.count > losses.warning_limit:
+            losses.warn(self.rate() if rate is None else rate)
+
+    def count_lost(self, urls: Sequence[str], absent: Sequence[bool] | NDArray[np.bool_]) -> None:
+        """Count the lost URLs of a batch in the sketch. For filters whose kernel does not do it."""
+        count_lost(self.sketch, hash_words(urls, 0)[:, 1], np.asarray(absent, dtype=np.bool_))
+
+    def describe(
+        self,
+        details: Mapping[str, float | int | str],
+        *,
+        rate: float | None = None,
+        tables_bytes: int = 0,
+    ) -> VisitedStats:
+        """Describe the filter. `rate` overrides the rate from the fill, `tables_bytes` is the memory of its tables."""
+        return VisitedStats(
+            backend=self._backend,
+            count=self.losses.count,
+            capacity=self._capacity,
+            memory_bytes=allocated_bytes(self._size_bytes) + allocated_bytes(SKETCH_BYTES) + tables_bytes,
+            fill=self.ones / self._cell_count,
+            false_positive_rate=self.rate() if rate is None else rate,
+            expected_lost=self.losses.expected_lost,
+            lost_sigma=self.losses.lost_sigma,
+            details={**details, "hashes": self._hashes},
+        )
+
+    def dump(self, file: BinaryIO, *, state: Values | None = None, tables: Sequence[Part] = ()) -> None:
+        """Write a snapshot of the filter, with further state and tables."""
+        write_snapshot(
+            file,
+            backend=self._backend,
+            parameters=self._parameters,
+            state={**self.losses.state(), "ones": self.ones, **(state or {})},
+            parts=[self.array.data, *tables, *([] if self.sketch is None else [self.sketch.data])],
+        )
+
+    def read(self, file: BinaryIO, *, tables_bytes: Sequence[int] = ()) -> Snapshot:
+        """Remove all URLs and read a snapshot, for `restore`. Raises SnapshotRefused."""
+        self.reset()
+        snapshot = read_snapshot(file, backend=self._backend, parameters=self._parameters)
+        expected, found = [self._size_bytes, *tables_bytes], list(map(len, snapshot.parts))
+        if found not in (expected, [*expected, SKETCH_BYTES]):
+            raise SnapshotRefused(f"expected parts of {expected} bytes in the snapshot, found {found}")
+        return snapshot
+
+    def restore(self, snapshot: Snapshot, *, tables: int = 0, rate: float | None = None) -> None:
+        """Replace the content by a snapshot with so many tables. Raises SnapshotRefused, and changes nothing then."""
+        ones = snapshot.integer("ones")
+        self.losses.restore(snapshot)
+        self.array = np.frombuffer(snapshot.parts[0], dtype=self._dtype)
+        self.ones = ones
+        sketches = snapshot.parts[1 + tables :]
+        self.sketch = np.frombuffer(sketches[0], dtype=np.uint8) if sketches else None
+        self._choose_estimate(self.rate() if rate is None else rate)
+
+    def _choose_estimate(self, rate: float) -> None:
+        if self.sketch is None:
+            return
+        chance = change_probability(self.sketch)
+        self.uses_sketch = (1 - rate) * (1 - chance) < chance
+        self._lost_before, self._variance_before = lost_and_variance(self.sketch)
