@@ -48,6 +48,10 @@ locate(location *at, PyObject *place, PyObject *name)
     at->parts = PyObject_GetAttr(place, name);
     if (at->parts == NULL || at->parts == Py_None)
         return at->parts == NULL ? -1 : 0;
+    if (!PyTuple_Check(at->parts)) {
+        PyErr_SetString(PyExc_TypeError, "the parts of a place must be a tuple or None");
+        return -1;
+    }
     PyObject *origin = PyTuple_GetItem(at->parts, 0);
     at->host = PyTuple_GetItem(at->parts, 1);
     at->site = PyTuple_GetItem(at->parts, 2);

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -96,6 +97,14 @@ def test_the_length_of_an_href_or_base_changes_nothing(length: int) -> None:
 def test_an_href_that_is_no_text_is_an_error() -> None:
     with pytest.raises((TypeError, AttributeError)):
         UrlReader().read_many(["a", None, "b"], BASE)  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("parts", [["https://e.org", "e.org", "org,e"], "abc", 1, (), ("https://e.org",), ("", 1)])
+def test_parts_of_a_place_that_are_none_are_an_error_of_type_or_index(parts: object) -> None:
+    compiled = pytest.importorskip("crawler.url._hrefs")
+    place = SimpleNamespace(parts=parts)
+    with pytest.raises((TypeError, IndexError)):
+        compiled.read_many(["/a"], "https", place, "/", str, str, 100, str)
 
 
 class Interrupted(Exception): ...

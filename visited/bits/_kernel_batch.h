@@ -124,19 +124,35 @@ load64(const uint8_t *at)
     return word;
 }
 
+/* Check that numbers of `size` bytes are aligned. Returns -1 with an exception. */
+static int
+check_aligned(const Py_buffer *numbers, size_t size)
+{
+    if ((uintptr_t)numbers->buf % size == 0)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "expected numbers aligned to %zu bytes; make a copy of them", size);
+    return -1;
+}
+
 /* Get the buffer of a list item. The caller releases it. Returns -1 with an exception. */
 static int
 get_item_buffer(PyObject *list, Py_ssize_t index, Py_buffer *held)
 {
     PyObject *memory = PyList_GetItem(list, index);
-    return memory == NULL ? -1 : PyObject_GetBuffer(memory, held, PyBUF_WRITABLE);
+    if (memory == NULL)
+        return -1;
+    /* Since Python 3.12 Python code may give the buffer, and change the list. */
+    Py_INCREF(memory);
+    int failed = PyObject_GetBuffer(memory, held, PyBUF_WRITABLE);
+    Py_DECREF(memory);
+    return failed;
 }
 
-/* Get the bits of a leaf. The caller releases them. Returns -1 with an exception. */
+/* Get the bits of one of `count` leaves. The caller releases them. Returns -1 with an exception. */
 static int
-get_leaf_buffer(PyObject *leaves, Py_ssize_t leaf, Py_buffer *held)
+get_leaf_buffer(PyObject *leaves, Py_ssize_t leaf, Py_ssize_t count, Py_buffer *held)
 {
-    if (leaf < 0 || leaf >= PyList_Size(leaves)) {
+    if (leaf < 0 || leaf >= count) {
         PyErr_Format(PyExc_ValueError, "expected bits for leaf %zd", leaf);
         return -1;
     }

@@ -92,7 +92,7 @@ typedef struct {
     probe probe;
     sketch sketch;
     uint8_t *bits;
-    int64_t *blocks_by_ones;
+    uint64_t *blocks_by_ones;
     uint64_t blocks;
 } blocked_call;
 
@@ -150,7 +150,7 @@ blocked_probe(PyObject *Py_UNUSED(module), PyObject *args)
     call.bits = buffer.buf;
     call.blocks_by_ones = table.buf;
     call.blocks = (uint64_t)buffer.len / BLOCK_BYTES;
-    if (check_hashes(probe->hashes) < 0 || check_mode(probe->mode, ADD) < 0)
+    if (check_hashes(probe->hashes) < 0 || check_mode(probe->mode, ADD) < 0 || check_aligned(&table, 8) < 0)
         goto done;
     if (call.blocks == 0 || call.blocks > UINT32_MAX || table.len != 513 * 8) {
         PyErr_SetString(PyExc_ValueError, "expected 1 to 2^32 - 1 blocks of 64 bytes and a table of 513 counts");

@@ -8,10 +8,11 @@ typedef struct {
     probe probe;
     PyObject *leaves;
     const int32_t *leaf_of;
-    int64_t *ones;
+    uint64_t *ones;
     /* Of the new URLs from the front, of the known ones from the place of the last URL backwards. */
     uint64_t *fingerprints;
     uint64_t route_count;
+    Py_ssize_t leaf_count;
     Py_buffer bits[RUN];
 } leaf_call;
 
@@ -21,7 +22,7 @@ add_to_leaf(leaf_call *call, Py_ssize_t number, int leaf, uint8_t *bits, uint64_
 {
     probe *probe = &call->probe;
     int ones = set_bits(bits, positions, probe->hashes);
-    call->ones[leaf] += ones;
+    call->ones[leaf] += (uint64_t)ones;
     call->fingerprints[ones > 0 ? probe->absent : probe->count - 1 - (number - probe->absent)] = fingerprint;
     return ones > 0;
 }
@@ -39,7 +40,7 @@ leaf_run(leaf_call *call, Py_ssize_t at, int run)
     for (int i = 0; i < run; i++) {
         Py_buffer *bits = &call->bits[i];
         leaves[i] = call->leaf_of[scale(hashes[i].h1, call->route_count)];
-        if (get_leaf_buffer(call->leaves, leaves[i], bits) < 0)
+        if (get_leaf_buffer(call->leaves, leaves[i], call->leaf_count, bits) < 0)
             return -1;
         leaf_positions(hashes[i].h1, (uint64_t)bits->len * 8, probe->hashes, positions[i]);
         for (int j = 0; j < probe->hashes; j++)
@@ -69,9 +70,15 @@ leaf_probe(PyObject *Py_UNUSED(module), PyObject *args)
     call.route_count = (uint64_t)routes.len / 4;
     call.ones = counts.buf;
     call.fingerprints = out.buf;
-    if (check_hashes(probe->hashes) < 0 || check_mode(probe->mode, ADD) < 0 || begin_probe(probe, urls) < 0)
+    if (check_hashes(probe->hashes) < 0 || check_mode(probe->mode, ADD) < 0)
         goto done;
-    if (call.route_count == 0 || counts.len / 8 < PyList_Size(call.leaves) ||
+    if (check_aligned(&routes, 4) < 0 || check_aligned(&counts, 8) < 0 || check_aligned(&out, 8) < 0)
+        goto done;
+    if (begin_probe(probe, urls) < 0)
+        goto done;
+    /* Not before: Python code that gives the URLs may change the list. */
+    call.leaf_count = PyList_Size(call.leaves);
+    if (call.route_count == 0 || counts.len / 8 < call.leaf_count ||
         (probe->mode == ADD && out.len / 8 < probe->count)) {
         PyErr_SetString(PyExc_ValueError, "expected routes, a count for each leaf, and room for a fingerprint per URL");
         goto done;
@@ -92,7 +99,7 @@ done:
 /* Set the bits of ascending fingerprints up to `last` in neighbouring leaves. Returns -1 with an exception; the caller
  * releases `bits`. */
 static int
-fill_leaves(const Py_buffer *list, const uint8_t *lows, uint64_t last, PyObject *leaves, int64_t *ones, int hashes,
+fill_leaves(const Py_buffer *list, const uint8_t *lows, uint64_t last, PyObject *leaves, uint64_t *ones, int hashes,
             Py_buffer *bits)
 {
     Py_ssize_t leaf_count = PyList_Size(leaves), leaf = -1;
@@ -103,13 +110,13 @@ fill_leaves(const Py_buffer *list, const uint8_t *lows, uint64_t last, PyObject 
             break;
         while (leaf + 1 < leaf_count && fingerprint >= load64(lows + (leaf + 1) * 8)) {
             release_all(bits, 1);
-            if (get_leaf_buffer(leaves, ++leaf, bits) < 0)
+            if (get_leaf_buffer(leaves, ++leaf, leaf_count, bits) < 0)
                 return -1;
         }
         if (leaf < 0)
             continue;
         leaf_positions(fingerprint, (uint64_t)bits->len * 8, hashes, positions);
-        ones[leaf] += set_bits(bits->buf, positions, hashes);
+        ones[leaf] += (uint64_t)set_bits(bits->buf, positions, hashes);
     }
     return 0;
 }
@@ -124,7 +131,7 @@ leaves_fill(PyObject *Py_UNUSED(module), PyObject *args)
     if (!PyArg_ParseTuple(args, "y*y*KO!w*i", &list, &starts, &last, &PyList_Type, &leaves, &counts, &hashes))
         return NULL;
     Py_ssize_t leaf_count = PyList_Size(leaves);
-    if (check_hashes(hashes) < 0)
+    if (check_hashes(hashes) < 0 || check_aligned(&counts, 8) < 0)
         goto done;
     if (leaf_count == 0 || starts.len / 8 != leaf_count || counts.len / 8 != leaf_count) {
         PyErr_SetString(PyExc_ValueError, "expected leaves, and a lowest fingerprint and a count for each");

@@ -11,7 +11,7 @@ enum { SLOT = DIGEST_BYTES };
 typedef struct {
     PyObject *shards, *allocate;
     Py_buffer *buffers;
-    int64_t *counts;
+    uint64_t *counts;
     Py_ssize_t shard_count;
     int shard_bits;
 } table;
@@ -156,8 +156,12 @@ insert(const table *in, Py_ssize_t index, const uint8_t *digest)
         int found;
         if (shard_at(in, index, &into) < 0)
             return -1;
+        if (in->counts[index] > (uint64_t)into.count) {
+            PyErr_Format(PyExc_ValueError, "expected a count of at most %zd digests, found another", into.count);
+            return -1;
+        }
         /* 7/8 full: beyond it the clusters, and the time to move them, grow fast. */
-        if ((in->counts[index] + 1) * 8 <= (int64_t)into.count * 7) {
+        if (in->counts[index] < (uint64_t)into.count * 7 / 8) {
             Py_ssize_t slot = find(&into, digest, in->shard_bits, &found), end = slot;
             while (end < into.count && !is_empty(into.slots + end * SLOT))
                 end++;
@@ -259,7 +263,7 @@ table_probe(PyObject *Py_UNUSED(module), PyObject *args)
     in.shard_count = PyList_Size(in.shards);
     while (in.shard_bits < 16 && (Py_ssize_t)1 << in.shard_bits < in.shard_count)
         in.shard_bits++;
-    if (check_mode(call.mode, FORGET) < 0)
+    if (check_mode(call.mode, FORGET) < 0 || check_aligned(&counts, 8) < 0)
         goto done;
     if ((Py_ssize_t)1 << in.shard_bits != in.shard_count || counts.len != in.shard_count * 8) {
         PyErr_SetString(PyExc_ValueError, "expected 1, 2, 4 ... 65,536 shards and a count for each");

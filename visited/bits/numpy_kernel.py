@@ -161,7 +161,8 @@ def leaves_fill(
     """
     # A call for a leaf costs the same for few fingerprints as for many, and each run has only a few.
     ascending = np.sort(np.concatenate(list(runs)))
-    edges = [*np.searchsorted(ascending, lows).tolist(), int(np.searchsorted(ascending, np.uint64(last), side="right"))]
+    end = int(np.searchsorted(ascending, np.uint64(last), side="right"))
+    edges = [*np.minimum(np.searchsorted(ascending, lows), end).tolist(), end]
     for leaf, bits in enumerate(leaves):
         view = byte_view(bits)
         for start in range(edges[leaf], edges[leaf + 1], 4096):

@@ -116,6 +116,12 @@ scan_page(PyObject *module, PyObject *args)
         PyMem_Free(self);
         return NULL;
     }
+    if (!PyAnySet_Check(self->meta_names)) {
+        PyErr_SetString(PyExc_TypeError, "the names of <meta> must be a set");
+        PyMem_Free(self);
+        PyBuffer_Release(&page);
+        return NULL;
+    }
     self->names = PyModule_GetState(module);
     self->at = page.buf;
     self->end = self->at + page.len;

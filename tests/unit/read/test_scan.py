@@ -331,6 +331,13 @@ def test_of_real_pages_nearly_all_are_scanned_and_tell_what_their_trees_tell(cor
     assert sum(by_scan(each.body) is not None for each in given) > 0.9 * len(given)
 
 
+def test_names_that_are_no_set_are_an_error_of_type() -> None:
+    compiled = pytest.importorskip("crawler.read.html._scan")
+    for names in (None, ["a"], {"a": "b"}):
+        with pytest.raises(TypeError, match="must be a set"):
+            compiled.scan(b"<meta name=a content=b>", {}, str, 0, 0, 0, {}, names, False)
+
+
 def test_what_was_compiled_from_older_code_is_not_used() -> None:
     older = """
 import sys, types

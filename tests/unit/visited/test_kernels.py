@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from tests.conftest import REPOSITORY
 from visited import KernelRefused
@@ -273,6 +274,14 @@ def test_a_table_stands_in_order_and_holds_what_was_put_in(kernel: Kernel) -> No
         lambda kernel: leaf(kernel, leaves=[bytearray()]),
         lambda kernel: leaf(kernel, room=0),
         lambda kernel: leaf(kernel, counts=0),
+        lambda kernel: leaf(kernel, shift=1),
+        lambda kernel: kernel.blocked_probe(["a"], np.zeros(8, np.uint64), shifted(513), 3, 0, ADD),
+        lambda kernel: kernel.leaves_fill(
+            [np.zeros(1, np.uint64)], np.zeros(1, np.uint64), 1, [bytearray(8)], shifted(1), 3
+        ),
+        lambda kernel: kernel.table_probe(["a"], [bytearray()], shifted(1), ADD),
+        lambda kernel: kernel.table_probe(["a"], [bytearray()], np.array([2**63 - 1]), ADD),
+        lambda kernel: kernel.table_probe(["a"], [bytearray(160)], np.array([-1]), ADD),
     ],
 )
 def test_the_compiled_kernel_refuses_what_it_would_have_to_read_or_write_out_of_bounds_for(call: object) -> None:
@@ -280,6 +289,40 @@ def test_the_compiled_kernel_refuses_what_it_would_have_to_read_or_write_out_of_
     assert callable(call)
     with pytest.raises((ValueError, TypeError, BufferError, IndexError)):
         call(compiled)
+
+
+def shifted(count: int, by: int = 1) -> NDArray[np.int64]:
+    """Numbers that lie so many bytes behind where the machine would put them."""
+    return np.frombuffer(bytearray(8 * count + by), dtype=np.int64, count=count, offset=by)
+
+
+class Growing(list[str]):
+    """URLs, to read which adds to a list."""
+
+    def __init__(self, urls: list[str], grown: list[Memory]) -> None:
+        super().__init__(urls)
+        self._grown = grown
+
+    def __iter__(self) -> Iterator[str]:
+        self._grown.append(bytearray(8))
+        return super().__iter__()
+
+
+def test_a_leaf_that_comes_while_urls_are_read_is_refused_as_it_has_no_count() -> None:
+    compiled, _ = both()
+    leaves = memories(1)
+    counts = np.zeros(2, np.int64)
+    routes, room = np.array([1], np.int32), np.zeros(1, np.uint64)
+    with pytest.raises(ValueError, match="leaf"):
+        compiled.leaf_probe(Growing(["a"], leaves), routes, leaves, counts[:1], 3, 0, room, ADD)
+    assert counts.tolist() == [0, 0]
+
+
+def test_fingerprints_above_the_last_are_left_out_also_where_leaves_begin_behind_it(kernel: Kernel) -> None:
+    leaves, ones = memories(1, 1), np.zeros(2, np.int64)
+    fingerprints, lows = np.array([1, 5], np.uint64), np.array([0, 9], np.uint64)
+    kernel.leaves_fill([fingerprints], lows, 3, leaves, ones, 1)
+    assert ones.tolist() == [1, 0]
 
 
 def fill(kernel: Kernel, leaves: list[Memory], lows: int, counts: int) -> None:
@@ -295,12 +338,13 @@ def leaf(
     leaves: list[Memory] | None = None,
     room: int = 1,
     counts: int = 1,
+    shift: int = 0,
 ) -> tuple[list[bool], int]:
     return kernel.leaf_probe(
         ["a"],
         np.array([0] if routes is None else routes, dtype=np.int32),
         memories(1) if leaves is None else leaves,
-        np.zeros(counts, np.int64),
+        shifted(counts, shift),
         3,
         0,
         np.zeros(room, np.uint64),

@@ -1,0 +1,176 @@
+"""Calls that are right, and what is done to them to make them wrong."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+Call = tuple[Callable[..., object], tuple[object, ...]]
+
+REFUSALS = (TypeError, ValueError, OverflowError, BufferError, IndexError, AttributeError, MemoryError)
+"""How a function refuses what it is given. A SystemError, say, is a fault of the function."""
+
+
+def exact(data: bytes) -> NDArray[np.uint8]:
+    """The same bytes in memory that ends with the last one; behind those of a bytes object there is one more."""
+    return np.frombuffer(data, dtype=np.uint8).copy()
+
+
+class Text(str):
+    __slots__ = ()
+
+
+class Meddler(Sequence[object]):
+    """A sequence that changes lists when it is read: other arguments of the call that reads it."""
+
+    def __init__(self, items: Sequence[object], chance: Random, lists: list[list[object]]) -> None:
+        self._items, self._chance, self._lists = items, chance, lists
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, index: int) -> object:  # type: ignore[override]
+        return self._items[index]
+
+    def __iter__(self) -> Iterator[object]:
+        for each in self._lists:
+            with contextlib.suppress(BufferError):
+                meddle(self._chance, each)
+        return iter(self._items)
+
+
+def meddle(chance: Random, those: list[object]) -> None:
+    change = chance.randrange(4)
+    if change == 0:
+        those.clear()
+    elif change == 1:
+        those.extend([bytearray(64)] * 300)
+    elif change == 2:
+        del those[1:]
+    else:
+        those[:] = [odd_value(chance) for _ in those]
+
+
+def odd_value(chance: Random) -> object:
+    return chance.choice(_ODD)()
+
+
+def _read_only() -> NDArray[np.int64]:
+    made = np.zeros(600, np.int64)
+    made.setflags(write=False)
+    return made
+
+
+def _released() -> memoryview:
+    view = memoryview(bytearray(8))
+    view.release()
+    return view
+
+
+def _fail(*_: object) -> object:
+    raise ValueError
+
+
+_NUMBERS = (0, 1, -1, 3, 2**15, 2**31 - 1, 2**31, 2**32, 2**63 - 1, 2**63, 2**64, -(2**31), -(2**63), -(2**64))
+_ODD: list[Callable[[], object]] = [
+    *[lambda number=number: number for number in _NUMBERS],
+    *[lambda size=size: bytearray(size) for size in (0, 1, 7, 8, 63, 64, 4096)],
+    *[lambda kind=kind: np.zeros(513, kind) for kind in (np.int8, np.int32, np.int64, np.float64, np.complex128)],
+    lambda: None,
+    lambda: True,
+    lambda: 0.5,
+    lambda: float("nan"),
+    lambda: "",
+    lambda: "a",
+    lambda: "\ud800",
+    lambda: "é\0" * 3000,
+    lambda: Text("http://e.org/"),
+    lambda: b"",
+    lambda: b"http://e.org/<a>",
+    lambda: memoryview(bytearray(64))[::2],
+    lambda: memoryview(bytearray(64))[::-1],
+    # Numbers that do not lie where the machine would put them.
+    lambda: memoryview(bytearray(8 * 513 + 8))[1:-7],
+    lambda: memoryview(bytearray(72))[3:-5],
+    lambda: np.full(513, 2**63 - 1, np.int64),
+    lambda: np.full(513, -(2**63), np.int64),
+    lambda: np.full(8, -1, np.int32),
+    lambda: np.zeros((8, 64), np.uint8).T,
+    lambda: np.zeros((), np.int64),
+    _read_only,
+    _released,
+    list,
+    lambda: [None],
+    lambda: ["a", b"b"],
+    lambda: ["\ud800", Text("a"), "a" * 5000],
+    lambda: [bytearray(), b"", bytearray(1)],
+    lambda: [memoryview(bytearray(64))[1:17]] * 4,
+    tuple,
+    lambda: ("a", "b"),
+    lambda: ("\ud800", "b", "c"),
+    dict,
+    lambda: {"a": 1, "amp;": None, "lt": "\ud800"},
+    lambda: frozenset({"a"}),
+    lambda: range(3),
+    lambda: iter("ab"),
+    lambda: _fail,
+    lambda: object,
+    lambda: lambda *of: of,
+    lambda: lambda *of: None,
+    lambda: bytearray,
+    lambda: lambda size: bytearray(size // 2),
+    object,
+]
+
+
+def spoil(chance: Random, call: Call) -> Call:
+    """The same call with arguments that are wrong, missing, too many, or changed while others are read."""
+    function, given = call
+    arguments = [list(each) if isinstance(each, list) else each for each in given]
+    for _ in range(chance.choice((1, 1, 1, 2, 3))):
+        place, change = chance.randrange(len(arguments) + 1), chance.randrange(12)
+        if place == len(arguments) or change == 0:
+            arguments.insert(place, odd_value(chance))
+        elif change == 1 and len(arguments) > 1:
+            del arguments[place]
+        elif change <= 7:
+            arguments[place] = _akin(chance, arguments[place], [each for each in arguments if isinstance(each, list)])
+        else:
+            arguments[place] = odd_value(chance)
+    return function, tuple(arguments)
+
+
+def _akin(chance: Random, argument: object, lists: list[list[object]]) -> object:
+    """What a function would take for the argument, if it did not look twice."""
+    if isinstance(argument, np.ndarray):
+        return _akin_to_memory(chance, argument.tobytes())
+    if isinstance(argument, list | tuple):
+        if chance.random() < 0.5 and all(isinstance(each, np.ndarray) for each in argument):
+            return [_akin_to_memory(chance, bytes(each)) for each in argument]
+        return Meddler(argument, chance, lists)
+    if isinstance(argument, int):
+        return argument + chance.choice((-1, 1, 64, 2**31, -(2**31)))
+    return odd_value(chance)
+
+
+def _akin_to_memory(chance: Random, data: bytes) -> object:
+    """Memory that lies oddly, is too short or too long, or holds the largest and the smallest numbers."""
+    change = chance.randrange(5)
+    if change == 0:
+        return memoryview(bytearray(1) + data)[1:]
+    if change == 1:
+        return exact(data[: -chance.choice((1, 8))])
+    if change == 2:
+        return exact(data + bytes(chance.choice((1, 8, 64))))
+    return exact((2**63 - change % 2).to_bytes(8, "little") * (len(data) // 8 + 1))[: len(data)]
+
+
+def make(call: Call) -> None:
+    """Make the call, which may be refused."""
+    function, arguments = call
+    try:  # noqa: SIM105, a context manager would need memory where there may be none
+        function(*arguments)
+    except REFUSALS:
+        pass

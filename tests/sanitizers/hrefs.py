@@ -1,0 +1,65 @@
+"""Cases of plain hrefs: those of a page are read as each of them alone."""
+
+from random import Random
+from types import SimpleNamespace
+
+from crawler.url import _hrefs as compiled
+from crawler.url.hrefs import Place, base_of, place_of
+from crawler.url.urls import UrlReader
+from tests.sanitizers.calls import Call
+from tests.sanitizers.corpus import Corpus, text, torn
+
+BASES = ("https://docs.example.org/a/b/page.html?x=1", "http://u:p@e.org:81/a;sid=1/b", "ftp://e.org/", "no base", "")
+READERS = (UrlReader(), UrlReader(queue_by="domain"), UrlReader(max_length=40))
+PARTS: tuple[object, ...] = (
+    None,
+    (),
+    ("https://e.org",),
+    ("https://e.org", 1, None),
+    ("\ud800", "e.org", "org,e"),
+    ("x" * 1000, "e.org", "org,e"),
+    ["https://e.org", "e.org", "org,e"],
+)
+
+
+def compare(chance: Random, corpus: Corpus) -> None:
+    reader, base, hrefs = chance.choice(READERS), _base(chance, corpus), _hrefs(chance, corpus)
+    assert reader.read_many(hrefs, base) == [reader.read(href, base) for href in hrefs]
+    path, least = "/".join(hrefs).encode("utf-8", "replace").decode(), chance.randrange(8)
+    segments = path.split("/")
+    repeated = sum(each in segments[max(0, at - 4) : at] for at, each in enumerate(segments) if each)
+    assert compiled.may_repeat(path, least) == (repeated >= least)
+
+
+def calls(chance: Random, corpus: Corpus) -> list[Call]:
+    base, hrefs = base_of(_base(chance, corpus)), _hrefs(chance, corpus)
+    scheme, directory = (None, "") if base is None else (base.place.scheme, base.directory)
+    home = None if base is None or base.marks else base.place
+
+    def odd_place_of(origin: str) -> object:
+        hrefs[chance.randrange(len(hrefs) + 1) :] = ["https://e.org/a"]
+        return SimpleNamespace(parts=chance.choice(PARTS))
+
+    def known_place_of(origin: str) -> Place:
+        return place_of("https://e.org")
+
+    return [
+        (
+            compiled.read_many,
+            (hrefs, scheme, home, directory, place, lambda *of: of, chance.choice((0, 40, 2083)), str),
+        )
+        for place in (known_place_of, odd_place_of)
+    ] + [(compiled.may_repeat, ("/".join(hrefs), chance.randrange(8)))]
+
+
+def _base(chance: Random, corpus: Corpus) -> str:
+    return chance.choice(BASES) if chance.random() < 0.7 else f"https://e.org/{_href(chance, corpus)}"
+
+
+def _hrefs(chance: Random, corpus: Corpus) -> list[str]:
+    return [_href(chance, corpus) for _ in range(chance.randrange(6))]
+
+
+def _href(chance: Random, corpus: Corpus) -> str:
+    written = torn(chance, text(chance, corpus, 8))
+    return written.decode("utf-8", chance.choice(("replace", "surrogateescape")))
