@@ -1,9 +1,9 @@
 """URLs: everything that looks inside one. Pure.
 
-`urls` parses and joins as the WHATWG standard says. `canonical` holds the named rules that give a URL the form by which
-the visited set knows it. `hrefs` resolves plain hrefs without a parser, in C (`_hrefs`) where it is compiled. `hosts`
-orders host names and finds their registered domains. `ports` says which ports
-may be asked. `canonical_2` keeps the rules of version 2, for crawls that began with them.
+`urls` parses and joins as the WHATWG standard says. `canonical` makes canonical URLs, by which the visited set knows
+pages; `canonical_rules` holds its named rules, `components` the split URL on which they work, and `canonical_2` the
+rules of version 2, for crawls that began with them. `hrefs` resolves plain hrefs without a parser, in C (`_hrefs`) if
+it is compiled. `hosts` orders host names and finds their registered domains. `ports` says which ports a crawl may ask.
 
 Every room may use this one. It imports nothing of ours.
 """

@@ -1,21 +1,21 @@
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from crawler.url.hrefs import Place
+from crawler.url.hrefs import Origin
 
-_Made = TypeVar("_Made")
+_Target = TypeVar("_Target")
 
 VERSION: Final[int]
 
 def read_many(
     hrefs: list[str],
     scheme: str | None,
-    home: Place | None,
+    home: Origin | None,
     directory: str,
-    place_of: Callable[[str], Place | None],
-    make: Callable[[str, str, str, str, str, str], _Made],
+    parse_origin: Callable[[str], Origin | None],
+    make: Callable[[str, str, str, str, str, str], _Target],
     max_length: int,
-    otherwise: Callable[[str], _Made],
+    fallback: Callable[[str], _Target],
     /,
-) -> list[_Made]: ...
+) -> list[_Target]: ...
 def may_repeat(path: str, least: int, /) -> bool: ...

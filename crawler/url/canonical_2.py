@@ -1,7 +1,6 @@
-"""The canonical rules of version 2, for the crawls that were begun with them: a directory keeps its rules.
+"""The canonical rules of version 2, for crawls that began with them: a crawl directory keeps its rules.
 
-They ran once each, in the order in which they were named. What `canonical` does now as it was done then is taken from
-there.
+Each rule ran once, in the configured order. Rules that have not changed come from `canonical_rules`.
 """
 
 import re
@@ -10,13 +9,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from crawler.url.canonical import (
-    RULES,
-    UNRESERVED,
-    Rule,
-    UrlParts,
-    rule_of,
-)
+from crawler.url.canonical import rule_of
+from crawler.url.canonical_rules import RULES, UNRESERVED
+from crawler.url.components import Rule, UrlComponents
 
 VERSION: Final = 2
 
@@ -40,28 +35,28 @@ _SESSION_IN_PATH = re.compile(
 _ESCAPE = re.compile("%[0-9a-fA-F]{2}")
 
 
-def _session_ids(parts: UrlParts) -> UrlParts:
-    if ";" in parts.path or "(" in parts.path:
-        parts = replace(parts, path=_SESSION_IN_PATH.sub("", parts.path))
-    if not parts.query or (kept := _SESSION_PARAMETER.sub("", parts.query)) == parts.query:
-        return parts
-    return replace(parts, query=kept.rstrip("&;") or None)
+def _session_ids(url: UrlComponents) -> UrlComponents:
+    if ";" in url.path or "(" in url.path:
+        url = replace(url, path=_SESSION_IN_PATH.sub("", url.path))
+    if not url.query or (kept := _SESSION_PARAMETER.sub("", url.query)) == url.query:
+        return url
+    return replace(url, query=kept.rstrip("&;") or None)
 
 
-def _tracking_parameters(parts: UrlParts) -> UrlParts:
-    if not parts.query:
-        return parts
-    before = parts.query.split("&")
+def _tracking_parameters(url: UrlComponents) -> UrlComponents:
+    if not url.query:
+        return url
+    before = url.query.split("&")
     kept = [each for each in before if not _TRACKING.fullmatch(each)]
-    return parts if len(kept) == len(before) else replace(parts, query="&".join(kept) if kept else None)
+    return url if len(kept) == len(before) else replace(url, query="&".join(kept) if kept else None)
 
 
-def _percent_encoding(parts: UrlParts) -> UrlParts:
-    if "%" in parts.path:
-        parts = replace(parts, path=_ESCAPE.sub(_normal_escape, parts.path))
-    if parts.query and "%" in parts.query:
-        parts = replace(parts, query=_ESCAPE.sub(_normal_escape, parts.query))
-    return parts
+def _percent_encoding(url: UrlComponents) -> UrlComponents:
+    if "%" in url.path:
+        url = replace(url, path=_ESCAPE.sub(_normal_escape, url.path))
+    if url.query and "%" in url.query:
+        url = replace(url, query=_ESCAPE.sub(_normal_escape, url.query))
+    return url
 
 
 def _normal_escape(match: re.Match[str]) -> str:
@@ -69,12 +64,12 @@ def _normal_escape(match: re.Match[str]) -> str:
     return char if char in UNRESERVED else match[0].upper()
 
 
-def _trailing_dot(parts: UrlParts) -> UrlParts:
-    return replace(parts, host=parts.host.rstrip(".") or parts.host) if parts.host.endswith(".") else parts
+def _trailing_dot(url: UrlComponents) -> UrlComponents:
+    return replace(url, host=url.host.rstrip(".") or url.host) if url.host.endswith(".") else url
 
 
-def _lower_case(parts: UrlParts) -> UrlParts:
-    return replace(parts, path=parts.path.lower(), query=parts.query and parts.query.lower())
+def _lower_case(url: UrlComponents) -> UrlComponents:
+    return replace(url, path=url.path.lower(), query=url.query and url.query.lower())
 
 
 _RULES: Final = {
@@ -91,10 +86,10 @@ def canonicalizer(rules: Sequence[str], /) -> Rule:
     """See `canonical.canonicalizer`."""
     each = [_RULES[rule] if rule in _RULES else rule_of(rule) for rule in rules]
 
-    def canonical(parts: UrlParts) -> UrlParts:
+    def canonical(url: UrlComponents) -> UrlComponents:
         for rule in each:
-            parts = rule(parts)
-        return parts
+            url = rule(url)
+        return url
 
     return canonical
 

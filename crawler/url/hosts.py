@@ -1,7 +1,7 @@
-"""Names of hosts, as URLs have them by the WHATWG standard: their order, and the domain that was registered.
+"""Works with host names as URLs contain them by the WHATWG standard: SURT order and registered domains.
 
-Hosts are written in SURT order, `com,example,www`, so that the hosts of a domain lie together. A port that is not its
-scheme's own is part of it, `com,example,www:8080`; http and https of one host share one key. IP addresses stay whole.
+SURT order, `com,example,www`, keeps the hosts of a domain together. It includes the port if that is not the default of
+its scheme: `com,example,www:8080`. So http and https of one host share a key. IP addresses stay as they are.
 """
 
 from functools import lru_cache
@@ -12,11 +12,11 @@ from publicsuffixlist import PublicSuffixList
 
 _LONGEST_NAME: Final = 253
 _LONGEST_REMEMBERED: Final = 300
-"""Characters. A host name may have 253; longer ones, which lead nowhere, would fill the memory."""
+"""Characters. A host name may have 253; longer ones can't exist, and would fill the cache."""
 
 
 def split_port(authority: str, /) -> tuple[str, str]:
-    """Host and port of a serialised authority; the port with its colon, or empty."""
+    """Host and port of a serialised authority. The port includes its colon, or is empty."""
     if ":" not in authority or authority.endswith("]"):
         return authority, ""
     host, _, port = authority.rpartition(":")
@@ -24,15 +24,15 @@ def split_port(authority: str, /) -> tuple[str, str]:
 
 
 def name_of_site(site: str, /) -> str:
-    """A `Target.site` without its port: what its servers have in common whatever the port. An IPv4 address mapped into
-    IPv6 is that address."""
+    """A `Target.site` without its port, the same for all servers of the host. An IPv4 address mapped into IPv6 becomes
+    that IPv4 address."""
     host = split_port(site)[0]
     return same_address(host[1:-1]) if host.startswith("[::ffff:") else host
 
 
 def same_address(address: str, /) -> str:
-    """The IPv4 address that is dialled for one mapped into IPv6, and any other address as it is. `address` is a literal
-    without brackets."""
+    """The IPv4 address for one mapped into IPv6; any other address unchanged. `address` is a literal without
+    brackets."""
     if not address.startswith("::ffff:"):
         return address
     mapped = IPv6Address(address).ipv4_mapped
@@ -40,8 +40,8 @@ def same_address(address: str, /) -> str:
 
 
 def is_name(host: str, /) -> bool:
-    """Whether DNS can hold the name: of 253 characters at most, in labels of 1 to 63, without a `*`. An address is one
-    too. RFC 1035, section 2.3.4; RFC 4592 for the `*`."""
+    """Whether DNS can contain the name: at most 253 characters, in labels of 1 to 63, without a `*` (RFC 1035, section
+    2.3.4; RFC 4592 for the `*`). True also for an address."""
     if host.startswith("["):
         return True
     name = host.removesuffix(".")
@@ -57,7 +57,7 @@ def surt_host(host: str, /) -> str:
 
 
 def registered_domain(host: str, /) -> str:
-    """The name that was registered, `example.co.uk` of `www.example.co.uk`; hosts without one are their own."""
+    """The registered domain of a host, `example.co.uk` for `www.example.co.uk`; without one, the host itself."""
     host = host.rstrip(".") or host
     if host.startswith("[") or _is_ipv4(host):
         return host
@@ -65,7 +65,7 @@ def registered_domain(host: str, /) -> str:
 
 
 def domain_of_site(site: str, /) -> str:
-    """The SURT of the registered domain of a `Target.site`, port kept: `org,example:8080`."""
+    """The SURT of the registered domain of a `Target.site`, with its port: `org,example:8080`."""
     return _known_domain_of_site(site) if len(site) <= _LONGEST_REMEMBERED else _domain_of_site(site)
 
 

@@ -1,8 +1,7 @@
-"""Which ports a crawl asks. Pure.
+"""Decides which ports a crawl may ask. Pure.
 
-A link may name any port of any machine, and a server that speaks no HTTP may take a request for commands of its own.
-So a crawl asks ports 80 and 443, and those from 1024 on that browsers do not refuse; others only if somebody names
-them.
+A link may name any port of any machine, and a server of another protocol may take a request for commands. So a crawl
+asks ports 80 and 443, and those from 1024 on that browsers do not block; other ports only if the user names them.
 
 Source: the Fetch standard, section 2.9, port blocking (https://fetch.spec.whatwg.org/#port-blocking).
 """
@@ -17,11 +16,11 @@ _WEB: Final = frozenset({80, 443})
 _BLOCKED: Final = frozenset(
     {1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, *range(6665, 6670), 6679, 6697, 10080}
 )
-"""Those from 1024 on. Browsers refuse some below, too, all of which are refused here."""
+"""The ports from 1024 on that browsers block. We refuse all lower ports, except 80 and 443."""
 
 
 class Ports:
-    """The ports of one crawl: the usual ones, and those that are `named`."""
+    """The ports of one crawl: the usual ones, and those in `named`."""
 
     def __init__(self, named: Iterable[int] = ()) -> None:
         self._named = frozenset(named)
@@ -30,7 +29,7 @@ class Ports:
         return port in self._named or port in _WEB or (port >= _FIRST_FREE and port not in _BLOCKED)
 
     def allow_site(self, site: str, /) -> bool:
-        """Whether the port of a `Target.site` may be asked."""
+        """Whether the crawl may ask the port of a `Target.site`."""
         if ":" not in site:
             return True
         port = split_port(site)[1]
@@ -38,6 +37,6 @@ class Ports:
 
 
 def port_of(site: str, /) -> int | None:
-    """The port of a `Target.site`; None for that of its scheme."""
+    """The port of a `Target.site`; None for the default port of its scheme."""
     port = split_port(site)[1]
     return int(port[1:]) if port else None

@@ -1,9 +1,9 @@
-"""URLs: read, joined and told apart. With `hrefs` and `canonical`, all that looks inside a URL.
+"""Reads and joins URLs. Nothing outside this room looks inside a URL.
 
-What the web calls a URL is defined by the WHATWG URL standard, and the Ada library implements it: `join` reads an href
-as a browser does. A `Target` is such a URL with what a crawl needs to know of it: `url`, which is fetched, and
-`canonical`, under which the visited set knows it. Only the canonical form is changed by rules; the URL is fetched as it
-was found, without credentials and fragment.
+The WHATWG URL standard defines URLs, and the Ada library implements it: `join` reads an href as a browser does. A
+`Target` is a URL with what a crawl needs to know: `url`, which is fetched, and `canonical`, by which the visited set
+knows it. Rules change only the canonical form. The URL itself is fetched as it was found, without credentials and
+fragment.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,37 +15,32 @@ from ada_url import join_url, normalize_url
 from msgspec.structs import replace
 
 from crawler.url import canonical_2
-from crawler.url.canonical import (
-    DEFAULT_RULES,
-    MARKS,
-    RULES_VERSION,
-    UrlParts,
-    canonicalizer,
-    identity_of,
-)
+from crawler.url.canonical import RULES_VERSION, canonicalizer, identity_of
+from crawler.url.canonical_rules import DEFAULT_RULES, MARKS
+from crawler.url.components import UrlComponents
 from crawler.url.hosts import domain_of_site, is_name, split_port
 from crawler.url.hrefs import (
     Base,
-    Place,
+    Origin,
     base_of,
     is_opaque,
-    joined,
-    place_of,
+    join_plain,
+    parse_origin,
     read_plain,
 )
 
 MAX_URL_LENGTH: Final = 2083
-"""Longer URLs are refused unless configured otherwise: the limit that Heritrix and old browsers share, and about the
-2,048 characters that the sitemap protocol allows. What is longer is a trap or an image inlined as data."""
+"""The default limit, which Heritrix and old browsers share; the sitemap protocol allows 2,048 characters. Longer URLs
+are traps or inlined images."""
 
 QueueBy = Literal["host", "domain"]
 
 VERSIONS: Final = (RULES_VERSION, canonical_2.VERSION)
-"""Of the canonical rules, the latest first. What was crawled with one of the others goes on with it."""
+"""Versions of the canonical rules, the latest first. A crawl keeps the version with which it began."""
 
 
 class BadUrl(StrEnum):
-    """Why an href is no URL to crawl."""
+    """Why an href is not a URL to crawl."""
 
     INVALID = "invalid-url"
     """not a URL by the WHATWG standard"""
@@ -53,27 +48,27 @@ class BadUrl(StrEnum):
     """neither http nor https"""
     TOO_LONG = "too-long"
     INVALID_HOST = "invalid-host"
-    """DNS can't hold the name of its host"""
+    """DNS can't contain the name of its host"""
 
 
 class Target(msgspec.Struct, frozen=True, gc=False):
-    """An http or https URL, taken apart as far as a crawl needs it."""
+    """An http or https URL, with the components that a crawl needs."""
 
     url: str
-    """As it will be fetched: serialised by the standard, without credentials and fragment."""
+    """The URL to fetch: serialised by the standard, without credentials and fragment."""
     canonical: str
-    """Under which the visited set knows it; for comparison only."""
+    """The canonical URL, by which the visited set knows it; for comparison only."""
     host: str
     """Lower-case ASCII name, IPv4 address, or IPv6 address in brackets."""
     site: str
-    """Host in SURT order, with the port if it is not the scheme's own: `com,example,www:8080`."""
+    """Host in SURT order, with the port if it is not the default of the scheme: `com,example,www:8080`."""
     path: str
     """Path and query, from the first slash on."""
     queue_key: str
 
 
 class UrlReader:
-    """Reads hrefs by one set of rules. Stateless but for a bounded memory of host names."""
+    """Reads hrefs by one set of rules. Stateless, except for a bounded cache of host names."""
 
     def __init__(
         self,
@@ -84,8 +79,8 @@ class UrlReader:
         queue_of: Callable[[str, str], str] | None = None,
         max_length: int = MAX_URL_LENGTH,
     ) -> None:
-        """`version` is that of the rules: the latest, or 2. `queue_of` names queues by site and path, where they are
-        not by host or domain. Raises `ValueError` for a rule or a kind of queue that does not exist."""
+        """`version`: of the rules, the latest or 2. `queue_of` returns the queue key for a site and a path, if queues
+        are not by host or domain. Raises `ValueError` for an unknown rule or an unknown kind of queue."""
         if queue_by not in ("host", "domain"):
             raise ValueError(f"queue_by must be host or domain, not {queue_by!r}")
         latest = version == RULES_VERSION
@@ -95,7 +90,7 @@ class UrlReader:
         self._queues_are_hosts = queue_by == "host" and queue_of is None
         self._max_length = max_length
         self.identity = identity_of(rules) if latest else canonical_2.identity_of(rules)
-        """Names the canonical form: stores that hold canonical URLs of another identity do not fit."""
+        """Identifies the canonical form. A store with another identity does not fit."""
 
     def read(self, href: str, base: str, /) -> Target | BadUrl:
         """The URL that an href in a document with that base URL means."""
@@ -111,32 +106,32 @@ class UrlReader:
             known,
             make=Target,
             max_length=self._max_length,
-            otherwise=lambda href: self._read(href, base, known),
+            fallback=lambda href: self._read(href, base, known),
         )
-        return targets if self._queues_are_hosts else [self._queued(target) for target in targets]
+        return targets if self._queues_are_hosts else [self._set_queue(target) for target in targets]
 
     def _read(self, href: str, base: str, known: Base | None) -> Target | BadUrl:
-        if found := joined(href, known):
-            # Nine of ten links: what the standard does to them is known, and needs no parser.
-            place, path, marks = found
-            return self._at(place, path, marks)
+        if found := join_plain(href, known):
+            # Nine in ten links are plain, so they need no parser.
+            origin, path, marks = found
+            return self._at(origin, path, marks)
         if known is not None and is_opaque(href):
             return BadUrl.SCHEME
         head, mark, _ = href.partition("#")
         too_long = len(head) > self._max_length
         if too_long:
-            # Read only far enough to tell a long URL from an image inlined as data, which may have megabytes.
+            # Read only enough to distinguish a long URL from an inlined image, which may have megabytes.
             head = head[: self._max_length]
         try:
-            # The mark stays, because white space before it counts, but not at the end of an href.
+            # Keep the `#`: white space counts before it, but not at the end of an href.
             target = self._target(join_url(base, head + mark))
         except ValueError:
             return BadUrl.INVALID
         return BadUrl.TOO_LONG if too_long and target is not BadUrl.SCHEME else target
 
     def seed(self, text: str, /, *, called: str = "seed") -> Target:
-        """A URL as a person wrote it. Raises `ValueError`, with what to do, if it can't be crawled; the message calls
-        it so."""
+        """Read a URL that a person wrote. Raises `ValueError`, with what to do, if it can't be crawled. `called` is the
+        word for it in the message."""
         stripped = text.strip()
         if not stripped:
             raise ValueError(f"empty {called}: expected a URL such as https://example.org/")
@@ -158,25 +153,25 @@ class UrlReader:
         url = url.partition("#")[0]
         slash = url.index("/", start)
         path = url[slash:]
-        place = place_of(f"{scheme}://{url[start:slash].rpartition('@')[2]}")
-        return self._at(place, path, path)
+        origin = parse_origin(f"{scheme}://{url[start:slash].rpartition('@')[2]}")
+        return self._at(origin, path, path)
 
-    def _at(self, place: Place, path: str, marks: str) -> Target | BadUrl:
-        """`marks` is what of the path the standard rules may change, if not all of it."""
-        url = place.origin + path
+    def _at(self, origin: Origin, path: str, marks: str) -> Target | BadUrl:
+        """`marks`: the part of the path that the default rules may change."""
+        url = origin.text + path
         if len(url) > self._max_length:
             return BadUrl.TOO_LONG
-        if place.parts is None and not is_name(place.host):
+        if origin.parts is None and not is_name(origin.host):
             return BadUrl.INVALID_HOST
-        site = place.site
-        if self._rules_are_standard and place.parts is not None and not (marks and MARKS.search(marks)):
+        site = origin.site
+        if self._rules_are_standard and origin.parts is not None and not (marks and MARKS.search(marks)):
             canonical = url
         else:
-            canonical = self._canonical(url, place, path)
+            canonical = self._canonical(url, origin, path)
         queue_key = site if self._queues_are_hosts else self._queue_key(site, path)
-        return Target(url, canonical, place.host, site, path, queue_key)
+        return Target(url, canonical, origin.host, site, path, queue_key)
 
-    def _queued(self, target: Target | BadUrl) -> Target | BadUrl:
+    def _set_queue(self, target: Target | BadUrl) -> Target | BadUrl:
         if isinstance(target, BadUrl):
             return target
         return replace(target, queue_key=self._queue_key(target.site, target.path))
@@ -184,9 +179,9 @@ class UrlReader:
     def _queue_key(self, site: str, path: str) -> str:
         return domain_of_site(site) if self._queue_of is None else self._queue_of(site, path)
 
-    def _canonical(self, url: str, place: Place, path: str) -> str:
+    def _canonical(self, url: str, origin: Origin, path: str) -> str:
         before, mark, after = path.partition("?")
-        found = UrlParts(place.scheme, place.host, place.port, before, after if mark else None)
+        found = UrlComponents(origin.scheme, origin.host, origin.port, before, after if mark else None)
         parts = self._canonicalize(found)
         return url if parts is found else str(parts)
 
@@ -196,7 +191,7 @@ def _why_not(text: str, problem: BadUrl, *, max_length: int) -> str:
     shown = stripped if len(stripped) <= 100 else f"{stripped[:100]}…"
     if problem is BadUrl.INVALID_HOST:
         labels = "labels of 1 to 63 characters, 253 in all, and no *"
-        return f"{shown!r} has a host name that DNS can't hold: expected {labels}"
+        return f"{shown!r} has a host name that DNS can't contain: expected {labels}"
     if problem is BadUrl.TOO_LONG:
         return f"{shown!r} has more than {max_length} characters"
     scheme, colon, rest = stripped.partition(":")
@@ -214,10 +209,10 @@ def _why_not(text: str, problem: BadUrl, *, max_length: int) -> str:
 
 
 def join(base: str, href: str, /) -> str | None:
-    """The absolute http or https URL of an href, as a browser reads it, fragment kept; None if there is none."""
-    if found := joined(href, base_of(base)):
-        place, path, _ = found
-        return f"{place.origin}{path}"
+    """The absolute http or https URL of an href, with its fragment, as a browser reads it; None if there is none."""
+    if found := join_plain(href, base_of(base)):
+        origin, path, _ = found
+        return f"{origin.text}{path}"
     try:
         url = join_url(base, href)
     except ValueError:
@@ -226,7 +221,7 @@ def join(base: str, href: str, /) -> str | None:
 
 
 def host_of(url: str, /) -> str:
-    """Host of a serialised http or https URL, without port; IPv6 in brackets. Empty for what is no URL."""
+    """Host of a serialised http or https URL, without port; IPv6 in brackets. Empty if the text is not a URL."""
     return split_port(_authority(url))[0] if "//" in url else ""
 
 
@@ -237,7 +232,7 @@ def origin_of(url: str, /) -> str:
 
 def site_of(url: str, /) -> str:
     """The `Target.site` of a serialised http or https URL: `org,example,www:8443`."""
-    return place_of(origin_of(url)).site
+    return parse_origin(origin_of(url)).site
 
 
 def path_of(url: str, /) -> str:

@@ -22,7 +22,8 @@ from crawler.fetch.connect.guard import Guard
 from crawler.fetch.connect.names import StaticNames
 from crawler.page import EMBEDDED, LinkKind
 from crawler.protocols import Discovery, Quota
-from crawler.url.canonical import DEFAULT_RULES, RULES_VERSION
+from crawler.url.canonical import RULES_VERSION
+from crawler.url.canonical_rules import DEFAULT_RULES
 from crawler.url.ports import Ports, port_of
 from crawler.url.urls import (
     BadUrl,

@@ -57,7 +57,7 @@ def test_another_pattern_is_another_identity() -> None:
     [
         ("( => x", "not a pattern that RE2 can search for"),
         (r"(a)\1 => x", "back-references are not available"),
-        (r"(a) => \2", r"'\\2': expected \\0 for what was found, \\1 to \\1"),
+        (r"(a) => \2", r"'\\2': expected \\0 for the match, \\1 to \\1"),
         (r"a => \d", "two backslashes for one"),
         ("print", "unknown canonical rule 'print'; known are session-ids"),
     ],

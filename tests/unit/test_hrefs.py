@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawler.url import hrefs
-from crawler.url.canonical import MARKS
+from crawler.url.canonical_rules import MARKS
 from crawler.url.urls import BadUrl, Target, UrlReader
 from tests.unit.test_urls import BASE, PIECES
 
@@ -118,9 +118,9 @@ def test_what_is_called_may_fail_and_may_change_the_list() -> None:
         those.clear()
         return href
 
-    def read(texts: list[str], otherwise: Callable[[str], str]) -> list[str]:
+    def read(texts: list[str], fallback: Callable[[str], str]) -> list[str]:
         base = hrefs.base_of(BASE)
-        return hrefs.read_plain(texts, base, make=lambda *of: of[0], max_length=100, otherwise=otherwise)
+        return hrefs.read_plain(texts, base, make=lambda *of: of[0], max_length=100, fallback=fallback)
 
     with pytest.raises(Interrupted):
         read(["a", "mailto:b"], fail)

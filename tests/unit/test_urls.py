@@ -9,12 +9,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from crawler.url import canonical_2, hrefs
-from crawler.url.canonical import (
-    DEFAULT_RULES,
-    RULES,
-    UrlParts,
-    canonicalizer,
-)
+from crawler.url.canonical import canonicalizer
+from crawler.url.canonical_rules import DEFAULT_RULES, RULES
+from crawler.url.components import UrlComponents
 from crawler.url.hosts import is_name
 from crawler.url.urls import (
     MAX_URL_LENGTH,
@@ -213,7 +210,7 @@ def test_what_the_standard_rules_change_is_known_by_its_marks(path: str) -> None
     target = read(f"https://e.org/{path}")
     assert UrlReader().read_many([target.url], BASE) == [target]
     before, mark, query = target.path.partition("?")
-    parts = UrlParts("https", "e.org", "", before, query if mark else None)
+    parts = UrlComponents("https", "e.org", "", before, query if mark else None)
     assert target.canonical == str(canonicalizer(DEFAULT_RULES)(parts))
     before_3 = UrlReader(version=2)
     assert before_3.read(target.url, BASE) == replace(

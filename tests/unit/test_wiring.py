@@ -13,7 +13,7 @@ from crawler.cli.frontier import frontier
 from crawler.cli.inspect import inspect
 from crawler.disk.directory import CrawlDirectory
 from crawler.engine import Ending
-from crawler.url.canonical import DEFAULT_RULES
+from crawler.url.canonical_rules import DEFAULT_RULES
 from crawler.wiring.crawl import check_configuration, open_crawl
 from crawler.wiring.storage import grouping, open_leveldb, visited_set
 from frontier import StoreRefused

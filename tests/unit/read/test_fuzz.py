@@ -19,7 +19,7 @@ from crawler.read.html.lexbor import LexborExtractor
 from crawler.read.html.lxml import LxmlExtractor
 from crawler.read.options import Options
 from crawler.read.text import encoding_of, to_text, to_utf8
-from crawler.url.canonical import RULES
+from crawler.url.canonical_rules import RULES
 from crawler.url.urls import Target, UrlReader
 from tests.unit.read.suites import page
 
