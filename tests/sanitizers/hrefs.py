@@ -4,7 +4,7 @@ from random import Random
 from types import SimpleNamespace
 
 from crawler.url import _hrefs as compiled
-from crawler.url.hrefs import Place, base_of, place_of
+from crawler.url.hrefs import Origin, base_of, parse_origin
 from crawler.url.urls import UrlReader
 from tests.sanitizers.calls import Call
 from tests.sanitizers.corpus import Corpus, text, torn
@@ -33,22 +33,22 @@ def compare(chance: Random, corpus: Corpus) -> None:
 
 def calls(chance: Random, corpus: Corpus) -> list[Call]:
     base, hrefs = base_of(_base(chance, corpus)), _hrefs(chance, corpus)
-    scheme, directory = (None, "") if base is None else (base.place.scheme, base.directory)
-    home = None if base is None or base.marks else base.place
+    scheme, directory = (None, "") if base is None else (base.origin.scheme, base.directory)
+    home = None if base is None or base.marks else base.origin
 
-    def odd_place_of(origin: str) -> object:
+    def odd_origin_of(origin: str) -> object:
         hrefs[chance.randrange(len(hrefs) + 1) :] = ["https://e.org/a"]
         return SimpleNamespace(parts=chance.choice(PARTS))
 
-    def known_place_of(origin: str) -> Place:
-        return place_of("https://e.org")
+    def known_origin_of(origin: str) -> Origin:
+        return parse_origin("https://e.org")
 
     return [
         (
             compiled.read_many,
-            (hrefs, scheme, home, directory, place, lambda *of: of, chance.choice((0, 40, 2083)), str),
+            (hrefs, scheme, home, directory, origin_of, lambda *of: of, chance.choice((0, 40, 2083)), str),
         )
-        for place in (known_place_of, odd_place_of)
+        for origin_of in (known_origin_of, odd_origin_of)
     ] + [(compiled.may_repeat, ("/".join(hrefs), chance.randrange(8)))]
 
 
