@@ -1,8 +1,8 @@
-"""Whether the owner of a site can reach whoever crawls it.
+"""Whether the owners of sites can reach the person who crawls them.
 
-Known crawlers tell in their User-Agent where to ask or complain, and site owners block those that don't. Seeds on this
-machine and under names that RFC 2606 and RFC 6761 reserve have no such owner. For the same reason a contact under such
-a name, as that of the default User-Agent, is none.
+Well-known crawlers give a contact in their User-Agent, and site owners block crawlers that don't. Hosts on this
+machine, and names that RFC 2606 and RFC 6761 reserve, have no other owner. For the same reason, a contact under such a
+name does not count; the default User-Agent has one.
 """
 
 import re
@@ -15,17 +15,19 @@ _RESERVED = re.compile(r"(?:.*\.)?(?:test|example|invalid|localhost|example\.(?:
 
 
 def has_contact(user_agent: str) -> bool:
-    """Whether a User-Agent holds a URL or an e-mail address that may lead to somebody."""
+    """Whether a User-Agent has a URL or an e-mail address that can reach somebody."""
     hosts = (match[1] or match[2] for match in _CONTACT.finditer(user_agent))
-    return any(("." in host or ":" in host) and not _nobodys(host) for host in hosts)
+    return any(("." in host or ":" in host) and not _has_no_owner(host) for host in hosts)
 
 
 def owned_by_others(urls: Iterable[str], *, hosts: Mapping[str, str]) -> str | None:
     """The first URL whose host may belong to somebody else; None if there is none.
 
-    `hosts` are static names with their addresses. What can't be crawled, as ftp://, is left out.
+    `hosts` are the static names with their addresses. URLs that can't be crawled, such as ftp://, do not count.
     """
-    return next((url for url in urls if (host := _host(url)) and not _nobodys(host) and not _static(host, hosts)), None)
+    return next(
+        (url for url in urls if (host := _host(url)) and not _has_no_owner(host) and not _is_local(host, hosts)), None
+    )
 
 
 def _host(url: str) -> str | None:
@@ -36,13 +38,13 @@ def _host(url: str) -> str | None:
         return None
 
 
-def _nobodys(host: str) -> bool:
+def _has_no_owner(host: str) -> bool:
     name = host.lower().rstrip(".").strip("[]")
     return _RESERVED.fullmatch(name) is not None or _is_loopback(name)
 
 
-def _static(host: str, hosts: Mapping[str, str]) -> bool:
-    """Whether the name has a static address on this machine; the closest pattern counts."""
+def _is_local(host: str, hosts: Mapping[str, str]) -> bool:
+    """Whether the name has a static address on this machine. The most specific pattern counts."""
     labels = host.rstrip(".").split(".")
     patterns = [".".join(labels), *(".".join(["*", *labels[start:]]) for start in range(1, len(labels) + 1))]
     static = {pattern.lower(): address for pattern, address in hosts.items()}

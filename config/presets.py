@@ -1,4 +1,4 @@
-"""Configurations that come with the package, to start from or to build on with `extends`."""
+"""Presets: configurations that come with the package, to start from or to use with `extends`."""
 
 from importlib.resources import files
 
@@ -10,7 +10,7 @@ def presets() -> list[str]:
 
 
 def preset_text(name: str) -> str:
-    """The TOML of a preset, with comments. Raises `KeyError` if there is none of that name."""
+    """The TOML of a preset, with comments. Raises `KeyError` for an unknown name."""
     if name not in presets():
         raise KeyError(name)
     return files("config").joinpath(f"{name}.toml").read_text(encoding="utf-8")

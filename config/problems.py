@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, all of it at once."""
+"""What is wrong with a configuration: all problems at once."""
 
 from collections.abc import Iterable
 
@@ -6,16 +6,16 @@ import msgspec
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """One thing that a user has to put right."""
+    """One thing that the user has to correct."""
 
     message: str
     """What was expected, what was found, and what to do."""
     where: str | None = None
-    """`crawl.toml:12`, `environment ONCEOVER_…`, `--set` or another option; None if it is no one place."""
+    """`crawl.toml:12`, `environment ONCEOVER_…`, `--set` or another option; None if it has no single place."""
     key: str | None = None
 
     def __str__(self) -> str:
-        return ": ".join(part for part in (self.where, self.key, self.message) if part)
+        return ": ".join(text for text in (self.where, self.key, self.message) if text)
 
 
 class ConfigError(Exception):

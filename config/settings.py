@@ -1,4 +1,4 @@
-"""The settings as values, read off the schema. Arrays of tables are left to `blocks`."""
+"""All settings as values, which are derived from the schema. `blocks` handles arrays of tables."""
 
 from collections.abc import Callable
 from functools import cache
@@ -15,7 +15,7 @@ Kind = Literal["bool", "int", "float", "seconds", "bytes", "text", "choice", "te
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """One setting: where it stands, what it may be, and what it means."""
+    """One setting: its place, its valid values and its meaning."""
 
     section: str
     name: str
@@ -24,7 +24,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     optional: bool
     """Whether it may be unset; its default is then None."""
     required: bool
-    """Whether it has no default, as only settings of blocks may; it is then None."""
+    """Whether it has no default; `default` is then None. Only settings of blocks may be required."""
     meaning: str
     unit: str | None
     minimum: float | None
@@ -33,24 +33,24 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     coming: tuple[str, ...]
     """Choices of later versions."""
     later: str | None
-    """What to say beside a refusal."""
+    """What to add to a refusal."""
     form: str | None
     """What a text must look like, in words."""
     pattern: str | None
-    """What a text, each of the texts, or each value of a table must match."""
+    """The pattern that a text, each of several texts, or each value of a table must match."""
     key_pattern: str | None
-    """What each key of a table must match."""
+    """The pattern that each key of a table must match."""
     type: Any
     """For `msgspec.convert`."""
 
     @property
     def key(self) -> str:
-        """As users name it: `fetch.timeout_s`."""
+        """The key as users write it: `fetch.timeout_s`."""
         return f"{self.section}.{self.name}"
 
     @property
     def limits(self) -> str:
-        """The range, the choices or the form, for people; empty if there is none."""
+        """The range, the choices or the form, for people; empty if it has none."""
         if self.choices:
             return " or ".join(f'"{choice}"' for choice in self.choices)
         if self.minimum is None or self.maximum is None:
@@ -61,7 +61,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def expected(self) -> str:
-        """What a value must be, to complete "expected …"."""
+        """What a value must be; it completes "expected …"."""
         match self.kind:
             case "bool":
                 return "true or false"
@@ -112,12 +112,12 @@ def section_meaning(section: str) -> str:
 
 
 def meaning_of(struct: type) -> str:
-    """What a struct of the schema is about, on one line."""
+    """What a struct of the schema is about, in one line."""
     return " ".join((getdoc(struct) or "").split())
 
 
 def settings_of(struct: type, section: str) -> list[Setting]:
-    """The settings that a struct of the schema holds itself."""
+    """The settings that are fields of a struct of the schema."""
     hints = get_type_hints(struct, include_extras=True)
     return [
         _setting(section, field, hints[field.name])
@@ -127,38 +127,38 @@ def settings_of(struct: type, section: str) -> list[Setting]:
 
 
 def block_struct(hint: object) -> type | None:
-    """The struct of which a field of that type holds any number; None if the field is none of blocks."""
+    """The struct of the blocks that a field of that type holds; None if the field does not hold blocks."""
     arguments = get_args(hint)
     is_array = get_origin(hint) is tuple and len(arguments) == 2 and arguments[1] is Ellipsis
     return arguments[0] if is_array and isinstance(arguments[0], type(msgspec.Struct)) else None
 
 
 def overrides_of(hint: object) -> tuple[str, ...] | None:
-    """Which settings a field of that type sets anew; None if it is a setting itself."""
+    """The keys of the settings that a field of that type overrides; None if the field is a setting itself."""
     notes = [note.extra for note in getattr(hint, "__metadata__", ()) if note.extra]
     return next((note["overrides"] for note in notes if "overrides" in note), None)
 
 
 def _choices(hint: Any) -> tuple[str, ...]:
-    # `msgspec.inspect` sorts them; people want the order in which they were thought of.
+    # `msgspec.inspect` sorts them, but the order of the schema is better for people.
     plain = get_args(hint)[0]
     return get_args(plain) if get_origin(plain) is Literal else ()
 
 
 def _setting(section: str, field: inspect.Field, hint: Any) -> Setting:
-    type_, notes = _unwrapped(field.type)
+    type_, notes = _unwrap(field.type)
     optional = isinstance(type_, inspect.UnionType)
     if isinstance(type_, inspect.UnionType):
-        type_, more = _unwrapped(next(each for each in type_.types if not isinstance(each, inspect.NoneType)))
+        type_, more = _unwrap(next(each for each in type_.types if not isinstance(each, inspect.NoneType)))
         notes |= more
     key_type: inspect.Type | None = None
     item: inspect.Type = type_
     if isinstance(type_, inspect.VarTupleType):
-        item, more = _unwrapped(type_.item_type)
+        item, more = _unwrap(type_.item_type)
         notes |= more
     elif isinstance(type_, inspect.DictType):
-        key_type, _ = _unwrapped(type_.key_type)
-        item, more = _unwrapped(type_.value_type)
+        key_type, _ = _unwrap(type_.key_type)
+        item, more = _unwrap(type_.value_type)
         notes |= more
     return Setting(
         section=section,
@@ -187,7 +187,7 @@ def _default(field: inspect.Field) -> Any:
     return field.default if field.default is not msgspec.NODEFAULT else cast(Callable[[], Any], field.default_factory)()
 
 
-def _unwrapped(type_: inspect.Type) -> tuple[inspect.Type, dict[str, Any]]:
+def _unwrap(type_: inspect.Type) -> tuple[inspect.Type, dict[str, Any]]:
     if isinstance(type_, inspect.Metadata):
         return type_.type, {**(type_.extra_json_schema or {}), **(type_.extra or {})}
     return type_, {}
@@ -206,7 +206,7 @@ def _kind(type_: inspect.Type, unit: str | None) -> Kind:
         case inspect.LiteralType():
             return "choice"
         case inspect.VarTupleType():
-            return "ints" if isinstance(_unwrapped(type_.item_type)[0], inspect.IntType) else "texts"
+            return "ints" if isinstance(_unwrap(type_.item_type)[0], inspect.IntType) else "texts"
         case inspect.DictType():
             return "table"
     raise TypeError(f"a setting can't be a {type_}")

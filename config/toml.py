@@ -1,4 +1,4 @@
-"""Values as TOML; the standard library only reads it."""
+"""Writes values as TOML, which the standard library can only read."""
 
 from collections.abc import Mapping
 
@@ -9,9 +9,9 @@ _LINE = 110
 
 
 def toml_value(value: object) -> str:
-    """A value as TOML, such that reading it gives the value again.
+    """A value as TOML, such that reading it gives the same value.
 
-    Texts, numbers, booleans, and lists and tables of these; what else TOML can hold, as a date, is given as text.
+    It writes texts, numbers, booleans, and lists and tables of these. Other values, such as dates, become texts.
     """
     match value:
         case bool():
@@ -32,14 +32,14 @@ def toml_value(value: object) -> str:
 
 
 def _text(text: str) -> str:
-    # Patterns are full of backslashes, and stay readable only where TOML takes them as they stand.
+    # Patterns are full of backslashes, and are only readable in literal strings.
     if "\\" in text and "'" not in text and not any(ord(char) < 32 or ord(char) == 127 for char in text):
         return f"'{text}'"
     return f'"{text.translate(_ESCAPES)}"'
 
 
 def _int(value: int) -> str:
-    # Python writes no number of thousands of digits in base ten, and such a one stands in messages only.
+    # Python refuses to write numbers with thousands of digits in base ten. They only occur in messages.
     if abs(value) >= 1 << 1000:
         return hex(value)
     return f"{value:_}" if abs(value) >= 10_000 else str(value)

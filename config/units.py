@@ -39,7 +39,7 @@ _QUANTITY = re.compile(r"\s*([0-9]{1,30}(?:_[0-9]{1,3}){0,9}(?:\.[0-9]{1,30})?)\
 def parse_size(text: str) -> int:
     """Bytes of a size such as "10 GB" (decimal), "512 KiB" (binary) or "1.5 MB". Raises `ValueError`.
 
-    Upper and lower case are not told apart. The result must be whole.
+    The case of letters does not matter. The result must be a whole number.
     """
     number, unit = _quantity(text)
     if unit not in _BYTES:
@@ -66,7 +66,7 @@ def _quantity(text: str) -> tuple[Decimal, str]:
 
 
 def size_text(size_bytes: int) -> str:
-    """The shortest text with a unit that means exactly this many bytes; the bare number if there is none."""
+    """The shortest text with a unit for exactly this many bytes; the bare number if there is none."""
     for unit, factor in _SIZES:
         if size_bytes and size_bytes % factor == 0:
             return f"{size_bytes // factor} {unit}"
@@ -74,7 +74,7 @@ def size_text(size_bytes: int) -> str:
 
 
 def duration_text(duration_s: float) -> str:
-    """A text with a unit that means exactly this duration, in whole days, hours or minutes, or else in seconds."""
+    """A text with a unit for exactly this duration: in whole days, hours or minutes, or else in seconds."""
     for unit, factor in _TIMES:
         if duration_s and duration_s % factor == 0:
             return f"{duration_s / factor:.0f} {unit}"

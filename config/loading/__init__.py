@@ -1,6 +1,7 @@
-"""From files, environment and arguments to one checked configuration.
+"""Makes one checked configuration from files, environment and arguments.
 
-`loader` runs the steps: `sources` gives entries with their origin (`lines` knows the line of a key), `values` checks
-each against its setting, `checks` checks values against each other, `seeds` reads the seeds. `blocks` reads arrays of
-tables, `sites` applies the blocks `[[site]]`. `suggest` guesses what an unknown key was meant to be.
+`loader` runs the steps. `files` reads presets and the file in order, and `sources` gives entries with their origins;
+`lines` finds the line of a key. `values` checks each entry against its setting, `checks` checks values against each
+other, and `seeds` reads the seeds. `blocks` reads arrays of tables, and `sites` applies the blocks `[[site]]`.
+`suggest` guesses what an unknown key was meant to be.
 """

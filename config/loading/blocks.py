@@ -1,8 +1,7 @@
-"""Blocks: arrays of tables, as `[[site]]`, of which a file may hold any number.
+"""Blocks: arrays of tables such as `[[site]]`. A file may have any number of them.
 
-A kind of block is a field of the schema that holds a tuple of structs: one of `Config` is named as it is, one of a
-section with the section before it, as `[[compare.set]]`. Blocks are written in files alone, and taken together: those
-of a preset first.
+A kind of block is a field of the schema that holds a tuple of structs. A field of `Config` gives `[[site]]`, and a
+field of a section gives `[[compare.set]]`. Only files have blocks. Those of a file follow those of its preset.
 """
 
 from collections.abc import Mapping
@@ -22,18 +21,18 @@ class BlockKind(msgspec.Struct, frozen=True, kw_only=True):
     """As users name it: `site`, `compare.set`."""
     struct: type
     own: tuple[Setting, ...]
-    """The settings that only such a block has."""
+    """The settings that only blocks of this kind have."""
     overrides: str | None
-    """The field that holds what else it sets; None if it sets nothing else."""
+    """The field for settings of sections that it overrides; None if it overrides none."""
     settings: dict[str, Setting]
-    """All that it may hold, by the name there: `match`, `politeness.min_delay_s`."""
+    """All settings that it may have, by their names in it: `match`, `politeness.min_delay_s`."""
 
     @property
     def meaning(self) -> str:
         return meaning_of(self.struct)
 
-    def built(self, values: Mapping[str, object]) -> Any:
-        """The struct with these values, which are checked, by their names in the block."""
+    def build(self, values: Mapping[str, object]) -> Any:
+        """The struct with these checked values; their keys are the names in the block."""
         own = {setting.name for setting in self.own}
         fields: dict[str, Any] = {name: value for name, value in values.items() if name in own}
         if self.overrides is not None:
@@ -41,14 +40,14 @@ class BlockKind(msgspec.Struct, frozen=True, kw_only=True):
         return self.struct(**fields)
 
     def values(self, block: Any) -> dict[str, object]:
-        """What a block sets, by the names in it; what is left at its default too, for its own settings."""
+        """The values of a block, by their names in it. Its own settings are included even at their defaults."""
         found = {setting.name: getattr(block, setting.name) for setting in self.own}
         return found if self.overrides is None else {**found, **getattr(block, self.overrides)}
 
 
 @cache
 def block_kinds() -> dict[str, BlockKind]:
-    """All kinds, by key, in the order of the schema."""
+    """All kinds of blocks by key, in the order of the schema."""
     found: dict[str, BlockKind] = {}
     for prefix, parent in [("", Config), *((f"{name}.", struct) for name, struct in sections().items())]:
         for name, hint in get_type_hints(parent, include_extras=True).items():
@@ -58,7 +57,7 @@ def block_kinds() -> dict[str, BlockKind]:
 
 
 def blocks_of(config: Config, kind: BlockKind) -> tuple[Any, ...]:
-    """The blocks of a kind that a configuration holds."""
+    """The blocks of a kind in a configuration."""
     section, _, name = kind.key.rpartition(".")
     found: tuple[Any, ...] = getattr(getattr(config, section) if section else config, name)
     return found
@@ -75,7 +74,7 @@ def with_blocks(config: Config, kind: BlockKind, blocks: tuple[Any, ...]) -> Con
 
 
 def block_key(kind: BlockKind, number: int, name: str = "") -> str:
-    """A setting in block `number`, from 1, as `site[2].fetch.timeout_s`; without `name`, the block itself."""
+    """The key of a setting in block `number` (from 1): `site[2].fetch.timeout_s`. Without `name`, the block itself."""
     return f"{kind.key}[{number}].{name}".removesuffix(".")
 
 

@@ -1,4 +1,4 @@
-"""What no single value shows: values that don't go together."""
+"""Checks values against each other."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,11 +16,11 @@ from config.schema.render import Render
 from config.units import size_text
 
 DEFAULT = "default"
-"""The origin of a value that nobody has given."""
+"""The origin of a value that no source gives."""
 
-_MOST_FILTER_BYTES = 2**37
-LEAST_FREE_BYTES: Final = 64 * 1024 * 1024
-"""What the frontier needs to be opened again after it has met a full disk."""
+_MAX_FILTER_BYTES = 2**37
+MIN_FREE_BYTES: Final = 64 * 1024 * 1024
+"""The frontier needs this much to be opened again after the disk was full."""
 _OWN_HEADERS = {
     "user-agent": "set fetch.user_agent",
     "accept-language": "set fetch.languages",
@@ -43,8 +43,8 @@ Check = Callable[[Config, Origins], str | None]
 
 
 def cross_check(config: Config, origins: Origins, *, about: AbstractSet[str] | None = None) -> Iterator[Problem]:
-    """Problems between values that are each within their limits, or those of them that concern the keys in `about`.
-    `origins` lacks the keys that are already refused."""
+    """Problems between values that are each valid; with `about`, only problems that concern these keys. `origins` does
+    not contain keys that are already refused."""
     for keys, check in _CHECKS:
         if about is not None and about.isdisjoint(keys):
             continue
@@ -63,8 +63,8 @@ def check_seeds(config: Config, origins: Origins, *, seeds: Sequence[Seed], requ
     foreign = owned_by_others((seed.url for seed in seeds), hosts=config.fetch.hosts)
     if foreign is not None:
         yield _problem(
-            f"expected a URL or an e-mail address under which you can be reached, as {foreign} may belong to others; "
-            f'found "{agent}"; put in your own, as "onceover/1.0 (+https://your.site/crawler)" or '
+            f"expected a URL or an e-mail address at which people can reach you, because {foreign} may belong to "
+            f'others; found "{agent}"; add your own: "onceover/1.0 (+https://your.site/crawler)" or '
             '"onceover/1.0 (you@your.site)"',
             "fetch.user_agent",
             origins,
@@ -81,8 +81,8 @@ def _delays(config: Config, origins: Origins) -> str | None:
     return _not_above(pace.min_delay_s, pace.max_delay_s, "politeness.max_delay_s", origins)
 
 
-# The default of the lower one gives way in silence here, so that lowering the upper one takes one line. That holds for
-# its value, wherever it stands: what a crawl is run with is written down whole, and must load again.
+# A default of the lower limit is never refused here, so that a user can lower the upper limit alone. This applies to
+# the value of the default, whatever its origin: crawl.toml contains every setting of a run, and must load again.
 def _retries(config: Config, origins: Origins) -> str | None:
     frontier = config.frontier
     if frontier.retry_delay_s == Frontier().retry_delay_s:
@@ -113,12 +113,12 @@ def _filter_size(config: Config, origins: Origins) -> str | None:
     if visited.backend in ("exact", "per-site", "auto"):
         return None
     need = math.ceil(-visited.capacity * math.log(visited.error_rate) / math.log(2) ** 2 / 8)
-    if need <= _MOST_FILTER_BYTES:
+    if need <= _MAX_FILTER_BYTES:
         return None
     rate = f"{visited.error_rate:g} ({origins['visited.error_rate']})"
     return (
         f"{visited.capacity:_} URLs at error_rate {rate} need a filter of {need / 2**30:.0f} GiB, "
-        f"and {_MOST_FILTER_BYTES // 2**30} GiB is the most; lower the capacity or raise the error_rate"
+        f"and the largest possible has {_MAX_FILTER_BYTES // 2**30} GiB; lower the capacity or raise the error_rate"
     )
 
 
@@ -159,16 +159,16 @@ def _needs_prefixes(config: Config, _: Origins) -> str | None:
 def _needs_no_prefixes(config: Config, _: Origins) -> str | None:
     if config.frontier.queue_by == "surt-prefix" or not config.frontier.queue_prefixes:
         return None
-    return f"expected none where frontier.queue_by is {config.frontier.queue_by}: they are for surt-prefix"
+    return f"expected none with frontier.queue_by = {config.frontier.queue_by}: they are for surt-prefix"
 
 
-def _free_room(config: Config, _: Origins) -> str | None:
+def _min_free_bytes(config: Config, _: Origins) -> str | None:
     found = config.output.min_free_bytes
-    if config.frontier.backend != "leveldb" or not 0 < found < LEAST_FREE_BYTES:
+    if config.frontier.backend != "leveldb" or not 0 < found < MIN_FREE_BYTES:
         return None
     return (
-        f'expected at least "{size_text(LEAST_FREE_BYTES)}", which the frontier needs to go on after a full disk, or 0 '
-        f'to fill the disk and wait then; found "{size_text(found)}"'
+        f'expected at least "{size_text(MIN_FREE_BYTES)}", which the frontier needs to recover from a full disk, or 0 '
+        f'to wait only when the disk is full; found "{size_text(found)}"'
     )
 
 
@@ -180,7 +180,7 @@ _CHECKS: tuple[tuple[tuple[str, ...], Check], ...] = (
     (("visited.capacity", "visited.error_rate", "visited.backend"), _filter_size),
     (("frontier.queue_by", "frontier.queue_prefixes"), _needs_prefixes),
     (("frontier.queue_prefixes", "frontier.queue_by"), _needs_no_prefixes),
-    (("output.min_free_bytes", "frontier.backend"), _free_room),
+    (("output.min_free_bytes", "frontier.backend"), _min_free_bytes),
     (("fetch.hosts",), _addresses),
     (("fetch.allow_networks",), _networks),
     (("fetch.headers",), _headers),

@@ -1,4 +1,4 @@
-"""On which line of a TOML file a key stands, for messages. The parser of the standard library does not tell."""
+"""Finds the line of each key in a TOML file, for messages. The parser of the standard library does not tell it."""
 
 import re
 from collections.abc import Sequence
@@ -9,14 +9,14 @@ _HEADER = re.compile(rf"[ \t]*\[[ \t]*({_NAME})[ \t]*\]")
 _BLOCK = re.compile(rf"[ \t]*\[\[[ \t]*({_NAME})[ \t]*\]\]")
 _KEY = re.compile(rf"[ \t]*({_NAME})[ \t]*=")
 _NEAR = 100
-"""Lines in which the next item of a list is looked for. Without a bound, long lists of escaped texts take minutes."""
+"""The next item of a list is searched in this many lines. Without a bound, long lists of escaped texts take minutes."""
 
 
 class Lines:
-    """Line numbers, from 1, of the keys of a TOML text that is known to be valid.
+    """Line numbers, from 1, of the keys in a valid TOML text.
 
-    Found by a scan that knows headers, dotted keys and multi-line strings. For a key inside an inline table it gives
-    the line where the table begins. A number from 0 stands behind the name of an array of tables: `site`, `0`, `match`.
+    It scans headers, dotted keys and multi-line strings. For a key in an inline table it gives the line where the table
+    begins. A path into an array of tables has the index of the table after its name: `site`, `0`, `match`.
     """
 
     def __init__(self, text: str) -> None:
@@ -38,14 +38,14 @@ class Lines:
             quote = _open_quote(line, quote)
 
     def of(self, *path: str) -> int | None:
-        """Line of a key, or of the closest table around it."""
+        """The line of a key, or of the innermost table around it."""
         for length in range(len(path), 0, -1):
             if (line := self._found.get(path[:length])) is not None:
                 return line
         return None
 
     def of_items(self, items: Sequence[object], *path: str) -> list[int | None]:
-        """Line of each item of a list of texts; that of the key for an item which is not written as it reads."""
+        """The line of each item of a list of texts. For an item that is written with escapes, the line of the key."""
         first = self.of(*path)
         current = first or 1
         found: list[int | None] = []
@@ -62,7 +62,7 @@ class Lines:
         return (*path, str(self._blocks[path]))
 
     def _numbered(self, name: tuple[str, ...]) -> tuple[str, ...]:
-        """The path of a table; within an array of tables, it is in the last one so far."""
+        """The path of a table. Within an array of tables, it belongs to the last table so far."""
         path: tuple[str, ...] = ()
         for part in name:
             path = (*path, part)
@@ -80,7 +80,7 @@ def _parts(name: str) -> tuple[str, ...]:
 
 
 def _open_quote(line: str, quote: str | None) -> str | None:
-    """The delimiter of the multi-line string that is open after this line."""
+    """The delimiter of the multi-line string that is open at the end of this line."""
     for delimiter in re.findall(r'"""|\'\'\'', line):
         quote = delimiter if quote is None else None if quote == delimiter else quote
     return quote

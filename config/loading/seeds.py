@@ -1,4 +1,4 @@
-"""Seeds, with where each of them stands, and the files they are read from."""
+"""Seeds and where each of them is written, and files of seeds."""
 
 import re
 from pathlib import Path
@@ -15,13 +15,13 @@ class Seed(msgspec.Struct, frozen=True, gc=False):
 
     url: str
     origin: str
-    """As `seeds.txt:12`; for a message about it."""
+    """Where it is written, for messages: `seeds.txt:12`."""
 
 
 def read_seed_file(path: Path, *, named_at: str) -> list[Seed] | Problem:
-    """Seeds of a file in UTF-8: one URL per line, # at the start of a line or after a space begins a comment.
+    """The seeds of a file in UTF-8, one URL per line. # at the start of a line or after a space begins a comment.
 
-    `named_at` is where the file is named, for a message that it can't be read.
+    `named_at` is where the file is named. A message that the file can't be read names it.
     """
     try:
         data = path.read_bytes()

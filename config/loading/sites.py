@@ -1,4 +1,4 @@
-"""What a configuration is where blocks `[[site]]` hold."""
+"""Applies blocks `[[site]]` to a configuration."""
 
 from collections.abc import Iterable
 
@@ -8,8 +8,8 @@ from config.schema import Config
 from config.schema.site import Site
 
 
-def overridden(config: Config, sites: Iterable[Site]) -> Config:
-    """The configuration with what the blocks set; the later goes before."""
+def with_overrides(config: Config, sites: Iterable[Site]) -> Config:
+    """The configuration with the settings of these blocks. Later blocks override earlier ones."""
     tables: dict[str, dict[str, object]] = {}
     for site in sites:
         for key, value in site.overrides.items():

@@ -1,4 +1,4 @@
-"""Where values come from: a TOML text, the environment, `--set`. Each source gives entries, not yet checked."""
+"""Reads values from a TOML text, the environment and `--set`. Each source gives unchecked entries."""
 
 import re
 import tomllib
@@ -17,44 +17,44 @@ PREFIX = "ONCEOVER_"
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One value for one key, from one place."""
+    """One value of one key, from one source."""
 
     key: str
     item: str | None = None
-    """The name within a table, where only that is set: `--set fetch.hosts.a.test=127.0.0.1`."""
+    """The name within a table, if only that is set: `--set fetch.hosts.a.test=127.0.0.1`."""
     value: object
     raw: str | None = None
-    """The text that was given, where values are given as text."""
+    """The original text, from sources that give values as text."""
     origin: str
     item_origins: tuple[str, ...] = ()
-    """For a list, where each item stands, if that is known."""
+    """For a list, where each item is written, if that is known."""
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):
-    """One block of a file, as `[[site]]`."""
+    """One block of a file, such as `[[site]]`."""
 
     kind: BlockKind
     entries: list[Entry]
-    """Their keys are the names in the block."""
+    """The keys of these are the names in the block."""
     origin: str
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """What one place has to say."""
+    """What was read from one source."""
 
     entries: list[Entry] = []
     blocks: list[Block] = []
     problems: list[Problem] = []
     extends: Entry | None = None
-    """The preset that a file builds on."""
+    """The preset that a file extends."""
 
 
 def toml_source(text: str, name: str) -> Source:
-    """Entries of a TOML text; `name` is its file, for messages."""
+    """The entries of a TOML text. Messages call it `name`."""
     try:
         tables = tomllib.loads(text)
     except ValueError as error:
-        # Also of integers with thousands of digits, for which the parser has no error of its own.
+        # ValueError also covers integers with thousands of digits, which the parser does not report as its own error.
         return Source(problems=[_syntax_problem(str(error), text, name)])
     except RecursionError:
         return Source(problems=[Problem("not usable: lists or tables are nested too deeply", where=name)])
@@ -62,7 +62,7 @@ def toml_source(text: str, name: str) -> Source:
 
 
 class _TomlReader:
-    """Gathers what the tables of a file say, with the place of each."""
+    """Collects the entries of a file, each with its line."""
 
     def __init__(self, lines: Lines, name: str) -> None:
         self._lines = lines
@@ -74,7 +74,7 @@ class _TomlReader:
     def read(self, tables: Mapping[str, Any]) -> Source:
         extends: Entry | None = None
         for section, table in tables.items():
-            where = self._place(section)
+            where = self._origin(section)
             if section == "extends":
                 extends = Entry(key=section, value=table, origin=where)
             elif section in block_kinds():
@@ -96,14 +96,14 @@ class _TomlReader:
             elif key in settings():
                 self._entries.append(self._entry(key, value, section, field))
             else:
-                self._problems.append(Problem(unknown_key(key), where=self._place(section, field), key=key))
+                self._problems.append(Problem(unknown_key(key), where=self._origin(section, field), key=key))
 
     def _read_blocks(self, kind: BlockKind, tables: object) -> None:
         path = tuple(kind.key.split("."))
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
             found = f"one table, [{kind.key}]" if isinstance(tables, dict) else "something else"
             message = f"expected blocks, each under [[{kind.key}]], found {found}"
-            self._problems.append(Problem(message, where=self._place(*path), key=kind.key))
+            self._problems.append(Problem(message, where=self._origin(*path), key=kind.key))
             return
         for index, table in enumerate(tables):
             here = (*path, str(index))
@@ -119,25 +119,25 @@ class _TomlReader:
                     else:
                         problem_key = block_key(kind, index + 1, name)
                         message = unknown_in_block(kind, name)
-                        self._problems.append(Problem(message, where=self._place(*place), key=problem_key))
-            self._blocks.append(Block(kind=kind, entries=entries, origin=self._place(*here)))
+                        self._problems.append(Problem(message, where=self._origin(*place), key=problem_key))
+            self._blocks.append(Block(kind=kind, entries=entries, origin=self._origin(*here)))
 
     def _entry(self, key: str, value: object, *path: str) -> Entry:
         items = self._lines.of_items(value, *path) if isinstance(value, list) else []
-        origins = tuple(self._placed(line) for line in items)
-        return Entry(key=key, value=value, origin=self._place(*path), item_origins=origins)
+        origins = tuple(self._line_origin(line) for line in items)
+        return Entry(key=key, value=value, origin=self._origin(*path), item_origins=origins)
 
-    def _place(self, *path: str) -> str:
-        return self._placed(self._lines.of(*path))
+    def _origin(self, *path: str) -> str:
+        return self._line_origin(self._lines.of(*path))
 
-    def _placed(self, line: int | None) -> str:
+    def _line_origin(self, line: int | None) -> str:
         return self._name if line is None else f"{self._name}:{line}"
 
 
 def environment_source(environ: Mapping[str, str]) -> Source:
-    """Entries from variables such as `ONCEOVER_FETCH__TIMEOUT_S`.
+    """The entries of variables such as `ONCEOVER_FETCH__TIMEOUT_S`.
 
-    Variables with the prefix but without two underscores after a section are for others.
+    Variables with the prefix but without two underscores are not settings, and are ignored.
     """
     entries: list[Entry] = []
     problems: list[Problem] = []
@@ -151,12 +151,12 @@ def environment_source(environ: Mapping[str, str]) -> Source:
         elif not _is_unicode(text):
             problems.append(Problem("expected text in UTF-8", where=origin, key=key))
         else:
-            entries.append(Entry(key=key, value=_parsed(text), raw=text, origin=origin))
+            entries.append(Entry(key=key, value=_toml_or_text(text), raw=text, origin=origin))
     return Source(entries=entries, problems=problems)
 
 
 def override_source(overrides: Sequence[str]) -> Source:
-    """Entries from the arguments of `--set`, as `fetch.timeout_s=5`."""
+    """The entries of `--set`, such as `fetch.timeout_s=5`."""
     entries: list[Entry] = []
     problems: list[Problem] = []
     for override in overrides:
@@ -167,16 +167,16 @@ def override_source(overrides: Sequence[str]) -> Source:
             message = f"expected KEY=VALUE in UTF-8, as fetch.timeout_s=5, found {override!r}"
             problems.append(Problem(message, where="--set"))
         elif key in settings():
-            entries.append(Entry(key=key, value=_parsed(text), raw=text, origin="--set"))
+            entries.append(Entry(key=key, value=_toml_or_text(text), raw=text, origin="--set"))
         elif table is not None:
-            entries.append(Entry(key=table, item=item, value=_parsed(text), raw=text, origin="--set"))
+            entries.append(Entry(key=table, item=item, value=_toml_or_text(text), raw=text, origin="--set"))
         else:
             problems.append(Problem(unknown_key(key), where="--set", key=key))
     return Source(entries=entries, problems=problems)
 
 
 def option_source(options: Mapping[str, tuple[str, object]]) -> Source:
-    """Entries from options of a command that set a key of their own, as `--dir`: the option and the value, by key."""
+    """The entries of options that set one key, such as `--dir`. `options` has the option and its value by key."""
     return Source(
         entries=[
             Entry(
@@ -190,8 +190,8 @@ def option_source(options: Mapping[str, tuple[str, object]]) -> Source:
     )
 
 
-def _parsed(text: str) -> object:
-    """The text as a TOML value, or as it is."""
+def _toml_or_text(text: str) -> object:
+    """The text as a TOML value; the text itself if it is not one."""
     try:
         values = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):
@@ -207,7 +207,7 @@ def _table_item(key: str) -> tuple[str | None, str]:
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether text from the system was decodable; Python smuggles other bytes in as surrogates."""
+    """Whether the system gave valid UTF-8. Python passes other bytes on as surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""What somebody who wrote an unknown name probably meant."""
+"""Suggests what an unknown name was probably meant to be."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -8,16 +8,16 @@ from config.settings import sections, settings
 
 
 def did_you_mean(name: str, known: Iterable[str], *, written: str = "{}") -> str | None:
-    """A question with the closest of the known names; None if none is close."""
+    """A question that suggests the closest known name; None if none is close."""
     close = get_close_matches(name.lower().replace("-", "_"), known, n=1, cutoff=0.6)
     return f"did you mean {written.format(close[0])}?" if close else None
 
 
 def unknown_key(key: str) -> str:
-    """The message for a key that does not exist, with the closest that does."""
+    """The message for an unknown key, with the closest known one."""
     block = next((kind for kind in block_kinds() if f"{key}.".startswith((f"{kind}.", f"{kind}["))), None)
     if block is not None:
-        return f"blocks, as [[{block}]], are written in the configuration file"
+        return f"[[{block}]] is a block, which only a configuration file can have"
     section, _, field = key.rpartition(".")
     elsewhere = " or ".join(setting.key for setting in settings().values() if setting.name == field)
     if elsewhere:
@@ -30,9 +30,9 @@ def unknown_key(key: str) -> str:
 
 
 def unknown_in_block(kind: BlockKind, name: str) -> str:
-    """The message for a name that a block of that kind can't hold."""
+    """The message for a name that a block of that kind can't have."""
     if name in settings() and kind.overrides is not None:
-        return f"the same for all of a crawl; [[{kind.key}]] can set {', '.join(kind.settings)}"
+        return f"this setting is the same for the whole crawl; [[{kind.key}]] can set {', '.join(kind.settings)}"
     field = name.rpartition(".")[2]
     same = " or ".join(known for known in kind.settings if known.rpartition(".")[2] == field)
     hint = f"did you mean {same}?" if same else did_you_mean(name, kind.settings)

@@ -1,4 +1,4 @@
-"""One value against its setting: brought into its type, within its limits, or refused with the reason."""
+"""Checks one value against its setting, and converts it to its type."""
 
 import math
 import re
@@ -13,8 +13,9 @@ from config.units import parse_duration, parse_size
 _SHOWN = 80
 
 
-def checked(setting: Setting, entry: Entry) -> object:
-    """The value of the entry as the schema wants it. Raises `ValueError` with what was expected and what was found."""
+def checked_value(setting: Setting, entry: Entry) -> object:
+    """The value of the entry in the type of its setting. Raises `ValueError`, which says what was expected and
+    found."""
     value = entry.value if entry.raw is None else _from_text(setting, entry)
     if value is None and setting.optional:
         return None
@@ -27,9 +28,9 @@ def checked(setting: Setting, entry: Entry) -> object:
 
 
 def _from_text(setting: Setting, entry: Entry) -> object:
-    """What a text from the environment or `--set` means for this setting.
+    """The value that a text from the environment or `--set` means for this setting.
 
-    A text need not be quoted, one text stands for a list of one, and nothing at all unsets what may be unset.
+    A text needs no quotes, a single text is a list of one, and an empty text unsets what may be unset.
     """
     assert entry.raw is not None
     plain = entry.value if isinstance(entry.value, str) else entry.raw
@@ -45,7 +46,7 @@ def _from_text(setting: Setting, entry: Entry) -> object:
 
 
 def _normal(setting: Setting, value: object) -> object:
-    """Numbers of a quantity, in its base unit. Raises `ValueError` for what is none."""
+    """Converts a quantity with a unit to its base unit. Raises `ValueError` if it is not a quantity."""
     match setting.kind, value:
         case "seconds", str():
             return parse_duration(value)

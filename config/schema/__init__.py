@@ -1,16 +1,16 @@
-"""Every setting: its name, type, default, unit, limits and meaning. All else in this package is derived from here.
+"""Every setting: its name, type, default, unit, limits and meaning. The rest of the package is derived from this room.
 
-A section of the file is a struct, and its docstring says what the section is about. A setting is a field whose
-`msgspec.Meta` carries the limits and, as `description`, the meaning. In `extra` stand
+A section of the file is a struct, and its docstring says what the section is about. A setting is a field. Its
+`msgspec.Meta` has the limits, and the meaning as `description`. `extra` may have
 
-    unit      "seconds" and "bytes" also admit text with a unit ("5 min", "20 MB"); any other word is only shown
+    unit      "seconds" and "bytes" also accept text with a unit ("5 min", "20 MB"); any other word is only shown
     form      what a text must look like, in words; it completes "text, …" or "a list of texts, each …"
-    coming    choices that later versions will have: refused with a message of their own
-    later     what to say beside a refusal, where a wider range comes with a later version
+    coming    choices of later versions, which are refused with a message of their own
+    later     what to add to a refusal if a later version will accept more
 
-A new choice is one more word in a `Literal`; a new setting is one more field. A field that is a tuple of structs is an
-array of tables: blocks, of which a file may hold any number. One of its fields may be `overrides`, a table whose
-`extra` lists under `overrides` the keys of settings that a block may set anew; see `Site`.
+To add a choice, add a word to a `Literal`. To add a setting, add a field. A field that is a tuple of structs is an
+array of tables: blocks, of which a file may have any number. A block may have a field `overrides`, whose `extra` lists
+the keys of the settings that the block may override; see `Site`.
 """
 
 import msgspec

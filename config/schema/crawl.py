@@ -1,4 +1,4 @@
-"""What is crawled, until when, and what is written of it."""
+"""What is crawled, when a run stops, and what is written."""
 
 from typing import Annotated
 
@@ -14,65 +14,80 @@ CrawlName = Annotated[
 
 
 class Crawl(msgspec.Struct, frozen=True, kw_only=True):
-    """What to crawl, and where to keep it."""
+    """What to crawl, and where to store it."""
 
     name: Annotated[
         CrawlName,
-        Meta(description="Name of the crawl, in records, logs and file names; without it, that of this file."),
+        Meta(description="Name of the crawl, in records, logs and file names. The default is the name of this file."),
     ] = "crawl"
-    seeds: Annotated[tuple[Text, ...], Meta(description="URLs to start from, absolute, http or https.")] = ()
+    seeds: Annotated[tuple[Text, ...], Meta(description="URLs to start from: absolute, http or https.")] = ()
     seed_files: Annotated[
         tuple[Text, ...],
         Meta(
-            description="Files of seeds in UTF-8: one URL per line, # begins a comment. "
-            "A relative path starts from the directory of this file."
+            description="Files of seeds in UTF-8, one URL per line; # begins a comment. Relative paths start "
+            "from the directory of this file."
         ),
     ] = ()
     directory: Annotated[
         Text,
         Meta(
-            description="State and output of the crawl, which is resumed when it exists; without it, crawls/NAME. "
-            "A relative path starts from the current directory."
+            description="Directory for state and output. If it holds a crawl, that crawl is resumed. The "
+            "default is crawls/NAME. A relative path starts from the current directory."
         ),
     ] = "crawls/crawl"
 
 
 class Output(msgspec.Struct, frozen=True, kw_only=True):
-    """What is written."""
+    """What the crawl writes."""
 
-    records: Annotated[bool, Meta(description="A record of each page, as JSON Lines, in records/.")] = True
-    warc: Annotated[bool, Meta(description="Requests and responses as WARC files, in warc/.")] = True
-    links: Annotated[bool, Meta(description="The links of each page in its record, repeats included.")] = False
+    records: Annotated[bool, Meta(description="Write a record of each page as JSON Lines, in records/.")] = True
+    warc: Annotated[bool, Meta(description="Write requests and responses as WARC files, in warc/.")] = True
+    links: Annotated[bool, Meta(description="Write the links of each page into its record, repeats included.")] = False
     refusals: Annotated[
-        bool, Meta(description="The links of each page that were not followed in its record, each with the reason.")
+        bool,
+        Meta(description="Write the links that were not followed into the record of their page, each with the reason."),
     ] = False
     min_free_bytes: Annotated[
         int,
         Meta(
             ge=0,
             le=10**15,
-            description="The crawl waits while less than this is free on its disk: 64 MiB at least, which the frontier "
-            "needs to go on after a full disk. With 0 the crawl waits when the disk is full.",
+            description="The crawl waits while less disk space than this is free. It must be at least 64 MiB, "
+            "which the frontier needs to recover from a full disk. With 0, the crawl only waits "
+            "when the disk is full.",
             extra=BYTES,
         ),
     ] = 100_000_000
     warc_max_bytes: Annotated[
-        int, Meta(ge=1000, le=MOST, description="Size at which a new WARC file is begun.", extra=BYTES)
+        int,
+        Meta(
+            ge=1000,
+            le=MOST,
+            description="A WARC file that reaches this size is closed, and a new one begins.",
+            extra=BYTES,
+        ),
     ] = 1_000_000_000
     records_max_bytes: Annotated[
-        int, Meta(ge=1000, le=MOST, description="Size at which a new file of records is begun.", extra=BYTES)
+        int,
+        Meta(
+            ge=1000,
+            le=MOST,
+            description="A file of records that reaches this size is closed, and a new one begins.",
+            extra=BYTES,
+        ),
     ] = 256_000_000
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """When a crawl stops before it is complete; it can be resumed. Unset means no limit."""
+    """When a run stops although there is more to crawl. It can be resumed. Unset means no limit."""
 
     pages: Annotated[
-        Annotated[int, Meta(ge=1, le=MOST, extra={"unit": "pages"})] | None, Meta(description="Pages fetched.")
+        Annotated[int, Meta(ge=1, le=MOST, extra={"unit": "pages"})] | None,
+        Meta(description="Number of fetched pages."),
     ] = None
-    bytes: Annotated[Annotated[int, Meta(ge=1, le=10**18, extra=BYTES)] | None, Meta(description="Bytes received.")] = (
-        None
-    )
+    bytes: Annotated[
+        Annotated[int, Meta(ge=1, le=10**18, extra=BYTES)] | None, Meta(description="Number of received bytes.")
+    ] = None
     seconds: Annotated[
         Annotated[float, Meta(ge=0.001, le=10 * YEAR_S, extra=SECONDS)] | None,
         Meta(description="Duration of one run."),
@@ -80,9 +95,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """What is told while a crawl runs."""
+    """How a running crawl shows its progress."""
 
     interval_s: Annotated[
         float,
-        Meta(ge=0.1, le=3600, description="Time between two lines where no live display is possible.", extra=SECONDS),
+        Meta(
+            ge=0.1,
+            le=3600,
+            description="Time between two lines of progress, where a live display is not possible.",
+            extra=SECONDS,
+        ),
     ] = 5.0

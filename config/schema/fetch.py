@@ -1,4 +1,4 @@
-"""How pages are asked for."""
+"""How pages are fetched."""
 
 from typing import Annotated, Literal
 
@@ -10,7 +10,7 @@ from config.schema.kinds import BYTES, DAY_S, END, MOST, SECONDS, Text
 Resolver = Literal["dns", "system"]
 Extractor = Literal["lexbor", "lxml", "bs4"]
 DEFAULT_USER_AGENT = "onceover/1.0 (+https://example.org/about-our-crawler)"
-"""Its contact is a placeholder, and does not count as one: see `config.contact`."""
+"""Its contact is a placeholder, which does not count; see `config.contact`."""
 UserAgent = Annotated[str, Meta(pattern=rf"^[\x21-\x7e][\x20-\x7e]*{END}", extra={"form": "in printable ASCII"})]
 Language = Annotated[
     str,
@@ -55,25 +55,25 @@ HeaderValue = Annotated[
 
 
 class Fetch(msgspec.Struct, frozen=True, kw_only=True):
-    """How pages are fetched and read."""
+    """How the crawl fetches and reads pages."""
 
     user_agent: Annotated[
         UserAgent,
         Meta(
-            description="Name given to servers. It must hold a URL or an e-mail address under which you can be "
-            "reached, unless all seeds are on this machine or under names reserved for tests."
+            description="The User-Agent header. It must contain a URL or an e-mail address under which people "
+            "can reach you, unless all seeds are on this machine or under names reserved for tests."
         ),
     ] = DEFAULT_USER_AGENT
     concurrency: Annotated[
-        int, Meta(ge=1, le=10_000, description="Fetches at once, all hosts together.", extra={"unit": "fetches"})
+        int, Meta(ge=1, le=10_000, description="Fetches at once, for all hosts together.", extra={"unit": "fetches"})
     ] = 64
     spare: Annotated[
         int,
         Meta(
             ge=0,
             le=10_000,
-            description="More fetches at once, for as many as wait for a server that is dead or much slower than "
-            "usual: they take no turns from others.",
+            description="Additional fetches at once that may wait for servers that are dead or much slower than "
+            "usual. So slow servers do not use up concurrency.",
             extra={"unit": "fetches"},
         ),
     ] = 500
@@ -82,7 +82,7 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
         Meta(
             ge=0,
             le=0,
-            description="Worker processes that fetch and parse; 0 does it all in one process.",
+            description="Number of worker processes. 0 means that one process does everything.",
             extra={"later": "worker processes are planned, and not available in this version"},
         ),
     ] = 0
@@ -94,29 +94,34 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
     ] = 20.0
     head_timeout_s: Annotated[
         float,
-        Meta(ge=0.001, le=DAY_S, description="Longest wait from a request to the end of the headers.", extra=SECONDS),
+        Meta(
+            ge=0.001,
+            le=DAY_S,
+            description="Longest wait from the request to the end of the response headers.",
+            extra=SECONDS,
+        ),
     ] = 30.0
     min_window_bytes: Annotated[
         int,
         Meta(
             ge=1,
             le=MOST,
-            description="Of a body at least this much must come in each window_s; a slower one is cut.",
+            description="Slowest accepted transfer of a body: this much in each window_s. A slower body is cut.",
             extra=BYTES,
         ),
     ] = 1000
     window_s: Annotated[
-        float, Meta(ge=0.001, le=DAY_S, description="Time over which a body's speed is judged.", extra=SECONDS)
+        float, Meta(ge=0.001, le=DAY_S, description="Time over which the speed of a body is measured.", extra=SECONDS)
     ] = 20.0
     max_body_bytes: Annotated[
-        int, Meta(ge=1, le=MOST, description="Longer bodies are cut here, and marked so.", extra=BYTES)
+        int, Meta(ge=1, le=MOST, description="Longer bodies are cut at this size; their record says so.", extra=BYTES)
     ] = 20_000_000
     max_sitemap_bytes: Annotated[
         int,
         Meta(
             ge=1,
             le=MOST,
-            description="The same for sitemaps, if it is more; their protocol allows 50 MB.",
+            description="The same for sitemaps, if it is more than max_body_bytes. The sitemap protocol allows 50 MB.",
             extra=BYTES,
         ),
     ] = 50_000_000
@@ -125,80 +130,81 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
         Meta(
             ge=0,
             le=MOST,
-            description="Where bodies in flight take more than this, all together, only one of them grows at a time.",
+            description="While the bodies in flight take more memory than this in total, only one of them may "
+            "grow at a time.",
             extra=BYTES,
         ),
     ] = 16_000_000
-    extractor: Annotated[Extractor, Meta(description="Library that reads HTML; lexbor is the fastest.")] = "lexbor"
-    allow_private: Annotated[bool, Meta(description="Fetch also from private, loopback and link-local addresses.")] = (
-        False
-    )
+    extractor: Annotated[Extractor, Meta(description="Library that parses HTML. lexbor is the fastest.")] = "lexbor"
+    allow_private: Annotated[
+        bool, Meta(description="Allow connections to private, loopback and link-local addresses.")
+    ] = False
     allow_networks: Annotated[
         tuple[Network, ...],
-        Meta(description="Private networks that may be fetched from although allow_private is false."),
+        Meta(description="Private networks to which connections are allowed although allow_private is false."),
     ] = ()
     authorities: Annotated[
         tuple[Text, ...],
         Meta(
-            description="Files of certificates (PEM) that vouch for servers, beside those that the system knows. "
-            "A relative path starts from the current directory."
+            description="Files of certificates (PEM) of certificate authorities that are trusted in addition to "
+            "those of the system. Relative paths start from the current directory."
         ),
     ] = ()
     hosts: Annotated[
         dict[HostPattern, Address],
         Meta(
-            description="Names with a fixed address, with or without port; *.NAME is all below NAME. DNS comes after."
+            description="Fixed addresses for host names, with or without a port. *.NAME stands for all names "
+            "below NAME. They take precedence over DNS."
         ),
     ] = {}
     resolver: Annotated[
         Resolver,
         Meta(
-            description="Who finds the addresses of hosts: dns asks the system's name servers itself, any number of "
-            "names at once; system asks as other programs do, sixteen at once."
+            description="How host names are resolved: dns asks the name servers of the system directly, any "
+            "number of names at once; system uses the resolver of the system, 16 names at once."
         ),
     ] = "dns"
     unverified: Annotated[
         tuple[HostPattern, ...],
         Meta(
-            description="Hosts whose certificates need not be right; *.NAME is all below NAME.",
+            description="Hosts whose TLS certificates are not verified. *.NAME stands for all names below NAME.",
             extra={"form": 'a host, as "old.example.org" or "*.example.org"'},
         ),
     ] = ()
     proxies: Annotated[
         dict[HostPattern, ProxyUrl],
         Meta(
-            description="Hosts that are asked through a proxy, and its URL; *.NAME is all below NAME, * is all. Names "
-            "are found here, but for http, https and socks5h the proxy is told the name."
+            description="Proxies by host. *.NAME stands for all names below NAME, and * for all hosts. http, "
+            "https and socks5h proxies resolve the host names themselves; for socks5, the crawler "
+            "does."
         ),
     ] = {}
     logins: Annotated[
         dict[HostPattern, Secret],
         Meta(
-            description="Hosts or proxies that want a login, and where it stands: in a variable of the environment or "
-            "a file. It is user:password, or Bearer and a token."
+            description="Logins for hosts and proxies, from an environment variable or a file. The content is "
+            "user:password, or Bearer and a token."
         ),
     ] = {}
     max_redirects: Annotated[
-        int, Meta(ge=0, le=1000, description="Redirects in a row that are followed.", extra={"unit": "redirects"})
+        int,
+        Meta(ge=0, le=1000, description="Longest chain of redirects that is followed.", extra={"unit": "redirects"}),
     ] = 10
     languages: Annotated[
-        tuple[Language, ...], Meta(description="Languages to ask for, the best first; sent as Accept-Language.")
+        tuple[Language, ...], Meta(description="Preferred languages, the best first; sent as Accept-Language.")
     ] = ()
     headers: Annotated[
         dict[HeaderName, HeaderValue],
-        Meta(description="More headers to send with each request. They are kept in the crawl directory as they stand."),
+        Meta(description="Additional headers for each request. They are stored unencrypted in the crawl directory."),
     ] = {}
     cookies: Annotated[
         bool,
         Meta(
-            description="Keep cookies, and send them back to the site that set them, after a restart too. They stand "
-            "in the crawl directory."
+            description="Store cookies, and send them back to the site that set them, also after a restart. "
+            "They are stored unencrypted in the crawl directory."
         ),
     ] = False
     hsts: Annotated[
         bool,
-        Meta(
-            description="Where a server has said over https that it wants https alone (HSTS), take http URLs of it for "
-            "redirects there."
-        ),
+        Meta(description="If a server has asked for https only (HSTS), treat its http URLs as redirects to https."),
     ] = False

@@ -1,4 +1,4 @@
-"""What is to be fetched, in which order, and what was met before."""
+"""What is fetched next, and how the crawl remembers URLs."""
 
 from typing import Annotated, Literal
 
@@ -27,43 +27,50 @@ ParallelQueues = Annotated[
 
 
 class Frontier(msgspec.Struct, frozen=True, kw_only=True):
-    """What is still to be fetched, and when."""
+    """Which URLs are fetched next, and when."""
 
     backend: Annotated[
         FrontierBackend,
         Meta(
-            description="Where waiting URLs are kept: leveldb, on disk, survives a crash; memory keeps nothing.",
+            description="Where URLs wait. leveldb stores them on disk, and survives a crash; memory keeps "
+            "nothing after the run.",
             extra={"coming": ("redis",)},
         ),
     ] = "leveldb"
     queue_by: Annotated[
         QueueBy,
         Meta(
-            description="URLs that must take turns: those of one host, of one domain, of all hosts that lie on one "
-            "IP address, or in one of queue_prefixes."
+            description="Which URLs share a queue, and so take turns: those of one host, of one domain, of all "
+            "hosts at one IP address (ip), or in one of queue_prefixes (surt-prefix)."
         ),
     ] = "host"
     queue_prefixes: Annotated[
         tuple[Place, ...],
         Meta(
-            description="With queue_by surt-prefix: places whose URLs share a queue, written in the same ways as "
-            "places in scope; the longest counts, and what lies in none is queued by host. "
-            "Fixed once a crawl has begun."
+            description="With queue_by surt-prefix: the places whose URLs share a queue, written like "
+            "scope.places. The longest match counts. URLs outside all of them are queued by host. "
+            "Changing them in a crawl that has begun needs --rebuild."
         ),
     ] = ()
     durability: Annotated[
         Durability,
-        Meta(description="What the state survives: the death of the process, or also a loss of power (slower)."),
+        Meta(
+            description="What the state survives: a crash of the process, or also a power failure (power, which "
+            "is slower)."
+        ),
     ] = "process"
     max_attempts: Annotated[
         int,
-        Meta(
-            ge=1, le=1000, description="Fetches of a URL, all in all, before it is given up.", extra={"unit": "fetches"}
-        ),
+        Meta(ge=1, le=1000, description="Attempts to fetch a URL before it has failed.", extra={"unit": "fetches"}),
     ] = 4
     retry_delay_s: Annotated[
         float,
-        Meta(ge=0, le=30 * DAY_S, description="Wait before the second attempt; it doubles with each.", extra=SECONDS),
+        Meta(
+            ge=0,
+            le=30 * DAY_S,
+            description="Wait before the second attempt. It doubles before each further one.",
+            extra=SECONDS,
+        ),
     ] = 30.0
     retry_max_delay_s: Annotated[
         float, Meta(ge=0, le=30 * DAY_S, description="Longest wait between two attempts.", extra=SECONDS)
@@ -73,9 +80,10 @@ class Frontier(msgspec.Struct, frozen=True, kw_only=True):
         Meta(
             ge=1,
             le=1000,
-            description="Failures of a host in a row after which a time-out or a lost connection is held against the "
-            "host: only one URL of it is tried then, after longer and longer rests. Where there is no name or no "
-            "connection, that is so from the first.",
+            description="Failures of a host in a row after which a time-out or a lost connection counts against "
+            "the host itself. From then on the crawl tries only one of its URLs, after longer and "
+            "longer rests. Failed name look-ups and refused connections count against the host from "
+            "the first.",
             extra={"unit": "failures"},
         ),
     ] = 3
@@ -84,56 +92,65 @@ class Frontier(msgspec.Struct, frozen=True, kw_only=True):
         Meta(
             ge=1,
             le=1000,
-            description="Failures of a host in a row, each after a longer rest, before what is left of it is given up "
-            "without being asked for.",
+            description="Failures of a host in a row after which the crawl gives up its remaining URLs without "
+            "a request.",
             extra={"unit": "failures"},
         ),
     ] = 8
     order: Annotated[
         Order,
         Meta(
-            description="Which URLs of a queue go first: those nearest to a seed, or of most weight where there is a "
-            "focus; in the order they were found; those farthest from a seed; those that look cheap."
+            description="Which URLs of a queue go first: depth (nearest to a seed, or of the highest weight if "
+            "there is a focus), breadth-first (in the order they were found), depth-first (farthest "
+            "from a seed), or cost (those that look cheap)."
         ),
     ] = "depth"
     embeds_first: Annotated[
-        bool, Meta(description="Images, scripts and styles before all pages, so that what is there is whole.")
+        bool,
+        Meta(
+            description="Fetch images, scripts and styles before all pages, so that the pages fetched so far "
+            "are complete."
+        ),
     ] = False
     queue_order: Annotated[
-        QueueOrder, Meta(description="Queues take turns as equals, or those whose best URL goes before go first.")
+        QueueOrder,
+        Meta(
+            description="Which queue goes next: turns (all queues take turns), or best-url (the queue whose "
+            "first URL has the best precedence)."
+        ),
     ] = "turns"
     precedence_floor: Annotated[
         Annotated[int, Meta(ge=1, le=255)] | None,
         Meta(
-            description="With queue_order best-url: queues whose best URL has this precedence or a higher one are "
-            "not served."
+            description="With queue_order best-url: a queue is not served if its first URL has this precedence "
+            "or a higher number. Lower numbers are served first."
         ),
     ] = None
     cost: Annotated[
         Costs,
-        Meta(description="What a URL takes from budgets: one, or more for parameters and deep paths."),
+        Meta(description="What a URL costs against the budgets: one, or guess (more for parameters and deep paths)."),
     ] = "one"
     session_budget: Annotated[
         int,
         Meta(
             ge=1,
             le=MOST,
-            description="Cost after which a queue makes room for others that wait, of which there are only beyond "
-            "4,000 queues.",
+            description="Cost after which a queue makes way for a waiting one. Queues only wait if there are "
+            "more than 4,000.",
         ),
     ] = 1000
     total_budget: Annotated[
         Annotated[int, Meta(ge=1, le=MOST)] | None,
-        Meta(description="Cost after which a queue is retired: what is left of it is kept, and not fetched."),
+        Meta(description="Cost after which a queue is retired: its remaining URLs are kept, but not fetched."),
     ] = None
     error_penalty: Annotated[
-        int, Meta(ge=0, le=1_000_000, description="Cost of a server's failure, beside that of the URL.")
+        int, Meta(ge=0, le=1_000_000, description="Additional cost of a fetch that fails at the server.")
     ] = 0
     parallel_queues: Annotated[
         tuple[ParallelQueues, ...],
         Meta(
-            description="Hosts that have several queues, each with a pace of its own, and how many, behind a colon: "
-            "for your own giant site. Fixed once a crawl has begun."
+            description="Hosts with several queues, each with its own pace: the host, a colon and the number of "
+            "queues. Use it for your own large sites. Fixed once a crawl has begun."
         ),
     ] = ()
     snapshot_every: Annotated[
@@ -141,63 +158,75 @@ class Frontier(msgspec.Struct, frozen=True, kw_only=True):
         Meta(
             ge=1,
             le=MOST,
-            description="New URLs between two snapshots of the visited set; fewer make a start after a crash quicker.",
+            description="New URLs between two snapshots of the visited set. With fewer, a start after a crash "
+            "is faster.",
             extra={"unit": "URLs"},
         ),
     ] = 250_000
 
 
 class Visited(msgspec.Struct, frozen=True, kw_only=True):
-    """What was met before."""
+    """How the crawl remembers which URLs it has met."""
 
     backend: Annotated[
         VisitedBackend,
         Meta(
-            description="exact never errs, at 16 to 32 bytes per URL. Filters take 2 or 3, and lose some pages: bloom; "
-            "blocked, quicker and a little larger; counting, with counters of 4, 8 or 32 bits, which can forget; dsbf, "
-            "which grows as it must; per-site, a fixed filter for each host; auto, the one of exact, dsbf and bloom "
-            "that loses least in memory_bytes, chosen once for a crawl.",
+            description="exact makes no errors, and takes 16 to 32 bytes per URL. Filters take 2 or 3 bytes, "
+            "and lose some pages: bloom; blocked, which is faster and a little larger; counting, "
+            "with counters of 4, 8 or 32 bits, which can forget URLs; dsbf, which grows as needed; "
+            "per-site, with a fixed filter for each host. auto chooses from exact, dsbf and bloom, "
+            "once for a crawl, the set that loses least in memory_bytes.",
         ),
     ] = "exact"
     store: Annotated[
         VisitedStore,
-        Meta(description="Where the exact set is kept: leveldb takes more URLs than memory holds, and is slower."),
+        Meta(description="Where the exact set is stored. leveldb holds more URLs than fit into memory, and is slower."),
     ] = "memory"
     capacity: Annotated[
         int,
         Meta(
-            ge=1, le=MOST, description="URLs that are expected; beyond it a filter errs more.", extra={"unit": "URLs"}
+            ge=1,
+            le=MOST,
+            description="Expected number of URLs. Beyond it, a filter makes more errors.",
+            extra={"unit": "URLs"},
         ),
     ] = 1_000_000
     error_rate: Annotated[
         float,
-        Meta(ge=1e-12, le=0.5, description="Chance that a full filter takes a new URL for a known one."),
+        Meta(ge=1e-12, le=0.5, description="Probability that a full filter takes a new URL for a known one."),
     ] = 0.0001
     memory_bytes: Annotated[
         Annotated[int, Meta(ge=1_000_000, le=MOST, extra=BYTES)] | None,
-        Meta(description="Memory that auto may choose a set for; unset means a quarter of what the machine has."),
+        Meta(description="Memory that auto may use. Unset means a quarter of the memory of the machine."),
     ] = None
     site_bytes: Annotated[
         int,
-        Meta(ge=64, le=1 << 30, multiple_of=8, description="Filter of each host of per-site.", extra={"unit": "bytes"}),
+        Meta(
+            ge=64,
+            le=1 << 30,
+            multiple_of=8,
+            description="Size of the filter of each host, for per-site.",
+            extra={"unit": "bytes"},
+        ),
     ] = 32_768
     verify: Annotated[
         bool,
         Meta(
-            description="Look up in the ledger what a filter calls known, so that it loses no page; false saves the "
-            "look-ups, a few microseconds for each link that was not met lately."
+            description="Look up in the ledger each URL that a filter calls known, so that no page is lost. "
+            "false saves these look-ups, which take a few microseconds for each link that was not "
+            "met recently."
         ),
     ] = True
     white_list: Annotated[
-        tuple[Text, ...], Meta(description="Canonical URLs that no filter may take for known ones.")
+        tuple[Text, ...], Meta(description="Canonical URLs that a filter must never take for known ones.")
     ] = ()
     recent: Annotated[
         int,
         Meta(
             ge=0,
             le=100_000_000,
-            description="Recently met URLs remembered in front of the visited set; 0 does without, as does `exact` in "
-            "memory, which answers faster itself.",
+            description="Number of recently met URLs in a cache in front of the visited set; 0 means no cache. "
+            "The exact set in memory has none, because it is faster itself.",
             extra={"unit": "URLs"},
         ),
     ] = 65_536

@@ -1,10 +1,10 @@
-"""Forms of values that sections share."""
+"""Types of values that several sections use."""
 
 from typing import Annotated
 
 from msgspec import Meta
 
-# `$` also matches before a last line feed, in Python but not in JSON Schema; this ends a text in both.
+# In Python, unlike in JSON Schema, `$` also matches before a final line feed. This only matches at the end in both.
 END = r"(?![\s\S])"
 PRINTABLE = Meta(pattern=rf"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*{END}", extra={"form": "not empty"})
 Text = Annotated[str, PRINTABLE]

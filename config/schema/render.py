@@ -1,4 +1,4 @@
-"""How pages that scripts make are rendered."""
+"""How pages that need scripts are rendered."""
 
 from typing import Annotated, Literal
 
@@ -18,13 +18,14 @@ RenderBlock = Annotated[
 
 
 class Render(msgspec.Struct, frozen=True, kw_only=True):
-    """Pages that scripts make: shown to a headless Chromium, and read as they are then. Without patterns, none is."""
+    """Rendering of pages that need scripts. A headless Chromium loads the page, and its document is read instead of the
+    response. Without patterns, no page is rendered."""
 
     patterns: Annotated[
         tuple[Text, ...],
-        Meta(description="Patterns (RE2); HTML pages in whose URL one of them is found are rendered."),
+        Meta(description="Patterns (RE2). An HTML page is rendered if one of them is found in its URL."),
     ] = ()
-    browser: Annotated[Text, Meta(description="Command or path of the browser; Debian's package is chromium.")] = (
+    browser: Annotated[Text, Meta(description="Command or path of the browser. On Debian the package is chromium.")] = (
         "chromium"
     )
     concurrency: Annotated[
@@ -32,13 +33,16 @@ class Render(msgspec.Struct, frozen=True, kw_only=True):
         Meta(
             ge=1,
             le=100,
-            description="Pages rendered at once, each in a browser of its own of some 300 MB.",
+            description="Pages rendered at once. Each has its own browser, which takes about 300 MB.",
             extra={"unit": "pages"},
         ),
     ] = 2
     wait: Annotated[
         RenderWait,
-        Meta(description="When a page is done: once loaded, or once it has also loaded nothing for idle_s."),
+        Meta(
+            description="When a page is complete: when it has loaded (load), or when it has then loaded nothing "
+            "more for idle_s (idle)."
+        ),
     ] = "idle"
     idle_s: Annotated[
         float,
@@ -46,34 +50,41 @@ class Render(msgspec.Struct, frozen=True, kw_only=True):
     ] = 0.5
     wait_s: Annotated[
         float,
-        Meta(ge=0.001, le=DAY_S, description="Longest wait for that; the page is then taken as it is.", extra=SECONDS),
+        Meta(
+            ge=0.001,
+            le=DAY_S,
+            description="Longest wait until a page is complete. Then its document is read as it is.",
+            extra=SECONDS,
+        ),
     ] = 10.0
     timeout_s: Annotated[
         float,
         Meta(
             ge=0.001,
             le=DAY_S,
-            description="Longest duration of a rendering; a page that is not done then is kept as it was received.",
+            description="Longest duration of a rendering. After that the page is kept as the server sent it.",
             extra=SECONDS,
         ),
     ] = 20.0
-    block: Annotated[tuple[RenderBlock, ...], Meta(description="What pages don't load.")] = ("image", "media", "font")
+    block: Annotated[tuple[RenderBlock, ...], Meta(description="What pages may not load.")] = ("image", "media", "font")
     block_urls: Annotated[
         tuple[Text, ...],
-        Meta(description="Patterns (RE2); a URL in which one of them is found is not loaded by pages."),
+        Meta(description="Patterns (RE2). A page may not load a URL if one of them is found in it."),
     ] = ()
-    robots: Annotated[bool, Meta(description="Obey robots.txt, where the crawl does, also for what pages load.")] = True
+    robots: Annotated[bool, Meta(description="Obey robots.txt also for what pages load, if the crawl obeys it.")] = True
     max_requests: Annotated[
-        int, Meta(ge=0, le=1_000_000, description="Requests that a page may make.", extra={"unit": "requests"})
+        int, Meta(ge=0, le=1_000_000, description="Requests that one page may make.", extra={"unit": "requests"})
     ] = 200
-    max_bytes: Annotated[int, Meta(ge=0, le=MOST, description="Bytes that a page may load.", extra=BYTES)] = 20_000_000
+    max_bytes: Annotated[int, Meta(ge=0, le=MOST, description="Bytes that one page may load.", extra=BYTES)] = (
+        20_000_000
+    )
     max_memory_bytes: Annotated[
         int,
         Meta(
             ge=1,
             le=MOST,
-            description="Memory of a browser with all its processes; a page that takes more is kept as it was "
-            "received.",
+            description="Memory that a browser may use, with all its processes. If a page needs more, it is "
+            "kept as the server sent it.",
             extra=BYTES,
         ),
     ] = 1_500_000_000

@@ -1,4 +1,4 @@
-"""What belongs to a crawl, under which name, and what is worth more."""
+"""Which URLs belong to a crawl, which are the same, and which go first."""
 
 from typing import Annotated, Literal
 
@@ -25,87 +25,93 @@ GuideWord = Annotated[
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """Which of the links found are followed."""
+    """Which links the crawl follows."""
 
     within: Annotated[
         Within,
         Meta(
-            description="How far from the seeds: their hosts, their registered domains, URLs that begin as a seed "
-            "does up to its last slash, or anywhere."
+            description="How far the crawl may go from the seeds: host (the hosts of the seeds), domain (their "
+            "registered domains), prefix (URLs that begin like a seed, up to its last slash), or "
+            "any (everywhere)."
         ),
     ] = "host"
     places: Annotated[
         tuple[Text, ...],
         Meta(
-            description='More places in scope: a host, a domain as "*.example.org", a URL up to its last slash, or a '
-            'SURT prefix as "org,example,".'
+            description='More places in scope. A place is a host, a domain as "*.example.org", a URL up to its '
+            'last slash, or a SURT prefix as "org,example,".'
         ),
     ] = ()
     place_files: Annotated[
         tuple[Text, ...],
         Meta(
-            description="Files of such places in UTF-8, one per line, # begins a comment. "
-            "A relative path starts from the current directory."
+            description="Files of more places in scope, in UTF-8, one per line; # begins a comment. Relative "
+            "paths start from the current directory."
         ),
     ] = ()
-    exclude_places: Annotated[
-        tuple[Text, ...], Meta(description="Places, written in the same ways, that are out of scope.")
-    ] = ()
+    exclude_places: Annotated[tuple[Text, ...], Meta(description="Places that are out of scope.")] = ()
     exclude_place_files: Annotated[
-        tuple[Text, ...], Meta(description="Files of such places; the same as place_files.")
+        tuple[Text, ...], Meta(description="Files of places that are out of scope, written like place_files.")
     ] = ()
     include: Annotated[
         tuple[Text, ...],
-        Meta(description="Patterns (RE2); if there are any, one of them must be found in a URL."),
+        Meta(description="Patterns (RE2). If there are any, a URL is crawled only if one of them is found in it."),
     ] = ()
     exclude: Annotated[
         tuple[Text, ...],
-        Meta(description="Patterns (RE2); a URL in which one of them is found is not crawled."),
+        Meta(description="Patterns (RE2). A URL is not crawled if one of them is found in it."),
     ] = ()
     embeds: Annotated[
-        bool, Meta(description="Fetch what pages are shown with: images, scripts, styles, media, icons.")
+        bool, Meta(description="Fetch what a page needs to be shown: images, scripts, styles, media, icons.")
     ] = True
     ports: Annotated[
         tuple[Annotated[int, Meta(ge=1, le=65_535)], ...],
         Meta(
-            description="Ports to crawl beside those of the seeds, 80, 443, and those from 1024 on that browsers do "
-            "not refuse."
+            description="More ports to crawl. The crawl always uses the ports of the seeds, 80, 443, and all "
+            "from 1024 on that browsers do not block."
         ),
     ] = ()
-    offsite_embeds: Annotated[
-        bool, Meta(description="Fetch images, scripts and styles of a page wherever they are.")
-    ] = False
+    offsite_embeds: Annotated[bool, Meta(description="Fetch images, scripts and styles of a page from any host.")] = (
+        False
+    )
     nofollow: Annotated[
-        bool, Meta(description="Do not follow links and pages marked nofollow, for all or for this crawler.")
+        bool, Meta(description="Obey nofollow on links and on pages, whether it addresses all crawlers or this one.")
     ] = False
-    forms: Annotated[bool, Meta(description="Follow the targets of forms, as if they were sent empty.")] = False
+    forms: Annotated[bool, Meta(description="Follow the targets of forms, as if the forms were sent empty.")] = False
     speculative: Annotated[
-        bool, Meta(description="Follow what may be URLs in JSON-LD and inline scripts; many lead nowhere.")
+        bool,
+        Meta(description="Follow texts in JSON-LD and inline scripts that look like URLs. Many of them do not exist."),
     ] = False
     preview_images: Annotated[
-        bool, Meta(description="Fetch the images that pages name for previews elsewhere: og:image, twitter:image.")
+        bool,
+        Meta(description="Fetch the images that pages offer for previews on other sites: og:image, twitter:image."),
     ] = False
     data_links: Annotated[
-        bool, Meta(description="Follow what data-href and data-url attributes hold; some lead nowhere.")
+        bool, Meta(description="Follow URLs in data-href and data-url attributes. Some of them do not exist.")
     ] = False
     amp_images: Annotated[bool, Meta(description="Fetch the images of amp-img elements.")] = False
     pdf: Annotated[
         bool,
         Meta(
-            description="Follow the links of PDF documents; needs the extra pdf: pip install 'onceover-crawler[pdf]'."
+            description="Follow the links in PDF documents. Needs the extra pdf: pip install 'onceover-crawler[pdf]'."
         ),
     ] = False
     sitemaps: Annotated[
         bool,
-        Meta(description="Read the sitemaps that robots.txt names; what they list is judged like any link."),
+        Meta(description="Read the sitemaps that robots.txt names. The URLs in them are judged like links."),
     ] = True
     sitemap_paths: Annotated[
         tuple[Text, ...],
-        Meta(description="Where to look for a sitemap if robots.txt names none; `[]` looks nowhere."),
+        Meta(description="Paths to try for a sitemap if robots.txt names none. With `[]`, none is tried."),
     ] = ("/sitemap.xml",)
     max_depth: Annotated[
         int,
-        Meta(ge=0, le=1_000_000, description="Links between a seed and a page; a seed is 0.", extra={"unit": "links"}),
+        Meta(
+            ge=0,
+            le=1_000_000,
+            description="Largest number of links between a seed and a page. A seed has depth 0.",
+            extra={"unit": "links"},
+        ),
     ] = 20
     max_url_length: Annotated[
         int, Meta(ge=16, le=65_536, description="Longer URLs are not crawled.", extra={"unit": "characters"})
@@ -113,35 +119,38 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Traps(msgspec.Struct, frozen=True, kw_only=True):
-    """Signs that a crawl would never end: what shows more of them is not crawled. Images, scripts and styles may have
-    four times as much."""
+    """Limits that keep the crawl out of endless sites. URLs beyond them are not crawled. For images, scripts and
+    styles, each limit on a URL is four times as high."""
 
     max_segments: Annotated[
         int,
-        Meta(
-            ge=1, le=10_000, description="Segments of a path; longer ones are not crawled.", extra={"unit": "segments"}
-        ),
+        Meta(ge=1, le=10_000, description="Segments of a path.", extra={"unit": "segments"}),
     ] = 20
     max_repeats: Annotated[
         int,
         Meta(
             ge=1,
             le=10_000,
-            description="How often two to four segments of a path may stand in a row (one segment: once more), or a "
-            "parameter with its value.",
+            description="How often a group of two to four path segments may repeat in a row, or a query "
+            "parameter with the same value. A single segment may repeat once more.",
             extra={"unit": "times"},
         ),
     ] = 2
     max_parameters: Annotated[
         int,
-        Meta(ge=1, le=10_000, description="Parameters of a query; empty ones are none.", extra={"unit": "parameters"}),
+        Meta(
+            ge=1,
+            le=10_000,
+            description="Parameters of a query; those without a value do not count.",
+            extra={"unit": "parameters"},
+        ),
     ] = 30
     calendar_years: Annotated[
         int,
         Meta(
             ge=0,
             le=10_000,
-            description="How far ahead a date in a URL may lie; URLs that a sitemap lists are free of that.",
+            description="How far in the future a date in a URL may be. URLs from sitemaps are exempt.",
             extra={"unit": "years"},
         ),
     ] = 10
@@ -152,39 +161,48 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
     pages_per_pattern: Annotated[
         Annotated[int, Meta(ge=1, le=MOST, extra={"unit": "pages"})] | None,
         Meta(
-            description="Pages fetched from one host whose URLs differ only in numbers, long hexadecimal names and "
-            "values of parameters."
+            description="Pages fetched from one host whose URLs differ only in numbers, long hexadecimal names "
+            "and values of parameters."
         ),
     ] = None
     sitemaps_per_host: Annotated[
         int,
-        Meta(ge=0, le=MOST, description="Sitemaps asked for of one host.", extra={"unit": "sitemaps"}),
+        Meta(ge=0, le=MOST, description="Sitemaps fetched from one host.", extra={"unit": "sitemaps"}),
     ] = 10_000
     host_sitemap_bytes: Annotated[
         int,
-        Meta(ge=0, le=10**18, description="Bytes received of the sitemaps of one host.", extra=BYTES),
+        Meta(ge=0, le=10**18, description="Bytes received of all sitemaps of one host.", extra=BYTES),
     ] = 1_000_000_000
 
 
 class Focus(msgspec.Struct, frozen=True, kw_only=True):
-    """What the crawl looks for: links that promise more of it are followed first. Without words there is no focus."""
+    """The topic of the crawl. Links that promise more of it are followed first. Without words there is no focus."""
 
     words: Annotated[
         tuple[GuideWord, ...],
-        Meta(description="Words and phrases that guide the crawl, each with a weight up to 1 behind a colon, or 1."),
+        Meta(
+            description="Words and phrases of the topic. Each may have a weight up to 1 after a colon; the "
+            "default is 1."
+        ),
     ] = ()
     min_weight: Annotated[
-        float, Meta(ge=0, le=1, description="Links of less weight are not followed; 0 only puts them last.")
+        float,
+        Meta(
+            ge=0,
+            le=1,
+            description="Links with less weight than this are not followed. With 0, they are only followed last.",
+        ),
     ] = 0.0
 
 
 class Urls(msgspec.Struct, frozen=True, kw_only=True):
-    """Which URLs count as the same."""
+    """Which URLs count as the same page."""
 
     rules: Annotated[
         tuple[RuleName, ...] | None,
         Meta(
-            description="Canonicalization rules: named ones, in any order, and behind them PATTERN => REPLACEMENT of "
-            "your own, in their order; unset means the standard ones. Fixed once a crawl has begun."
+            description="Canonicalization rules: named ones, in any order, then your own as PATTERN => "
+            "REPLACEMENT, which are applied in their order. Unset means the standard rules. "
+            "Changing them in a crawl that has begun needs --rebuild."
         ),
     ] = None

@@ -1,4 +1,4 @@
-"""Settings that a block of some sites may set anew."""
+"""Settings that a block for some sites may override."""
 
 from typing import Annotated, Any, Final
 
@@ -44,17 +44,16 @@ SITE_KEYS: Final = (
     "fetch.headers",
     "fetch.cookies",
 )
-"""Settings that may differ between sites: each reaches its part through `wiring` as a value by URL or by queue."""
+"""Settings that may differ between sites. `wiring` gives each to its component by URL or by queue."""
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings that are different for some of the web. Of blocks that match one URL, the more special goes before: a
-    directory before a host, a host before a domain, a domain before one around it. Of equally special ones, the later
-    goes before."""
+    """Settings for a part of the web. If several blocks match a URL, the most specific one counts: a directory before a
+    host, a host before a domain, a subdomain before its domain. Of equally specific blocks, the last one counts."""
 
     match: Annotated[
         tuple[Place, ...],
-        Meta(description="Where the settings of this block hold, written in the same ways as places in scope."),
+        Meta(description="Places where this block applies, written like scope.places."),
     ]
     overrides: Annotated[dict[str, Any], Meta(extra={"overrides": SITE_KEYS})] = {}
-    """By key, as `politeness.min_delay_s`; checked."""
+    """Checked values by key, such as `politeness.min_delay_s`."""

@@ -1,3 +1,3 @@
-"""A configuration, shown: `render` as rows and TOML, `changes` in words, `json_schema` for editors, `markdown` for the
-manual.
+"""Shows a configuration: `render` as rows and as TOML, `changes` in words, `json_schema` for editors, `markdown` for
+the manual.
 """

@@ -1,4 +1,4 @@
-"""What one configuration changes of another, or of the defaults, in words."""
+"""Describes how a configuration differs from another one, or from the defaults."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -11,14 +11,14 @@ from config.show.render import value_of, value_text
 from config.toml import toml_value
 
 _MOST_CHARS: Final = 80
-"""Of a value."""
+"""Length of a shown value."""
 _MOST_ITEMS: Final = 3
 
 
 def changes(before: Config, after: Loaded, /) -> list[str]:
-    """What holds for all later runs and differs from `before`: a line for each setting.
+    """The settings for later runs that differ from `before`, with a line for each.
 
-    Where the crawl lies is left out: the directory may have moved, or be written in another way.
+    The directory of the crawl is left out, because it may have moved or may be written in another way.
     """
     old, new = _values(before), _values(after.lasting)
     lines: list[str] = []
@@ -27,7 +27,7 @@ def changes(before: Config, after: Loaded, /) -> list[str]:
         if was == now or key == "crawl.directory":
             continue
         if setting.kind in ("texts", "ints", "table") and was and now:
-            lines.append(f"{key} {_items_changed(_items(was), _items(now))}")
+            lines.append(f"{key} {_item_changes(_items(was), _items(now))}")
         else:
             default = ", the default" if now is not None and now == setting.default else ""
             lines.append(
@@ -36,9 +36,9 @@ def changes(before: Config, after: Loaded, /) -> list[str]:
     return lines
 
 
-def chosen(config: Config, /) -> list[str]:
-    """A line for each setting that differs from its default, for a log. Of tables only the names: headers may hold
-    secrets."""
+def non_defaults(config: Config, /) -> list[str]:
+    """A line for each setting that differs from its default, for a log. It has only the names of tables, because
+    headers may have secrets."""
     return [
         f"{key} = {_short(toml_value(list(value)) if isinstance(value, Mapping) else value_text(setting, value))}"
         for key, (setting, value) in _values(config).items()
@@ -63,15 +63,15 @@ def _items(value: object) -> list[str]:
     return [toml_value(item) for item in value] if isinstance(value, list | tuple) else []
 
 
-def _items_changed(was: list[str], now: list[str]) -> str:
+def _item_changes(was: list[str], now: list[str]) -> str:
     more = list(dict.fromkeys(item for item in now if item not in set(was)))
     less = list(dict.fromkeys(item for item in was if item not in set(now)))
-    told = [f"has {_listed(more)} more"] if more else []
-    told += [f"no longer has {_listed(less)}"] if less else []
-    return " and ".join(told) or "is in another order"
+    texts = [f"has {_list(more)} more"] if more else []
+    texts += [f"no longer has {_list(less)}"] if less else []
+    return " and ".join(texts) or "is in another order"
 
 
-def _listed(items: list[str]) -> str:
+def _list(items: list[str]) -> str:
     rest = f" and {len(items) - _MOST_ITEMS:,} others" if len(items) > _MOST_ITEMS else ""
     return ", ".join(_short(item) for item in items[:_MOST_ITEMS]) + rest
 

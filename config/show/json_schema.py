@@ -1,4 +1,4 @@
-"""The configuration as a JSON Schema, by which editors complete and check it."""
+"""The configuration as a JSON Schema, with which editors complete and check it."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def json_schema() -> dict[str, Any]:
         "type": "object",
         "additionalProperties": False,
         "properties": {
-            "extends": {"description": "The preset to build on.", "enum": presets()},
+            "extends": {"description": "The preset that this configuration extends.", "enum": presets()},
             **{section: _section(section) for section in sections()},
             **{key: _blocks(kind) for key, kind in block_kinds().items() if "." not in key},
         },
@@ -36,17 +36,17 @@ def _blocks(kind: BlockKind) -> dict[str, Any]:
     tables: dict[str, dict[str, Any]] = {}
     for name, setting in kind.settings.items():
         if "." in name:
-            described = _setting(setting)
-            described.pop("default", None)
-            tables.setdefault(setting.section, {})[setting.name] = described
+            schema = _setting(setting)
+            schema.pop("default", None)
+            tables.setdefault(setting.section, {})[setting.name] = schema
     others = {section: _object(section_meaning(section), table) for section, table in tables.items()}
     required = [setting.name for setting in kind.own if setting.required]
     return {"type": "array", "description": kind.meaning, "items": _object("", own | others) | {"required": required}}
 
 
 def _object(meaning: str, properties: dict[str, Any]) -> dict[str, Any]:
-    described = {"description": meaning} if meaning else {}
-    return {"type": "object", **described, "additionalProperties": False, "properties": properties}
+    description = {"description": meaning} if meaning else {}
+    return {"type": "object", **description, "additionalProperties": False, "properties": properties}
 
 
 def _setting(setting: Setting) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The tables of docs/configuration.md. `python -m config.show.markdown docs/configuration.md` renews them there."""
+"""The tables of docs/configuration.md. `python -m config.show.markdown docs/configuration.md` updates them."""
 
 import sys
 from pathlib import Path
@@ -19,7 +19,7 @@ def render_markdown() -> str:
 
 
 def with_tables(text: str) -> str:
-    """The text with the part between the two marks renewed. Raises `ValueError` if a mark is missing."""
+    """The text with new tables between the two marks. Raises `ValueError` if a mark is missing."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -35,7 +35,7 @@ def _section(section: str) -> str:
 def _blocks(kind: BlockKind) -> str:
     rows = "\n".join(_row(setting) for setting in kind.own)
     others = ", ".join(f"`{name}`" for name in kind.settings if "." in name)
-    more = f"\n\nBeside, each may set: {others}." if others else ""
+    more = f"\n\nEach may also set: {others}." if others else ""
     return f"### [[{kind.key}]]\n\n{kind.meaning}\n\n{_HEAD}\n{rows}{more}"
 
 

@@ -1,4 +1,4 @@
-"""A configuration written out: as rows for people, and as TOML that loads back to the same configuration."""
+"""Writes a configuration out: as rows for people, and as TOML that loads to the same configuration."""
 
 import textwrap
 from typing import Any
@@ -19,8 +19,8 @@ from config.toml import toml_value
 from config.units import size_text
 
 _HEAD = """\
-# A configuration of onceover: every setting, with its meaning and, in brackets, what it may be.
-# Lines with a setting behind a # show one that is unset.
+# A configuration of onceover: every setting with its meaning and, in brackets, its valid values.
+# A setting after a # is unset.
 """
 _WIDTH = 110
 
@@ -60,17 +60,17 @@ def render_show(loaded: Loaded) -> list[Row]:
 
 def render_toml(config: Config) -> str:
     """Every setting as commented TOML. Loading it gives the same configuration."""
-    parts = [_section(config, section) for section in sections()]
-    return _HEAD + "".join(parts) + "".join(_blocks(config, kind) for kind in block_kinds().values())
+    texts = [_section(config, section) for section in sections()]
+    return _HEAD + "".join(texts) + "".join(_blocks(config, kind) for kind in block_kinds().values())
 
 
 def value_of(config: Config, setting: Setting) -> object:
-    """The value that a configuration has for a setting."""
+    """The value of a setting in a configuration."""
     return getattr(getattr(config, setting.section), setting.name)
 
 
 def value_text(setting: Setting, value: object) -> str:
-    """A value as TOML, sizes with their unit; `unset` for None."""
+    """A value as TOML, with a unit for sizes; `unset` for None."""
     if value is None:
         return "unset"
     if setting.kind == "bytes" and isinstance(value, int) and not size_text(value).isdigit():
@@ -89,18 +89,18 @@ def _section(config: Config, section: str) -> str:
 
 
 def _blocks(config: Config, kind: BlockKind) -> str:
-    """The blocks of a kind; where there is none, what one looks like, in comments."""
+    """A commented example of a kind of block, and the blocks of this kind."""
     own = "".join(f"{_comment(s.meaning + _limits(s))}\n# {s.name} =\n" for s in kind.own)
     others = [name for name in kind.settings if "." in name]
     more = f"{_comment('It may also set ' + ', '.join(others) + '.')}\n" if others else ""
     lines = [f"\n{_comment(kind.meaning)}\n# [[{kind.key}]]\n{own}{more}"]
     for block in blocks_of(config, kind):
-        written = (f"{name} = {value_text(kind.settings[name], value)}\n" for name, value in _set(kind, block))
+        written = (f"{name} = {value_text(kind.settings[name], value)}\n" for name, value in _set_values(kind, block))
         lines.append(f"\n[[{kind.key}]]\n" + "".join(written))
     return "".join(lines)
 
 
-def _set(kind: BlockKind, block: Any) -> list[tuple[str, object]]:
+def _set_values(kind: BlockKind, block: Any) -> list[tuple[str, object]]:
     return [(name, value) for name, value in kind.values(block).items() if value is not None]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from config import Config, overridden
+from config import Config, with_overrides
 from crawler.discover.recanonicalize import Recanonicalizer
 from crawler.discover.sites import Blocks, BySite
 from crawler.disk.directory import CrawlDirectory
@@ -112,7 +112,7 @@ def rules(config: Config) -> Rules:
     """The rules by which the frontier serves its queues."""
     frontier = config.frontier
     blocks = Blocks([site.match for site in config.site])
-    sites = BySite(blocks, lambda chosen: overridden(config, [config.site[number] for number in chosen]))
+    sites = BySite(blocks, lambda chosen: with_overrides(config, [config.site[number] for number in chosen]))
 
     def per_host(queue_key: str) -> int:
         return sites.of_queue(queue_key).politeness.per_host

@@ -38,7 +38,7 @@ HUGE = "9" * 5000
         ("frontier.queue_by = 'surt-prefix'", "frontier.queue_by: surt-prefix needs frontier.queue_prefixes"),
         (
             "frontier.queue_prefixes = ['a.test']",
-            "frontier.queue_prefixes: expected none where frontier.queue_by is host",
+            "frontier.queue_prefixes: expected none with frontier.queue_by = host",
         ),
         ("visited.store = 'disk'", 'visited.store: expected "memory" or "leveldb", found "disk"'),
         ("visited.store = ['memory']", 'visited.store: expected "memory" or "leveldb", found ["memory"]'),
@@ -238,7 +238,7 @@ def test_a_filter_that_no_memory_can_hold_is_refused() -> None:
     [problem] = problems_of(None, overrides=[SEED, "visited.backend=bloom", "visited.capacity=1_000_000_000_000"])
     assert problem == (
         "--set: visited.capacity: 1_000_000_000_000 URLs at error_rate 0.0001 (default) need a filter of 2232 GiB, "
-        "and 128 GiB is the most; lower the capacity or raise the error_rate"
+        "and the largest possible has 128 GiB; lower the capacity or raise the error_rate"
     )
     load(None, overrides=[SEED, "visited.backend=bloom", "visited.capacity=1_000_000_000"])
 

@@ -28,7 +28,7 @@ from config import (
     toml_value,
 )
 from config.loading.blocks import block_kinds
-from config.loading.checks import LEAST_FREE_BYTES
+from config.loading.checks import MIN_FREE_BYTES
 from config.settings import sections
 from config.show.markdown import render_markdown, with_tables
 from tests.unit.test_config_loader import CONTACT, DESIGNED, MINIMAL, problems_of, written
@@ -62,7 +62,7 @@ def _valid(setting: Setting, seed_file: str) -> st.SearchStrategy[Any]:
         case "visited.capacity":
             return st.integers(1, 10**10)
         case "output.min_free_bytes":
-            return st.just(0) | st.integers(LEAST_FREE_BYTES, int(setting.maximum or 0))
+            return st.just(0) | st.integers(MIN_FREE_BYTES, int(setting.maximum or 0))
         case "visited.site_bytes":
             return st.integers(8, 2**27).map(lambda words: 8 * words)
     match setting.kind:
@@ -143,7 +143,9 @@ def test_a_written_configuration_tells_of_each_setting_what_it_means_and_what_it
         assert line is not None
         assert " ".join(setting.meaning.split()) in text.replace("\n# ", " ")
     assert "# Longest duration of a fetch. [0.001 s to 1 d]\ntimeout_s = 60.0\n" in text
-    assert '# Longer bodies are cut here, and marked so. [1 B to 1 TB]\nmax_body_bytes = "20 MB"\n' in text
+    assert (
+        '# Longer bodies are cut at this size; their record says so. [1 B to 1 TB]\nmax_body_bytes = "20 MB"\n' in text
+    )
     assert "# Pages fetched. [1 to 1_000_000_000_000 pages]\n# pages =\n" in text
     assert max(map(len, text.splitlines())) <= 120
 
@@ -156,7 +158,7 @@ def test_each_row_tells_key_value_origin_and_meaning(tmp_path: Path) -> None:
     assert by_key["crawl.seeds"].value == '["https://a.test/"]'
     size = by_key["fetch.max_body_bytes"]
     assert (size.value, size.origin) == ('"5 MB"', f"{path}:4")
-    assert size.meaning == "Longer bodies are cut here, and marked so."
+    assert size.meaning == "Longer bodies are cut at this size; their record says so."
     assert (by_key["limits.pages"].value, by_key["limits.pages"].origin) == ("10_000", "--set")
     assert (by_key["limits.bytes"].value, by_key["limits.bytes"].origin) == ("unset", "default")
 

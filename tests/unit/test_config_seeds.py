@@ -153,8 +153,10 @@ def test_a_crawl_needs_a_contact_only_where_somebody_may_want_it(seeds: Sequence
 def test_a_crawl_of_others_without_a_contact_is_refused_with_what_to_write(tmp_path: Path) -> None:
     (tmp_path / "seeds.txt").write_text("https://library.se/\n")
     path = written(tmp_path, f'{MINIMAL}seed_files = ["seeds.txt"]\n')
-    told = "expected a URL or an e-mail address under which you can be reached, as https://library.se/ may belong to "
-    example = 'put in your own, as "onceover/1.0 (+https://your.site/crawler)" or "onceover/1.0 (you@your.site)"'
+    told = (
+        "expected a URL or an e-mail address at which people can reach you, because https://library.se/ may belong to "
+    )
+    example = 'add your own: "onceover/1.0 (+https://your.site/crawler)" or "onceover/1.0 (you@your.site)"'
     default = "onceover/1.0 (+https://example.org/about-our-crawler)"
     assert problems_of(path) == [f'fetch.user_agent: {told}others; found "{default}"; {example}']
     assert problems_of(path, overrides=["fetch.user_agent=bot"]) == [

@@ -55,7 +55,7 @@ def test_where_blocks_match_the_later_of_those_given_goes_before_and_is_named(tm
 
 
 def test_blocks_of_a_preset_come_before_those_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("config.loading.loader.preset_text", lambda _: '[[site]]\nmatch = ["a.test"]\n')
+    monkeypatch.setattr("config.loading.files.preset_text", lambda _: '[[site]]\nmatch = ["a.test"]\n')
     loaded = load(written(tmp_path, f'extends = "broad"\n{MINIMAL}{BLOCKS}'))
     assert [site.match[0] for site in loaded.config.site] == ["a.test", "*.example.org", "www.example.org"]
     assert loaded.origins["site[1].match"] == "preset broad:2"
@@ -86,7 +86,7 @@ def test_blocks_of_a_preset_come_before_those_of_the_file(tmp_path: Path, monkey
         ),
         (
             "[[site]]\nmatch = ['a.test']\nfrontier.backend = 'memory'\n",
-            "crawl.toml:5: site[1].frontier.backend: the same for all of a crawl; [[site]] can set match, ",
+            "crawl.toml:5: site[1].frontier.backend: this setting is the same for the whole crawl; ",
         ),
         (
             "[[site]]\nmatch = ['a.test']\n[[site]]\nmatch = ['b.test']\npoliteness.min_delay_s = -1\n",
@@ -106,8 +106,12 @@ def test_what_a_block_can_not_hold_is_refused_with_its_place(tmp_path: Path, blo
 @pytest.mark.parametrize(
     ("environ", "override", "problem"),
     [
-        ({"ONCEOVER_SITE__MATCH": "a.test"}, [], "environment ONCEOVER_SITE__MATCH: site.match: blocks, as [[site]], "),
-        ({}, ["site[1].match=a.test"], "--set: site[1].match: blocks, as [[site]], are written in the configuration"),
+        ({"ONCEOVER_SITE__MATCH": "a.test"}, [], "environment ONCEOVER_SITE__MATCH: site.match: [[site]] is a block, "),
+        (
+            {},
+            ["site[1].match=a.test"],
+            "--set: site[1].match: [[site]] is a block, which only a configuration file can",
+        ),
     ],
 )
 def test_blocks_can_only_be_written_in_files(

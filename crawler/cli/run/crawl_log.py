@@ -6,7 +6,7 @@ import platform
 from importlib.metadata import version
 from typing import Final
 
-from config import Config, chosen
+from config import Config, non_defaults
 from crawler.progress import Gauge, line
 
 log = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ def log_beginning(config: Config, directory: str, *, resumed: bool) -> None:
         platform.python_version(),
         platform.platform(),
     )
-    for setting in chosen(config):
+    for setting in non_defaults(config):
         log.info("set: %s", setting)
 
 

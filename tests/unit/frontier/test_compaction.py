@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from config.loading.checks import LEAST_FREE_BYTES
+from config.loading.checks import MIN_FREE_BYTES
 from frontier.leveldb.database import WRITE_BUFFER_BYTES
 from frontier.leveldb.store import LevelDBStore
 from frontier.shell import QueueFrontier
@@ -140,4 +140,4 @@ async def test_a_store_with_too_little_room_to_go_on_says_what_it_lacks(
 
 
 def test_a_guard_of_free_room_leaves_what_the_frontier_needs() -> None:
-    assert LEAST_FREE_BYTES == 2 * WRITE_BUFFER_BYTES
+    assert MIN_FREE_BYTES == 2 * WRITE_BUFFER_BYTES

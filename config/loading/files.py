@@ -1,0 +1,62 @@
+"""Reads the sources of a configuration in order: presets, the file, the environment, and `--set`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from config.loading.sources import Entry, Source, environment_source, override_source, toml_source
+from config.loading.suggest import did_you_mean
+from config.presets import preset_text, presets
+from config.problems import Problem
+from config.toml import toml_value
+
+
+def read_sources(
+    file: Path | None, *, overrides: Sequence[str], environ: Mapping[str, str], preset: str | None, as_run: bool
+) -> list[Source]:
+    """All sources but the options of a command, the weakest first.
+
+    A file that was written `as_run` has a value for every setting, so `preset` overrides it.
+    """
+    sources: list[Source] = []
+    named = [] if preset is None else _preset_sources(Entry(key="preset", value=preset, origin="--preset"))
+    if not as_run:
+        sources += named
+    if file is not None:
+        source = _file_source(file)
+        if source.extends is not None:
+            sources += _preset_sources(source.extends)
+        sources.append(source)
+    if as_run:
+        sources += named
+    return [*sources, environment_source(environ), override_source(overrides)]
+
+
+def _file_source(file: Path) -> Source:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        hint = "; `onceover config init` writes one" if isinstance(error, FileNotFoundError) else ""
+        return Source(
+            problems=[Problem(f"can't read the configuration: {error.strerror or error}{hint}", where=str(file))]
+        )
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return Source(problems=[Problem("expected TOML in UTF-8; save the file as UTF-8", where=f"{file}:{line}")])
+    return toml_source(text, str(file))
+
+
+def _preset_sources(entry: Entry) -> list[Source]:
+    """The preset that an entry names, after the presets that it extends."""
+    source = _preset_source(entry)
+    return [source] if source.extends is None else [*_preset_sources(source.extends), source]
+
+
+def _preset_source(entry: Entry) -> Source:
+    name = entry.value
+    if isinstance(name, str) and name in presets():
+        return toml_source(preset_text(name), f"preset {name}")
+    hint = did_you_mean(str(name), presets())
+    message = f"expected the name of a preset, one of {', '.join(presets())}, found {toml_value(name)}"
+    return Source(problems=[Problem(f"{message}; {hint}" if hint else message, where=entry.origin, key=entry.key)])
