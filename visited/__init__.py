@@ -31,6 +31,6 @@ wrong estimate, for repeats and for a bad hash. Local sets also have `has_many` 
 it is for inspection and comparison, not for the crawl.
 """
 
-from visited.protocol import CannotForget, KernelRefused, LocalSet, NoRoom, SnapshotRefused, VisitedSet, VisitedStats
+from visited.protocol import CannotForget, DiskFull, KernelRefused, LocalSet, SnapshotRefused, VisitedSet, VisitedStats
 
-__all__ = ["CannotForget", "KernelRefused", "LocalSet", "NoRoom", "SnapshotRefused", "VisitedSet", "VisitedStats"]
+__all__ = ["CannotForget", "DiskFull", "KernelRefused", "LocalSet", "SnapshotRefused", "VisitedSet", "VisitedStats"]

@@ -1,42 +1,42 @@
-"""A disk without room, which is no reason for a set to fail: what it would write stays in memory meanwhile."""
+"""A full disk is no reason for a set to fail: it keeps in memory what it could not write."""
 
 import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from visited.protocol import NoRoom
+from visited.protocol import DiskFull
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @contextmanager
-def put_off_without_room() -> Iterator[None]:
-    """Ends a write that finds no room, to be made another time. Other errors pass."""
+def ignore_full_disk() -> Iterator[None]:
+    """Suppress the error of a write that fails because the disk is full. The caller writes again later."""
     try:
         yield
     except OSError as error:
-        if not _is_for_want_of_room(error):
+        if not _is_full_disk(error):
             raise
 
 
 @contextmanager
-def told_as_no_room() -> Iterator[None]:
-    """Raises `NoRoom` for what finds no room. Other errors pass."""
+def raise_disk_full() -> Iterator[None]:
+    """Raise `DiskFull` instead of the error that a full disk causes."""
     try:
         yield
     except OSError as error:
-        if _is_for_want_of_room(error):
-            raise NoRoom(f"the visited set can't be opened before there is room on the disk: {_told(error)}") from error
+        if _is_full_disk(error):
+            raise DiskFull(f"the visited set can't be opened because the disk is full: {_message(error)}") from error
         raise
 
 
-def _is_for_want_of_room(error: OSError) -> bool:
-    # LevelDB has no numbers, only the system's words.
-    return error.errno in _NO_ROOM or any(os.strerror(number) in _told(error) for number in _NO_ROOM)
+def _is_full_disk(error: OSError) -> bool:
+    # LevelDB's errors have no number, only the system's text.
+    return error.errno in _DISK_FULL or any(os.strerror(number) in _message(error) for number in _DISK_FULL)
 
 
-def _told(error: OSError) -> str:
-    """The message, which comes as bytes from LevelDB."""
-    told = error.args[0] if error.args and error.strerror is None else error
-    return told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
+def _message(error: OSError) -> str:
+    """The text of an error; LevelDB's is bytes."""
+    text = error.args[0] if error.args and error.strerror is None else error
+    return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)

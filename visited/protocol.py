@@ -14,7 +14,7 @@ class KernelRefused(Exception):
     """The environment asks for a kernel that there is not. The message says what there is."""
 
 
-class NoRoom(Exception):
+class DiskFull(Exception):
     """A set on disk can't be read before there is room on the disk. Nothing has changed; ask again then."""
 
 
@@ -56,7 +56,7 @@ class VisitedSet(Protocol):
 
     Calls do not overlap: one caller at a time, between whose calls the set does not change. A call that is cancelled
     or fails may have remembered any part of its batch; the caller then rebuilds the set from the ledger. A call that
-    raises `NoRoom` has changed nothing, and can be made again.
+    raises `DiskFull` has changed nothing, and can be made again.
     """
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:

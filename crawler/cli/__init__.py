@@ -28,10 +28,10 @@ from crawler.compare.measure.folder import FolderRefused
 from crawler.disk.directory import DirectoryRefused
 from crawler.fetch.connect.aiohttp_contract import ClientRefused
 from frontier import StoreFailed, StoreRefused
-from visited import KernelRefused, NoRoom
+from visited import DiskFull, KernelRefused
 
 _OF_CLICK = ("No such command", "Got unexpected extra argument")
-_BROKEN = (NoRoom, StoreFailed, OSError, MemoryError)
+_BROKEN = (DiskFull, StoreFailed, OSError, MemoryError)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

@@ -14,7 +14,7 @@ from frontier.store import Store
 from frontier.transitions.active_queues import ActiveQueues
 from frontier.transitions.uncancellable import Failing
 from frontier.values import StoreFailed, StoreFull
-from visited import NoRoom
+from visited import DiskFull
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class Commit:
         meanwhile; the set has not changed then."""
         try:
             return await ask()
-        except NoRoom as error:
+        except DiskFull as error:
             full = StoreFull(str(error))
         log.error("%s; the crawl waits for room", full)
         self._serving.hold(f"no room on the disk: {full}", by="visited set")
@@ -74,7 +74,7 @@ class Commit:
                     await asyncio.wait_for(self._stopping.wait(), LOOK_FOR_ROOM_S)
                 if self.stopped:
                     raise full
-                with suppress(NoRoom):
+                with suppress(DiskFull):
                     answer = await ask()
                     log.warning("there is room for the visited set again; the crawl goes on")
                     return answer

@@ -57,13 +57,13 @@ def runs(fingerprints: Fingerprints, leaves: int, directory: Path) -> Costs:
         kept.flush()
 
     def read(low: int, high: int) -> None:
-        for run in range(kept.run_count):
-            kept.read(run, low, high)
+        for run in range(kept.file.run_count):
+            kept.file.read(run, low, high)
 
     written_s = timed(write)
     read_s = statistics.median(timed(partial(read, *span)) for span in spans(leaves))
-    size_bytes = kept.disk_bytes
-    kept.forget()
+    size_bytes = kept.file.size_bytes
+    kept.close()
     return Costs(written_s, read_s, 0.0, size_bytes)
 
 

@@ -11,7 +11,7 @@ import msgspec
 import plyvel
 
 from visited.bits.memory import Memory, count_mapped_files, trim_heap
-from visited.full_disk import told_as_no_room
+from visited.full_disk import raise_disk_full
 from visited.protocol import SnapshotRefused
 
 DIGEST_BYTES = 16
@@ -52,7 +52,7 @@ class DigestStore:
         m              identity of the store, and the last sequence
 
     A write for which there is no room raises OSError, and can be made again. After it LevelDB has to be opened anew,
-    for which there may be no room either: until there is, nothing can be read, which raises `NoRoom`.
+    for which there may be no room either: until there is, nothing can be read, which raises `DiskFull`.
     """
 
     def __init__(self, directory: Path, *, open_database: Callable[[Path], plyvel.DB] | None = None) -> None:
@@ -95,8 +95,8 @@ class DigestStore:
         self._meta = meta
 
     def stored(self, digests: Iterable[bytes]) -> set[bytes]:
-        """Those of the digests that are in the store. Raises `NoRoom`."""
-        with told_as_no_room():
+        """Those of the digests that are in the store. Raises `DiskFull`."""
+        with raise_disk_full():
             get = self._opened().get
         with self._given_up_if_damaged():
             return {digest for digest in digests if get(_DIGEST + digest, verify_checksums=True) is not None}
@@ -128,9 +128,9 @@ class DigestStore:
         return self._held_bytes + own + of_tables
 
     def open(self) -> None:
-        """Make the store anew, unless there is one. Raises `NoRoom`."""
+        """Make the store anew, unless there is one. Raises `DiskFull`."""
         if self._db is None:
-            with told_as_no_room():
+            with raise_disk_full():
                 self._create()
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ import plyvel
 from visited.bits.kernel import Kernel, best_kernel
 from visited.bits.memory import object_bytes
 from visited.digests.digest_store import DIGEST_BYTES, DigestStore, cut
-from visited.full_disk import put_off_without_room
+from visited.full_disk import ignore_full_disk
 from visited.protocol import SnapshotRefused, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
 
@@ -110,7 +110,7 @@ class LevelDBSet:
         parts = [b"".join(self._fresh), b"".join(self._gone)]
         write_snapshot(file, backend=BACKEND, parameters={"hash": "md5"}, state=state, parts=parts)
         # Up to the snapshot before this one, which may never come to its place.
-        with put_off_without_room():
+        with ignore_full_disk():
             self._store.forget_how_to_undo(self._dumped_sequence)
         self._dumped_sequence = self._store.sequence
 
@@ -153,7 +153,7 @@ class LevelDBSet:
             return
         # Tried again after as many more, if there is no room.
         self._next_spill = unwritten + self._spill_at
-        with put_off_without_room():
+        with ignore_full_disk():
             self._spill()
             self._next_spill = self._spill_at
 

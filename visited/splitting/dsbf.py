@@ -1,4 +1,4 @@
-"""The splitting Bloom filter: it grows without bound, and its rate does not."""
+"""The splitting Bloom filter: it grows without bound at a fixed false-positive rate."""
 
 import math
 from collections.abc import Sequence
@@ -17,33 +17,34 @@ from visited.bits.kernel import (
     best_kernel,
 )
 from visited.filters.loss_estimate import LossEstimate
-from visited.full_disk import put_off_without_room
+from visited.full_disk import ignore_full_disk
 from visited.protocol import CannotForget, SnapshotRefused, VisitedStats
 from visited.snapshot import Snapshot, Value, read_snapshot, write_snapshot
 from visited.splitting.leaf_images import LeafImages
 from visited.splitting.leaf_list import LeafList
-from visited.splitting.leaf_plan import LEAST_LEAF_BITS, LeafPlan
+from visited.splitting.leaf_loading import leaf_table, load_leaves
+from visited.splitting.leaf_plan import MIN_LEAF_BITS, LeafPlan
 from visited.splitting.leaf_rebuild import LeafRebuild
 from visited.splitting.leaves import Leaves
-from visited.splitting.stand_ins import StandIns
+from visited.splitting.loss_sample import LossSample
 
 BACKEND = "dsbf"
 LEAF_BITS = 1 << 20
 
-_PIECE = 512
-_LEAST_PIECE = 8
+_MAX_PIECE = 512
+_MIN_PIECE = 8
 
 
 class SplittingSet:
-    """A tree of Bloom filters: a URL belongs to one leaf, by the leading bits of its hash, so a lookup reads one leaf,
-    and the rate of the whole is that of its leaves.
+    """A tree of Bloom filters. The leading bits of a URL's hash choose its leaf, and a lookup reads only this leaf. So
+    the rate of the tree is the mean rate of its leaves.
 
-    When a leaf's fill nears e^(1/k) it grows in place, by 5/8, 6/8, 7/8 and 8/8 of a size, up to `leaf_bits`; then it
-    splits in two leaves of 5/8. Both read the leaf's fingerprints again, from a list on disk, 8 bytes per URL. Memory
-    is 1.1 to 1.2 times that of a Bloom filter made for the count, in the mean. Rebuilding is spread over many calls.
+    When a leaf's fill approaches e^(1/k) it grows to 5/8, 6/8, 7/8 and 8/8 of a size, up to `leaf_bits`. Then it splits
+    into two leaves of 5/8. Both read the leaf's fingerprints from a list on disk, 8 bytes per URL. On average the
+    memory is 1.1 to 1.2 times that of a Bloom filter for this count. A rebuild is spread over many calls.
 
-    A URL that was swallowed by a false positive is not in the list; after the next rebuild it may well be accepted. The
-    promise is kept for those that were called new.
+    A URL that was lost by a false positive is not in the list, and the leaf may accept it after the next rebuild. URLs
+    that were called new are never called new again.
     """
 
     def __init__(
@@ -56,14 +57,17 @@ class SplittingSet:
         leaf_bits: int = LEAF_BITS,
         kernel: Kernel | None = None,
     ) -> None:
-        """`capacity` is an estimate, and only sets the number of first leaves. `directory` is for this set alone and
-        holds its list; without one it is a temporary file, and `dump` writes the list too."""
+        """`capacity` is an estimate, which only sets the number of first leaves.
+
+        `directory` holds the list, and nothing else may use it. Without one the list is a temporary file, and `dump`
+        writes it too.
+        """
         sizing.check_capacity(capacity)
         sizing.check_error_rate(error_rate)
         sizing.check_seed(seed)
-        if not LEAST_LEAF_BITS <= leaf_bits <= 1 << 32 or leaf_bits % 512:
+        if not MIN_LEAF_BITS <= leaf_bits <= 1 << 32 or leaf_bits % 512:
             raise ValueError(
-                f"leaf_bits must be a multiple of 512 from {LEAST_LEAF_BITS:,} to {1 << 32:,}, found {leaf_bits:,};"
+                f"leaf_bits must be a multiple of 512 from {MIN_LEAF_BITS:,} to {1 << 32:,}, found {leaf_bits:,};"
                 f" {LEAF_BITS:,} is a good size"
             )
         self._shape = sizing.leaf_shape(capacity, leaf_bits, error_rate)
@@ -75,14 +79,14 @@ class SplittingSet:
         self._list = LeafList(directory)
         self._images = None if directory is None else LeafImages(directory / "images")
         self._losses = LossEstimate(backend=BACKEND, capacity=None, error_rate=error_rate)
-        self._empty()
+        self._reset()
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         check_sequence(urls)
         verdicts: list[bool] = []
         while len(verdicts) < len(urls):
-            # Between two looks at the leaves no more may come than fills them by some percent.
-            piece = min(_PIECE, max(_LEAST_PIECE, self._losses.count >> 6))
+            # A piece may fill the leaves by a few per cent at most: between pieces we check which leaf is full.
+            piece = min(_MAX_PIECE, max(_MIN_PIECE, self._losses.count >> 6))
             verdicts += self._add_piece(urls[len(verdicts) : len(verdicts) + piece])
         return verdicts
 
@@ -97,15 +101,15 @@ class SplittingSet:
         leaves = self._leaves
         bits = int(leaves.sizes.sum())
         ones = int(leaves.ones.sum())
-        growing = self._regrowth.memory_bytes if self._regrowth else 0
+        rebuild_bytes = self._rebuild.memory_bytes if self._rebuild else 0
         images = self._images.disk_bytes() if self._images else 0
-        expected_lost, lost_sigma = self._loss()
+        expected_lost, lost_sigma = self._estimate_loss()
         return VisitedStats(
             backend=BACKEND,
             count=self._losses.count,
             capacity=None,
-            memory_bytes=leaves.memory_bytes + self._list.memory_bytes + growing + self._stand_ins.memory_bytes,
-            disk_bytes=self._list.disk_bytes + images,
+            memory_bytes=leaves.memory_bytes + self._list.memory_bytes + rebuild_bytes + self._sample.memory_bytes,
+            disk_bytes=self._list.file.size_bytes + images,
             fill=ones / bits,
             false_positive_rate=leaves.rate(self._shape.hashes),
             expected_lost=expected_lost,
@@ -117,8 +121,8 @@ class SplittingSet:
                 "leaves": len(leaves.bits),
                 "depth": leaves.depth,
                 "splits": len(leaves.bits) - leaves.first_leaves,
-                "growths": self._growths,
-                "list_bytes": self._list.disk_bytes,
+                "growths": self._rebuild_count,
+                "list_bytes": self._list.file.size_bytes,
                 "kernel": self._kernel.name,
             },
         )
@@ -127,53 +131,52 @@ class SplittingSet:
         self._list.flush()
         tail = self._list.tail()
         if self._images and not len(tail):
-            with put_off_without_room():
+            with ignore_full_disk():
                 self._images.write_changed(self._leaves, self._list)
-        table = np.array(self._leaves.places, dtype=np.int64)
         write_snapshot(
             file,
             backend=BACKEND,
             parameters=self._parameters(),
             state={
                 **self._losses.state(),
-                "growths": self._growths,
-                "list": self._list.identity.hex(),
-                "list_bytes": self._list.disk_bytes,
+                "growths": self._rebuild_count,
+                "list": self._list.file.identity.hex(),
+                "list_bytes": self._list.file.size_bytes,
             },
             parts=[
-                np.column_stack([table, self._leaves.sizes, self._leaves.ones]).tobytes(),
-                b"" if self._images else self._list.content(),
+                leaf_table(self._leaves).tobytes(),
+                b"" if self._images else self._list.file.content(),
                 tail.tobytes(),
-                self._stand_ins.dump(),
+                self._sample.dump(),
             ],
         )
 
     def load(self, file: BinaryIO, /) -> None:
-        """The list in the directory is cut back to what it was at the dump: what came later is not in the snapshot."""
-        self._empty()
+        """Also cuts the list in the directory back to its length at the dump: later URLs are not in the snapshot."""
+        self._reset()
         snapshot = read_snapshot(file, backend=BACKEND, parameters=self._parameters())
         try:
             self._restore(snapshot)
         except SnapshotRefused:
-            self._empty()
+            self._reset()
             raise
 
     def __len__(self) -> int:
         return self._losses.count
 
     async def aclose(self) -> None:
-        self._list.forget()
+        self._list.close()
 
-    def _empty(self) -> None:
-        self._list.forget()
+    def _reset(self) -> None:
+        self._list.close()
         self._leaves = Leaves(first_leaves=self._shape.first_leaves, bits=self._plan.first_bits)
-        self._regrowth: LeafRebuild | None = None
-        self._growths = 0
-        self._next_look = 0
+        self._rebuild: LeafRebuild | None = None
+        self._rebuild_count = 0
+        self._next_check_at = 0
         self._rate = 0.0
         self._count_at_rate = 0
         self._losses.reset()
-        self._stand_ins = StandIns(self._shape.hashes)
+        self._sample = LossSample(self._shape.hashes)
 
     def _probe(self, urls: Sequence[str], fresh: NDArray[np.uint64], mode: int) -> tuple[list[bool], int]:
         leaves = self._leaves
@@ -187,47 +190,47 @@ class SplittingSet:
         if new:
             self._list.append(fresh[:new])
             self._losses.count_accepted(new, self._rate_now())
-        self._stand_ins.see(fresh, new, self._leaves)
-        if new or self._regrowth:
-            self._rebuild_a_little()
+        self._sample.observe(fresh, new, self._leaves)
+        if new or self._rebuild:
+            self._continue_rebuild()
         return absent
 
-    def _loss(self) -> tuple[float, float]:
-        """What is still lost, and its standard deviation."""
-        swallowed, count = self._losses.expected_lost, self._losses.count
-        share, share_sigma = self._stand_ins.lost_share()
+    def _estimate_loss(self) -> tuple[float, float]:
+        """The number of URLs that are still lost, and its standard deviation."""
+        lost_once, count = self._losses.expected_lost, self._losses.count
+        share, share_sigma = self._sample.lost_share()
         if count:
-            # What was swallowed and is accepted by now is among the accepted, and does not stand for further ones.
-            swallowed /= 1 + swallowed / count * (1 - share)
-        return share * swallowed, math.hypot(self._losses.lost_sigma * math.sqrt(share), swallowed * share_sigma)
+            # Lost URLs that were accepted later are among the accepted URLs, and do not stand for further losses.
+            lost_once /= 1 + lost_once / count * (1 - share)
+        return share * lost_once, math.hypot(self._losses.lost_sigma * math.sqrt(share), lost_once * share_sigma)
 
     def _rate_now(self) -> float:
-        """The rate as it was some additions ago: it moves slowly, and adding it up over all leaves takes long."""
+        """The rate, up to a 1024th of the URLs old: it changes slowly, and computing it over all leaves takes long."""
         if self._losses.count - self._count_at_rate >= self._losses.count >> 10:
             self._rate = self._leaves.rate(self._shape.hashes)
             self._count_at_rate = self._losses.count
         return self._rate
 
-    def _rebuild_a_little(self) -> None:
+    def _continue_rebuild(self) -> None:
         budget = self._kernel.fill_budget
         while budget > 0:
-            if self._regrowth is None:
-                # A look at all leaves takes as long as some URLs; between two, leaves fill by a four-thousandth.
-                if self._losses.count < self._next_look:
+            if self._rebuild is None:
+                # Checking all leaves takes as long as adding a few URLs, so we check when they have filled by a 4096th.
+                if self._losses.count < self._next_check_at:
                     return
                 mean_list = self._losses.count // len(self._leaves.bits) + 1
                 sizes = self._plan.next_sizes(self._leaves, mean_list=mean_list, budget=budget)
                 if not sizes:
-                    self._next_look = self._losses.count + (self._losses.count >> 12) + 1
+                    self._next_check_at = self._losses.count + (self._losses.count >> 12) + 1
                     return
-                self._regrowth = LeafRebuild(self._leaves, self._list, sizes_by_leaf=sizes, hashes=self._shape.hashes)
-            budget = self._regrowth.advance(self._kernel, budget)
+                self._rebuild = LeafRebuild(self._leaves, self._list, sizes_by_leaf=sizes, hashes=self._shape.hashes)
+            budget = self._rebuild.advance(self._kernel, budget)
             if budget > 0:
-                self._growths += self._regrowth.leaf_count
-                self._regrowth = None
+                self._rebuild_count += self._rebuild.leaf_count
+                self._rebuild = None
 
     def _restore(self, snapshot: Snapshot) -> None:
-        # Until stand-ins were kept there were three parts.
+        # Snapshots of earlier versions have no sample, so three parts.
         if len(snapshot.parts) not in (3, 4) or len(snapshot.parts[0]) % 32 or len(snapshot.parts[2]) % 8:
             raise SnapshotRefused("expected a table of leaves and two lists of fingerprints in the snapshot")
         count = snapshot.integer("count")
@@ -238,41 +241,25 @@ class SplittingSet:
         elif list_bytes:
             self._list.open_content(snapshot.parts[1])
         self._list.append(np.frombuffer(snapshot.parts[2], dtype=np.uint64))
-        table = np.frombuffer(snapshot.parts[0], dtype=np.int64).reshape(-1, 4)
-        leaves = _leaves_from(table, self._shape.first_leaves)
-        self._fill(leaves)
-        if leaves.ones.tolist() != table[:, 3].tolist() or len(self._list) != count:
+        if len(self._list) != count:
             raise SnapshotRefused("the snapshot and the list of fingerprints do not agree; rebuild it")
+        leaves = load_leaves(
+            np.frombuffer(snapshot.parts[0], dtype=np.int64).reshape(-1, 4),
+            self._shape.first_leaves,
+            self._list,
+            self._images,
+            hashes=self._shape.hashes,
+            kernel=self._kernel,
+        )
         if len(snapshot.parts) == 4:
             try:
-                self._stand_ins.load(snapshot.parts[3])
+                self._sample.load(snapshot.parts[3])
             except ValueError as error:
-                raise SnapshotRefused(f"the snapshot's stand-ins can't be read: {error}") from error
+                raise SnapshotRefused(f"the snapshot's sample of losses can't be read: {error}") from error
         self._leaves = leaves
-        self._growths = growths
+        self._rebuild_count = growths
         self._losses.restore(snapshot)
         self._rate = leaves.rate(self._shape.hashes)
-
-    def _fill(self, leaves: Leaves) -> None:
-        """Set the bits of leaves from their images and, for what these lack, from the list."""
-        histories = self._list.histories() if self._images else []
-        first_run = self._list.run_count
-        for leaf, (depth, index) in enumerate(leaves.places):
-            size_bytes = len(leaves.bits[leaf])
-            image = self._images.read(depth, index, size_bytes, self._list, histories) if self._images else None
-            if image is not None:
-                leaves.replace(leaf, image.bits, image.ones)
-            first_run = min(first_run, image.runs if image is not None else 0)
-        lows = np.array([leaves.span(leaf)[0] for leaf in leaves.order], dtype=np.uint64)
-        arrays = [leaves.bits[leaf] for leaf in leaves.order]
-        ones = np.zeros(len(arrays), dtype=np.int64)
-        # Some leaves get again what their image has; that changes nothing.
-        for run, fingerprints in enumerate(self._list.runs()):
-            # The earlier ones are read too, to see that they are whole: a later rebuilding relies on it.
-            if run >= first_run:
-                self._kernel.leaves_fill([fingerprints], lows, (1 << 64) - 1, arrays, ones, self._shape.hashes)
-        self._kernel.leaves_fill([self._list.tail()], lows, (1 << 64) - 1, arrays, ones, self._shape.hashes)
-        leaves.ones[leaves.order] += ones
 
     def _parameters(self) -> dict[str, Value]:
         return {
@@ -285,11 +272,3 @@ class SplittingSet:
             "seed": self._seed,
             "list": "directory" if self._images else "snapshot",
         }
-
-
-def _leaves_from(table: NDArray[np.int64], first_leaves: int) -> Leaves:
-    """Empty leaves from the rows (depth, index, bits, ones) of a snapshot, in their order."""
-    try:
-        return Leaves.from_places([(row[0], row[1]) for row in table.tolist()], table[:, 2].tolist(), first_leaves)
-    except ValueError as error:
-        raise SnapshotRefused(f"the snapshot's leaves are no tree: {error}") from error

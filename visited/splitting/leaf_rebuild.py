@@ -1,4 +1,4 @@
-"""The rebuilding of leaves, a piece at a time."""
+"""Rebuilds leaves in small steps."""
 
 from collections.abc import Iterator
 
@@ -6,25 +6,27 @@ import numpy as np
 
 from visited.bits.kernel import Kernel
 from visited.bits.memory import allocated_bytes, zeros
-from visited.splitting.leaf_list import Fingerprints, LeafList
+from visited.splitting.leaf_list import LeafList
 from visited.splitting.leaves import Leaves
+from visited.splitting.run_file import Fingerprints
 
-# A run takes about as long to look into as so many fingerprints take to insert.
-_RUN_COSTS = 100
+# Reading from a run takes about as long as inserting so many fingerprints.
+_RUN_COST = 100
 
 
 class LeafRebuild:
-    """Reads the lists of neighbouring leaves into larger arrays, or halves, while the old arrays still answer.
+    """Reads the fingerprints of neighbouring leaves into larger arrays, or halves, while the old arrays are in use.
 
-    What is added meanwhile goes into the old arrays and to the end of the list, which is read last: nothing is missed.
-    Everything in the list is inserted, whether or not it sets a bit, so that the new bits depend on nothing but the
-    list.
+    URLs that are added meanwhile go into the old arrays and to the end of the list, which is read last, so none is
+    missed. Every fingerprint in the list is inserted, whether or not it sets a bit, so that the new bits depend on the
+    list alone.
     """
 
     def __init__(
         self, leaves: Leaves, fingerprints: LeafList, *, sizes_by_leaf: dict[int, list[int]], hashes: int
     ) -> None:
-        """`sizes_by_leaf`: the bits of the one or two arrays that replace each leaf, in the order of their ranges."""
+        """`sizes_by_leaf` are the bits of the one or two arrays that replace each leaf, in the order of their
+        ranges."""
         self._leaves = leaves
         self._list = fingerprints
         self._hashes = hashes
@@ -50,24 +52,25 @@ class LeafRebuild:
         return sum(allocated_bytes(len(bits)) for bits in self._arrays)
 
     def advance(self, kernel: Kernel, budget: int) -> int:
-        """Insert some `budget` fingerprints, and return what is left of it.
+        """Insert about `budget` fingerprints, and return the rest of the budget.
 
-        More than nothing is left when all is done: then the leaves have been replaced.
+        The rest is positive when the rebuild is complete; then the leaves have been replaced.
         """
         self._budget = budget
-        kernel.leaves_fill(self._read_on(), self._lows, self._high - 1, self._arrays, self._ones, self._hashes)
-        if self._next_run < self._list.run_count:
+        kernel.leaves_fill(self._windows(), self._lows, self._high - 1, self._arrays, self._ones, self._hashes)
+        if self._next_run < self._list.file.run_count:
             return 0
         self._replace()
         return max(self._budget, 1)
 
-    def _read_on(self) -> Iterator[Fingerprints]:
-        """What the next runs have of these leaves, while the budget lasts, and behind the last one the tail."""
-        while self._next_run < self._list.run_count:
+    def _windows(self) -> Iterator[Fingerprints]:
+        """Read these leaves' fingerprints from the next runs within the budget, and after the last run from the
+        tail."""
+        while self._next_run < self._list.file.run_count:
             if self._budget <= 0:
                 return
-            window = self._list.read(self._next_run, self._low, self._high)
-            self._budget -= len(window) + _RUN_COSTS
+            window = self._list.file.read(self._next_run, self._low, self._high)
+            self._budget -= len(window) + _RUN_COST
             self._next_run += 1
             yield window
         yield self._list.tail()

@@ -1,8 +1,8 @@
-"""The tree of leaves of a splitting filter: which leaf a fingerprint belongs to, and how full each one is.
+"""The tree of leaves of a splitting filter: which leaf a fingerprint belongs to, and how full each leaf is.
 
-The space of 64-bit fingerprints is cut evenly into c first leaves; a split halves a leaf's range by the next bit. So a
-leaf is (depth, index): it covers the index-th of c·2^depth equal parts. The tree is kept as one array, as deep as the
-deepest leaf, from the leading bits of a fingerprint to a leaf's number; a lookup costs the same at any size.
+The c first leaves divide the range of 64-bit fingerprints evenly; a split halves the range of a leaf. So a leaf is
+(depth, index): it covers part `index` of c·2^depth equal parts. One array, as deep as the deepest leaf, maps the
+leading bits of a fingerprint to a leaf's number, so a lookup costs the same at any size.
 """
 
 import numpy as np
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from visited.bits.memory import Memory, allocated_bytes, zeros
 
 _SPACE = 1 << 64
-_MOST_ROUTES = 1 << 31
+_MAX_ROUTES = 1 << 31
 
 
 class Leaves:
-    """The bits of all leaves, and the routes to them. A leaf keeps its number for life; a split adds one."""
+    """The bits of all leaves, and the routes to them. A leaf keeps its number; a split adds a leaf."""
 
     def __init__(self, *, first_leaves: int, bits: int) -> None:
         """`bits` is the size of each first leaf."""
@@ -26,18 +26,18 @@ class Leaves:
         self.places = [(0, index) for index in range(first_leaves)]
         """(depth, index) of each leaf."""
         self.order = list(range(first_leaves))
-        """The leaves by their ranges."""
+        """The leaves in the order of their ranges."""
         self._ones: NDArray[np.int64] = np.zeros(first_leaves, dtype=np.int64)
         self._sizes: NDArray[np.int64] = np.full(first_leaves, bits, dtype=np.int64)
         self._shares: NDArray[np.float64] = np.full(first_leaves, 1 / first_leaves)
 
     @classmethod
     def from_places(cls, places: list[tuple[int, int]], sizes: list[int], first_leaves: int) -> "Leaves":
-        """Empty leaves at these (depth, index), with so many bits. Raises ValueError unless they are a whole tree."""
+        """Make empty leaves at these (depth, index) with these sizes. Raises ValueError unless they cover the range."""
         leaves = cls(first_leaves=first_leaves, bits=0)
         deepest = max((depth for depth, _ in places), default=0)
-        if not 0 <= deepest < 64 or first_leaves << deepest >= _MOST_ROUTES:
-            raise ValueError(f"a depth of {deepest} can't be")
+        if not 0 <= deepest < 64 or first_leaves << deepest >= _MAX_ROUTES:
+            raise ValueError(f"a depth of {deepest} is impossible")
         leaves.depth = deepest
         leaves.routes = np.full(first_leaves << deepest, -1, dtype=np.int32)
         for leaf, (depth, index) in enumerate(places):
@@ -58,7 +58,7 @@ class Leaves:
 
     @property
     def ones(self) -> NDArray[np.int64]:
-        """Bits set in each leaf; the kernel counts into it."""
+        """Bits set in each leaf; the kernel updates it."""
         return self._ones[: len(self.bits)]
 
     @property
@@ -67,7 +67,7 @@ class Leaves:
         return self._sizes[: len(self.bits)]
 
     def span(self, leaf: int) -> tuple[int, int]:
-        """The fingerprints that belong to a leaf: low ≤ f < high."""
+        """The range of a leaf's fingerprints: low ≤ f < high."""
         depth, index = self.places[leaf]
         parts = self.first_leaves << depth
         return -(-index * _SPACE // parts), -(-(index + 1) * _SPACE // parts)
@@ -76,13 +76,13 @@ class Leaves:
         return int(self.routes[fingerprint * len(self.routes) >> 64])
 
     def middle(self, leaf: int) -> int:
-        """Where a split would cut the leaf's range."""
+        """The first fingerprint of the upper half after a split."""
         depth, index = self.places[leaf]
         return -(-(2 * index + 1) * _SPACE // (self.first_leaves << depth + 1))
 
     def can_split(self, leaf: int) -> bool:
-        """Whether there are bits left to tell its halves apart."""
-        return self.first_leaves << self.places[leaf][0] + 1 < _MOST_ROUTES
+        """Whether the routes have a bit left to distinguish its halves."""
+        return self.first_leaves << self.places[leaf][0] + 1 < _MAX_ROUTES
 
     def replace(self, leaf: int, bits: Memory, ones: int) -> None:
         """Give a leaf another array."""
@@ -91,7 +91,7 @@ class Leaves:
         self._sizes[leaf] = len(bits) * 8
 
     def split(self, leaf: int, halves: list[Memory], ones: list[int]) -> None:
-        """Put two leaves in the place of one: the lower half keeps its number."""
+        """Replace a leaf by two halves. The lower half keeps its number."""
         depth, index = self.places[leaf]
         if depth == self.depth:
             self.routes = np.repeat(self.routes, 2)
@@ -114,16 +114,16 @@ class Leaves:
         self.routes[start : start + width] = other
 
     def rate(self, hashes: int) -> float:
-        """The false-positive rate of the tree: a query sees one leaf, each as often as its share of the space."""
+        """The false-positive rate of the tree: the mean over the leaves, weighted by their shares of the range."""
         return float(self._shares[: len(self.bits)] @ (self.ones / self.sizes) ** hashes)
 
     @property
     def memory_bytes(self) -> int:
-        """All of it, as allocated."""
+        """The allocated memory."""
         arrays = self.routes.nbytes + self._ones.nbytes + self._sizes.nbytes + self._shares.nbytes
         sizes, counts = np.unique(self.sizes, return_counts=True)
         bits: int = sum(
             allocated_bytes(size // 8) * count for size, count in zip(sizes.tolist(), counts.tolist(), strict=True)
         )
-        # A place is a tuple of two small ints in a list.
+        # A place is a tuple of two small integers in a list.
         return bits + arrays + len(self.bits) * (3 * 8 + 56 + 28)

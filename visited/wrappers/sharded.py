@@ -8,7 +8,7 @@ import numpy as np
 
 from visited.batch import check_sequence
 from visited.bits.kernel import Kernel, best_kernel
-from visited.protocol import LocalSet, NoRoom, SnapshotRefused, VisitedStats
+from visited.protocol import DiskFull, LocalSet, SnapshotRefused, VisitedStats
 from visited.snapshot import Value, clear_set, read_snapshot, write_snapshot
 
 BACKEND = "sharded"
@@ -36,7 +36,7 @@ class ShardedSet:
         for shard, places in self._split(urls):
             try:
                 answers = await shard.add_many([urls[place] for place in places])
-            except NoRoom:
+            except DiskFull:
                 for before, its_places in answered:
                     await before.forget_many([urls[place] for place in its_places if verdicts[place]])
                 raise

@@ -159,7 +159,7 @@ async def test_bits_depend_on_the_list_alone() -> None:
         came += size
     leaves = visited._leaves
     visited._list.flush()
-    everything = np.sort(np.concatenate(list(visited._list.runs())))
+    everything = np.sort(np.concatenate(list(visited._list.file.runs())))
     assert len(everything) == len(visited)
     for leaf in leaves.order:
         low, high = leaves.span(leaf)
@@ -343,7 +343,7 @@ async def test_a_list_that_lost_a_urls_fingerprint_is_noticed(tmp_path: Path) ->
     content = bytearray((tmp_path / "leaves").read_bytes())
     swapped = LeafList(None)
     swapped.open_content(content)
-    runs = [run.copy() for run in swapped.runs()]
+    runs = [run.copy() for run in swapped.file.runs()]
     runs[0][5] = runs[0][6]
     other = LeafList(tmp_path)
     for run in runs:
@@ -357,25 +357,25 @@ async def test_a_list_that_lost_a_urls_fingerprint_is_noticed(tmp_path: Path) ->
     again = empty(tmp_path)
     with pytest.raises(SnapshotRefused, match="do not agree"):
         again.load(io.BytesIO(data))
-    other.forget()
-    swapped.forget()
+    other.close()
+    swapped.close()
     await again.aclose()
 
 
 async def test_a_run_that_could_not_be_written_is_an_error_and_the_next_one_overwrites_it(tmp_path: Path) -> None:
     full = LeafList(tmp_path)
     full.append(np.arange(128, dtype=np.uint64))
-    assert (full.run_count, len(full)) == (1, 128)
-    before = full.disk_bytes
-    descriptor = full._descriptor
-    full._descriptor = 1 << 20
+    assert (full.file.run_count, len(full)) == (1, 128)
+    before = full.file.size_bytes
+    descriptor = full.file._descriptor
+    full.file._descriptor = 1 << 20
     with pytest.raises(OSError, match="Bad file descriptor"):
         full.append(np.arange(128, dtype=np.uint64))
-    full._descriptor = descriptor
-    assert full.disk_bytes == before
+    full.file._descriptor = descriptor
+    assert full.file.size_bytes == before
     full.flush()
-    assert [run.tolist() for run in full.runs()] == [list(range(128))] * 2
-    full.forget()
+    assert [run.tolist() for run in full.file.runs()] == [list(range(128))] * 2
+    full.close()
 
 
 def test_the_list_finds_a_range_in_any_run() -> None:
@@ -394,10 +394,10 @@ def test_the_list_finds_a_range_in_any_run() -> None:
         kept.append(run)
     for low, high in [(0, 2**64), (2**62, 2**63), (2**63 + 100, 2**63 + 200), (0, 1), (2**64 - 1, 2**64), (5, 6)]:
         for number, run in enumerate(runs):
-            window = kept.read(number, low, high)
+            window = kept.file.read(number, low, high)
             inside = window[(window >= low) & (window <= np.uint64(high - 1))]
             assert inside.tolist() == sorted(value for value in run.tolist() if low <= value < high)
-    kept.forget()
+    kept.close()
 
 
 def test_routes_and_ranges_agree_at_any_depth() -> None:
@@ -456,19 +456,19 @@ def test_an_image_of_a_future_that_was_cut_off_is_not_used(tmp_path: Path) -> No
     kept, images = LeafList(tmp_path), LeafImages(tmp_path / "images")
     leaves = Leaves(first_leaves=1, bits=8192)
     append(0)
-    identity, size_bytes = kept.identity, kept.disk_bytes
+    identity, size_bytes = kept.file.identity, kept.file.size_bytes
     append(1_000)
     leaves.replace(0, bytearray(b"\xff" * 1024), 8192)
     assert images.write_changed(leaves, kept) == 1
-    assert LeafImages(tmp_path / "images").read(0, 0, 1024, kept, kept.histories()) is not None
+    assert LeafImages(tmp_path / "images").read(0, 0, 1024, kept.file, kept.file.history_checksums()) is not None
     kept.open_at(identity, size_bytes)
     again = LeafImages(tmp_path / "images")
-    assert again.read(0, 0, 1024, kept, kept.histories()) is None
+    assert again.read(0, 0, 1024, kept.file, kept.file.history_checksums()) is None
     append(5_000)
-    assert again.read(0, 0, 1024, kept, kept.histories()) is None
+    assert again.read(0, 0, 1024, kept.file, kept.file.history_checksums()) is None
     append(9_000)
-    assert again.read(0, 0, 1024, kept, kept.histories()) is None
-    kept.forget()
+    assert again.read(0, 0, 1024, kept.file, kept.file.history_checksums()) is None
+    kept.close()
 
 
 async def test_a_list_is_copied_whole_though_the_system_reads_it_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -479,7 +479,7 @@ async def test_a_list_is_copied_whole_though_the_system_reads_it_in_parts(monkey
     fingerprints.append(np.arange(1, 5_000, dtype=np.uint64))
     fingerprints.flush()
     again = LeafList(None)
-    again.open_content(fingerprints.content())
-    assert sorted(np.concatenate(list(again.runs())).tolist()) == list(range(1, 5_000))
-    again.forget()
-    fingerprints.forget()
+    again.open_content(fingerprints.file.content())
+    assert sorted(np.concatenate(list(again.file.runs())).tolist()) == list(range(1, 5_000))
+    again.close()
+    fingerprints.close()

@@ -20,7 +20,7 @@ from tests.mounting import mounted
 from tests.unit.frontier.crawls import Crawl, pages
 from tests.unit.frontier.virtual_time import in_virtual_time
 from tests.unit.visited.test_state_machines import LENGTHS, STARTS, Machine, now, urls_of
-from visited import NoRoom, VisitedSet
+from visited import DiskFull, VisitedSet
 from visited.digests.exact import ExactSet
 from visited.digests.exact_leveldb import LevelDBSet
 from visited.splitting.dsbf import SplittingSet
@@ -218,9 +218,9 @@ class FullMachine(Machine):
         self.go_on_while_it_is_full([(0, 250), (250, 250), (500, 250)], False)
         with self.disk.taken():
             for start, length in batches:
-                with suppress(NoRoom):
+                with suppress(DiskFull):
                     self.check_add(urls_of(start, length))
-                with suppress(NoRoom):
+                with suppress(DiskFull):
                     if forgets and self.can_forget:
                         self.forget(start, 10)
             if dumps:
@@ -306,9 +306,9 @@ async def test_a_store_whose_room_is_taken_while_it_is_opened_again_loses_nothin
         ballast.unlink()
         is_raced = True
         assert all(await visited.add_many(urls_of(8_000, 500)))
-        with pytest.raises(NoRoom, match="No space left"):
+        with pytest.raises(DiskFull, match="No space left"):
             await visited.add_many(urls_of(8_500, 500))
-        with pytest.raises(NoRoom):
+        with pytest.raises(DiskFull):
             await visited.forget_many(urls_of(1_000, 500))
         snapshot = dumped(visited)
         is_raced = False
@@ -324,7 +324,7 @@ async def test_a_store_whose_room_is_taken_while_it_is_opened_again_loses_nothin
 async def test_a_store_that_finds_no_room_to_begin_can_begin_later(tmp_path: Path) -> None:
     disk = Disk()
     visited = LevelDBSet(tmp_path / "set", spill=100, open_database=disk.open)
-    with disk.full(), pytest.raises(NoRoom, match="No space left"):
+    with disk.full(), pytest.raises(DiskFull, match="No space left"):
         await visited.add_many(urls_of(0, 50))
     assert len(visited) == 0
     assert await visited.add_many(urls_of(0, 500)) == [True] * 500
@@ -339,7 +339,7 @@ async def test_a_store_that_finds_no_room_to_begin_can_begin_later(tmp_path: Pat
 async def test_shards_that_took_their_part_before_one_found_no_room_forget_it(tmp_path: Path) -> None:
     disk = Disk()
     visited = ShardedSet([ExactSet(), LevelDBSet(tmp_path / "set", open_database=disk.open), ExactSet()])
-    with disk.full(), pytest.raises(NoRoom):
+    with disk.full(), pytest.raises(DiskFull):
         await visited.add_many(urls_of(0, 100))
     assert len(visited) == 0
     assert all(await visited.add_many(urls_of(0, 100)))
