@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Call = tuple[Callable[..., object], tuple[object, ...]]
 
-REFUSALS = (TypeError, ValueError, OverflowError, BufferError, IndexError, AttributeError, MemoryError)
+REFUSALS = (TypeError, ValueError, OverflowError, BufferError, LookupError, AttributeError, MemoryError)
 """How a function refuses what it is given. A SystemError, say, is a fault of the function."""
 
 

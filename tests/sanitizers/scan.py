@@ -10,18 +10,20 @@ from crawler.read.html.lexbor import LexborExtractor, LexborTrees
 from crawler.read.options import Options
 from crawler.read.pages import PageReader
 from tests.sanitizers.calls import Call, exact
-from tests.sanitizers.corpus import Corpus, markup
+from tests.sanitizers.corpus import Corpus, markup, torn
+from tests.unit.read.pieces import ATTRIBUTES, NAMES, STYLES, TEXTS, WHOLE
 from tests.unit.read.suites import page
 
 OPTIONS = Options(forms=True, scripts=True, preview_images=True)
 BY_SCAN = LexborExtractor(options=OPTIONS)
 BY_TREE = PageReader(LexborTrees(OPTIONS).read, options=OPTIONS)
+TABLE_NAMES = "table caption colgroup col col tbody thead tfoot tr tr td td th".split()
 LARGE_BYTES = 4_000
 """Trees of larger pages take too long."""
 
 
 def compare(chance: Random, corpus: Corpus) -> None:
-    html = markup(chance, corpus, 20)
+    html = _page(chance, corpus)
     if len(html) < LARGE_BYTES:
         assert BY_SCAN.extract(page(html)) == BY_TREE.extract(page(html)), html
 
@@ -30,5 +32,30 @@ def calls(chance: Random, corpus: Corpus) -> list[Call]:
     kinds = (LinkKind.LINK, LinkKind.EMBED, LinkKind.CSS)
     return [
         (compiled.scan, (exact(html), dict(html5), Link, *kinds, dict(KIND_OF_REL), KEPT_META, chance.random() < 0.5))
-        for html in (markup(chance, corpus, 20), markup(chance, corpus, 60))
+        for html in (_page(chance, corpus), markup(chance, corpus, 60))
     ]
+
+
+def _page(chance: Random, corpus: Corpus) -> bytes:
+    """Mostly markup of which the scan reads much before it gives up."""
+    if corpus.pages and chance.random() < 0.5:
+        return markup(chance, corpus, 20)
+    whole = WHOLE if chance.random() < 0.2 else "".join(_part(chance, 3) for _ in range(chance.randrange(12)))
+    return torn(chance, whole.encode()) if chance.random() < 0.5 else whole.encode()
+
+
+def _part(chance: Random, depth: int, parent: str = "") -> str:
+    in_table = parent in TABLE_NAMES and chance.random() < 0.7
+    name, kind = chance.choice(TABLE_NAMES if in_table else NAMES), chance.randrange(5 * in_table, 10)
+    attributes = " ".join(chance.choices(ATTRIBUTES, k=chance.choice((0, 0, 1, 2, 3, 60))))
+    if kind < 2 or not depth:
+        return chance.choice(TEXTS) * chance.choice((1, 1, 1, 3000))
+    if kind < 4:
+        style = "".join(chance.choices(STYLES, k=chance.randrange(8)))
+        return f"<style>{style}</style>" if chance.random() < 0.7 else f'<p style="{style}">'
+    if kind < 5:
+        return f"</{name}>"
+    if kind < 6:
+        return f"<{name} {attributes}{chance.choice(('', '', '/'))}>"
+    inner = "".join(_part(chance, depth - 1, name) for _ in range(chance.randrange(5)))
+    return f"<{name} {attributes}>{inner}</{name}>"

@@ -15,6 +15,7 @@ from crawler.read.html.lexbor import LexborExtractor, LexborTrees
 from crawler.read.html.scan import IS_COMPILED, scan
 from crawler.read.options import Options
 from crawler.read.pages import Document, PageReader
+from tests.unit.read.pieces import ATTRIBUTES, NAMES, STYLES, TEXTS, WHOLE
 from tests.unit.read.suites import page, real_pages
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="built without the compiled scan of pages")
@@ -23,141 +24,6 @@ OPTIONS = Options(forms=True, scripts=True, preview_images=True)
 BY_SCAN = LexborExtractor(options=OPTIONS)
 BY_TREE = PageReader(LexborTrees(OPTIONS).read, options=OPTIONS)
 
-NAMES = (
-    "a a a p p div span b i li ul ol dl dd dt table tr td th tbody thead caption colgroup col h1 h2 form input button "
-    "select option optgroup svg path g use image title desc style script template noscript head body html base link "
-    "meta img source br hr object applet marquee iframe textarea nobr font em center pre section video area math "
-    "foreignobject rb rt ruby rp dialog search xmp noframes noembed plaintext frame frameset x-y embed track wbr"
-).split()
-ATTRIBUTES = (
-    "href=u",
-    "href='v w'",
-    'href="w?a=1&amp;b=2&copy=3&lt=4"',
-    "HREF=x href=y",
-    "href",
-    "href=''",
-    "xlink:href=z",
-    "src=s",
-    "srcset='a 1x,b, c (1,2) 2x'",
-    "data-src=d",
-    "data-srcset='e&amp;f 2x'",
-    "data-original=o",
-    "Data-Lazy-Src=r",
-    "data-lazy-srcset='e&amp;f 2x'",
-    "data-lazy-srcset='t 2x'",
-    "data-bg=b",
-    "data-bg='url(b)'",
-    "srcdoc='<a href=in>'",
-    "srcdoc=\"<iframe srcdoc='<img src=in>'>\"",
-    "shadowrootmode=open",
-    "imagesrcset=i",
-    "rel='Next  Foo'",
-    "rel=preload",
-    "style='background:url(x)'",
-    "style='background:URL(y)'",
-    "style='background:ur&#108;&lpar;z)'",
-    "style=color:red",
-    "style='u&#114;l(x)'",
-    "background=g",
-    "lang=en",
-    "xml:lang=de",
-    "type=hidden",
-    "type=image",
-    "content='noindex; url=c'",
-    "name=description",
-    "name=Robots",
-    "property=og:title",
-    "property=og:image",
-    "http-equiv=refresh",
-    "action=f",
-    "formaction=h",
-    "poster=p",
-    "data=q",
-    'alt="it\'s"',
-    "class='a > b'",
-    "title=t",
-    "=x",
-    "/",
-)
-TEXTS = (
-    "text",
-    " ",
-    "\n",
-    "\r\n",
-    "&amp;",
-    "&nbsp;",
-    "&copy x",
-    "&notit;",
-    "&#65;",
-    "&#x80;",
-    "&#0;",
-    "&#xD800;",
-    "&bogus;",
-    "&",
-    "< b",
-    "a<b",
-    "caf\xe9",
-    "\u3000",
-    "\x1f",
-    "<!-- c -->",
-    "<!-->",
-    "<!--->",
-    "<!-- --!>",
-    "<!--!>",
-    "<!---!>",
-    "-->",
-    "<!-- <a href=no> -->",
-    "<!--<script>",
-    "<![CDATA[ x ]]>",
-    "<?php x ?>",
-    "</>",
-    "</ x>",
-    "&#10;",
-    "&Tab;",
-    "&notin",
-    "<!doctype>",
-    "<!doctype html>",
-    "<style>@import 'v';url(w)image-set(</style>",
-    "<script><!--<script></script>--></script>",
-    '<!DOCTYPE html PUBLIC "x">',
-    "<p>",
-    "</p>",
-    "</br>",
-)
-
-STYLES = (
-    "url(",
-    "URL(x)",
-    "src(",
-    "image-set(",
-    "@import",
-    "@import 'i'",
-    "@namespace ",
-    '"a"',
-    "'b'",
-    '"',
-    "'",
-    "/*",
-    "*/",
-    "/*/",
-    ";",
-    "{",
-    "}",
-    ",",
-    ")",
-    "a",
-    "\\",
-    "\n",
-    "\r\n",
-    " ",
-    "curl(",
-    "url(  'q' )",
-    "url( d )",
-    "url(a b)",
-    "url(caf\xe9)",
-    "\u2192url(z)",
-    "<",
-)
 
 names = st.sampled_from(NAMES)
 attributes = st.lists(st.sampled_from(ATTRIBUTES), max_size=3).map(" ".join)
@@ -201,18 +67,6 @@ def test_a_scan_of_torn_and_broken_markup_tells_what_a_tree_tells(body: bytes) -
 @given(documents.map(str.encode) | broken_documents() | st.binary(max_size=1000))
 def test_in_the_long_run_a_scan_tells_what_a_tree_tells(body: bytes) -> None:
     assert BY_SCAN.extract(page(body)) == BY_TREE.extract(page(body))
-
-
-WHOLE = """<!doctype html><html lang=en><head><meta charset=utf-8><title>A &amp; B</title><base href="/b/">
-<link rel=stylesheet href=s.css><style>p { background: url(bg.png) }</style><noscript><link href=n rel=next></noscript>
-<script>if (a < b) document.write("<a href=no>")</script><!-- <a href=no> --></head><body background=g>
-<p>One <b>two</b> <a href="x?a=1&amp;b=2" rel="NoFollow me">three <i>four</i></a><p>Five<table><tr><td><a href=t>
-t</a><td background=c>d</table><ul><li><a href=l1>l1</a><li><a href=l2><img src=i srcset="j 1x, k 2x">l2</a></ul>
-<form action=f><select><option>o<option>p</select><textarea>
-<a href=no></textarea></form>
-<svg><title>no</title><path d=M0 /><use xlink:href=u#v></use><style>a{b:url(w)}</style></svg>
-<template><a href=no><p>no</template><div style="background: url('y')"><iframe src=z><a href=no></iframe></div>
-<h1><a href=h><div>block</div></a></h1><video poster=v><source src=w></video><a href=open>rest caf\xe9"""
 
 
 def test_a_page_as_people_write_it_needs_no_tree() -> None:
@@ -344,6 +198,7 @@ import sys, types
 sys.modules["crawler.read.html._scan"] = types.SimpleNamespace(scan=lambda html: ([], [], []))
 from crawler.read.html.lexbor import LexborExtractor
 from crawler.read.html.scan import IS_COMPILED
+from tests.unit.read.pieces import ATTRIBUTES, NAMES, STYLES, TEXTS, WHOLE
 from tests.unit.read.suites import page
 print(IS_COMPILED, len(LexborExtractor().extract(page(b"<a href=x>y</a>")).links))
 """
