@@ -37,6 +37,12 @@ class Crawl(msgspec.Struct, frozen=True, kw_only=True):
     ] = "crawls/crawl"
 
 
+WarcPrefix = Annotated[
+    str,
+    Meta(pattern=rf"^[A-Za-z0-9._-]{{1,100}}{END}", extra={"form": "of letters, digits, dots, dashes and underscores"}),
+]
+
+
 class Output(msgspec.Struct, frozen=True, kw_only=True):
     """What the crawl writes."""
 
@@ -67,6 +73,20 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
             extra=BYTES,
         ),
     ] = 1_000_000_000
+    warc_prefix: Annotated[WarcPrefix, Meta(description="Beginning of the names of WARC files.")] = "onceover"
+    warc_level: Annotated[
+        int, Meta(ge=1, le=9, description="Compression of WARC files: 1 is the fastest, 9 gives the smallest files.")
+    ] = 3
+    warc_revisits: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=10_000_000,
+            description="Number of bodies that a run remembers. A page whose body was archived before, at any URL, "
+            "gets a revisit record without the body. With 0, each page is archived with its body.",
+            extra={"unit": "bodies"},
+        ),
+    ] = 0
     records_max_bytes: Annotated[
         int,
         Meta(

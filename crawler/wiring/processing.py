@@ -49,14 +49,26 @@ def sink(config: Config, directory: CrawlDirectory, full_disk: FullDiskRetry) ->
     sinks: list[Sink] = []
     durability = config.frontier.durability
     if config.output.warc:
-        info = {
-            "software": f"onceover/{version('onceover-crawler')}",
-            "isPartOf": config.crawl.name,
-            "http-header-user-agent": config.fetch.user_agent,
-            "robots": "obey" if config.politeness.robots else "ignore",
-        }
-        sinks.append(WarcSink(directory.warc, max_bytes=config.output.warc_max_bytes, durability=durability, info=info))
+        sinks.append(_warc_sink(config, directory))
     if config.output.records:
         # Records go last, so that a record promises that its page is in the archive.
         sinks.append(RecordSink(directory.records, max_bytes=config.output.records_max_bytes, durability=durability))
     return Sinks([FullDiskSink(each, full_disk) for each in sinks])
+
+
+def _warc_sink(config: Config, directory: CrawlDirectory) -> WarcSink:
+    output = config.output
+    return WarcSink(
+        directory.warc,
+        prefix=output.warc_prefix,
+        max_bytes=output.warc_max_bytes,
+        durability=config.frontier.durability,
+        level=output.warc_level,
+        duplicates=output.warc_revisits,
+        info={
+            "software": f"onceover/{version('onceover-crawler')}",
+            "isPartOf": config.crawl.name,
+            "http-header-user-agent": config.fetch.user_agent,
+            "robots": "obey" if config.politeness.robots else "ignore",
+        },
+    )

@@ -49,7 +49,6 @@ class WarcSink:
         max_bytes: int = 1_000_000_000,
         durability: Durability = "process",
         info: Mapping[str, str] | None = None,
-        metadata: bool = True,
         duplicates: int = 0,
         level: int = 3,
         clock: Callable[[], float] = time.time,
@@ -64,7 +63,6 @@ class WarcSink:
         self._max_bytes = max_bytes
         self._durability = durability
         self._info = (*(info or {}).items(), *_ABOUT_FORMAT)
-        self._metadata = metadata
         self._duplicates = duplicates
         self._level = level
         self._clock = clock
@@ -101,7 +99,7 @@ class WarcSink:
         self._finish_file()
 
     def _compose(self, page: Page | Redirect | NotModified, record: PageRecord) -> Group:
-        return page_group(page, record, level=self._level, metadata=self._metadata, known=self._known)
+        return page_group(page, record, level=self._level, known=self._known)
 
     def _append(self, chunks: tuple[bytes, ...]) -> AppendFile:
         if self._file is None:

@@ -56,7 +56,6 @@ def page_group(
     record: PageRecord,
     *,
     level: int,
-    metadata: bool,
     known: Mapping[str, Original],
 ) -> Group:
     """Response or revisit, then request, metadata, and the document of a rendered page as a conversion.
@@ -84,10 +83,9 @@ def page_group(
     if fetched.request_headers:
         request_type = ("Content-Type", "application/http; msgtype=request")
         chunks += _member(WarcRecordType.request, [*linked, request_type], request_head(fetched), level=level)
-    if metadata:
-        facts = warc_fields(_facts(fetched, record))
-        fields = [*linked, ("Content-Type", "application/warc-fields")]
-        chunks += _member(WarcRecordType.metadata, fields, facts, level=level)
+    facts = warc_fields(_facts(fetched, record))
+    fields = [*linked, ("Content-Type", "application/warc-fields")]
+    chunks += _member(WarcRecordType.metadata, fields, facts, level=level)
     if isinstance(fetched, Page) and fetched.rendering in WITH_DOCUMENT:
         chunks += _rendered(fetched, main_id, common, level=level)
     return Group(tuple(chunks), digest, Original(main_id, fetched.url, date))

@@ -146,7 +146,7 @@ def test_a_written_configuration_tells_of_each_setting_what_it_means_and_what_it
     assert (
         '# Longer bodies are cut at this size; their record says so. [1 B to 1 TB]\nmax_body_bytes = "20 MB"\n' in text
     )
-    assert "# Pages fetched. [1 to 1_000_000_000_000 pages]\n# pages =\n" in text
+    assert "# Number of fetched pages. [1 to 1_000_000_000_000 pages]\n# pages =\n" in text
     assert max(map(len, text.splitlines())) <= 120
 
 

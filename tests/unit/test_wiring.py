@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 
 import msgspec
 import pytest
@@ -12,14 +13,17 @@ from config import ConfigError, Loaded, load, render_toml
 from crawler.cli.frontier import frontier
 from crawler.cli.inspect import inspect
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.full_disk_retry import FullDiskRetry
 from crawler.engine import Ending
 from crawler.url.canonical_rules import DEFAULT_RULES
 from crawler.wiring.crawl import check_configuration, open_crawl
+from crawler.wiring.processing import sink
 from crawler.wiring.storage import grouping, open_leveldb, visited_set
 from frontier import StoreRefused
 from frontier.leveldb.store import LevelDBStore
 from frontier.memory import MemoryStore
 from frontier.shell import QueueFrontier
+from tests.unit.write.samples import Archived, archived, page, record_of
 from visited.bits.kernel import best_kernel
 
 
@@ -290,3 +294,40 @@ async def test_recent_urls_are_remembered_where_that_is_quicker_than_to_ask_the_
     visited = visited_set(loaded(*settings).config, CrawlDirectory(tmp_path), MemoryStore())
     assert ("recent_urls" in visited.describe().details) == has_cache
     await visited.aclose()
+
+
+async def archive_of(directory: Path, *settings: str, bodies: Sequence[bytes]) -> tuple[list[Archived], int]:
+    """The records of an archive that a configured sink writes, and its bytes."""
+    full_disk = FullDiskRetry(hold=lambda _: None, resume=lambda: None)
+    written = sink(loaded(*settings).config, CrawlDirectory(directory), full_disk)
+    for number, body in enumerate(bodies, 1):
+        await written.write(page(number, body), record_of(page(number, body), number))
+    await written.aclose()
+    return archived(directory / "warc"), sum(file.stat().st_size for file in (directory / "warc").iterdir())
+
+
+async def test_a_configuration_names_prefix_level_and_revisits_of_the_archive(tmp_path: Path) -> None:
+    words = [b"word%d" % number for number in range(500)]
+    large = b" ".join(Random(1).choices(words, k=50_000))
+    bodies = [large, b"again", b"again", b"again"]
+    fast, fast_bytes = await archive_of(tmp_path / "fast", "output.warc_level=1", bodies=bodies)
+    assert [entry.kind for entry in fast].count("response") == 4
+    settings = ["output.warc_level=9", "output.warc_prefix=docs", "output.warc_revisits=10"]
+    small, small_bytes = await archive_of(tmp_path / "small", *settings, bodies=bodies)
+    assert [entry.kind for entry in small if entry.kind in ("response", "revisit")] == ["response"] * 2 + [
+        "revisit"
+    ] * 2
+    assert small_bytes < 0.9 * fast_bytes
+    assert all(file.name.startswith("docs-") for file in (tmp_path / "small" / "warc").iterdir())
+
+
+async def test_no_more_bodies_are_remembered_than_configured(tmp_path: Path) -> None:
+    found, _ = await archive_of(tmp_path, "output.warc_revisits=1", bodies=[b"one", b"two", b"one", b"one"])
+    kinds = [entry.kind for entry in found if entry.kind in ("response", "revisit")]
+    assert kinds == ["response", "response", "response", "revisit"]
+
+
+@pytest.mark.parametrize("setting", ["output.warc_prefix=a/b", "output.warc_level=0", "output.warc_revisits=-1"])
+def test_a_setting_of_the_archive_that_can_not_be_is_refused(setting: str) -> None:
+    with pytest.raises(ConfigError, match=setting.partition("=")[0]):
+        loaded(setting)

@@ -168,13 +168,6 @@ def test_a_level_of_compression_that_does_not_exist_is_refused(tmp_path: Path, l
         WarcSink(tmp_path, level=level)
 
 
-async def test_metadata_can_be_left_out(tmp_path: Path) -> None:
-    sink = WarcSink(tmp_path, metadata=False)
-    await sink.write(page(1), record_of(page(1), 1))
-    await sink.aclose()
-    assert [entry.kind for entry in archived(tmp_path)] == ["warcinfo", "response", "request"]
-
-
 async def test_an_undone_transfer_coding_is_no_longer_claimed(tmp_path: Path) -> None:
     headers = [(b"transfer-encoding", b"chunked"), *HTML]
     (response,) = of_kind("response", await archive(tmp_path, page(1, headers=headers)))
@@ -617,7 +610,7 @@ def test_a_large_body_is_never_copied_whole() -> None:
     record = record_of(large, 1)
     tracemalloc.start()
     try:
-        group = page_group(large, record, level=3, metadata=True, known={})
+        group = page_group(large, record, level=3, known={})
         _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
