@@ -82,6 +82,6 @@ def torn(chance: Random, whole: bytes) -> bytes:
         elif change == 3:
             whole = whole[:one] + chance.choice(_PIECES) + whole[one:]
         else:
-            times = chance.choice((2, 2, 3, 60, 3000))
+            times = min(chance.choice((2, 2, 3, 60, 3000)), _LONGEST // max(1, other - one))
             whole = (whole[:one] + whole[one:other] * times + whole[other:])[:_LONGEST]
     return whole
