@@ -147,9 +147,10 @@ target_of(page *on, PyObject *href)
     Py_ssize_t length = size > LONGEST ? 0 : put_together(on, at, at + size, url, &there);
     if (length == 0)
         return NULL;
-    PyObject *args = NULL, *target = NULL, *whole = string(url, length, href, at, size);
-    PyObject *path = string(url + there->length, length - there->length, href, at, size);
-    if (whole != NULL && path != NULL)
+    PyObject *args = NULL, *target = NULL, *path = NULL, *whole = string(url, length, href, at, size);
+    if (whole != NULL)
+        path = string(url + there->length, length - there->length, href, at, size);
+    if (path != NULL)
         args = PyTuple_Pack(6, whole, whole, there->host, there->site, path, there->site);
     if (args != NULL)
         target = PyObject_Call(on->make, args, NULL);
