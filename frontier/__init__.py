@@ -1,28 +1,28 @@
 """What is still to be fetched, and when.
 
-The URLs of one server must take turns. So they stand in a *queue*: one for each host, domain or IP, as the queue key
+The URLs of one server must take turns. So they wait in a *queue*: one for each host, domain or IP, as the queue key
 says. A queue is in one of these states:
 
     inactive     it has URLs and waits to become active
     ready        its first URL may be fetched now
-    in process   as many of its URLs are leased as may be (`per_queue`, usually one)
+    in process   as many of its URLs are leased as may be at once (`per_queue`, usually one)
     snoozed      it rests until its wake time, after a fetch or a failure
-    retired      it is not served: an operator retired it, or its budget is spent
-    exhausted    it has no URL; only its wake time is remembered
+    retired      it is not served, because an operator retired it or its budget is spent
+    exhausted    it has no URL; the store remembers its wake time and health
 
 `queues.lifecycle` says which state may follow which. Only the active queues are in memory. The store keeps the others
 in two orders: by precedence and by wake time.
 
-A *lease* is the right to fetch one URL. It ends in one of three ways: `done` (settled for good), `retry` (again, later,
-not at the head of its queue) or `release` (handed back untouched). A lease is never written to disk: after a crash its
-URL is still pending. So a crash repeats at most the pages in flight, and loses none. After a crash we cannot know which
-servers had just been asked, so every queue first rests for its usual delay.
+A *lease* is the right to fetch one URL. It ends in one of three ways: `done` (settled for good), `retry` (again, later)
+or `release` (handed back unchanged). A lease is never written to disk: after a crash its URL is still pending. So a
+crash repeats at most the pages in flight and loses none. After a crash we cannot know which servers had just been
+asked, so every queue first rests for its usual delay.
 
-Links come in by `add`. Each passes the visited set, which answers "is it new?" and remembers the URL in one step. The
-new ones are written to ledger, pending space and journal in one batch. The *ledger* is the durable truth: every URL
-ever admitted, and what became of it. The visited set is an index over it.
+URLs come in through `add`. The visited set answers for each "is it new?" and remembers it, in one step. The new URLs
+are written to ledger, pending space and journal in one batch. The *ledger* is the durable truth: every URL ever
+admitted, and what became of it. The visited set is an index over it.
 
-Any number of workers iterate and settle their own leases; anyone may add. Nobody polls: an event, a deadline or
+Any number of workers iterate and settle their own leases; any task may add URLs. No task polls: an event, a deadline or
 cancellation ends each wait.
 
 The rooms:
@@ -32,11 +32,11 @@ The rooms:
     leveldb       the store on disk
     upkeep        reads whole stores: check, repair, rebuild
 
-At the top stand `protocol` and `values` (what users of a frontier see), `shell` (the frontier that they call), `store`
-(what the frontier asks of a store), `memory` (the reference store), `snapshots` of the visited set, and `clock`.
-"""
+The modules beside them: `protocol` and `values` are what users of a frontier see, `shell` is the frontier that they
+call. `store` is what the frontier needs from a store, `records` are what a store keeps, `memory` is the reference
+store. `snapshots` saves the visited set and `restore` fills it. `clock` never runs backwards."""
 
-from frontier.protocol import Frontier, Notes
+from frontier.protocol import DurableMap, Frontier
 from frontier.values import (
     CrawlUrl,
     FrontierStats,
@@ -51,11 +51,11 @@ from frontier.values import (
 
 __all__ = [
     "CrawlUrl",
+    "DurableMap",
     "Frontier",
     "FrontierStats",
     "Lease",
     "LedgerEntry",
-    "Notes",
     "Outcome",
     "StoreFailed",
     "StoreFull",

@@ -1,10 +1,11 @@
-"""Time that does not run backwards."""
+"""A clock that never runs backwards."""
 
 import time
 from collections.abc import Callable
 
 
 def steady_clock() -> Callable[[], float]:
-    """Seconds since 1970 that never run backwards while the process lives, whatever is done to the system's clock."""
+    """A clock in seconds since 1970. It never runs backwards while the process lives, even if the system's clock
+    does."""
     offset = time.time() - time.monotonic()
     return lambda: offset + time.monotonic()

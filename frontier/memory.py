@@ -8,153 +8,96 @@ from operator import attrgetter
 
 import msgspec
 
-from frontier.queues.lifecycle import QueueState, Standing
-from frontier.store import Counters, JournalEntry, Postponed, QueueRecord, Waiting
+from frontier.queues.lifecycle import QueueState
+from frontier.queues.queue import Position, QueueRecord
+from frontier.records import Counters, JournalEntry, PendingUrl, PostponedUrl, QueueUpdate
 from frontier.values import LedgerEntry, UrlState
 
 log = logging.getLogger(__name__)
 
 _order = attrgetter("order")
-_due = attrgetter("due_ms", "waiting.number")
+_due = attrgetter("due_ms", "pending.number")
 
 
-class MemoryStore:
-    """A `Store` in memory."""
+class MemoryReads:
+    """The tables of a `MemoryStore`, and how they are read."""
 
     def __init__(self) -> None:
-        self.counters = Counters()
-        self.in_use = False
-        self.crashed_at: float | None = None
-        self.held: str | None = None
-        self._pending: dict[str, list[Waiting]] = {}
-        self._postponed: list[Postponed] = []
-        self._ledger: dict[str, LedgerEntry] = {}
-        self._hits: Counter[str] = Counter()
-        self._queues: dict[str, QueueRecord] = {}
-        self._group_rests: dict[str, float] = {}
-        self._lines: dict[QueueState, list[tuple[int, int, str]]] = {
+        self.pending_by_queue: dict[str, list[PendingUrl]] = {}
+        self.postponed: list[PostponedUrl] = []
+        self.entries: dict[str, LedgerEntry] = {}
+        self.links: Counter[str] = Counter()
+        self.records: dict[str, QueueRecord] = {}
+        self.group_wakes: dict[str, float] = {}
+        self.positions: dict[QueueState, list[tuple[int, int, str]]] = {
             QueueState.INACTIVE: [],
             QueueState.SNOOZED: [],
         }
 
-    def admit(
-        self,
-        admitted: Sequence[Waiting],
-        superseded: Sequence[Waiting],
-        queues: Sequence[QueueRecord],
-        counters: Counters,
-        /,
-    ) -> None:
-        for waiting in superseded:
-            self._remove(waiting)
-        for waiting in admitted:
-            url = waiting.url
-            insort(self._pending.setdefault(url.queue_key, []), waiting, key=_order)
-            self._ledger[url.canonical] = LedgerEntry(
-                canonical=url.canonical,
-                state=UrlState.PENDING,
-                number=waiting.number,
-                found_at=waiting.found_at,
-                via=url.via,
-                hit_count=url.hits,
-            )
-        self._write(queues, counters)
+    def pending(self, key: str, /, *, after: int, limit: int) -> list[PendingUrl]:
+        found = self.pending_by_queue.get(key, [])
+        start = bisect_right(found, after, key=_order)
+        return found[start : start + limit]
 
-    def settle(self, waiting: Waiting, entry: LedgerEntry, queue: QueueRecord, counters: Counters, /) -> None:
-        self._remove(waiting)
-        self._ledger[entry.canonical] = entry
-        self._write([queue], counters)
+    def pending_of_each(self, ranges: Sequence[tuple[str, int]], /, *, limit: int) -> list[list[PendingUrl]]:
+        return [self.pending(key, after=after, limit=limit) for key, after in ranges]
 
-    def postpone(self, waiting: Waiting, postponed: Postponed, queue: QueueRecord, counters: Counters, /) -> None:
-        self._remove(waiting)
-        insort(self._postponed, postponed, key=_due)
-        self._note(waiting.url.canonical, postponed.reason)
-        self._write([queue], counters)
-
-    def keep(self, waiting: Waiting, queue: QueueRecord, counters: Counters, /) -> None:
-        pending = self._pending[waiting.url.queue_key]
-        pending[bisect_right(pending, waiting.order, key=_order) - 1] = waiting
-        self._write([queue], counters)
-
-    def requeue(self, postponed: Sequence[Postponed], queues: Sequence[QueueRecord], counters: Counters, /) -> None:
-        numbers = {item.waiting.number for item in postponed}
-        self._postponed = [item for item in self._postponed if item.waiting.number not in numbers]
-        for item in postponed:
-            insort(self._pending.setdefault(item.waiting.url.queue_key, []), item.waiting, key=_order)
-            self._note(item.waiting.url.canonical, None)
-        self._write(queues, counters)
-
-    def forget(self, canonicals: Sequence[str], counters: Counters, /) -> None:
-        for canonical in canonicals:
-            del self._ledger[canonical]
-            del self._hits[canonical]
-        self._write([], counters)
-
-    def record(self, entries: Sequence[LedgerEntry], counters: Counters, /) -> None:
-        for entry in entries:
-            self._ledger[entry.canonical] = entry
-        self._write([], counters)
-
-    def rest(self, queues: Sequence[QueueRecord], counters: Counters, /) -> None:
-        self._write(queues, counters)
-
-    def add_hits(self, hits: Sequence[tuple[str, int]], /) -> None:
-        for canonical, more in hits:
-            self._hits[canonical] += more
-
-    def waiting(self, key: str, /, *, after: int, limit: int) -> list[Waiting]:
-        pending = self._pending.get(key, [])
-        start = bisect_right(pending, after, key=_order)
-        return pending[start : start + limit]
-
-    def waiting_of_each(self, places: Sequence[tuple[str, int]], /, *, limit: int) -> list[list[Waiting]]:
-        return [self.waiting(key, after=after, limit=limit) for key, after in places]
-
-    def due(self, now_ms: int, /, *, limit: int) -> list[Postponed]:
-        return [item for item in self._postponed[:limit] if item.due_ms <= now_ms]
+    def due(self, now_ms: int, /, *, limit: int) -> list[PostponedUrl]:
+        return [item for item in self.postponed[:limit] if item.due_ms <= now_ms]
 
     def next_due_ms(self) -> int | None:
-        return self._postponed[0].due_ms if self._postponed else None
+        return self.postponed[0].due_ms if self.postponed else None
 
     def entry(self, canonical: str, /) -> LedgerEntry | None:
-        return self._ledger.get(canonical)
+        return self.entries.get(canonical)
 
-    def hits(self, canonical: str, /) -> int:
-        return self._hits[canonical]
+    def link_count(self, canonical: str, /) -> int:
+        return self.links[canonical]
 
     def knows_many(self, canonicals: Sequence[str], /) -> list[bool]:
-        return [canonical in self._ledger for canonical in canonicals]
+        return [canonical in self.entries for canonical in canonicals]
 
     def queue(self, key: str, /) -> QueueRecord | None:
-        return self._queues.get(key)
+        return self.records.get(key)
 
     def queues(self) -> Iterator[QueueRecord]:
-        yield from sorted(self._queues.values(), key=attrgetter("key"))
+        yield from sorted(self.records.values(), key=attrgetter("key"))
 
-    def rested_until(self, group: str, /) -> float:
-        return self._group_rests.get(group, 0.0)
+    def group_wake_at(self, group: str, /) -> float:
+        return self.group_wakes.get(group, 0.0)
 
-    def standing(self, state: QueueState, /, *, after: Standing, limit: int) -> list[tuple[Standing, str]]:
-        line = self._lines[state]
-        start = bisect_left(line, (after.at, after.turn + 1, ""))
-        return [(Standing(state, at, turn), key) for at, turn, key in line[start : start + limit]]
+    def queues_after(self, position: Position, /, *, limit: int) -> list[tuple[Position, str]]:
+        positions = self.positions[position.state]
+        start = bisect_left(positions, (position.rank, position.turn + 1, ""))
+        found = positions[start : start + limit]
+        return [(Position(position.state, rank, turn), key) for rank, turn, key in found]
 
     def ledger(self) -> Iterator[str]:
-        yield from self._ledger
+        yield from self.entries
 
-    def journal(self, after: int, /) -> Iterator[JournalEntry]:
-        """Nothing: what it would restore ends with the process."""
+
+class MemoryJournal:
+    """Always empty: what it would restore ends with the process."""
+
+    snapshot_at: int | None = None
+
+    def entries(self, after: int, /) -> Iterator[JournalEntry]:
         yield from ()
 
-    @property
-    def snapshot_at(self) -> int | None:
-        return None
-
-    def snapshot_saved(self, journal_end: int, /) -> None:
+    def note_snapshot(self, journal_end: int, /) -> None:
         raise ValueError("a store in memory has no snapshots")
 
-    def trim_journal(self, limit: int, /) -> bool:
+    def trim(self, limit: int, /) -> bool:
         return False
+
+
+class MemoryMarks:
+    """Notes about who uses a `MemoryStore`."""
+
+    def __init__(self) -> None:
+        self.in_use = False
+        self.crashed_at: float | None = None
+        self.held: str | None = None
 
     def set_in_use(self, in_use: bool, /, *, crashed_at: float | None = None) -> None:
         self.in_use = in_use
@@ -163,48 +106,129 @@ class MemoryStore:
     def set_held(self, reason: str | None, /) -> None:
         self.held = reason
 
-    def mend(self) -> None:
+
+class MemoryStore:
+    """A `Store` in memory."""
+
+    def __init__(self) -> None:
+        self.counters = Counters()
+        self.reads = MemoryReads()
+        self.journal = MemoryJournal()
+        self.marks = MemoryMarks()
+
+    def admit(
+        self,
+        admitted: Sequence[PendingUrl],
+        superseded: Sequence[PendingUrl],
+        queues: Sequence[QueueUpdate],
+        counters: Counters,
+        /,
+    ) -> None:
+        for pending in superseded:
+            self._remove(pending)
+        for pending in admitted:
+            url = pending.url
+            self._insert(pending)
+            self.reads.entries[url.canonical] = LedgerEntry(
+                canonical=url.canonical,
+                state=UrlState.PENDING,
+                number=pending.number,
+                found_at=pending.found_at,
+                via=url.via,
+                hit_count=url.link_count,
+            )
+        self._write(queues, counters)
+
+    def settle(self, pending: PendingUrl, entry: LedgerEntry, queue: QueueUpdate, counters: Counters, /) -> None:
+        self._remove(pending)
+        self.reads.entries[entry.canonical] = entry
+        self._write([queue], counters)
+
+    def postpone(self, pending: PendingUrl, postponed: PostponedUrl, queue: QueueUpdate, counters: Counters, /) -> None:
+        self._remove(pending)
+        insort(self.reads.postponed, postponed, key=_due)
+        self._set_reason(pending.url.canonical, postponed.reason)
+        self._write([queue], counters)
+
+    def rewrite(self, pending: PendingUrl, queue: QueueUpdate, counters: Counters, /) -> None:
+        urls = self.reads.pending_by_queue[pending.url.queue_key]
+        urls[bisect_right(urls, pending.order, key=_order) - 1] = pending
+        self._write([queue], counters)
+
+    def requeue(self, postponed: Sequence[PostponedUrl], queues: Sequence[QueueUpdate], counters: Counters, /) -> None:
+        numbers = {item.pending.number for item in postponed}
+        self.reads.postponed = [item for item in self.reads.postponed if item.pending.number not in numbers]
+        for item in postponed:
+            self._insert(item.pending)
+            self._set_reason(item.pending.url.canonical, None)
+        self._write(queues, counters)
+
+    def forget(self, canonicals: Sequence[str], counters: Counters, /) -> None:
+        for canonical in canonicals:
+            del self.reads.entries[canonical]
+            del self.reads.links[canonical]
+        self._write([], counters)
+
+    def record(self, entries: Sequence[LedgerEntry], counters: Counters, /) -> None:
+        for entry in entries:
+            self.reads.entries[entry.canonical] = entry
+        self._write([], counters)
+
+    def update_queues(self, queues: Sequence[QueueUpdate], counters: Counters, /) -> None:
+        self._write(queues, counters)
+
+    def add_links(self, links: Sequence[tuple[str, int]], /) -> None:
+        for canonical, more in links:
+            self.reads.links[canonical] += more
+
+    def resume(self) -> None:
         return
 
-    async def synced(self) -> None:
+    async def sync(self) -> None:
         return
 
     def close(self) -> None:
         return
 
-    def _remove(self, waiting: Waiting) -> None:
-        pending = self._pending[waiting.url.queue_key]
-        del pending[bisect_right(pending, waiting.order, key=_order) - 1]
-        if not pending:
-            del self._pending[waiting.url.queue_key]
+    def _insert(self, pending: PendingUrl) -> None:
+        insort(self.reads.pending_by_queue.setdefault(pending.url.queue_key, []), pending, key=_order)
 
-    def _note(self, canonical: str, reason: str | None) -> None:
-        self._ledger[canonical] = msgspec.structs.replace(self._ledger[canonical], reason=reason)
+    def _remove(self, pending: PendingUrl) -> None:
+        by_queue = self.reads.pending_by_queue
+        urls = by_queue[pending.url.queue_key]
+        del urls[bisect_right(urls, pending.order, key=_order) - 1]
+        if not urls:
+            del by_queue[pending.url.queue_key]
 
-    def _write(self, queues: Sequence[QueueRecord], counters: Counters) -> None:
+    def _set_reason(self, canonical: str, reason: str | None) -> None:
+        entries = self.reads.entries
+        entries[canonical] = msgspec.structs.replace(entries[canonical], reason=reason)
+
+    def _write(self, queues: Sequence[QueueUpdate], counters: Counters) -> None:
         for queue in queues:
-            if queue.left is not None:
-                line = self._lines[queue.left.state]
-                del line[bisect_left(line, (queue.left.at, queue.left.turn, ""))]
-            if queue.moved and queue.stands is not None:
-                insort(self._lines[queue.stands.state], (queue.stands.at, queue.stands.turn, queue.key))
-            self._group_rests.update(queue.group_rests)
-            self._queues[queue.key] = msgspec.structs.replace(queue, moved=False, left=None, group_rests=())
+            record, old, new = queue.record, queue.old_position, queue.new_position
+            if old is not None and old != record.position:
+                positions = self.reads.positions[old.state]
+                del positions[bisect_left(positions, (old.rank, old.turn, ""))]
+            if new is not None:
+                insort(self.reads.positions[new.state], (new.rank, new.turn, record.key))
+            self.reads.group_wakes.update(queue.group_rests)
+            self.reads.records[record.key] = record
         self.counters = counters
 
 
-class MemoryNotes:
-    """`Notes` that end with the process."""
+class MemoryMap:
+    """A `DurableMap` that ends with the process."""
 
     def __init__(self) -> None:
-        self._notes: dict[str, bytes] = {}
+        self._values: dict[str, bytes] = {}
 
     def get(self, key: str, /) -> bytes | None:
-        return self._notes.get(key)
+        return self._values.get(key)
 
     def put(self, key: str, value: bytes, /) -> None:
-        self._notes[key] = value
+        self._values[key] = value
 
     def set_aside(self, key: str, why: Exception, /) -> None:
-        log.error("the note %r can't be read and is set aside: %s", key, why)
-        self._notes.pop(key, None)
+        log.error("the value of %r can't be read and is set aside: %s", key, why)
+        self._values.pop(key, None)

@@ -1,4 +1,4 @@
-"""The values that pass between a frontier and those who use it."""
+"""The values that pass between a frontier and its callers."""
 
 from enum import IntEnum
 
@@ -6,16 +6,16 @@ import msgspec
 
 
 class CrawlUrl(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A URL to crawl, with what must travel with it. The frontier looks inside none of its strings."""
+    """A URL to crawl and what must travel with it. The frontier never parses any of its strings."""
 
     url: str
-    """Absolute, as it will be fetched."""
+    """The absolute URL to fetch."""
     canonical: str
-    """The form under which the visited set and the ledger know it."""
+    """The canonical form, by which the visited set and the ledger know it."""
     queue_key: str
     """Names the URLs that must take turns with this one; SURT-ordered, as `com,example,www`."""
     depth: int = 0
-    """Links between a seed and this URL; seeds are 0."""
+    """The number of links between a seed and this URL; 0 for a seed."""
     via: str | None = None
     """The URL of the page it was found on."""
     kind: str = "link"
@@ -26,19 +26,19 @@ class CrawlUrl(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     precedence: int = 128
     """0..255; lower goes first."""
     redirects: int = 0
-    """Redirects in a row that led here, and for a sitemap also the sitemaps around it."""
+    """Consecutive redirects that led here; for a sitemap, plus the sitemap indexes that led to it."""
     attempt: int = 0
-    """Fetches of it that failed so far."""
+    """Failed fetches so far."""
     cost: int = 1
-    """What fetching it takes from the budget of its queue."""
-    hits: int = 1
-    """How often the page that it was found on links to it; 0 if it is no link that led there, as for a seed."""
+    """What a fetch takes from the budget of its queue."""
+    link_count: int = 1
+    """How often the page it was found on links to it; 0 if no link led to it, as for a seed."""
     last_modified: str | None = None
-    """When it changed last, by whoever linked to it; a server knows better."""
+    """When it changed last, according to the page that links to it. The server knows better."""
     had_etag: str | None = None
     had_last_modified: str | None = None
-    """What the server said of the copy that the crawl has, when a URL is fetched once more; the frontier fills them in
-    from the ledger."""
+    """The validators of the copy that the crawl has. The frontier sets them from the ledger when a URL is fetched
+    again."""
 
 
 class UrlState(IntEnum):
@@ -46,11 +46,11 @@ class UrlState(IntEnum):
 
     PENDING = 0
     DONE = 1
-    """Fetched; `status` tells with what."""
+    """Fetched; see `status`."""
     FAILED = 2
-    """Given up after the last attempt; `reason` tells why."""
+    """Given up after the last attempt; see `reason`."""
     EXCLUDED = 3
-    """Not fetched by rule, as robots.txt; `reason` tells which."""
+    """A rule, such as robots.txt, forbids to fetch it; see `reason`."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -65,22 +65,22 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     etag: str | None = None
     last_modified: str | None = None
     server_ok: bool = True
-    """False where the server failed or refused service: it counts into the queue's error streak."""
+    """False if the server failed or refused service. This counts towards the queue's error streak."""
     answered: bool = False
-    """Where it did: it sent a status and headers, as with an error or a body that breaks off. Answers, and failures
-    without one, begin a new streak after each other."""
+    """Whether a failing server sent a status and headers, as with an error status or a truncated body. A failure with
+    an answer after failures without one begins a new streak, and the reverse."""
     asked: bool = True
-    """Whether its server was asked; if not, nothing is learned of it, and its groups need no rest."""
+    """Whether the server was asked. If not, the outcome says nothing about it, and its groups need no rest."""
     pressure: int = 0
-    """How hard the server has been asked from now on; see `Lease.pressure`."""
-    hits: int = 0
+    """The new value of `Lease.pressure`."""
+    self_links: int = 0
     """How often the page links to itself."""
     dead_for_s: float = 0.0
-    """For so long, the queue's server is given up: leases say so, and nobody asks it."""
+    """For this long, the queue's server counts as dead: its leases say so, and it is not asked."""
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What the frontier knows of one URL."""
+    """What the frontier knows about one URL."""
 
     canonical: str
     state: UrlState
@@ -94,9 +94,9 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     etag: str | None = None
     last_modified: str | None = None
     hit_count: int = 1
-    """Links to it that were seen."""
+    """Links to it, seen so far."""
     elsewhere: bool = False
-    """It was settled by another crawl, from which it was imported: there is no output of it here."""
+    """It was settled by another crawl and imported from there. This crawl has no output for it."""
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -104,26 +104,26 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     url: CrawlUrl
     number: int
-    """Ordinal of admission, unique in the crawl; the record number of the page."""
+    """The ordinal of admission, unique in the crawl. It is also the record number of the page."""
     error_streak: int = 0
-    """Failures of this queue's server in a row, before this lease: all of them answers, or none."""
+    """Failures of this queue's server in a row, before this lease. Either all of them were answers or none was."""
     answered: bool = False
-    """Those failures were answers: they say nothing of whether the server is dead."""
+    """Whether these failures were answers. If so, they are no sign that the server is dead."""
     pressure: int = 0
-    """How often that server has asked to be spared, less what it has answered well since."""
+    """How often the server has asked us to slow down, less its good answers since."""
     dead: str | None = None
-    """The last failure of a server that is given up for now: its URL is to be settled without asking."""
+    """If the server counts as dead, its last failure. The URL must then be settled without asking the server."""
     hit_count: int = 1
-    """Links to this URL seen so far."""
+    """Links to this URL, seen so far."""
 
 
 class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the URLs are, now. Counts of URLs unless they say queues."""
+    """Where the URLs are now. Counts are of URLs unless the name says queues."""
 
     admitted: int
     """URLs ever admitted."""
     pending: int
-    """Waiting in queues that are not retired, those in process included."""
+    """Waiting in queues that are not retired, including the leased ones."""
     in_process: int
     """Leased now."""
     retrying: int
@@ -135,52 +135,53 @@ class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
     in_process_queues: int
     snoozed_queues: int
     next_wake_s: float | None
-    """Seconds until a snoozed queue or a retry comes due; None when none waits."""
+    """Seconds until the next snoozed queue wakes or the next retry comes due; None if there is none."""
     next_wake_key: str | None
     """The queue that wakes next."""
     next_wake_streak: int = 0
     """Failures in a row of the server of the queue that wakes next."""
     next_wake_trouble: str | None = None
-    """What the last of these was."""
+    """The reason of the last failure."""
     next_wake_why: str | None = None
-    """Why that rests, where whoever handed its URL back has said so."""
+    """Why that queue rests, if the release of its last lease gave a reason."""
     next_group: str | None = None
-    """The group that opens next, if that is before any queue wakes."""
+    """The group that wakes next, if it wakes before any queue."""
     held_back_queues: int = 0
-    """Queues that are due, but for a group that they share a pace with."""
+    """Queues that only a group keeps from being ready."""
     troubled_queues: int = 0
-    """Queues whose server failed when it was asked last."""
+    """Queues whose server failed the last time it was asked."""
     quarantined: int = 0
-    """Records that could not be decoded, set aside."""
+    """Records that could not be decoded and were quarantined."""
     lost: int = 0
-    """URLs that were admitted, and of which damage has left nothing."""
+    """Admitted URLs that damage has destroyed without a trace."""
     inactive_queues: int = 0
-    """Queues with URLs that wait for a place among the active ones, or rest and are put away."""
+    """Queues with URLs that wait to become active, or that rest and were spilled to the store."""
     retired: int = 0
-    """Waiting in queues that are retired."""
+    """Waiting in retired queues."""
     retired_queues: int = 0
     held: str | None = None
-    """Why nothing is leased; None while it may be."""
+    """Why nothing is leased; None while leases are allowed."""
 
     @property
     def missing(self) -> int:
-        """URLs that are neither settled nor waiting: they were lost to damage, or set aside."""
+        """URLs that are neither settled nor waiting, because damage destroyed them or they were quarantined."""
         known = self.done + self.failed + self.excluded + self.pending + self.retrying + self.retired
         return self.lost + max(0, self.admitted - known)
 
 
-MEND = "mend it with `onceover inspect DIR fsck --repair`, where DIR is the directory of the crawl, or restore a copy"
-"""What to do about damage."""
+REPAIR_ADVICE = (
+    "repair it with `onceover inspect DIR fsck --repair`, where DIR is the directory of the crawl, or restore a copy"
+)
 
 
 class StoreRefused(Exception):
-    """Stored state can't be used as asked: it is locked, or of another version or identity. The message says what was
-    expected, what was found and what to do; nothing has been changed."""
+    """The stored state can't be used: it is locked, or of another version or identity. Nothing has changed. The message
+    says what was expected, what was found and what to do."""
 
 
 class StoreFailed(Exception):
-    """The store could not write or read. What was settled before is safe; the message says what to do."""
+    """The store can't write or read. Everything settled before is safe. The message says what to do."""
 
 
 class StoreFull(StoreFailed):
-    """The disk has no room for a change, of which nothing was stored. It may be made again when there is room."""
+    """The disk is full, and nothing of the change was stored. The change can be tried again when there is space."""

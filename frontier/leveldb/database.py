@@ -1,12 +1,11 @@
-"""A LevelDB that is read and written with one memory of what failed.
+"""Reads and writes a LevelDB, and remembers failures.
 
-LevelDB's log makes a batch whole or void, also under `kill -9`. With `power`, `synced` has the log on disk. That is
-done beside LevelDB, in a thread: while LevelDB syncs a write, all its other writers wait for the disk, and so would the
-event loop. After a write that failed there is no other: the log may end in a torn record, behind which LevelDB would
-not find what follows.
+LevelDB's log makes a batch atomic, also under `kill -9`. With durability `power`, `sync` brings the log to the disk. A
+thread does this beside LevelDB: while LevelDB itself syncs a write, all its other writers wait for the disk, and the
+event loop would wait too. After a failed write there is no other write: the log may end in a torn record, and LevelDB
+would not find what follows it.
 """
 
-import errno
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,26 +13,18 @@ from contextlib import suppress
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
+from types import TracebackType
 from typing import Protocol
 
 import plyvel
 
 from frontier.leveldb.group_sync import GroupSync
-from frontier.values import MEND, StoreFailed, StoreFull, StoreRefused
-
-NO_ROOM = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT))
-"""How LevelDB tells that a disk, or a quota, is full."""
-WRITE_BUFFER_BYTES = 32 * 1024 * 1024
-"""With 16 MB, compaction takes a quarter to a half longer; with 64 MB a quarter less, but two tables in memory take
-128 MB then. Measured by processor time, with 2,400,000 URLs on 1,000 hosts."""
-CACHE_BYTES = 64 * 1024 * 1024
-BLOOM_BITS = 10
-TABLES = (".ldb", ".sst")
-"""How the names of LevelDB's tables end."""
+from frontier.leveldb.opening import WRITE_BUFFER_BYTES, damaged, message_of, open_leveldb, says_disk_is_full
+from frontier.values import REPAIR_ADVICE, StoreFailed, StoreFull
 
 
 class Batch(Protocol):
-    """What plyvel has under no public name."""
+    """A plyvel write batch; plyvel has no public name for it."""
 
     def put(self, key: bytes, value: bytes) -> None: ...
 
@@ -43,10 +34,10 @@ class Batch(Protocol):
 
 
 class Database:
-    """The LevelDB of a directory, created if need be. Raises `StoreRefused` if it is in use, `StoreFailed` if it can't
-    be read, and `StoreFull` for a write that the disk has no room for: then nothing is written before `mend`.
+    """The LevelDB of a directory; it is created if necessary. Raises `StoreRefused` if it is in use, `StoreFailed` if
+    it can't be read, and `StoreFull` if the disk is full. After that, writes fail until `reopen` and `accept_writes`.
 
-    `open_database` stands in for LevelDB, and `sync_file` for `fsync`, where faults are to be injected.
+    Tests inject faults through `open_database`, which replaces LevelDB, and `sync_file`, which replaces `fsync`.
     """
 
     def __init__(
@@ -58,112 +49,115 @@ class Database:
         sync_file: Callable[[int], None] = os.fsync,
     ) -> None:
         self.directory = directory
-        self._open_database = open_database or open_at
+        self._open_database = open_database or open_leveldb
         self._sync_file = sync_file
-        self._sync = GroupSync(self._sync_logs) if durability == "power" else None
-        self._logs: set[Path] = set()
-        """Those whose names are on the disk."""
+        self._group_sync = GroupSync(self._sync_logs) if durability == "power" else None
+        self._synced_logs: set[Path] = set()
+        """Log files whose directory entries are on the disk."""
         self._failure: Exception | None = None
         self._full = False
-        self._logs_are_in_doubt = False
+        self._sync_failed = False
+        self._reading = _Reading(self)
         self._db = self._open_database(directory)
 
     # writing
 
     def batch(self) -> Batch:
         if self._full:
-            raise StoreFull(f"{self.directory} waits for room on the disk") from self._failure
+            raise StoreFull(f"{self.directory} waits for space on the disk") from self._failure
         batch: Batch = self._db.write_batch()
         return batch
 
     def write(self, batch: Batch) -> None:
         if self._failure is not None:
-            raise StoreFailed(f"an earlier write to {self.directory} failed: {_told(self._failure)}") from self._failure
+            raise StoreFailed(
+                f"an earlier write to {self.directory} failed: {message_of(self._failure)}"
+            ) from self._failure
         try:
             batch.write()
         except plyvel.Error as error:
             self._failure = error
-            if _is_for_want_of_room(_told(error)):
+            if says_disk_is_full(message_of(error)):
                 self._full = True
-                raise StoreFull(f"can't write to {self.directory}: {_told(error)}; make room") from error
+                raise StoreFull(f"can't write to {self.directory}: {message_of(error)}; free some space") from error
             if isinstance(error, plyvel.CorruptionError):
-                raise _damaged(self.directory, error) from error
+                raise damaged(self.directory, error) from error
             raise StoreFailed(
-                f"can't write to {self.directory}: {_told(error)}; nothing that was settled is lost: "
-                "make room or mend the disk, then start the crawl again"
+                f"can't write to {self.directory}: {message_of(error)}; everything settled so far is safe: "
+                "free some space or repair the disk, then start the crawl again"
             ) from error
-        if self._sync is not None:
-            self._sync.wrote()
+        if self._group_sync is not None:
+            self._group_sync.count_write()
 
-    async def synced(self) -> None:
-        """Returns when all earlier writes are as safe as the database was asked to make them."""
-        if self._sync is None:
+    async def sync(self) -> None:
+        """Wait until all earlier writes are as safe as the durability asks."""
+        if self._group_sync is None:
             return
         try:
-            await self._sync.synced()
+            await self._group_sync.wait()
         except OSError as error:
-            raise self._unsynced(error) from error
+            raise self._sync_failure(error) from error
 
     def _sync_logs(self) -> None:
-        """What is in no log any more is in a table, which LevelDB has synced. Runs in a thread."""
+        """Sync all logs. What has left the logs is in a table, which LevelDB has synced. Runs in a thread."""
         logs = set(self.directory.glob("*.log"))
         for path in sorted(logs):
             with suppress(FileNotFoundError):
-                _with_descriptor(path, self._sync_file)
-        if not logs <= self._logs:
-            _with_descriptor(self.directory, self._sync_file)
-        self._logs = logs
+                _call_with_descriptor(path, self._sync_file)
+        if not logs <= self._synced_logs:
+            _call_with_descriptor(self.directory, self._sync_file)
+        self._synced_logs = logs
 
-    def _unsynced(self, error: OSError) -> StoreFailed:
+    def _sync_failure(self, error: OSError) -> StoreFailed:
         self._failure = error
-        self._logs_are_in_doubt = True
-        if _is_for_want_of_room(str(error)):
+        self._sync_failed = True
+        if says_disk_is_full(str(error)):
             self._full = True
-            return StoreFull(f"can't sync {self.directory}: {error.strerror}; make room")
-        return StoreFailed(f"can't sync {self.directory}: {error.strerror}; mend the disk, then start again")
+            return StoreFull(f"can't sync {self.directory}: {error.strerror}; free some space")
+        return StoreFailed(f"can't sync {self.directory}: {error.strerror}; repair the disk, then start again")
 
     def compact(self, start: bytes, stop: bytes) -> None:
-        """Rewrite what lies in this range. Another thread may do it; the database must not be closed meanwhile."""
+        """Rewrite a range of keys. May run in a thread; the database must not be closed meanwhile."""
         self._db.compact_range(start=start, stop=stop)
 
     def close(self) -> None:
         try:
-            if self._sync is not None:
-                self._sync.close(once_more=self._failure is None)
+            if self._group_sync is not None:
+                self._group_sync.close(sync_rest=self._failure is None)
         except OSError as error:
-            raise self._unsynced(error) from error
+            raise self._sync_failure(error) from error
         finally:
             self._db.close()
 
-    # a disk without room
+    # a full disk
 
     @property
     def is_full(self) -> bool:
         return self._full
 
     def reopen(self) -> None:
-        """Open again, as the log may end in a torn record, behind which nothing would be found. Writes are still
-        refused until `mended`. Raises `StoreFull` if there is no room."""
-        self._try_room()
-        if self._logs_are_in_doubt and not self._db.closed and self._has_left_its_logs():
+        """Open the database again, because its log may end in a torn record, which would hide what follows. Writes
+        still fail until `accept_writes`. Raises `StoreFull` if the disk is still full."""
+        self._check_space()
+        if self._sync_failed and not self._db.closed and self._move_logs_into_tables():
             return
         self._db.close()
         try:
             self._db = self._open_database(self.directory)
         except StoreFailed as error:
-            if _is_for_want_of_room(str(error)):
+            if says_disk_is_full(str(error)):
                 raise StoreFull(str(error)) from error
             raise
 
-    def mended(self) -> None:
-        """What was opened again is as it should be: take writes."""
-        self._full, self._failure, self._logs_are_in_doubt = False, None, False
-        if self._sync is not None:
-            self._sync.mended()
+    def accept_writes(self) -> None:
+        """The caller has checked the reopened database: writes succeed again."""
+        self._full, self._failure, self._sync_failed = False, None, False
+        if self._group_sync is not None:
+            self._group_sync.reset()
 
-    def _has_left_its_logs(self) -> bool:
-        """The system may have forgotten what it could not sync; LevelDB has it in memory still, and writes it to a
-        table, which it syncs, and begins another log."""
+    def _move_logs_into_tables(self) -> bool:
+        """Bring what the system could not sync to the disk. The system may have forgotten it, but LevelDB still has it
+        in memory. A compaction writes that memory to a table, syncs the table and begins a new log."""
         self.compact(b"\xff", b"\xff\xff")
         try:
             self._db.put(b"Msynced", b"")
@@ -172,11 +166,11 @@ class Database:
         try:
             self._sync_logs()
         except OSError as error:
-            raise self._unsynced(error) from error
+            raise self._sync_failure(error) from error
         return True
 
-    def _try_room(self) -> None:
-        """Raises `StoreFull` if LevelDB could not write its log anew and go on for a while."""
+    def _check_space(self) -> None:
+        """Raise `StoreFull` if there is too little space to write the log again and go on for a while."""
         trial = self.directory / "room"
         try:
             with trial.open("wb") as file:
@@ -184,8 +178,8 @@ class Database:
         except OSError as error:
             free_mib = shutil.disk_usage(self.directory).free / 2**20
             raise StoreFull(
-                f"{self.directory}: {error.strerror}: the frontier needs {2 * WRITE_BUFFER_BYTES >> 20} MiB of free "
-                f"room to go on, and {free_mib:.1f} MiB are free"
+                f"{self.directory}: {error.strerror}: to go on, the frontier needs {2 * WRITE_BUFFER_BYTES >> 20} MiB "
+                f"of free space, and {free_mib:.1f} MiB are free"
             ) from error
         finally:
             with suppress(OSError):
@@ -193,138 +187,79 @@ class Database:
 
     # reading
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it could not be opened again."""
+        closed: bool = self._db.closed
+        return closed
+
     def get(self, key: bytes) -> bytes | None:
-        self._check_open()
-        try:
+        with self._reading:
             return self._db.get(key, verify_checksums=True)
-        except plyvel.Error as error:
-            raise self._unreadable(error) from error
 
     def first(self, start: bytes, stop: bytes, limit: int) -> list[tuple[bytes, bytes]]:
-        """So many of the items at most, the first ones."""
-        self._check_open()
-        try:
-            with self._db.iterator(start=start, stop=stop, verify_checksums=True) as items:
-                return list(islice(items, limit))
-        except plyvel.Error as error:
-            raise self._unreadable(error) from error
+        """The first items of a range, at most `limit`."""
+        with self._reading, self._db.iterator(start=start, stop=stop, verify_checksums=True) as items:
+            return list(islice(items, limit))
 
     def first_of_each(self, ranges: Sequence[tuple[bytes, bytes]], limit: int) -> list[list[tuple[bytes, bytes]]]:
-        """`first` of each range, in half the time that each would take by itself: one iterator goes through them."""
-        self._check_open()
+        """The same as `first` for each range. One iterator visits them all, in half the time of single calls."""
         found: list[list[tuple[bytes, bytes]]] = [[] for _ in ranges]
-        try:
-            with self._db.raw_iterator(verify_checksums=True) as items:
-                for place, (start, stop) in sorted(enumerate(ranges), key=itemgetter(1)):
-                    items.seek(start)
-                    here = found[place]
-                    while len(here) < limit and items.valid() and (key := items.key()) < stop:
-                        here.append((key, items.value()))
-                        items.next()
-        except plyvel.Error as error:
-            raise self._unreadable(error) from error
+        with self._reading, self._db.raw_iterator(verify_checksums=True) as items:
+            for index, (start, stop) in sorted(enumerate(ranges), key=itemgetter(1)):
+                items.seek(start)
+                here = found[index]
+                while len(here) < limit and items.valid() and (key := items.key()) < stop:
+                    here.append((key, items.value()))
+                    items.next()
         return found
 
     def get_many(self, keys: Iterable[bytes]) -> list[bytes | None]:
-        self._check_open()
-        try:
+        with self._reading:
             return list(map(self._db.get, keys))
-        except plyvel.Error as error:
-            raise self._unreadable(error) from error
 
     def has_many(self, keys: Iterable[bytes]) -> list[bool]:
-        self._check_open()
-        get = self._db.get
-        try:
+        with self._reading:
+            get = self._db.get
             return [get(key, verify_checksums=True) is not None for key in keys]
-        except plyvel.Error as error:
-            raise self._unreadable(error) from error
 
     def items(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
-        self._check_open()
-        try:
-            with self._db.iterator(start=start, stop=stop, verify_checksums=True) as items:
-                yield from items
-        except plyvel.Error as error:
-            raise self._unreadable(error) from error
+        with self._reading, self._db.iterator(start=start, stop=stop, verify_checksums=True) as items:
+            yield from items
 
     def keys(self, start: bytes, stop: bytes) -> Iterator[bytes]:
-        self._check_open()
-        try:
-            with self._db.iterator(start=start, stop=stop, include_value=False, verify_checksums=True) as keys:
-                yield from keys
-        except plyvel.Error as error:
-            raise self._unreadable(error) from error
+        with (
+            self._reading,
+            self._db.iterator(start=start, stop=stop, include_value=False, verify_checksums=True) as keys,
+        ):
+            yield from keys
 
-    def _check_open(self) -> None:
-        if self._db.closed:
-            raise StoreFull(f"{self.directory} can't be opened again before there is room on the disk")
 
-    def _unreadable(self, error: plyvel.Error) -> StoreFailed:
+class _Reading:
+    """Translates LevelDB's errors. One object serves all reads, as a generator would cost more than some reads."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def __enter__(self) -> None:
+        if self._database.is_closed:
+            raise StoreFull(f"{self._database.directory} can't be opened again while the disk is full")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if isinstance(error, plyvel.CorruptionError):
-            return _damaged(self.directory, error)
-        return StoreFailed(
-            f"can't read {self.directory}: {_told(error)}; mend the disk, then start the crawl again; "
-            f"if the frontier is damaged, {MEND}"
-        )
+            raise damaged(self._database.directory, error) from error
+        if isinstance(error, plyvel.Error):
+            raise StoreFailed(
+                f"can't read {self._database.directory}: {message_of(error)}; repair the disk, then start the crawl "
+                f"again; if the frontier is damaged, {REPAIR_ADVICE}"
+            ) from error
 
 
-def _with_descriptor(path: Path, act: Callable[[int], None]) -> None:
+def _call_with_descriptor(path: Path, call: Callable[[int], None]) -> None:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        act(descriptor)
+        call(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _is_for_want_of_room(told: str) -> bool:
-    return any(words in told for words in NO_ROOM)
-
-
-def has_database(directory: Path) -> bool:
-    """Whether a LevelDB lies there, be it damaged. One that had not been begun when its process died is none."""
-    if (directory / "CURRENT").exists():
-        return True
-    return directory.is_dir() and any(
-        path.suffix in (*TABLES, ".log") and path.stat().st_size for path in directory.iterdir()
-    )
-
-
-def open_at(directory: Path) -> plyvel.DB:
-    """The LevelDB of a directory, created if need be. Raises `StoreRefused` and `StoreFailed`."""
-    if has_database(directory) and not (directory / "CURRENT").exists():
-        # LevelDB would begin another, and delete what is left of this one.
-        raise StoreFailed(f"the frontier in {directory} is damaged: its file CURRENT is missing; {MEND}")
-    try:
-        return plyvel.DB(
-            str(directory),
-            create_if_missing=True,
-            write_buffer_size=WRITE_BUFFER_BYTES,
-            lru_cache_size=CACHE_BYTES,
-            bloom_filter_bits=BLOOM_BITS,
-            # Uncompressed, a URL takes three to four times the room (270 to 490 bytes of disk for 95 to 125), for a
-            # tenth to a fifth less processor time, most of it that of compaction.
-            compression="snappy",
-            # Without, what is damaged in the log is dropped, and the rest is taken for all.
-            paranoid_checks=True,
-        )
-    except plyvel.CorruptionError as error:
-        raise _damaged(directory, error) from error
-    except plyvel.IOError as error:
-        # The name of the lock file is LOCK, and stands in other messages too.
-        if "error: lock " in _told(error):
-            raise StoreRefused(
-                f"the frontier in {directory} is in use by another process; wait for its end, or stop it"
-            ) from error
-        advice = f"; {MEND}" if has_database(directory) else ""
-        raise StoreFailed(f"the frontier in {directory} can't be opened: {_told(error)}{advice}") from error
-
-
-def _damaged(directory: Path, error: plyvel.Error) -> StoreFailed:
-    return StoreFailed(f"the frontier in {directory} is damaged: {_told(error)}; {MEND}")
-
-
-def _told(error: Exception) -> str:
-    """LevelDB's message, which comes as bytes."""
-    told = error.args[0] if error.args else ""
-    return told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)

@@ -1,7 +1,7 @@
-"""How URLs and ledger entries are written down: compact, versioned msgpack arrays.
+"""Encodes URLs and ledger entries as compact, versioned msgpack arrays.
 
-Each value begins with a number that names its form, so that a later version can tell what it reads. Fields are only
-ever appended, with a default: older records stay readable.
+Each value begins with the number of its form, so that a later version knows what it reads. New fields are only appended
+at the end, with a default, so that older records stay readable.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from frontier.store import Postponed, Waiting, precedence_of
+from frontier.records import PendingUrl, PostponedUrl, precedence_of
 from frontier.values import CrawlUrl, LedgerEntry, UrlState
 
 _Record = TypeVar("_Record")
@@ -20,20 +20,20 @@ class _Pending(msgspec.Struct, array_like=True, tag=1, gc=False):
     found_at: int
     url: str
     canonical: str | None
-    """None if it equals `url`, as it mostly does."""
+    """None if it equals `url`, the usual case."""
     depth: int
     via: str | None
     kind: str
     anchor: str | None
     weight: float | int
-    """0 takes a byte, and 0.0 nine."""
+    """0 takes one byte, 0.0 takes nine."""
     redirects: int
     attempt: int
     last_modified: str | None = None
     cost: int = 1
     had_etag: str | None = None
     had_last_modified: str | None = None
-    hits: int = 1
+    link_count: int = 1
 
 
 class _Postponed(msgspec.Struct, array_like=True, tag=2, gc=False):
@@ -44,7 +44,7 @@ class _Postponed(msgspec.Struct, array_like=True, tag=2, gc=False):
 
 
 class _LedgerPending(msgspec.Struct, array_like=True, tag=3, gc=False):
-    """Says where the pending or postponed entry stands, which has all that is known of the URL."""
+    """Where the pending or postponed record is. That record has everything known about the URL."""
 
     number: int
     found_at: int
@@ -68,8 +68,8 @@ class _LedgerSettled(msgspec.Struct, array_like=True, tag=4, gc=False):
     elsewhere: bool = False
 
 
-class Place(msgspec.Struct, frozen=True):
-    """Where a URL that is not settled stands: in its queue, or postponed until `due_ms`."""
+class Location(msgspec.Struct, frozen=True):
+    """Where a URL that is not settled waits: in its queue, or postponed until `due_ms`."""
 
     number: int
     queue_key: str
@@ -78,11 +78,11 @@ class Place(msgspec.Struct, frozen=True):
 
 
 DecodeError = msgspec.DecodeError
-"""Raised by all `decode_…` functions for bytes that are not what they should be."""
+"""All `decode_…` functions raise this for damaged bytes."""
 
 
 def decoder(decode: Callable[[bytes], _Record]) -> Callable[[bytes], _Record]:
-    """The same, raising `DecodeError` for text that is not UTF-8 too."""
+    """Wrap `decode`, so that it also raises `DecodeError` for text that is not UTF-8."""
 
     def decode_record(value: bytes) -> _Record:
         try:
@@ -94,10 +94,10 @@ def decoder(decode: Callable[[bytes], _Record]) -> Callable[[bytes], _Record]:
 
 
 _encode = msgspec.msgpack.Encoder().encode
-encode_hits = _encode
+encode_count = _encode
 _decode_pending = decoder(msgspec.msgpack.Decoder(_Pending).decode)
 _decode_postponed = decoder(msgspec.msgpack.Decoder(_Postponed).decode)
-decode_hits = decoder(msgspec.msgpack.Decoder(int).decode)
+decode_count = decoder(msgspec.msgpack.Decoder(int).decode)
 _decode_ledger = decoder(msgspec.msgpack.Decoder(_LedgerPending | _LedgerSettled).decode)
 
 
@@ -105,7 +105,7 @@ def encode_record(record: msgspec.Struct) -> bytes:
     try:
         return _encode(record)
     except UnicodeEncodeError:
-        # A header or a link's text can hold a lone surrogate, which no server and no reader could be told again.
+        # A header or a link's text can hold a lone surrogate, which UTF-8 can't express.
         return _encode(_without_surrogates(record))
 
 
@@ -117,36 +117,36 @@ def _without_surrogates(value: object) -> object:
     return value
 
 
-def encode_waiting(waiting: Waiting) -> bytes:
-    return encode_record(_pending(waiting))
+def encode_pending(pending: PendingUrl) -> bytes:
+    return encode_record(_to_record(pending))
 
 
-def decode_waiting(value: bytes, *, queue_key: str, order: int) -> Waiting:
-    return _waiting(_decode_pending(value), queue_key=queue_key, order=order)
+def decode_pending(value: bytes, *, queue_key: str, order: int) -> PendingUrl:
+    return _from_record(_decode_pending(value), queue_key=queue_key, order=order)
 
 
-def encode_postponed(postponed: Postponed) -> bytes:
-    waiting = postponed.waiting
+def encode_postponed(postponed: PostponedUrl) -> bytes:
+    pending = postponed.pending
     return encode_record(
         _Postponed(
-            queue_key=waiting.url.queue_key, order=waiting.order, pending=_pending(waiting), reason=postponed.reason
+            queue_key=pending.url.queue_key, order=pending.order, pending=_to_record(pending), reason=postponed.reason
         )
     )
 
 
-def decode_postponed(value: bytes, *, due_ms: int) -> Postponed:
+def decode_postponed(value: bytes, *, due_ms: int) -> PostponedUrl:
     record = _decode_postponed(value)
-    waiting = _waiting(record.pending, queue_key=record.queue_key, order=record.order)
-    return Postponed(waiting=waiting, due_ms=due_ms, reason=record.reason)
+    pending = _from_record(record.pending, queue_key=record.queue_key, order=record.order)
+    return PostponedUrl(pending=pending, due_ms=due_ms, reason=record.reason)
 
 
-def encode_place(waiting: Waiting, *, due_ms: int | None = None) -> bytes:
-    place = _LedgerPending(waiting.number, waiting.found_at, waiting.url.queue_key, waiting.order, due_ms)
-    return _encode(place)
+def encode_location(pending: PendingUrl, *, due_ms: int | None = None) -> bytes:
+    """The ledger entry of a URL that is not settled."""
+    return _encode(_LedgerPending(pending.number, pending.found_at, pending.url.queue_key, pending.order, due_ms))
 
 
 def encode_entry(entry: LedgerEntry) -> bytes:
-    # By place, in the order of the fields: by name it would take half as long again, for each URL.
+    # Positional arguments: keywords would make this half as slow again, for each URL.
     return encode_record(
         _LedgerSettled(
             entry.state,
@@ -165,12 +165,12 @@ def encode_entry(entry: LedgerEntry) -> bytes:
     )
 
 
-def decode_entry(value: bytes, *, canonical: str) -> tuple[LedgerEntry, Place | None]:
-    """The entry, and for one that is not settled its place, whose record knows the rest."""
+def decode_entry(value: bytes, *, canonical: str) -> tuple[LedgerEntry, Location | None]:
+    """The entry; and if the URL is not settled, its location, where the rest of what is known is stored."""
     record = _decode_ledger(value)
     if isinstance(record, _LedgerPending):
         entry = LedgerEntry(canonical=canonical, state=UrlState.PENDING, number=record.number, found_at=record.found_at)
-        return entry, Place(record.number, record.queue_key, record.order, record.due_ms)
+        return entry, Location(record.number, record.queue_key, record.order, record.due_ms)
     try:
         state = UrlState(record.state)
     except ValueError as error:
@@ -193,11 +193,11 @@ def decode_entry(value: bytes, *, canonical: str) -> tuple[LedgerEntry, Place | 
     return entry, None
 
 
-def _pending(waiting: Waiting) -> _Pending:
-    url = waiting.url
+def _to_record(pending: PendingUrl) -> _Pending:
+    url = pending.url
     return _Pending(
-        waiting.number,
-        waiting.found_at,
+        pending.number,
+        pending.found_at,
         url.url,
         None if url.canonical == url.url else url.canonical,
         url.depth,
@@ -211,11 +211,11 @@ def _pending(waiting: Waiting) -> _Pending:
         url.cost,
         url.had_etag,
         url.had_last_modified,
-        url.hits,
+        url.link_count,
     )
 
 
-def _waiting(record: _Pending, *, queue_key: str, order: int) -> Waiting:
+def _from_record(record: _Pending, *, queue_key: str, order: int) -> PendingUrl:
     url = CrawlUrl(
         url=record.url,
         canonical=record.url if record.canonical is None else record.canonical,
@@ -232,6 +232,6 @@ def _waiting(record: _Pending, *, queue_key: str, order: int) -> Waiting:
         cost=record.cost,
         had_etag=record.had_etag,
         had_last_modified=record.had_last_modified,
-        hits=record.hits,
+        link_count=record.link_count,
     )
-    return Waiting(url=url, number=record.number, order=order, found_at=record.found_at)
+    return PendingUrl(url=url, number=record.number, order=order, found_at=record.found_at)

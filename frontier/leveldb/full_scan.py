@@ -1,6 +1,6 @@
-"""Everything that stands in a LevelDB store, for those who read all of it: checks, repair, export.
+"""Reads everything in a LevelDB store, for checks, repair and export.
 
-What can't be decoded is told, and left where it is.
+A record that can't be decoded is reported as `Damaged` and stays where it is.
 """
 
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from frontier.leveldb.keys import (
     U64,
     U64_PAIR,
     ledger_key,
+    location_key,
     order_in,
-    place_key,
-    standing_of,
+    position_of,
     text,
     untext,
 )
-from frontier.queues.lifecycle import Standing
-from frontier.store import Damaged, JournalEntry, Postponed, Waiting
+from frontier.queues.queue import Position
+from frontier.records import Damaged, JournalEntry, PendingUrl, PostponedUrl
 from frontier.values import LedgerEntry
 
 
@@ -30,22 +30,22 @@ class FullScan:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def all_waiting(self) -> Iterator[Waiting | Damaged]:
+    def pending(self) -> Iterator[PendingUrl | Damaged]:
         for key, value in self._database.items(b"P", b"Q"):
             try:
-                yield encoding.decode_waiting(value, queue_key=untext(key[1:-9]), order=order_in(key))
+                yield encoding.decode_pending(value, queue_key=untext(key[1:-9]), order=order_in(key))
             except DecodeError as error:
                 yield Damaged(key, str(error))
 
-    def all_postponed(self) -> Iterator[Postponed | Damaged]:
+    def postponed(self) -> Iterator[PostponedUrl | Damaged]:
         for key, value in self._database.items(b"R", b"S"):
             try:
                 yield encoding.decode_postponed(value, due_ms=U64_PAIR.unpack(key[1:])[0])
             except DecodeError as error:
                 yield Damaged(key, str(error))
 
-    def all_entries(self, after: str = "") -> Iterator[tuple[LedgerEntry, encoding.Place | None] | Damaged]:
-        """In the order of canonical URLs, from the first behind `after`."""
+    def entries(self, after: str = "") -> Iterator[tuple[LedgerEntry, encoding.Location | None] | Damaged]:
+        """The ledger after the URL `after`, in the order of canonical URLs."""
         start = ledger_key(after) + b"\0" if after else b"L"
         for key, value in self._database.items(start, b"M"):
             try:
@@ -53,80 +53,81 @@ class FullScan:
             except DecodeError as error:
                 yield Damaged(key, str(error))
 
-    def all_standing(self) -> Iterator[tuple[Standing, str]]:
+    def positions(self) -> Iterator[tuple[Position, str]]:
+        """The positions of queues, with their keys."""
         for start, stop in ((b"I", b"J"), (b"W", b"X")):
             for key, value in self._database.items(start, stop):
-                yield standing_of(key), untext(value)
+                yield position_of(key), untext(value)
 
-    def journal_numbers(self) -> Iterator[tuple[int, JournalEntry] | Damaged]:
+    def journal(self) -> Iterator[tuple[int, JournalEntry] | Damaged]:
         for key, value in self._database.items(b"J", b"K"):
             try:
                 yield U64.unpack(key[1:])[0], decode_journal(value)
             except DecodeError as error:
                 yield Damaged(key, str(error))
 
-    def set_aside(self) -> Iterator[bytes]:
-        """The keys of the records that could not be decoded."""
+    def quarantined(self) -> Iterator[bytes]:
+        """The old keys of the records that could not be decoded."""
         for key in self._database.keys(b"X", b"Y"):
             yield key[1:]
 
-    def notes(self, prefix: str, /) -> Iterator[tuple[str, bytes]]:
-        """Those whose keys begin so, with their keys."""
+    def durable_map(self, prefix: str, /) -> Iterator[tuple[str, bytes]]:
+        """The keys of the durable map that begin with `prefix`, and their values."""
         start = b"N" + text(prefix)
         for key, value in self._database.items(start, start + b"\xff"):
             yield untext(key[1:]), value
 
-    def entry(self, canonical: str, /) -> tuple[LedgerEntry, encoding.Place | None] | None:
-        """What the ledger itself has of a URL; None if it has nothing that can be decoded."""
+    def entry(self, canonical: str, /) -> tuple[LedgerEntry, encoding.Location | None] | None:
+        """The ledger entry of a URL; None if there is none, or it can't be decoded."""
         value = self._database.get(ledger_key(canonical))
         try:
             return None if value is None else encoding.decode_entry(value, canonical=canonical)
         except DecodeError:
             return None
 
-    def place(self, canonical: str, /) -> encoding.Place | None:
-        """Where the ledger says that the URL stands. Raises `DecodeError`."""
+    def location(self, canonical: str, /) -> encoding.Location | None:
+        """The location of a URL according to the ledger. Raises `DecodeError`."""
         value = self._database.get(ledger_key(canonical))
         return None if value is None else encoding.decode_entry(value, canonical=canonical)[1]
 
-    def has(self, place: encoding.Place, /) -> bool:
-        """Whether there is a record at that place, or was one that is now set aside."""
-        key = place_key(place)
+    def has(self, location: encoding.Location, /) -> bool:
+        """Whether there is a record at this location, or was one that is now quarantined."""
+        key = location_key(location)
         return self._database.get(key) is not None or self._database.get(b"X" + key) is not None
 
-    def waiting_at(self, place: encoding.Place, /) -> Waiting | None:
-        """The URL that stands there; None if none does, or if it can't be decoded."""
-        return waiting_in(self._database.get(place_key(place)), place)
+    def pending_at(self, location: encoding.Location, /) -> PendingUrl | None:
+        """The URL at a location; None if there is none, or it can't be decoded."""
+        return decode_url_at(self._database.get(location_key(location)), location)
 
-    def record_at(self, place: encoding.Place, /) -> Waiting | Postponed | None:
-        """The record of the URL that stands there; None if none does, or if it can't be decoded."""
-        return _record_in(self._database.get(place_key(place)), place)
+    def record_at(self, location: encoding.Location, /) -> PendingUrl | PostponedUrl | None:
+        """The record at a location; None if there is none, or it can't be decoded."""
+        return _decode_record_at(self._database.get(location_key(location)), location)
 
     def get(self, key: bytes, /) -> bytes | None:
-        """What stands under a key, as it is stored."""
+        """The stored value of a key."""
         return self._database.get(key)
 
 
-def place_in(value: bytes | None, canonical: str) -> encoding.Place | None:
-    """Where the ledger entry of a URL says that it stands; None if it is settled, or can't be decoded."""
+def decode_location(value: bytes | None, canonical: str) -> encoding.Location | None:
+    """The location in a stored ledger entry; None if the URL is settled, or the entry can't be decoded."""
     try:
         return None if value is None else encoding.decode_entry(value, canonical=canonical)[1]
     except DecodeError:
         return None
 
 
-def waiting_in(value: bytes | None, place: encoding.Place) -> Waiting | None:
-    """The URL of a record that stands at a place; None if it can't be decoded."""
-    found = _record_in(value, place)
-    return found.waiting if isinstance(found, Postponed) else found
+def decode_url_at(value: bytes | None, location: encoding.Location) -> PendingUrl | None:
+    """The URL in a record that is stored at a location; None if it can't be decoded."""
+    record = _decode_record_at(value, location)
+    return record.pending if isinstance(record, PostponedUrl) else record
 
 
-def _record_in(value: bytes | None, place: encoding.Place) -> Waiting | Postponed | None:
+def _decode_record_at(value: bytes | None, location: encoding.Location) -> PendingUrl | PostponedUrl | None:
     if value is None:
         return None
     try:
-        if place.due_ms is None:
-            return encoding.decode_waiting(value, queue_key=place.queue_key, order=place.order)
-        return encoding.decode_postponed(value, due_ms=place.due_ms)
+        if location.due_ms is None:
+            return encoding.decode_pending(value, queue_key=location.queue_key, order=location.order)
+        return encoding.decode_postponed(value, due_ms=location.due_ms)
     except DecodeError:
         return None

@@ -1,4 +1,4 @@
-"""Group commit: whoever waits for the disk at the same time shares one sync."""
+"""Group commit: all tasks that wait for the disk at the same time share one sync."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,10 +6,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 
 class GroupSync:
-    """Counts writes, and tells when they are safe. `sync`, run in a thread, makes all that was written before safe.
+    """Counts writes and knows which are safe. `sync` runs in a thread; it makes everything written before it safe.
 
-    Once it has failed, nothing is safe before `mended`: the system forgets what it could not store, and another sync
-    would succeed and prove nothing.
+    After a failed sync nothing is safe until `reset`: the system forgets what it could not store, so another sync would
+    succeed and prove nothing.
     """
 
     def __init__(self, sync: Callable[[], None]) -> None:
@@ -20,45 +20,44 @@ class GroupSync:
         self._safe = 0
         self._failure: BaseException | None = None
 
-    def wrote(self) -> None:
-        """Something was written."""
+    def count_write(self) -> None:
         self._written += 1
 
-    async def synced(self) -> None:
-        """Returns when all that was written before the call is safe; raises what `sync` raises."""
+    async def wait(self) -> None:
+        """Wait until everything written before the call is safe. Raises what `sync` raises."""
         mine = self._written
         while self._safe < mine:
             if self._failure is not None:
                 raise self._failure
             if self._running is None:
                 self._running = self._begin()
-            # The others wait for it too, so whoever is cancelled must not take it along.
+            # Others wait for it too, so a cancelled task must not cancel it.
             await asyncio.shield(self._running)
 
-    def mended(self) -> None:
-        """All that was written is safe by other means."""
+    def reset(self) -> None:
+        """Everything written has become safe in another way."""
         self._failure = None
         self._safe = self._written
 
-    def close(self, *, once_more: bool) -> None:
-        """Wait for a running sync, and make the rest safe: then those who still wait have what they wait for."""
+    def close(self, *, sync_rest: bool) -> None:
+        """Wait for a running sync. With `sync_rest`, sync the rest too, so that tasks that still wait can go on."""
         self._thread.shutdown(wait=True)
-        if once_more and self._failure is None and self._safe < self._written:
+        if sync_rest and self._failure is None and self._safe < self._written:
             self._sync()
             self._safe = self._written
 
     def _begin(self) -> asyncio.Future[None]:
-        upto = self._written
+        written = self._written
         loop = asyncio.get_running_loop()
         running = loop.create_future()
 
-        def ended(job: Future[None]) -> None:
-            # In one step: who came between would wait for what has ended, without ever letting the loop go on.
+        def end(job: Future[None]) -> None:
+            # One step without await: a task that came in between would wait for a finished sync and block the loop.
             self._running = None
             self._failure = self._failure or job.exception()
             if self._failure is None:
-                self._safe = max(self._safe, upto)
+                self._safe = max(self._safe, written)
             running.set_result(None)
 
-        self._thread.submit(self._sync).add_done_callback(lambda job: loop.call_soon_threadsafe(ended, job))
+        self._thread.submit(self._sync).add_done_callback(lambda job: loop.call_soon_threadsafe(end, job))
         return running

@@ -1,26 +1,27 @@
-"""Under which keys the LevelDB store keeps what it keeps.
+"""The keys of the LevelDB store.
 
-The first byte of a key names its space. Numbers are big-endian, so that the order of keys is their order.
+The first byte of a key names its space. Numbers are big-endian, so that keys sort as their numbers do.
 
     P  queue key, 0x00, order u64      a pending URL
     R  due u64 (ms), number u64        a postponed URL
-    L  canonical URL                   ledger entry: what became of it, or where it stands
-    H  canonical URL                   links to it that were seen beside those that its own record tells
-    Q  queue key                       the queue's record: size, wake time, error streak, budget, where it stands
+    L  canonical URL                   ledger entry: what became of it, or its location
+    H  canonical URL                   links to it, in addition to those that its own record counts
+    Q  queue key                       the queue's record: size, wake time, error streak, budget, position
     I  precedence u8, turn u64         the key of an inactive queue
-    W  wake time u64 (ms), turn u64    the key of a queue that rests, and is not in memory
+    W  wake time u64 (ms), turn u64    the key of a queue that rests and was spilled from memory
     J  sequence u64                    canonical URLs admitted and forgotten since the last snapshot of the visited set
     B  slot u16                        the number of a batch: u64
-    M  name                            format, identity, counters, snapshot, who uses it, what holds it
-    G  name                            until when a group rests: f64, seconds since 1970
-    N  key                             notes
-    X  the key it had                  a record that could not be decoded
+    M  name                            format, identity, counters, snapshot, marks about who uses it
+    G  name                            when the rest of a group ends: f64, seconds since 1970
+    N  key                             the durable map
+    X  its old key                     a record that could not be decoded
 """
 
 import struct
 
-from frontier.leveldb.encoding import Place
-from frontier.queues.lifecycle import INACTIVE, SNOOZED, Standing
+from frontier.leveldb.encoding import Location
+from frontier.queues.lifecycle import INACTIVE, SNOOZED
+from frontier.queues.queue import Position
 
 SPACES = (b"P", b"R", b"L", b"H", b"Q", b"I", b"W", b"J", b"B", b"M", b"G", b"N", b"X")
 
@@ -41,7 +42,7 @@ def untext(value: bytes) -> str:
 
 
 def pending_space(queue_key: str) -> bytes:
-    """What the keys of a queue's pending URLs begin with; their order follows."""
+    """The prefix of the keys of a queue's pending URLs. The order of the URL follows it."""
     return b"P" + queue_key.encode("utf-8", "surrogatepass") + b"\0"
 
 
@@ -57,7 +58,7 @@ def ledger_key(canonical: str) -> bytes:
     return b"L" + canonical.encode("utf-8", "surrogatepass")
 
 
-def hits_key(canonical: str) -> bytes:
+def links_key(canonical: str) -> bytes:
     return b"H" + canonical.encode("utf-8", "surrogatepass")
 
 
@@ -69,25 +70,25 @@ def group_key(name: str) -> bytes:
     return b"G" + text(name)
 
 
-def standing_key(stands: Standing) -> bytes:
-    if stands.state is INACTIVE:
-        return _INACTIVE.pack(b"I", stands.at, stands.turn)
-    return _SNOOZED.pack(b"W", stands.at, stands.turn)
+def position_key(position: Position) -> bytes:
+    if position.state is INACTIVE:
+        return _INACTIVE.pack(b"I", position.rank, position.turn)
+    return _SNOOZED.pack(b"W", position.rank, position.turn)
 
 
-def standing_of(key: bytes) -> Standing:
-    """The place that a key of `I` or `W` names."""
+def position_of(key: bytes) -> Position:
+    """The position that a key of `I` or `W` names."""
     if key[:1] == b"I":
-        _, at, turn = _INACTIVE.unpack(key)
-        return Standing(INACTIVE, at, turn)
-    _, at, turn = _SNOOZED.unpack(key)
-    return Standing(SNOOZED, at, turn)
+        _, rank, turn = _INACTIVE.unpack(key)
+        return Position(INACTIVE, rank, turn)
+    _, rank, turn = _SNOOZED.unpack(key)
+    return Position(SNOOZED, rank, turn)
 
 
-def place_key(place: Place) -> bytes:
-    if place.due_ms is None:
-        return pending_key(place.queue_key, place.order)
-    return postponed_key(place.due_ms, place.number)
+def location_key(location: Location) -> bytes:
+    if location.due_ms is None:
+        return pending_key(location.queue_key, location.order)
+    return postponed_key(location.due_ms, location.number)
 
 
 def order_in(pending_key: bytes) -> int:

@@ -1,9 +1,12 @@
 """Decides which queue is served next. Pure: no store, no clock, no waiting; every decision takes `now`.
 
-`lifecycle` is the state machine of one queue. `schedule` holds the active queues and says which may be leased from:
-`ready` orders those whose URLs may be fetched, `snoozed` those that rest, by wake time. `groups` makes hosts of one
-address or domain share a pace. `priority_fifo` orders by precedence, then by arrival. `rules` are the settings.
+`lifecycle` says which state of a queue may follow which. `queue` holds the values: a queue, and its record, which
+survives a restart. `budgets` limit what a queue may spend. `schedule` is the entry: it decides which of the active
+queues may be leased from. `placement` keeps each active queue in the structure of its state: `ready` holds queues whose
+URLs may be fetched now, `snoozed` those that rest, by wake time. `lease_end` says what the end of a
+lease does. `grouping` says which queues share a pace, `groups` enforces it. `priority_fifo` orders by precedence, then
+by arrival. `settings` are what a user may set.
 
-`transitions` and the stores use this room. It imports nothing of ours. An event that a state does not allow raises and
-changes nothing.
+`transitions` and the stores use this room. It imports nothing of ours. An event that a state does not allow raises an
+error and changes nothing.
 """

@@ -1,4 +1,4 @@
-"""First come, first served at each precedence; lower precedences first."""
+"""First come, first served at each precedence; lower precedences go first."""
 
 from collections import deque
 from typing import Generic, TypeVar
@@ -7,30 +7,30 @@ _Item = TypeVar("_Item")
 
 
 class PriorityFifo(Generic[_Item]):
-    """A line for each precedence that was ever used, of which there are 256."""
+    """One FIFO for each precedence that was ever used. There are at most 256."""
 
-    __slots__ = ("_lines", "_order")
+    __slots__ = ("_fifos", "_precedences")
 
     def __init__(self) -> None:
-        self._lines: dict[int, deque[_Item]] = {}
-        self._order: list[int] = []
-        """The precedences that have a line, in order."""
+        self._fifos: dict[int, deque[_Item]] = {}
+        self._precedences: list[int] = []
+        """The precedences that have a FIFO, in order."""
 
     def put(self, precedence: int, item: _Item) -> None:
-        line = self._lines.get(precedence)
-        if line is None:
-            line = self._lines[precedence] = deque()
-            self._order = sorted(self._lines)
-        line.append(item)
+        fifo = self._fifos.get(precedence)
+        if fifo is None:
+            fifo = self._fifos[precedence] = deque()
+            self._precedences = sorted(self._fifos)
+        fifo.append(item)
 
     def first(self) -> tuple[int, _Item] | None:
-        """Whose turn it is, and at which precedence."""
-        for precedence in self._order:
-            line = self._lines[precedence]
-            if line:
-                return precedence, line[0]
+        """The next item and its precedence."""
+        for precedence in self._precedences:
+            fifo = self._fifos[precedence]
+            if fifo:
+                return precedence, fifo[0]
         return None
 
     def pop(self, precedence: int) -> None:
-        """Let the first of that precedence go."""
-        self._lines[precedence].popleft()
+        """Remove the first item of that precedence."""
+        self._fifos[precedence].popleft()

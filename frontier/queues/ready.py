@@ -1,120 +1,120 @@
-"""Whose turn it is among the queues that are ready. Pure.
+"""The ready queues, and the order in which they are leased from. Pure.
 
-A queue that belongs to no group stands in the common line of its precedence. Peers stand there as one, with a line of
-their own behind; while a group of theirs is closed, they are parked with it.
+A queue that belongs to no group has an entry in the common FIFO of its precedence. Peers share one entry there, and
+have a FIFO of their own. While one of their groups is closed, they are parked with it.
 
-What must hold: where a group is open and somebody is parked with it, others of the group stand in the common lines, and
-whoever of them is taken or leaves lets the next one in. So nobody is forgotten, and nobody is looked at in vain.
+Invariant: if peers are parked with an open group, other peers of that group are in the common FIFO; whenever one of
+these is taken or leaves, the next parked peers enter. So no queue is forgotten, and none is checked in vain.
 """
 
 from typing import Any
 
 from frontier.queues.groups import Group, Groups, Peers
-from frontier.queues.lifecycle import READY, Queue
+from frontier.queues.lifecycle import READY
 from frontier.queues.priority_fifo import PriorityFifo
+from frontier.queues.queue import Queue
 
 
 class ReadyQueues:
-    """The ready queues, and the order in which they are taken."""
+    """The ready queues, in order."""
 
     def __init__(self, groups: Groups) -> None:
         self._groups = groups
-        self._lines: PriorityFifo[Queue | Peers] = PriorityFifo()
-        self.open = 0
-        """Who stands in the common lines: a queue, or peers."""
+        self._fifo: PriorityFifo[Queue | Peers] = PriorityFifo()
+        self.offered = 0
+        """Valid entries of the common FIFO: queues without a group, and peers."""
         self.ready = 0
-        """Queues that are ready, those held back by a group included."""
+        """Ready queues, including those that a group holds back."""
         self.held_back = 0
-        """Queues that are ready, but for a group."""
+        """Queues that only a group keeps from being leased from."""
 
-    def came(self, queue: Queue) -> None:
-        """A queue has become ready."""
+    def add(self, queue: Queue) -> None:
+        """Add a queue that has become ready."""
         self.ready += 1
         peers = self._groups.peers_of.get(queue.key)
         if peers is None:
-            self.open += 1
-            _stand(self._lines, queue)
+            self.offered += 1
+            _enter(self._fifo, queue)
             return
-        _stand(peers.lines, queue)
+        _enter(peers.fifo, queue)
         peers.ready += 1
         if peers.parked_at is not None:
             self.held_back += 1
-            if queue.precedence < peers.parked_at[1]:
+            if queue.record.precedence < peers.parked_at[1]:
                 self._unpark(peers)
                 self._offer(peers)
         elif peers.offered:
-            self._enter(peers, queue.precedence)
+            self._enter_peers(peers, queue.record.precedence)
         else:
             self._offer(peers)
 
-    def left(self, queue: Queue) -> None:
-        """A queue is not ready any more, although it was not taken. Its place is a gap from now on, which it finds
-        again if it is back before the gap comes up."""
+    def remove(self, queue: Queue) -> None:
+        """Remove a queue that is no longer ready, although it was not taken. Its entry becomes a gap. If the queue
+        returns before the gap comes up, it has its old entry again."""
         self.ready -= 1
         peers = self._groups.peers_of.get(queue.key)
         if peers is None:
-            self.open -= 1
+            self.offered -= 1
             return
         peers.ready -= 1
         if peers.parked_at is not None:
             self.held_back -= 1
         elif not peers.ready:
             self._withdraw(peers)
-            self._let_in(peers)
+            self._admit_parked(peers)
 
-    def improved(self, queue: Queue) -> None:
-        """A ready queue has a better precedence than it had, and goes before those that it stood behind. Where it stood
-        is a gap."""
+    def promote(self, queue: Queue) -> None:
+        """Let a ready queue enter again at its new, better precedence. Its old entry becomes a gap."""
         peers = self._groups.peers_of.get(queue.key)
-        _stand(self._lines if peers is None else peers.lines, queue)
+        _enter(self._fifo if peers is None else peers.fifo, queue)
         if peers is None:
             return
         if peers.offered:
-            self._enter(peers, queue.precedence)
-        elif peers.parked_at is not None and queue.precedence < peers.parked_at[1]:
+            self._enter_peers(peers, queue.record.precedence)
+        elif peers.parked_at is not None and queue.record.precedence < peers.parked_at[1]:
             self._unpark(peers)
             self._offer(peers)
 
-    def best(self) -> int | None:
+    def best_precedence(self) -> int | None:
         """The precedence of the next queue."""
         first = self._first()
         return None if first is None else first[0]
 
     def take(self) -> Queue | None:
-        """The queue of the best precedence that has been ready longest; it is not ready any more. One more of its
-        groups' places is taken."""
+        """Remove and return the next queue: of the best precedence, the one that has been ready longest. Each of its
+        groups has one more lease."""
         first = self._first()
         if first is None:
             return None
         precedence, item = first
         self.ready -= 1
         if isinstance(item, Queue):
-            _leave(self._lines, precedence, item)
-            self.open -= 1
+            _leave(self._fifo, precedence, item)
+            self.offered -= 1
             return item
-        self._lines.pop(precedence)
+        self._fifo.pop(precedence)
         item.entries.discard(precedence)
         best = _first_of(item)
         assert best is not None, "peers that are offered have a ready queue"
-        place, queue = best
-        _leave(item.lines, place, queue)
+        own_precedence, queue = best
+        _leave(item.fifo, own_precedence, queue)
         item.ready -= 1
         self._withdraw(item)
         for group in item.groups:
             group.leased += 1
         self._offer(item)
-        self._let_in(item)
+        self._admit_parked(item)
         return queue
 
-    def opened(self, group: Group) -> None:
-        """A group may have become open: let in the first that waits for it."""
+    def admit_parked(self, group: Group) -> None:
+        """If the group is open, let the first peers that wait for it enter the common FIFO."""
         while group.parked and group.is_open:
             precedence = min(group.parked)
             peers = next(iter(group.parked[precedence]))
             self._unpark(peers)
             best = _first_of(peers)
             if best is not None and best[0] > precedence and group.parked and best[0] > min(group.parked):
-                # The queue for which they stood there has become worse, and others go before them now.
+                # The queue that gave them this precedence has become worse, and other peers go first now.
                 group.park(peers, best[0])
                 self.held_back += peers.ready
                 continue
@@ -123,39 +123,39 @@ class ReadyQueues:
                 return
 
     def _first(self) -> tuple[int, Queue | Peers] | None:
-        """Who is next, after gaps have been removed."""
-        while (first := self._lines.first()) is not None:
+        """The next entry of the common FIFO, after gaps have been removed."""
+        while (first := self._fifo.first()) is not None:
             precedence, item = first
             if isinstance(item, Queue):
-                if _stands(self._lines, precedence, item):
+                if _is_valid(self._fifo, precedence, item):
                     return first
-                _leave(self._lines, precedence, item)
+                _leave(self._fifo, precedence, item)
                 continue
             best = _first_of(item) if item.offered else None
-            if best is not None and item.closed is None and best[0] <= precedence:
+            if best is not None and item.closed_group is None and best[0] <= precedence:
                 return first
-            self._lines.pop(precedence)
+            self._fifo.pop(precedence)
             item.entries.discard(precedence)
             if best is None:
                 continue
             self._withdraw(item)
             self._offer(item)
-            self._let_in(item)
+            self._admit_parked(item)
         return None
 
     def _offer(self, peers: Peers) -> None:
-        """Let peers stand in the common lines, or park them."""
+        """Let peers enter the common FIFO, or park them with the group that holds them back."""
         best = _first_of(peers)
         if best is None:
             return
-        group = peers.closed
+        group = peers.closed_group
         if group is not None:
             group.park(peers, best[0])
             self.held_back += peers.ready
             return
         peers.offered = True
-        self.open += 1
-        self._enter(peers, best[0])
+        self.offered += 1
+        self._enter_peers(peers, best[0])
 
     def _unpark(self, peers: Peers) -> None:
         assert peers.parked_at is not None
@@ -163,48 +163,48 @@ class ReadyQueues:
         group.unpark(peers, precedence)
         self.held_back -= peers.ready
 
-    def _enter(self, peers: Peers, precedence: int) -> None:
+    def _enter_peers(self, peers: Peers, precedence: int) -> None:
         if precedence not in peers.entries:
             peers.entries.add(precedence)
-            self._lines.put(precedence, peers)
+            self._fifo.put(precedence, peers)
 
     def _withdraw(self, peers: Peers) -> None:
         peers.offered = False
-        self.open -= 1
+        self.offered -= 1
 
-    def _let_in(self, peers: Peers) -> None:
-        """Peers do not stand where they stood: others of their groups may."""
+    def _admit_parked(self, peers: Peers) -> None:
+        """The peers have left the common FIFO, so others of their groups may enter it."""
         for group in peers.groups:
-            self.opened(group)
+            self.admit_parked(group)
 
 
 def _first_of(peers: Peers) -> tuple[int, Queue] | None:
-    """The queue of the peers that is next, after gaps have been removed."""
-    while (first := peers.lines.first()) is not None:
+    """The next queue of the peers and its precedence, after gaps have been removed."""
+    while (first := peers.fifo.first()) is not None:
         precedence, queue = first
-        if _stands(peers.lines, precedence, queue):
+        if _is_valid(peers.fifo, precedence, queue):
             return first
-        _leave(peers.lines, precedence, queue)
+        _leave(peers.fifo, precedence, queue)
     return None
 
 
-def _stand(lines: PriorityFifo[Any], queue: Queue) -> None:
-    """Let the queue stand in line at its precedence, where a gap of its own may be."""
-    if queue.line is not lines:
-        queue.line, queue.line_places = lines, 0
-    place = 1 << queue.precedence
-    if not queue.line_places & place:
-        queue.line_places |= place
-        lines.put(queue.precedence, queue)
+def _enter(fifo: PriorityFifo[Any], queue: Queue) -> None:
+    """Give the queue an entry at its precedence, unless it has one there already."""
+    if queue.fifo is not fifo:
+        queue.fifo, queue.fifo_precedences = fifo, 0
+    bit = 1 << queue.record.precedence
+    if not queue.fifo_precedences & bit:
+        queue.fifo_precedences |= bit
+        fifo.put(queue.record.precedence, queue)
 
 
-def _stands(lines: PriorityFifo[Any], precedence: int, queue: Queue) -> bool:
-    """Whether the queue, found there, is no gap."""
-    return queue.line is lines and queue.state is READY and queue.precedence == precedence
+def _is_valid(fifo: PriorityFifo[Any], precedence: int, queue: Queue) -> bool:
+    """Whether this entry of the queue is no gap."""
+    return queue.fifo is fifo and queue.state is READY and queue.record.precedence == precedence
 
 
-def _leave(lines: PriorityFifo[Any], precedence: int, queue: Queue) -> None:
-    """Take the queue, which is the first there, out of the line."""
-    lines.pop(precedence)
-    if queue.line is lines:
-        queue.line_places &= ~(1 << precedence)
+def _leave(fifo: PriorityFifo[Any], precedence: int, queue: Queue) -> None:
+    """Remove the entry of the queue, which is the first of that precedence."""
+    fifo.pop(precedence)
+    if queue.fifo is fifo:
+        queue.fifo_precedences &= ~(1 << precedence)

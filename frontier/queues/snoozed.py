@@ -1,17 +1,18 @@
-"""Queues that rest, by wake time. Pure."""
+"""The queues that rest, by wake time. Pure."""
 
 import heapq
 from collections.abc import Mapping
 from itertools import count
 
-from frontier.queues.lifecycle import SNOOZED, Queue
+from frontier.queues.lifecycle import SNOOZED
+from frontier.queues.queue import Queue
 
 
-class Snoozed:
-    """A heap of those of the `active` queues, by key, that are SNOOZED.
+class SnoozedQueues:
+    """A heap of the `active` queues, by key, that are SNOOZED.
 
-    One that rests no more, or longer, or is put away, is only counted out: its entry is skipped when it comes up, which
-    is cheaper than finding it.
+    A queue that is woken early, rests longer or is spilled is only subtracted from the count. Its heap entry is skipped
+    when it comes up, which is cheaper than searching for it.
     """
 
     def __init__(self, active: Mapping[str, Queue]) -> None:
@@ -21,30 +22,30 @@ class Snoozed:
         self.count = 0
         """Queues that rest."""
 
-    def came(self, queue: Queue) -> None:
+    def add(self, queue: Queue) -> None:
         self.count += 1
-        heapq.heappush(self._heap, (queue.wake_at, next(self._tie), queue))
+        heapq.heappush(self._heap, (queue.record.wake_at, next(self._tie), queue))
 
-    def left(self) -> None:
-        """A queue does not rest any more, although it was not taken out."""
+    def remove(self) -> None:
+        """Subtract a queue that is no longer snoozed; its heap entry stays behind."""
         self.count -= 1
 
     def first(self) -> Queue | None:
-        """Who wakes first."""
+        """The queue that wakes first."""
         while self._heap:
             wake_at, _, queue = self._heap[0]
-            # One that was put away may be back as another object.
-            if queue.state is SNOOZED and queue.wake_at == wake_at and self._active.get(queue.key) is queue:
+            # A queue that was spilled may be active again as another object.
+            if queue.state is SNOOZED and queue.record.wake_at == wake_at and self._active.get(queue.key) is queue:
                 return queue
             heapq.heappop(self._heap)
         return None
 
-    def woken(self, now: float) -> Queue | None:
-        """Take out one whose time has come."""
+    def pop_due(self, now: float) -> Queue | None:
+        """Remove and return a queue whose wake time has come."""
         if not self._heap or self._heap[0][0] > now:
             return None
         queue = self.first()
-        if queue is None or queue.wake_at > now:
+        if queue is None or queue.record.wake_at > now:
             return None
         heapq.heappop(self._heap)
         self.count -= 1

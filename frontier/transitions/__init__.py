@@ -1,12 +1,13 @@
 """Changes the state of the frontier. Each change is one write batch of the store: all of it happens, or nothing.
 
-`gate` and `admission` let URLs in, past the visited set. `leasing` hands out leases, which `leases` counts; `settling`
-takes them back; `operating` carries out what an operator asks for. `commit` brings each change to the store and ends
-the crawl if the store fails; `uncancellable` keeps a change whole when its task is cancelled. `accounting` computes the
-new queue record and counters.
+`admission` lets URLs in, past the visited set. `leasing` hands out leases and knows the open ones. `settling` takes
+them back. `operating` carries out what an operator asks for. `commit` brings each change to the store, and ends the
+crawl if the store fails. `uncancellable` finishes a change although its task is cancelled. `accounting` computes the
+new queue records and counters.
 
-`active_queues` holds the queues that are served, `inactive` those in the store, `prefetch` the next URLs of each, and
-`waiters` the workers that wait for a turn. `link_counts` counts links to known URLs. `stats` describes all this.
+`active_queues` holds the queues that are being served, `inactive` finds the next ones in the store, `prefetch` loads
+the next URLs of each, `waiters` are the workers that wait for a lease, and `holds` are reasons to lease nothing.
+`link_counts` counts links to known URLs. `snapshotting` saves the visited set. `stats` describes the frontier.
 
-Only `shell` and `upkeep` call this room. It knows the protocol of a store, and no store.
+Only the shell, `upkeep` and the command line call this room. It knows the protocol of a store, but no store.
 """

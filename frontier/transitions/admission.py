@@ -1,70 +1,204 @@
-"""What comes into queues and ledger, and what leaves the ledger: plain transitions, each written as one whole."""
+"""URLs come in past the visited set, and known URLs are forgotten: one batch at a time.
 
-from collections.abc import Iterable, Sequence
+The visited set may be remote, so asking it is the one await inside a transition. A lock keeps transitions apart
+meanwhile, and a transition that has begun is finished even if its caller is cancelled.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TypeVar
 
 import msgspec
 
-from frontier.store import ORDINAL_BITS, Counters, Store, Waiting, order_of
-from frontier.transitions.accounting import filling
+from frontier.records import ORDINAL_BITS, Counters, PendingUrl, order_of
+from frontier.store import Store
+from frontier.transitions.accounting import plan_fill
 from frontier.transitions.active_queues import ActiveQueues
-from frontier.transitions.leases import Leases
-from frontier.values import CrawlUrl, LedgerEntry, UrlState
+from frontier.transitions.commit import Commit
+from frontier.transitions.leasing import Leases
+from frontier.transitions.link_counts import LinkCounts
+from frontier.transitions.uncancellable import run_uncancellable
+from frontier.values import CrawlUrl, LedgerEntry, StoreFull, UrlState
+from visited import VisitedSet
 
 PRECEDENCES = 1 << 64 - ORDINAL_BITS
-MOST_COST = 1 << 31
-_WHOLE = frozenset({200, 304})
-"""Statuses after which the crawl has a copy of which a server may say that it is still current."""
+MAX_COST = 1 << 31
+_LINK_COUNTS_WRITTEN = 100
+_HAS_COPY = frozenset({200, 304})
+"""Statuses after which the crawl has a copy, so that the server can say whether it is still current."""
+
+_Result = TypeVar("_Result")
 
 
 class Admission:
-    """URLs that the visited set has let pass are given their places."""
+    """Asks the visited set, and admits what is new to it. `lock` is held between asking and writing."""
 
-    def __init__(self, store: Store, serving: ActiveQueues, leases: Leases) -> None:
+    def __init__(
+        self,
+        store: Store,
+        visited: VisitedSet,
+        active: ActiveQueues,
+        leases: Leases,
+        link_counts: LinkCounts,
+        commit: Commit,
+    ) -> None:
         self._store = store
-        self._serving = serving
+        self._visited = visited
+        self._active = active
         self._leases = leases
+        self._link_counts = link_counts
+        self._commit = commit
+        self.lock = asyncio.Lock()
 
-    def admit(self, batch: list[CrawlUrl], fresh: list[CrawlUrl], *, force: bool, anew: bool = False) -> int:
-        again = self._readmissible(batch, {url.canonical for url in fresh}, anew=anew) if force else {}
-        if not fresh and not again:
+    async def add(self, urls: Iterable[CrawlUrl], *, force: bool, drop_validators: bool = False) -> int:
+        """See `Frontier.add`. With `drop_validators`, servers are not asked whether copies are still current."""
+        batch = list(urls)
+        if not batch:
             return 0
-        superseded, come = [], fresh
-        if again:
-            superseded = [out for out in self._leases if out.waiting.url.canonical in again and not out.superseded]
-            come = [*fresh, *(url for url, _ in again.values())]
-        # Looked up before the counters are copied, as a damaged record is counted.
-        queues = self._serving.queues([url.queue_key for url in come])
-        now = self._serving.now()
-        counters = self._serving.counting(now)
-        counters.admitted += len(fresh)
+        check_urls(batch)
+        return await self._finish(self._add(batch, force=force, drop_validators=drop_validators))
+
+    async def forget(self, canonicals: Iterable[str]) -> int:
+        """See `Frontier.forget`."""
+        return await self._finish(self._forget(dict.fromkeys(canonicals)))
+
+    async def record(self, entries: Iterable[LedgerEntry]) -> int:
+        """See `QueueFrontier.record`."""
+        batch = {entry.canonical: entry for entry in entries}
+        for entry in batch.values():
+            if entry.state is UrlState.PENDING:
+                raise ValueError(f"{entry.canonical} waits; `add` it")
+        return await self._finish(self._record(batch))
+
+    async def _finish(self, step: Coroutine[object, object, int]) -> int:
+        count = await run_uncancellable(step, on_cancel=self._commit.give_up_waiting)
+        await self._commit.sync()
+        return count
+
+    async def _add(self, batch: list[CrawlUrl], *, force: bool, drop_validators: bool) -> int:
+        async with self.lock:
+            canonicals = [url.canonical for url in batch]
+            verdicts = await self._ask(partial(self._visited.add_many, canonicals))
+            new = [url for url, is_new in zip(batch, verdicts, strict=True) if is_new]
+            admitted = 0
+            if not force:
+                self._link_counts.add(batch, canonicals, verdicts)
+            if new or force:
+                admit = partial(self._admit, batch, new, force=force, drop_validators=drop_validators)
+                admitted = await self._commit.run(admit, is_required=True)
+            if self._link_counts.must_write:
+                # At least as many as came, so that there are never more than twice the maximum.
+                at_once = len(batch) + _LINK_COUNTS_WRITTEN
+                with suppress(StoreFull):
+                    await self._commit.run(partial(self._link_counts.write, self._store, at_once=at_once))
+            return admitted
+
+    async def _forget(self, canonicals: Iterable[str]) -> int:
+        async with self.lock:
+            self._commit.check()
+            with self._commit.fail_on_error:
+                entries = [self._store.reads.entry(canonical) for canonical in canonicals]
+            settled = [entry for entry in entries if entry is not None and entry.state is not UrlState.PENDING]
+            names = [entry.canonical for entry in settled]
+            if not names:
+                return 0
+            await self._ask(partial(self._visited.forget_many, names))
+            await self._commit.run(partial(self._remove_entries, settled, names), is_required=True)
+            for name in names:
+                self._link_counts.pop(name)
+            return len(names)
+
+    async def _record(self, batch: dict[str, LedgerEntry]) -> int:
+        async with self.lock:
+            verdicts = await self._ask(partial(self._visited.add_many, list(batch)))
+            new = [entry for entry, is_new in zip(batch.values(), verdicts, strict=True) if is_new]
+            if new:
+                await self._commit.run(partial(self._enter, new), is_required=True)
+            return len(new)
+
+    async def _ask(self, ask: Callable[[], Awaitable[_Result]]) -> _Result:
+        # If this fails halfway, the visited set may have URLs that the ledger lacks. It must not be asked again. The
+        # next opening rebuilds it from what is durable.
+        self._commit.check()
+        with self._commit.fail_on_error:
+            return await self._commit.ask_visited(ask)
+
+    # transitions
+
+    def _admit(self, batch: list[CrawlUrl], new: list[CrawlUrl], *, force: bool, drop_validators: bool) -> int:
+        active = self._active
+        known = {url.canonical for url in new}
+        again = self._find_readmissible(batch, known, drop_validators=drop_validators) if force else {}
+        if not new and not again:
+            return 0
+        superseded = (
+            [held for held in self._leases if held.pending.url.canonical in again and not held.superseded]
+            if again
+            else []
+        )
+        urls = [*new, *(url for url, _ in again.values())] if again else new
+        # Before the counters are copied, because a damaged record is counted when it is found.
+        queues = active.queues([url.queue_key for url in urls])
+        now = active.now()
+        counters = active.copy_counters(now)
+        counters.admitted += len(new)
         for _, entry in again.values():
             if entry is None:
                 counters.admitted += 1
             else:
-                _uncount(counters, entry)
-        lost: dict[str, int] = {}
-        for out in superseded:
-            queues[out.queue.key] = out.queue
-            lost[out.queue.key] = lost.get(out.queue.key, 0) + 1
-        admitted = self._numbered(come, counters)
-        filled, records = filling(admitted, queues, counters, self._serving.rules, lost=lost)
-        self._store.admit(admitted, [out.waiting for out in superseded], records, counters)
-        self._serving.filled(filled, records, now)
-        for out in superseded:
-            out.superseded = True
-            self._serving.schedule.remove(out.queue, now=now)
-        self._serving.waiters.wake(len(records))
+                _subtract(counters, entry)
+        removed: dict[str, int] = {}
+        for held in superseded:
+            queues[held.queue.key] = held.queue
+            removed[held.queue.key] = removed.get(held.queue.key, 0) + 1
+        admitted = self._number(urls, counters)
+        fills = plan_fill(admitted, queues, counters, active.settings, removed=removed)
+        self._store.admit(admitted, [held.pending for held in superseded], [fill.update for fill in fills], counters)
+        active.apply_fills(fills, now)
+        for held in superseded:
+            held.superseded = True
+            active.schedule.remove(held.queue, now=now)
+        active.waiters.wake(len(fills))
         return len(admitted)
 
-    def strike(self, settled: Sequence[LedgerEntry], names: Sequence[str]) -> None:
-        counters = self._serving.counting(self._serving.now())
+    def _find_readmissible(
+        self, urls: Iterable[CrawlUrl], new: set[str], *, drop_validators: bool
+    ) -> dict[str, tuple[CrawlUrl, LedgerEntry | None]]:
+        """Those URLs known to the visited set that are settled, leased, or known only by a filter's error; and their
+        ledger entries."""
+        leased = {held.pending.url.canonical for held in self._leases if not held.superseded}
+        found: dict[str, tuple[CrawlUrl, LedgerEntry | None]] = {}
+        for url in urls:
+            if url.canonical not in new and url.canonical not in found:
+                entry = self._store.reads.entry(url.canonical)
+                if entry is None or entry.state is not UrlState.PENDING or url.canonical in leased:
+                    found[url.canonical] = (_prepare_again(url, entry, drop_validators=drop_validators), entry)
+        return found
+
+    def _number(self, urls: Sequence[CrawlUrl], counters: Counters) -> list[PendingUrl]:
+        """Give URLs their numbers and their orders."""
+        number, ordinal, found_at = counters.next_number, counters.next_ordinal, int(self._active.clock())
+        counters.next_number += len(urls)
+        counters.next_ordinal += len(urls)
+        return [
+            PendingUrl(
+                url=url, number=number + index, order=order_of(url.precedence, ordinal + index), found_at=found_at
+            )
+            for index, url in enumerate(urls)
+        ]
+
+    def _remove_entries(self, settled: Sequence[LedgerEntry], names: Sequence[str]) -> None:
+        counters = self._active.copy_counters(self._active.now())
         for entry in settled:
-            _uncount(counters, entry)
+            _subtract(counters, entry)
         counters.admitted -= len(settled)
         self._store.forget(names, counters)
 
-    def enter(self, entries: Sequence[LedgerEntry]) -> None:
-        counters = self._serving.counting(self._serving.now())
+    def _enter(self, entries: Sequence[LedgerEntry]) -> None:
+        """Write ledger entries of URLs that were settled elsewhere."""
+        counters = self._active.copy_counters(self._active.now())
         numbered = []
         for entry in entries:
             number = entry.number or counters.next_number
@@ -76,64 +210,41 @@ class Admission:
             counters.excluded += entry.state is UrlState.EXCLUDED
         self._store.record(numbered, counters)
 
-    def _readmissible(
-        self, urls: Iterable[CrawlUrl], fresh: set[str], *, anew: bool
-    ) -> dict[str, tuple[CrawlUrl, LedgerEntry | None]]:
-        """Of URLs that the visited set knows, those that are settled, leased, or swallowed by a filter's error; with
-        what the ledger has of them."""
-        leased = {out.waiting.url.canonical for out in self._leases if not out.superseded}
-        chosen: dict[str, tuple[CrawlUrl, LedgerEntry | None]] = {}
-        for url in urls:
-            if url.canonical not in fresh and url.canonical not in chosen:
-                entry = self._store.entry(url.canonical)
-                if entry is None or entry.state is not UrlState.PENDING or url.canonical in leased:
-                    chosen[url.canonical] = (_coming_back(url, entry, anew=anew), entry)
-        return chosen
-
-    def _numbered(self, urls: Sequence[CrawlUrl], counters: Counters) -> list[Waiting]:
-        number, ordinal, found_at = counters.next_number, counters.next_ordinal, int(self._serving.clock())
-        counters.next_number += len(urls)
-        counters.next_ordinal += len(urls)
-        return [
-            Waiting(url=url, number=number + place, order=order_of(url.precedence, ordinal + place), found_at=found_at)
-            for place, url in enumerate(urls)
-        ]
-
 
 def check_urls(urls: Iterable[CrawlUrl]) -> None:
-    """Raises ValueError for what could not be stored, before the visited set has seen any of it."""
-    # Of a text Python knows whether it is ASCII without looking at it.
+    """Raise ValueError for what can't be stored, before the visited set has seen any of it."""
+    # Python knows whether a text is ASCII without reading it, so only other texts are encoded.
     texts: list[str] = []
     keys: set[str] = set()
     for url in urls:
         if not 0 <= url.precedence < PRECEDENCES:
             raise ValueError(f"precedence must be 0 to {PRECEDENCES - 1}, got {url.precedence} for {url.url}")
-        if not 0 <= url.cost < MOST_COST:
-            raise ValueError(f"cost must be 0 to {MOST_COST - 1}, got {url.cost} for {url.url}")
+        if not 0 <= url.cost < MAX_COST:
+            raise ValueError(f"cost must be 0 to {MAX_COST - 1}, got {url.cost} for {url.url}")
         if not (url.url.isascii() and url.canonical.isascii()):
             texts += (url.url, url.canonical)
         keys.add(url.queue_key)
     for key in keys:
         if "\0" in key:
-            raise ValueError(f"a queue key holds no NUL, got {key!r}")
+            raise ValueError(f"a queue key must not contain NUL, got {key!r}")
     try:
         "".join((*texts, *keys)).encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"a URL can't be written as UTF-8: {error}") from error
+        raise ValueError(f"a URL can't be encoded as UTF-8: {error}") from error
 
 
-def _uncount(counters: Counters, entry: LedgerEntry) -> None:
+def _subtract(counters: Counters, entry: LedgerEntry) -> None:
+    """Count a settled URL no more."""
     counters.done -= entry.state is UrlState.DONE
     counters.failed -= entry.state is UrlState.FAILED
     counters.excluded -= entry.state is UrlState.EXCLUDED
 
 
-def _coming_back(url: CrawlUrl, entry: LedgerEntry | None, *, anew: bool) -> CrawlUrl:
-    """The URL with the links to it that were counted, and unless the copy that the crawl had is lost, with what its
-    server said of that."""
+def _prepare_again(url: CrawlUrl, entry: LedgerEntry | None, *, drop_validators: bool) -> CrawlUrl:
+    """The URL with its known link count, and with the validators of the crawl's copy, if there is one to keep."""
     if entry is None:
         return url
-    url = msgspec.structs.replace(url, hits=entry.hit_count)
-    if anew or entry.state is not UrlState.DONE or entry.status not in _WHOLE:
+    url = msgspec.structs.replace(url, link_count=entry.hit_count)
+    if drop_validators or entry.state is not UrlState.DONE or entry.status not in _HAS_COPY:
         return url
     return msgspec.structs.replace(url, had_etag=entry.etag, had_last_modified=entry.last_modified)

@@ -1,7 +1,7 @@
-"""Changes that are made as soon as the store takes them, and what ends a crawl.
+"""Commits changes as soon as the store accepts them, and ends the crawl when the store fails.
 
-A change is first written, then made in memory. A store that has no room takes nothing of it: the change waits, is
-worked out anew when there is room, and nothing else is leased meanwhile.
+A change is first written to the store, then made in memory. When the disk is full, the store accepts nothing: the
+change waits and is computed again when there is space. Nothing is leased meanwhile.
 """
 
 import asyncio
@@ -11,8 +11,9 @@ from contextlib import suppress
 from typing import TypeVar
 
 from frontier.store import Store
-from frontier.transitions.active_queues import ActiveQueues
-from frontier.transitions.uncancellable import Failing
+from frontier.transitions.holds import Holds
+from frontier.transitions.uncancellable import FailOnError
+from frontier.transitions.waiters import Waiters
 from frontier.values import StoreFailed, StoreFull
 from visited import DiskFull
 
@@ -20,119 +21,122 @@ log = logging.getLogger(__name__)
 
 _Result = TypeVar("_Result")
 
-LOOK_FOR_ROOM_S = 2.0
-"""Between two looks at a disk that was full. Nothing tells when there is room again."""
+SPACE_CHECK_S = 2.0
+"""Between two looks at a full disk. The system does not report when there is space again."""
 
 
 class Commit:
-    """Whether changes can be made, and how they wait for it."""
+    """Whether changes can be made, and how they wait for disk space."""
 
-    def __init__(self, store: Store, serving: ActiveQueues) -> None:
+    def __init__(self, store: Store, holds: Holds, waiters: Waiters) -> None:
         self._store = store
-        self._serving = serving
-        self._room: asyncio.Event | None = None
-        self._lacks = False
-        """Whether it was told what is missing."""
-        self._is_asking = False
-        """The visited set, again and again, until it has room to answer."""
+        self._holds = holds
+        self._waiters = waiters
+        self._space: asyncio.Event | None = None
+        """Set when there is space again; None while there is."""
+        self._has_warned = False
+        """Whether the log says how much space is needed."""
+        self._is_asking_visited = False
+        """Whether the visited set is being asked again and again, until it has space to answer."""
         self._stopping = asyncio.Event()
         self.stopped = False
         self.closed = False
         self.failure: BaseException | None = None
-        self.failing = Failing(self.fail)
+        self.fail_on_error = FailOnError(self.fail)
 
-    async def made(self, change: Callable[[], _Result], *, must: bool = False) -> _Result:
-        """Make a change, as soon as the store has room for it. One that `must` be made ends the crawl if it is not."""
+    async def run(self, change: Callable[[], _Result], *, is_required: bool = False) -> _Result:
+        """Make a change as soon as the disk has space for it. If a required change is given up, the crawl ends."""
         while True:
             self.check_failure()
             try:
                 return change()
             except StoreFull as error:
                 try:
-                    await self.wait_for_room(error)
+                    await self.wait_for_space(error)
                 except StoreFull as given_up:
-                    if must:
+                    if is_required:
                         self.fail(given_up)
                     raise
             except BaseException as error:
-                self.failing.ended_by(error)
+                self.fail_on_error.handle(error)
                 raise
 
-    async def answered(self, ask: Callable[[], Awaitable[_Result]]) -> _Result:
-        """What the visited set answers, as soon as it has the room to. Raises `StoreFull` if the crawl is stopped
-        meanwhile; the set has not changed then."""
+    async def ask_visited(self, ask: Callable[[], Awaitable[_Result]]) -> _Result:
+        """The visited set's answer, as soon as it has the disk space to answer. Raises `StoreFull` if the crawl is
+        stopped meanwhile; then the set has not changed."""
         try:
             return await ask()
         except DiskFull as error:
             full = StoreFull(str(error))
-        log.error("%s; the crawl waits for room", full)
-        self._serving.hold(f"no room on the disk: {full}", by="visited set")
-        self._is_asking = True
+        log.error("%s; the crawl waits for disk space", full)
+        self._holds.hold(f"the disk is full: {full}", by="visited set")
+        self._is_asking_visited = True
         try:
             while True:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._stopping.wait(), LOOK_FOR_ROOM_S)
+                    await asyncio.wait_for(self._stopping.wait(), SPACE_CHECK_S)
                 if self.stopped:
                     raise full
                 with suppress(DiskFull):
                     answer = await ask()
-                    log.warning("there is room for the visited set again; the crawl goes on")
+                    log.warning("there is disk space for the visited set again; the crawl goes on")
                     return answer
         finally:
-            self._is_asking = False
-            self._serving.let_go(by="visited set")
+            self._is_asking_visited = False
+            self._holds.release(by="visited set")
 
-    async def wait_for_room(self, error: StoreFull) -> None:
-        """Raises the error if the crawl is stopped meanwhile."""
-        room = self.find_room(error)
+    async def wait_for_space(self, error: StoreFull) -> None:
+        """Wait until there is space again. Raises the error if the crawl is stopped meanwhile."""
+        space = self.watch_space(error)
         if not self.stopped:
-            await room.wait()
+            await space.wait()
         if self.stopped:
             raise error
 
-    def find_room(self, error: StoreFull) -> asyncio.Event:
-        if self._room is None:
-            log.error("%s; the crawl waits for room", error)
-            self._room = asyncio.Event()
-            self._lacks = False
-            self._serving.hold(f"no room on the disk: {error}", by="disk")
-            asyncio.get_running_loop().call_later(LOOK_FOR_ROOM_S, self._look_for_room)
-        return self._room
+    def watch_space(self, error: StoreFull) -> asyncio.Event:
+        """Hold the crawl until there is space again. Returns the event that is set then."""
+        if self._space is None:
+            log.error("%s; the crawl waits for disk space", error)
+            self._space = asyncio.Event()
+            self._has_warned = False
+            self._holds.hold(f"the disk is full: {error}", by="disk")
+            asyncio.get_running_loop().call_later(SPACE_CHECK_S, self._check_space)
+        return self._space
 
-    def give_up_room(self) -> None:
-        """Somebody does not wait any longer for what must be made whole: if it waits for room, the crawl ends."""
-        if self._room is not None or self._is_asking:
-            self.fail(StoreFull("a change was given up while it waited for room on the disk"))
+    def give_up_waiting(self) -> None:
+        """A caller of a required change was cancelled. If the change waits for space, the crawl ends."""
+        if self._space is not None or self._is_asking_visited:
+            self.fail(StoreFull("a change was cancelled while it waited for disk space"))
 
-    def _look_for_room(self) -> None:
-        if self._room is None or self.closed:
+    def _check_space(self) -> None:
+        if self._space is None or self.closed:
             return
         try:
-            with self.failing:
-                self._store.mend()
+            with self.fail_on_error:
+                self._store.resume()
         except StoreFull as error:
-            if not self._lacks:
+            if not self._has_warned:
                 log.warning("%s", error)
-            self._lacks = True
-            self._serving.hold(f"no room on the disk: {error}", by="disk")  # there may be some, but too little
-            asyncio.get_running_loop().call_later(LOOK_FOR_ROOM_S, self._look_for_room)
+            self._has_warned = True
+            self._holds.hold(f"the disk is full: {error}", by="disk")  # some space may be free, but too little
+            asyncio.get_running_loop().call_later(SPACE_CHECK_S, self._check_space)
             return
         except StoreFailed:
             pass  # has ended the crawl
         else:
-            log.warning("there is room on the disk again; the crawl goes on")
-        self._room.set()
-        self._room = None
-        self._serving.let_go(by="disk")
+            log.warning("there is disk space again; the crawl goes on")
+        self._space.set()
+        self._space = None
+        self._holds.release(by="disk")
 
-    async def synced(self) -> None:
-        """Returns when all changes so far are as safe as they are to be; waits for room if it takes some."""
+    async def sync(self) -> None:
+        """Wait until all changes so far are as safe as the store was asked to make them."""
         while True:
             try:
-                return await self._store.synced()
+                return await self._store.sync()
             except StoreFull as error:
                 try:
-                    await self.wait_for_room(error)
+                    await self.wait_for_space(error)
                 except StoreFull as given_up:
                     self.fail(given_up)
                     raise
@@ -143,15 +147,17 @@ class Commit:
     def stop(self) -> None:
         self.stopped = True
         self._stopping.set()
-        if self._room is not None:
-            self._room.set()
-        self._serving.waiters.wake_all()
+        if self._space is not None:
+            self._space.set()
+        self._waiters.wake_all()
 
     def fail(self, error: BaseException) -> None:
+        """End the crawl because of an error."""
         self.failure = self.failure or error
         self.stop()
 
     def check(self) -> None:
+        """Raise `StoreFailed` if no change can be made any more."""
         self.check_failure()
         if self.closed:
             raise StoreFailed("the frontier is closed")
@@ -159,6 +165,6 @@ class Commit:
     def check_failure(self) -> None:
         if self.failure is not None:
             raise StoreFailed(
-                "the frontier stopped because an earlier change failed; nothing that was settled is lost: "
-                f"mend the cause and start the crawl again. The cause: {self.failure}"
+                "the frontier stopped because an earlier change failed; everything settled before is safe: "
+                f"remove the cause and start the crawl again. The cause: {self.failure}"
             ) from self.failure

@@ -1,9 +1,9 @@
-"""How often links to known URLs were seen.
+"""Counts links to known URLs.
 
-The first link to a URL is counted in its own record. All others are added up here, in memory. When there are many, the
-oldest are written: sorted, and some with each page, so that no write takes long. URLs with many links, as those of
-menus, stay for several rounds, since the next page would bring them back. A kill loses what is in memory; nothing else
-is ever dropped.
+The record of a URL counts the links of the page it was found on. Later links are counted here, in memory. When there
+are many counts, the oldest are written to the store: sorted, and some with each page, so that no write takes long. URLs
+with many links, such as those of menus, stay for several rounds, because the next page would bring them back. A killed
+process loses the counts in memory; nothing else is ever dropped.
 """
 
 from collections import Counter
@@ -14,90 +14,89 @@ from operator import not_
 from frontier.store import Store
 from frontier.values import CrawlUrl
 
-HITS_KEPT = 150_000
-"""URLs for which links are added up before the oldest are written: some 30 MB."""
+MAX_COUNTS = 150_000
+"""URLs whose counts stay in memory before the oldest are written: some 30 MB."""
 
-_SLICE = 10
-"""A tenth of the URLs is looked at together: the oldest."""
+_SLICES = 10
+"""A slice of the oldest counts is taken at once: a tenth of the maximum."""
 
-_MANY = 3
-"""A URL with so many links stays, unless the round writes all."""
+_MANY_LINKS = 3
+"""A URL with this many links stays in memory, unless the round writes all."""
 
 _ROUNDS = 4
 """Every fourth round writes all URLs, so that a kill loses few links."""
 
 
 class LinkCounts:
-    """Adds up links to known URLs, for about `kept` of them."""
+    """Link counts of about `max_counts` URLs."""
 
-    def __init__(self, kept: int = HITS_KEPT) -> None:
-        self._kept = kept
-        self._hits: Counter[str] = Counter()
-        self._slices = 0
-        """How many slices were looked at."""
-        self._leaving: dict[str, int] = {}
-        """Those that are being written."""
+    def __init__(self, max_counts: int = MAX_COUNTS) -> None:
+        self._max_counts = max_counts
+        self._counts: Counter[str] = Counter()
+        self._slices_taken = 0
+        self._writing: dict[str, int] = {}
+        """The counts of a slice that are still to be written."""
         self._order: list[str] = []
         """Their URLs, the next one last."""
 
-    def count(self, batch: Sequence[CrawlUrl], canonicals: Sequence[str], verdicts: Sequence[bool]) -> None:
-        """URLs were seen, `canonicals` are theirs; those that are new have their links in themselves."""
+    def add(self, batch: Sequence[CrawlUrl], canonicals: Sequence[str], verdicts: Sequence[bool]) -> None:
+        """Count the links to those URLs of a batch that are not new. New URLs carry their own count. `canonicals` are
+        the canonical forms of the batch."""
         if all(verdicts):
             return
-        hits = self._hits
-        hits.update(compress(canonicals, map(not_, verdicts)))  # adds one to each, in C
-        for url, new in zip(batch, verdicts, strict=True):
-            if url.hits != 1 and not new:
-                hits[url.canonical] += url.hits - 1
+        counts = self._counts
+        counts.update(compress(canonicals, map(not_, verdicts)))  # adds one to each, in C
+        for url, is_new in zip(batch, verdicts, strict=True):
+            if url.link_count != 1 and not is_new:
+                counts[url.canonical] += url.link_count - 1
 
     @property
-    def are_many(self) -> bool:
-        """Whether some have to be written."""
-        return bool(self._order) or len(self._hits) > self._kept
+    def must_write(self) -> bool:
+        """Whether some counts have to be written."""
+        return bool(self._order) or len(self._counts) > self._max_counts
 
     def write(self, store: Store, /, *, at_once: int) -> None:
-        """Write so many URLs' links. Raises `StoreFull`, and keeps them then."""
+        """Write the counts of up to `at_once` URLs. Raises `StoreFull` and keeps them then."""
         if not self._order:
-            self._slices += 1
-            self._choose(spares=self._slices // _SLICE % _ROUNDS != 0)
+            self._slices_taken += 1
+            self._take_slice(keep_many=self._slices_taken // _SLICES % _ROUNDS != 0)
         self._write_some(store, at_once)
 
-    def _choose(self, *, spares: bool) -> None:
-        """Take the oldest. Many at once: each search for a dictionary's first key passes those deleted before it."""
-        hits = self._hits
-        oldest = list(islice(hits, max(1, self._kept // _SLICE)))
-        counts = [hits.pop(canonical) for canonical in oldest]
-        chosen = dict(zip(oldest, counts, strict=True))
-        if spares:
-            stay = {canonical: count for canonical, count in chosen.items() if count >= _MANY}
-            hits.update(stay)
-            for canonical in stay:
-                del chosen[canonical]
-        self._leaving = chosen
-        self._order = sorted(chosen, reverse=True)
+    def _take_slice(self, *, keep_many: bool) -> None:
+        """Take the oldest counts. Many at once: each search for a dictionary's first key passes the deleted ones before
+        it."""
+        counts = self._counts
+        oldest = list(islice(counts, max(1, self._max_counts // _SLICES)))
+        taken = {canonical: counts.pop(canonical) for canonical in oldest}
+        if keep_many:
+            kept = {canonical: count for canonical, count in taken.items() if count >= _MANY_LINKS}
+            counts.update(kept)
+            for canonical in kept:
+                del taken[canonical]
+        self._writing = taken
+        self._order = sorted(taken, reverse=True)
 
     def _write_some(self, store: Store, at_once: int) -> None:
         some = self._order[-at_once:]
         if some:
-            store.add_hits(
-                [(canonical, hits) for canonical in reversed(some) if (hits := self._leaving.get(canonical))]
-            )
+            links = [(canonical, count) for canonical in reversed(some) if (count := self._writing.get(canonical))]
+            store.add_links(links)
             del self._order[-at_once:]
             for canonical in some:
-                self._leaving.pop(canonical, None)
+                self._writing.pop(canonical, None)
 
     def write_all(self, store: Store, /, *, at_once: int) -> Iterator[None]:
-        """Write all of them, with a pause after each `at_once`. Raises `StoreFull`, and keeps the rest then."""
-        while self._order or self._hits:
+        """Write all counts; the caller may pause after each `at_once`. Raises `StoreFull` and keeps the rest then."""
+        while self._order or self._counts:
             if not self._order:
-                self._choose(spares=False)
+                self._take_slice(keep_many=False)
             self._write_some(store, at_once)
             yield
 
-    def of(self, canonical: str) -> int:
-        """Those that are not written."""
-        return self._hits.get(canonical, 0) + self._leaving.get(canonical, 0)
+    def get(self, canonical: str) -> int:
+        """The count of a URL that is not yet written."""
+        return self._counts.get(canonical, 0) + self._writing.get(canonical, 0)
 
-    def take(self, canonical: str) -> int:
-        """The same, which somebody else keeps from now on."""
-        return self._hits.pop(canonical, 0) + self._leaving.pop(canonical, 0)
+    def pop(self, canonical: str) -> int:
+        """Remove and return the count of a URL."""
+        return self._counts.pop(canonical, 0) + self._writing.pop(canonical, 0)

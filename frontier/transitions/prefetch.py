@@ -1,134 +1,126 @@
-"""The first URLs of each queue, in memory, so that most leases cost no seek.
+"""The first URLs of each queue, in memory, so that most leases need no seek.
 
-For each queue it remembers up to which order the store's URLs have been loaded. A seek starts there, and so never walks
-over what was fetched before it (a LevelDB would, over its tombstones).
+For each queue, `loaded_to` is the order up to which the store's URLs have been loaded. A seek starts there, so it never
+walks over the tombstones of fetched URLs.
 """
 
 from bisect import insort
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
+from operator import attrgetter
 
-from frontier.store import Waiting
+from frontier.records import PendingUrl
+from frontier.store import StoreReads
 
-AHEAD = 4
+PRELOADED = 4
+"""URLs of each queue that are loaded when several queues begin together."""
+
+_order = attrgetter("order")
 
 
-class _Head:
-    __slots__ = ("complete", "loaded", "position")
+class _Loaded:
+    """The loaded URLs of one queue."""
 
-    def __init__(self, position: int, *, complete: bool) -> None:
-        self.loaded: list[Waiting] = []
+    __slots__ = ("complete", "loaded_to", "urls")
+
+    def __init__(self, loaded_to: int, *, complete: bool) -> None:
+        self.urls: list[PendingUrl] = []
         """Loaded and not leased, in order."""
-        self.position = position
-        """All up to this order has been loaded."""
+        self.loaded_to = loaded_to
         self.complete = complete
-        """Whether the store has nothing above `position`."""
-
-
-def _order(waiting: Waiting) -> int:
-    return waiting.order
+        """Whether the store has no URL with an order above `loaded_to`."""
 
 
 class Prefetch:
-    """Takes the next URL of a queue from memory, or loads a handful from the store.
+    """Takes the next URL of a queue from memory, or loads some from the store.
 
-    `load(key, after, limit)` answers the store's first URLs above an order, `load_each([(key, after), …], limit)`
-    those of several queues. Of one queue, about `per_queue` URLs are kept, of all queues `total`; then a lease costs a
-    seek.
+    Keeps about `per_queue` URLs of one queue, and `total` of all queues. Beyond that, each lease costs a seek.
     """
 
-    def __init__(
-        self,
-        load: Callable[[str, int, int], list[Waiting]],
-        load_each: Callable[[list[tuple[str, int]], int], list[list[Waiting]]],
-        *,
-        per_queue: int = 32,
-        total: int = 50_000,
-    ) -> None:
-        self._load = load
-        self._load_each = load_each
+    def __init__(self, reads: StoreReads, *, per_queue: int = 32, total: int = 50_000) -> None:
+        self._reads = reads
         self._per_queue = per_queue
         self._total = total
-        self._held = 0
-        self._heads: dict[str, _Head] = {}
+        self._count = 0
+        self._queues: dict[str, _Loaded] = {}
 
-    def take(self, key: str, leased: Container[int], /) -> Waiting | None:
-        """The next URL of the queue that is not leased (by number); None if the store has no more."""
-        head = self._heads[key]
-        while not head.loaded:
-            if head.complete:
+    def take(self, key: str, leased: Container[int], /) -> PendingUrl | None:
+        """Remove and return the next URL of the queue that is not leased (by number); None if the store has no more."""
+        queue = self._queues[key]
+        while not queue.urls:
+            if queue.complete:
                 return None
-            limit = max(1, min(self._per_queue, self._total - self._held))
-            self._take_in(head, self._load(key, head.position, limit), limit, leased)
-        self._held -= 1
-        return head.loaded.pop(0)
+            limit = max(1, min(self._per_queue, self._total - self._count))
+            self._store_loaded(queue, self._reads.pending(key, after=queue.loaded_to, limit=limit), limit, leased)
+        self._count -= 1
+        return queue.urls.pop(0)
 
-    def put(self, key: str, come: Iterable[Waiting], /) -> None:
-        """URLs have been stored in a queue that is served."""
-        head = self._heads[key]
-        for waiting in come:
-            if waiting.order <= head.position:
-                self._insert(head, waiting, room=self._has_room(head))
-            elif head.complete and self._has_room(head):
-                head.loaded.append(waiting)
-                head.position = waiting.order
-                self._held += 1
+    def put(self, key: str, urls: Iterable[PendingUrl], /) -> None:
+        """URLs have been written to an active queue."""
+        queue = self._queues[key]
+        for pending in urls:
+            if pending.order <= queue.loaded_to:
+                self._insert(queue, pending, has_room=self._has_room(queue))
+            elif queue.complete and self._has_room(queue):
+                queue.urls.append(pending)
+                queue.loaded_to = pending.order
+                self._count += 1
             else:
-                head.complete = False
+                queue.complete = False
 
-    def put_back(self, waiting: Waiting, /) -> None:
-        """A URL that was taken is first in its queue again."""
-        head = self._heads[waiting.url.queue_key]
-        if waiting.order <= head.position:
-            self._insert(head, waiting, room=self._held < self._total)
+    def put_back(self, pending: PendingUrl, /) -> None:
+        """A URL that was taken is in its queue again, under the same order."""
+        queue = self._queues[pending.url.queue_key]
+        if pending.order <= queue.loaded_to:
+            self._insert(queue, pending, has_room=self._count < self._total)
         else:
-            head.complete = False  # it will be loaded in its place
+            queue.complete = False  # it will be loaded in order
 
-    def begin(self, key: str, position: int, /, *, complete: bool = False) -> None:
-        """The queue is to be served; it has no URL of an order up to `position`, or none at all if `complete`."""
-        self._heads[key] = _Head(position, complete=complete)
+    def begin(self, key: str, drained_to: int, /, *, complete: bool = False) -> None:
+        """A queue becomes active. It has no URL with an order up to `drained_to`; with `complete`, it has none."""
+        self._queues[key] = _Loaded(drained_to, complete=complete)
 
-    def look_ahead(self, keys: Sequence[str], /) -> None:
-        """Load the first URLs of queues that have just begun, and of which none is leased. Most queues have few; those
-        of many queues together are found in half the time."""
-        limit = min(AHEAD, self._per_queue)
-        if self._held + limit * len(keys) > self._total:
+    def preload(self, keys: Sequence[str], /) -> None:
+        """Load the first URLs of queues that have just become active and have no leases. Most queues have few URLs, and
+        loading several queues together takes half the time."""
+        limit = min(PRELOADED, self._per_queue)
+        if self._count + limit * len(keys) > self._total:
             return
-        heads = [self._heads[key] for key in keys]
-        places = [(key, head.position) for key, head in zip(keys, heads, strict=True)]
-        for head, found in zip(heads, self._load_each(places, limit), strict=True):
-            self._take_in(head, found, limit, ())
+        queues = [self._queues[key] for key in keys]
+        ranges = [(key, queue.loaded_to) for key, queue in zip(keys, queues, strict=True)]
+        for queue, found in zip(queues, self._reads.pending_of_each(ranges, limit=limit), strict=True):
+            self._store_loaded(queue, found, limit, ())
 
-    def floor(self, key: str, /) -> int | None:
-        """No URL of the queue that is not leased has an order up to this; None if that is not known."""
-        head = self._heads.get(key)
-        if head is None:
+    def drained_to(self, key: str, /) -> int | None:
+        """An order up to which the queue has no URL that is not leased; None if that is unknown."""
+        queue = self._queues.get(key)
+        if queue is None:
             return None
-        return head.loaded[0].order - 1 if head.loaded else head.position
+        return queue.urls[0].order - 1 if queue.urls else queue.loaded_to
 
     def drop(self, key: str, /) -> None:
-        """The queue is not served any more."""
-        head = self._heads.pop(key, None)
-        if head is not None:
-            self._held -= len(head.loaded)
+        """The queue is not active any more."""
+        queue = self._queues.pop(key, None)
+        if queue is not None:
+            self._count -= len(queue.urls)
 
-    def _take_in(self, head: _Head, found: list[Waiting], limit: int, leased: Container[int]) -> None:
-        head.complete = len(found) < limit
+    def _store_loaded(self, queue: _Loaded, found: list[PendingUrl], limit: int, leased: Container[int]) -> None:
+        queue.complete = len(found) < limit
         if found:
-            head.position = found[-1].order
-        head.loaded = [waiting for waiting in found if waiting.number not in leased]
-        self._held += len(head.loaded)
+            queue.loaded_to = found[-1].order
+        queue.urls = [pending for pending in found if pending.number not in leased]
+        self._count += len(queue.urls)
 
-    def _has_room(self, head: _Head) -> bool:
-        return len(head.loaded) < self._per_queue and self._held < self._total
+    def _has_room(self, queue: _Loaded) -> bool:
+        return len(queue.urls) < self._per_queue and self._count < self._total
 
-    def _insert(self, head: _Head, waiting: Waiting, *, room: bool) -> None:
-        if room:
-            insort(head.loaded, waiting, key=_order)
-            self._held += 1
+    def _insert(self, queue: _Loaded, pending: PendingUrl, *, has_room: bool) -> None:
+        if has_room:
+            insort(queue.urls, pending, key=_order)
+            self._count += 1
             return
-        # Loading begins anew, below all that is not leased.
-        first = min([waiting.order, *(other.order for other in head.loaded[:1])])
-        self._held -= len(head.loaded)
-        head.loaded.clear()
-        head.position = first - 1
-        head.complete = False
+        # Start loading again, below all URLs that are not leased.
+        first = min([pending.order, *(other.order for other in queue.urls[:1])])
+        self._count -= len(queue.urls)
+        queue.urls.clear()
+        queue.loaded_to = first - 1
+        queue.complete = False

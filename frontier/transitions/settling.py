@@ -1,23 +1,18 @@
-"""Leases come back: settled for good, to be tried again, or untouched."""
+"""Leases come back: settled for good, to be tried again, or unchanged."""
 
 import logging
 
 import msgspec
 
-from frontier.queues.lifecycle import (
-    INACTIVE,
-    READY,
-    SNOOZED,
-    Errand,
-    Health,
-    Queue,
-)
-from frontier.queues.schedule import Ending
-from frontier.store import Counters, Postponed, QueueRecord, Store, precedence_of
-from frontier.transitions.accounting import counted, record_of
-from frontier.transitions.active_queues import PUT_AWAY_S, ActiveQueues
+from frontier.queues.lease_end import LeaseEnd
+from frontier.queues.lifecycle import INACTIVE, READY, SNOOZED
+from frontier.queues.queue import Errand, Health, QueueRecord
+from frontier.records import Counters, PostponedUrl, QueueUpdate, precedence_of
+from frontier.store import Store
+from frontier.transitions.accounting import plan_update
+from frontier.transitions.active_queues import SPILL_S, ActiveQueues
 from frontier.transitions.commit import Commit
-from frontier.transitions.leases import Leases, Out
+from frontier.transitions.leasing import Leases, OpenLease
 from frontier.transitions.link_counts import LinkCounts
 from frontier.values import CrawlUrl, Lease, LedgerEntry, Outcome, StoreFull, UrlState
 
@@ -27,33 +22,32 @@ _DONE = UrlState.DONE
 
 
 class Settling:
-    """Ends leases: plain transitions, each written as one whole."""
+    """Ends leases. Each method is one transition, without await."""
 
-    def __init__(self, store: Store, serving: ActiveQueues, leases: Leases, hits: LinkCounts, changes: Commit) -> None:
+    def __init__(
+        self, store: Store, active: ActiveQueues, leases: Leases, link_counts: LinkCounts, commit: Commit
+    ) -> None:
         self._store = store
-        self._serving = serving
+        self._active = active
         self._leases = leases
-        self._hits = hits
-        self._changes = changes
+        self._link_counts = link_counts
+        self._commit = commit
 
     def done(self, lease: Lease, cooldown_s: float, outcome: Outcome, *, group_cooldown_s: float | None) -> None:
-        out = self._leases.get(lease)
-        waiting, url = out.waiting, out.waiting.url
-        cost = self._cost(url, server_ok=outcome.server_ok)
-        # Of a URL for which no server was asked, there is nothing to be learned.
-        pace_s = cooldown_s if outcome.server_ok and outcome.asked and cooldown_s > 0 else None
-        health = self._health(out.queue, outcome) if outcome.asked else None
-        counters, end, record = self._after(
-            out,
+        held = self._leases.get(lease)
+        url, asked = held.pending.url, outcome.asked
+        # If no server was asked, nothing was learned about it.
+        counters, end, update = self._plan_end(
+            held,
             cooldown_s,
             group_cooldown_s=group_cooldown_s,
-            cost=cost,
-            health=health,
-            pace_s=pace_s,
-            asked=outcome.asked,
+            cost=self._cost(url, server_ok=outcome.server_ok),
+            health=self._next_health(held.queue.record.health, outcome) if asked else None,
+            pace_s=cooldown_s if outcome.server_ok and asked and cooldown_s > 0 else None,
+            asked=asked,
         )
-        if out.superseded:
-            self._store.rest([record], counters)
+        if held.superseded:
+            self._store.update_queues([update], counters)
         else:
             state = outcome.state
             if state is _DONE:
@@ -62,23 +56,26 @@ class Settling:
                 counters.failed += 1
             else:
                 counters.excluded += 1
-            entry = LedgerEntry(
-                canonical=url.canonical,
-                state=state,
-                number=waiting.number,
-                found_at=waiting.found_at,
-                via=url.via,
-                status=outcome.status,
-                reason=outcome.reason,
-                fetched_at=outcome.fetched_at,
-                digest=outcome.digest,
-                etag=outcome.etag,
-                last_modified=outcome.last_modified,
-                hit_count=url.hits + outcome.hits + self._hits.of(url.canonical),
-            )
-            self._store.settle(waiting, entry, record, counters)
-            self._hits.take(url.canonical)
-        self._take_back(out, end, record)
+            self._store.settle(held.pending, self._entry(held, outcome), update, counters)
+            self._link_counts.pop(url.canonical)
+        self._end(held, end, update)
+
+    def _entry(self, held: OpenLease, outcome: Outcome) -> LedgerEntry:
+        pending, url = held.pending, held.pending.url
+        return LedgerEntry(
+            canonical=url.canonical,
+            state=outcome.state,
+            number=pending.number,
+            found_at=pending.found_at,
+            via=url.via,
+            status=outcome.status,
+            reason=outcome.reason,
+            fetched_at=outcome.fetched_at,
+            digest=outcome.digest,
+            etag=outcome.etag,
+            last_modified=outcome.last_modified,
+            hit_count=url.link_count + outcome.self_links + self._link_counts.get(url.canonical),
+        )
 
     def retry(
         self,
@@ -91,31 +88,32 @@ class Settling:
         pressure: int,
         answered: bool,
     ) -> None:
-        out = self._leases.get(lease)
-        waiting = out.waiting
-        stays = after_s is None
-        url = msgspec.structs.replace(waiting.url, attempt=waiting.url.attempt + 1)
-        again = msgspec.structs.replace(waiting, url=url)
-        cost = self._cost(url, server_ok=False)
-        health = self._health(
-            out.queue,
-            Outcome(state=UrlState.PENDING, reason=reason, server_ok=False, answered=answered, pressure=pressure),
+        held = self._leases.get(lease)
+        pending = held.pending
+        url = msgspec.structs.replace(pending.url, attempt=pending.url.attempt + 1)
+        again = msgspec.structs.replace(pending, url=url)
+        outcome = Outcome(state=UrlState.PENDING, reason=reason, server_ok=False, answered=answered, pressure=pressure)
+        counters, end, update = self._plan_end(
+            held,
+            cooldown_s,
+            group_cooldown_s=group_cooldown_s,
+            cost=self._cost(url, server_ok=False),
+            health=self._next_health(held.queue.record.health, outcome),
+            removes_url=after_s is not None,
         )
-        counters, end, record = self._after(
-            out, cooldown_s, group_cooldown_s=group_cooldown_s, cost=cost, health=health, gone=not stays
-        )
-        if out.superseded:
-            self._store.rest([record], counters)
+        if held.superseded:
+            self._store.update_queues([update], counters)
         elif after_s is None:
-            self._store.keep(again, record, counters)
-            self._serving.heads.put_back(again)
+            self._store.rewrite(again, update, counters)
+            self._active.prefetch.put_back(again)
         else:
-            due_ms = int((self._serving.now() + after_s) * 1000)
+            due_ms = int((self._active.now() + after_s) * 1000)
             counters.retrying += 1
-            self._store.postpone(waiting, Postponed(waiting=again, due_ms=due_ms, reason=reason), record, counters)
-            if self._serving.next_due_ms is None or due_ms < self._serving.next_due_ms:
-                self._serving.next_due_ms = due_ms
-        self._take_back(out, end, record)
+            postponed = PostponedUrl(pending=again, due_ms=due_ms, reason=reason)
+            self._store.postpone(pending, postponed, update, counters)
+            if self._active.next_due_ms is None or due_ms < self._active.next_due_ms:
+                self._active.next_due_ms = due_ms
+        self._end(held, end, update)
 
     def release(
         self,
@@ -124,141 +122,156 @@ class Settling:
         *,
         group_cooldown_s: float | None = None,
         asked: bool,
-        why: str | None = None,
+        reason: str | None = None,
     ) -> None:
-        out = self._leases.get(lease)
-        queue = out.queue
-        can_write = self._changes.failure is None and not self._changes.closed
-        pace_s = cooldown_s if asked and cooldown_s > 0 else None
-        counters, end, record = self._after(
-            out, cooldown_s, group_cooldown_s=group_cooldown_s, cost=0, gone=False, pace_s=pace_s, asked=asked
+        held = self._leases.get(lease)
+        queue = held.queue
+        can_write = self._commit.failure is None and not self._commit.closed
+        counters, end, update = self._plan_end(
+            held,
+            cooldown_s,
+            group_cooldown_s=group_cooldown_s,
+            cost=0,
+            removes_url=False,
+            pace_s=cooldown_s if asked and cooldown_s > 0 else None,
+            asked=asked,
         )
-        if can_write and (cooldown_s > 0 or record.moved or record.group_rests):
-            with self._changes.failing:
+        if can_write and (cooldown_s > 0 or update.new_position is not None or update.group_rests):
+            with self._commit.fail_on_error:
                 try:
-                    self._store.rest([record], counters)
+                    self._store.update_queues([update], counters)
                 except StoreFull as error:
-                    # What is lost is a rest that only a crash would make matter. The queue stays where it is.
-                    self._changes.find_room(error)
-                    record = msgspec.structs.replace(record, stands=queue.stands, moved=False, left=None)
-                    alone = self._serving.schedule.ending(
-                        queue,
-                        gone=False,
-                        cooldown_s=cooldown_s,
-                        now=end.now,
-                        group_cooldown_s=group_cooldown_s,
-                        asked=asked,
-                        ends_errand=end.ends_errand,
-                    )
-                    end = msgspec.structs.replace(alone, put_away=False)
-        queue.why_rests = why
-        if not out.superseded:
-            self._serving.heads.put_back(out.waiting)
-        self._take_back(out, end, record)
+                    # The store then lacks a rest, which matters only after a crash. The queue keeps its position.
+                    self._commit.watch_space(error)
+                    end, update = self._keep_active(held, cooldown_s, end, update)
+        queue.rest_reason = reason
+        if not held.superseded:
+            self._active.prefetch.put_back(held.pending)
+        self._end(held, end, update)
 
-    def begins(self, lease: Lease, address: str | None, errand: str | None) -> bool:
-        out = self._leases.get(lease)
-        out.on_errand = errand is not None
-        queue, serving = out.queue, self._serving
+    def _keep_active(
+        self, held: OpenLease, cooldown_s: float, end: LeaseEnd, update: QueueUpdate
+    ) -> tuple[LeaseEnd, QueueUpdate]:
+        """The same end of a lease, but the queue stays in memory and keeps its position."""
+        queue = held.queue
+        staying = self._active.schedule.plan_end(queue, removes_url=False, cooldown_s=cooldown_s, now=end.now)
+        record = msgspec.structs.replace(update.record, position=queue.record.position)
+        end = msgspec.structs.replace(end, record=record, state=staying.state, spills=False)
+        return end, QueueUpdate(record, queue.record.position, update.group_rests)
+
+    def begin_fetch(self, lease: Lease, address: str | None, errand: str | None) -> bool:
+        held = self._leases.get(lease)
+        held.on_errand = errand is not None
+        queue, active = held.queue, self._active
         if address is None and errand is None and queue.errand is None:
             return True
-        now = serving.now()
+        now = active.now()
         if errand is None:
-            is_open = serving.schedule.move(queue, address, now=now)
+            is_open = active.schedule.move(queue, address, now=now)
         else:
-            is_open = serving.schedule.move(queue, None, errand=Errand(errand, address), now=now)
+            is_open = active.schedule.move(queue, None, errand=Errand(errand, address), now=now)
         if not is_open:
-            self.release(lease, PUT_AWAY_S if serving.schedule.has_no_room_for(queue) else 0.0, asked=False)
+            self.release(lease, SPILL_S if active.schedule.must_spill(queue) else 0.0, asked=False)
             return False
-        if errand is not None and (rest_s := serving.queue(errand).wake_at - now) > 0:
-            # Longer than its host's pace asks for: it does not answer, or may be asked at other hours.
-            self.release(lease, rest_s, asked=False, why="another host")
+        if errand is not None and (rest_s := active.queue(errand).record.wake_at - now) > 0:
+            # It rests longer than its host's pace asks for: it does not answer, or has hours when it may be asked.
+            self.release(lease, rest_s, asked=False, reason="another host")
             return False
-        serving.waiters.wake(min(serving.schedule.turns, 2))
+        active.waiters.wake(min(active.schedule.leasable_count, 2))
         return True
 
     def relocate(self, lease: Lease, address: str, errand: str | None) -> None:
-        queue, serving = self._leases.get(lease).queue, self._serving
+        queue, active = self._leases.get(lease).queue, self._active
         if errand is None:
-            serving.schedule.move(queue, address, errand=queue.errand, now=serving.now())
+            active.schedule.move(queue, address, errand=queue.errand, now=active.now())
         else:
-            serving.schedule.move(queue, None, errand=Errand(errand, address), now=serving.now())
-        serving.waiters.wake(min(serving.schedule.turns, 2))
+            active.schedule.move(queue, None, errand=Errand(errand, address), now=active.now())
+        active.waiters.wake(min(active.schedule.leasable_count, 2))
 
-    def _health(self, queue: Queue, outcome: Outcome) -> Health:
+    def _next_health(self, before: Health, outcome: Outcome) -> Health:
         if outcome.server_ok:
             return Health(pressure=outcome.pressure)
-        before = queue.health
         return Health(
             error_streak=before.error_streak + 1 if before.answered == outcome.answered else 1,
             answered=outcome.answered,
             trouble=outcome.reason,
             pressure=outcome.pressure,
-            probe_at=self._serving.now() + outcome.dead_for_s if outcome.dead_for_s else 0.0,
+            probe_at=self._active.now() + outcome.dead_for_s if outcome.dead_for_s else 0.0,
         )
 
     def _cost(self, url: CrawlUrl, *, server_ok: bool) -> int:
-        return url.cost if server_ok else url.cost + self._serving.rules.budgets.error_penalty
+        return url.cost if server_ok else url.cost + self._active.settings.budgets.error_penalty
 
-    def _after(
+    def _plan_end(
         self,
-        out: Out,
+        held: OpenLease,
         cooldown_s: float,
         *,
         group_cooldown_s: float | None,
         cost: int,
         health: Health | None = None,
-        gone: bool = True,
+        removes_url: bool = True,
         pace_s: float | None = None,
         asked: bool = True,
-    ) -> tuple[Counters, Ending, QueueRecord]:
-        """Counters to be changed, and what the end of the lease makes of the queue."""
-        serving, queue = self._serving, out.queue
-        now = serving.now()
-        gone = gone and not out.superseded
-        counters = serving.counting(now)
-        end = serving.schedule.ending(
+    ) -> tuple[Counters, LeaseEnd, QueueUpdate]:
+        """What the end of the lease changes: counters that may be changed further, the schedule, and the queue."""
+        active, queue, settings = self._active, held.queue, self._active.settings
+        before, schedule = queue.record, active.schedule
+        now = active.now()
+        removes_url = removes_url and not held.superseded
+        counters = active.copy_counters(now)
+        end = schedule.plan_end(
             queue,
-            gone=gone,
+            removes_url=removes_url,
             cooldown_s=cooldown_s,
             now=now,
             cost=cost,
             group_cooldown_s=group_cooldown_s,
             asked=asked,
-            ends_errand=asked and out.on_errand,
-            others_wait=serving.standby.best is not None,
+            ends_errand=asked and held.on_errand,
+            others_wait=active.inactive.best_precedence is not None,
         )
-        head = serving.heads.floor(queue.key) if gone and queue.leased == 1 else None
-        precedence = queue.precedence
-        if head is not None and serving.rules.by_best_url:
-            precedence = max(precedence, precedence_of(head + 1))  # of what is left, the best
-        if precedence >= serving.rules.precedence_floor and end.state in (READY, SNOOZED) and queue.leased == 1:
-            end = msgspec.structs.replace(end, state=INACTIVE, put_away=False)
-        to = end.state if end.put_away or end.state is INACTIVE else None
-        health = queue.health if health is None else health
+        is_last = queue.leased == 1
+        drained_to, precedence = before.drained_to, before.precedence
+        if removes_url and is_last and (known := active.prefetch.drained_to(queue.key)) is not None:
+            drained_to = known
+            if settings.by_best_url:
+                precedence = max(precedence, precedence_of(drained_to + 1))  # that of the best URL that is left
+        state, spills = end.state, end.spills
+        if precedence >= settings.precedence_floor and state in (READY, SNOOZED) and is_last:
+            state, spills = INACTIVE, False
+        health = before.health if health is None else health
         rests: tuple[tuple[str, float], ...] = ()
         if asked:
-            rests = serving.schedule.group_rests(
-                queue, end.group_cooldown_s, now=now, in_trouble=health.error_streak > 0
-            )
-        changed = msgspec.structs.replace(
-            record_of(queue),
-            size=queue.size - gone,
-            wake_at=max(queue.wake_at, now + cooldown_s),
-            health=health,
-            pace_s=queue.pace_s if pace_s is None else pace_s,
-            precedence=precedence,
-            head=queue.head if head is None else head,
-            spent=queue.spent + cost,
+            in_trouble = health.error_streak > 0
+            rests = schedule.groups.plan_rests(queue, end.group_cooldown_s, now=now, in_trouble=in_trouble)
+        update = plan_update(
+            before,
+            msgspec.structs.replace(
+                end.record,
+                health=health,
+                pace_s=before.pace_s if pace_s is None else pace_s,
+                precedence=precedence,
+                drained_to=drained_to,
+            ),
+            counters,
+            settings.budgets,
+            send_to=state if spills or state is INACTIVE else None,
             group_rests=rests,
         )
-        return counters, end, counted(queue, changed, counters, serving.rules.budgets, to=to)
+        return counters, msgspec.structs.replace(end, record=update.record, state=state, spills=spills), update
 
-    def _take_back(self, out: Out, end: Ending, record: QueueRecord) -> None:
-        before, after = out.queue.health, record.health
-        self._leases.take_back(out)
-        self._serving.end(out.queue, record, end)
-        if after.probe_at and not before.probe_at:
-            log.info("%s is given up for now: %s, %d times in a row", record.key, after.trouble, after.error_streak)
-        elif before.probe_at and not after.error_streak:
-            log.info("%s answers again", record.key)
+    def _end(self, held: OpenLease, end: LeaseEnd, update: QueueUpdate) -> None:
+        """Apply the end of a lease that has been written."""
+        before, after = held.queue.record, update.record
+        self._leases.end(held)
+        self._active.apply_end(held.queue, end, update)
+        _log_health(before, after)
+
+
+def _log_health(before: QueueRecord, after: QueueRecord) -> None:
+    health = after.health
+    if health.probe_at and not before.health.probe_at:
+        log.info("%s counts as dead for now: %s, %d times in a row", after.key, health.trouble, health.error_streak)
+    elif before.health.probe_at and not health.error_streak:
+        log.info("%s answers again", after.key)

@@ -1,4 +1,4 @@
-"""Changes that are made whole, or end the crawl."""
+"""Runs changes that must not be left half done."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -14,8 +14,12 @@ from visited import CannotForget
 _Result = TypeVar("_Result")
 
 
-class Failing:
-    """A change that can't be made whole ends the crawl, so that nothing is built upon it."""
+class FailOnError:
+    """A context for changes. An error in it ends the crawl, so that nothing builds on a change that is half done.
+
+    Errors that are raised before anything has changed do not end the crawl: `CannotForget`, `StoreFull` and
+    `IllegalTransition`.
+    """
 
     def __init__(self, fail: Callable[[BaseException], None]) -> None:
         self._fail = fail
@@ -27,25 +31,25 @@ class Failing:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None:
-            self.ended_by(error)
+            self.handle(error)
 
-    def ended_by(self, error: BaseException) -> None:
-        """A change has raised this."""
+    def handle(self, error: BaseException) -> None:
         if not isinstance(error, CannotForget | StoreFull | IllegalTransition):
             self._fail(error)
 
 
-async def whole(step: Coroutine[object, object, _Result], *, cancelled: Callable[[], None]) -> _Result:
-    """Carry a step to its end. A cancellation is told at once, and passed on when it has ended."""
+async def run_uncancellable(step: Coroutine[object, object, _Result], *, on_cancel: Callable[[], None]) -> _Result:
+    """Run a step to its end, even if the caller is cancelled. A cancellation calls `on_cancel` at once, and is raised
+    when the step has ended."""
     loop = asyncio.get_running_loop()
-    # `asyncio.shield` does the same for twice the price, which each page of links would pay.
-    over = loop.create_future()
+    # `asyncio.shield` would do the same for twice the cost, and every page of links would pay it.
+    ended = loop.create_future()
     task = loop.create_task(step)
-    task.add_done_callback(partial(_tell, over))
+    task.add_done_callback(partial(_set_ended, ended))
     try:
-        await over
+        await ended
     except asyncio.CancelledError:
-        cancelled()
+        on_cancel()
         while not task.done():
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([task])
@@ -53,8 +57,8 @@ async def whole(step: Coroutine[object, object, _Result], *, cancelled: Callable
     return task.result()
 
 
-def _tell(over: asyncio.Future[None], task: asyncio.Task[object]) -> None:
+def _set_ended(ended: asyncio.Future[None], task: asyncio.Task[object]) -> None:
     if not task.cancelled():
-        task.exception()  # whoever waited may be cancelled before he is told: it is not to be warned of
-    if not over.done():
-        over.set_result(None)
+        task.exception()  # marks it as retrieved: a cancelled caller does not retrieve it, and asyncio would warn
+    if not ended.done():
+        ended.set_result(None)

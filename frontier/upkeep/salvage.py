@@ -1,8 +1,8 @@
-"""Brings back a LevelDB that can't be opened, or can't be read to its end.
+"""Restores a LevelDB that can't be opened, or can't be read to its end.
 
-First it is opened without the damaged blocks of its log. If that does not help, `repair_db` takes what can be read of
-each table, and writes a new list of tables. A copy is made before. A table is never changed once it is written, so the
-copy shares the files of the tables, and takes no room for them until they are rewritten.
+First it is opened without the damaged blocks of its log. If that does not help, `repair_db` takes the readable part of
+each table and writes a new list of tables. A copy is made before. LevelDB never changes a table file, so the copy links
+the table files, and needs no space for them until LevelDB replaces them.
 """
 
 import os
@@ -15,59 +15,60 @@ from tempfile import TemporaryDirectory
 
 import plyvel
 
-from frontier.leveldb.database import (
+from frontier.leveldb.opening import (
     BLOOM_BITS,
-    TABLES,
+    TABLE_SUFFIXES,
     WRITE_BUFFER_BYTES,
     has_database,
-    open_at,
+    open_leveldb,
 )
 from frontier.leveldb.store import LevelDBStore
-from frontier.upkeep.repair import Mended, Salvaged, repair
+from frontier.upkeep.repair import repair
+from frontier.upkeep.repair_batch import Repaired, Salvaged
 from frontier.values import StoreFailed
 
 
-def repaired(directory: Path, open_store: Callable[[], LevelDBStore]) -> tuple[LevelDBStore, Mended, Path | None]:
-    """The store of a directory, mended; what was mended; and where the copy is that was made before, if anything was.
-
-    What can't be salvaged at all is begun anew, empty.
-    """
-    copy = copied(directory) if has_database(directory) else None
+def repair_directory(
+    directory: Path, open_store: Callable[[], LevelDBStore]
+) -> tuple[LevelDBStore, Repaired, Path | None]:
+    """Repair the store of a directory. Returns the open store, what was repaired, and, if anything was, the copy that
+    was made before. If nothing can be salvaged, the store starts empty."""
+    copy = copy_database(directory) if has_database(directory) else None
     salvaged: Salvaged | None = None
-    if copy is not None and not reads_whole(directory):
+    if copy is not None and not is_readable(directory):
         salvaged = salvage(directory)
         if salvaged == "nothing":
             shutil.rmtree(directory)
     store = open_store()
     try:
-        mended = repair(store, salvaged=salvaged)
+        repaired = repair(store, salvaged=salvaged)
     except BaseException:
         store.close()
         raise
-    if copy is not None and mended == Mended():
+    if copy is not None and repaired == Repaired():
         shutil.rmtree(copy)
         copy = None
-    return store, mended, copy
+    return store, repaired, copy
 
 
-def set_aside(directory: Path) -> Path:
-    """Move a database away; where it is then."""
-    return directory.rename(_place_beside(directory))
+def move_away(directory: Path) -> Path:
+    """Move a database away. Returns its new directory."""
+    return directory.rename(_free_name_beside(directory))
 
 
-def copied(directory: Path) -> Path:
-    """A copy of the database beside it, which holds all that it holds now."""
-    copy = _place_beside(directory)
+def copy_database(directory: Path) -> Path:
+    """Copy a database to a directory beside it, and return that."""
+    copy = _free_name_beside(directory)
     copy.mkdir()
     for path in _files(directory):
-        if path.suffix in TABLES:
+        if path.suffix in TABLE_SUFFIXES:
             os.link(path, copy / path.name)
         else:
             shutil.copy2(path, copy / path.name)
     return copy
 
 
-def _place_beside(directory: Path) -> Path:
+def _free_name_beside(directory: Path) -> Path:
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
     copy = directory.with_name(f"{directory.name}.before-{stamp}")
     number = 1
@@ -77,10 +78,10 @@ def _place_beside(directory: Path) -> Path:
     return copy
 
 
-def reads_whole(directory: Path) -> bool:
-    """Whether all of the database can be read, checksums included. Raises `StoreRefused` if it is in use."""
+def is_readable(directory: Path) -> bool:
+    """Whether all of the database can be read and all checksums are right. Raises `StoreRefused` if it is in use."""
     try:
-        with closing(open_at(directory)) as db:
+        with closing(open_leveldb(directory)) as db:
             for _ in db.iterator(include_value=False, verify_checksums=True, fill_cache=False):
                 pass
     except (StoreFailed, plyvel.Error):
@@ -89,34 +90,34 @@ def reads_whole(directory: Path) -> bool:
 
 
 def salvage(directory: Path) -> Salvaged:
-    """Have a database of which a copy was made read whole again, without what is damaged."""
-    if _without_damaged_logs(directory):
+    """Make a database readable again, without its damaged parts. The caller has made a copy."""
+    if _drop_damaged_logs(directory):
         return "log"
-    return "tables" if _from_its_tables(directory) else "nothing"
+    return "tables" if _rebuild_from_tables(directory) else "nothing"
 
 
-def _without_damaged_logs(directory: Path) -> bool:
-    """LevelDB drops blocks of its log that are damaged, if it is let."""
-    if not _reads_whole_without_logs(directory):
-        return False  # compacting a damaged table, LevelDB ends the process; and without CURRENT it deletes all files
-    return _succeeds(lambda: plyvel.DB(str(directory), paranoid_checks=False).close()) and reads_whole(directory)
+def _drop_damaged_logs(directory: Path) -> bool:
+    """Let LevelDB drop the damaged blocks of its log."""
+    if not _is_readable_without_logs(directory):
+        return False  # LevelDB ends the process when it compacts a damaged table, and without CURRENT deletes all files
+    return _succeeds(lambda: plyvel.DB(str(directory), paranoid_checks=False).close()) and is_readable(directory)
 
 
-def _reads_whole_without_logs(directory: Path) -> bool:
+def _is_readable_without_logs(directory: Path) -> bool:
     if not (directory / "CURRENT").exists():
         return False
     with TemporaryDirectory(prefix=f"{directory.name}.tables-", dir=directory.parent) as scratch:
         for path in _files(directory):
-            if path.suffix in TABLES:
+            if path.suffix in TABLE_SUFFIXES:
                 os.link(path, Path(scratch) / path.name)
             elif path.name == "CURRENT" or path.name.startswith("MANIFEST-"):
                 shutil.copyfile(path, Path(scratch) / path.name)
-        return reads_whole(Path(scratch))
+        return is_readable(Path(scratch))
 
 
-def _from_its_tables(directory: Path) -> bool:
-    _empty_logs(directory)
-    # Paranoid: blocks whose checksum is wrong are left out, not taken over.
+def _rebuild_from_tables(directory: Path) -> bool:
+    _move_logs_into_tables(directory)
+    # With paranoid checks, blocks with a wrong checksum are left out.
     repaired = _succeeds(
         lambda: plyvel.repair_db(
             str(directory),
@@ -126,11 +127,11 @@ def _from_its_tables(directory: Path) -> bool:
         )
     )
     shutil.rmtree(directory / "lost", ignore_errors=True)  # the copy has it
-    return repaired and reads_whole(directory)
+    return repaired and is_readable(directory)
 
 
-def _empty_logs(directory: Path) -> None:
-    """Bring what the logs hold into tables: `repair_db` does not look at the checksums of logs."""
+def _move_logs_into_tables(directory: Path) -> None:
+    """Convert the logs to tables, because `repair_db` does not check the checksums of logs."""
     for log in sorted(path for path in _files(directory) if path.suffix == ".log"):
         with TemporaryDirectory(prefix=f"{directory.name}.log-", dir=directory.parent) as scratch:
             for table in _tables_of(log, Path(scratch)):
@@ -139,13 +140,13 @@ def _empty_logs(directory: Path) -> None:
 
 
 def _tables_of(log: Path, scratch: Path) -> list[Path]:
-    """What the log holds, as the table of a LevelDB that is made of nothing else."""
-    # One table, however long the log is: several might be compacted, and would lose what they say is deleted.
+    """Convert a log to a table, by opening it as a LevelDB that has nothing else."""
+    # One table, however long the log is. A compaction of several would drop their deletions.
     buffer_bytes = 2 * log.stat().st_size + WRITE_BUFFER_BYTES
     plyvel.DB(str(scratch), create_if_missing=True).close()
     shutil.copyfile(log, scratch / "000100.log")
     _succeeds(lambda: plyvel.DB(str(scratch), write_buffer_size=buffer_bytes, paranoid_checks=False).close())
-    return [path for path in _files(scratch) if path.suffix in TABLES]
+    return [path for path in _files(scratch) if path.suffix in TABLE_SUFFIXES]
 
 
 def _next_number(directory: Path) -> int:

@@ -1,0 +1,49 @@
+"""The `DurableMap` of a LevelDB store."""
+
+from contextlib import suppress
+
+from frontier.leveldb.database import Database
+from frontier.leveldb.keys import text
+from frontier.leveldb.writer import Writer
+from frontier.values import StoreFull
+
+
+class LevelDBMap:
+    """Small values by name. While the disk is full, new values are kept in memory."""
+
+    def __init__(self, database: Database, writer: Writer) -> None:
+        self._database = database
+        self._writer = writer
+        self._unwritten: dict[str, bytes] = {}
+
+    def get(self, key: str, /) -> bytes | None:
+        if key in self._unwritten:
+            return self._unwritten[key]
+        return self._database.get(_stored_key(key))
+
+    def put(self, key: str, value: bytes, /) -> None:
+        try:
+            batch = self._database.batch()
+            batch.put(_stored_key(key), value)
+            self._database.write(batch)
+        except StoreFull:
+            self._unwritten[key] = value
+
+    def set_aside(self, key: str, why: Exception, /) -> None:
+        self._unwritten.pop(key, None)
+        stored_key = _stored_key(key)
+        value = self._database.get(stored_key)
+        if value is not None:
+            with suppress(StoreFull):
+                self._writer.quarantine(stored_key, value, why)
+
+    def write_rest(self) -> None:
+        """Write what was kept in memory while the disk was full."""
+        while self._unwritten:
+            key, value = next(iter(self._unwritten.items()))
+            self.put(key, value)
+            del self._unwritten[key]
+
+
+def _stored_key(key: str) -> bytes:
+    return b"N" + text(key)

@@ -1,0 +1,136 @@
+"""What a store keeps, and the updates it is given."""
+
+import msgspec
+
+from frontier.queues.queue import Position, QueueRecord
+from frontier.values import CrawlUrl
+
+ORDINAL_BITS = 56
+ORDINAL_MASK = (1 << ORDINAL_BITS) - 1
+"""An order is a precedence (8 bits) above an ordinal: one number that sorts as the URLs of a queue are fetched."""
+
+
+def order_of(precedence: int, ordinal: int) -> int:
+    """The order of a URL in its queue: lower precedence first, then first come, first served."""
+    return precedence << ORDINAL_BITS | ordinal
+
+
+def precedence_of(order: int) -> int:
+    return order >> ORDINAL_BITS
+
+
+class PendingUrl(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A URL that waits in its queue."""
+
+    url: CrawlUrl
+    number: int
+    order: int
+    found_at: int
+    """Seconds since 1970."""
+
+
+class PostponedUrl(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A URL that waits for another attempt."""
+
+    pending: PendingUrl
+    """With its old order. It gets a new one when it comes due."""
+    due_ms: int
+    """Milliseconds since 1970."""
+    reason: str | None = None
+    """Why it was not fetched."""
+
+
+class QueueUpdate(msgspec.Struct, frozen=True, gc=False):
+    """A change of a queue, as a transition writes it."""
+
+    record: QueueRecord
+    """The queue after the change."""
+    old_position: Position | None
+    """Its position before. If the record has another, the store removes this one and writes the new one."""
+    group_rests: tuple[tuple[str, float], ...] = ()
+    """The groups of the queue that rest from now on: their names, and until when, in seconds since 1970."""
+
+    @property
+    def new_position(self) -> Position | None:
+        """The position to be written; None if it is the old one or there is none."""
+        return None if self.record.position == self.old_position else self.record.position
+
+
+class Counters(msgspec.Struct, kw_only=True, array_like=True, gc=False):
+    """Counts that need no scan. Every transition writes them, so after a crash they agree with the rest."""
+
+    next_number: int = 1
+    next_ordinal: int = 1
+    next_turn: int = 1
+    pending: int = 0
+    """URLs in queues that are not retired."""
+    queues: int = 0
+    """Queues that have URLs and are not retired."""
+    retired_urls: int = 0
+    retired_queues: int = 0
+    """Queues that have URLs and are retired."""
+    admitted: int = 0
+    retrying: int = 0
+    done: int = 0
+    failed: int = 0
+    excluded: int = 0
+    quarantined: int = 0
+    journal_end: int = 0
+    """The sequence number of the newest journal entry."""
+    clock: float = 0.0
+    """The time of the last transition by the frontier's clock, in seconds since 1970. It never runs backwards."""
+    troubled_queues: int = 0
+    """Queues that have URLs, are not retired, and whose server failed the last time it was asked."""
+    batches: int = 0
+    """The number of the newest batch that changed any of this, for stores on disk."""
+    lost: int = 0
+    """Admitted URLs that damage has destroyed without a trace."""
+
+    @property
+    def imbalance(self) -> str | None:
+        """The first inconsistency; None if the counts add up."""
+        for name in COUNTS:
+            if (count := getattr(self, name)) < 0:
+                return f"{name.replace('_', ' ')} is {count}"
+        waiting = self.pending + self.retired_urls + self.retrying
+        settled = self.done + self.failed + self.excluded
+        if abs(self.admitted - waiting - settled) > self.quarantined:
+            return f"of {self.admitted} URLs, {settled} are settled and {waiting} wait"
+        return None
+
+
+COUNTS = (
+    "pending",
+    "queues",
+    "retired_urls",
+    "retired_queues",
+    "admitted",
+    "retrying",
+    "done",
+    "failed",
+    "excluded",
+    "troubled_queues",
+)
+"""The counts that can be computed from the other records of a store."""
+
+
+class Damaged(msgspec.Struct, frozen=True):
+    """A record that can't be decoded."""
+
+    key: bytes
+    message: str
+
+
+class JournalEntry(msgspec.Struct, frozen=True, array_like=True):
+    """The canonical URLs that one transition admitted, and then those it forgot."""
+
+    admitted: list[str]
+    forgotten: list[str]
+
+
+class JournalDamaged(Exception):
+    """The journal is incomplete since the last snapshot."""
+
+
+class JournalDropped(JournalDamaged):
+    """There is no snapshot and no journal. The ledger is complete."""

@@ -1,0 +1,85 @@
+"""Fills the visited set when a crawl is opened."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from io import BytesIO
+
+from frontier.records import JournalDamaged, JournalDropped, JournalEntry
+from frontier.snapshots import Snapshots
+from frontier.store import Store
+from frontier.values import REPAIR_ADVICE, StoreFailed
+from visited import CannotForget, SnapshotRefused, VisitedSet
+
+log = logging.getLogger(__name__)
+
+REBUILD_BATCH = 4096
+
+
+async def restore(
+    store: Store, visited: VisitedSet, snapshots: Snapshots | None, *, rebuilding: Callable[[int], None] | None = None
+) -> None:
+    """Fill an empty visited set with every URL of the ledger: from snapshot and journal, or by reading the ledger.
+
+    Raises `StoreFailed` if the journal is damaged, because the ledger may be damaged too.
+    """
+    if store.counters.admitted == 0:
+        return
+    if snapshots is not None:
+        try:
+            snapshot_at = store.journal.snapshot_at
+            journal = store.journal.entries(snapshot_at or 0)
+            snapshots.count_replayed(store, await replay(snapshot_at, journal, visited, snapshots))
+        except (SnapshotRefused, OSError, JournalDropped, CannotForget) as error:
+            log.warning("the visited set is rebuilt from the ledger: %s", error)
+            _empty(visited)
+        except JournalDamaged as error:
+            raise StoreFailed(f"{error}: the frontier is damaged; {REPAIR_ADVICE}") from error
+        else:
+            return
+    await _rebuild(store, visited, rebuilding)
+    if snapshots is not None:
+        await snapshots.save(snapshots.copy(store, visited), store)
+
+
+async def replay(
+    snapshot_at: int | None, journal: Iterable[JournalEntry], visited: VisitedSet, snapshots: Snapshots
+) -> int:
+    """Fill the set from the snapshot, if there is one, and then from the journal. Returns how many URLs came from the
+    journal.
+
+    Raises `SnapshotRefused`, `OSError`, `JournalDamaged` or `CannotForget`. The set may then be filled in part.
+    """
+    if snapshot_at is not None:
+        snapshots.load(snapshot_at, visited)
+    replayed = 0
+    for entry in journal:
+        replayed += len(entry.admitted)
+        await visited.add_many(entry.admitted)
+        if entry.forgotten:
+            await visited.forget_many(entry.forgotten)
+    return replayed
+
+
+def _empty(visited: VisitedSet) -> None:
+    # A set that refuses a snapshot is as empty as a new one.
+    with suppress(SnapshotRefused):
+        visited.load(BytesIO())
+
+
+async def _rebuild(store: Store, visited: VisitedSet, rebuilding: Callable[[int], None] | None) -> None:
+    urls = 0
+    batch: list[str] = []
+    for canonical in store.reads.ledger():
+        batch.append(canonical)
+        if len(batch) == REBUILD_BATCH:
+            await visited.add_many(batch)
+            urls += len(batch)
+            batch = []
+            if rebuilding is not None:
+                rebuilding(urls)
+            await asyncio.sleep(0)
+    await visited.add_many(batch)
+    if rebuilding is not None:
+        rebuilding(urls + len(batch))

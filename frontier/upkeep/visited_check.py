@@ -1,0 +1,36 @@
+"""Checks that the visited set, as an opening would restore it, knows the whole ledger."""
+
+from frontier.leveldb.store import LevelDBStore
+from frontier.records import JournalDamaged
+from frontier.restore import replay
+from frontier.snapshots import Snapshots
+from frontier.upkeep.fsck import Problem
+from visited import CannotForget, SnapshotRefused, VisitedSet
+
+BATCH = 4096
+
+
+async def check_visited(store: LevelDBStore, visited: VisitedSet, snapshots: Snapshots) -> list[Problem]:
+    """Fill an empty visited set from snapshot and journal, and find the URLs of the ledger that it lacks."""
+    snapshot_at = store.journal.snapshot_at
+    try:
+        await replay(snapshot_at, store.journal.entries(snapshot_at or 0), visited, snapshots)
+    except (SnapshotRefused, OSError, JournalDamaged, CannotForget) as error:
+        return [Problem("snapshot", str(snapshot_at), f"it will be rebuilt from the ledger: {error}")]
+    problems: list[Problem] = []
+    batch: list[str] = []
+    for canonical in store.reads.ledger():
+        batch.append(canonical)
+        if len(batch) == BATCH:
+            problems += await _find_unknown(visited, batch)
+            batch = []
+    return problems + await _find_unknown(visited, batch)
+
+
+async def _find_unknown(visited: VisitedSet, batch: list[str]) -> list[Problem]:
+    verdicts = await visited.add_many(batch)
+    return [
+        Problem("visited", canonical, "the ledger has it, the visited set does not")
+        for canonical, is_new in zip(batch, verdicts, strict=True)
+        if is_new
+    ]
