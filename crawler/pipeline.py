@@ -82,7 +82,7 @@ class Pipeline:
         asked_policy = policy if errand is None else components.policy_for(errand)
         closed_s = asked_policy.closed_for_s(components.clock())
         if closed_s > 0:
-            components.frontier.release(lease, cooldown_s=closed_s, why="its hours")
+            components.frontier.release(lease, cooldown_s=closed_s, reason="its hours")
             return False
         quota = self._settlement.quota_for(lease)
         if quota is not None and (reason := quota.refusal(url)):
@@ -90,7 +90,7 @@ class Pipeline:
             return False
         address = None if components.addresses is None else await components.addresses.address(errand or url)
         errand_key = None if errand is None else components.queue_key(errand)
-        return components.frontier.begins(lease, address=address, errand=errand_key)
+        return components.frontier.begin_fetch(lease, address=address, errand=errand_key)
 
     async def _robots_allow(self, lease: Lease, policy: ResponsePolicy, errand: str | None) -> bool:
         """Whether robots.txt allows the URL now. If not, the lease is handled: the URL is excluded, or waits."""

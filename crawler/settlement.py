@@ -55,7 +55,7 @@ class Settlement:
                 asked=decision.asked,
                 pressure=decision.pressure,
                 dead_for_s=decision.dead_for_s,
-                hits=self_links,
+                self_links=self_links,
             ),
         )
         self._count_settled(lease, fetched, decision)

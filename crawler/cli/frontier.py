@@ -26,10 +26,10 @@ from crawler.wiring.storage import (
     visited_set,
 )
 from frontier import CrawlUrl, LedgerEntry, UrlState
-from frontier.leveldb.encoding import Place
+from frontier.leveldb.encoding import Location
 from frontier.leveldb.store import LevelDBStore
+from frontier.records import Damaged
 from frontier.shell import QueueFrontier
-from frontier.store import Damaged
 
 LINES_AT_ONCE = 1000
 
@@ -76,7 +76,7 @@ def export(directory: Path, after: str, pending: bool) -> None:
     """Print the URLs of the crawl in DIRECTORY as JSON Lines, in the order of their canonical forms."""
     encode = msgspec.json.Encoder().encode
     with opened(directory) as (_, _, store):
-        for found in store.contents.all_entries(after):
+        for found in store.full_scan.entries(after):
             if isinstance(found, Damaged):
                 click.echo(f"left out, as it can't be decoded: {found.key!r}", err=True)
             elif not pending or found[1] is not None:
@@ -84,7 +84,7 @@ def export(directory: Path, after: str, pending: bool) -> None:
         sys.stdout.buffer.flush()
 
 
-def _line(store: LevelDBStore, entry: LedgerEntry, place: Place | None) -> Line:
+def _line(store: LevelDBStore, entry: LedgerEntry, place: Location | None) -> Line:
     if place is None:
         return Line(
             url=entry.canonical,
@@ -97,9 +97,9 @@ def _line(store: LevelDBStore, entry: LedgerEntry, place: Place | None) -> Line:
             digest=None if entry.digest is None else digest_text(entry.digest),
             etag=entry.etag,
             last_modified=entry.last_modified,
-            hit_count=entry.hit_count + store.hits(entry.canonical),
+            hit_count=entry.hit_count + store.reads.link_count(entry.canonical),
         )
-    waiting = store.contents.waiting_at(place)
+    waiting = store.full_scan.pending_at(place)
     if waiting is None:
         return Line(url=entry.canonical, found_at=moment(entry.found_at))
     url = waiting.url
@@ -113,7 +113,7 @@ def _line(store: LevelDBStore, entry: LedgerEntry, place: Place | None) -> Line:
         kind=url.kind,
         found_at=moment(entry.found_at),
         due_at=None if place.due_ms is None else moment(place.due_ms / 1000),
-        hit_count=url.hits + store.hits(url.canonical),
+        hit_count=url.link_count + store.reads.link_count(url.canonical),
     )
 
 
@@ -132,7 +132,7 @@ def import_(directory: Path, lines: TextIO) -> None:
 
 async def _import(crawl: CrawlDirectory, config: Config, store: LevelDBStore, lines: TextIO) -> None:
     version, visited = rules_version(store), visited_set(config, crawl, store)
-    frontier = await QueueFrontier.open(store, visited, snapshots=snapshots(config, crawl), rules=rules(config))
+    frontier = await QueueFrontier.open(store, visited, snapshots=snapshots(config, crawl), settings=rules(config))
     read = known = 0
     try:
         while batch := list(islice(_decoded(lines, read), LINES_AT_ONCE)):
@@ -177,7 +177,7 @@ def _url(config: Config, version: int, line: Line) -> CrawlUrl:
         via=line.via,
         kind=line.kind,
         precedence=line.precedence,
-        hits=1 if line.hit_count is None else line.hit_count,
+        link_count=1 if line.hit_count is None else line.hit_count,
     )
 
 

@@ -22,9 +22,10 @@ from crawler.wiring.storage import (
 )
 from frontier.leveldb.store import LevelDBStore
 from frontier.shell import QueueFrontier
-from frontier.upkeep.fsck import Problem, fsck_visited
+from frontier.upkeep.fsck import Problem
 from frontier.upkeep.fsck import fsck as check_store
-from frontier.upkeep.salvage import repaired, set_aside
+from frontier.upkeep.salvage import move_away, repair_directory
+from frontier.upkeep.visited_check import check_visited
 
 
 @click.command()
@@ -73,7 +74,9 @@ async def _refetch(loaded: Loaded, directory: CrawlDirectory) -> None:
     config, lost = loaded.config, store.counters.lost
     visited = visited_set(config, directory, store)
     try:
-        frontier = await QueueFrontier.open(store, visited, snapshots=snapshots(config, directory), rules=rules(config))
+        frontier = await QueueFrontier.open(
+            store, visited, snapshots=snapshots(config, directory), settings=rules(config)
+        )
         try:
             reconciliation = Reconciliation(loaded, directory, store)
             missing = [each.again for each in reconciliation.differences() if each.again is not None]
@@ -83,7 +86,7 @@ async def _refetch(loaded: Loaded, directory: CrawlDirectory) -> None:
                 leading = 0
                 for batch in batches(reconciliation.pages()):
                     leading += await frontier.add_anew(batch)
-                await frontier.forget_lost()
+                await frontier.operate(lambda operator: operator.forget_lost())
                 click.echo(
                     f"lost to damage: {number_of(lost, 'URL')}; {number_of(leading, 'page')} that may lead there will "
                     "be fetched again",
@@ -96,7 +99,9 @@ async def _refetch(loaded: Loaded, directory: CrawlDirectory) -> None:
 
 
 def _repair(loaded: Loaded, directory: CrawlDirectory) -> None:
-    store, mended, copy = repaired(directory.frontier, lambda: open_leveldb(loaded.config, directory, to_repair=True))
+    store, mended, copy = repair_directory(
+        directory.frontier, lambda: open_leveldb(loaded.config, directory, to_repair=True)
+    )
     done = [
         name.replace("_", " ") if found is True else f"{name.replace('_', ' ')}: {found}"
         for name, found in msgspec.structs.asdict(mended).items()
@@ -120,7 +125,7 @@ def rebuild(path: Path) -> int:
     with locked(path, to_repair=True) as (directory, loaded):
         if not directory.has_output():
             raise click.UsageError(f"the crawl in {path} has no output to make a frontier from")
-        copy = set_aside(directory.frontier) if directory.has_state() else None
+        copy = move_away(directory.frontier) if directory.has_state() else None
         store = open_leveldb(loaded.config, directory, to_repair=True)
         if copy is not None:
             click.echo(
@@ -164,7 +169,6 @@ async def _check_visited(config: Config, directory: CrawlDirectory, store: Level
         return []
     visited = visited_set(config, directory, store)
     try:
-        journal = store.journal(store.snapshot_at or 0)
-        return await fsck_visited(store, visited, saved, ledger=store.ledger(), journal=journal)
+        return await check_visited(store, visited, saved)
     finally:
         await visited.aclose()

@@ -25,11 +25,10 @@ from crawler.wiring.discovering import read_url
 from crawler.wiring.storage import rules_version, snapshots, visited_set
 from crawler.write.records import find_record
 from frontier import LedgerEntry
-from frontier.leveldb.encoding import Place
+from frontier.leveldb.encoding import Location
 from frontier.leveldb.store import LevelDBStore
-from frontier.queues.lifecycle import Health
-from frontier.snapshots import restore
-from frontier.store import QueueRecord
+from frontier.queues.queue import Health, QueueRecord
+from frontier.restore import restore
 from visited import VisitedStats
 
 
@@ -55,7 +54,7 @@ inspect.add_command(fsck)
 def queues(path: Path, sort: str, match: str, retired: bool, offset: int, limit: int, as_json: bool) -> None:
     """List the queues that hold URLs."""
     with opened(path) as (_, _, store):
-        found = [record for record in store.queues() if record.size and match in host_of(record.key)]
+        found = [record for record in store.reads.queues() if record.size and match in host_of(record.key)]
     orders: dict[str, Callable[[QueueRecord], tuple[float, str]]] = {
         "size": lambda record: (-record.size, record.key),
         "wake": lambda record: (record.wake_at, record.key),
@@ -63,7 +62,7 @@ def queues(path: Path, sort: str, match: str, retired: bool, offset: int, limit:
         "key": lambda record: (0.0, record.key),
     }
     if retired:
-        found = [record for record in found if record.stands is None]
+        found = [record for record in found if record.position is None]
     found.sort(key=orders[sort])
     shown = found[offset : offset + limit]
     if as_json:
@@ -73,7 +72,7 @@ def queues(path: Path, sort: str, match: str, retired: bool, offset: int, limit:
     table = Table("host", "URLs", "spent", "rests until", "errors in a row", "", box=None, pad_edge=False)
     for record in shown:
         wake = rfc3339(record.wake_at) if record.wake_at else ""
-        note = "retired" if record.stands is None else _trouble(record.health)
+        note = "retired" if record.position is None else _trouble(record.health)
         table.add_row(
             host_of(record.key), f"{record.size:,}", f"{record.spent:,}", wake, str(record.health.error_streak), note
         )
@@ -101,11 +100,11 @@ def url(path: Path, url: str, as_json: bool) -> int:
             canonical = read_url(config, url, version=rules_version(store)).canonical
         except ValueError as error:
             raise click.UsageError(str(error)) from error
-        entry = store.entry(canonical)
+        entry = store.reads.entry(canonical)
         if entry is not None:
-            entry = msgspec.structs.replace(entry, hit_count=entry.hit_count + store.hits(canonical))
-        place = store.contents.place(canonical) if entry is not None else None
-        queue = None if place is None else store.queue(place.queue_key)
+            entry = msgspec.structs.replace(entry, hit_count=entry.hit_count + store.reads.link_count(canonical))
+        place = store.full_scan.location(canonical) if entry is not None else None
+        queue = None if place is None else store.reads.queue(place.queue_key)
         record = None if entry is None else _last_record(directory, entry)
     message, truncated = (None, None) if record is None else (record.message, record.truncated)
     if as_json:
@@ -154,14 +153,14 @@ def _last_record(directory: CrawlDirectory, entry: LedgerEntry) -> PageRecord | 
     return find_record(written, entry.number) if written.is_dir() else None
 
 
-def _due_at(place: Place, queue: QueueRecord) -> float:
+def _due_at(place: Location, queue: QueueRecord) -> float:
     """Before this, the URL is not fetched: seconds since 1970."""
     return max(0.0 if place.due_ms is None else place.due_ms / 1000, queue.wake_at)
 
 
-def _waits(place: Place, queue: QueueRecord) -> str:
+def _waits(place: Location, queue: QueueRecord) -> str:
     host = host_of(queue.key)
-    if queue.size and queue.stands is None:
+    if queue.size and queue.position is None:
         return f"for ever: the queue of {host} is retired"
     if place.due_ms is not None:
         return f"for another attempt, due {rfc3339(_due_at(place, queue))}"
@@ -179,7 +178,7 @@ def refused(path: Path, match: str, limit: int, as_json: bool) -> None:
     """List what traps and quotas refused, by rule and host, with examples."""
     found: list[tuple[str, str, RefusalCount]] = []
     with opened(path) as (_, _, store):
-        for key, note in store.contents.notes(PREFIX):
+        for key, note in store.full_scan.durable_map(PREFIX):
             rule, _, host = key.removeprefix(PREFIX).partition(" ")
             if match in host:
                 with suppress(msgspec.DecodeError):

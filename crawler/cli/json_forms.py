@@ -9,9 +9,9 @@ from crawler.page import digest_text
 from crawler.record import header_time, rfc3339
 from crawler.status import host_of
 from frontier import LedgerEntry
-from frontier.store import QueueRecord
+from frontier.queues.queue import QueueRecord
 
-_OF_THE_STORE = ("head", "stands", "moved", "left", "group_rests")
+_OF_THE_STORE = ("drained_to", "position")
 
 
 def moment(seconds: float | None) -> str | None:
@@ -50,4 +50,4 @@ def queue_form(record: QueueRecord) -> dict[str, object]:
         del stored[name]
     health = {**msgspec.structs.asdict(record.health), "probe_at": moment(record.health.probe_at)}
     told = {"wake_at": moment(record.wake_at), "health": health}
-    return {"host": host_of(record.key), "served": record.stands is not None, **stored, **told}
+    return {"host": host_of(record.key), "served": record.position is not None, **stored, **told}

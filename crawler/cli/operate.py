@@ -14,9 +14,9 @@ from crawler.wiring.storage import rules
 from frontier.clock import steady_clock
 from frontier.leveldb.store import LevelDBStore
 from frontier.queues.lifecycle import IllegalTransition
-from frontier.store import QueueRecord
+from frontier.queues.queue import QueueRecord
 from frontier.transitions.active_queues import ActiveQueues
-from frontier.transitions.operating import Operating
+from frontier.transitions.operating import Operator
 
 MOST_BUDGET = 1 << 53
 _directory = click.argument("directory", type=click.Path(path_type=Path))
@@ -36,9 +36,9 @@ def _cost(_context: click.Context, _argument: click.Parameter, value: str) -> in
 
 
 @contextmanager
-def _operated(directory: Path) -> Iterator[tuple[LevelDBStore, Operating]]:
+def _operated(directory: Path) -> Iterator[tuple[LevelDBStore, Operator]]:
     with opened(directory, to_change=True) as (_, config, store):
-        yield store, Operating(store, ActiveQueues(store, rules(config), clock=steady_clock()))
+        yield store, Operator(store, ActiveQueues(store, rules(config), clock=steady_clock()))
 
 
 @click.command()
@@ -83,8 +83,8 @@ def budget(directory: Path, host: str, cost: int | None, as_json: bool) -> None:
 def hold(directory: Path, reason: str, as_json: bool) -> None:
     """Let nothing be fetched, by whoever starts the crawl, until it is released."""
     with _operated(directory) as (store, operating):
-        if store.held is not None:
-            raise click.UsageError(f"{directory} is held already: {store.held}; release it first")
+        if store.marks.held is not None:
+            raise click.UsageError(f"{directory} is held already: {store.marks.held}; release it first")
         operating.hold(reason)
     click.echo(msgspec.json.encode({"held": reason}) if as_json else f"{directory} is held: {reason}")
 
@@ -105,7 +105,7 @@ def release(directory: Path, as_json: bool) -> None:
 def _changed(store: LevelDBStore, directory: Path, host: str, change: Callable[[str], None]) -> list[QueueRecord]:
     """Change each queue of the host, of which there are several if they are fetched in parallel. Those that need no
     change are left; if none needs it, that is an error."""
-    keys = [record.key for record in store.queues() if _is_of(host, record.key)]
+    keys = [record.key for record in store.reads.queues() if _is_of(host, record.key)]
     if not keys:
         raise click.UsageError(f"{directory} has no queue of {host}; `onceover inspect {directory} queues` lists them")
     changed, refusal = [], None
@@ -115,7 +115,7 @@ def _changed(store: LevelDBStore, directory: Path, host: str, change: Callable[[
         except IllegalTransition as error:
             refusal = error
         else:
-            changed.append(store.queue(key))
+            changed.append(store.reads.queue(key))
     if not changed:
         raise click.UsageError(f"{directory}: {refusal}; nothing was changed")
     return [record for record in changed if record is not None]
@@ -130,7 +130,7 @@ def _served(record: QueueRecord) -> str:
     spent = f"{record.spent:,} spent" if record.budget is None else f"{record.spent:,} of {record.budget:,} spent"
     if record.retired:
         return f"is still retired: {spent}, {_kept(record)}"
-    if record.size and record.stands is None:
+    if record.size and record.position is None:
         return f"is retired, as its budget is spent: {spent}, {_kept(record)}"
     return f"is served: {spent}, {number_of(record.size, 'URL waits', 'URLs wait')}"
 

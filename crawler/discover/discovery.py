@@ -85,7 +85,7 @@ class ScopedDiscovery:
                 canonical=target.canonical,
                 queue_key=target.queue_key,
                 kind=LinkKind.SEED,
-                hits=0,
+                link_count=0,
                 weight=1.0 if self._focus else 0.0,
                 precedence=0,
             )
@@ -100,7 +100,8 @@ class ScopedDiscovery:
         self_links = repeats.pop(parent.canonical, 0)
         if repeats:
             found = [
-                replace(url, hits=url.hits + more) if (more := repeats.get(url.canonical)) else url for url in found
+                replace(url, link_count=url.link_count + more) if (more := repeats.get(url.canonical)) else url
+                for url in found
             ]
         return Discovered(urls=found, self_links=self_links, refused=refused, refusals=distinct.refusals)
 
@@ -209,7 +210,7 @@ class ScopedDiscovery:
             kind=LinkKind.SITEMAP,
             precedence=_sitemap_precedence(parent),
             redirects=parent.redirects + 1,
-            hits=0 if parent.redirects < 0 else 1,  # robots.txt is not a page
+            link_count=0 if parent.redirects < 0 else 1,  # robots.txt is not a page
         )
 
     def redirect(self, redirect: Redirect, /, *, parent: CrawlUrl) -> CrawlUrl | str:
@@ -238,7 +239,7 @@ class ScopedDiscovery:
             weight=parent.weight,
             precedence=parent.precedence,
             redirects=parent.redirects + 1,
-            hits=0,
+            link_count=0,
         )
 
 

@@ -20,11 +20,11 @@ class Recanonicalizer:
         self._urls = urls
         self._parallel = parallel
 
-    def settled(self, canonical: str, /) -> str:
+    def name_settled(self, canonical: str, /) -> str:
         url, mark, rest = canonical.partition("#")
         return (self._canonical(url) or url) + mark + rest
 
-    def waiting(self, url: CrawlUrl, /) -> CrawlUrl:
+    def name_pending(self, url: CrawlUrl, /) -> CrawlUrl:
         try:
             target = self._urls.seed(url.url)
         except ValueError:

@@ -23,7 +23,7 @@ from crawler.url.urls import Target, UrlReader
 from crawler.wiring import discovering, fetching, processing, rendering, storage
 from crawler.wiring.recovery.newer_output import requeue_newer_output
 from crawler.wiring.sites import Sites
-from frontier import Notes
+from frontier import DurableMap
 from frontier.shell import QueueFrontier
 from visited import VisitedSet
 
@@ -49,7 +49,7 @@ class _State(msgspec.Struct, frozen=True, kw_only=True):
 
     frontier: QueueFrontier
     visited: VisitedSet
-    notes: Notes
+    notes: DurableMap
     rules_version: int
     """The version of the canonical rules by which the stored URLs are named."""
 
@@ -115,7 +115,7 @@ async def _open_state(
             store,
             visited,
             snapshots=storage.snapshots(config, directory),
-            rules=storage.rules(config),
+            settings=storage.rules(config),
             rest_after_crash_s=config.politeness.min_delay_s,
             rebuilding=partial(on_rebuild, "the visited set from the ledger"),
         )
@@ -138,7 +138,9 @@ async def _engine(
 ) -> Engine:
     """Make the other components, and the engine over them. `stack` closes them."""
     config, frontier, notes = loaded.config, state.frontier, state.notes
-    full_disk = FullDiskRetry(hold=partial(frontier.hold, by="output"), resume=partial(frontier.let_go, by="output"))
+    full_disk = FullDiskRetry(
+        hold=partial(frontier.holds.hold, by="output"), resume=partial(frontier.holds.release, by="output")
+    )
     sink = processing.sink(config, directory, full_disk)
     stack.push_async_callback(sink.aclose)
     fetcher = fetching.fetcher(loaded, sites, notes, ports=discovering.ports(loaded, seeds))
@@ -177,8 +179,8 @@ def _start_free_space_guard(
     guard = FreeSpaceGuard(
         [directory.path],
         min_free_bytes=config.output.min_free_bytes,
-        hold=partial(frontier.hold, by="space"),
-        resume=partial(frontier.let_go, by="space"),
+        hold=partial(frontier.holds.hold, by="space"),
+        resume=partial(frontier.holds.release, by="space"),
     )
     stack.callback(guard.close)
     guard.start()

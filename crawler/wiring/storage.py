@@ -14,12 +14,12 @@ from crawler.url.hosts import domain_of_site, name_of_site, split_port
 from crawler.url.urls import VERSIONS, UrlReader, host_of
 from crawler.wiring.auto_backend import choose_backend
 from crawler.wiring.discovering import canonical_rules, queue_identity
-from frontier import Notes
+from frontier import DurableMap
 from frontier.leveldb.store import LevelDBStore
-from frontier.memory import MemoryNotes, MemoryStore
-from frontier.queues.groups import Grouping, GroupLimit
-from frontier.queues.lifecycle import Budgets
-from frontier.queues.rules import Rules
+from frontier.memory import MemoryMap, MemoryStore
+from frontier.queues.budgets import Budgets
+from frontier.queues.grouping import Grouping, GroupLimit
+from frontier.queues.settings import QueueSettings
 from frontier.snapshots import Snapshots
 from frontier.store import Store
 from frontier.upkeep.rebuild import rebuild
@@ -48,26 +48,26 @@ async def open_store(
     *,
     recanonicalizer: Recanonicalizer | None = None,
     progress: Callable[[int], None] | None = None,
-) -> tuple[Store, Notes]:
+) -> tuple[Store, DurableMap]:
     """The configured store of the frontier, and its notes.
 
     With a `recanonicalizer`, a store whose URLs are named by other rules is rebuilt instead of refused.
     """
     match config.frontier.backend:
         case "memory":
-            return MemoryStore(), MemoryNotes()
+            return MemoryStore(), MemoryMap()
         case "leveldb":
             store = open_leveldb(config, directory, to_rebuild=recanonicalizer is not None)
-            if recanonicalizer is not None and store.differs:
+            if recanonicalizer is not None and store.needs_rebuild:
                 await _rebuild(store, recanonicalizer, rules(config), progress)
-            return store, store
+            return store, store.durable_map
 
 
 async def _rebuild(
-    store: LevelDBStore, recanonicalizer: Recanonicalizer, rules: Rules, progress: Callable[[int], None] | None
+    store: LevelDBStore, recanonicalizer: Recanonicalizer, rules: QueueSettings, progress: Callable[[int], None] | None
 ) -> None:
     try:
-        found = await rebuild(store, recanonicalizer, rules=rules, progress=progress)
+        found = await rebuild(store, recanonicalizer, settings=rules, progress=progress)
     except BaseException:
         store.close()
         raise
@@ -108,7 +108,7 @@ def snapshots(config: Config, directory: CrawlDirectory) -> Snapshots | None:
     return Snapshots(directory.visited, every=config.frontier.snapshot_every)
 
 
-def rules(config: Config) -> Rules:
+def rules(config: Config) -> QueueSettings:
     """The rules by which the frontier serves its queues."""
     frontier = config.frontier
     blocks = Blocks([site.match for site in config.site])
@@ -117,7 +117,7 @@ def rules(config: Config) -> Rules:
     def per_host(queue_key: str) -> int:
         return sites.of_queue(queue_key).politeness.per_host
 
-    return Rules(
+    return QueueSettings(
         per_queue=config.politeness.per_host,
         per_queue_of=per_host if blocks else None,
         budgets=Budgets(
@@ -143,7 +143,9 @@ def grouping(config: Config) -> Grouping:
         at_once = min(politeness.per_host, politeness.per_ip or politeness.per_host)
         limits["ip"] = GroupLimit(at_once=at_once, rest_s=politeness.ip_delay_s, shares_cooldown=True)
     return Grouping(
-        limits={kind: limit for kind, limit in limits.items() if limit is not None}, named=_domain, host=_host
+        limits={kind: limit for kind, limit in limits.items() if limit is not None},
+        groups_of_key=_domain,
+        host_of_key=_host,
     )
 
 
@@ -174,7 +176,7 @@ def visited_set(config: Config, directory: CrawlDirectory, store: Store) -> Visi
     if config.visited.verify and config.visited.backend != "exact":
 
         async def known(urls: Sequence[str]) -> Sequence[bool]:
-            return store.knows_many(urls)
+            return store.reads.knows_many(urls)
 
         visited = Verified(visited, known)
     if config.visited.white_list:

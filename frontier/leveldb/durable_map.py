@@ -32,9 +32,9 @@ class LevelDBMap:
     def set_aside(self, key: str, why: Exception, /) -> None:
         self._unwritten.pop(key, None)
         stored_key = _stored_key(key)
-        value = self._database.get(stored_key)
-        if value is not None:
-            with suppress(StoreFull):
+        with suppress(StoreFull):
+            value = self._database.get(stored_key)
+            if value is not None:
                 self._writer.quarantine(stored_key, value, why)
 
     def write_rest(self) -> None:

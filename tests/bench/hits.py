@@ -41,10 +41,10 @@ class Measured:
                 verdicts = [False] * len(batch)
                 canonicals = [url.canonical for url in batch]
                 start = time.thread_time()
-                hits.count(batch, canonicals, verdicts)
+                hits.add(batch, canonicals, verdicts)
                 counted = time.thread_time()
                 counting += counted - start
-                if hits.are_many:
+                if hits.must_write:
                     hits.write(store, at_once=len(batch) + 100)
                     took = time.thread_time() - counted
                     writing += took

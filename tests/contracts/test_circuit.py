@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from frontier import Outcome, UrlState
-from frontier.queues.lifecycle import Budgets
-from frontier.queues.rules import Rules
+from frontier.queues.budgets import Budgets
+from frontier.queues.settings import QueueSettings
 from tests.unit.frontier.crawls import DONE, START, Crawl, check, drain, lease, none_for, now, page, pages
 from tests.unit.frontier.virtual_time import in_virtual_time
 
@@ -60,7 +60,7 @@ async def test_what_stays_and_its_attempts_are_found_after_a_restart(crawl: Craw
 
 @in_virtual_time
 async def test_a_url_that_stays_costs_its_queue_what_a_failure_costs(crawl: Crawl) -> None:
-    crawl.rules = Rules(budgets=Budgets(total=5, error_penalty=2))
+    crawl.settings = QueueSettings(budgets=Budgets(total=5, error_penalty=2))
     async with crawl.opened() as frontier:
         await frontier.add(pages(1, 3))
         for _ in range(2):

@@ -101,13 +101,13 @@ async def test_links_to_a_url_are_counted_also_after_its_fetch_and_over_a_restar
         return entry.hit_count
 
     async with crawl.opened() as frontier:
-        await frontier.add([msgspec.structs.replace(url, hits=2), other])
-        await frontier.add([msgspec.structs.replace(url, hits=3)])
-        await frontier.add([msgspec.structs.replace(url, hits=0)])
+        await frontier.add([msgspec.structs.replace(url, link_count=2), other])
+        await frontier.add([msgspec.structs.replace(url, link_count=3)])
+        await frontier.add([msgspec.structs.replace(url, link_count=0)])
         out = await lease(frontier)
         assert (out.url.canonical, out.hit_count, await told(frontier)) == (url.canonical, 5, 5)
         await frontier.add([url])
-        await frontier.done(out, cooldown_s=0, outcome=msgspec.structs.replace(DONE, hits=4))
+        await frontier.done(out, cooldown_s=0, outcome=msgspec.structs.replace(DONE, self_links=4))
         await frontier.add([url, other])
         assert await told(frontier) == 11
     async with crawl.opened(visited=crawl.visited) as frontier:
@@ -136,7 +136,7 @@ async def test_a_crawl_url_that_cannot_be_stored_is_refused_before_anything_is_c
     ]
     async with crawl.opened() as frontier:
         for url in bad:
-            with pytest.raises(ValueError, match=r"precedence must be|holds no NUL|can't be written"):
+            with pytest.raises(ValueError, match=r"precedence must be|must not contain NUL|can't be encoded"):
                 await frontier.add([good, url])
         assert await frontier.add([good]) == 1
         assert len(crawl.visited) == 1
@@ -378,7 +378,7 @@ async def test_waits_that_are_given_up_again_and_again_leave_nothing(crawl: Craw
         out = await lease(frontier)
         for _ in range(50):
             assert await none_for(frontier, 1)
-        assert not frontier._serving.waiters.line
+        assert not frontier._active.waiters._waiting
         await frontier.done(out, cooldown_s=0, outcome=DONE)
         assert [each async for each in frontier] == []
 

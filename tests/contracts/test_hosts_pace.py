@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from frontier import CrawlUrl, Lease, Outcome, UrlState
-from frontier.queues.groups import Grouping, GroupLimit
-from frontier.queues.rules import Rules
+from frontier.queues.grouping import Grouping, GroupLimit
+from frontier.queues.settings import QueueSettings
 from frontier.shell import QueueFrontier
 from tests.unit.frontier.crawls import DONE, START, Crawl, check, lease, none_for, now, page, turns
 from tests.unit.frontier.virtual_time import in_virtual_time
@@ -17,11 +17,13 @@ from tests.unit.frontier.virtual_time import in_virtual_time
 BROKEN = Outcome(state=UrlState.FAILED, reason="connect", server_ok=False)
 
 
-def by_name(*, per_host: int = 1, ip: GroupLimit | None = None) -> Rules:
+def by_name(*, per_host: int = 1, ip: GroupLimit | None = None) -> QueueSettings:
     grouping = Grouping(
-        limits={} if ip is None else {"ip": ip}, host=lambda key: key.partition(":")[0], per_host=lambda _: per_host
+        limits={} if ip is None else {"ip": ip},
+        host_of_key=lambda key: key.partition(":")[0],
+        per_host=lambda _: per_host,
     )
-    return Rules(per_queue=per_host, grouping=grouping)
+    return QueueSettings(per_queue=per_host, grouping=grouping)
 
 
 def ported(host: str, *ports: int, each: int = 1) -> list[CrawlUrl]:
@@ -40,7 +42,7 @@ def ported(host: str, *ports: int, each: int = 1) -> list[CrawlUrl]:
 @pytest.fixture(params=["memory", "leveldb"])
 def crawl(request: pytest.FixtureRequest, tmp_path: Path) -> Crawl:
     crawl = Crawl(tmp_path, kind=request.param)
-    crawl.rules = by_name()
+    crawl.settings = by_name()
     return crawl
 
 
@@ -90,7 +92,7 @@ async def test_other_hosts_are_not_kept_waiting(crawl: Crawl) -> None:
 
 @in_virtual_time
 async def test_all_ports_together_are_fetched_at_once_as_often_as_one_host_may_be(crawl: Crawl) -> None:
-    crawl.rules = by_name(per_host=2)
+    crawl.settings = by_name(per_host=2)
     async with crawl.opened() as frontier:
         await frontier.add(ported("a", 80, 8080, 8443, each=2))
         out = [await lease(frontier) for _ in range(2)]
@@ -160,7 +162,7 @@ async def test_a_host_in_trouble_is_spared_by_its_other_ports_as_long_as_it_asks
 @in_virtual_time
 async def test_a_crash_is_no_way_around_the_pace_of_a_host(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path / "first")
-    crawl.rules = by_name()
+    crawl.settings = by_name()
     async with crawl.opened() as frontier:
         await frontier.add(ported("a", 80, 8080, each=3))
         await done(frontier, await lease(frontier), 10.0)
@@ -177,7 +179,7 @@ async def test_a_crash_is_no_way_around_the_pace_of_a_host(tmp_path: Path) -> No
 
 
 def on_errand(frontier: QueueFrontier, out: Lease, to: str, *, address: str | None = None) -> bool:
-    return frontier.begins(out, address=address, errand=f"test,{to}")
+    return frontier.begin_fetch(out, address=address, errand=f"test,{to}")
 
 
 @in_virtual_time
@@ -262,11 +264,11 @@ async def test_two_hosts_that_need_each_other_both_get_their_answers(crawl: Craw
 
 @in_virtual_time
 async def test_an_errand_keeps_the_pace_of_the_address_that_is_asked(crawl: Crawl) -> None:
-    crawl.rules = by_name(ip=GroupLimit(at_once=1, rest_s=5.0))
+    crawl.settings = by_name(ip=GroupLimit(at_once=1, rest_s=5.0))
     async with crawl.opened() as frontier:
         await frontier.add([page("a", "1"), page("a", "2"), page("c")])
         first, second = await lease(frontier), await lease(frontier)
-        assert frontier.begins(second, address="192.0.2.2")
+        assert frontier.begin_fetch(second, address="192.0.2.2")
         assert not on_errand(frontier, first, "b", address="192.0.2.2")
         await done(frontier, second)
         out = await lease(frontier)
@@ -275,7 +277,7 @@ async def test_an_errand_keeps_the_pace_of_the_address_that_is_asked(crawl: Craw
         frontier.release(out, asked=True)
         # Its own host is elsewhere, and needs no rest for what others were asked.
         out = await lease(frontier)
-        assert frontier.begins(out, address="192.0.2.1")
+        assert frontier.begin_fetch(out, address="192.0.2.1")
         assert now() - START == 5.0
 
 
@@ -287,6 +289,6 @@ async def test_an_errand_that_is_not_needed_any_more_holds_nobody(crawl: Crawl) 
         assert not on_errand(frontier, first, "b")
         await done(frontier, second, 3.0)
         again = await lease(frontier)
-        assert frontier.begins(again, address=None)
+        assert frontier.begin_fetch(again, address=None)
         await frontier.add([page("b", "2")])
         assert (await lease(frontier)).url.queue_key == "test,b"

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from frontier import CrawlUrl, Outcome, UrlState
-from frontier.queues.groups import Grouping, GroupLimit
-from frontier.queues.lifecycle import Budgets, IllegalTransition
-from frontier.queues.rules import Rules
+from frontier.queues.budgets import Budgets
+from frontier.queues.grouping import Grouping, GroupLimit
+from frontier.queues.lifecycle import IllegalTransition
+from frontier.queues.settings import QueueSettings
 from frontier.shell import QueueFrontier
 from tests.unit.frontier.crawls import DONE, START, Crawl, check, drain, lease, none_for, now, page, pages
 from tests.unit.frontier.virtual_time import in_virtual_time
@@ -31,7 +32,7 @@ def hosts(found: list[str]) -> list[str]:
 
 @in_virtual_time
 async def test_small_hosts_are_finished_as_soon_as_politeness_allows_beside_a_giant(crawl: Crawl) -> None:
-    crawl.rules = Rules(active_least=20, snoozed_in_memory=30, budgets=Budgets(session=50))
+    crawl.settings = QueueSettings(min_active=20, snoozed_in_memory=30, budgets=Budgets(session=50))
     small, each = 200, 10
     async with crawl.opened() as frontier:
         await frontier.add([page("giant", f"{number}") for number in range(5000)])
@@ -76,7 +77,7 @@ async def test_ten_thousand_small_hosts_are_finished_in_nine_rests_beside_one_of
 
 @in_virtual_time
 async def test_a_giant_makes_room_when_its_session_is_over(crawl: Crawl) -> None:
-    crawl.rules = Rules(active_least=1, budgets=Budgets(session=3))
+    crawl.settings = QueueSettings(min_active=1, budgets=Budgets(session=3))
     async with crawl.opened() as frontier:
         await frontier.add([page("giant", f"{number}") for number in range(8)])
         await frontier.add(pages(2, 2))
@@ -91,7 +92,7 @@ async def test_a_giant_makes_room_when_its_session_is_over(crawl: Crawl) -> None
 
 @in_virtual_time
 async def test_few_hosts_take_turns_whatever_their_sessions(crawl: Crawl) -> None:
-    crawl.rules = Rules(budgets=Budgets(session=1))
+    crawl.settings = QueueSettings(budgets=Budgets(session=1))
     async with crawl.opened() as frontier:
         await frontier.add(pages(3, 3))
         assert hosts(await drain(frontier)) == ["h0", "h1", "h2"] * 3
@@ -99,7 +100,7 @@ async def test_few_hosts_take_turns_whatever_their_sessions(crawl: Crawl) -> Non
 
 @in_virtual_time
 async def test_a_queue_whose_budget_is_spent_is_retired_and_its_urls_are_kept(crawl: Crawl) -> None:
-    crawl.rules = Rules(budgets=Budgets(total=3, error_penalty=5))
+    crawl.settings = QueueSettings(budgets=Budgets(total=3, error_penalty=5))
     async with crawl.opened() as frontier:
         await frontier.add(pages(2, 5))
         failed = Outcome(state=UrlState.FAILED, reason="timeout", server_ok=False)
@@ -109,16 +110,16 @@ async def test_a_queue_whose_budget_is_spent_is_retired_and_its_urls_are_kept(cr
         assert (stats.pending, stats.retired, stats.retired_queues) == (0, 6, 2)
         assert await frontier.add([page("h1", "more")]) == 1
         assert frontier.describe().retired == 7
-        await frontier.set_budget("test,h1", 5)
+        await frontier.operate(lambda operator: operator.set_budget("test,h1", 5))
         assert len(await drain(frontier)) == 2
         assert (frontier.describe().pending, frontier.describe().retired) == (0, 5)
     await agree(crawl)
-    crawl.rules = Rules(budgets=Budgets(total=100))
+    crawl.settings = QueueSettings(budgets=Budgets(total=100))
     async with crawl.opened() as frontier:
         # Its own budget holds, whatever that of all is now.
         assert hosts(await drain(frontier)) == ["h0"] * 4
         assert frontier.describe().retired_queues == 1
-        await frontier.set_budget("test,h1", None)
+        await frontier.operate(lambda operator: operator.set_budget("test,h1", None))
         assert hosts(await drain(frontier)) == ["h1"]
         assert frontier.describe().retired_queues == 0
     await agree(crawl)
@@ -126,7 +127,7 @@ async def test_a_queue_whose_budget_is_spent_is_retired_and_its_urls_are_kept(cr
 
 @in_virtual_time
 async def test_a_url_costs_what_it_says(crawl: Crawl) -> None:
-    crawl.rules = Rules(budgets=Budgets(total=10))
+    crawl.settings = QueueSettings(budgets=Budgets(total=10))
     async with crawl.opened() as frontier:
         dear = [
             CrawlUrl(url=f"http://a.test/{n}", canonical=f"http://a.test/{n}", queue_key="test,a", cost=4)
@@ -142,23 +143,23 @@ async def test_an_operator_retires_a_queue_and_serves_it_again(crawl: Crawl) -> 
         await frontier.add(pages(2, 4))
         first, second = await lease(frontier), await lease(frontier)
         assert (first.url.queue_key, second.url.queue_key) == ("test,h0", "test,h1")
-        await frontier.retire("test,h0")
+        await frontier.operate(lambda operator: operator.retire("test,h0"))
         with pytest.raises(IllegalTransition, match="is retired by an operator"):
-            await frontier.retire("test,h0")
+            await frontier.operate(lambda operator: operator.retire("test,h0"))
         with pytest.raises(IllegalTransition, match="is not retired by an operator"):
-            await frontier.unretire("test,h1")
+            await frontier.operate(lambda operator: operator.unretire("test,h1"))
         await frontier.done(first, cooldown_s=0, outcome=DONE)
         await frontier.done(second, cooldown_s=0, outcome=DONE)
         assert set(hosts(await drain(frontier))) == {"h1"}
         assert frontier.describe().retired == 3
-        await frontier.retire("test,unknown")
+        await frontier.operate(lambda operator: operator.retire("test,unknown"))
         assert await frontier.add([page("unknown", "1"), page("h0", "new")]) == 2
     await agree(crawl)
     async with crawl.opened() as frontier:
         assert await drain(frontier) == []
         assert frontier.describe().retired == 5
-        await frontier.unretire("test,unknown")
-        await frontier.unretire("test,h0")
+        await frontier.operate(lambda operator: operator.unretire("test,unknown"))
+        await frontier.operate(lambda operator: operator.unretire("test,h0"))
         assert sorted(set(hosts(await drain(frontier)))) == ["h0", "unknown"]
         assert frontier.describe().retired_queues == 0
     await agree(crawl)
@@ -169,14 +170,14 @@ async def test_a_hold_leases_nothing_and_lets_what_is_leased_be_settled(crawl: C
     async with crawl.opened() as frontier:
         await frontier.add(pages(2, 2))
         out = await lease(frontier)
-        frontier.hold("the night", by="clock")
-        frontier.hold("no room", by="disk")
+        frontier.holds.hold("the night", by="clock")
+        frontier.holds.hold("no room", by="disk")
         await frontier.done(out, cooldown_s=0, outcome=DONE)
         assert await none_for(frontier, 1000)
-        frontier.let_go(by="clock")
+        frontier.holds.release(by="clock")
         assert frontier.describe().held == "no room"
         assert await none_for(frontier, 1000)
-        frontier.let_go(by="disk")
+        frontier.holds.release(by="disk")
         assert frontier.describe().held is None
         assert len(await drain(frontier)) == 3
 
@@ -186,22 +187,22 @@ async def test_what_an_operator_holds_is_held_after_a_restart_too_until_it_is_re
     async with crawl.opened() as frontier:
         await frontier.add(pages(2, 2))
         with pytest.raises(IllegalTransition, match="no operator holds"):
-            await frontier.release_all()
-        await frontier.hold_all("the site is moved")
+            await frontier.operate(lambda operator: operator.release())
+        await frontier.operate(lambda operator: operator.hold("the site is moved"))
         assert await none_for(frontier, 1000)
     async with crawl.opened() as frontier:
-        assert frontier.held_by_operator == frontier.describe().held == "the site is moved"
+        assert frontier.operator_hold == frontier.describe().held == "the site is moved"
         assert await none_for(frontier, 1000)
-        await frontier.hold_all("and moved again")
-        await frontier.release_all()
+        await frontier.operate(lambda operator: operator.hold("and moved again"))
+        await frontier.operate(lambda operator: operator.release())
         assert len(await drain(frontier)) == 4
     async with crawl.opened() as frontier:
-        assert frontier.held_by_operator is None
+        assert frontier.operator_hold is None
 
 
 @in_virtual_time
 async def test_queues_of_better_precedence_go_first_and_those_above_the_floor_never(crawl: Crawl) -> None:
-    crawl.rules = Rules(by_best_url=True, precedence_floor=100, active_least=1)
+    crawl.settings = QueueSettings(by_best_url=True, precedence_floor=100, min_active=1)
     async with crawl.opened() as frontier:
         await frontier.add([page("late", f"{n}", precedence=9) for n in range(2)])
         await frontier.add([page("never", f"{n}", precedence=100) for n in range(2)])
@@ -216,7 +217,7 @@ async def test_queues_of_better_precedence_go_first_and_those_above_the_floor_ne
 
 @in_virtual_time
 async def test_a_queue_goes_back_behind_others_when_its_best_urls_have_been_fetched(crawl: Crawl) -> None:
-    crawl.rules = Rules(by_best_url=True)
+    crawl.settings = QueueSettings(by_best_url=True)
     async with crawl.opened() as frontier:
         await frontier.add([page("a", f"{each}", precedence=each) for each in (1, 3, 5, 9)])
         await frontier.add([page("b", f"{each}", precedence=each) for each in (2, 4, 6)])
@@ -238,7 +239,9 @@ async def test_a_queue_that_waits_for_its_turn_goes_first_when_a_better_url_come
     crawl: Crawl, in_groups: bool
 ) -> None:
     limits = {"domain": GroupLimit(at_once=1)} if in_groups else {}
-    crawl.rules = Rules(by_best_url=True, grouping=Grouping(limits=limits, named=lambda _: ("domain all",)))
+    crawl.settings = QueueSettings(
+        by_best_url=True, grouping=Grouping(limits=limits, groups_of_key=lambda _: ("domain all",))
+    )
     async with crawl.opened() as frontier:
         await frontier.add([page(host, "dull", precedence=200) for host in "abc"])
         for round_ in range(3):
@@ -260,7 +263,7 @@ async def rest(frontier: QueueFrontier, hosts: int) -> None:
 
 @in_virtual_time
 async def test_queues_put_away_while_they_rest_wake_in_time_and_after_a_restart_too(crawl: Crawl) -> None:
-    crawl.rules = Rules(active_least=2, snoozed_in_memory=3)
+    crawl.settings = QueueSettings(min_active=2, snoozed_in_memory=3)
     async with crawl.opened() as frontier:
         await frontier.add(pages(10, 3))
         await rest(frontier, 10)
@@ -284,7 +287,7 @@ async def test_a_great_many_queues_that_all_rest_are_put_away_at_once(crawl: Cra
     async with crawl.opened() as frontier:
         await frontier.add(pages(300, 2))
         await rest(frontier, 300)
-    crawl.rules = Rules(active_least=0, snoozed_in_memory=5)
+    crawl.settings = QueueSettings(min_active=0, snoozed_in_memory=5)
     async with crawl.opened() as frontier:
         assert await none_for(frontier, 50)
         assert frontier.describe().snoozed_queues <= 5 + 64

@@ -7,8 +7,9 @@ import msgspec
 import pytest
 
 from frontier import LedgerEntry, UrlState
-from frontier.queues.lifecycle import Health
-from frontier.store import Postponed, QueueRecord, Store, Waiting, order_of
+from frontier.queues.queue import Health, QueueRecord
+from frontier.records import PendingUrl, PostponedUrl, QueueUpdate, order_of
+from frontier.store import Store
 from tests.unit.frontier.crawls import Crawl, page
 
 
@@ -17,23 +18,27 @@ def crawl(request: pytest.FixtureRequest, tmp_path: Path) -> Crawl:
     return Crawl(tmp_path, kind=request.param)
 
 
-def waiting(host: str, number: int, *, precedence: int = 128) -> Waiting:
+def waiting(host: str, number: int, *, precedence: int = 128) -> PendingUrl:
     url = page(host, f"{number}", precedence=precedence, via="http://seed.test/")
-    return Waiting(url=url, number=number, order=order_of(precedence, number), found_at=1000 + number)
+    return PendingUrl(url=url, number=number, order=order_of(precedence, number), found_at=1000 + number)
 
 
 def record(host: str, size: int, *, wake_at: float = 0.0, error_streak: int = 0) -> QueueRecord:
     return QueueRecord(key=f"test,{host}", size=size, wake_at=wake_at, health=Health(error_streak=error_streak))
 
 
-def admit(store: Store, *admitted: Waiting, superseded: tuple[Waiting, ...] = ()) -> None:
+def update(host: str, size: int, *, wake_at: float = 0.0, error_streak: int = 0) -> QueueUpdate:
+    return QueueUpdate(record(host, size, wake_at=wake_at, error_streak=error_streak), None)
+
+
+def admit(store: Store, *admitted: PendingUrl, superseded: tuple[PendingUrl, ...] = ()) -> None:
     counters = copy(store.counters)
     counters.admitted += len(admitted)
     store.admit(admitted, superseded, [], counters)
 
 
 def numbers(store: Store, host: str, *, after: int = -1, limit: int = 100) -> list[int]:
-    return [found.number for found in store.waiting(f"test,{host}", after=after, limit=limit)]
+    return [found.number for found in store.reads.pending(f"test,{host}", after=after, limit=limit)]
 
 
 def test_a_queue_is_read_in_order_from_any_place_and_holds_no_url_of_another(crawl: Crawl) -> None:
@@ -46,7 +51,7 @@ def test_a_queue_is_read_in_order_from_any_place_and_holds_no_url_of_another(cra
     assert numbers(store, "a", after=order_of(255, 4)) == []
     for host, number in (("a.b", 5), ("a,b", 6), ("", 7), ("a\x01", 8), ("ä", 9)):
         assert numbers(store, host) == [number]
-    assert store.waiting("test,a", after=-1, limit=1) == [waiting("a", 2, precedence=0)]
+    assert store.reads.pending("test,a", after=-1, limit=1) == [waiting("a", 2, precedence=0)]
     store.close()
 
 
@@ -55,10 +60,10 @@ def test_the_first_urls_of_several_queues_are_those_of_each(crawl: Crawl) -> Non
     admit(store, *(waiting(host, number) for number, host in enumerate(["b", "a", "a.b", "a", "", "a", "b"])))
     places = [("test,b", -1), ("test,a", order_of(128, 1)), ("test,none", -1), ("test,", -1), ("test,a.b", -1)]
     for limit in (1, 2, 9):
-        assert store.waiting_of_each(places, limit=limit) == [
-            store.waiting(key, after=after, limit=limit) for key, after in places
+        assert store.reads.pending_of_each(places, limit=limit) == [
+            store.reads.pending(key, after=after, limit=limit) for key, after in places
         ]
-    assert store.waiting_of_each([], limit=3) == []
+    assert store.reads.pending_of_each([], limit=3) == []
     store.close()
 
 
@@ -69,12 +74,12 @@ def test_what_is_settled_leaves_its_queue_and_stands_in_the_ledger(crawl: Crawl)
     entry = LedgerEntry(canonical=first.url.canonical, state=UrlState.DONE, number=1, found_at=1001, status=200)
     counters = copy(store.counters)
     counters.done += 1
-    store.settle(first, entry, record("a", 1, wake_at=12.5, error_streak=3), counters)
+    store.settle(first, entry, update("a", 1, wake_at=12.5, error_streak=3), counters)
     assert numbers(store, "a") == [2]
-    assert store.entry(first.url.canonical) == entry
-    assert store.queue("test,a") == record("a", 1, wake_at=12.5, error_streak=3)
-    assert list(store.queues()) == [record("a", 1, wake_at=12.5, error_streak=3)]
-    assert store.queue("test,b") is None
+    assert store.reads.entry(first.url.canonical) == entry
+    assert store.reads.queue("test,a") == record("a", 1, wake_at=12.5, error_streak=3)
+    assert list(store.reads.queues()) == [record("a", 1, wake_at=12.5, error_streak=3)]
+    assert store.reads.queue("test,b") is None
     assert (store.counters.admitted, store.counters.done) == (2, 1)
     store.close()
 
@@ -84,9 +89,9 @@ def test_counters_are_the_callers_until_a_transition_takes_them(crawl: Crawl) ->
     counters = copy(store.counters)
     counters.admitted = 77
     assert store.counters.admitted == 0
-    store.rest([record("a", 0, wake_at=9.0)], store.counters)
+    store.update_queues([update("a", 0, wake_at=9.0)], store.counters)
     assert store.counters.admitted == 0
-    assert store.queue("test,a") == record("a", 0, wake_at=9.0)
+    assert store.reads.queue("test,a") == record("a", 0, wake_at=9.0)
     store.close()
 
 
@@ -94,26 +99,26 @@ def test_postponed_urls_come_due_in_order_and_no_more_than_asked_for(crawl: Craw
     store = crawl.store()
     all_ = [waiting("a", number) for number in range(1, 6)]
     admit(store, *all_)
-    assert store.next_due_ms() is None
+    assert store.reads.next_due_ms() is None
     for item, due_ms in zip(all_, (500, 100, 300, 300, 900), strict=True):
-        store.postpone(item, Postponed(waiting=item, due_ms=due_ms, reason="503"), record("a", 0), store.counters)
+        store.postpone(item, PostponedUrl(pending=item, due_ms=due_ms, reason="503"), update("a", 0), store.counters)
     assert numbers(store, "a") == []
-    assert store.next_due_ms() == 100
-    assert store.due(99, limit=9) == []
-    assert [found.waiting.number for found in store.due(500, limit=9)] == [2, 3, 4, 1]
-    entry = store.entry(all_[0].url.canonical)
+    assert store.reads.next_due_ms() == 100
+    assert store.reads.due(99, limit=9) == []
+    assert [found.pending.number for found in store.reads.due(500, limit=9)] == [2, 3, 4, 1]
+    entry = store.reads.entry(all_[0].url.canonical)
     assert entry is not None
     assert (entry.state, entry.reason, entry.via) == (UrlState.PENDING, "503", "http://seed.test/")
-    due = store.due(500, limit=3)
-    assert [found.waiting.number for found in due] == [2, 3, 4]
+    due = store.reads.due(500, limit=3)
+    assert [found.pending.number for found in due] == [2, 3, 4]
     moved = [
-        Postponed(waiting=msgspec.structs.replace(found.waiting, order=order_of(128, 10 + at)), due_ms=found.due_ms)
+        PostponedUrl(pending=msgspec.structs.replace(found.pending, order=order_of(128, 10 + at)), due_ms=found.due_ms)
         for at, found in enumerate(due)
     ]
-    store.requeue(moved, [record("a", 3)], store.counters)
+    store.requeue(moved, [update("a", 3)], store.counters)
     assert numbers(store, "a") == [2, 3, 4]
-    assert store.next_due_ms() == 500
-    entry = store.entry(all_[1].url.canonical)
+    assert store.reads.next_due_ms() == 500
+    entry = store.reads.entry(all_[1].url.canonical)
     assert entry is not None
     assert (entry.state, entry.number, entry.reason) == (UrlState.PENDING, 2, None)
     store.close()
@@ -126,7 +131,7 @@ def test_a_superseded_url_leaves_its_queue_and_the_ledger_names_the_newer(crawl:
     newer = msgspec.structs.replace(first, number=2, order=order_of(128, 2))
     admit(store, newer, superseded=(first,))
     assert numbers(store, "a") == [2]
-    entry = store.entry(first.url.canonical)
+    entry = store.reads.entry(first.url.canonical)
     assert entry is not None
     assert entry.number == 2
     store.close()
@@ -139,9 +144,9 @@ def test_the_ledger_lists_what_was_admitted_and_not_forgotten(crawl: Crawl) -> N
     names = [item.url.canonical for item in all_]
     for item in all_[:2]:
         entry = LedgerEntry(canonical=item.url.canonical, state=UrlState.DONE, number=item.number, found_at=1)
-        store.settle(item, entry, record("a", 0), store.counters)
+        store.settle(item, entry, update("a", 0), store.counters)
     store.forget(names[:2], copy(store.counters))
-    assert sorted(store.ledger()) == names[2:]
-    assert store.knows_many([*names, "http://a.test/5"]) == [False, False, True, True, False]
-    assert store.entry(names[0]) is None
+    assert sorted(store.reads.ledger()) == names[2:]
+    assert store.reads.knows_many([*names, "http://a.test/5"]) == [False, False, True, True, False]
+    assert store.reads.entry(names[0]) is None
     store.close()

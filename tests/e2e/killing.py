@@ -22,7 +22,7 @@ from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
 from crawler.wiring.storage import open_leveldb
 from frontier.leveldb.store import LevelDBStore
-from frontier.store import Damaged
+from frontier.records import Damaged
 from frontier.upkeep.fsck import Report
 from tests.e2e.crawling import COMPLETE, ONCEOVER, TIMEOUT_S, Web, environment, setting
 
@@ -195,13 +195,13 @@ def _check(copy: CrawlDirectory) -> None:
 
 def _left(store: LevelDBStore) -> Left:
     attempts = {}
-    for waiting in store.contents.all_waiting():
-        assert not isinstance(waiting, Damaged)
-        attempts[waiting.url.canonical] = waiting.url.attempt
-    for postponed in store.contents.all_postponed():
+    for pending in store.full_scan.pending():
+        assert not isinstance(pending, Damaged)
+        attempts[pending.url.canonical] = pending.url.attempt
+    for postponed in store.full_scan.postponed():
         assert not isinstance(postponed, Damaged)
-        attempts[postponed.waiting.url.canonical] = postponed.waiting.url.attempt
-    known = frozenset(store.ledger())
+        attempts[postponed.pending.url.canonical] = postponed.pending.url.attempt
+    known = frozenset(store.reads.ledger())
     origins = {canonical[: canonical.index("/", 7)] for canonical in known}
-    noted = frozenset(origin for origin in origins if store.get(f"robots {origin}") is not None)
+    noted = frozenset(origin for origin in origins if store.durable_map.get(f"robots {origin}") is not None)
     return Left(settled=known - attempts.keys(), attempts=attempts, known_robots=noted)

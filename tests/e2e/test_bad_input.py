@@ -184,7 +184,7 @@ def test_changed_canonicalization_is_refused_with_the_ways_out(tmp_path: Path, w
     assert onceover("crawl", *options, "--max-pages", "5", cwd=tmp_path).code == LIMIT
     toml = (tmp_path / "crawl" / "crawl.toml").read_bytes()
     changed = onceover("crawl", *options, *setting('urls.rules=["sort-query"]'), cwd=tmp_path)
-    assert_told(changed, REFUSED, "was crawled with urls.rules", "Restore the setting, give all URLs their new names")
+    assert_told(changed, REFUSED, "was crawled with urls.rules", "Restore the setting, rename all URLs")
     assert (tmp_path / "crawl" / "crawl.toml").read_bytes() == toml
     assert onceover("crawl", "--dir", "crawl", cwd=tmp_path).code == COMPLETE
     assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)

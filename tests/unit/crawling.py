@@ -198,8 +198,8 @@ class Traced:
         await asyncio.sleep(0)
         await self._frontier.done(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, outcome=outcome)
 
-    def begins(self, lease: Lease, /, *, address: str | None, errand: str | None = None) -> bool:
-        return self._frontier.begins(lease, address=address, errand=errand)
+    def begin_fetch(self, lease: Lease, /, *, address: str | None, errand: str | None = None) -> bool:
+        return self._frontier.begin_fetch(lease, address=address, errand=errand)
 
     def relocate(self, lease: Lease, /, *, address: str, errand: str | None = None) -> None:
         self._frontier.relocate(lease, address=address, errand=errand)
@@ -236,10 +236,12 @@ class Traced:
         cooldown_s: float = 0.0,
         group_cooldown_s: float | None = None,
         asked: bool = False,
-        why: str | None = None,
+        reason: str | None = None,
     ) -> None:
         self._events.append(("release", lease.url.url))
-        self._frontier.release(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, asked=asked, why=why)
+        self._frontier.release(
+            lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, asked=asked, reason=reason
+        )
 
     async def forget(self, canonicals: Iterable[str], /) -> int:
         return await self._frontier.forget(canonicals)

@@ -50,8 +50,8 @@ def ledger(path: Path) -> dict[str, LedgerEntry]:
         assert fsck(store).problems == []
         found = {
             url: msgspec.structs.replace(entry, number=0, via=None)
-            for url in store.ledger()
-            if (entry := store.entry(url))
+            for url in store.reads.ledger()
+            if (entry := store.reads.entry(url))
         }
         store.close()
         return found
@@ -187,8 +187,8 @@ def test_a_hold_is_told_and_an_act_after_a_crash_leaves_it_a_crash(tmp_path: Pat
         with CrawlDirectory(here) as directory:
             store = open_leveldb(load(directory.configuration, environ={}, require_seeds=False).config, directory)
             if become:
-                store.set_in_use(True)
-            found = store.in_use
+                store.marks.set_in_use(True)
+            found = store.marks.in_use
             store.close()
             return found
 

@@ -50,10 +50,10 @@ async def test_progress_is_told_each_minute(caplog: pytest.LogCaptureFixture) ->
 @in_virtual_time
 async def test_holds_are_told_with_their_reason_and_their_end(caplog: pytest.LogCaptureFixture) -> None:
     frontier = await QueueFrontier.open(MemoryStore(), ExactSet(), now=now)
-    frontier.hold("199 B free", by="room")
-    frontier.hold("198 B free", by="room")
-    frontier.let_go(by="room")
-    frontier.let_go(by="room")
+    frontier.holds.hold("199 B free", by="room")
+    frontier.holds.hold("198 B free", by="room")
+    frontier.holds.release(by="room")
+    frontier.holds.release(by="room")
     await frontier.aclose()
     assert caplog.messages == ["held by room: 199 B free", "no longer held by room: 198 B free"]
 
@@ -67,4 +67,7 @@ async def test_hosts_that_die_and_answer_again_are_told_once_each(caplog: pytest
     for outcome in (failed, dead, dead, DONE, DONE):
         await frontier.done(await lease(frontier), cooldown_s=100, outcome=outcome)
     await frontier.aclose()
-    assert caplog.messages == ["test,dying is given up for now: connect, 2 times in a row", "test,dying answers again"]
+    assert caplog.messages == [
+        "test,dying counts as dead for now: connect, 2 times in a row",
+        "test,dying answers again",
+    ]

@@ -269,7 +269,7 @@ def test_a_redirect_keeps_depth_and_precedence_of_its_parent() -> None:
         kind="redirect",
         precedence=3,
         redirects=1,
-        hits=0,
+        link_count=0,
     )
 
 
@@ -420,7 +420,7 @@ def test_links_tell_how_often_each_is_referred_to(
     found = at_once(made.links(PAGE, given, parent=page()))
     counts = Counter(at_once(made.references(PAGE, given, found, parent=page())))
     assert found.self_links == counts.pop(PAGE, 0)
-    assert {url.canonical: url.hits for url in found.urls} == counts
+    assert {url.canonical: url.link_count for url in found.urls} == counts
 
 
 def test_what_no_page_links_to_has_no_hits() -> None:
@@ -428,7 +428,7 @@ def test_what_no_page_links_to_has_no_hits() -> None:
     [seed] = made.seeds(["https://example.org/"])
     [named] = at_once(made.sitemaps(["/1.xml", "/1.xml"][:1], parent=page())).urls
     [nested] = at_once(made.links(named.url, [Link("/2.xml", LinkKind.SITEMAP)], parent=named)).urls
-    assert (seed.hits, named.hits, nested.hits) == (0, 0, 1)
+    assert (seed.link_count, named.link_count, nested.link_count) == (0, 0, 1)
 
 
 def test_references_leave_out_what_is_refused() -> None:

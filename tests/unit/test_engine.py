@@ -20,7 +20,7 @@ from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, PageR
 from crawler.politeness.hours import Hours
 from crawler.politeness.pace import Pace
 from frontier import Lease, UrlState
-from frontier.memory import MemoryNotes
+from frontier.memory import MemoryMap
 from tests.unit.crawling import QUICK, SEED, START, Records, Rig, Rules, Site, Traced, failure, page, redirect, star
 from tests.unit.frontier.virtual_time import in_virtual_time
 
@@ -70,7 +70,7 @@ async def test_a_full_disk_stops_the_crawl_and_leaves_the_page_pending() -> None
         assert not engine.counters.in_flight
     assert engine.counters.pages == rig.store.counters.done <= 10
     refused = next(url for name, url in reversed(rig.events) if name == "sink" and url not in rig.urls)
-    entry = rig.store.entry(refused)
+    entry = rig.store.reads.entry(refused)
     assert entry is not None
     assert entry.state is UrlState.PENDING
     rig.sink.room = 1000
@@ -404,8 +404,8 @@ async def test_the_ledger_knows_what_became_of_each_url() -> None:
     rig = Rig({SEED: page(SEED, ["/1", "/2"], headers=[(b"ETag", b'"x"')]), "http://a.test/1": page("http://a.test/1")})
     async with rig.engine() as engine:
         await engine.run()
-    seed = rig.store.entry(SEED)
-    missing = rig.store.entry("http://a.test/2")
+    seed = rig.store.reads.entry(SEED)
+    missing = rig.store.reads.entry("http://a.test/2")
     assert seed is not None
     assert missing is not None
     assert (seed.state, seed.status, seed.etag) == (UrlState.DONE, 200, '"x"')
@@ -439,7 +439,7 @@ async def test_what_is_tried_again_is_asked_for_without_validators() -> None:
         await engine.run()
     told = [request.etag for request in rig.web.requests]
     assert told == [None, '"x"', None]
-    settled = rig.store.entry(SEED)
+    settled = rig.store.reads.entry(SEED)
     assert settled is not None
     assert (settled.state, settled.status, settled.etag) == (UrlState.DONE, 200, '"x"')
 
@@ -473,7 +473,7 @@ async def test_sitemaps_that_robots_txt_names_are_read_where_wanted_and_count_as
 @in_virtual_time
 async def test_a_host_that_has_given_enough_pages_is_asked_no_more_and_its_urls_say_why() -> None:
     rig = Rig(star(10))
-    rig.quota = PageQuota(MemoryNotes(), lambda _: PageLimits(per_host=4))
+    rig.quota = PageQuota(MemoryMap(), lambda _: PageLimits(per_host=4))
     async with rig.engine(concurrency=1) as engine:
         assert await engine.run() is Ending.COMPLETE
     assert engine.counters.pages == 4
@@ -506,7 +506,7 @@ def asked_sitemaps(rig: Rig) -> int:
 async def test_the_sitemaps_of_a_host_are_bounded_and_those_left_say_why() -> None:
     rig = Rig({**tree(4, 4)})
     rig.rules.sitemaps = {SEED: ["/0.xml"]}
-    notes = MemoryNotes()
+    notes = MemoryMap()
     rig.sitemap_quota = SitemapQuota(notes, lambda _: SitemapLimits(per_host=30, bytes_per_host=10**9))
     async with rig.engine(sitemaps=True, concurrency=1) as engine:
         assert await engine.run() is Ending.COMPLETE
@@ -536,7 +536,7 @@ async def test_the_bytes_of_a_hosts_sitemaps_are_bounded() -> None:
     rig = Rig({**site})
     rig.rules.sitemaps = {SEED: ["/0.xml"]}
     size = len(site["http://a.test/0.xml"].raw_body)
-    rig.sitemap_quota = SitemapQuota(MemoryNotes(), lambda _: SitemapLimits(per_host=10**9, bytes_per_host=size + 1))
+    rig.sitemap_quota = SitemapQuota(MemoryMap(), lambda _: SitemapLimits(per_host=10**9, bytes_per_host=size + 1))
     async with rig.engine(sitemaps=True, concurrency=1) as engine:
         assert await engine.run() is Ending.COMPLETE
     assert asked_sitemaps(rig) == 2

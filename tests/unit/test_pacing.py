@@ -15,8 +15,8 @@ from crawler.page import Fetched, Page, Request
 from crawler.politeness.pace import Pace
 from crawler.politeness.response_policy import ResponsePolicy
 from crawler.url.urls import UrlReader, host_of, site_of
-from frontier.queues.groups import Grouping, GroupLimit
-from frontier.queues.rules import Rules
+from frontier.queues.grouping import Grouping, GroupLimit
+from frontier.queues.settings import QueueSettings
 from frontier.shell import QueueFrontier
 from tests.unit.crawling import Event, Reader, Records
 from tests.unit.crawling import Rules as Robots
@@ -103,7 +103,7 @@ async def crawled_for(directory: Path, web: Web, seconds: float) -> Ending:
         leveldb(directory),
         ExactSet(),
         snapshots=snapshots(directory),
-        rules=Rules(grouping=Grouping(limits={"ip": GroupLimit(at_once=1, rest_s=IP_REST_S)})),
+        settings=QueueSettings(grouping=Grouping(limits={"ip": GroupLimit(at_once=1, rest_s=IP_REST_S)})),
         now=now,
     )
     await frontier.add(discovery.seeds(seeds))

@@ -25,22 +25,22 @@ def url(text: str, canonical: str | None = None, *, via: str | None = None, kind
     ],
 )
 def test_a_settled_url_is_named_by_the_form_it_had(before: str, after: str) -> None:
-    assert naming("sort-query").settled(before) == after
+    assert naming("sort-query").name_settled(before) == after
 
 
 def test_a_waiting_url_is_named_by_what_is_fetched_so_that_what_was_removed_comes_back() -> None:
-    found = naming().waiting(url("http://a.test/?utm_source=x", "http://a.test/"))
+    found = naming().name_pending(url("http://a.test/?utm_source=x", "http://a.test/"))
     assert (found.canonical, found.queue_key) == ("http://a.test/?utm_source=x", "test,a")
-    found = naming("strip-www", queue_by="domain").waiting(url("http://www.a.test/"))
+    found = naming("strip-www", queue_by="domain").name_pending(url("http://www.a.test/"))
     assert (found.canonical, found.queue_key) == ("http://a.test/", "test,a")
 
 
 def test_a_redirect_that_leads_to_the_same_name_is_not_lost_in_what_led_to_it() -> None:
     target = url("http://a.test/x/", via="http://a.test/x", kind=LinkKind.REDIRECT)
-    assert naming("trailing-slash").waiting(target).canonical == "http://a.test/x#redirect-1"
-    assert naming().waiting(target).canonical == "http://a.test/x/"
+    assert naming("trailing-slash").name_pending(target).canonical == "http://a.test/x#redirect-1"
+    assert naming().name_pending(target).canonical == "http://a.test/x/"
 
 
 def test_the_urls_of_a_giant_host_stand_in_its_queues() -> None:
-    found = Recanonicalizer(UrlReader(), parallel={"test,a": 4}).waiting(url("http://a.test/x"))
+    found = Recanonicalizer(UrlReader(), parallel={"test,a": 4}).name_pending(url("http://a.test/x"))
     assert found.queue_key.startswith("test,a#")

@@ -20,12 +20,12 @@ from crawler.page import Link, LinkKind, Redirect
 from crawler.steps import at_once
 from crawler.url.urls import UrlReader
 from frontier import CrawlUrl
-from frontier.memory import MemoryNotes
+from frontier.memory import MemoryMap
 
 SEED = "https://a.test/"
 
 
-class Notebook(MemoryNotes):
+class Notebook(MemoryMap):
     """Notes, of which it is known how many were written."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from crawler.reading import BYTES_AT_ONCE, in_turn
 from crawler.steps import LINKS_AT_ONCE, at_once
 from crawler.url.urls import UrlReader
 from frontier.memory import MemoryStore
-from frontier.store import Waiting
+from frontier.records import PendingUrl
 from tests.unit.crawling import SEED, Reader, Rig, Site, page, star
 from tests.unit.frontier.virtual_time import in_virtual_time
 
@@ -52,7 +52,7 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> Turns:
         turns.did("resolved", len(hrefs))
         return read_many(self, hrefs, base_url)
 
-    def admitted(self: MemoryStore, admitted: Sequence[Waiting], *rest: Any) -> None:
+    def admitted(self: MemoryStore, admitted: Sequence[PendingUrl], *rest: Any) -> None:
         turns.did("admitted", len(admitted))
         admit(self, admitted, *rest)
 

@@ -175,7 +175,7 @@ async def test_a_setting_on_which_stored_urls_depend_cannot_be_changed(tmp_path:
     with CrawlDirectory(tmp_path / "crawl") as directory:
         async with open_crawl(loaded(), directory):
             pass
-        with pytest.raises(StoreRefused, match=r"Restore the setting, .* with --rebuild, or begin anew"):
+        with pytest.raises(StoreRefused, match=r"Restore the setting, .* with --rebuild, or start over"):
             async with open_crawl(loaded(change), directory):
                 pass
         async with open_crawl(loaded(), directory) as crawl:
@@ -241,7 +241,7 @@ BY_PREFIX = ('frontier.queue_by="surt-prefix"', 'frontier.queue_prefixes=["http:
     ],
 )
 def test_hosts_share_the_pace_of_what_is_limited(settings: list[str], queue: str, groups: tuple[str, ...]) -> None:
-    assert grouping(loaded(*settings).config).of(queue, "192.0.2.1") == groups
+    assert grouping(loaded(*settings).config).groups_of(queue, "192.0.2.1") == groups
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_hosts_share_the_pace_of_what_is_limited(settings: list[str], queue: str
 def test_ports_and_directories_of_a_host_share_its_pace_and_parallel_queues_do_not(
     queue: str, host: str | None
 ) -> None:
-    assert grouping(loaded().config).host(queue) == host
+    assert grouping(loaded().config).host_of_key(queue) == host
 
 
 def test_a_rest_of_a_group_means_one_fetch_at_once_unless_told_otherwise() -> None:

@@ -128,7 +128,7 @@ async def _run(
             raise asyncio.CancelledError
         limited = loaded if max_pages is None else _limited(loaded, max_pages)
         async with open_crawl(limited, directory, rebuild=rebuild, on_rebuild=_tell_rebuilding(console)) as crawl:
-            if (reason := crawl.frontier.held_by_operator) is not None:
+            if (reason := crawl.frontier.operator_hold) is not None:
                 raise DirectoryRefused(
                     f"the crawl in {directory.path} is held: {reason}. "
                     f"`onceover frontier release {directory.path}` lets it go on"

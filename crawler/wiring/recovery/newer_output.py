@@ -41,7 +41,7 @@ async def requeue_newer_output(
             unknown.append(url)
     if newer:
         log.info("%d pages of the output were not settled when the crawl ended: they are fetched again", newer)
-    are_lost = await frontier.skip_numbers(highest)
+    are_lost = await frontier.operate(lambda operator: operator.skip_numbers(highest))
     if newer > in_flight or are_lost or unknown:
         log.warning(
             "the frontier is older than the output: its last changes are lost, as after a power failure; "

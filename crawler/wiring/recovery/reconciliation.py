@@ -15,7 +15,7 @@ from crawler.write.archived import Capture, captures
 from crawler.write.records import read_records
 from frontier import CrawlUrl, LedgerEntry, UrlState
 from frontier.leveldb.store import LevelDBStore
-from frontier.store import Damaged
+from frontier.records import Damaged
 from frontier.upkeep.fsck import Problem
 
 DAMAGED = "damaged-output"
@@ -60,7 +60,7 @@ class Reconciliation:
 
     def pages(self) -> Iterator[CrawlUrl]:
         """The URLs of all pages that were fetched, to fetch them again."""
-        for found in self._store.contents.all_entries():
+        for found in self._store.full_scan.entries():
             if not isinstance(found, Damaged) and found[0].state is UrlState.DONE:
                 url = self._again(found[0])
                 if url is not None:
@@ -97,7 +97,7 @@ class Reconciliation:
         names = [base]
         if record.kind in (LinkKind.REDIRECT, LinkKind.SITEMAP):
             names += [f"{base}#redirect-{number}" for number in range(1, MOST_REDIRECTS + 1)]
-        found = [known[0] for name in names if (known := self._store.contents.entry(name)) is not None]
+        found = [known[0] for name in names if (known := self._store.full_scan.entry(name)) is not None]
         return next((entry for entry in found if entry.number == record.number), found[0] if found else None)
 
     def _captures(self) -> Iterator[Difference]:
@@ -114,12 +114,12 @@ class Reconciliation:
             elif found.kind in MAIN_KINDS and found.number not in self._archived:
                 self._archived.add(found.number)
                 url = self._urls.of_url(found.url, depth=1, kind=LinkKind.LINK, via=None)
-                if url is not None and self._store.contents.entry(url.canonical) is None:
+                if url is not None and self._store.full_scan.entry(url.canonical) is None:
                     problem = Problem("output", found.url, "the archive has it, and the ledger does not")
                     yield Difference(problem, url)
 
     def _ledger(self) -> Iterator[Difference]:
-        for found in self._store.contents.all_entries():
+        for found in self._store.full_scan.entries():
             if isinstance(found, Damaged):
                 continue
             entry = found[0]

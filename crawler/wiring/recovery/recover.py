@@ -26,8 +26,8 @@ from crawler.write.archived import Capture, captures
 from crawler.write.records import read_records
 from frontier import CrawlUrl, LedgerEntry, UrlState
 from frontier.leveldb.store import LevelDBStore
+from frontier.records import Damaged
 from frontier.shell import QueueFrontier
-from frontier.store import Damaged
 
 Progress = Callable[[int], None]
 """Called with the number of records, or of captures, read so far."""
@@ -76,7 +76,10 @@ class _Recovery:
         visited = storage.visited_set(config, self._directory, self._store)
         try:
             frontier = await QueueFrontier.open(
-                self._store, visited, snapshots=storage.snapshots(config, self._directory), rules=storage.rules(config)
+                self._store,
+                visited,
+                snapshots=storage.snapshots(config, self._directory),
+                settings=storage.rules(config),
             )
             try:
                 for entries in batches(self._entries()):
@@ -104,13 +107,13 @@ class _Recovery:
             unknown = counters.next_number - 1 - counters.admitted
             lost = max(counters.lost - recovered.settled - recovered.found, unknown, 1)
         if lost != counters.lost:
-            self._store.rest([], msgspec.structs.replace(counters, lost=lost))
+            self._store.update_queues([], msgspec.structs.replace(counters, lost=lost))
 
     def _unread(self) -> int:
         """How many fetched pages have unknown links."""
         return sum(
             1
-            for found in self._store.contents.all_entries()
+            for found in self._store.full_scan.entries()
             if not isinstance(found, Damaged)
             and found[0].state is UrlState.DONE
             and not found[0].elsewhere

@@ -10,11 +10,12 @@ from typing import BinaryIO
 from frontier import CrawlUrl, Lease, Outcome, UrlState
 from frontier.leveldb.store import LevelDBStore
 from frontier.memory import MemoryStore
-from frontier.queues.rules import Rules
+from frontier.queues.settings import QueueSettings
 from frontier.shell import QueueFrontier
 from frontier.snapshots import Snapshots
 from frontier.store import Store
-from frontier.upkeep.fsck import Report, fsck, fsck_visited
+from frontier.upkeep.fsck import Report, fsck
+from frontier.upkeep.visited_check import check_visited
 from visited import VisitedSet, VisitedStats
 from visited.digests.exact import ExactSet
 
@@ -56,8 +57,8 @@ class Crawl:
         self._durability = durability
         self._memory = MemoryStore()
         self.visited: VisitedSet = ExactSet()
-        self.rules: Rules | None = None
-        """By what queues are served, where that is more than `per_queue`."""
+        self.settings: QueueSettings | None = None
+        """Settings of queues other than `per_queue`."""
 
     def store(self) -> Store:
         return self._memory if self.kind == "memory" else leveldb(self.directory, durability=self._durability)
@@ -77,7 +78,7 @@ class Crawl:
             self.visited,
             snapshots=None if self.kind == "memory" else snapshots(self.directory, every=every),
             per_queue=per_queue,
-            rules=self.rules,
+            settings=self.settings,
             now=lambda: now() - behind_s,
             rest_after_crash_s=rest_after_crash_s,
         )
@@ -109,7 +110,7 @@ class Crawl:
         while not _copied(self.directory, directory):
             shutil.rmtree(directory, ignore_errors=True)
         crawl = Crawl(directory, durability=self._durability)
-        crawl.rules = self.rules
+        crawl.settings = self.settings
         return crawl
 
     def fsck(self) -> Report:
@@ -148,8 +149,7 @@ async def check(directory: Path, *, rebuilt: bool = False) -> Report:
         report = fsck(store)
         assert report.problems == []
         visited = ExactSet()
-        journal = store.journal(store.snapshot_at or 0)
-        problems = await fsck_visited(store, visited, snapshots(directory), ledger=store.ledger(), journal=journal)
+        problems = await check_visited(store, visited, snapshots(directory))
         if rebuilt and [problem.kind for problem in problems] == ["snapshot"]:
             return report
         assert problems == []

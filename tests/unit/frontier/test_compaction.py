@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from config.loading.checks import MIN_FREE_BYTES
-from frontier.leveldb.database import WRITE_BUFFER_BYTES
+from frontier.leveldb.opening import WRITE_BUFFER_BYTES
 from frontier.leveldb.store import LevelDBStore
 from frontier.shell import QueueFrontier
 from frontier.snapshots import Snapshots
@@ -131,7 +131,7 @@ async def test_a_store_with_too_little_room_to_go_on_says_what_it_lacks(
     gate.is_full = False  # but little is free
     await asyncio.sleep(60)
     assert not adding.done()
-    assert "the frontier needs 64 MiB of free room to go on, and " in (frontier.describe().held or "")
+    assert "to go on, the frontier needs 64 MiB of free space, and " in (frontier.describe().held or "")
     assert [each.levelname for each in caplog.records if "64 MiB" in each.getMessage()] == ["WARNING"]
     monkeypatch.setattr(os, "posix_fallocate", allocate)
     assert await adding == 1

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from frontier import CrawlUrl, LedgerEntry, UrlState
 from frontier.leveldb import encoding
-from frontier.leveldb.encoding import DecodeError, Place
+from frontier.leveldb.encoding import DecodeError, Location
 from frontier.leveldb.queue_records import decode_queue, encode_queue
-from frontier.queues.lifecycle import Health, QueueState, Standing
-from frontier.store import Counters, Postponed, QueueRecord, Waiting, order_of, precedence_of
+from frontier.queues.lifecycle import QueueState
+from frontier.queues.queue import Health, Position, QueueRecord
+from frontier.records import Counters, PendingUrl, PostponedUrl, order_of, precedence_of
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 SOME = st.none() | TEXT
@@ -18,7 +19,7 @@ COUNT = st.integers(0, 2**40)
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
 WAITING = st.builds(
-    lambda url, ordinal, **rest: Waiting(url=url, order=order_of(url.precedence, ordinal), **rest),
+    lambda url, ordinal, **rest: PendingUrl(url=url, order=order_of(url.precedence, ordinal), **rest),
     st.builds(
         CrawlUrl,
         url=TEXT,
@@ -57,21 +58,21 @@ ENTRIES = st.builds(
 
 
 @given(WAITING)
-def test_a_pending_url_reads_back(waiting: Waiting) -> None:
-    value = encoding.encode_waiting(waiting)
-    assert encoding.decode_waiting(value, queue_key="com,example", order=waiting.order) == waiting
+def test_a_pending_url_reads_back(waiting: PendingUrl) -> None:
+    value = encoding.encode_pending(waiting)
+    assert encoding.decode_pending(value, queue_key="com,example", order=waiting.order) == waiting
 
 
 @given(WAITING, st.integers(0, 2**50), SOME)
-def test_a_postponed_url_reads_back(waiting: Waiting, due_ms: int, reason: str | None) -> None:
-    postponed = Postponed(waiting=waiting, due_ms=due_ms, reason=reason)
+def test_a_postponed_url_reads_back(waiting: PendingUrl, due_ms: int, reason: str | None) -> None:
+    postponed = PostponedUrl(pending=waiting, due_ms=due_ms, reason=reason)
     assert encoding.decode_postponed(encoding.encode_postponed(postponed), due_ms=due_ms) == postponed
 
 
 @given(WAITING, st.none() | st.integers(0, 2**50))
-def test_a_place_reads_back(waiting: Waiting, due_ms: int | None) -> None:
-    entry, place = encoding.decode_entry(encoding.encode_place(waiting, due_ms=due_ms), canonical="x")
-    assert place == Place(waiting.number, "com,example", waiting.order, due_ms)
+def test_a_place_reads_back(waiting: PendingUrl, due_ms: int | None) -> None:
+    entry, place = encoding.decode_entry(encoding.encode_location(waiting, due_ms=due_ms), canonical="x")
+    assert place == Location(waiting.number, "com,example", waiting.order, due_ms)
     assert (entry.state, entry.number, entry.found_at) == (UrlState.PENDING, waiting.number, waiting.found_at)
 
 
@@ -88,19 +89,19 @@ HEALTH = st.builds(
     pressure=st.integers(0, 100),
     probe_at=FINITE,
 )
-STANDS = st.none() | st.builds(Standing, st.just(QueueState.SNOOZED), COUNT, COUNT)
+STANDS = st.none() | st.builds(Position, st.just(QueueState.SNOOZED), COUNT, COUNT)
 
 
 @given(COUNT, FINITE, HEALTH, STANDS, st.none() | st.just("192.0.2.1"))
 def test_a_queue_record_reads_back(
-    size: int, wake_at: float, health: Health, stands: Standing | None, address: str | None
+    size: int, wake_at: float, health: Health, stands: Position | None, address: str | None
 ) -> None:
-    record = QueueRecord(key="a", size=size, wake_at=wake_at, health=health, stands=stands, address=address)
+    record = QueueRecord(key="a", size=size, wake_at=wake_at, health=health, position=stands, address=address)
     assert decode_queue(encode_queue(record), key="a") == record
 
 
 def test_a_queue_record_of_the_first_version_is_read() -> None:
-    record = QueueRecord(key="a", size=3, wake_at=7.0, stands=Standing(QueueState.SNOOZED, 8000, 5))
+    record = QueueRecord(key="a", size=3, wake_at=7.0, position=Position(QueueState.SNOOZED, 8000, 5))
     value = bytearray(encode_queue(record))
     value[1] = 0  # whether it stands somewhere was told by the length alone
     assert decode_queue(bytes(value), key="a") == record
@@ -123,7 +124,7 @@ def test_an_order_sorts_by_precedence_and_then_by_ordinal(one: int, first: int, 
 
 def read(value: bytes) -> None:
     for decode in (
-        lambda: encoding.decode_waiting(value, queue_key="a", order=1),
+        lambda: encoding.decode_pending(value, queue_key="a", order=1),
         lambda: encoding.decode_postponed(value, due_ms=1),
         lambda: encoding.decode_entry(value, canonical="a"),
         lambda: decode_queue(value, key="a"),
@@ -142,13 +143,13 @@ def test_garbage_raises_nothing_but_a_decode_error(value: bytes) -> None:
 
 @given(WAITING, ENTRIES, st.data())
 def test_a_changed_byte_raises_nothing_but_a_decode_error(
-    waiting: Waiting, entry: LedgerEntry, data: st.DataObject
+    waiting: PendingUrl, entry: LedgerEntry, data: st.DataObject
 ) -> None:
-    postponed = Postponed(waiting=waiting, due_ms=1)
+    postponed = PostponedUrl(pending=waiting, due_ms=1)
     for value in (
-        encoding.encode_waiting(waiting),
+        encoding.encode_pending(waiting),
         encoding.encode_postponed(postponed),
-        encoding.encode_place(waiting),
+        encoding.encode_location(waiting),
         encoding.encode_entry(entry),
     ):
         at = data.draw(st.integers(0, len(value) - 1))
@@ -157,26 +158,28 @@ def test_a_changed_byte_raises_nothing_but_a_decode_error(
 
 
 def test_text_that_is_not_utf8_is_a_decode_error() -> None:
-    waiting = Waiting(url=CrawlUrl(url="http://a/", canonical="b", queue_key="a"), number=1, order=1, found_at=1)
+    waiting = PendingUrl(url=CrawlUrl(url="http://a/", canonical="b", queue_key="a"), number=1, order=1, found_at=1)
     with pytest.raises(DecodeError):
-        encoding.decode_waiting(
-            encoding.encode_waiting(waiting).replace(b"http", b"\xff\xfe\xfd\xfc"), queue_key="a", order=1
+        encoding.decode_pending(
+            encoding.encode_pending(waiting).replace(b"http", b"\xff\xfe\xfd\xfc"), queue_key="a", order=1
         )
 
 
 def test_lone_surrogates_are_written_as_question_marks() -> None:
     url = CrawlUrl(url="u", canonical="c", queue_key="a", anchor="x\ud800y")
-    waiting = Waiting(url=url, number=1, order=order_of(128, 1), found_at=1)
-    found = encoding.decode_waiting(encoding.encode_waiting(waiting), queue_key="a", order=waiting.order)
+    waiting = PendingUrl(url=url, number=1, order=order_of(128, 1), found_at=1)
+    found = encoding.decode_pending(encoding.encode_pending(waiting), queue_key="a", order=waiting.order)
     assert found.url.anchor == "x?y"
-    postponed = encoding.encode_postponed(Postponed(waiting=waiting, due_ms=5, reason="\udcff"))
+    postponed = encoding.encode_postponed(PostponedUrl(pending=waiting, due_ms=5, reason="\udcff"))
     again = encoding.decode_postponed(postponed, due_ms=5)
-    assert (again.reason, again.waiting.url.anchor) == ("?", "x?y")
+    assert (again.reason, again.pending.url.anchor) == ("?", "x?y")
 
 
 def test_a_record_of_an_earlier_version_reads_with_defaults() -> None:
-    waiting = Waiting(url=CrawlUrl(url="u", canonical="u", queue_key="a"), number=1, order=order_of(128, 1), found_at=1)
-    fields = msgspec.msgpack.decode(encoding.encode_postponed(Postponed(waiting=waiting, due_ms=5)))
+    waiting = PendingUrl(
+        url=CrawlUrl(url="u", canonical="u", queue_key="a"), number=1, order=order_of(128, 1), found_at=1
+    )
+    fields = msgspec.msgpack.decode(encoding.encode_postponed(PostponedUrl(pending=waiting, due_ms=5)))
     assert encoding.decode_postponed(msgspec.msgpack.encode(fields[:-1]), due_ms=5).reason is None
 
 
@@ -189,5 +192,5 @@ def test_a_pending_url_takes_150_bytes_at_most_on_average() -> None:
         via="https://docs.example.org/library/index.html",
         anchor="abc",
     )
-    waiting = Waiting(url=url, number=10**6, order=order_of(128, 10**7), found_at=1_700_000_000)
-    assert len(encoding.encode_waiting(waiting)) <= 150
+    waiting = PendingUrl(url=url, number=10**6, order=order_of(128, 10**7), found_at=1_700_000_000)
+    assert len(encoding.encode_pending(waiting)) <= 150

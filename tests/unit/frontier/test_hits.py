@@ -26,93 +26,93 @@ class Watched(MemoryStore):
         self.batches: list[list[str]] = []
         self.is_full = False
 
-    def add_hits(self, hits: Sequence[tuple[str, int]], /) -> None:
+    def add_links(self, links: Sequence[tuple[str, int]], /) -> None:
         if self.is_full:
             raise StoreFull(os.strerror(errno.ENOSPC))
-        self.batches.append([canonical for canonical, _ in hits])
-        super().add_hits(hits)
+        self.batches.append([canonical for canonical, _ in links])
+        super().add_links(links)
 
 
-def known(hits: LinkCounts, urls: Sequence[CrawlUrl]) -> None:
-    hits.count(urls, [url.canonical for url in urls], [False] * len(urls))
+def known(counts: LinkCounts, urls: Sequence[CrawlUrl]) -> None:
+    counts.add(urls, [url.canonical for url in urls], [False] * len(urls))
 
 
 def test_links_are_added_up_and_written_in_order_some_at_a_time() -> None:
-    hits, store, chance, expected = LinkCounts(kept=50), Watched(), random.Random(1), Counter[str]()
+    counts, store, chance, expected = LinkCounts(max_counts=50), Watched(), random.Random(1), Counter[str]()
     urls = pages(4, 100)
     for _ in range(500):
         batch = chance.choices(urls, k=10)
-        known(hits, batch)
+        known(counts, batch)
         expected.update(url.canonical for url in batch)
-        if hits.are_many:
+        if counts.must_write:
             store.is_full = chance.random() < 0.2
             try:
-                hits.write(store, at_once=20)
+                counts.write(store, at_once=20)
             except StoreFull:
                 store.is_full = False
         url = chance.choice(urls).canonical
-        assert hits.of(url) + store.hits(url) == expected[url]
+        assert counts.get(url) + store.reads.link_count(url) == expected[url]
     assert len(store.batches) > 100
     assert all(batch == sorted(set(batch)) and len(batch) <= 20 for batch in store.batches)
-    for _ in hits.write_all(store, at_once=20):
+    for _ in counts.write_all(store, at_once=20):
         pass
-    assert not hits.are_many
-    assert {url.canonical: store.hits(url.canonical) for url in urls} == {
+    assert not counts.must_write
+    assert {url.canonical: store.reads.link_count(url.canonical) for url in urls} == {
         url.canonical: expected[url.canonical] for url in urls
     }
 
 
 def test_what_somebody_else_keeps_is_not_written_too() -> None:
-    hits, store = LinkCounts(kept=1), Watched()
+    counts, store = LinkCounts(max_counts=1), Watched()
     urls = pages(1, 3)
-    known(hits, urls)
-    hits.write(store, at_once=1)
-    known(hits, urls)
-    assert [hits.take(url.canonical) for url in urls] == [1, 2, 2]
-    assert [hits.of(url.canonical) for url in urls] == [0, 0, 0]
-    for _ in hits.write_all(store, at_once=1):
+    known(counts, urls)
+    counts.write(store, at_once=1)
+    known(counts, urls)
+    assert [counts.pop(url.canonical) for url in urls] == [1, 2, 2]
+    assert [counts.get(url.canonical) for url in urls] == [0, 0, 0]
+    for _ in counts.write_all(store, at_once=1):
         pass
-    assert sum(store.hits(url.canonical) for url in urls) == 1
+    assert sum(store.reads.link_count(url.canonical) for url in urls) == 1
 
 
 def test_what_is_added_up_stays_bounded() -> None:
-    hits, store = LinkCounts(kept=50), Watched()
+    counts, store = LinkCounts(max_counts=50), Watched()
     for url in pages(10, 200):
-        known(hits, [url])
-        if hits.are_many:
-            hits.write(store, at_once=2)
+        known(counts, [url])
+        if counts.must_write:
+            counts.write(store, at_once=2)
     assert sum(map(len, store.batches)) >= 2000 - 60
 
 
 def test_urls_with_many_links_are_written_seldom_and_stay_bounded() -> None:
-    hits, store = LinkCounts(kept=50), Watched()
+    counts, store = LinkCounts(max_counts=50), Watched()
     menu = pages(1, 30)
     for number in range(4_000):
-        known(hits, [*menu, page(f"once-{number}")])
-        if hits.are_many:
-            hits.write(store, at_once=100)
+        known(counts, [*menu, page(f"once-{number}")])
+        if counts.must_write:
+            counts.write(store, at_once=100)
     writes = Counter(canonical for batch in store.batches for canonical in batch)
     of_menu = sum(writes[url.canonical] for url in menu)
     assert 0 < of_menu < 30 * 4_000 // 50
-    assert sum(hits.of(page(f"once-{number}").canonical) for number in range(4_000)) <= 100
-    for _ in hits.write_all(store, at_once=100):
+    assert sum(counts.get(page(f"once-{number}").canonical) for number in range(4_000)) <= 100
+    for _ in counts.write_all(store, at_once=100):
         pass
-    assert all(store.hits(url.canonical) == 4_000 for url in menu)
+    assert all(store.reads.link_count(url.canonical) == 4_000 for url in menu)
 
 
 def test_urls_that_all_have_many_links_stay_bounded_too() -> None:
-    hits, store = LinkCounts(kept=50), Watched()
+    counts, store = LinkCounts(max_counts=50), Watched()
     for number in range(2_000):
-        known(hits, [page(f"{number}")] * 5)
-        if hits.are_many:
-            hits.write(store, at_once=10)
-    assert sum(hits.of(page(f"{number}").canonical) > 0 for number in range(2_000)) <= 100
+        known(counts, [page(f"{number}")] * 5)
+        if counts.must_write:
+            counts.write(store, at_once=10)
+    assert sum(counts.get(page(f"{number}").canonical) > 0 for number in range(2_000)) <= 100
 
 
 def written(directory: Path) -> dict[str, int]:
     store = leveldb(directory)
     try:
-        return {url.canonical: store.hits(url.canonical) for url in pages(2, 40)}
+        return {url.canonical: store.reads.link_count(url.canonical) for url in pages(2, 40)}
     finally:
         store.close()
 
@@ -121,8 +121,8 @@ def written(directory: Path) -> dict[str, int]:
 async def test_a_kill_loses_what_came_since_the_last_batch_and_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontier.shell.LinkCounts", partial(LinkCounts, kept=20))
-    monkeypatch.setattr("frontier.transitions.gate._HITS_AT_ONCE", 0)
+    monkeypatch.setattr("frontier.shell.LinkCounts", partial(LinkCounts, max_counts=20))
+    monkeypatch.setattr("frontier.transitions.admission._LINK_COUNTS_WRITTEN", 0)
     crawl = Crawl(tmp_path / "crawl")
     async with crawl.opened() as frontier:
         await frontier.add(pages(2, 40))
@@ -153,20 +153,24 @@ async def test_counts_are_forgotten_with_their_urls(tmp_path: Path) -> None:
 
 def test_a_count_that_cannot_be_read_is_set_aside_and_begins_anew(tmp_path: Path) -> None:
     store = leveldb(tmp_path)
-    store.add_hits([("http://a.test/", 3)])
-    store.write_raw({b"Hhttp://a.test/": b"\xc1"}, set(), store.counters)
-    assert store.hits("http://a.test/") == 0
-    assert list(store.contents.set_aside()) == [b"Hhttp://a.test/"]
-    store.add_hits([("http://a.test/", 3)])
-    assert store.hits("http://a.test/") == 3
+    store.add_links([("http://a.test/", 3)])
+    store.writer.write_records({b"Hhttp://a.test/": b"\xc1"}, set(), store.counters)
+    assert store.reads.link_count("http://a.test/") == 0
+    assert list(store.full_scan.quarantined()) == [b"Hhttp://a.test/"]
+    store.add_links([("http://a.test/", 3)])
+    assert store.reads.link_count("http://a.test/") == 3
     store.close()
 
 
 @pytest.mark.parametrize("kind", ["memory", "leveldb"])
 def test_a_store_adds_up_what_it_is_told(tmp_path: Path, kind: str) -> None:
     store: Store = Crawl(tmp_path, kind=kind).store()
-    assert store.hits("http://a.test/") == 0
+    assert store.reads.link_count("http://a.test/") == 0
     for more in (1, 1000):
-        store.add_hits([("http://a.test/", more), ("http://b.test/\ud800", more)])
-    assert (store.hits("http://a.test/"), store.hits("http://b.test/\ud800"), store.hits("http://")) == (1001, 1001, 0)
+        store.add_links([("http://a.test/", more), ("http://b.test/\ud800", more)])
+    assert (
+        store.reads.link_count("http://a.test/"),
+        store.reads.link_count("http://b.test/\ud800"),
+        store.reads.link_count("http://"),
+    ) == (1001, 1001, 0)
     store.close()

@@ -16,12 +16,13 @@ import pytest
 
 from frontier import Lease, StoreFailed, StoreRefused, UrlState
 from frontier.leveldb.group_sync import GroupSync
+from frontier.leveldb.journal import LevelDBJournal
 from frontier.leveldb.store import LevelDBStore
-from frontier.queues.lifecycle import Budgets
-from frontier.queues.rules import Rules
+from frontier.queues.budgets import Budgets
+from frontier.queues.settings import QueueSettings
+from frontier.records import JournalDamaged
 from frontier.shell import QueueFrontier
-from frontier.snapshots import Snapshots, prepared
-from frontier.store import JournalDamaged
+from frontier.snapshots import Snapshots, allocate_buffer
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.repair import repair
 from tests.patience import PATIENCE_S
@@ -108,7 +109,9 @@ async def test_another_identity_is_refused_and_nothing_is_changed(tmp_path: Path
     async with Crawl(tmp_path).opened() as frontier:
         await frontier.add(pages(2, 2))
     before = records(tmp_path)
-    with pytest.raises(StoreRefused, match=r"canonicalization = 'tests', the configuration now says 'other'.*--fresh"):
+    with pytest.raises(
+        StoreRefused, match=r"canonicalization = 'tests'; the configuration, .* now says 'other'.*--fresh"
+    ):
         LevelDBStore(tmp_path / "frontier", identity={"canonicalization": "other"})
     with pytest.raises(StoreRefused, match="was crawled with queue_by = None"):
         LevelDBStore(tmp_path / "frontier", identity={**IDENTITY, "queue_by": "host"})
@@ -236,18 +239,18 @@ async def test_a_damaged_queue_record_is_counted_anew_and_its_urls_are_served(tm
 async def test_the_time_of_a_crash_and_the_words_of_a_hold_may_be_damaged(tmp_path: Path) -> None:
     async with Crawl(tmp_path).opened() as frontier:
         await frontier.add(pages(1, 2))
-        await frontier.hold_all("the site moves")
+        await frontier.operate(lambda operator: operator.hold("the site moves"))
     store = leveldb(tmp_path)
-    store.set_in_use(False, crashed_at=5.0)
+    store.marks.set_in_use(False, crashed_at=5.0)
     store.close()
     for change in (lambda _: b"", lambda value: value[:-1], lambda value: b"\xff" + value):
         for key in (b"Mcrashed", b"Mheld"):
             damage(tmp_path, key, change)
         async with Crawl(tmp_path).opened() as frontier:
-            assert frontier.held_by_operator is not None
+            assert frontier.operator_hold is not None
             assert frontier.describe().pending == 2
     async with Crawl(tmp_path).opened() as frontier:
-        await frontier.release_all()
+        await frontier.operate(lambda operator: operator.release())
         assert len(await drain(frontier)) == 2
 
 
@@ -257,7 +260,7 @@ async def test_a_crawl_that_lost_a_queue_out_of_its_line_is_not_complete(tmp_pat
     async with Crawl(tmp_path).opened() as frontier:
         await frontier.add(pages(4, 5))
     damage(tmp_path, b"I", lambda _: line)
-    with pytest.raises(StoreFailed, match=r"5 URLs are in no queue that is served; mend it with .* --repair"):
+    with pytest.raises(StoreFailed, match=r"5 URLs are in no queue that is served; repair it with .* --repair"):
         async with Crawl(tmp_path).opened() as frontier:
             await drain(frontier)
     store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, to_repair=True)
@@ -387,7 +390,7 @@ async def test_a_damaged_journal_is_refused_and_when_mended_no_loss(tmp_path: Pa
         damage(crashed.directory, b"J", change, which=which)
         store = leveldb(crashed.directory)
         with pytest.raises(JournalDamaged):
-            list(store.journal(0))
+            list(store.journal.entries(0))
         assert "journal" in {problem.kind for problem in fsck(store).problems} | {
             "journal" for problem in fsck(store).problems if problem.where.startswith("b'J")
         }
@@ -414,11 +417,11 @@ async def test_a_crash_between_the_snapshot_and_its_note_is_no_loss(
     frontier = await crawl.open(every=2)
     left: list[Crawl] = []
 
-    def die(_self: LevelDBStore, _journal_end: int) -> None:
+    def die(_self: LevelDBJournal, _journal_end: int) -> None:
         left.append(crawl.crashed(tmp_path / "left"))
         raise StoreFailed("died here")
 
-    monkeypatch.setattr(LevelDBStore, "snapshot_saved", die)
+    monkeypatch.setattr(LevelDBJournal, "note_snapshot", die)
     with pytest.raises(StoreFailed, match="died here"):
         await frontier.add([page("a", f"{number}") for number in range(2, 6)])
     await frontier.aclose()
@@ -523,13 +526,13 @@ async def on_a_disk(directory: Path) -> tuple[Disk, LevelDBStore, QueueFrontier,
 async def test_a_change_for_which_there_is_no_room_waits_for_it(tmp_path: Path, change: str) -> None:
     disk, store, frontier, out = await on_a_disk(tmp_path)
     before = frontier.describe()
-    store.put("damaged", b"x")
+    store.durable_map.put("damaged", b"x")
     disk.is_full = True
     made = asyncio.ensure_future(make(change, frontier, out))
     adding, waiting = asyncio.ensure_future(frontier.add([page("other", "1")])), asyncio.ensure_future(anext(frontier))
     await asyncio.sleep(60)
-    store.put("robots", b"a note is no reason to wait")
-    store.set_aside("damaged", ValueError("nor is one that can't be read"))
+    store.durable_map.put("robots", b"a note is no reason to wait")
+    store.durable_map.set_aside("damaged", ValueError("nor is one that can't be read"))
     assert made.done() == (change == "release")
     assert not adding.done()
     held = frontier.describe()
@@ -546,7 +549,7 @@ async def test_a_change_for_which_there_is_no_room_waits_for_it(tmp_path: Path, 
         await frontier.done(each.lease, cooldown_s=0, outcome=DONE)
     await drain(frontier)
     assert frontier.describe().pending == frontier.describe().in_process == 0
-    assert store.get("robots") == b"a note is no reason to wait"
+    assert store.durable_map.get("robots") == b"a note is no reason to wait"
     await frontier.aclose()
     await check(tmp_path)
 
@@ -568,9 +571,9 @@ async def test_a_crawl_that_is_stopped_while_it_waits_for_room_loses_nothing(tmp
     else:
         with pytest.raises(StoreFailed, match="No space left"):
             await made
-    snapshot, written = store.snapshot_at, disk.written
+    snapshot, written = store.journal.snapshot_at, disk.written
     await frontier.aclose()
-    assert (store.snapshot_at, disk.written) == (snapshot, written)
+    assert (store.journal.snapshot_at, disk.written) == (snapshot, written)
     await check(tmp_path)
     async with Crawl(tmp_path).opened() as frontier:
         after = frontier.describe()
@@ -591,17 +594,17 @@ async def test_a_change_that_cannot_be_written_ends_the_crawl_and_leaves_all_in_
     with pytest.raises(StoreFailed, match="Input/output error"):
         await make(change, frontier, out)
     disk.failure = None  # it is mended, but what is half done must not be built upon
-    with pytest.raises(StoreFailed, match="mend the cause"):
+    with pytest.raises(StoreFailed, match="remove the cause"):
         await frontier.add([page("another")])
-    with pytest.raises(StoreFailed, match="mend the cause"):
+    with pytest.raises(StoreFailed, match="remove the cause"):
         await anext(frontier)
-    with pytest.raises(StoreFailed, match="mend the cause"):
+    with pytest.raises(StoreFailed, match="remove the cause"):
         await frontier.done(out, cooldown_s=0, outcome=DONE)
     with pytest.raises(StoreFailed, match="earlier write"):
-        store.put("note", b"1")
-    snapshot, written = store.snapshot_at, disk.written
+        store.durable_map.put("note", b"1")
+    snapshot, written = store.journal.snapshot_at, disk.written
     await frontier.aclose()
-    assert (store.snapshot_at, disk.written) == (snapshot, written)
+    assert (store.journal.snapshot_at, disk.written) == (snapshot, written)
     await check(tmp_path)
     async with Crawl(tmp_path).opened() as frontier:
         after = frontier.describe()
@@ -661,8 +664,8 @@ async def test_the_copy_for_a_snapshot_takes_no_memory_that_was_not_there_before
     """Finding it would hold the event loop for longer than the copying."""
     async with Crawl(tmp_path).opened() as frontier:
         await frontier.add(pages(100, 100))
-        visited, store = frontier._visited, frontier._store
-        buffer = await prepared(visited)
+        visited, store = frontier._admission._visited, frontier._store
+        buffer = await allocate_buffer(visited)
         before = sys.getsizeof(buffer)
         copied = Snapshots(tmp_path / "visited").copy(store, visited, into=buffer)
         assert copied.content is buffer
@@ -675,7 +678,7 @@ async def test_the_copy_for_a_snapshot_takes_no_memory_that_was_not_there_before
 def journal_entries(directory: Path) -> int:
     store = leveldb(directory)
     try:
-        return sum(1 for _ in store.contents.journal_numbers())
+        return sum(1 for _ in store.full_scan.journal())
     finally:
         store.close()
 
@@ -684,17 +687,17 @@ def journal_entries(directory: Path) -> int:
 async def test_journal_entries_that_a_crash_kept_from_being_dropped_do_no_harm_and_are_dropped_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontier.snapshots.TRIMMED_AT_ONCE", 2)
-    trim = LevelDBStore.trim_journal
+    monkeypatch.setattr("frontier.snapshots.TRIMMED_ENTRIES", 2)
+    trim = LevelDBJournal.trim
     trims = 0
 
-    def trim_a_little(store: LevelDBStore, limit: int) -> bool:
+    def trim_a_little(journal: LevelDBJournal, limit: int) -> bool:
         nonlocal trims
         trims += 1
-        return trims <= 2 and trim(store, limit)
+        return trims <= 2 and trim(journal, limit)
 
     with monkeypatch.context() as patch:
-        patch.setattr(LevelDBStore, "trim_journal", trim_a_little)
+        patch.setattr(LevelDBJournal, "trim", trim_a_little)
         async with Crawl(tmp_path).opened(every=500_000) as frontier:
             for number in range(9):
                 await frontier.add([page("a", f"{number}")])
@@ -713,13 +716,13 @@ async def test_journal_entries_that_a_crash_kept_from_being_dropped_do_no_harm_a
 
 async def test_who_comes_at_the_moment_at_which_a_sync_ends_gets_another() -> None:
     group = GroupSync(lambda: None)
-    group.wrote()
-    first = asyncio.ensure_future(group.synced())
+    group.count_write()
+    first = asyncio.ensure_future(group.wait())
     await asyncio.sleep(0)
     group._thread.submit(int).result()  # it has ended, and the loop does not know yet
-    group.wrote()
-    await asyncio.gather(first, group.synced())
-    group.close(once_more=False)
+    group.count_write()
+    await asyncio.gather(first, group.wait())
+    group.close(sync_rest=False)
 
 
 async def test_while_a_sync_takes_its_time_all_else_goes_on_and_nobody_is_told_too_early(tmp_path: Path) -> None:
@@ -766,7 +769,7 @@ async def test_a_sync_that_fails_ends_the_crawl(tmp_path: Path) -> None:
     with pytest.raises(StoreFailed, match="can't sync"):
         await frontier.add([page("a")])
     can_sync = True
-    with pytest.raises(StoreFailed, match="mend the cause"):
+    with pytest.raises(StoreFailed, match="remove the cause"):
         await frontier.add([page("b")])
     await frontier.aclose()
 
@@ -856,15 +859,15 @@ async def test_cancelling_one_that_waits_for_a_sync_does_not_take_it_from_the_ot
 async def test_one_that_is_cancelled_does_not_take_the_sync_from_the_others() -> None:
     may_sync = threading.Event()
     sync = GroupSync(lambda: asserted(may_sync.wait(PATIENCE_S)))
-    sync.wrote()
-    waits = [asyncio.ensure_future(sync.synced()) for _ in range(3)]
+    sync.count_write()
+    waits = [asyncio.ensure_future(sync.wait()) for _ in range(3)]
     await turns()
     waits[0].cancel()
     await turns()
     assert waits[0].cancelled()
     may_sync.set()
     await asyncio.gather(*waits[1:])
-    sync.close(once_more=True)
+    sync.close(sync_rest=True)
 
 
 @in_virtual_time
@@ -872,10 +875,10 @@ async def test_closing_makes_safe_what_was_written_and_not_synced() -> None:
     syncs: list[int] = []
     for once_more in (True, False):
         sync = GroupSync(lambda: syncs.append(1))
-        sync.wrote()
-        sync.close(once_more=once_more)
+        sync.count_write()
+        sync.close(sync_rest=once_more)
         if once_more:
-            await sync.synced()
+            await sync.wait()
     assert syncs == [1]
 
 
@@ -888,11 +891,11 @@ def asserted(condition: bool) -> None:
 
 def test_notes_outlive_the_process(tmp_path: Path) -> None:
     store = leveldb(tmp_path)
-    assert store.get("robots http://a.test") is None
-    store.put("robots http://a.test", b"\x00verdict")
+    assert store.durable_map.get("robots http://a.test") is None
+    store.durable_map.put("robots http://a.test", b"\x00verdict")
     store.close()
     store = leveldb(tmp_path)
-    assert store.get("robots http://a.test") == b"\x00verdict"
+    assert store.durable_map.get("robots http://a.test") == b"\x00verdict"
     assert fsck(store).problems == []
     store.close()
 
@@ -908,7 +911,7 @@ async def test_a_crawl_that_is_cancelled_while_it_waits_for_room_ends_at_once(tm
     with pytest.raises(asyncio.CancelledError):
         await adding
     assert now() == before
-    with pytest.raises(StoreFailed, match="given up"):
+    with pytest.raises(StoreFailed, match="was cancelled while it waited"):
         await anext(frontier)
     await frontier.aclose()
     await check(tmp_path)
@@ -925,10 +928,10 @@ async def test_queues_that_rest_or_make_room_while_the_disk_is_full_are_served_a
         await frontier.add(pages(20, 2))
         for _ in range(10):
             await frontier.done(await lease(frontier), cooldown_s=50, outcome=DONE)
-    rules = Rules(active_least=1, snoozed_in_memory=0, budgets=Budgets(session=1))
+    rules = QueueSettings(min_active=1, snoozed_in_memory=0, budgets=Budgets(session=1))
     disk = Disk()
     store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, open_database=disk.open)
-    frontier = await QueueFrontier.open(store, ExactSet(), rules=rules, now=now)
+    frontier = await QueueFrontier.open(store, ExactSet(), settings=rules, now=now)
     out = await lease(frontier)
     disk.is_full = True
     frontier.release(out, cooldown_s=5)

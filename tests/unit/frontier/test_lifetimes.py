@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from frontier import CrawlUrl, Lease, Outcome, UrlState
-from frontier.queues.lifecycle import Budgets
-from frontier.queues.rules import Rules
+from frontier.queues.budgets import Budgets
+from frontier.queues.settings import QueueSettings
 from frontier.shell import QueueFrontier
 from tests.unit.frontier.crawls import Crawl, check, now, page
 from tests.unit.frontier.virtual_time import VirtualTimeLoop
@@ -75,7 +75,7 @@ class LifetimeMachine(RuleBasedStateMachine):
     @initialize(
         per_queue=st.integers(1, 2),
         every=st.sampled_from([3, 500_000]),
-        active_least=st.sampled_from([0, 1, 4096]),
+        min_active=st.sampled_from([0, 1, 4096]),
         session=st.sampled_from([1, 2, None]),
         snoozed_in_memory=st.sampled_from([0, 1, 50_000]),
         by_best_url=st.booleans(),
@@ -84,16 +84,16 @@ class LifetimeMachine(RuleBasedStateMachine):
         self,
         per_queue: int,
         every: int,
-        active_least: int,
+        min_active: int,
         session: int | None,
         snoozed_in_memory: int,
         by_best_url: bool,
     ) -> None:
         self.per_queue = per_queue
-        self.crawl.rules = Rules(
+        self.crawl.settings = QueueSettings(
             per_queue=per_queue,
             budgets=Budgets(session=session),
-            active_least=active_least,
+            min_active=min_active,
             snoozed_in_memory=snoozed_in_memory,
             by_best_url=by_best_url,
         )

@@ -11,10 +11,10 @@ import pytest
 
 from frontier import StoreFailed, UrlState
 from frontier.leveldb.store import LevelDBStore
-from frontier.store import Damaged
+from frontier.records import Damaged
 from frontier.upkeep.fsck import Report, fsck
-from frontier.upkeep.repair import Mended
-from frontier.upkeep.salvage import repaired
+from frontier.upkeep.repair_batch import Repaired
+from frontier.upkeep.salvage import repair_directory
 from tests.unit.frontier.crawls import DONE, IDENTITY, Crawl, check, drain, lease, leveldb, pages
 from tests.unit.frontier.virtual_time import in_virtual_time
 
@@ -41,9 +41,9 @@ def report_of(directory: Path) -> Report:
         store.close()
 
 
-def mended(directory: Path) -> Mended:
+def mended(directory: Path) -> Repaired:
     place = directory / "frontier"
-    store, done, _ = repaired(place, lambda: LevelDBStore(place, identity=IDENTITY, to_repair=True))
+    store, done, _ = repair_directory(place, lambda: LevelDBStore(place, identity=IDENTITY, to_repair=True))
     store.close()
     return done
 
@@ -83,9 +83,9 @@ async def test_a_url_that_stands_before_the_head_of_its_queue_is_told_and_fetche
     lost = {key: value for key, value in before.items() if key[:1] in b"PL" and contents(directory).get(key) != value}
     assert lost
     put(directory, dict(lost))  # as if the batches that settled them were lost, and those behind were not
-    assert any("is served from behind" in message for message in told(report_of(directory), "queue"))
+    assert any("says it is drained to" in message for message in told(report_of(directory), "queue"))
     mended(directory)
-    assert mended(directory) == Mended()
+    assert mended(directory) == Repaired()
     await check(directory)
     async with Crawl(directory).opened() as frontier:
         assert set(await drain(frontier)) == {url.url for url in pages(2, 6)}
@@ -109,17 +109,17 @@ async def test_a_url_that_waits_twice_is_mended_once_and_for_all(tmp_path: Path)
     put(crawl.directory, dict(stale))
     assert told(report_of(crawl.directory), "ledger")
     assert mended(crawl.directory).duplicates == 1
-    assert mended(crawl.directory) == Mended()
+    assert mended(crawl.directory) == Repaired()
     await check(crawl.directory)
 
 
 @pytest.mark.parametrize(
     ("name", "wrong", "words"),
     [
-        ("next_number", 3, "the next number to be given is 3"),
-        ("next_ordinal", 3, "the next ordinal to be given is 3"),
-        ("next_turn", 1, "the next turn to be given is 1"),
-        ("troubled_queues", 3, "the counter says 3, there are 0"),
+        ("next_number", 3, "the next number is 3"),
+        ("next_ordinal", 3, "the next ordinal is 3"),
+        ("next_turn", 1, "the next turn is 1"),
+        ("troubled_queues", 3, "the counter says 3, but there are 0"),
     ],
 )
 @in_virtual_time
@@ -128,7 +128,7 @@ async def test_counters_that_do_not_fit_are_told_and_mended(tmp_path: Path, name
     async with crawl.opened() as frontier:
         await frontier.add(pages(2, 6))
     store = LevelDBStore(crawl.directory / "frontier", identity=IDENTITY)
-    store.write_raw({}, set(), msgspec.structs.replace(store.counters, **{name: wrong}))
+    store.writer.write_records({}, set(), msgspec.structs.replace(store.counters, **{name: wrong}))
     store.close()
     assert any(words in message for message in told(report_of(crawl.directory), "counter"))
     mended(crawl.directory)
@@ -161,7 +161,7 @@ async def test_damage_to_the_log_is_refused_and_when_mended_all_that_the_ledger_
     with pytest.raises(StoreFailed, match=r"is damaged: .*fsck --repair"):
         leveldb(left.directory)
     assert mended(left.directory).salvaged
-    assert mended(left.directory) == Mended()
+    assert mended(left.directory) == Repaired()
     await check(left.directory, rebuilt=True)
     async with left.opened() as again:
         await drain(again)
@@ -177,7 +177,7 @@ async def test_zeroed_blocks_of_the_log_which_leveldb_passes_over_are_missed(tmp
     log.write_bytes(content)
     with plyvel.DB(str(left.directory / "frontier")) as db:  # as it is opened where checks are not paranoid
         assert next(db.iterator(), None) is not None
-    with pytest.raises(StoreFailed, match=r"of its changes are missing, and later ones are not; .*fsck --repair"):
+    with pytest.raises(StoreFailed, match=r"of its changes are missing, but later ones are there; .*fsck --repair"):
         leveldb(left.directory)
     assert "batches" in {problem.kind for problem in report_of(left.directory).problems}
     assert mended(left.directory).missing_batches
@@ -204,7 +204,7 @@ async def test_urls_of_which_nothing_is_left_are_counted_by_the_store_for_good(t
     done = mended(left.directory)
     assert done.lost
     assert told(report_of(left.directory), "missing")
-    assert mended(left.directory) == Mended()
+    assert mended(left.directory) == Repaired()
     async with left.opened() as again:
         await drain(again)
         assert again.describe().missing == done.lost
@@ -232,7 +232,7 @@ async def test_a_leveldb_that_cannot_be_opened_is_brought_back(tmp_path: Path, l
     done = mended(left.directory)
     assert done.salvaged
     assert len(list(tmp_path.glob("left/frontier.before-*"))) == before + 1
-    assert mended(left.directory) == Mended()
+    assert mended(left.directory) == Repaired()
     async with left.opened() as again:
         await drain(again)
     assert states(left.directory)[UrlState.DONE] == 480 - done.lost
@@ -259,16 +259,16 @@ async def test_a_crawl_whose_counts_do_not_add_up_is_not_complete(tmp_path: Path
     async with crawl.opened() as frontier:
         await frontier.add(pages(2, 6))
         store = frontier._store
-        store.rest([], msgspec.structs.replace(store.counters, admitted=20))
-        with pytest.raises(StoreFailed, match=r"of 20 URLs 12 are settled and 0 wait; .*fsck --repair"):
+        store.update_queues([], msgspec.structs.replace(store.counters, admitted=20))
+        with pytest.raises(StoreFailed, match=r"of 20 URLs, 12 are settled and 0 wait; .*fsck --repair"):
             await drain(frontier)
-    with pytest.raises(StoreFailed, match="of 20 URLs 12 are settled"):
+    with pytest.raises(StoreFailed, match="of 20 URLs, 12 are settled"):
         leveldb(crawl.directory)
 
 
 def states(directory: Path) -> Counter[UrlState]:
     store = LevelDBStore(directory / "frontier", identity=IDENTITY)
     try:
-        return Counter(found[0].state for found in store.contents.all_entries() if not isinstance(found, Damaged))
+        return Counter(found[0].state for found in store.full_scan.entries() if not isinstance(found, Damaged))
     finally:
         store.close()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import frontier.upkeep.rebuild
 from frontier import CrawlUrl, LedgerEntry, Outcome, StoreRefused, UrlState
 from frontier.leveldb.store import LevelDBStore
-from frontier.queues.rules import Rules
+from frontier.queues.settings import QueueSettings
 from frontier.shell import QueueFrontier
 from frontier.snapshots import Snapshots
 from frontier.upkeep.fsck import fsck
@@ -31,12 +31,12 @@ NEW = {"canonicalization": "without what follows a question mark"}
 class Shorter:
     """Drops what follows a question mark; and lets hosts with the same letter stand in one queue."""
 
-    def settled(self, canonical: str, /) -> str:
+    def name_settled(self, canonical: str, /) -> str:
         return canonical.partition("?")[0]
 
-    def waiting(self, url: CrawlUrl, /) -> CrawlUrl:
+    def name_pending(self, url: CrawlUrl, /) -> CrawlUrl:
         key = url.queue_key.rstrip("0123456789")
-        return msgspec.structs.replace(url, canonical=self.settled(url.url), queue_key=key)
+        return msgspec.structs.replace(url, canonical=self.name_settled(url.url), queue_key=key)
 
 
 def opened(directory: Path) -> LevelDBStore:
@@ -46,7 +46,7 @@ def opened(directory: Path) -> LevelDBStore:
 async def rebuilt(directory: Path) -> Rebuilt:
     store = opened(directory)
     try:
-        return await rebuild(store, Shorter(), rules=Rules())
+        return await rebuild(store, Shorter(), settings=QueueSettings())
     finally:
         store.close()
 
@@ -54,7 +54,7 @@ async def rebuilt(directory: Path) -> Rebuilt:
 def entries(directory: Path) -> dict[str, LedgerEntry]:
     store = opened(directory)
     try:
-        found = ((name, store.entry(name)) for name in store.ledger())
+        found = ((name, store.reads.entry(name)) for name in store.reads.ledger())
         return {name: entry for name, entry in found if entry is not None}
     finally:
         store.close()
@@ -150,7 +150,11 @@ async def test_links_are_counted_under_the_new_names(tmp_path: Path) -> None:
             await frontier.add([page(*name.split("/"))] * (count - 1))
     await rebuilt(tmp_path)
     store = opened(tmp_path)
-    counts = {name: entry.hit_count + store.hits(name) for name in store.ledger() if (entry := store.entry(name))}
+    counts = {
+        name: entry.hit_count + store.reads.link_count(name)
+        for name in store.reads.ledger()
+        if (entry := store.reads.entry(name))
+    }
     store.close()
     assert counts == {"http://a1.test/x": 6, "http://b1.test/y": 4, "http://b1.test/x": 2}
 
@@ -160,8 +164,8 @@ async def test_what_has_its_new_name_already_is_left_alone(tmp_path: Path) -> No
     await fill(tmp_path, SOME)
     assert (await rebuilt(tmp_path)).merged > 0
     store = opened(tmp_path)
-    assert not store.differs
-    assert (await rebuild(store, Shorter(), rules=Rules())).renamed == 0
+    assert not store.needs_rebuild
+    assert (await rebuild(store, Shorter(), settings=QueueSettings())).renamed == 0
     store.close()
     LevelDBStore(tmp_path / "frontier", identity=NEW).close()
 
@@ -175,7 +179,7 @@ class Died(Exception):
 async def test_a_rebuild_that_was_broken_off_is_begun_again_and_ends_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batches: int
 ) -> None:
-    monkeypatch.setattr(frontier.upkeep.rebuild, "AT_ONCE", 2)
+    monkeypatch.setattr(frontier.upkeep.rebuild, "RENAMED_TOGETHER", 2)
     crawl = tmp_path / "crawl"
     await fill(crawl, SOME)
     untouched = Crawl(crawl).crashed(tmp_path / "untouched").directory
@@ -190,11 +194,11 @@ async def test_a_rebuild_that_was_broken_off_is_begun_again_and_ends_the_same(
 
     store = opened(crawl)
     with pytest.raises(Died):
-        await rebuild(store, Shorter(), rules=Rules(), progress=progress)
+        await rebuild(store, Shorter(), settings=QueueSettings(), progress=progress)
     assert fsck(store).problems == []
     store.close()
     for identity in (IDENTITY, NEW):
-        with pytest.raises(StoreRefused, match="that was broken off: run the same command with --rebuild again"):
+        with pytest.raises(StoreRefused, match="was interrupted: run the same command with --rebuild again"):
             LevelDBStore(crawl / "frontier", identity=identity)
     await rebuilt(crawl)
     assert_sound(crawl)
@@ -206,11 +210,12 @@ import asyncio, sys
 from pathlib import Path
 import frontier.upkeep.rebuild
 from tests.unit.frontier.test_rebuild import Shorter, opened
-from frontier.queues.rules import Rules
+from frontier.queues.settings import QueueSettings
 
-frontier.upkeep.rebuild.AT_ONCE = 5
+frontier.upkeep.rebuild.RENAMED_TOGETHER = 5
 told = lambda urls: print(urls, flush=True)
-asyncio.run(frontier.upkeep.rebuild.rebuild(opened(Path(sys.argv[1])), Shorter(), rules=Rules(), progress=told))
+store, settings = opened(Path(sys.argv[1])), QueueSettings()
+asyncio.run(frontier.upkeep.rebuild.rebuild(store, Shorter(), settings=settings, progress=told))
 """
 
 

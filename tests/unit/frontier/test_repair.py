@@ -7,7 +7,8 @@ import pytest
 
 from frontier import StoreFailed
 from frontier.leveldb.store import LevelDBStore
-from frontier.upkeep.repair import Mended, repair
+from frontier.upkeep.repair import repair
+from frontier.upkeep.repair_batch import Repaired
 from tests.unit.frontier.crawls import DONE, IDENTITY, Crawl, check, drain, lease, leveldb, page, pages
 from tests.unit.frontier.virtual_time import in_virtual_time
 
@@ -31,10 +32,10 @@ async def half_done(directory: Path) -> None:
         for _ in range(3):
             await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
         await frontier.retry(await lease(frontier), after_s=60, cooldown_s=0)
-        await frontier.retire("test,h2")
+        await frontier.operate(lambda operator: operator.retire("test,h2"))
 
 
-def mended(directory: Path) -> Mended:
+def mended(directory: Path) -> Repaired:
     store = LevelDBStore(directory / "frontier", identity=IDENTITY, to_repair=True)
     try:
         return repair(store)
@@ -45,7 +46,7 @@ def mended(directory: Path) -> Mended:
 async def rest_of(directory: Path) -> set[str]:
     async with Crawl(directory).opened() as frontier:
         if frontier.describe().retired_queues:
-            await frontier.unretire("test,h2")
+            await frontier.operate(lambda operator: operator.unretire("test,h2"))
         return set(await drain(frontier))
 
 
@@ -55,7 +56,7 @@ REST = {f"http://h{host}.test/p{number}" for number in range(3) for host in rang
 @in_virtual_time
 async def test_what_is_sound_is_left_alone(tmp_path: Path) -> None:
     await half_done(tmp_path)
-    assert mended(tmp_path) == Mended()
+    assert mended(tmp_path) == Repaired()
     report = await check(tmp_path)
     assert (report.urls, report.pending, report.retrying) == (12, 8, 1)
     assert await rest_of(tmp_path) == REST
@@ -85,7 +86,7 @@ async def test_whatever_is_damaged_no_url_of_the_ledger_or_the_queues_is_lost(
     await half_done(tmp_path)
     assert damage(tmp_path, prefix, value)
     mended(tmp_path)
-    assert mended(tmp_path) == Mended(), "what was mended is sound"
+    assert mended(tmp_path) == Repaired(), "what was mended is sound"
     report = await check(tmp_path, rebuilt=True)
     assert (report.urls, report.pending, report.retrying) == (12, 8, 1)
     assert await rest_of(tmp_path) == REST
@@ -103,7 +104,7 @@ async def test_a_gap_in_the_journal_has_the_visited_set_rebuilt(tmp_path: Path, 
     await frontier.aclose()
     assert damage(left.directory, b"J\0\0\0\0\0\0\0\3", value) == 1
     assert mended(left.directory).visited_is_rebuilt
-    assert mended(left.directory) == Mended()
+    assert mended(left.directory) == Repaired()
     assert left.fsck().problems == []
     async with left.opened() as again:
         assert await again.add([page("a", f"{number}") for number in range(6)]) == 1

@@ -2,22 +2,18 @@
 
 from collections import Counter, defaultdict
 from random import Random
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from frontier.queues.groups import Grouping, GroupLimit, group_of_host
-from frontier.queues.lifecycle import (
-    FOLLOWS,
-    Budgets,
-    Errand,
-    Health,
-    IllegalTransition,
-    Queue,
-    QueueState,
-)
+from frontier.queues.budgets import Budgets
+from frontier.queues.grouping import Grouping, GroupLimit, group_of_host
+from frontier.queues.lifecycle import SUCCESSORS, IllegalTransition, QueueState
+from frontier.queues.queue import Errand, Health, Queue, QueueRecord
 from frontier.queues.schedule import Schedule
 
 KEYS = st.sampled_from(["a", "b", "c", "d", "a:1", "b:1"])
@@ -29,6 +25,10 @@ LIMITS = st.builds(
     rest_s=st.sampled_from([0.0, 2.0]),
     shares_cooldown=st.booleans(),
 )
+
+
+def amend(queue: Queue, **changes: Any) -> None:
+    queue.record = msgspec.structs.replace(queue.record, **changes)
 
 
 class Model:
@@ -66,8 +66,8 @@ class ScheduleMachine(RuleBasedStateMachine):
         self.hosts = hosts
         self.grouping = Grouping(
             limits=limits,
-            named=lambda key: (f"domain {'ab' if key[0] in 'ab' else 'cd'}",),
-            host=lambda key: key[0] if hosts else None,
+            groups_of_key=lambda key: (f"domain {'ab' if key[0] in 'ab' else 'cd'}",),
+            host_of_key=lambda key: key[0] if hosts else None,
             per_host=lambda _: per_queue,
         )
         self.group_wake_at: defaultdict[str, float] = defaultdict(float)
@@ -76,7 +76,7 @@ class ScheduleMachine(RuleBasedStateMachine):
             budgets=Budgets(session=SESSION, total=TOTAL),
             snoozed_in_memory=2,
             grouping=self.grouping,
-            rested_until=lambda name: self.group_wake_at[name],
+            group_wake_at=lambda name: self.group_wake_at[name],
         )
         self.now = 100.0
         self.models: dict[str, Model] = {}
@@ -91,14 +91,23 @@ class ScheduleMachine(RuleBasedStateMachine):
             if queue.state is QueueState.IN_PROCESS:
                 model.closing = False
             self.schedule.fill(queue, urls, now=self.now)
-            if precedence < queue.precedence:
-                queue.precedence = model.precedence = precedence
-                self.schedule.improve(queue)
+            if precedence < queue.record.precedence:
+                model.precedence = precedence
+                amend(queue, precedence=precedence)
+                self.schedule.promote(queue)
             return
         if model.is_retired:
             return
-        queue = Queue(key, wake_at=model.wake_at, precedence=precedence)
-        queue.size, queue.spent, queue.address = model.size, model.spent, model.address
+        queue = Queue(
+            QueueRecord(
+                key=key,
+                size=model.size,
+                wake_at=model.wake_at,
+                precedence=precedence,
+                spent=model.spent,
+                address=model.address,
+            )
+        )
         model.precedence, model.session, model.active = precedence, 0, True
         self.schedule.activate(queue, now=self.now)
 
@@ -109,17 +118,17 @@ class ScheduleMachine(RuleBasedStateMachine):
     @rule()
     def lease(self) -> None:
         self.schedule.wake(self.now)
-        best = self.schedule.best_ready()
+        best = self.schedule.best_precedence()
         queue = self.schedule.lease()
         free = [model.precedence for key, model in self.models.items() if self.may_lease(model) and self.is_open(key)]
         if queue is None:
             assert best is None
             assert not free
-            assert self.schedule.turns == 0
+            assert self.schedule.leasable_count == 0
             return
         assert self.may_lease(self.models[queue.key])
         assert self.is_open(queue.key)
-        assert best == queue.precedence == min(free)
+        assert best == queue.record.precedence == min(free)
         self.models[queue.key].leased += 1
         self.out.append(queue)
 
@@ -134,10 +143,10 @@ class ScheduleMachine(RuleBasedStateMachine):
 
     def groups(self, key: str) -> set[str]:
         model = self.models[key]
-        names = {*self.grouping.of(key, model.address)}
+        names = {*self.grouping.groups_of(key, model.address)}
         names |= {group_of_host(key[0])} if self.hosts else set()
         if model.errand is not None:
-            names |= {*self.grouping.of(model.errand.key, model.errand.address)}
+            names |= {*self.grouping.groups_of(model.errand.key, model.errand.address)}
             names |= {group_of_host(model.errand.key[0])} if self.hosts else set()
         return names
 
@@ -146,7 +155,7 @@ class ScheduleMachine(RuleBasedStateMachine):
 
     def is_open(self, key: str, *, but: str | None = None) -> bool:
         for group in self.groups(key) - {but}:
-            at_once = self.grouping.limit(group).at_once
+            at_once = self.grouping.limit_of(group).at_once
             if self.group_wake_at[group] > self.now or (at_once is not None and self.leased_in(group) >= at_once):
                 return False
         return True
@@ -190,12 +199,12 @@ class ScheduleMachine(RuleBasedStateMachine):
 
     def alone_on(self, key: str) -> str | None:
         queue = self.schedule.get(key)
-        return None if queue is None else self.schedule._groups.alone(queue)
+        return None if queue is None else self.schedule.groups.lone_group(queue)
 
     @precondition(lambda self: self.out)
     @rule(
         which=st.randoms(use_true_random=False),
-        gone=st.booleans(),
+        removes_url=st.booleans(),
         cooldown_s=st.sampled_from([0.0, 1.0, 7.0]),
         cost=st.integers(0, 2),
         others_wait=st.booleans(),
@@ -206,7 +215,7 @@ class ScheduleMachine(RuleBasedStateMachine):
     def settle(
         self,
         which: Random,
-        gone: bool,
+        removes_url: bool,
         cooldown_s: float,
         cost: int,
         others_wait: bool,
@@ -217,20 +226,21 @@ class ScheduleMachine(RuleBasedStateMachine):
         queue = self.out.pop(which.randrange(len(self.out)))
         model = self.models[queue.key]
         # The URL that was fetched may have been the best of its queue.
-        queue.precedence = model.precedence = max(queue.precedence, precedence)
-        gone = gone and model.size > 0
+        model.precedence = max(queue.record.precedence, precedence)
+        amend(queue, precedence=model.precedence)
+        removes_url = removes_url and model.size > 0
         was_full = self.schedule.snoozed_count >= 2
         group_cooldown_s = cooldown_s
         if model.errand is not None:
             group_cooldown_s = 3.0
         elif in_trouble:
             group_cooldown_s = min(cooldown_s, 1.0)
-        rests = self.schedule.group_rests(queue, group_cooldown_s, now=self.now, in_trouble=in_trouble)
-        alone = self.schedule._groups.alone(queue)
+        rests = self.schedule.groups.plan_rests(queue, group_cooldown_s, now=self.now, in_trouble=in_trouble)
+        alone = self.schedule.groups.lone_group(queue)
         ends_errand = asked and model.errand is not None
-        end = self.schedule.ending(
+        end = self.schedule.plan_end(
             queue,
-            gone=gone,
+            removes_url=removes_url,
             cooldown_s=cooldown_s,
             now=self.now,
             cost=cost,
@@ -244,7 +254,7 @@ class ScheduleMachine(RuleBasedStateMachine):
             for group in self.groups(queue.key):
                 if group == alone and ends_errand:
                     continue  # its own host was not asked
-                until = self.now + self.grouping.limit(group).rest_after_s(group_cooldown_s)
+                until = self.now + self.grouping.limit_of(group).rest_after_s(group_cooldown_s)
                 if until > self.now:
                     self.group_wake_at[group] = max(self.group_wake_at[group], until)
                     if group != alone:
@@ -252,10 +262,10 @@ class ScheduleMachine(RuleBasedStateMachine):
                     elif in_trouble:
                         # How long the host rests, but for this trouble, is not told from how long the queue does.
                         self.group_wake_at[group] = max(self.group_wake_at[group], dict(rests)[group])
-        queue.health = Health(error_streak=int(in_trouble))
+        amend(queue, health=Health(error_streak=int(in_trouble)))
         assert queue.state is end.state
         model.leased -= 1
-        model.size -= gone
+        model.size -= removes_url
         model.spent += cost
         model.session += cost
         model.wake_at = max(model.wake_at, self.now + cooldown_s)
@@ -266,7 +276,7 @@ class ScheduleMachine(RuleBasedStateMachine):
             if model.size:
                 assert (end.state is QueueState.RETIRED) == model.is_retired
                 assert (end.state is QueueState.INACTIVE) == (over and not model.is_retired)
-            assert end.put_away == (was_full and end.state is QueueState.SNOOZED)
+            assert end.spills == (was_full and end.state is QueueState.SNOOZED)
         model.active = self.schedule.get(queue.key) is queue
         if ends_errand or not model.active:
             model.errand = None
@@ -276,17 +286,18 @@ class ScheduleMachine(RuleBasedStateMachine):
     @rule(key=KEYS)
     def retire(self, key: str) -> None:
         queue = self.schedule.get(key)
-        if queue is None or queue.retired:
+        if queue is None or queue.record.retired:
             return
-        queue.retired = self.models[key].retired = True
+        self.models[key].retired = True
+        amend(queue, retired=True)
         self.schedule.reconsider(queue, now=self.now)
         self.models[key].active = self.models[key].leased > 0
         self.models[key].errand = queue.errand
 
-    @precondition(lambda self: any(queue.size for queue in self.out))
+    @precondition(lambda self: any(queue.record.size for queue in self.out))
     @rule()
     def remove(self) -> None:
-        queue = next(queue for queue in self.out if queue.size)
+        queue = next(queue for queue in self.out if queue.record.size)
         self.schedule.remove(queue, now=self.now)
         self.models[queue.key].size -= 1
         self.models[queue.key].closing = False
@@ -298,29 +309,29 @@ class ScheduleMachine(RuleBasedStateMachine):
         schedule = self.schedule
         queues = {queue.key: queue for queue in schedule}
         assert queues.keys() == {key for key, model in self.models.items() if model.active}
-        heap = Counter(id(queue) for at, _, queue in schedule._snoozed._heap if at == queue.wake_at)
+        heap = Counter(id(queue) for at, _, queue in schedule._snoozed._heap if at == queue.record.wake_at)
         for key, queue in queues.items():
             model = self.models[key]
-            assert (queue.size, queue.leased) == (model.size, model.leased)
+            assert (queue.record.size, queue.leased) == (model.size, model.leased)
             assert queue.leased <= self.per_queue
             match queue.state:
                 case QueueState.READY:
-                    assert queue.leased < min(self.per_queue, queue.size)
-                    assert queue.wake_at <= self.now
+                    assert queue.leased < min(self.per_queue, queue.record.size)
+                    assert queue.record.wake_at <= self.now
                 case QueueState.SNOOZED:
                     assert heap[id(queue)] >= 1
-                    assert queue.leased < min(self.per_queue, queue.size)
+                    assert queue.leased < min(self.per_queue, queue.record.size)
                 case QueueState.IN_PROCESS:
-                    full = queue.leased >= min(self.per_queue, queue.size)
+                    full = queue.leased >= min(self.per_queue, queue.record.size)
                     assert queue.leased
                     assert full or model.closing or model.is_retired
                 case _:
                     pytest.fail(f"a queue that is {queue.state.name} is not active")
         states = Counter(queue.state for queue in queues.values())
         assert schedule.ready_count + schedule.held_back_count == states[QueueState.READY]
-        assert schedule.ready_count >= schedule.turns >= min(1, schedule.ready_count), (
+        assert schedule.ready_count >= schedule.leasable_count >= min(1, schedule.ready_count), (
             schedule.ready_count,
-            schedule.turns,
+            schedule.leasable_count,
         )
         assert self.grouping.limits or self.hosts or not schedule.held_back_count
         assert schedule.snoozed_count == states[QueueState.SNOOZED]
@@ -330,9 +341,9 @@ class ScheduleMachine(RuleBasedStateMachine):
     def the_next_to_wake_is_the_earliest(self) -> None:
         if not hasattr(self, "schedule"):
             return
-        snoozed = [queue.wake_at for queue in self.schedule if queue.state is QueueState.SNOOZED]
+        snoozed = [queue.record.wake_at for queue in self.schedule if queue.state is QueueState.SNOOZED]
         first = self.schedule.next_wake()
-        assert (first.wake_at if first else None) == min(snoozed, default=None)
+        assert (first.record.wake_at if first else None) == min(snoozed, default=None)
 
 
 ScheduleMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40)
@@ -340,8 +351,7 @@ TestSchedule = ScheduleMachine.TestCase
 
 
 def activate(schedule: Schedule, key: str, urls: int, *, precedence: int = 128) -> Queue:
-    queue = Queue(key, precedence=precedence)
-    queue.size = urls
+    queue = Queue(QueueRecord(key=key, size=urls, precedence=precedence))
     schedule.activate(queue, now=0)
     return queue
 
@@ -355,7 +365,7 @@ def test_ready_queues_are_served_in_the_order_they_became_ready() -> None:
         queue = schedule.lease()
         assert queue is not None
         served.append(queue.key)
-        schedule.settle(queue, schedule.ending(queue, gone=True, cooldown_s=0, now=0))
+        schedule.settle(queue, schedule.plan_end(queue, removes_url=True, cooldown_s=0, now=0))
     assert served == list("abcabcabc")
 
 
@@ -365,24 +375,23 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing() -> None:
     with pytest.raises(ValueError, match="at least one"):
         schedule.fill(queue, 0, now=0)
     with pytest.raises(IllegalTransition, match="not active"):
-        schedule.fill(Queue("a"), 1, now=0)
+        schedule.fill(Queue(QueueRecord(key="a")), 1, now=0)
     with pytest.raises(IllegalTransition, match="not active"):
-        schedule.reconsider(Queue("b"), now=0)
-    with pytest.raises(IllegalTransition, match="active already"):
+        schedule.reconsider(Queue(QueueRecord(key="b")), now=0)
+    with pytest.raises(IllegalTransition, match="already active"):
         activate(schedule, "a", 1)
     with pytest.raises(IllegalTransition, match="has no URL"):
         activate(schedule, "b", 0)
-    retired = Queue("b")
-    retired.size, retired.retired = 1, True
+    retired = Queue(QueueRecord(key="b", size=1, retired=True))
     with pytest.raises(IllegalTransition, match="is retired"):
         schedule.activate(retired, now=0)
-    with pytest.raises(ValueError, match="none can be settled"):
-        schedule.settle(queue, schedule.ending(queue, gone=True, cooldown_s=0, now=0))
-    with pytest.raises(ValueError, match="none can be removed"):
+    with pytest.raises(ValueError, match="can't settle one"):
+        schedule.settle(queue, schedule.plan_end(queue, removes_url=True, cooldown_s=0, now=0))
+    with pytest.raises(ValueError, match="can't remove a URL"):
         schedule.remove(queue, now=0)
     with pytest.raises(ValueError, match="at least 1"):
         Schedule(per_queue=0)
-    assert (queue.size, schedule.leased, schedule.ready_count, len(schedule)) == (2, 0, 1, 1)
+    assert (queue.record.size, schedule.leased, schedule.ready_count, len(schedule)) == (2, 0, 1, 1)
 
 
 def test_a_queue_whose_rest_grows_lets_another_wake_before_it() -> None:
@@ -390,10 +399,10 @@ def test_a_queue_whose_rest_grows_lets_another_wake_before_it() -> None:
     longer = activate(schedule, "longer", 5)
     assert [schedule.lease(), schedule.lease()] == [longer, longer]
     other = activate(schedule, "other", 1)
-    schedule.settle(longer, schedule.ending(longer, gone=True, cooldown_s=1, now=0))
+    schedule.settle(longer, schedule.plan_end(longer, removes_url=True, cooldown_s=1, now=0))
     assert schedule.lease() is other
-    schedule.settle(other, schedule.ending(other, gone=False, cooldown_s=3, now=0))
-    schedule.settle(longer, schedule.ending(longer, gone=True, cooldown_s=9, now=0))
+    schedule.settle(other, schedule.plan_end(other, removes_url=False, cooldown_s=3, now=0))
+    schedule.settle(longer, schedule.plan_end(longer, removes_url=True, cooldown_s=9, now=0))
     assert schedule.next_wake() is other
     assert schedule.wake(3) == 1
     assert schedule.lease() is other
@@ -405,11 +414,10 @@ def test_a_queue_that_was_put_away_and_is_back_wakes_once() -> None:
     schedule = Schedule(per_queue=2, snoozed_in_memory=1)
     gone = activate(schedule, "a", 3)
     assert [schedule.lease(), schedule.lease()] == [gone, gone]
-    schedule.settle(gone, schedule.ending(gone, gone=True, cooldown_s=5, now=0))
-    schedule.settle(gone, schedule.ending(gone, gone=True, cooldown_s=0, now=0))
+    schedule.settle(gone, schedule.plan_end(gone, removes_url=True, cooldown_s=5, now=0))
+    schedule.settle(gone, schedule.plan_end(gone, removes_url=True, cooldown_s=0, now=0))
     assert schedule.get("a") is None
-    back = Queue("a", wake_at=5.0)
-    back.size = 1
+    back = Queue(QueueRecord(key="a", size=1, wake_at=5.0))
     schedule.activate(back, now=0)
     assert schedule.wake(5) == 1
     assert [schedule.lease(), schedule.lease()] == [back, None]
@@ -423,8 +431,8 @@ def test_the_heap_of_wake_times_does_not_grow_with_what_is_no_longer_true() -> N
         first, second = schedule.lease(), schedule.lease()
         assert first is not None
         assert second is not None
-        schedule.settle(first, schedule.ending(first, gone=True, cooldown_s=1, now=now))
-        schedule.settle(second, schedule.ending(second, gone=True, cooldown_s=2, now=now))
+        schedule.settle(first, schedule.plan_end(first, removes_url=True, cooldown_s=1, now=now))
+        schedule.settle(second, schedule.plan_end(second, removes_url=True, cooldown_s=2, now=now))
         now += 2
         schedule.wake(now)
         assert len(schedule._snoozed._heap) <= 2
@@ -437,7 +445,7 @@ def test_the_best_precedence_goes_first_and_equals_take_turns() -> None:
     served = []
     while (queue := schedule.lease()) is not None:
         served.append(queue.key)
-        schedule.settle(queue, schedule.ending(queue, gone=True, cooldown_s=0, now=0))
+        schedule.settle(queue, schedule.plan_end(queue, removes_url=True, cooldown_s=0, now=0))
     assert served == ["a", "b", "a", "b", "late", "late"]
 
 
@@ -446,7 +454,7 @@ def test_a_state_follows_only_those_that_the_table_names() -> None:
     queue = activate(schedule, "a", 2)
     assert schedule.lease() is queue
     queue.state = QueueState.RETIRED  # as no transition leaves a leased queue
-    with pytest.raises(IllegalTransition, match="is RETIRED, and can't become READY"):
-        schedule.settle(queue, schedule.ending(queue, gone=True, cooldown_s=0, now=0))
-    assert (queue.size, queue.leased, schedule.leased) == (2, 1, 1)
-    assert FOLLOWS.keys() == set(QueueState)
+    with pytest.raises(IllegalTransition, match="is RETIRED and can't become READY"):
+        schedule.settle(queue, schedule.plan_end(queue, removes_url=True, cooldown_s=0, now=0))
+    assert (queue.record.size, queue.leased, schedule.leased) == (2, 1, 1)
+    assert SUCCESSORS.keys() == set(QueueState)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from frontier.transitions.uncancellable import whole
+from frontier.transitions.uncancellable import run_uncancellable
 
 
 async def test_a_step_that_has_begun_is_carried_to_its_end() -> None:
@@ -14,7 +14,7 @@ async def test_a_step_that_has_begun_is_carried_to_its_end() -> None:
         await go.wait()
         ended.append(True)
 
-    caller = asyncio.create_task(whole(step(), cancelled=lambda: told.append(True)))
+    caller = asyncio.create_task(run_uncancellable(step(), on_cancel=lambda: told.append(True)))
     await asyncio.sleep(0)
     caller.cancel()
     await asyncio.sleep(0)
@@ -36,7 +36,7 @@ async def test_a_step_that_fails_as_its_caller_is_cancelled_is_not_warned_of(tic
         await go.wait()
         raise RuntimeError("torn")
 
-    caller = asyncio.create_task(whole(step(), cancelled=lambda: None))
+    caller = asyncio.create_task(run_uncancellable(step(), on_cancel=lambda: None))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     go.set()
