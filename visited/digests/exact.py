@@ -21,27 +21,27 @@ from visited.snapshot import Value, read_snapshot, write_snapshot
 BACKEND = "exact"
 
 _SHARD_BITS = 5
-# A small set is one shard; beyond this, 32, of which one grows at a time, in a moment and with little memory, and
-# each is large enough to be mapped for itself.
-_ONE_SHARD_MOST = 32_768
+# A larger set has 32 shards. They grow one at a time, which takes little time and memory, and each is large enough for
+# a memory map of its own.
+_MAX_IN_ONE_SHARD = 32_768
 
 
 class ExactSet:
-    """Knows each URL by its MD5 digest, at 18 to 22 bytes per URL, and never errs (n²/2^129 by chance).
+    """Stores the MD5 digest of each URL: 18 to 22 bytes per URL.
 
-    Growth is in steps of a fifth, one shard of 32 at a time.
+    Two of n URLs have the same digest with a probability of n²/2^129. A shard grows by a fifth, one of 32 at a time.
     """
 
     def __init__(self, *, kernel: Kernel | None = None) -> None:
         self._kernel = kernel or best_kernel()
         self._shards: list[Memory]
-        self._empty()
+        self._reset()
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         absent, added = self._kernel.table_probe(urls, self._shards, self._counts, ADD)
         self._count += added
-        if len(self._shards) == 1 and self._count > _ONE_SHARD_MOST:
-            self._divide()
+        if len(self._shards) == 1 and self._count > _MAX_IN_ONE_SHARD:
+            self._split_into_shards()
         return absent
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
@@ -71,7 +71,7 @@ class ExactSet:
         write_snapshot(file, backend=BACKEND, parameters=self._parameters(), state=state, parts=self._shards)
 
     def load(self, file: BinaryIO, /) -> None:
-        self._empty()
+        self._reset()
         snapshot = read_snapshot(file, backend=BACKEND, parameters=self._parameters())
         counts, count = snapshot.integers("counts"), snapshot.integer("count")
         if len(snapshot.parts) != len(counts) or len(counts) not in (1, 1 << _SHARD_BITS) or sum(counts) != count:
@@ -86,23 +86,23 @@ class ExactSet:
     async def aclose(self) -> None:
         """Nothing to close."""
 
-    def _empty(self) -> None:
+    def _reset(self) -> None:
         self._shards = [zeros(0)]
         self._counts = np.zeros(1, dtype=np.int64)
         self._count = 0
 
-    def _divide(self) -> None:
-        """Cut the one shard into 32 by the first bits of the digests, which stand in order."""
+    def _split_into_shards(self) -> None:
+        """Split the one shard into 32, by the first bits of the digests. They are in order."""
         rows = np.frombuffer(self._shards[0], dtype=np.uint8).reshape(-1, SLOT)
         count = 1 << _SHARD_BITS
-        # An empty slot counts to the digest before it.
+        # An empty slot belongs to the shard of the digest before it.
         ends = np.searchsorted(np.maximum.accumulate(rows[:, 0] >> 8 - _SHARD_BITS), np.arange(count + 1))
         shards: list[Memory] = []
         counts = np.zeros(count, dtype=np.int64)
         for first in range(count):
             part = rows[ends[first] : ends[first + 1]]
             counts[first] = part.any(axis=1).sum()
-            # Unequal starting sizes let the shards grow at different times, so that memory rises evenly.
+            # With different initial sizes the shards grow at different times, so that memory rises evenly.
             slots = int(counts[first] * (1.2 + 0.24 * first / count)) + 8
             shards.append(spread(bytearray(part.tobytes()), slots, _SHARD_BITS))
         self._counts = counts

@@ -1,4 +1,4 @@
-"""The exact set for more than memory: MD5 digests in LevelDB."""
+"""The exact set for more URLs than fit into memory: MD5 digests in LevelDB."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -10,26 +10,28 @@ import plyvel
 
 from visited.bits.kernel import Kernel, best_kernel
 from visited.bits.memory import object_bytes
-from visited.digests.digest_store import DIGEST_BYTES, DigestStore, cut
+from visited.digests.digest_store import DigestStore
+from visited.digests.undo_log import DIGEST_BYTES, split_digests
 from visited.full_disk import ignore_full_disk
 from visited.protocol import SnapshotRefused, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
 
 BACKEND = "exact-leveldb"
 
-_MOST_AT_ONCE = 8192
-"""Digests that are written in one call, which takes some 30 ms: after a full disk there may be many more."""
+_MAX_AT_ONCE = 8192
+"""Digests to write in one call, which takes about 30 ms. After the disk was full there may be many more."""
 
 
 class LevelDBSet:
-    """Knows each URL by its MD5 digest, on disk, and takes the same memory for any number of them: 1 to 9 MB.
+    """Stores the MD5 digest of each URL on disk. Uses 1 to 9 MB of memory for any number of URLs.
 
-    What is added and forgotten gathers in memory and is written `spill` digests at a time, together with a record of
-    how to undo that. So the store may be ahead of the last snapshot, as after a crash, and is taken back to it by
-    `load`: a URL of which nothing else was stored is new again. While the disk has no room all of it stays in memory.
+    Digests that are added or forgotten gather in memory. They are written `spill` at a time, together with an undo
+    record. So after a crash the store may be ahead of the last snapshot; `load` rolls it back, so that a URL whose
+    other records are lost is new again. While the disk is full all digests stay in memory.
 
-    Tables are mapped, which is no memory of the process. But LevelDB maps a thousand in all: beside another store as
-    large as that it keeps up to 16 MB of blocks, and filter and index of each table that is not mapped.
+    LevelDB maps its tables, which does not count as memory of the process. But it maps only a thousand tables of all
+    stores together. If another store uses these maps, it keeps up to 16 MB of blocks in memory, and filter and index of
+    each table that is not mapped.
     """
 
     def __init__(
@@ -40,34 +42,35 @@ class LevelDBSet:
         kernel: Kernel | None = None,
         open_database: Callable[[Path], plyvel.DB] | None = None,
     ) -> None:
-        """`directory` is for this set alone. What is in it is deleted by the first URL, unless `load` comes before.
+        """Nothing else may use `directory`. Adding the first URL deletes what is in it, unless `load` was called
+        before.
 
-        `open_database` stands in for LevelDB where faults are to be injected.
+        `open_database` replaces LevelDB in tests that inject faults.
         """
         self._store = DigestStore(directory, open_database=open_database)
         self._spill_at = spill
         self._kernel = kernel or best_kernel()
-        self._fresh: set[bytes]
-        """Not in the store yet."""
-        self._gone: set[bytes]
-        """In the store still, and forgotten."""
+        self._to_add: set[bytes]
+        """Known digests that are not in the store yet."""
+        self._to_remove: set[bytes]
+        """Forgotten digests that are still in the store."""
         self._count: int
         self._dumped_sequence: int
-        self._empty()
+        self._reset()
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
-        fresh, gone = self._fresh, self._gone
+        to_add, to_remove = self._to_add, self._to_remove
         digests = self._digests(urls)
-        stored = self._store.stored(digest for digest in digests if digest not in fresh)
+        stored = self._store.find(digest for digest in digests if digest not in to_add)
         verdicts = []
         for digest in digests:
-            if gone and digest in gone:
-                gone.remove(digest)
+            if to_remove and digest in to_remove:
+                to_remove.remove(digest)
                 verdicts.append(True)
                 continue
-            new = digest not in fresh and digest not in stored
+            new = digest not in to_add and digest not in stored
             if new:
-                fresh.add(digest)
+                to_add.add(digest)
             verdicts.append(new)
         self._count += sum(verdicts)
         self._spill_if_due()
@@ -76,18 +79,18 @@ class LevelDBSet:
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
         """Tell for each URL whether it is known, without remembering it; for inspection and comparison."""
         digests = self._digests(urls)
-        known = self._fresh | (self._store.stored(digests) - self._gone)
+        known = self._to_add | (self._store.find(digests) - self._to_remove)
         return [digest in known for digest in digests]
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
         digests = set(self._digests(urls))
-        fresh = digests & self._fresh
-        stored = self._store.stored(digests - fresh - self._gone)
-        self._fresh -= fresh
-        self._gone |= stored
-        self._count -= len(fresh) + len(stored)
+        unwritten = digests & self._to_add
+        stored = self._store.find(digests - unwritten - self._to_remove)
+        self._to_add -= unwritten
+        self._to_remove |= stored
+        self._count -= len(unwritten) + len(stored)
         self._spill_if_due()
-        return len(fresh) + len(stored)
+        return len(unwritten) + len(stored)
 
     def describe(self) -> VisitedStats:
         return VisitedStats(
@@ -96,33 +99,33 @@ class LevelDBSet:
             capacity=None,
             memory_bytes=self._unwritten_bytes() + self._store.memory_bytes(self._count),
             disk_bytes=self._store.disk_bytes,
-            details={"unwritten": len(self._fresh) + len(self._gone), "writes": self._store.sequence},
+            details={"unwritten": len(self._to_add) + len(self._to_remove), "writes": self._store.sequence},
         )
 
     def dump(self, file: BinaryIO, /) -> None:
-        """Writes what is not in the store, and where the store stands; the store stays where it is."""
+        """Write the digests that are not in the store, and the number of the store's last write."""
         self._store.open()
         state: dict[str, Value] = {
             "count": self._count,
             "identity": self._store.identity,
             "sequence": self._store.sequence,
         }
-        parts = [b"".join(self._fresh), b"".join(self._gone)]
+        parts = [b"".join(self._to_add), b"".join(self._to_remove)]
         write_snapshot(file, backend=BACKEND, parameters={"hash": "md5"}, state=state, parts=parts)
-        # Up to the snapshot before this one, which may never come to its place.
+        # Keeps the undo records since the snapshot before, because writing this one may still fail.
         with ignore_full_disk():
-            self._store.forget_how_to_undo(self._dumped_sequence)
+            self._store.delete_undo_records(self._dumped_sequence)
         self._dumped_sequence = self._store.sequence
 
     def load(self, file: BinaryIO, /) -> None:
         self._store.close()
-        self._empty()
+        self._reset()
         snapshot = read_snapshot(file, backend=BACKEND, parameters={"hash": "md5"})
         count, sequence = snapshot.integer("count"), snapshot.integer("sequence")
         if len(snapshot.parts) != 2 or any(len(part) % DIGEST_BYTES for part in snapshot.parts):
             raise SnapshotRefused("expected two lists of digests in the snapshot")
         self._store.open_at(str(snapshot.state.get("identity")), sequence)
-        self._fresh, self._gone = (set(cut(part)) for part in snapshot.parts)
+        self._to_add, self._to_remove = (set(split_digests(part)) for part in snapshot.parts)
         self._count = count
         self._dumped_sequence = sequence
 
@@ -131,38 +134,40 @@ class LevelDBSet:
 
     async def aclose(self) -> None:
         self._store.close()
-        self._empty()
+        self._reset()
 
-    def _empty(self) -> None:
-        self._fresh = set()
-        self._gone = set()
+    def _reset(self) -> None:
+        self._to_add = set()
+        self._to_remove = set()
         self._count = 0
         self._dumped_sequence = 0
         self._next_spill = self._spill_at
 
     def _digests(self, urls: Sequence[str]) -> list[bytes]:
-        return cut(self._kernel.digest_many(urls))
+        return split_digests(self._kernel.digest_many(urls))
 
     def _unwritten_bytes(self) -> int:
-        digests = len(self._fresh) + len(self._gone)
-        return sys.getsizeof(self._fresh) + sys.getsizeof(self._gone) + digests * object_bytes(bytes(DIGEST_BYTES))
+        digests = len(self._to_add) + len(self._to_remove)
+        return (
+            sys.getsizeof(self._to_add) + sys.getsizeof(self._to_remove) + digests * object_bytes(bytes(DIGEST_BYTES))
+        )
 
     def _spill_if_due(self) -> None:
-        unwritten = len(self._fresh) + len(self._gone)
+        unwritten = len(self._to_add) + len(self._to_remove)
         if unwritten < self._next_spill:
             return
-        # Tried again after as many more, if there is no room.
+        # If the disk is full, the next attempt follows after as many more digests.
         self._next_spill = unwritten + self._spill_at
         with ignore_full_disk():
             self._spill()
             self._next_spill = self._spill_at
 
     def _spill(self) -> None:
-        gone = set(islice(self._gone, _MOST_AT_ONCE))
-        if gone:
-            self._store.remove(gone)
-            self._gone = self._gone - gone
-        fresh = set(islice(self._fresh, _MOST_AT_ONCE))
-        if fresh:
-            self._store.add(fresh)
-            self._fresh = self._fresh - fresh
+        to_remove = set(islice(self._to_remove, _MAX_AT_ONCE))
+        if to_remove:
+            self._store.remove(to_remove)
+            self._to_remove = self._to_remove - to_remove
+        to_add = set(islice(self._to_add, _MAX_AT_ONCE))
+        if to_add:
+            self._store.add(to_add)
+            self._to_add = self._to_add - to_add
