@@ -1,10 +1,10 @@
 """The compiled extensions under AddressSanitizer and UndefinedBehaviorSanitizer.
 
-`build` compiles each extension of setup.py with the sanitizers into a directory of its own. `child` is a process that
-loads one of them in place of the installed one and runs its target: a module here, named as the extension, that holds
-its functions against their references and says how each is called. `child` then calls them with wrong arguments, and
-with memory that runs out. A sanitizer ends the process at the first fault; a leak shows when calls are repeated.
+`build` compiles an extension of setup.py with the sanitizers, in a directory of its own. `child` is a process that
+loads it in place of the installed one and runs its target. A target is a module here, named like the extension: it
+compares functions with their references, and gives correct calls. `child` also makes these calls with wrong arguments
+and without memory. A sanitizer ends the process at the first fault; `child` repeats calls to find leaks.
 
-Every case follows from a seed and its number, so each one can be run again:
+A seed and a number determine each case, so you can run one again:
 `python -m tests.sanitizers.build scan --seed 1 --first 250 --cases 1`.
 """

@@ -1,4 +1,4 @@
-/* Faults, so that a test can show that each of them is found. */
+/* Faults on purpose: the tests check that the sanitizers find each. */
 #include <Python.h>
 
 static PyObject *

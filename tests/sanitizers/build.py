@@ -1,4 +1,4 @@
-"""Extensions compiled with sanitizers, and the process that runs them."""
+"""Compile an extension with sanitizers, and run cases of its target in a process of their own."""
 
 import argparse
 import os
@@ -19,17 +19,17 @@ FLAGS = (
     " -Wall -Wextra -Werror"
 ).split()
 OPTIONS = {
-    # Python leaves much behind at its end; the child looks for leaks itself.
+    # Python frees little when it exits, so the child looks for leaks itself.
     "ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=1:allocator_may_return_null=1:quarantine_size_mb=64",
     "UBSAN_OPTIONS": "print_stacktrace=1",
-    # Python's own allocator would hide where an object ends.
+    # Python's own allocator hides where an object ends.
     "PYTHONMALLOC": "malloc",
     "PYTHONHASHSEED": "0",
 }
 
 
 def what_is_missing() -> str | None:
-    """What the sanitizers need and this machine lacks."""
+    """Something that the sanitizers need and this machine lacks."""
     if shutil.which("gcc") is None:
         return "gcc"
     if not Path(sysconfig.get_path("include"), "Python.h").exists():
@@ -38,7 +38,7 @@ def what_is_missing() -> str | None:
 
 
 def extensions() -> dict[str, setuptools.Extension]:
-    """What setup.py compiles, and what is faulty on purpose; by the name of the module without its underscore."""
+    """The extensions of setup.py and the faulty one, by the last part of their names without its underscore."""
     with mock.patch.object(setuptools, "setup") as setup:
         runpy.run_path(str(REPOSITORY / "setup.py"))
     faulty = setuptools.Extension("tests.sanitizers._faulty", ["tests/sanitizers/_faulty.c"])
@@ -46,7 +46,7 @@ def extensions() -> dict[str, setuptools.Extension]:
 
 
 def build(extension: setuptools.Extension, directory: Path) -> Path:
-    """The shared library, compiled into the directory. No warning is let pass."""
+    """Compile the shared library into the directory. Warnings are errors."""
     library = directory / f"{extension.name}.so"
     macros = [f"-D{name}" if value is None else f"-D{name}={value}" for name, value in extension.define_macros]
     include = f"-I{sysconfig.get_path('include')}"
@@ -59,13 +59,14 @@ def build(extension: setuptools.Extension, directory: Path) -> Path:
 def run(
     name: str, *, cases: int, seed: int = 1, first: int = 0, corpora: Path | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Build the extension, and run so many cases of its target in a child process, whose errors say where it ended."""
+    """Build the extension and run cases of its target in a child process. The last line of `stderr` tells where it
+    ended."""
     with tempfile.TemporaryDirectory() as directory:
         extension, place = extensions()[name], Path(directory, "case")
         library = build(extension, Path(directory))
         arguments = (extension.name, library, place, seed, first, cases, "" if corpora is None else corpora)
         done = subprocess.run(
-            [*_without_random_addresses(), sys.executable, "-m", "tests.sanitizers.child", *map(str, arguments)],
+            [*_prefix_for_fixed_addresses(), sys.executable, "-m", "tests.sanitizers.child", *map(str, arguments)],
             capture_output=True,
             text=True,
             errors="replace",
@@ -80,15 +81,15 @@ def run(
 
 
 def _environment() -> dict[str, str]:
-    # No measuring of coverage, which a child would inherit: it takes most of the time.
+    # The child would inherit the measurement of coverage, which takes most of the time.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
-    # The sanitizer sees no exceptions of C++ code whose library is loaded after it.
+    # Loaded later, the C++ library could throw no exceptions under the sanitizer.
     libraries = [_library("libasan.so"), _library("libstdc++.so.6")]
     return kept | OPTIONS | {"LD_PRELOAD": " ".join(str(each) for each in libraries if each is not None)}
 
 
-def _without_random_addresses() -> list[str]:
-    """Where addresses have many random bits, older sanitizers find no place for their own memory."""
+def _prefix_for_fixed_addresses() -> list[str]:
+    """If addresses have many random bits, older sanitizers find no place for their own memory."""
     prefix = ["setarch", "-R"]
     usable = shutil.which("setarch") and subprocess.run([*prefix, "true"], capture_output=True, check=False)
     return prefix if usable and usable.returncode == 0 else []

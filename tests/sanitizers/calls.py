@@ -1,4 +1,4 @@
-"""Calls that are right, and what is done to them to make them wrong."""
+"""Correct calls, and ways to make them wrong."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 Call = tuple[Callable[..., object], tuple[object, ...]]
 
 REFUSALS = (TypeError, ValueError, OverflowError, BufferError, LookupError, AttributeError, MemoryError)
-"""How a function refuses what it is given. A SystemError, say, is a fault of the function."""
+"""How a function may refuse its arguments. Any other exception, such as SystemError, is a fault."""
 
 
-def exact(data: bytes) -> NDArray[np.uint8]:
-    """The same bytes in memory that ends with the last one; behind those of a bytes object there is one more."""
+def copy_exactly(data: bytes) -> NDArray[np.uint8]:
+    """Copy into memory that ends with the last byte. A bytes object has one more byte behind its end."""
     return np.frombuffer(data, dtype=np.uint8).copy()
 
 
@@ -23,7 +23,7 @@ class Text(str):
 
 
 class Meddler(Sequence[object]):
-    """A sequence that changes lists when it is read: other arguments of the call that reads it."""
+    """A sequence that, when read, changes the lists among the other arguments of the call."""
 
     def __init__(self, items: Sequence[object], chance: Random, lists: list[list[object]]) -> None:
         self._items, self._chance, self._lists = items, chance, lists
@@ -91,7 +91,7 @@ _ODD: list[Callable[[], object]] = [
     lambda: b"http://e.org/<a>",
     lambda: memoryview(bytearray(64))[::2],
     lambda: memoryview(bytearray(64))[::-1],
-    # Numbers that do not lie where the machine would put them.
+    # Unaligned numbers.
     lambda: memoryview(bytearray(8 * 513 + 8))[1:-7],
     lambda: memoryview(bytearray(72))[3:-5],
     lambda: np.full(513, 2**63 - 1, np.int64),
@@ -126,7 +126,7 @@ _ODD: list[Callable[[], object]] = [
 
 
 def spoil(chance: Random, call: Call) -> Call:
-    """The same call with arguments that are wrong, missing, too many, or changed while others are read."""
+    """Make arguments wrong, leave them out, add some, or have one change the others."""
     function, given = call
     arguments = [list(each) if isinstance(each, list) else each for each in given]
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
@@ -136,41 +136,43 @@ def spoil(chance: Random, call: Call) -> Call:
         elif change == 1 and len(arguments) > 1:
             del arguments[place]
         elif change <= 7:
-            arguments[place] = _akin(chance, arguments[place], [each for each in arguments if isinstance(each, list)])
+            arguments[place] = _imitate(
+                chance, arguments[place], [each for each in arguments if isinstance(each, list)]
+            )
         else:
             arguments[place] = odd_value(chance)
     return function, tuple(arguments)
 
 
-def _akin(chance: Random, argument: object, lists: list[list[object]]) -> object:
-    """What a function would take for the argument, if it did not look twice."""
+def _imitate(chance: Random, argument: object, lists: list[list[object]]) -> object:
+    """A wrong argument that looks much like the right one."""
     if isinstance(argument, np.ndarray):
-        return _akin_to_memory(chance, argument.tobytes())
+        return _imitate_memory(chance, argument.tobytes())
     if isinstance(argument, list | tuple):
         if chance.random() < 0.5 and all(isinstance(each, np.ndarray) for each in argument):
-            return [_akin_to_memory(chance, bytes(each)) for each in argument]
+            return [_imitate_memory(chance, bytes(each)) for each in argument]
         return Meddler(argument, chance, lists)
     if isinstance(argument, int):
         return argument + chance.choice((-1, 1, 64, 2**31, -(2**31)))
     return odd_value(chance)
 
 
-def _akin_to_memory(chance: Random, data: bytes) -> object:
-    """Memory that lies oddly, is too short or too long, or holds the largest and the smallest numbers."""
+def _imitate_memory(chance: Random, data: bytes) -> object:
+    """Memory that is unaligned, too short or too long, or holds the largest or smallest numbers."""
     change = chance.randrange(5)
     if change == 0:
         return memoryview(bytearray(1) + data)[1:]
     if change == 1:
-        return exact(data[: -chance.choice((1, 8))])
+        return copy_exactly(data[: -chance.choice((1, 8))])
     if change == 2:
-        return exact(data + bytes(chance.choice((1, 8, 64))))
-    return exact((2**63 - change % 2).to_bytes(8, "little") * (len(data) // 8 + 1))[: len(data)]
+        return copy_exactly(data + bytes(chance.choice((1, 8, 64))))
+    return copy_exactly((2**63 - change % 2).to_bytes(8, "little") * (len(data) // 8 + 1))[: len(data)]
 
 
 def make(call: Call) -> None:
-    """Make the call, which may be refused."""
+    """Make the call. The function may refuse it."""
     function, arguments = call
-    try:  # noqa: SIM105, a context manager would need memory where there may be none
+    try:  # noqa: SIM105, a context manager needs memory, and there may be none
         function(*arguments)
     except REFUSALS:
         pass

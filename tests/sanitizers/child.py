@@ -1,6 +1,6 @@
-"""The process in which cases are run: `MODULE LIBRARY PLACE SEED FIRST CASES CORPORA`.
+"""The process that runs cases. Arguments: MODULE LIBRARY PLACE SEED FIRST CASES CORPORA.
 
-Before each case its number is written to the file PLACE, since a sanitizer ends the process without a word from Python.
+It writes the number of each case to the file PLACE before it runs it, since a sanitizer ends the process at once.
 """
 
 import ctypes
@@ -17,11 +17,12 @@ from tests.sanitizers.corpus import Corpus, corpus_of
 
 REPOSITORY = Path(__file__).parents[2]
 REPEATED, REPEATS, MOST_LEFT_BYTES = 30, 15, 300
-"""Cases that are run again and again, and what they may leave behind: less than one object each time."""
+"""How many cases are repeated to look for leaks, how often, and the bytes that they may leave behind. One small object
+per repetition is more."""
 SPOILED = 3
-"""How often each call is made wrong."""
-STARVED, REFUSED = 5, 40
-"""Cases in which memory runs out, and how many allocations of each call are refused, one at a time."""
+"""How many wrong calls are made from each correct one."""
+CASES_WITHOUT_MEMORY, REFUSALS = 5, 40
+"""In how many cases memory runs out, and how many allocations of each call are refused, one at a time."""
 
 
 class Target(Protocol):
@@ -29,12 +30,12 @@ class Target(Protocol):
 
     @staticmethod
     def compare(chance: Random, corpus: Corpus) -> None:
-        """Hold a function against its reference. Raises AssertionError where they differ."""
+        """Compare a function with its reference. Raises AssertionError if they differ."""
         ...
 
     @staticmethod
     def calls(chance: Random, corpus: Corpus) -> list[Call]:
-        """Right calls, whose arguments nothing else holds."""
+        """Make correct calls, with new arguments each time."""
         ...
 
 
@@ -60,14 +61,14 @@ def misuse(target: Target, chance: Random, corpus: Corpus) -> None:
             make(spoil(chance, call))
 
 
-def starve(target: Target, chance: Random, corpus: Corpus) -> None:
+def run_out_of_memory(target: Target, chance: Random, corpus: Corpus) -> None:
     """Refuse the first allocation of each call, then the second, and so on."""
     try:
         from _testcapi import remove_mem_hooks, set_nomemory  # type: ignore[import-not-found] # noqa: PLC0415
     except ImportError:
-        return  # Debian's Python comes without
+        return  # Debian's Python lacks it
     for call in target.calls(chance, corpus):
-        for refused in range(REFUSED):
+        for refused in range(REFUSALS):
             set_nomemory(refused, refused + 1)
             try:
                 make(call)
@@ -77,8 +78,8 @@ def starve(target: Target, chance: Random, corpus: Corpus) -> None:
                 remove_mem_hooks()
 
 
-def left_bytes(target: Target, seed: int, corpus: Corpus) -> int:
-    """What the same cases, run again and again, leave behind."""
+def measure_leak(target: Target, seed: int, corpus: Corpus) -> int:
+    """The bytes that the same cases leave behind when they are repeated."""
     allocated = ctypes.CDLL(None).__sanitizer_get_current_allocated_bytes
     allocated.restype = ctypes.c_size_t
 
@@ -109,11 +110,11 @@ def main() -> None:
         for number in range(first, first + cases):
             note(str(number))
             run_case(target, Random(f"{seed}:{number}"), corpus)
-        for number in range(first, first + min(cases, STARVED)):
-            note(f"{number}, starved")
-            starve(target, Random(f"{seed}:{number}"), corpus)
+        for number in range(first, first + min(cases, CASES_WITHOUT_MEMORY)):
+            note(f"{number}, without memory")
+            run_out_of_memory(target, Random(f"{seed}:{number}"), corpus)
         note("leaks")
-        left = left_bytes(target, seed, corpus)
+        left = measure_leak(target, seed, corpus)
         assert left <= MOST_LEFT_BYTES, f"{left} bytes were left behind"
 
 

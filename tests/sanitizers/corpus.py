@@ -1,4 +1,4 @@
-"""Text to fuzz with: what the sources of an extension look for, put together and torn."""
+"""Text to fuzz with: strings from the sources of an extension, combined at random and damaged."""
 
 import re
 from itertools import islice
@@ -26,31 +26,31 @@ class Corpus(NamedTuple):
 
 
 def corpus_of(folder: Path, corpora: Path | None) -> Corpus:
-    """The words of an extension in that folder, and every seventh real page where there are corpora."""
+    """The words of the extension in that folder, and every seventh real page if there are corpora."""
     pages = [] if corpora is None else [page.body for _, page in islice(real_pages(corpora), 0, None, 7)]
     return Corpus(_words_of(folder), pages)
 
 
 def _words_of(folder: Path) -> list[bytes]:
-    """The strings in the C code of a folder: names, prefixes and marks that it compares with."""
+    """The strings in the C code of a folder: the names, prefixes and marks that it looks for."""
     text = b"\n".join(each.read_bytes() for each in sorted(folder.glob("_*.[ch]")))
     code = re.sub(rb"/\*.*?\*/|#include[^\n]*", b"", text, flags=re.DOTALL)
     return sorted(set(_STRING.findall(code)))
 
 
-def text(chance: Random, corpus: Corpus, pieces: int) -> bytes:
-    """Up to so many words and pieces, one behind the other."""
+def make_text(chance: Random, corpus: Corpus, pieces: int) -> bytes:
+    """Join up to so many words and pieces."""
     return b"".join(
         chance.choice(corpus.words if chance.random() < 0.4 else _PIECES) for _ in range(chance.randrange(pieces + 1))
     )
 
 
-def markup(chance: Random, corpus: Corpus, pieces: int) -> bytes:
-    """Part of a real page, or tags, most of them whole, with text between; torn."""
+def make_markup(chance: Random, corpus: Corpus, pieces: int) -> bytes:
+    """Take part of a real page, or combine tags and text; then damage it."""
     if corpus.pages and chance.random() < 0.5:
         page = chance.choice(corpus.pages)
         start = chance.randrange(len(page) + 1)
-        return torn(chance, page[start : start + 100 * pieces])
+        return tear(chance, page[start : start + 100 * pieces])
     made = []
     for _ in range(chance.randrange(pieces + 1)):
         name, kind = chance.choice(corpus.words), chance.randrange(6)
@@ -59,17 +59,17 @@ def markup(chance: Random, corpus: Corpus, pieces: int) -> bytes:
         elif kind <= 3:
             made.append(b"<%b%b>" % (name, b"".join(_attribute(chance, corpus) for _ in range(chance.randrange(4)))))
         else:
-            made.append(text(chance, corpus, 4))
-    return torn(chance, b"".join(made))
+            made.append(make_text(chance, corpus, 4))
+    return tear(chance, b"".join(made))
 
 
 def _attribute(chance: Random, corpus: Corpus) -> bytes:
     quote = chance.choice((b"", b"'", b'"'))
-    return b" %b=%b%b%b" % (chance.choice(corpus.words), quote, text(chance, corpus, 3), quote)
+    return b" %b=%b%b%b" % (chance.choice(corpus.words), quote, make_text(chance, corpus, 3), quote)
 
 
-def torn(chance: Random, whole: bytes) -> bytes:
-    """Cut, repeated, exchanged in places; sometimes much longer, sometimes nothing."""
+def tear(chance: Random, whole: bytes) -> bytes:
+    """Cut, repeat and replace parts at random. The result may be much longer, or empty."""
     for _ in range(chance.choice((0, 1, 1, 2, 4))):
         one, other = sorted(chance.randrange(len(whole) + 1) for _ in range(2))
         change = chance.randrange(5)

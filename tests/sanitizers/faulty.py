@@ -1,4 +1,4 @@
-"""The target that has faults: the environment says which."""
+"""Cases that show a fault. The environment variable FAULT names it."""
 
 import importlib
 import os

@@ -1,4 +1,4 @@
-"""Cases of plain hrefs: those of a page are read as each of them alone."""
+"""Cases for plain hrefs. Reading many at once must give what reading each alone gives."""
 
 from random import Random
 from types import SimpleNamespace
@@ -7,7 +7,7 @@ from crawler.url import _hrefs as compiled
 from crawler.url.hrefs import Origin, base_of, parse_origin
 from crawler.url.urls import UrlReader
 from tests.sanitizers.calls import Call
-from tests.sanitizers.corpus import Corpus, text, torn
+from tests.sanitizers.corpus import Corpus, make_text, tear
 
 BASES = ("https://docs.example.org/a/b/page.html?x=1", "http://u:p@e.org:81/a;sid=1/b", "ftp://e.org/", "no base", "")
 READERS = (UrlReader(), UrlReader(queue_by="domain"), UrlReader(max_length=40))
@@ -61,5 +61,5 @@ def _hrefs(chance: Random, corpus: Corpus) -> list[str]:
 
 
 def _href(chance: Random, corpus: Corpus) -> str:
-    written = torn(chance, text(chance, corpus, 8))
+    written = tear(chance, make_text(chance, corpus, 8))
     return written.decode("utf-8", chance.choice(("replace", "surrogateescape")))

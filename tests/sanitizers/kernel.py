@@ -1,4 +1,4 @@
-"""Cases of the kernel, whose reference is in NumPy."""
+"""Cases for the kernel. The reference is written in NumPy."""
 
 from random import Random
 from typing import cast
@@ -104,6 +104,13 @@ def calls(chance: Random, corpus: Corpus) -> list[Call]:
     urls, hashes, seed = _batch(chance), chance.randint(1, 64), chance.getrandbits(32)
     count, mode = len(urls), chance.choice((TEST, ADD))
     bits = np.zeros(chance.randint(1, 9) * 64, np.uint8)
+    table: tuple[list[Memory], NDArray[np.int64]] = ([_zeros(0), _zeros(64)], _numbers(2))
+
+    def allocate_and_interfere(size: int) -> Memory:
+        compiled.table_probe(_zeros, urls, *table, chance.choice((ADD, FORGET)))
+        table[0][:] = chance.choice((table[0], [], [_zeros(16)] * 2))
+        return _zeros(size)
+
     return [
         (compiled.hash_many, (urls, seed, np.zeros(2 * count, np.uint64))),
         (compiled.digest_many, (urls,)),
@@ -134,7 +141,10 @@ def calls(chance: Random, corpus: Corpus) -> list[Call]:
                 hashes,
             ),
         ),
-        (compiled.table_probe, (_zeros, urls, [_zeros(0), _zeros(64)], _numbers(2), chance.choice((mode, FORGET)))),
+        *(
+            (compiled.table_probe, (allocate, urls, *table, chance.choice((mode, FORGET))))
+            for allocate in (_zeros, allocate_and_interfere)
+        ),
     ]
 
 
@@ -149,7 +159,7 @@ def _url(chance: Random) -> str:
 
 
 def _zeros(size: int) -> Memory:
-    """Memory that ends with its last byte; behind those of a bytearray there is one more."""
+    """Memory that ends with its last byte. A bytearray has one more byte behind its end."""
     return cast(Memory, np.zeros(size, np.uint8))
 
 

@@ -1,4 +1,4 @@
-"""Cases of the look at markup, whose reference is in regular expressions."""
+"""Cases for the survey of markup. The reference is written in regular expressions."""
 
 from random import Random
 from typing import cast
@@ -7,13 +7,13 @@ from msgspec.structs import replace
 
 from crawler.read.elements import _markup as compiled
 from crawler.read.elements.markup import Survey, survey_by_patterns
-from tests.sanitizers.calls import Call, exact
-from tests.sanitizers.corpus import Corpus, markup
+from tests.sanitizers.calls import Call, copy_exactly
+from tests.sanitizers.corpus import Corpus, make_markup
 
 
 def compare(chance: Random, corpus: Corpus) -> None:
-    html, most = markup(chance, corpus, 30), chance.randrange(6)
-    found = Survey(*compiled.survey(cast(bytes, exact(html)), most))
+    html, most = make_markup(chance, corpus, 30), chance.randrange(6)
+    found = Survey(*compiled.survey(cast(bytes, copy_exactly(html)), most))
     patterns = survey_by_patterns(html, most_attributes=most)
     assert found.elements <= patterns.elements
     assert found.formatting <= patterns.formatting
@@ -21,4 +21,4 @@ def compare(chance: Random, corpus: Corpus) -> None:
 
 
 def calls(chance: Random, corpus: Corpus) -> list[Call]:
-    return [(compiled.survey, (exact(markup(chance, corpus, 30)), chance.randrange(6)))]
+    return [(compiled.survey, (copy_exactly(make_markup(chance, corpus, 30)), chance.randrange(6)))]

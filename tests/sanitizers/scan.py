@@ -1,4 +1,4 @@
-"""Cases of the scan of pages, whose reference is lexbor's tree."""
+"""Cases for the scan of pages. The reference is lexbor's tree."""
 
 from html.entities import html5
 from random import Random
@@ -9,8 +9,8 @@ from crawler.read.html import _scan as compiled
 from crawler.read.html.lexbor import LexborExtractor, LexborTrees
 from crawler.read.options import Options
 from crawler.read.pages import PageReader
-from tests.sanitizers.calls import Call, exact
-from tests.sanitizers.corpus import Corpus, markup, torn
+from tests.sanitizers.calls import Call, copy_exactly
+from tests.sanitizers.corpus import Corpus, make_markup, tear
 from tests.unit.read.pieces import ATTRIBUTES, NAMES, STYLES, TEXTS, WHOLE
 from tests.unit.read.suites import page
 
@@ -23,7 +23,7 @@ LARGE_BYTES = 4_000
 
 
 def compare(chance: Random, corpus: Corpus) -> None:
-    html = _page(chance, corpus)
+    html = _make_page(chance, corpus)
     if len(html) < LARGE_BYTES:
         assert BY_SCAN.extract(page(html)) == BY_TREE.extract(page(html)), html
 
@@ -31,20 +31,23 @@ def compare(chance: Random, corpus: Corpus) -> None:
 def calls(chance: Random, corpus: Corpus) -> list[Call]:
     kinds = (LinkKind.LINK, LinkKind.EMBED, LinkKind.CSS)
     return [
-        (compiled.scan, (exact(html), dict(html5), Link, *kinds, dict(KIND_OF_REL), KEPT_META, chance.random() < 0.5))
-        for html in (_page(chance, corpus), markup(chance, corpus, 60))
+        (
+            compiled.scan,
+            (copy_exactly(html), dict(html5), Link, *kinds, dict(KIND_OF_REL), KEPT_META, chance.random() < 0.5),
+        )
+        for html in (_make_page(chance, corpus), make_markup(chance, corpus, 60))
     ]
 
 
-def _page(chance: Random, corpus: Corpus) -> bytes:
-    """Mostly markup of which the scan reads much before it gives up."""
+def _make_page(chance: Random, corpus: Corpus) -> bytes:
+    """Make mostly markup that the scan reads far into before it gives up."""
     if corpus.pages and chance.random() < 0.5:
-        return markup(chance, corpus, 20)
-    whole = WHOLE if chance.random() < 0.2 else "".join(_part(chance, 3) for _ in range(chance.randrange(12)))
-    return torn(chance, whole.encode()) if chance.random() < 0.5 else whole.encode()
+        return make_markup(chance, corpus, 20)
+    whole = WHOLE if chance.random() < 0.2 else "".join(_make_part(chance, 3) for _ in range(chance.randrange(12)))
+    return tear(chance, whole.encode()) if chance.random() < 0.5 else whole.encode()
 
 
-def _part(chance: Random, depth: int, parent: str = "") -> str:
+def _make_part(chance: Random, depth: int, parent: str = "") -> str:
     in_table = parent in TABLE_NAMES and chance.random() < 0.7
     name, kind = chance.choice(TABLE_NAMES if in_table else NAMES), chance.randrange(5 * in_table, 10)
     attributes = " ".join(chance.choices(ATTRIBUTES, k=chance.choice((0, 0, 1, 2, 3, 60))))
@@ -57,5 +60,5 @@ def _part(chance: Random, depth: int, parent: str = "") -> str:
         return f"</{name}>"
     if kind < 6:
         return f"<{name} {attributes}{chance.choice(('', '', '/'))}>"
-    inner = "".join(_part(chance, depth - 1, name) for _ in range(chance.randrange(5)))
+    inner = "".join(_make_part(chance, depth - 1, name) for _ in range(chance.randrange(5)))
     return f"<{name} {attributes}>{inner}</{name}>"

@@ -1,4 +1,4 @@
-"""No input, argument or lack of memory makes the compiled extensions do what C leaves undefined, or leak."""
+"""No input, wrong argument or lack of memory makes the compiled extensions break the rules of C, or leak."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from tests.conftest import CORPORA
 from tests.sanitizers.build import extensions, run, what_is_missing
 
 MISSING = what_is_missing()
-pytestmark = pytest.mark.skipif(MISSING is not None, reason=f"no sanitizers here: {MISSING} is missing")
+pytestmark = pytest.mark.skipif(MISSING is not None, reason=f"the sanitizers need {MISSING}")
 
 OURS = sorted(set(extensions()) - {"faulty"})
 CASES = 500
@@ -57,7 +57,7 @@ def test_a_fault_where_memory_runs_out_is_found() -> None:
     pytest.importorskip("_testcapi")
     done = run("faulty", cases=1, FAULT="trust_memory")
     assert done.returncode != 0
-    assert "the last case of faulty, seed 1, was 0, starved" in done.stderr
+    assert "the last case of faulty, seed 1, was 0, without memory" in done.stderr
 
 
 def test_what_has_no_fault_passes() -> None:
