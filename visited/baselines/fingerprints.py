@@ -1,4 +1,4 @@
-"""The baseline of the literature's hash maps: 64-bit fingerprints in open addressing, half of the slots empty."""
+"""The hash map of the literature: 64-bit fingerprints in open addressing, with at least half of the slots empty."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from visited.snapshot import Value, read_snapshot, write_snapshot
 
 BACKEND = "fingerprints"
 
-_LEAST_SLOTS = 64
+_MIN_SLOTS = 64
 _PIECE = 1 << 14
 _EMPTY, _DELETED = 0, 1
 
@@ -22,15 +22,16 @@ Words = NDArray[np.uint64]
 
 
 class FingerprintSet:
-    """The first 64 bits of each URL's MD5, 16 to 32 bytes per URL.
+    """Stores the first 64 bits of each URL's MD5: 16 to 32 bytes per URL.
 
-    Two URLs share a fingerprint with a chance of 2^-64: n/2^64 for the next one, 5e-11 at a billion.
+    Two URLs have the same fingerprint with a probability of 2^-64. So with n URLs the next one is lost with a
+    probability of n/2^64: 5e-11 at a billion.
     """
 
     def __init__(self, *, kernel: Kernel | None = None) -> None:
         self._kernel = kernel or best_kernel()
         self._slots: Words
-        self._empty()
+        self._reset()
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         fingerprints = self._fingerprints(urls)
@@ -82,12 +83,12 @@ class FingerprintSet:
         write_snapshot(file, backend=BACKEND, parameters={"hash": "md5-64"}, state=state, parts=parts)
 
     def load(self, file: BinaryIO, /) -> None:
-        self._empty()
+        self._reset()
         snapshot = read_snapshot(file, backend=BACKEND, parameters={"hash": "md5-64"})
         count, used = snapshot.integer("count"), snapshot.integer("used")
         lost = snapshot.number("expected_lost")
         sizes = [len(part) // 8 for part in snapshot.parts]
-        if len(sizes) != 1 or sizes[0] < _LEAST_SLOTS or sizes[0] & sizes[0] - 1 or used * 2 > sizes[0]:
+        if len(sizes) != 1 or sizes[0] < _MIN_SLOTS or sizes[0] & sizes[0] - 1 or used * 2 > sizes[0]:
             raise SnapshotRefused(f"expected one table of a power of two of slots, at most half full, found {sizes}")
         self._slots = np.frombuffer(snapshot.parts[0], dtype=np.uint64)
         self._count, self._used, self._expected_lost = count, used, lost
@@ -98,19 +99,19 @@ class FingerprintSet:
     async def aclose(self) -> None:
         """Nothing to close."""
 
-    def _empty(self) -> None:
-        self._slots = np.frombuffer(zeros(_LEAST_SLOTS * 8), dtype=np.uint64)
+    def _reset(self) -> None:
+        self._slots = np.frombuffer(zeros(_MIN_SLOTS * 8), dtype=np.uint64)
         self._count = 0
         self._used = 0
         self._expected_lost = 0.0
 
     def _fingerprints(self, urls: Sequence[str]) -> Words:
         words: Words = np.frombuffer(self._kernel.digest_many(urls), dtype="<u8")[::2]
-        # Zero and one mark slots that hold nothing.
+        # Zero marks an empty slot, one a deleted entry.
         return np.where(words > _DELETED, words, np.uint64(_DELETED + 1))
 
     def _find(self, fingerprints: Words) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """The slot of each fingerprint, and whether it is absent."""
+        """Return the slot of each fingerprint, and whether it is absent."""
         mask = len(self._slots) - 1
         places = (fingerprints & np.uint64(mask)).astype(np.int64)
         absent = np.zeros(len(fingerprints), dtype=np.bool_)
@@ -123,7 +124,8 @@ class FingerprintSet:
         return places, absent
 
     def _insert(self, absent: Words) -> None:
-        """Put in what is absent, each once. Of those that meet in a slot the last one gets it, the others go on."""
+        """Insert absent, distinct fingerprints. If several try one slot, the last gets it and the others try the
+        next."""
         mask = len(self._slots) - 1
         for start in range(0, len(absent), _PIECE):
             fingerprints = absent[start : start + _PIECE]

@@ -1,4 +1,4 @@
-"""The baseline of all baselines: a Python set of the URLs themselves."""
+"""The simplest baseline: a Python set of the URLs themselves."""
 
 import sys
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ BACKEND = "raw"
 
 
 class RawUrlSet:
-    """Every URL as it is; exact, and at 100 to 200 bytes per URL the largest of all.
+    """Stores each URL as it is. It is exact, and needs 100 to 200 bytes per URL, more than any other set.
 
-    The table is Python's own. Those that it has outgrown stay with the process, as much again as the table at most,
-    where the C library keeps large blocks: glibc does once one was freed, unless it is told not to, as a crawl does.
+    When Python's table grows, the C library may keep the memory of the smaller tables, at most as much as the table has
+    now. glibc does so after the first large block was freed, unless the process forbids it, as a crawl does.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The counting filter of the crawling literature: k hashes from salted MD5, a 32-bit counter for each."""
+"""The counting filter of the crawling literature: k hashes from salted MD5, and 32-bit counters."""
 
 import hashlib
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ BACKEND = "salted-md5"
 
 
 def salted_hashes(data: bytes, count: int) -> list[int]:
-    """Four 32-bit numbers, big-endian and unsigned, from each MD5(salt byte + data), salt = 0, 1, 2 …
+    """Take four 32-bit numbers, big-endian and unsigned, from each MD5(salt byte + data), salt = 0, 1, 2 …
 
-    The original reads them as signed, which makes half of the indices negative; here they are not.
+    The original reads them as signed, so half of its indices are negative.
     """
     digests = b"".join(
         hashlib.md5(bytes([salt]) + data, usedforsecurity=False).digest() for salt in range(-(-count // 4))
@@ -29,7 +29,7 @@ def salted_hashes(data: bytes, count: int) -> list[int]:
 
 
 class SaltedMd5Set:
-    """A baseline for comparison: 32 times the memory of a Bloom filter, and k/4 MD5 digests for each URL."""
+    """A baseline for comparison. It needs 32 times the memory of a Bloom filter, and k/4 MD5 digests for each URL."""
 
     def __init__(self, *, capacity: int, error_rate: float) -> None:
         sizing.check_capacity(capacity)
@@ -38,7 +38,7 @@ class SaltedMd5Set:
         if self._counters > 1 << 32:
             raise ValueError(f"32-bit hashes reach 4,294,967,296 counters; {capacity:,} URLs need {self._counters:,}")
         self._hashes = sizing.hashes_for(error_rate)
-        # The rate is taken once for each piece, so that a huge batch is accounted for as it fills the filter.
+        # A huge batch changes the rate while it fills the filter, so the rate is computed for each piece.
         self._piece = max(64, self._counters // 512)
         self._cells = FilterCells(
             backend=BACKEND,

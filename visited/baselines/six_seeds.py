@@ -14,7 +14,7 @@ from visited.protocol import CannotForget, VisitedStats
 
 BACKEND = "six-seeds"
 BITS = 2 << 24
-"""33,554,432 bits, 4 MiB, whatever comes: 1 % of new URLs are lost at 3.49 million, a third at 10 million."""
+"""33,554,432 bits, 4 MiB, for any number of URLs: at 3.49 million it loses 1 % of new URLs, at 10 million a third."""
 SEEDS = (7, 11, 13, 31, 37, 61)
 
 _CAPACITY = 3_490_000
@@ -80,7 +80,7 @@ class SixSeedSet:
         check_batch(urls)
         texts = [url.encode("utf-16-le", "surrogatepass") for url in urls]
         lengths = np.array([len(text) // 2 for text in texts])
-        # All URLs a character at a time, the longest first, so that those that are at their end drop out behind.
+        # Processes all URLs one character at a time. The longest come first, so those that have ended are at the back.
         order = np.argsort(-lengths, kind="stable")
         longest = int(lengths.max(initial=0))
         units = np.zeros((longest, len(urls)), dtype=np.uint32)
@@ -88,8 +88,8 @@ class SixSeedSet:
             units[: lengths[row], column] = np.frombuffer(texts[row], dtype="<u2")
         results = np.zeros((len(SEEDS), len(urls)), dtype=np.uint32)
         seeds = np.array(SEEDS, dtype=np.uint32)[:, None]
-        still = np.searchsorted(-lengths[order], -np.arange(longest), side="left").tolist()
-        for place, width in enumerate(still):
+        remaining = np.searchsorted(-lengths[order], -np.arange(longest), side="left").tolist()
+        for place, width in enumerate(remaining):
             results[:, :width] = results[:, :width] * seeds + units[place, :width]
         positions = np.empty((len(urls), len(SEEDS)), dtype=np.uint64)
         positions[order] = (results & np.uint32(self._bits - 1)).T

@@ -233,8 +233,8 @@ async def filled_by_site(
     for start in range(0, urls, 16):
         for _ in range(repeats):
             accepted += sum(await visited.add_many(came[start : start + 16]))
-    hashes = int(visited.describe().details["hashes"])
-    rates = np.array([(visited._ones[visited._numbers[str(site)]] / (SITE_BYTES * 8)) ** hashes for site in sites])
+    filters = visited._filters
+    rates = filters.rates()[[filters.numbers[str(site)] for site in sites]]
     return visited, urls - accepted, float(rates.mean())
 
 

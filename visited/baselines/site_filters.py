@@ -1,0 +1,140 @@
+"""A growing number of Bloom filters of one size, and an estimate of how many URLs each was given."""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from visited import sizing
+from visited.bits.kernel import ADD, TEST, Kernel
+from visited.bits.memory import Memory, allocated_bytes, object_bytes, zeros
+from visited.filters.bottom_k import BottomKSample
+from visited.protocol import SnapshotRefused
+
+_HIGH_RATE = 0.9
+"""At higher rates a filter accepts too few URLs to infer much from them."""
+
+
+class SiteFilters:
+    """The filters by name, each with its fill, its count and its estimate.
+
+    A filter can't count the new URLs that it is given, because those that it loses leave no trace. So the number is
+    inferred from the accepted URLs: at a rate p each stands for 1/(1 - p), with a variance of p/(1 - p)². A filter that
+    is nearly full accepts almost no URL; its number is inferred from a sample of all URLs (`BottomKSample`).
+    """
+
+    def __init__(self, *, size_bytes: int, hashes: int, seed: int, kernel: Kernel) -> None:
+        self._bytes = size_bytes
+        self._hashes = hashes
+        self._seed = seed
+        self._kernel = kernel
+        self.numbers: dict[str, int] = {}
+        """The number of each filter by its name."""
+        self._names_bytes = 0
+        self._bits: list[Memory] = []
+        self._ones: NDArray[np.int64] = np.zeros(16, dtype=np.int64)
+        self._counts: NDArray[np.int64] = np.zeros(16, dtype=np.int64)
+        self._given: NDArray[np.float64] = np.zeros(16)
+        """Estimated number of new URLs that each filter was given."""
+        self._variances: NDArray[np.float64] = np.zeros(16)
+        """Variances of these estimates."""
+        self.sample = BottomKSample(kernel)
+
+    def find_or_add(self, name: str) -> int:
+        """Return the number of a filter, which is created when needed."""
+        number = self.numbers.setdefault(name, len(self._bits))
+        if number == len(self._bits):
+            self._bits.append(zeros(self._bytes))
+            self._names_bytes += object_bytes(name) + object_bytes(number)
+            if number == len(self._ones):
+                self._counts, self._ones, self._given, self._variances = (
+                    np.concatenate([each, np.zeros_like(each)]) for each in self._columns
+                )
+        return number
+
+    def add(self, number: int, urls: Sequence[str]) -> list[bool]:
+        """Add URLs to a filter, and return for each whether it is new."""
+        before = int(self._ones[number])
+        absent, new, ones = self._kernel.bloom_probe(urls, self._bits[number], self._hashes, self._seed, ADD)
+        self._ones[number] += ones
+        self._counts[number] += new
+        rate = sizing.mean_rate_between(before, before + ones, self._bytes * 8, self._hashes)
+        if new:
+            self._given[number] += new / (1 - rate)
+            self._variances[number] += new * rate / (1 - rate) ** 2
+        return absent
+
+    def has(self, number: int, urls: Sequence[str]) -> list[bool]:
+        """Return for each URL whether the filter knows it."""
+        absent, _, _ = self._kernel.bloom_probe(urls, self._bits[number], self._hashes, self._seed, TEST)
+        return [not each for each in absent]
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """URLs that each filter has accepted."""
+        return self._counts[: len(self._bits)]
+
+    def fills(self) -> NDArray[np.float64]:
+        """The share of set bits of each filter."""
+        fills: NDArray[np.float64] = self._ones[: len(self._bits)] / (self._bytes * 8)
+        return fills
+
+    def rates(self) -> NDArray[np.float64]:
+        """The false-positive rate of each filter."""
+        rates: NDArray[np.float64] = self.fills() ** self._hashes
+        return rates
+
+    def estimate_given(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Estimate how many new URLs each filter was given, and the variances of these numbers."""
+        rates = self.rates()
+        chance = self.sample.probability()
+        seen = self.sample.count_by_filter(len(rates))
+        # For each URL the variance of the one estimate grows by p/(1 - p), of the other by (1 - c)/c.
+        is_sampled = rates > min(1 - chance, _HIGH_RATE)
+        given = np.where(is_sampled, seen / chance, self._given[: len(rates)])
+        variances = np.where(is_sampled, seen * (1 - chance) / chance**2, self._variances[: len(rates)])
+        return given, variances
+
+    def memory_bytes(self) -> int:
+        lists = sys.getsizeof(self.numbers) + sys.getsizeof(self._bits)
+        columns = sum(each.nbytes for each in self._columns)
+        bits = len(self._bits) * allocated_bytes(self._bytes)
+        return bits + lists + self._names_bytes + columns + self.sample.memory_bytes()
+
+    def dump(self) -> list[bytes | Memory]:
+        """Return the parts of a snapshot."""
+        return [
+            # msgspec can't encode lone surrogates, which a host may contain like any URL.
+            json.dumps(list(self.numbers)).encode(),
+            np.column_stack([each[: len(self._bits)] for each in self._columns]).tobytes(),
+            *self.sample.dump(),
+            *self._bits,
+        ]
+
+    def load(self, parts: Sequence[Memory]) -> None:
+        """Fill new filters from the parts of a snapshot. Raises SnapshotRefused, and changes nothing then."""
+        try:
+            names = msgspec.convert(json.loads(bytes(parts[0])), list[str])
+            table = np.frombuffer(parts[1], dtype=np.float64).reshape(len(names), len(self._columns))
+            hashes, filters, *bits = parts[2:]
+            sample = BottomKSample(self._kernel)
+            sample.load(hashes, filters, filter_count=len(names))
+        except (IndexError, ValueError) as error:
+            raise SnapshotRefused(f"the snapshot's table of filters can't be read: {error}") from error
+        if len(bits) != len(names) or any(len(each) != self._bytes for each in bits):
+            raise SnapshotRefused(f"expected {len(names)} filters of {self._bytes} bytes, found {len(bits)} parts")
+        self.sample = sample
+        self.numbers = {name: number for number, name in enumerate(names)}
+        self._names_bytes = sum(object_bytes(name) + object_bytes(number) for name, number in self.numbers.items())
+        self._bits = bits
+        if names:
+            self._counts, self._ones = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
+            self._given, self._variances = table[:, 2].copy(), table[:, 3].copy()
+
+    @property
+    def _columns(self) -> tuple[NDArray[Any], ...]:
+        return self._counts, self._ones, self._given, self._variances
