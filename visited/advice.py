@@ -1,19 +1,20 @@
-"""Which visited set for how many URLs in how much memory."""
+"""Chooses a visited set by the number of URLs and the memory."""
 
 import msgspec
 
 from visited import sizing
 
 _EXACT_BYTES = 20.3
-"""Mean of the table between two growths; measured by tests/bench/visited.py."""
+"""The table's mean size between two growths, as tests/bench/visited.py measures."""
 _DSBF_SHARE = 1.2
 _DSBF_LOSS = 0.55
-"""Mean of its rate over its bound, as `onceover compare` finds it at any size: its leaves are never far from full."""
+"""Mean ratio of its rate to its bound, as `onceover compare` measures at any size: its leaves are always nearly
+full."""
 _DSBF_LIST_BYTES = 8
 _LEVELDB_BYTES = 9 << 20
-"""At the most: two of its write buffers, and what it has beside them. More where its tables can't be mapped."""
+"""At most: two write buffers and what LevelDB needs beside them. More if it can't map its tables."""
 _LEVELDB_DISK_BYTES = 40
-"""A digest, LevelDB's share of blocks and index, and what waits for compaction."""
+"""A digest, its share of blocks and index, and what compaction has not removed yet."""
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,13 +24,13 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int
     disk_bytes: int
     false_positive_rate: float
-    """When all URLs are in."""
+    """After all URLs were added."""
     expected_lost: float
-    """New URLs swallowed on the way there, if nothing verifies them."""
+    """New URLs that it loses until then without verification."""
 
 
 def options(count: int, error_rate: float) -> list[Option]:
-    """What each backend would cost for `count` URLs at the rate, in the order of preference."""
+    """Compute what each backend would cost for `count` URLs at the rate, in the order of preference."""
     sizing.check_capacity(count)
     sizing.check_error_rate(error_rate)
     bits, hashes = sizing.bits_for(count, error_rate), sizing.hashes_for(error_rate)
@@ -54,9 +55,9 @@ def options(count: int, error_rate: float) -> list[Option]:
 
 
 def advise(count: int, *, memory_bytes: int, error_rate: float = 1e-4) -> Option:
-    """The set that loses least in the memory: exact where it fits, else dsbf, else bloom.
+    """Choose the set that loses least in this memory: exact if it fits, else dsbf, else bloom.
 
-    Raises ValueError when none of them fits, with the rate that would, and what an exact set on disk needs.
+    If none fits, raises ValueError with the rate that would fit, and with what an exact set on disk needs.
     """
     by_name = {option.backend: option for option in options(count, error_rate)}
     for name in ("exact", "dsbf", "bloom"):
@@ -68,7 +69,7 @@ def advise(count: int, *, memory_bytes: int, error_rate: float = 1e-4) -> Option
     needed = by_name["bloom"].memory_bytes
     raise ValueError(
         f"{count:,} URLs at a rate of {error_rate:g} need {needed:,} bytes in a Bloom filter, found"
-        f" {memory_bytes:,}; these would do for a rate of {reachable:.2g}, and exact with store = leveldb needs"
+        f" {memory_bytes:,}; which is enough for a rate of {reachable:.2g}, and exact with store = leveldb needs"
         f" {_LEVELDB_BYTES:,} bytes and {by_name['exact-leveldb'].disk_bytes:,} on disk"
     )
 

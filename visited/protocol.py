@@ -1,4 +1,4 @@
-"""The promise of a visited set, and the values it speaks in."""
+"""The protocol of a visited set, its values and its errors."""
 
 from collections.abc import Sequence
 from typing import BinaryIO, Protocol
@@ -7,84 +7,85 @@ import msgspec
 
 
 class CannotForget(Exception):
-    """Raised by `forget_many` of a set that has no way to remove a URL, as a Bloom filter."""
+    """Raised by `forget_many` of a set that can't remove a URL, such as a Bloom filter."""
 
 
 class KernelRefused(Exception):
-    """The environment asks for a kernel that there is not. The message says what there is."""
+    """The environment asks for a kernel that does not exist. The message says which ones do."""
 
 
 class DiskFull(Exception):
-    """A set on disk can't be read before there is room on the disk. Nothing has changed; ask again then."""
+    """A set on disk can't be read while the disk is full. Nothing has changed; call again when there is space."""
 
 
 class SnapshotRefused(Exception):
-    """A snapshot is torn, damaged, or of another backend, parameters or version. The message says which."""
+    """A snapshot is torn or damaged, or has another backend, version or parameters. The message says which."""
 
 
 class VisitedStats(msgspec.Struct, frozen=True, kw_only=True):
-    """What a visited set costs and what it loses, now."""
+    """What a visited set now costs and loses."""
 
     backend: str
     count: int
-    """URLs for which the set has answered "new", less those forgotten."""
+    """URLs that the set has called new, minus forgotten ones."""
     capacity: int | None
-    """URLs for which the stated rate holds; None where the set grows without bound."""
+    """URLs for which the stated rate holds; None if the set grows without bound."""
     memory_bytes: int
-    """Bytes that the set's own structures take of the process's memory, measured, not computed from the parameters.
+    """Process memory that the set's own structures use, measured, not computed from the parameters.
 
-    What the C library keeps of memory that was given back to it counts where a set can know of it.
+    Includes freed memory that the C library keeps, if the set can know it.
     """
     disk_bytes: int = 0
     fill: float | None = None
-    """Share of the structure in use: bits set for a filter, slots taken for a table. 0..1."""
+    """Share of the structure in use, 0..1: of a filter the bits set, of a table the slots in use."""
     false_positive_rate: float = 0.0
-    """Chance that a new URL would be called known now, from the fill. 0 for exact sets."""
+    """Probability that the set now calls a new URL known, from the fill. 0 for exact sets."""
     expected_lost: float = 0.0
-    """New URLs that were probably called known so far: the sum of the rate at each addition.
-    What a set that is rebuilt as it grows has probably accepted since, when it came again, is taken off."""
+    """Estimated number of new URLs that the set has called known so far.
+
+    Does not include URLs that a set which is rebuilt as it grows has probably accepted later."""
     rate_sigma: float = 0.0
-    """Standard deviation of `false_positive_rate`, where that has to be guessed; 0 where it follows from the fill."""
+    """Standard deviation of `false_positive_rate` if that is an estimate; 0 if it follows from the fill."""
     lost_sigma: float = 0.0
-    """Standard deviation of what was really lost from `expected_lost`."""
+    """Standard deviation of the true loss from `expected_lost`."""
     details: dict[str, float | int | str] = {}
-    """What only this backend has to tell, as leaves and splits."""
+    """Figures of this backend alone, such as leaves and splits."""
 
 
 class VisitedSet(Protocol):
-    """Remembers canonical URLs and tells the new from the known, in one step.
+    """Remembers canonical URLs and says which are new, in one step.
 
-    Calls do not overlap: one caller at a time, between whose calls the set does not change. A call that is cancelled
-    or fails may have remembered any part of its batch; the caller then rebuilds the set from the ledger. A call that
-    raises `DiskFull` has changed nothing, and can be made again.
+    Calls must not overlap, and the set does not change between calls. A call that fails or is cancelled may have
+    remembered any part of its batch; the caller then rebuilds the set from the ledger. A call that raises `DiskFull`
+    has changed nothing, and can be repeated.
     """
 
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
-        """Tell for each URL, in order, whether it is new, and remember it.
+        """Return for each URL, in order, whether it is new, and remember it.
 
-        A URL that stands twice in one batch is new once. A URL for which this has answered True is never called new
-        again, across `dump` and `load` too, unless it is forgotten.
+        A URL that occurs twice in one batch is new once. A URL that was called new is never called new again, also
+        after `dump` and `load`, unless it is forgotten.
         """
         ...
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
-        """Forget the URLs, and return how many of them were known. Raises `CannotForget` where that can't be done."""
+        """Forget the URLs, and return how many of them were known. Raises `CannotForget` if the set can't do that."""
         ...
 
     def describe(self) -> VisitedStats:
-        """Count, memory, fill and loss at this moment; cheap enough to be asked every second."""
+        """Return the current count, memory, fill and loss. Cheap enough to be called every second."""
         ...
 
     def dump(self, file: BinaryIO, /) -> None:
-        """Write the whole set, as it is between two calls, to a file or a buffer."""
+        """Write the whole set to a file or a buffer."""
         ...
 
     def load(self, file: BinaryIO, /) -> None:
-        """Replace the content by what `dump` wrote. Raises `SnapshotRefused`, and is then as empty as when made."""
+        """Replace the content by what `dump` wrote. Raises `SnapshotRefused`, and leaves the set empty then."""
         ...
 
     def __len__(self) -> int:
-        """URLs for which the set has answered "new", less those forgotten."""
+        """URLs that the set has called new, minus forgotten ones."""
         ...
 
     async def aclose(self) -> None:
@@ -93,8 +94,8 @@ class VisitedSet(Protocol):
 
 
 class LocalSet(VisitedSet, Protocol):
-    """A visited set in this process, which can also be asked; for inspection and comparison, not for the crawl."""
+    """A visited set in this process that can also be queried. For inspection and comparison, not for the crawl."""
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
-        """Tell for each URL whether it is known, without remembering it."""
+        """Return for each URL whether it is known, without remembering it."""
         ...

@@ -1,4 +1,4 @@
-"""The algebra of Bloom filters: how many bits, hash functions and leaves for how many URLs at which rate, and back.
+"""The formulas of Bloom filters: bits, hash functions and leaves for a number of URLs at a rate, and back.
 
 n URLs, m bits, k hash functions, e the false-positive rate:
 
@@ -16,7 +16,7 @@ BLOCK_BITS = 512
 """One cache line: the block of a blocked filter."""
 
 MAX_HASHES = 48
-"""More hash functions mean a rate below 2^-48, where the fingerprint itself starts to collide: use an exact set."""
+"""More hash functions mean a rate below 2^-48. There fingerprints start to collide, so an exact set is better."""
 
 
 class LeafShape(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +55,7 @@ def check_capacity(capacity: int) -> None:
 
 
 def bits_for(count: int, error_rate: float) -> int:
-    """Bits for `count` URLs (m), cut to an integer as Guava does."""
+    """Bits for `count` URLs (m), rounded down like Guava."""
     return int(-count * math.log(error_rate) / math.log(2) ** 2)
 
 
@@ -88,7 +88,7 @@ def mean_rate_between(ones_before: int, ones_after: int, bits: int, hashes: int)
 
 
 def count_for(bits: int, hashes: int, error_rate: float) -> int:
-    """How many URLs a filter takes until its rate passes `error_rate`; exact for the integer k."""
+    """How many URLs a filter can hold before its rate exceeds `error_rate`; exact for the integer k."""
     return max(1, int(-bits * math.log1p(-(error_rate ** (1 / hashes))) / hashes))
 
 
@@ -100,14 +100,14 @@ def count_from_fill(ones: int, bits: int, hashes: int) -> float:
 
 
 def expected_lost(bits: int, hashes: int, count: int) -> float:
-    """New URLs that a filter swallows while it takes `count` URLs: the sum of the rate over all additions."""
+    """New URLs that a filter loses while `count` URLs are added: the sum of the rate over all additions."""
     steps = 200
     width = count / steps
     return sum(rate_after(bits, hashes, (step + 0.5) * width) for step in range(steps)) * width
 
 
 def blocked_rate_after(bits: int, hashes: int, count: float) -> float:
-    """The expected rate of a filter of 512-bit blocks: blocks fill unevenly, by a Poisson law, and that costs bits."""
+    """The expected rate of a filter of 512-bit blocks, whose fill has a Poisson distribution."""
     blocks = bits / BLOCK_BITS
     mean = count / blocks
     if mean == 0:
@@ -169,7 +169,7 @@ def leaf_shape(count: int, leaf_bits: int, error_rate: float) -> LeafShape:
 
 
 def check_bits(bits: int, count: int, error_rate: float, *, hashes: int | None = None) -> None:
-    """Raise ValueError, with what would do, when `bits` can't hold `count` URLs at the rate.
+    """Raise ValueError, with the right size, if `bits` can't hold `count` URLs at the rate.
 
     `hashes` is the number of hash functions; None takes the best for these bits.
     """

@@ -1,15 +1,15 @@
-"""How a visited set is written down: a header that says what it is, then the bytes of its structures.
+"""The file format of a visited set: a header that describes it, then the bytes of its structures.
 
     magic      16 bytes   b"onceover-visited"
     version    u32        of this layout
-    length     u32        of the header
+    length     u32        length of the header
     header     JSON       backend, parameters, state, and length and checksum of each part
     crc32      u32        of all the above
     parts      bytes      one after the other
 
-Numbers are little-endian. The checksum of a part is the CRC-32 of the 64-bit sums of its 32 KiB blocks: any changed
-byte changes it, a torn or reordered file too, and it costs less than the copy that it guards, as a CRC over
-everything would not.
+Numbers are little-endian. The checksum of a part is the CRC-32 of the 64-bit sums of its 32 KiB blocks. It detects any
+changed byte and a torn or reordered file, and takes less time than copying the part; a CRC over everything would take
+more.
 """
 
 import struct
@@ -51,27 +51,27 @@ class _Header(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """What was read back: the state of the set and the bytes of its structures."""
+    """What was read: the state of the set and the bytes of its structures."""
 
     state: dict[str, Value]
     parts: list[Memory]
 
     def integer(self, name: str) -> int:
-        """A number of the state. Raises SnapshotRefused when it is missing."""
+        """Return an integer of the state. Raises SnapshotRefused if it is missing."""
         value = self.state.get(name)
         if not isinstance(value, int):
             raise SnapshotRefused(f"the snapshot's state should have a number {name!r}, found {value!r}")
         return value
 
     def integers(self, name: str) -> list[int]:
-        """A list of numbers of the state. Raises SnapshotRefused when it is missing."""
+        """Return a list of integers of the state. Raises SnapshotRefused if it is missing."""
         value = self.state.get(name)
         if not isinstance(value, list):
             raise SnapshotRefused(f"the snapshot's state should have a list {name!r}, found {value!r}")
         return value
 
     def number(self, name: str) -> float:
-        """A number of the state, whole or not. Raises SnapshotRefused when it is missing."""
+        """Return a number of the state. Raises SnapshotRefused if it is missing."""
         value = self.state.get(name)
         if not isinstance(value, int | float):
             raise SnapshotRefused(f"the snapshot's state should have a number {name!r}, found {value!r}")
@@ -81,7 +81,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 def write_snapshot(
     file: BinaryIO, *, backend: str, parameters: Values, state: Values, parts: Sequence[Part] = ()
 ) -> None:
-    """Write header and parts. `parameters` must be equal for a later load; `state` is handed back by it."""
+    """Write header and parts. A load needs equal `parameters`, and returns `state`."""
     views = [memoryview(part).cast("B") for part in parts]
     header = msgspec.json.encode(
         _Header(
@@ -97,7 +97,7 @@ def write_snapshot(
 
 
 def read_snapshot(file: BinaryIO, *, backend: str, parameters: Values) -> Snapshot:
-    """Read what `write_snapshot` wrote. Raises SnapshotRefused with the reason; reads nothing beyond the snapshot."""
+    """Read what `write_snapshot` wrote, and nothing beyond. Raises SnapshotRefused with the reason."""
     header = _read_header(file)
     if header.backend != backend:
         raise SnapshotRefused(f"the snapshot is of backend {header.backend!r}, this set is {backend!r}; rebuild it")
@@ -112,7 +112,7 @@ def read_snapshot(file: BinaryIO, *, backend: str, parameters: Values) -> Snapsh
 
 
 def clear_set(visited: VisitedSet) -> None:
-    """Empty a set: a load that can't but be refused leaves it as when it was made."""
+    """Remove all URLs of a set, by loading an empty file: a refused load leaves the set empty."""
     try:
         visited.load(BytesIO())
     except SnapshotRefused:
@@ -120,7 +120,7 @@ def clear_set(visited: VisitedSet) -> None:
 
 
 def checksum(part: Part) -> int:
-    """CRC-32 over the 64-bit sums of the part's 32 KiB blocks and what is left behind the last whole block."""
+    """CRC-32 over the 64-bit sums of the part's 32 KiB blocks, and over the bytes after the last whole block."""
     data = np.frombuffer(part, dtype=np.uint8)
     whole = len(data) // _BLOCK_BYTES * _BLOCK_BYTES
     sums = data[:whole].view(np.uint64).reshape(-1, _BLOCK_BYTES // 8).sum(axis=1, dtype=np.uint64)
@@ -139,7 +139,7 @@ def _read_header(file: BinaryIO) -> _Header:
     if version != VERSION:
         raise SnapshotRefused(f"the snapshot is of version {version}, this program reads version {VERSION}")
     if length > _MAX_HEADER_BYTES:
-        raise SnapshotRefused(f"the snapshot's header is damaged: it says to be {length:,} bytes long")
+        raise SnapshotRefused(f"the snapshot's header is damaged: it gives a length of {length:,} bytes")
     body = file.read(length + _CRC.size)
     if len(body) < length + _CRC.size:
         raise SnapshotRefused("the snapshot is torn: it ends within its header")

@@ -33,8 +33,8 @@ from visited.filters.bloom import BloomSet
 from visited.filters.counting import CountingSet
 from visited.splitting.dsbf import SplittingSet
 from visited.wrappers.recent import RecentUrls
-from visited.wrappers.verified import Verified
-from visited.wrappers.whitelist import WhiteListed
+from visited.wrappers.verified import VerifiedSet
+from visited.wrappers.whitelist import WhiteListSet
 
 log = logging.getLogger(__name__)
 
@@ -178,9 +178,9 @@ def visited_set(config: Config, directory: CrawlDirectory, store: Store) -> Visi
         async def known(urls: Sequence[str]) -> Sequence[bool]:
             return store.reads.knows_many(urls)
 
-        visited = Verified(visited, known)
+        visited = VerifiedSet(visited, known)
     if config.visited.white_list:
-        visited = WhiteListed(visited, config.visited.white_list)
+        visited = WhiteListSet(visited, config.visited.white_list)
     if not config.visited.recent or _is_faster_than_cache(config):
         return visited
     return RecentUrls(visited, size=config.visited.recent)

@@ -76,7 +76,7 @@ class PerSiteSet:
         return verdicts
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
-        """Tell for each URL whether it is known, without remembering it; for inspection and comparison."""
+        """Return for each URL whether it is known, without remembering it. For inspection and comparison."""
         check_batch(urls)
         known = [False] * len(urls)
         for name, places in self._group_by_filter(urls).items():

@@ -44,7 +44,7 @@ class SixSeedSet:
         return add_in_pieces(urls, _PIECE, self._add_piece)
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
-        """Tell for each URL whether it is known, without remembering it; for inspection and comparison."""
+        """Return for each URL whether it is known, without remembering it. For inspection and comparison."""
         known: list[bool] = (~self._probe(urls, TEST)[0]).tolist()
         return known
 

@@ -45,7 +45,7 @@ class ExactSet:
         return absent
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
-        """Tell for each URL whether it is known, without remembering it; for inspection and comparison."""
+        """Return for each URL whether it is known, without remembering it. For inspection and comparison."""
         absent, _ = self._kernel.table_probe(urls, self._shards, self._counts, TEST)
         return [not verdict for verdict in absent]
 

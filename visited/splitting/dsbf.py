@@ -91,7 +91,7 @@ class SplittingSet:
         return verdicts
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
-        """Tell for each URL whether it is known, without remembering it; for inspection and comparison."""
+        """Return for each URL whether it is known, without remembering it. For inspection and comparison."""
         return [not verdict for verdict in self._probe(urls, np.empty(0, dtype=np.uint64), TEST)[0]]
 
     async def forget_many(self, _urls: Sequence[str], /) -> NoReturn:

@@ -1,6 +1,6 @@
-"""Sets around sets. Each keeps the promise of the set that it wraps.
+"""Visited sets that wrap other visited sets. Each keeps the promise of the set that it wraps.
 
-`recent` is a small cache in front, because most links point to what was met a moment ago. `verified` confirms a
-filter's "known" in the ledger, so that nothing is lost. `whitelist` lists URLs that a filter must never swallow.
-`sharded` spreads URLs over several sets by their hash.
+`recent` is a small cache, because most links point to URLs that the crawl has just seen. `verified` looks up in the
+ledger what a filter calls known, so that no URL is lost. `whitelist` stores the URLs of a list exactly, so that a
+filter never loses them. `sharded` distributes URLs over several sets by their hash.
 """

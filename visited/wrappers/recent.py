@@ -1,4 +1,4 @@
-"""A short memory in front of a visited set: most links point to what was met a moment ago."""
+"""A cache in front of a visited set: most links point to URLs that the crawl has just seen."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -13,24 +13,23 @@ from visited.protocol import VisitedSet, VisitedStats
 
 _STR_BYTES = sys.getsizeof("")
 _SPARE = 16
-"""A sixteenth of the size is dropped at once: each search for a dictionary's first key walks over those deleted before
-it. Twice as fast as an `OrderedDict`, which has a node on the heap for each entry."""
+"""Drop a sixteenth of the size at once, because finding a dictionary's first key means skipping all deleted ones before
+it. This is twice as fast as an `OrderedDict`, which allocates a node for each entry."""
 
 
 class RecentUrls:
-    """A visited set that answers repeats of the last `size` URLs itself, or a few more, and asks the inner one for the
-    others.
+    """A visited set that knows at least the last `size` URLs itself, and asks the inner set about all others.
 
-    A Mercator-like crawl answers about 80 % of its links from 50,000 entries (Broder, Najork and Wiener 2003).
+    In a crawl like Mercator's 50,000 entries answer about 80 % of the links (Broder, Najork and Wiener 2003).
     """
 
     def __init__(self, inner: VisitedSet, *, size: int) -> None:
         if size < 1:
-            raise ValueError(f"size must be at least 1 URL, found {size!r}; leave the wrapper away for none")
+            raise ValueError(f"size must be at least 1 URL, found {size!r}; use no wrapper for no cache")
         self._inner = inner
         self._size = size
         self._urls: dict[str, None] = {}
-        """Those met longest ago come first."""
+        """The least recently seen come first."""
         self._url_bytes = 0
         self._hits = 0
         self._misses = 0
@@ -40,12 +39,12 @@ class RecentUrls:
         recent = self._urls
         batch = dict.fromkeys(urls)
         asked = [url for url in batch if url not in recent]
-        # Nothing is remembered before the inner set has answered: it may fail, or be cancelled.
+        # The cache changes only after the inner set has answered: that may fail, or be cancelled.
         verdicts = await self._inner.add_many(asked) if asked else []
         self._misses += len(asked)
         if len(asked) < len(urls):
             self._hits += len(urls) - len(asked)
-            # What stands twice in the batch is new at its first place.
+            # A URL that occurs twice in the batch is new at its first place.
             answers = dict(zip(asked, verdicts, strict=True))
             verdicts = [answers.pop(url, False) for url in urls] if answers else [False] * len(urls)
             for url in batch:
@@ -85,21 +84,21 @@ class RecentUrls:
         self._inner.dump(file)
 
     def load(self, file: BinaryIO, /) -> None:
-        self._let_go()
+        self._clear()
         self._inner.load(file)
 
     def __len__(self) -> int:
         return len(self._inner)
 
     async def aclose(self) -> None:
-        self._let_go()
+        self._clear()
         await self._inner.aclose()
 
-    def _let_go(self) -> None:
+    def _clear(self) -> None:
         self._urls.clear()
         self._url_bytes = 0
 
 
 def _size_bytes(urls: Iterable[str]) -> int:
-    """What they take of the heap, if they are ASCII: `memory.object_bytes`, for many."""
+    """The heap memory of ASCII strings: a faster `memory.object_bytes` for many."""
     return sum([len(url) + _STR_BYTES + ALLOCATION_UNIT_BYTES - 1 & -ALLOCATION_UNIT_BYTES for url in urls])

@@ -1,4 +1,4 @@
-"""Several visited sets as one: each URL belongs to the set that its hash chooses."""
+"""Several visited sets as one: a URL's hash chooses its set."""
 
 import math
 from collections.abc import Sequence
@@ -13,15 +13,12 @@ from visited.snapshot import Value, clear_set, read_snapshot, write_snapshot
 
 BACKEND = "sharded"
 
-# Another seed than the sets use themselves: with the same, each would see only URLs whose hashes resemble one another.
+# Must differ from the seed of the sets: otherwise each set would only get URLs with similar hashes.
 _SEED = 0x5EED_0F5A
 
 
 class ShardedSet:
-    """N visited sets; the set of a URL is its hash mod N.
-
-    The sets are asked one after the other; of sets in other processes each would answer alone.
-    """
+    """N visited sets. The set of a URL is number hash mod N. The sets are asked one after the other."""
 
     def __init__(self, shards: Sequence[LocalSet], *, kernel: Kernel | None = None) -> None:
         if not shards:
@@ -32,25 +29,25 @@ class ShardedSet:
     async def add_many(self, urls: Sequence[str], /) -> list[bool]:
         check_sequence(urls)
         verdicts = [False] * len(urls)
-        answered: list[tuple[LocalSet, list[int]]] = []
+        completed: list[tuple[LocalSet, list[int]]] = []
         for shard, places in self._split(urls):
             try:
                 answers = await shard.add_many([urls[place] for place in places])
             except DiskFull:
-                for before, its_places in answered:
+                for before, its_places in completed:
                     await before.forget_many([urls[place] for place in its_places if verdicts[place]])
                 raise
-            answered.append((shard, places))
+            completed.append((shard, places))
             for place, new in zip(places, answers, strict=True):
                 verdicts[place] = new
         return verdicts
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
-        """Tell for each URL whether it is known, without remembering it; for inspection and comparison."""
+        """Return for each URL whether it is known, without remembering it. For inspection and comparison."""
         known = [False] * len(urls)
         for shard, places in self._split(urls):
-            for place, old in zip(places, shard.has_many([urls[place] for place in places]), strict=True):
-                known[place] = old
+            for place, is_known in zip(places, shard.has_many([urls[place] for place in places]), strict=True):
+                known[place] = is_known
         return known
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
@@ -105,7 +102,7 @@ class ShardedSet:
             await shard.aclose()
 
     def _split(self, urls: Sequence[str]) -> list[tuple[LocalSet, list[int]]]:
-        """The shards that are concerned, each with the places of its URLs in the batch, in order."""
+        """Return the shards that have URLs in the batch, each with the places of its URLs, in order."""
         check_sequence(urls)
         hashes = np.empty((len(urls), 2), dtype=np.uint64)
         self._kernel.hash_many(urls, _SEED, hashes)

@@ -1,4 +1,4 @@
-"""A filter whose "known" is confirmed, so that it loses nothing."""
+"""A filter whose false positives are corrected, so that it loses no URL."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import BinaryIO
@@ -15,15 +15,15 @@ BACKEND = "verified"
 Lookup = Callable[[Sequence[str]], Awaitable[Sequence[bool]]]
 
 
-class Verified:
-    """A visited set that asks `lookup` about every URL that the inner set calls known.
+class VerifiedSet:
+    """A visited set that calls `lookup` for every URL that the inner set calls known.
 
-    The lookup is the truth: it must know each URL for which an earlier call has answered "new", as the frontier's
-    ledger does, which writes them before it adds again. What it does not know was a false positive, and is new. Then
-    a filter costs memory and a lookup for each known URL, never a page.
+    The lookup decides. It must know each URL for which an earlier call has returned True, like the frontier's ledger,
+    which stores them before the next call. A URL that it does not know was a false positive, and is new. So a filter
+    costs a lookup for each known URL, but never a page.
 
-    Within one call the lookup can't know yet what is new in it; so the call remembers that itself. The rescued URLs,
-    few, are remembered for good: they are not in the filter, and forgetting one must not take bits from others.
+    Within one call the lookup does not know the new URLs of the batch yet, so the call remembers them. The few rescued
+    URLs stay in memory: they are not in the filter, and forgetting one must not clear bits of other URLs.
     """
 
     def __init__(self, inner: VisitedSet, lookup: Lookup) -> None:
@@ -41,7 +41,7 @@ class Verified:
         if len(self._rescued):
             await self._move_into_filter(urls, verdicts, list(new_now))
         doubtful = [url for url in dict.fromkeys(urls) if url not in new_now]
-        unknown = await self._unknown(doubtful)
+        unknown = await self._find_unknown(doubtful)
         self._confirmed += len(doubtful) - len(unknown)
         if unknown:
             rescued = await self._rescued.add_many(unknown)
@@ -54,13 +54,14 @@ class Verified:
         return verdicts
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
-        """Forget what the lookup knows; the caller takes it from there too.
+        """Forget the URLs that the lookup knows. The caller removes them from there too.
 
-        An inner set that can't forget is no obstacle: what it goes on calling known is looked up, and found to be new.
+        The inner set need not be able to forget: it may still call them known, but then the lookup finds that they are
+        new.
         """
         check_batch(urls)
         asked = list(dict.fromkeys(urls))
-        missing = set(await self._unknown(asked))
+        missing = set(await self._find_unknown(asked))
         known = [url for url in asked if url not in missing]
         in_filter = [url for url, rescued in zip(known, self._rescued.has_many(known), strict=True) if not rescued]
         await self._rescued.forget_many(known)
@@ -121,7 +122,7 @@ class Verified:
         await self._inner.aclose()
 
     async def _move_into_filter(self, urls: Sequence[str], verdicts: list[bool], new_now: list[str]) -> None:
-        """Rescued URLs that the filter took just now: since they were rescued, it has forgotten what hid them."""
+        """Handle rescued URLs that the filter has just accepted, because it has forgotten the URLs that hid them."""
         known = {url for url, rescued in zip(new_now, self._rescued.has_many(new_now), strict=True) if rescued}
         if known:
             await self._rescued.forget_many(list(known))
@@ -129,8 +130,8 @@ class Verified:
                 if url in known:
                     verdicts[place] = False
 
-    async def _unknown(self, urls: list[str]) -> list[str]:
-        """The URLs that the lookup does not know."""
+    async def _find_unknown(self, urls: list[str]) -> list[str]:
+        """Return the URLs that the lookup does not know."""
         if not urls:
             return []
         return [url for url, known in zip(urls, await self._lookup(urls), strict=True) if not known]

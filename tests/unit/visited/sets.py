@@ -21,8 +21,8 @@ from visited.snapshot import clear_set
 from visited.splitting.dsbf import SplittingSet
 from visited.wrappers.recent import RecentUrls
 from visited.wrappers.sharded import ShardedSet
-from visited.wrappers.verified import Lookup, Verified
-from visited.wrappers.whitelist import WhiteListed
+from visited.wrappers.verified import Lookup, VerifiedSet
+from visited.wrappers.whitelist import WhiteListSet
 
 Maker = Callable[[Path], VisitedSet]
 """Makes a set that keeps its files, if it has any, in a directory, which may not exist yet."""
@@ -104,15 +104,15 @@ def recent(_directory: Path) -> VisitedSet:
 
 def white_listed(_directory: Path) -> VisitedSet:
     listed = [f"https://h{number % 17}.example/päge/{number}?q={number * 7}" for number in range(0, 2_000, 3)]
-    return WhiteListed(CountingSet(capacity=CAPACITY, error_rate=ERROR_RATE), listed)
+    return WhiteListSet(CountingSet(capacity=CAPACITY, error_rate=ERROR_RATE), listed)
 
 
 def verified(_directory: Path) -> VisitedSet:
-    return WithLedger(lambda lookup: Verified(CountingSet(capacity=300, error_rate=0.2), lookup))
+    return WithLedger(lambda lookup: VerifiedSet(CountingSet(capacity=300, error_rate=0.2), lookup))
 
 
 def verified_bloom(_directory: Path) -> VisitedSet:
-    return WithLedger(lambda lookup: Verified(BloomSet(capacity=300, error_rate=0.2), lookup))
+    return WithLedger(lambda lookup: VerifiedSet(BloomSet(capacity=300, error_rate=0.2), lookup))
 
 
 def stacked(directory: Path) -> VisitedSet:
@@ -120,7 +120,7 @@ def stacked(directory: Path) -> VisitedSet:
 
     def made(lookup: Lookup) -> VisitedSet:
         leaves = SplittingSet(capacity=300, error_rate=0.2, directory=directory / "stacked", leaf_bits=1 << 13)
-        return RecentUrls(Verified(leaves, lookup), size=50)
+        return RecentUrls(VerifiedSet(leaves, lookup), size=50)
 
     return WithLedger(made)
 

@@ -29,7 +29,7 @@ from visited.wrappers.recent import RecentUrls
 from visited.baselines.salted_md5 import SaltedMd5Set
 from visited.wrappers.sharded import ShardedSet
 from visited.baselines.six_seeds import SixSeedSet
-from visited.wrappers.whitelist import WhiteListed
+from visited.wrappers.whitelist import WhiteListSet
 
 directory = Path(sys.argv[4])
 places = (directory / str(number) for number in itertools.count())
@@ -103,7 +103,7 @@ OF_STRINGS = [
     ("lambda n: RawUrlSet()", 250_000),
     ("lambda n: RecentUrls(SixSeedSet(bits=64), size=n)", 300_000),
     (
-        "lambda n: WhiteListed(SixSeedSet(bits=64), (f'https://h{number % 50}/{number}' for number in range(n)))",
+        "lambda n: WhiteListSet(SixSeedSet(bits=64), (f'https://h{number % 50}/{number}' for number in range(n)))",
         300_000,
     ),
 ]

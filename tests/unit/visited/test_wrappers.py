@@ -14,8 +14,8 @@ from visited.filters.bloom import BloomSet
 from visited.filters.counting import CountingSet
 from visited.wrappers.recent import RecentUrls
 from visited.wrappers.sharded import ShardedSet
-from visited.wrappers.verified import Verified
-from visited.wrappers.whitelist import WhiteListed
+from visited.wrappers.verified import VerifiedSet
+from visited.wrappers.whitelist import WhiteListSet
 
 
 def urls_of(start: int, stop: int) -> list[str]:
@@ -133,7 +133,7 @@ async def test_most_links_of_a_crawl_are_answered_by_a_small_cache() -> None:
 
 async def test_a_verified_filter_loses_nothing_and_counts_what_it_would_have_lost() -> None:
     ledger = Ledger()
-    visited = Verified(BloomSet(capacity=200, error_rate=0.3), ledger.lookup)
+    visited = VerifiedSet(BloomSet(capacity=200, error_rate=0.3), ledger.lookup)
     for start in range(0, 2_000, 50):
         assert await ledger.add(visited, urls_of(start, start + 50)) == [True] * 50
         assert await ledger.add(visited, urls_of(0, start + 50)) == [False] * (start + 50)
@@ -150,7 +150,7 @@ async def test_a_verified_filter_loses_nothing_and_counts_what_it_would_have_los
 
 async def test_new_urls_are_not_looked_up() -> None:
     ledger = Ledger()
-    visited = Verified(BloomSet(capacity=1_000, error_rate=1e-6), ledger.lookup)
+    visited = VerifiedSet(BloomSet(capacity=1_000, error_rate=1e-6), ledger.lookup)
     await ledger.add(visited, [*urls_of(0, 500), *urls_of(0, 500)])
     assert ledger.asked == 0
     await ledger.add(visited, urls_of(0, 500))
@@ -161,7 +161,7 @@ async def test_a_rescued_url_is_new_once_in_its_batch_and_also_where_the_ledger_
     ledger = Ledger()
     full = BloomSet(capacity=1, error_rate=0.5)
     await full.add_many(urls_of(0, 500))
-    visited = Verified(full, ledger.lookup)
+    visited = VerifiedSet(full, ledger.lookup)
     assert await visited.add_many(["a", "b", "a"]) == [True, True, False]
     assert await visited.add_many(["b", "c"]) == [False, True]
     ledger.urls.update("abc")
@@ -170,7 +170,7 @@ async def test_a_rescued_url_is_new_once_in_its_batch_and_also_where_the_ledger_
 
 async def test_forgetting_a_rescued_url_takes_no_bits_from_others() -> None:
     ledger = Ledger()
-    visited = Verified(CountingSet(capacity=200, error_rate=0.3), ledger.lookup)
+    visited = VerifiedSet(CountingSet(capacity=200, error_rate=0.3), ledger.lookup)
     urls = urls_of(0, 1_000)
     for start in range(0, 1_000, 40):
         await ledger.add(visited, urls[start : start + 40])
@@ -184,7 +184,7 @@ async def test_forgetting_a_rescued_url_takes_no_bits_from_others() -> None:
 
 async def test_a_rescued_url_is_not_new_when_what_hid_it_is_forgotten() -> None:
     ledger = Ledger()
-    visited = Verified(CountingSet(capacity=100, error_rate=0.3), ledger.lookup)
+    visited = VerifiedSet(CountingSet(capacity=100, error_rate=0.3), ledger.lookup)
     urls = urls_of(0, 600)
     for start in range(0, 600, 20):
         await ledger.add(visited, urls[start : start + 20])
@@ -200,7 +200,7 @@ async def test_a_verified_filter_can_forget_even_where_the_filter_can_not() -> N
     bloom = BloomSet(capacity=1_000, error_rate=0.001)
     with pytest.raises(CannotForget):
         await bloom.forget_many(["a"])
-    visited = Verified(bloom, ledger.lookup)
+    visited = VerifiedSet(bloom, ledger.lookup)
     await ledger.add(visited, ["a", "b"])
     assert await visited.forget_many(["a", "x"]) == 1
     ledger.urls.discard("a")
@@ -213,16 +213,16 @@ async def test_a_white_listed_url_is_never_swallowed() -> None:
     full = BloomSet(capacity=1, error_rate=0.5)
     await full.add_many(urls_of(0, 500))
     assert await full.add_many(["http://must/1"]) == [False]
-    visited = WhiteListed(full, ["http://must/1", "http://must/2"])
+    visited = WhiteListSet(full, ["http://must/1", "http://must/2"])
     assert await visited.add_many(["http://must/1", "x", "http://must/1"]) == [True, False, False]
     assert await visited.add_many(["http://must/2"]) == [True]
     assert visited.describe().details["white_list_met"] == 2
     file = io.BytesIO()
     visited.dump(file)
-    again = WhiteListed(BloomSet(capacity=1, error_rate=0.5), ["http://must/1", "http://must/2"])
+    again = WhiteListSet(BloomSet(capacity=1, error_rate=0.5), ["http://must/1", "http://must/2"])
     again.load(io.BytesIO(file.getvalue()))
     assert await again.add_many(["http://must/1", "http://must/2"]) == [False, False]
-    other = WhiteListed(BloomSet(capacity=1, error_rate=0.5), ["http://must/1"])
+    other = WhiteListSet(BloomSet(capacity=1, error_rate=0.5), ["http://must/1"])
     with pytest.raises(SnapshotRefused, match="digest"):
         other.load(io.BytesIO(file.getvalue()))
 
