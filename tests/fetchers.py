@@ -1,4 +1,4 @@
-"""Fetchers for tests: the same terms for the whole web."""
+"""Fetchers for tests: the same limits for the whole web."""
 
 from collections.abc import Mapping
 from inspect import signature
@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from crawler.fetch.connect.network import Network
-from crawler.fetch.headers import sent_always
+from crawler.fetch.headers import default_headers
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.request_limits import RequestLimits
 from tests.patience import PATIENCE_S
@@ -21,12 +21,12 @@ def http_fetcher(
     if not any(name.endswith("timeout_s") for name in settings):
         settings |= dict.fromkeys(("timeout_s", "connect_timeout_s", "head_timeout_s"), PATIENCE_S)
     named = {name: settings.pop(name) for name in RequestLimits.__struct_fields__ if name in settings}
-    terms = RequestLimits(headers=sent_always("onceover/1.0", headers or {}), **named)
+    limits = RequestLimits(headers=default_headers("onceover/1.0", headers or {}), **named)
     of_network = {name: settings.pop(name) for name in signature(Network).parameters if name in settings}
-    network = Network(head_timeout_s=lambda _: terms.head_timeout_s, **of_network)
-    others = {end: replace(terms, timeout_s=seconds) for end, seconds in (hanging or {}).items()}
+    network = Network(head_timeout_s=lambda _: limits.head_timeout_s, **of_network)
+    others = {end: replace(limits, timeout_s=seconds) for end, seconds in (hanging or {}).items()}
 
-    def terms_of(url: str) -> RequestLimits:
-        return next((those for end, those in others.items() if url.endswith(end)), terms)
+    def limits_for(url: str) -> RequestLimits:
+        return next((those for end, those in others.items() if url.endswith(end)), limits)
 
-    return HttpFetcher(network, terms=terms_of, **settings)
+    return HttpFetcher(network, limits=limits_for, **settings)

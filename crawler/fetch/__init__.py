@@ -1,18 +1,17 @@
-"""How the web is asked.
+"""Fetches URLs over HTTP.
 
-`http` asks a server for one URL. What comes of it is a value: a page, a redirect, "not modified", or a failure with its
-reason. It knows no other URL than the one it is given: redirects are returned, so that scope, robots, politeness and
-the visited set see every hop.
+`http` asks a server for one URL and returns a value: a page, a redirect, "not modified", or a failure with its reason.
+It does not follow redirects, so that scope, robots, politeness and the visited set see every hop.
 
     connect     the way to a server: names, addresses, connections, proxies, and the guard of private addresses
-    robots      robots.txt: asked for, kept, and obeyed
+    robots      fetches, caches and obeys robots.txt
 
-Everything a server sends is bounded: headers by count and size, bodies by size as received and as decoded, both by time
-and speed, and all bodies together by `body_budget`. `bodies` reads them; `coding` undoes Content-Encoding;
-`document_end` looks for the end of a document where the server leaves open whether it is whole. What is over a limit is
-cut and marked, as WARC does: `length`, `time`, `disconnect`; `encoding` where a body could be decoded only in part.
+All data of a server is limited: headers by count and size, bodies by size as received and as decoded, both by time and
+speed, and all bodies together by `body_budget`. `bodies` reads bodies; `coding` decodes Content-Encoding;
+`document_end` looks for the end of a document if the server leaves open whether the body is complete. A body over a
+limit is cut and marked, as in WARC: `length`, `time`, `disconnect`; `encoding` if it could be decoded only in part.
 
-`request_limits` holds what may differ between sites. `headers` writes what is sent. `cookies` and `hsts` remember what
-servers want to hear again. `singleflight` lets one of many askers do the work. No module here knows configuration or
-queues, and only `document_end` looks into pages.
+`request_limits` holds the settings that may differ between sites. `headers` makes the headers of a request. `cookies`
+and `hsts` remember what servers want to receive again. `singleflight` merges equal requests at the same time. No module
+here knows the configuration or queues, and only `document_end` looks into pages.
 """

@@ -1,4 +1,4 @@
-"""What comes after the headers: the body, as far as limits let it, and what it makes of the answer."""
+"""Reads the body of a response within limits, and turns the response into a value."""
 
 import asyncio
 from contextlib import nullcontext
@@ -12,64 +12,64 @@ import msgspec
 
 from crawler.fetch.body_budget import BodyBudget, Claim
 from crawler.fetch.coding import codings, decode
-from crawler.fetch.connect.connections import Answer
 from crawler.fetch.connect.failures import NoResponse, TooSlow, translate
+from crawler.fetch.connect.responses import Response
 from crawler.fetch.document_end import shows_its_end
-from crawler.fetch.headers import recorded
+from crawler.fetch.headers import recorded_headers
 from crawler.fetch.request_limits import RequestLimits
 from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _DECODE_APART_BYTES = 64 * 1024
-"""Coded bodies from this size on are decoded in a thread, so that no one else waits for it."""
+"""Compressed bodies from this size on are decoded in a thread, so that they do not block the event loop."""
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """What was asked for, and when."""
+class SentRequest(msgspec.Struct, frozen=True):
+    """A request that was sent."""
 
     url: str
-    at: float
+    sent_at: float
     """Seconds since 1970."""
-    began: float
+    started_s: float
     """By the monotonic clock."""
-    has_copy: bool
-    """Whether the server was told of a copy that the crawl has."""
+    is_conditional: bool
+    """Whether the request names a copy that the crawl has."""
 
 
 async def read_body(
-    response: Answer, terms: RequestLimits, claim: Claim, *, deadline: float
+    response: Response, limits: RequestLimits, claim: Claim, *, deadline: float
 ) -> tuple[bytes, str | None]:
-    """The body as received, and why it is not whole. `deadline` is by the loop's clock."""
+    """Read the body; returns it as received, and why it is incomplete. `deadline` is by the loop's clock."""
     content = response.content
-    limit = terms.max_body_bytes
-    if content.is_eof() and response.course.broken is None:
+    limit = limits.max_body_bytes
+    if content.is_eof() and response.body_end.broken is None:
         raw = content.read_nowait()
         return (raw, None) if len(raw) <= limit else (raw[:limit], "length")
-    received = BytesIO()  # unlike a list that is joined, it never holds everything twice
+    received = BytesIO()  # a joined list would need all of it twice
     size = 0
     clock = asyncio.get_running_loop().time
-    mark = terms.min_window_bytes
-    patience = asyncio.timeout_at(min(clock() + terms.window_s, deadline))
+    mark = limits.min_window_bytes
+    window = asyncio.timeout_at(min(clock() + limits.window_s, deadline))
     try:
-        async with patience:
+        async with window:
             while chunk := await content.readany():
                 size += received.write(chunk)
                 if size > limit:
                     received.truncate(limit)
                     return received.getvalue(), "length"
                 if not claim.grow_to(size):
-                    patience.reschedule(None)
+                    window.reschedule(None)
                     before = clock()
                     await claim.may_grow()
                     deadline += clock() - before
                     mark = size
                 if size >= mark:
-                    mark = size + terms.min_window_bytes
-                    patience.reschedule(min(clock() + terms.window_s, deadline))
-        broken: Exception | None = response.course.broken
+                    mark = size + limits.min_window_bytes
+                    window.reschedule(min(clock() + limits.window_s, deadline))
+        broken: Exception | None = response.body_end.broken
     except (aiohttp.ClientError, OSError) as error:
-        # asyncio's TimeoutError is an OSError too.
-        broken = TooSlow("the body comes too slowly") if patience.expired() else error
+        # TimeoutError is an OSError too.
+        broken = TooSlow("the body comes too slowly") if window.expired() else error
     if broken is None:
         return received.getvalue(), None
     if not size and response.status not in _REDIRECTS:
@@ -77,125 +77,129 @@ async def read_body(
     return received.getvalue(), "time" if isinstance(broken, asyncio.TimeoutError) else "disconnect"
 
 
-class _Unpacked(msgspec.Struct, frozen=True):
-    """What the codings of a response leave."""
+class _DecodedBody(msgspec.Struct, frozen=True):
+    """A body without its transfer coding."""
 
     raw: bytes
-    """The body with its content coding."""
+    """With its content coding."""
     body: bytes
+    """Without its content coding."""
     unfinished: bool = False
     error: str | None = None
     truncated: bool = False
-    """Over the limit."""
+    """Cut at the limit."""
 
 
-async def _unpacked(
-    response: Answer, raw: bytes, *, terms: RequestLimits, claim: Claim, memory: BodyBudget
-) -> _Unpacked:
-    """Undo the transfer coding, then the content coding. Large bodies are decoded in turn, as `memory` has it, and in a
-    thread."""
-    layers = [_applied(response, "Transfer-Encoding"), _applied(response, "Content-Encoding")]
+async def _decode_body(
+    response: Response, raw: bytes, *, limits: RequestLimits, claim: Claim, budget: BodyBudget
+) -> _DecodedBody:
+    """Decode the transfer coding, then the content coding. Large bodies are decoded in a thread, one at a time."""
+    layers = [_codings_in(response, "Transfer-Encoding"), _codings_in(response, "Content-Encoding")]
     if not raw or not any(layers):
-        return _Unpacked(raw, raw)
+        return _DecodedBody(raw, raw)
     large = len(raw) >= _DECODE_APART_BYTES
-    undo = partial(_undo, raw, layers, max_bytes=terms.max_body_bytes, max_ratio=terms.max_ratio)
-    async with memory.unpacking if large else nullcontext():
-        unpacked = await asyncio.to_thread(undo) if large else undo()
-    claim.grow_to(len(unpacked.raw) + len(unpacked.body))
-    return unpacked
+    undo = partial(_undo, raw, layers, max_bytes=limits.max_body_bytes, max_ratio=limits.max_ratio)
+    async with budget.decoding if large else nullcontext():
+        decoded = await asyncio.to_thread(undo) if large else undo()
+    claim.grow_to(len(decoded.raw) + len(decoded.body))
+    return decoded
 
 
-def _applied(response: Answer, header: str) -> list[str]:
+def _codings_in(response: Response, header: str) -> list[str]:
     return codings(",".join(response.headers.getall(header))) if header in response.headers else []
 
 
-def _undo(raw: bytes, layers: list[list[str]], *, max_bytes: int, max_ratio: float) -> _Unpacked:
+def _undo(raw: bytes, layers: list[list[str]], *, max_bytes: int, max_ratio: float) -> _DecodedBody:
     [by_transfer, of_content] = layers
-    sent = decode(raw, by_transfer, max_bytes=max_bytes, max_ratio=max_ratio)
-    made = decode(sent.body, of_content, max_bytes=max_bytes, max_ratio=max_ratio)
-    return _Unpacked(
-        sent.body,
-        made.body if of_content else sent.body,
-        unfinished=sent.unfinished or made.unfinished,
-        error=sent.error or made.error,
-        truncated=sent.truncated or made.truncated,
+    transferred = decode(raw, by_transfer, max_bytes=max_bytes, max_ratio=max_ratio)
+    content = decode(transferred.body, of_content, max_bytes=max_bytes, max_ratio=max_ratio)
+    return _DecodedBody(
+        transferred.body,
+        content.body if of_content else transferred.body,
+        unfinished=transferred.unfinished or content.unfinished,
+        error=transferred.error or content.error,
+        truncated=transferred.truncated or content.truncated,
     )
 
 
-async def understood(
-    asked: Asked,
-    response: Answer,
+async def interpret(
+    request: SentRequest,
+    response: Response,
     raw: bytes,
     truncated: str | None,
     *,
-    terms: RequestLimits,
+    limits: RequestLimits,
     claim: Claim,
-    memory: BodyBudget,
+    budget: BodyBudget,
 ) -> Fetched:
-    """The answer as a value. `raw` is the body as received, and `truncated` why it is not whole."""
+    """Turn a response into a value. `raw` is the body as received, and `truncated` why it is incomplete."""
     status = response.status
-    headers = response.headers
-    if not 200 <= status <= 599:  # other responses of 1xx than 101 have been passed over
+    if not 200 <= status <= 599:  # aiohttp skips the other informational responses, but not 101
         raise NoResponse(f"a status of {status}")
-    if status == 304 and not asked.has_copy:
+    if status == 304 and not request.is_conditional:
         raise NoResponse("a 304 to a request that set no condition")
-    unpacked = await _unpacked(response, raw, terms=terms, claim=claim, memory=memory)
-    if unpacked.error is not None and not unpacked.body:
+    decoded = await _decode_body(response, raw, limits=limits, claim=claim, budget=budget)
+    if decoded.error is not None and not decoded.body:
         return Failure(
-            url=asked.url,
+            url=request.url,
             kind=FailureKind.ENCODING,
-            message=f"the body can't be decompressed: {unpacked.error}",
+            message=f"the body can't be decompressed: {decoded.error}",
             ip=response.peer[0] if response.peer else None,
-            fetched_at=asked.at,
-            duration_s=monotonic() - asked.began,
+            fetched_at=request.sent_at,
+            duration_s=monotonic() - request.started_s,
             answered=True,
         )
+    common = _common_fields(request, response)
+    if status in _REDIRECTS and (location := response.headers.get("Location")):
+        return Redirect(location=_text(location), body=decoded.body, raw_body=decoded.raw, **common)
+    if status == 304:
+        return NotModified(**common)
+    return Page(body=decoded.body, raw_body=decoded.raw, **_truncation(response, decoded, truncated), **common)
+
+
+def _common_fields(request: SentRequest, response: Response) -> dict[str, Any]:
+    """The fields that pages, redirects and "not modified" share."""
     version = response.version
-    common: dict[str, Any] = {
-        "url": asked.url,
-        "status": status,
+    return {
+        "url": request.url,
+        "status": response.status,
         "reason": _text(response.reason or ""),
         "http_version": "1.1" if version is None or version == (1, 1) else f"{version.major}.{version.minor}",
         "headers": list(response.raw_headers),
-        "request_headers": recorded(response),
+        "request_headers": recorded_headers(response),
         "ip": response.peer[0] if response.peer else None,
         "port": response.peer[1] if response.peer else None,
-        "fetched_at": asked.at,
-        "duration_s": monotonic() - asked.began,
+        "fetched_at": request.sent_at,
+        "duration_s": monotonic() - request.started_s,
     }
-    if status in _REDIRECTS and (location := headers.get("Location")):
-        return Redirect(location=_text(location), body=unpacked.body, raw_body=unpacked.raw, **common)
-    if status == 304:
-        return NotModified(**common)
-    return Page(body=unpacked.body, raw_body=unpacked.raw, **_wholeness(response, unpacked, truncated), **common)
 
 
-def _wholeness(response: Answer, unpacked: _Unpacked, truncated: str | None) -> dict[str, Any]:
-    """What a page tells of whether its body is whole: `truncated`, `cut_by` and `message`, as far as there is any.
+def _truncation(response: Response, decoded: _DecodedBody, truncated: str | None) -> dict[str, Any]:
+    """The fields of a page that say whether its body is complete: `truncated`, `cut_by` and `message`.
 
-    `truncated` is what came out while it was read. Where only the end of the connection ended the body, the body itself
-    may show that there should be more.
+    `truncated`: the result of reading the body. If only the end of the connection ended the body, the body itself may
+    show that more should follow.
     """
-    course = response.course
+    body_end = response.body_end
     if truncated is not None:
-        broken = None if course.broken is None or truncated != "disconnect" else translate(course.broken)
+        broken = None if body_end.broken is None or truncated != "disconnect" else translate(body_end.broken)
         if broken is None:
             return {"truncated": truncated}
         return {"truncated": truncated, "cut_by": broken.kind, "message": broken.message}
-    if unpacked.truncated:
+    if decoded.truncated:
         return {"truncated": "length"}
-    if unpacked.error is not None:
-        return {"truncated": "encoding", "message": unpacked.error}
-    if not unpacked.unfinished and not course.unnotified:
+    if decoded.error is not None:
+        return {"truncated": "encoding", "message": decoded.error}
+    if not decoded.unfinished and not body_end.lacks_close_notify:
         return {}
-    ends = shows_its_end(unpacked.body, response.headers.get("Content-Type", ""))
-    if unpacked.unfinished and not ends:
-        why = "disconnect" if course.until_close else "encoding"
+    ends = shows_its_end(decoded.body, response.headers.get("Content-Type", ""))
+    if decoded.unfinished and not ends:
+        why = "disconnect" if body_end.by_close else "encoding"
         return {"truncated": why, "message": "the compressed body has no end"}
-    if course.unnotified and ends is False:
+    if body_end.lacks_close_notify and ends is False:
         message = "closed without TLS close_notify, and the document has no end"
         return {"truncated": "disconnect", "message": message}
-    if course.unnotified:
+    if body_end.lacks_close_notify:
         return {"message": "closed without TLS close_notify: whether the body is whole can't be told"}
     return {}
 

@@ -1,8 +1,8 @@
-"""How much memory bodies may take, all together.
+"""Limits the memory of all bodies together.
 
-A body is limited, but dozens of them come at once, and each stays until its page is read and written. Up to a limit
-everyone takes what comes; beyond it only one body at a time grows, and the others wait: their servers are not read
-from, and TCP slows them down. That one may go over the limit, so that there is always one that comes to its end.
+Each body is limited, but dozens arrive at once, and each stays until its page is read and written. Up to the limit all
+bodies grow. Beyond it only one body at a time grows; the others wait: we do not read from their servers, and TCP slows
+these down. That one may exceed the limit, so that one body can always complete.
 """
 
 import asyncio
@@ -11,29 +11,29 @@ from collections import deque
 from typing import Final
 
 FREE_BYTES: Final = 64 * 1024
-"""The beginning of each body is not counted: most have no more, and they should cost no bookkeeping."""
+"""The beginning of each body is not counted. Most bodies are no larger, and cost no accounting."""
 
 
 class BodyBudget:
-    """What is left of `limit_bytes` for bodies."""
+    """The memory of all bodies, with a limit."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
         self._favourite: Claim | None = None
         self._waiting: deque[asyncio.Future[None]] = deque()
         self.used_bytes = 0
-        self.unpacking = asyncio.Lock()
-        """Held to undo the coding of a large body, which may take as much again twice."""
+        self.decoding = asyncio.Lock()
+        """Held while a large body is decoded, which may take twice its size in addition."""
 
-    def suffices_for(self, claim: "Claim") -> bool:
+    def allows(self, claim: "Claim") -> bool:
         if self.used_bytes <= self._limit_bytes:
             return True
         if self._favourite is None:
             self._favourite = claim
         return self._favourite is claim
 
-    async def freed(self) -> None:
-        """Wait until some may have become free."""
+    async def wait_for_release(self) -> None:
+        """Wait until a body has released memory."""
         future = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         await future
@@ -58,32 +58,32 @@ class BodyBudget:
 
 
 class Claim:
-    """The memory of one body, as long as it is fetched."""
+    """The memory of one body while it is fetched."""
 
-    def __init__(self, memory: BodyBudget) -> None:
-        self._memory = memory
+    def __init__(self, budget: BodyBudget) -> None:
+        self._budget = budget
         self._size_bytes = 0
 
     def grow_to(self, size_bytes: int) -> bool:
-        """Count the body with so many bytes; whether it may grow further."""
+        """Count the body with that size; returns whether it may grow further."""
         counted = max(0, size_bytes - FREE_BYTES)
         if counted <= self._size_bytes:
             return True
-        self._memory.use(counted - self._size_bytes)
+        self._budget.use(counted - self._size_bytes)
         self._size_bytes = counted
-        return self._memory.suffices_for(self)
+        return self._budget.allows(self)
 
     async def may_grow(self) -> None:
         """Wait until the body may grow further."""
-        while not self._memory.suffices_for(self):
-            await self._memory.freed()
+        while not self._budget.allows(self):
+            await self._budget.wait_for_release()
 
     def release(self, holder: object | None) -> None:
-        """End the fetch; the memory is in use until `holder` is gone."""
+        """End the fetch. The memory counts until `holder` is freed."""
         if self._size_bytes:
             if holder is None:
-                self._memory.give_back(self._size_bytes)
+                self._budget.give_back(self._size_bytes)
             else:
-                weakref.finalize(holder, self._memory.give_back, self._size_bytes).atexit = False
+                weakref.finalize(holder, self._budget.give_back, self._size_bytes).atexit = False
             self._size_bytes = 0
-        self._memory.forget(self)
+        self._budget.forget(self)

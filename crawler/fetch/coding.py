@@ -1,8 +1,8 @@
-"""Undoing Content-Encoding within limits. Pure.
+"""Decodes Content-Encoding within limits. Pure.
 
-A few kilobytes can unfold into gigabytes, so every decoder is asked for a bounded piece at a time, and stops at the
-limit with what it has. What servers get wrong and browsers forgive is forgiven: rubbish behind the end of the stream, a
-missing sum, raw deflate, an unknown coding. A stream without its end gives what there is, and says so.
+A few kilobytes can expand to gigabytes, so every decoder returns limited pieces, and we stop at the limit. We accept
+the same errors as browsers: garbage after the end of the stream, a missing checksum, raw deflate, an unknown coding. Of
+a stream without an end, we return what there is, marked as unfinished.
 """
 
 import zlib
@@ -15,28 +15,28 @@ import msgspec
 from backports import zstd
 
 _PIECE_BYTES = 256 * 1024
-"""How much may come out at a time."""
+"""Output of a decoder at a time."""
 _PART_BYTES = 32 * 1024
-"""How much goes in at a time: what is left over is copied at the end of each member."""
+"""Input of a decoder at a time. The unused rest is copied at the end of each member."""
 _MAX_MEMBERS = 10_000
 _MAX_CODINGS = 4
 _MAX_ZSTD_WINDOW_LOG = 23
-"""The 8 MB that RFC 9659 asks decoders of Content-Encoding to support, and not more."""
+"""8 MB, which RFC 9659 requires of decoders for Content-Encoding."""
 _ZSTD_OPTIONS = {int(zstd.DecompressionParameter.window_log_max): _MAX_ZSTD_WINDOW_LOG}
 _RATIO_COUNTS_FROM_BYTES = 1 << 20
-"""Below this size a body may be as well compressed as it likes: pages of a few repeated lines are."""
+"""Below this size any ratio is allowed: pages of a few repeated lines compress well."""
 
 
 class Decoded(msgspec.Struct, frozen=True):
-    """What came out of a coded body."""
+    """A decoded body."""
 
     body: bytes
     truncated: bool = False
-    """Over the limit."""
+    """Cut at the limit."""
     error: str | None = None
-    """Why the rest could not be decoded; `body` is what came before."""
+    """Why the rest could not be decoded."""
     unfinished: bool = False
-    """The end of the stream is missing: nothing in it is wrong, but there should be more."""
+    """The stream has no errors, but also no end."""
 
 
 class _Unfinished(Exception):
@@ -44,20 +44,20 @@ class _Unfinished(Exception):
 
 
 class _TooManyMembers(Exception):
-    """A stream goes on and on."""
+    """A stream has more than `_MAX_MEMBERS`."""
 
 
 def codings(content_encoding: str, /) -> list[str]:
-    """The codings that were applied and can be undone, the last one first; those nobody knows count as none."""
+    """The known codings of a Content-Encoding header, the last one first. Unknown ones are ignored."""
     named = [token.strip().lower() for token in content_encoding.split(",")]
     return [name for name in reversed(named) if name in _DECODERS]
 
 
 def decode(raw: bytes, applied: list[str], /, *, max_bytes: int, max_ratio: float) -> Decoded:
-    """Undo the codings `applied`, as `codings` gives them.
+    """Decode the codings `applied`, a result of `codings`.
 
-    The result has at most `max_bytes`, and is cut where it unfolds to more than `max_ratio` times `raw`, once that is
-    over a megabyte. Raises nothing for what `raw` contains.
+    The result is cut at `max_bytes`, and beyond a megabyte also at `max_ratio` times the size of `raw`. Never raises,
+    whatever `raw` contains.
     """
     if len(applied) > _MAX_CODINGS:
         return Decoded(b"", error=f"{len(applied)} content codings, at most {_MAX_CODINGS} are undone")
@@ -75,7 +75,7 @@ def decode(raw: bytes, applied: list[str], /, *, max_bytes: int, max_ratio: floa
 
 
 def _collect(name: str, pieces: Iterator[bytes], limit: int) -> Decoded:
-    # Unlike a list that is joined, it never holds everything twice.
+    # A joined list would need all of it twice.
     collected = BytesIO()
     error, unfinished = None, False
     try:
@@ -94,7 +94,7 @@ def _collect(name: str, pieces: Iterator[bytes], limit: int) -> Decoded:
 
 
 def _inflate(raw: bytes, wbits: int) -> Iterator[bytes]:
-    """Members one after the other; what does not begin a member, after the first, is rubbish behind the end."""
+    """Decode one member after the other. After the first, data that is not a member is garbage after the end."""
     view = memoryview(raw)
     position = members = 0
     while position < len(view) and members < _MAX_MEMBERS:
@@ -107,11 +107,11 @@ def _inflate(raw: bytes, wbits: int) -> Iterator[bytes]:
                 try:
                     piece = decoder.decompress(part, _PIECE_BYTES)
                 except zlib.error:
-                    # zlib keeps to itself what it had of a part with damage in it, as is a wrong sum at the end of all.
+                    # zlib returns nothing of a damaged part, not even if only the checksum at its end is wrong.
                     yield from _up_to_damage(before, part)
                     raise
                 yield piece
-                # Once at the end, zlib leaves in `unconsumed_tail` what is also in `unused_data`.
+                # After the end, `unconsumed_tail` repeats what is in `unused_data`.
                 while decoder.unconsumed_tail and not decoder.eof:
                     yield decoder.decompress(decoder.unconsumed_tail, _PIECE_BYTES)
             yield decoder.flush()
@@ -119,7 +119,7 @@ def _inflate(raw: bytes, wbits: int) -> Iterator[bytes]:
             if members == 0:
                 raise
             return
-        if not decoder.eof and not (wbits > 0 and _lacks_but_its_sum(decoder)):
+        if not decoder.eof and not (wbits > 0 and _lacks_only_checksum(decoder)):
             raise _Unfinished
         position -= len(decoder.unused_data)
         members += 1
@@ -127,9 +127,9 @@ def _inflate(raw: bytes, wbits: int) -> Iterator[bytes]:
         raise _TooManyMembers
 
 
-def _lacks_but_its_sum(decoder: "zlib._Decompress") -> bool:
-    """Whether all data has come, and only the sum behind it is missing. Given zeros for it, zlib tells: within
-    four bytes, which are too few to end a block first."""
+def _lacks_only_checksum(decoder: "zlib._Decompress") -> bool:
+    """Whether all data is there, and only the checksum after it is missing. If we feed zeros, zlib complains about the
+    checksum within four bytes, which are too few to end a block first."""
     guess = decoder.copy()
     try:
         guess.decompress(bytes(4))
@@ -149,7 +149,8 @@ def _gzip(raw: bytes) -> Iterator[bytes]:
 
 
 def _deflate(raw: bytes) -> Iterator[bytes]:
-    """RFC 9110 says zlib, many servers send raw deflate; the first two bytes tell (RFC 1950, section 2.2)."""
+    """RFC 9110 requires zlib, but many servers send raw deflate. The first two bytes show it (RFC 1950, section
+    2.2)."""
     wrapped = len(raw) >= 2 and raw[0] & 0x0F == 8 and int.from_bytes(raw[:2]) % 31 == 0
     return _inflate(raw, 15 if wrapped else -15)
 
@@ -165,7 +166,7 @@ def _br(raw: bytes) -> Iterator[bytes]:
 
 
 def _zstd(raw: bytes) -> Iterator[bytes]:
-    """Frames one after the other; what does not begin a frame, after the first, is rubbish behind the end."""
+    """Decode one frame after the other. After the first, data that is not a frame is garbage after the end."""
     view = memoryview(raw)
     position = frames = 0
     while position < len(view) and frames < _MAX_MEMBERS:
@@ -199,4 +200,4 @@ _DECODERS: dict[str, Callable[[bytes], Iterator[bytes]]] = {
 }
 
 ACCEPTED = "gzip, deflate, br, zstd"
-"""For Accept-Encoding."""
+"""The value of Accept-Encoding."""

@@ -1,7 +1,7 @@
-"""Whether a document shows its own end. Pure.
+"""Looks for the end of a document. Pure.
 
-Asked only where the server has left open whether a body is whole: where nothing but the end of a connection ended it,
-or where its compression has no end.
+We ask this only if the server leaves open whether a body is complete: if just the end of the connection ended it, or if
+its compressed data has no end.
 """
 
 import re
@@ -18,12 +18,12 @@ _MARKS = {
     b"\xff\xd8\xff": (b"\xff\xd9", 1024),
     b"PK\x03\x04": (b"PK\x05\x06", 66_000),
 }
-"""What stands in the last so many bytes of a file that begins so."""
+"""By the first bytes of a file: the mark of its end, and within how many bytes from the end it stands."""
 
 
 def shows_its_end(body: bytes, content_type: str = "", /) -> bool | None:
-    """True if the end of the document is there, False if it is visibly missing, None for a document that shows
-    neither. `content_type` is that of the header."""
+    """True if the document has its end, False if the end is visibly missing, None if that can't be told. `content_type`
+    is that of the header."""
     for signature, (mark, within) in _MARKS.items():
         if body.startswith(signature):
             return mark in body[-within:]

@@ -1,4 +1,4 @@
-"""The headers of a request: those of every one, those of one, and what of them is recorded."""
+"""Makes the headers of a request, and says which of them are recorded."""
 
 from collections.abc import Mapping
 
@@ -12,20 +12,21 @@ _SECRET_HEADERS = ("authorization", "proxy-authorization", "cookie")
 _FRAMING_HEADERS = frozenset({"host", "connection", "content-length", "transfer-encoding", "accept-encoding"})
 
 
-def sent_always(user_agent: str, headers: Mapping[str, str]) -> dict[str, str]:
+def default_headers(user_agent: str, headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers of all requests. Raises `ValueError` for an invalid one in `headers`."""
     merged = {"User-Agent": user_agent, "Accept": _ACCEPT, "Accept-Encoding": ACCEPTED}
     for name, value in headers.items():
         if name.lower() in _FRAMING_HEADERS:
             raise ValueError(f"headers: {name} is set by the fetcher and can't be configured")
         if not name.isascii() or not name.isprintable() or any(char in value for char in "\r\n\0"):
-            raise ValueError(f"headers: {name!r} = {value!r} is no header; expected one line of text")
+            raise ValueError(f"headers: {name!r} = {value!r} is not a header; expected one line of text")
         merged = {key: old for key, old in merged.items() if key.lower() != name.lower()} | {name: value}
     return merged
 
 
-def sent(always: Mapping[str, str], request: Request) -> dict[str, str]:
-    """All headers of a request. What is always sent goes before what the request adds, but for Accept."""
-    headers = dict(always) | sent_once(request)
+def request_headers(defaults: Mapping[str, str], request: Request) -> dict[str, str]:
+    """All headers of a request. The defaults win over those that the request adds, except for Accept."""
+    headers = dict(defaults) | _headers_by_fields(request)
     known = {name.lower(): name for name in headers}
     for name, value in request.headers:
         if name.lower() == "accept":
@@ -35,9 +36,9 @@ def sent(always: Mapping[str, str], request: Request) -> dict[str, str]:
     return headers
 
 
-def sent_once(request: Request) -> dict[str, str]:
+def _headers_by_fields(request: Request) -> dict[str, str]:
     headers: dict[str, str] = {}
-    # RFC 9110, section 10.1.3: what was read over TLS is not told to those who may be overheard.
+    # RFC 9110, section 10.1.3: do not send the URL of a page read over TLS in clear text.
     if request.referer and not (request.referer.startswith("https:") and request.url.startswith("http:")):
         headers["Referer"] = request.referer
     if request.etag:
@@ -47,7 +48,8 @@ def sent_once(request: Request) -> dict[str, str]:
     return headers
 
 
-def recorded(response: ClientResponse) -> list[tuple[str, str]]:
+def recorded_headers(response: ClientResponse) -> list[tuple[str, str]]:
+    """The headers of the request, without secrets."""
     headers = response.request_info.headers
     if any(name in headers for name in _SECRET_HEADERS):
         return [item for item in headers.items() if item[0].lower() not in _SECRET_HEADERS]

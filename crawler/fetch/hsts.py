@@ -1,6 +1,6 @@
-"""Who is asked by https alone: HTTP Strict Transport Security, RFC 6797.
+"""HTTP Strict Transport Security, RFC 6797: remembers the hosts that accept https only.
 
-A host says so over https; it is noted durably, until it runs out or is taken back. No list of hosts is built in.
+A host declares this over https. It is stored durably until it expires or the host revokes it. There is no preload list.
 """
 
 import re
@@ -17,11 +17,11 @@ from crawler.url.urls import host_of
 _MAX_AGE: Final = re.compile(r'max-age\s*=\s*(?:"([0-9]+)"|([0-9]+))', re.IGNORECASE)
 _LONGEST_S: Final = 10 * 366 * 86_400
 _REMEMBERED: Final = 50_000
-"""Hosts; the others are read from the notes when they are needed."""
+"""Hosts in memory; others are read from the notes on demand."""
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """What a host has said."""
+    """The declaration of a host."""
 
     expires_at: float
     """Seconds since 1970."""
@@ -32,21 +32,21 @@ _DECODER: Final = msgspec.msgpack.Decoder(Policy)
 
 
 class StrictTransport:
-    """The hosts that want to be asked by https alone."""
+    """The hosts that accept https only."""
 
     def __init__(self, notes: Notes, *, clock: Callable[[], float] = time) -> None:
         self._notes = notes
         self._clock = clock
         self._policies: OrderedDict[str, Policy | None] = OrderedDict()
 
-    def upgraded(self, url: str, /) -> str | None:
-        """The URL to ask for in place of an http one; None if it may be asked for as it is."""
+    def upgrade(self, url: str, /) -> str | None:
+        """The https URL that must replace an http one; None if the URL may be fetched as it is."""
         if not url.startswith("http://") or not self._covers(host_of(url).rstrip(".")):
             return None
         return f"https{url[4:]}"
 
     def learn(self, url: str, header: str, /) -> None:
-        """Take note of what a response from an https URL, over a connection that is right, says of its host."""
+        """Store the header of a response from an https URL, received over a verified connection."""
         host = host_of(url).rstrip(".")
         policy = _read(header, self._clock())
         if policy is None or _is_address(host):
@@ -56,7 +56,7 @@ class StrictTransport:
             known.with_subdomains,
             known.expires_at // 3600,
         ):
-            return  # it says so with each response
+            return  # unchanged, as with most responses
         self._policies[host] = policy
         self._notes.put(_key(host), msgspec.msgpack.encode(policy))
 
@@ -82,7 +82,7 @@ class StrictTransport:
 
 
 def _read(header: str, now: float) -> Policy | None:
-    """What the header says; None if it says nothing that can be read. Section 6.1."""
+    """Parse the header, by section 6.1; None if it is invalid."""
     directives = [directive.strip() for directive in header.split(";")]
     ages = [match for directive in directives if (match := _MAX_AGE.fullmatch(directive))]
     if len(ages) != 1:

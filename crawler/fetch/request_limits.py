@@ -1,18 +1,19 @@
-"""On which terms a site is asked: what may be different for each."""
+"""Limits and headers of a request, which may differ between sites."""
 
 import msgspec
 
 
 class RequestLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """`timeout_s` is for the whole fetch, `connect_timeout_s` for each address tried, TLS included, `head_timeout_s`
-    from the request to the end of the headers; of a body at least `min_window_bytes` must come in each `window_s`.
+    """`timeout_s` applies to the whole fetch, `connect_timeout_s` to each address, including TLS, and `head_timeout_s`
+    to the time from the request to the end of the headers. In each `window_s`, at least `min_window_bytes` of a body
+    must arrive.
 
-    `max_body_bytes` holds for the body as received and as decoded, and one that unfolds to more than `max_ratio` times
-    what was received is cut there.
+    `max_body_bytes` applies to the body as received and as decoded. A body that expands to more than `max_ratio` times
+    the received size is cut there.
     """
 
     headers: dict[str, str]
-    """Sent with every request, as `headers.sent_always` makes them."""
+    """Headers of every request, a result of `headers.default_headers`."""
     timeout_s: float = 60.0
     connect_timeout_s: float = 10.0
     head_timeout_s: float = 30.0
@@ -20,7 +21,7 @@ class RequestLimits(msgspec.Struct, frozen=True, kw_only=True):
     window_s: float = 20.0
     max_body_bytes: int = 20_000_000
     max_sitemap_bytes: int = 50_000_000
-    """The same for sitemaps, if it is more."""
+    """The limit for sitemaps, if it is higher."""
     max_ratio: float = 1000.0
     cookies: bool = False
-    """Whether cookies are kept and sent back."""
+    """Whether cookies are stored and sent."""

@@ -9,14 +9,14 @@ from crawler.fetch.connect.names import SystemResolver
 from crawler.fetch.connect.network import Network
 from crawler.fetch.connect.routes import BadRoute, Routes
 from crawler.fetch.cookies import Cookies
-from crawler.fetch.headers import sent_always
+from crawler.fetch.headers import default_headers
 from crawler.fetch.hsts import StrictTransport
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.request_limits import RequestLimits
 from crawler.fetch.robots.cache import RobotsCache
 from crawler.fetch.robots.robots_txt import NoRobots, RobotsTxt
 from crawler.fetch.robots.rules import product_token
-from crawler.fetch.robots.status import Waits
+from crawler.fetch.robots.status import RobotsLifetimes
 from crawler.politeness.hours import Hours
 from crawler.politeness.pace import Pace, parse_retry_after
 from crawler.politeness.response_policy import ResponsePolicy
@@ -45,7 +45,7 @@ def fetcher(loaded: Loaded, sites: Sites, notes: DurableMap, *, ports: Ports) ->
     )
     return HttpFetcher(
         network,
-        terms=limits,
+        limits=limits,
         max_memory_bytes=fetch.max_memory_bytes,
         cookie_jar=Cookies(notes),
         hsts=StrictTransport(notes) if fetch.hsts else None,
@@ -70,7 +70,7 @@ def _may_ask(fetch: Fetch) -> Callable[[str], bool]:
 def _request_limits(fetch: Fetch) -> RequestLimits:
     languages = {"Accept-Language": ", ".join(fetch.languages)} if fetch.languages else {}
     return RequestLimits(
-        headers=sent_always(fetch.user_agent, languages | fetch.headers),
+        headers=default_headers(fetch.user_agent, languages | fetch.headers),
         timeout_s=fetch.timeout_s,
         connect_timeout_s=min(fetch.connect_timeout_s, fetch.timeout_s),
         head_timeout_s=fetch.head_timeout_s,
@@ -96,13 +96,13 @@ def robots(config: Config, sites: Sites, fetcher: HttpFetcher, notes: DurableMap
     return RobotsTxt(
         fetcher,
         RobotsCache(notes, agent=product_token(config.fetch.user_agent)),
-        waits=Waits(
+        lifetimes=RobotsLifetimes(
             retry_s=config.frontier.retry_delay_s,
             max_retry_s=config.frontier.retry_max_delay_s,
             min_delay_s=config.politeness.min_delay_s,
         ),
         read_retry_after=parse_retry_after,
-        obeyed=sites.each(lambda there: there.config.politeness.robots).of,
+        is_obeyed=sites.each(lambda there: there.config.politeness.robots).of,
         sitemap_paths=config.scope.sitemap_paths,
     )
 

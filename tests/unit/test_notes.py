@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from crawler.discover.quota import PageLimits, PageQuota
-from crawler.fetch.cookies import Cookies, Kept
+from crawler.fetch.cookies import Cookies, StoredCookie
 from crawler.fetch.hsts import StrictTransport
 from crawler.fetch.robots.cache import RobotsCache
 from crawler.fetch.robots.status import RobotsStatus
@@ -43,7 +43,7 @@ def known(notes: Notes) -> dict[str, bool]:
     """Which kinds of notes a crawl that is resumed understands. Nothing of this may raise."""
     return {
         "robots": RobotsCache(notes, agent="a").find("http://a.test") is not None,
-        "hsts": StrictTransport(notes).upgraded("http://a.test/") is not None,
+        "hsts": StrictTransport(notes).upgrade("http://a.test/") is not None,
         "cookies": Cookies(notes).header(URL("http://a.test/")) is not None,
         "quota": PageQuota(notes, lambda _: PageLimits(per_host=1)).refusal("http://a.test/") is not None,
     }
@@ -97,12 +97,12 @@ async def test_a_note_that_cannot_be_read_is_set_aside_and_counted_and_the_crawl
 @pytest.mark.parametrize(
     "kept",
     [
-        Kept("http://[a.test/", "a=1", 0.0),
-        Kept("http://a.test/", "a=1; Max-Age=60", float("nan")),
-        Kept("http://a.test/", "a=1; Max-Age=60", float("inf")),
+        StoredCookie("http://[a.test/", "a=1", 0.0),
+        StoredCookie("http://a.test/", "a=1; Max-Age=60", float("nan")),
+        StoredCookie("http://a.test/", "a=1; Max-Age=60", float("inf")),
     ],
 )
-async def test_a_cookie_that_was_never_kept_so_is_set_aside(kept: Kept) -> None:
+async def test_a_cookie_that_was_never_kept_so_is_set_aside(kept: StoredCookie) -> None:
     notes = MemoryMap()
     notes.put(KEYS["cookies"], msgspec.msgpack.encode([kept]))
     assert Cookies(notes).header(URL("http://a.test/")) is None
@@ -114,7 +114,7 @@ def test_a_later_version_may_add_fields() -> None:
     notes.put(
         KEYS["hsts"], msgspec.msgpack.encode({"expires_at": 2e9, "with_subdomains": True, "preloaded": {"since": 1}})
     )
-    assert StrictTransport(notes).upgraded("http://a.test/") is not None
+    assert StrictTransport(notes).upgrade("http://a.test/") is not None
 
 
 @given(st.sampled_from(sorted(KEYS)), st.data())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from crawler.fetch.robots.cache import RobotsCache
 from crawler.fetch.robots.robots_txt import RobotsAtOnce, RobotsTxt
-from crawler.fetch.robots.status import Waits
+from crawler.fetch.robots.status import RobotsLifetimes
 from crawler.page import HOST_FAILURES, Verdict
 from crawler.politeness.pace import parse_retry_after
 from tests.fetchers import http_fetcher
@@ -25,7 +25,7 @@ async def test_each_server_is_asked_once_and_gives_a_verdict(tmp_path: Path) -> 
         robots = RobotsTxt(
             fetcher,
             RobotsCache(agent="onceover"),
-            waits=Waits(min_delay_s=0.0),
+            lifetimes=RobotsLifetimes(min_delay_s=0.0),
             read_retry_after=parse_retry_after,
         )
         places = asyncio.Semaphore(30)

@@ -1,10 +1,11 @@
 """The way to a server: names, addresses, connections.
 
 `network` opens connections, with aiohttp. `names` resolves hosts: static names first, then DNS (`dns`). `guard` says
-which addresses may be connected to. It is asked three times: for an address written in a URL, for what a name resolves
-to, and for each socket as it connects. The last would be enough; the first two say better what was refused. `routes`
-knows proxies, logins and unverified certificates of some hosts, `socks` connects through SOCKS proxies. `connections`
-corrects where a server would mislead aiohttp. `failures` is the one table that turns exceptions into the crawl's words.
-`aiohttp_contract` checks at the start that aiohttp is as we rely on it. `response_heads` corrects heads that browsers
-accept. `sockets` tells what arrives on idle connections.
+to which addresses we may connect. It is asked three times: for an address in a URL, for the addresses of a name, and
+for each socket before it connects. The last test would be enough; the first two give better messages. `routes` knows
+the proxies, logins and unverified certificates of some hosts, `socks` connects through SOCKS proxies. `connections`
+counts connections; `handler` is one of them, and corrects aiohttp where a server would mislead it; `responses` are what
+comes over it. `response_heads` corrects heads that browsers accept. `sockets` sees what arrives on idle connections.
+`failures` is the one table that translates exceptions into the crawl's words. `aiohttp_contract` checks at the start
+that aiohttp is as we rely on it.
 """

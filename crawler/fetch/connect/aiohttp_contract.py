@@ -1,7 +1,7 @@
-"""What is relied on of aiohttp beyond what it documents, and whether the installed one has it.
+"""Checks the undocumented parts of aiohttp on which we rely.
 
-`connections` and `socks` override methods and read members that aiohttp may change in any release. A change would not
-fail, but take foreign answers, or send requests twice. So what is overridden is compared when a network is made.
+`handler`, `responses` and `socks` override methods and read members that aiohttp may change in any release. A change
+would cause no error, but mix up responses, or send requests twice. So we check all of them when a network is made.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.client_reqrep import ClientResponse
 
 KNOWN: Final = "3.14"
-"""The release that this was written for, and the only one that pyproject.toml lets in."""
+"""The release for which this was written, and the only one that pyproject.toml allows."""
 
 _METHODS: Sequence[tuple[Callable[..., Any], str]] = (
     (ResponseHandler.__init__, "self loop"),
@@ -39,11 +39,11 @@ _OPTIONS: Sequence[tuple[Callable[..., Any], str]] = (
 
 
 class ClientRefused(Exception):
-    """The installed aiohttp is not made as the fetcher needs it; the message says how it differs, and what to do."""
+    """The installed aiohttp does not fit. The message says how it differs, and what to do."""
 
 
 def check_client(connector: aiohttp.TCPConnector) -> None:
-    """Raises `ClientRefused` if the installed aiohttp is not as expected."""
+    """Raises `ClientRefused` if the installed aiohttp does not fit."""
     missing = [*_differences(), *_missing(connector, "connector", ["_factory"])]
     loop = asyncio.get_running_loop()
     missing += _missing(ResponseHandler(loop), "ResponseHandler", ["_payload", "_parser", "_should_close", "transport"])
@@ -56,18 +56,18 @@ def check_client(connector: aiohttp.TCPConnector) -> None:
 
 @cache
 def _differences() -> tuple[str, ...]:
-    return tuple(_compared())
+    return tuple(_compare())
 
 
-def _compared() -> Iterator[str]:
+def _compare() -> Iterator[str]:
     for method, expected in _METHODS:
         found = " ".join(inspect.signature(method).parameters)
         if found != expected:
             yield f"{method.__qualname__} takes ({found}), expected ({expected})"
     for method, expected in _OPTIONS:
-        lacking = [name for name in expected.split() if name not in inspect.signature(method).parameters]
-        if lacking:
-            yield f"{method.__qualname__} takes no {', '.join(lacking)}"
+        missing = [name for name in expected.split() if name not in inspect.signature(method).parameters]
+        if missing:
+            yield f"{method.__qualname__} takes no {', '.join(missing)}"
     yield from _missing(http_parser.HttpResponseParser, "HttpResponseParser", ["feed_eof"])
     if "_retry_connection" not in aiohttp.ClientSession.ATTRS:
         yield "ClientSession has no _retry_connection"

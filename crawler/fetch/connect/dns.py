@@ -10,17 +10,17 @@ _NO_SUCH_NAME = frozenset({aiodns.error.ARES_ENODATA, aiodns.error.ARES_ENOTFOUN
 
 
 class TimedResult(ResolveResult, total=False):
-    """An address, and how long it may be remembered."""
+    """An address, and how long it may be cached."""
 
     ttl_s: int
 
 
 class DnsResolver(AbstractResolver):
-    """Asks the name servers of the system, after its file of hosts; to be made inside the running event loop.
+    """Asks the system's hosts file, then its name servers. To be made inside the running event loop.
 
-    Unlike the system's resolver it tells how long an answer holds, and any number of dead names can wait at once. A
-    question is given up after `timeout_s`, at each of `tries`. `name_servers` are asked in place of the system's, as
-    `192.0.2.1:53`.
+    Unlike the system's resolver it returns the TTL of an answer, and any number of dead names can wait at the same
+    time. It tries each question `tries` times, for `timeout_s` each. `name_servers`, such as `192.0.2.1:53`, replace
+    those of the system.
     """
 
     def __init__(self, *, timeout_s: float = 5.0, tries: int = 2, name_servers: Sequence[str] | None = None) -> None:
@@ -37,7 +37,7 @@ class DnsResolver(AbstractResolver):
             kind = socket.EAI_NONAME if code in _NO_SUCH_NAME else socket.EAI_AGAIN
             raise socket.gaierror(kind, message) from error
         except UnicodeError as error:
-            raise socket.gaierror(socket.EAI_NONAME, "no name that DNS can hold") from error
+            raise socket.gaierror(socket.EAI_NONAME, "not a name that DNS can contain") from error
         results: list[ResolveResult] = [
             TimedResult(
                 hostname=host,

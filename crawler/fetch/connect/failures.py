@@ -1,7 +1,4 @@
-"""What goes wrong on the way to a response, in the crawl's own words.
-
-The one place that knows the client's exceptions.
-"""
+"""Translates the client's exceptions into the crawl's words. No other module knows these exceptions."""
 
 import asyncio
 import re
@@ -49,27 +46,27 @@ _FRAMING = tuple(
         ("header", "a header line that is none"),
     )
 )
-"""What aiohttp's parser says, which quotes bytes and points at them, and how we say it."""
+"""Our words for the messages of aiohttp's parser, which quote bytes."""
 _NEVER_REACHED = REFUSALS | {FailureKind.DNS}
-"""A refused connection has reached the host: one that is down must not be knocked at without rest."""
+"""A refused connection has reached the host, so the host must rest before the next attempt."""
 
 
 class Trouble(msgspec.Struct, frozen=True):
-    """An exception, translated."""
+    """A translated exception."""
 
     kind: FailureKind
     message: str
     reached: bool
     may_pass: bool = False
-    """It may pass, though its kind does not as a rule."""
+    """A retry may succeed, although failures of this kind are usually permanent."""
 
 
 class ClosedEarly(aiohttp.ClientError):
-    """The server closed a connection that was opened for this request, without an answer. Not of the kinds that
-    aiohttp takes for a stale connection, and so not asked again behind our back."""
+    """The server closed the connection without a response. This is not a type that aiohttp takes for a stale
+    connection, so aiohttp does not repeat the request without our knowledge."""
 
 
-class Refused(aiohttp.ClientError):
+class TlsRefused(aiohttp.ClientError):
     """The server ended TLS with an alert after the handshake."""
 
     def __init__(self, alert: ssl.SSLError) -> None:
@@ -78,31 +75,31 @@ class Refused(aiohttp.ClientError):
 
 
 class NoResponse(aiohttp.ClientError):
-    """What came has the form of a response, and can't be one."""
+    """The server sent data in the form of a response that can't be one."""
 
 
 class BodyBroken(aiohttp.ClientPayloadError):
-    """The framing of a body is none: we have closed the connection."""
+    """The framing of a body is invalid, and we have closed the connection."""
 
 
 class HeadersTooLarge(aiohttp.ClientError):
-    """All header lines together are over the limit."""
+    """All header lines together exceed the limit."""
 
 
 class PortRefused(aiohttp.ClientError):
-    """Nothing was sent: a crawl does not ask that port."""
+    """Nothing was sent, because a crawl does not ask that port."""
 
 
 class NoContact(aiohttp.ClientError):
-    """Nothing was sent: whoever owns the host could not tell whom to ask."""
+    """Nothing was sent, because the host's owner could not find out who crawls."""
 
 
 class ProxyRefused(aiohttp.ClientError):
-    """A SOCKS proxy can't be reached, or does not lead to the host."""
+    """We can't reach a SOCKS proxy, or it can't reach the host."""
 
 
 class TooSlow(TimeoutError):
-    """A part of the response did not come in the time that it has."""
+    """A part of the response did not arrive in time."""
 
 
 def _text(error: BaseException) -> str:
@@ -110,7 +107,7 @@ def _text(error: BaseException) -> str:
 
 
 def _system(error: Any) -> str:
-    """What the operating system says, without the host that aiohttp and asyncio put before it."""
+    """The message of the operating system, without the host that aiohttp and asyncio put before it."""
     cause = getattr(error, "os_error", error)
     if isinstance(cause, socket.gaierror):
         return cause.strerror or "no address"
@@ -125,7 +122,7 @@ def _system(error: Any) -> str:
 
 
 def _tls(error: Any) -> str:
-    """What OpenSSL says, in words where it has but a name for it."""
+    """The reason of OpenSSL, in words."""
     cause = getattr(error, "os_error", error)
     reason = getattr(cause, "reason", None) or ""
     return _OPENSSL.get(reason) or f"no TLS: {reason.lower().replace('_', ' ')}".rstrip(": ")
@@ -136,7 +133,7 @@ def _certificate(error: BaseException) -> str:
     return f"certificate: {getattr(cause, 'verify_message', '') or cause}"
 
 
-def _says(message: str) -> Callable[[BaseException], str]:
+def _always(message: str) -> Callable[[BaseException], str]:
     return lambda _: message
 
 
@@ -156,45 +153,45 @@ def _not_http(error: BaseException) -> str:
 
 
 _TABLE: tuple[tuple[type[BaseException], FailureKind, Callable[[BaseException], str]], ...] = (
-    # The first that matches counts, so what is more special stands before what is more general.
+    # The first match counts, so specific types stand before general ones.
     (AddressRefused, FailureKind.PRIVATE_ADDRESS, _text),
     (PortRefused, FailureKind.PORT, _text),
     (NoContact, FailureKind.NO_CONTACT, _text),
     (socket.gaierror, FailureKind.DNS, _system),
     (aiohttp.ClientConnectorDNSError, FailureKind.DNS, _system),
     (aiohttp.ClientConnectorCertificateError, FailureKind.TLS, _certificate),
-    (Refused, FailureKind.TLS, _tls),
+    (TlsRefused, FailureKind.TLS, _tls),
     (aiohttp.ClientSSLError, FailureKind.TLS, _tls),
     (ssl.SSLError, FailureKind.TLS, _tls),
-    (aiohttp.ConnectionTimeoutError, FailureKind.TIMEOUT, _says("no connection in time")),
+    (aiohttp.ConnectionTimeoutError, FailureKind.TIMEOUT, _always("no connection in time")),
     (TooSlow, FailureKind.TIMEOUT, _text),
-    (asyncio.TimeoutError, FailureKind.TIMEOUT, _says("no whole response in time")),
+    (asyncio.TimeoutError, FailureKind.TIMEOUT, _always("no whole response in time")),
     (aiohttp.ClientConnectorError, FailureKind.CONNECT, _system),
     (HeadersTooLarge, FailureKind.PROTOCOL, _text),
     (BodyBroken, FailureKind.PROTOCOL, _not_http),
     (NoResponse, FailureKind.PROTOCOL, _not_http),
     (ClosedEarly, FailureKind.DISCONNECTED, _text),
-    (aiohttp.ClientConnectionResetError, FailureKind.DISCONNECTED, _says("closed before the request was sent")),
-    (aiohttp.ServerDisconnectedError, FailureKind.DISCONNECTED, _says("closed without a response")),
-    (aiohttp.ClientPayloadError, FailureKind.DISCONNECTED, _says("closed before the body was whole")),
+    (aiohttp.ClientConnectionResetError, FailureKind.DISCONNECTED, _always("closed before the request was sent")),
+    (aiohttp.ServerDisconnectedError, FailureKind.DISCONNECTED, _always("closed without a response")),
+    (aiohttp.ClientPayloadError, FailureKind.DISCONNECTED, _always("closed before the body was whole")),
     (ProxyRefused, FailureKind.CONNECT, _by_socks),
     (aiohttp.ClientHttpProxyError, FailureKind.CONNECT, _by_proxy),
     (aiohttp.ClientResponseError, FailureKind.PROTOCOL, _not_http),
-    (aiohttp.InvalidURL, FailureKind.BAD_URL, _says("not a URL: its host or port can't be read")),
-    (aiohttp.NonHttpUrlClientError, FailureKind.BAD_URL, _says("neither http nor https")),
+    (aiohttp.InvalidURL, FailureKind.BAD_URL, _always("not a URL: its host or port can't be read")),
+    (aiohttp.NonHttpUrlClientError, FailureKind.BAD_URL, _always("neither http nor https")),
     (ConnectionError, FailureKind.DISCONNECTED, _system),
     (OSError, FailureKind.DISCONNECTED, _system),
 )
 
 
 def translate(error: BaseException, /) -> Trouble | None:
-    """The exception in the crawl's words; None if it is none that the world can cause."""
+    """Translate an exception; None if neither a server nor the network can cause it."""
     inner = getattr(error, "os_error", None)
     if isinstance(inner, AddressRefused | socket.gaierror):
         error = inner
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(inner, ConnectionError) and inner.errno is None:
-        # The connection was made, and lost before it could be used: so end servers that know no version of TLS in
-        # common and do not say so, and also servers that are about to go away.
+        # The connection broke before we could use it. Servers that support none of our versions of TLS may do this, and
+        # servers that are about to stop.
         message = "closed in the TLS handshake: no version of TLS in common, or the server goes away"
         return Trouble(FailureKind.TLS, message, True, may_pass=True)
     for kind_of_error, kind, describe in _TABLE:
@@ -204,6 +201,6 @@ def translate(error: BaseException, /) -> Trouble | None:
 
 
 def printable(message: str, /) -> str:
-    """One line without control characters, of bounded length: it may quote what a server sent."""
+    """One line without control characters, of limited length, because the message may quote a server."""
     line = " ".join("".join(char if char.isprintable() else " " for char in message).split())
     return line if len(line) <= _MAX_MESSAGE_CHARS else f"{line[: _MAX_MESSAGE_CHARS - 1]}…"

@@ -1,7 +1,7 @@
-"""Which addresses may be connected to. Pure.
+"""Decides to which addresses we may connect. Pure.
 
-A crawler follows links that strangers write, so it must not be talked into asking the machines beside it: routers,
-databases, cloud metadata. The name or spelling of a host proves nothing; the address it resolves to does.
+A crawler follows links that strangers write, so they must not lead it to the machines around it: routers, databases,
+cloud metadata. The name or spelling of a host proves nothing; only the address to which it resolves counts.
 
 Sources: the IANA special-purpose address registries for IPv4 and IPv6 (RFC 6890, RFC 8190), RFC 6052 for NAT64.
 """
@@ -59,13 +59,14 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 class AddressRefused(OSError):
-    """Nothing was sent: the address must not be connected to. An `OSError`, because only those pass a connector."""
+    """Nothing was sent, because we must not connect to the address. It is an `OSError`, because a connector passes on
+    no other exceptions."""
 
 
 class Guard:
-    """Says of an address why it must not be connected to.
+    """Says why we must not connect to an address.
 
-    `networks` are opened beside the public ones, as `10.1.0.0/16`; `allow_private` opens everything.
+    `networks`, such as `10.1.0.0/16`, are allowed beside the public ones. `allow_private` allows everything.
     """
 
     def __init__(self, *, allow_private: bool = False, networks: Iterable[str] = ()) -> None:
@@ -73,28 +74,28 @@ class Guard:
         self._networks = tuple(ip_network(network) for network in networks)
 
     def refusal(self, address: str, /) -> str | None:
-        """Why `address`, a literal without brackets, is refused; None if it may be connected to."""
+        """Why `address`, a literal without brackets, is refused; None if we may connect to it."""
         if self.open:
             return None
         why = special_use(address)
         if why is None:
             return None
-        if self._networks and any(_unmapped(address) in network for network in self._networks):
+        if self._networks and any(_unmap(address) in network for network in self._networks):
             return None
         return why
 
     def refusal_of_name(self, host: str, /) -> str | None:
-        """Why `host` is refused without a look-up: RFC 6761, section 6.3, keeps `localhost` and every name below it for
-        this machine, whatever a name server or a proxy would answer. None for other names."""
+        """Why `host` is refused without a lookup; None for most names. RFC 6761, section 6.3, reserves `localhost` and
+        all names below it for this machine, whatever a name server or a proxy would answer."""
         name = host.rstrip(".").lower()
         return self.refusal("127.0.0.1") if name == "localhost" or name.endswith(".localhost") else None
 
 
 @lru_cache(maxsize=8192)
 def special_use(address: str, /) -> str | None:
-    """What `address` is set aside for, in a word; None if it is an address of the public Internet."""
+    """The purpose for which `address` is reserved, in a word; None if it is an address of the public Internet."""
     try:
-        parsed = _unmapped(address)
+        parsed = _unmap(address)
     except ValueError:
         return "not an address"
     if isinstance(parsed, IPv4Address):
@@ -107,8 +108,8 @@ def special_use(address: str, /) -> str | None:
     return None if parsed in _GLOBAL_V6 else "reserved"
 
 
-def _unmapped(address: str) -> Address:
-    """The address, without its zone; an IPv4 address mapped into IPv6 as the IPv4 address that is dialled."""
+def _unmap(address: str) -> Address:
+    """The address without its zone. An IPv4 address mapped into IPv6 becomes that IPv4 address."""
     parsed = ip_address(address.partition("%")[0])
     if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is not None:
         return parsed.ipv4_mapped

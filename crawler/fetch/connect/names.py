@@ -1,4 +1,4 @@
-"""Where a host is: static names first, then DNS, with every answer passed by the guard."""
+"""Resolves host names: static names first, then DNS. The guard checks every answer."""
 
 import asyncio
 import re
@@ -22,14 +22,14 @@ _PLACE = re.compile(
     r"(?P<v4>[0-9.]+)(?::(?P<port4>[0-9]+))?|\[(?P<v6>[^\]]+)\](?::(?P<port6>[0-9]+))?|(?P<bare>[^\[\]]+)"
 )
 
-Answer = list[ResolveResult] | OSError
+Resolution = list[ResolveResult] | OSError
 
 
 class StaticNames:
-    """Names that are answered without asking anybody.
+    """Names with configured addresses.
 
     Keys are host names, or `*.suffix` for every name below a suffix, or `*`; the longest match wins. Values are
-    addresses, or `address:port` to connect to that port whatever the URL says. Raises `ValueError` for a value that is
+    addresses, or `address:port` to connect to that port, whatever the URL says. Raises `ValueError` for a value that is
     neither.
     """
 
@@ -67,12 +67,12 @@ def _place(name: str, value: str) -> tuple[str, int | None]:
 
 
 class Names(AbstractResolver):
-    """Resolves host names for the connector: a bounded cache, one question at a time for each name, and the guard.
+    """Resolves host names for the connector, with a bounded cache, one question at a time per name, and the guard.
 
-    Answers live as long as they say, from `least_ttl_s` to `most_ttl_s`; those that don't say live `ttl_s`, failures
-    `negative_ttl_s`. Addresses that the guard refuses are left out; if none is left,
-    `AddressRefused` is raised, as it is for `localhost`, without a question. Static names are allowed: whoever
-    configured them meant them.
+    Answers are cached for their TTL, limited to `least_ttl_s` and `most_ttl_s`; answers without a TTL for `ttl_s`,
+    failures for `negative_ttl_s`. Addresses that the guard refuses are removed. If none is left, it raises
+    `AddressRefused`; it also does so for `localhost`, without asking. Static names are always allowed, since the user
+    configured them.
     """
 
     def __init__(
@@ -97,14 +97,14 @@ class Names(AbstractResolver):
         self._negative_ttl_s = negative_ttl_s
         self._max_names = max_names
         self._clock = clock
-        self._cache: OrderedDict[str, tuple[float, Answer]] = OrderedDict()
-        self._flights = SingleFlight()
+        self._cache: OrderedDict[str, tuple[float, Resolution]] = OrderedDict()
+        self._single_flight = SingleFlight()
         self._asked: OrderedDict[str, str] = OrderedDict()
-        """The address to which the last request of a host went."""
+        """The address to which the last request for a host went."""
 
     def prefer(self, host: str, address: str) -> None:
-        """A request for `host` went to that address: of its addresses it is the best from now on. So `resolve` tells
-        where the next request goes, also for a host whose first address is dead."""
+        """A request for `host` went to that address, so it comes first from now on. So the first result of `resolve` is
+        the address of the next request, even for a host whose first address is dead."""
         self._asked[host] = address
         self._asked.move_to_end(host)
         if len(self._asked) > self._max_names:
@@ -113,7 +113,8 @@ class Names(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """The addresses of `host`, best first. Raises `OSError` if there is none, `AddressRefused` if none may be."""
+        """The addresses of `host`, best first. Raises `OSError` if there are none, `AddressRefused` if none is
+        allowed."""
         static = self._static.find(host)
         if static is not None:
             address, static_port = static
@@ -121,12 +122,12 @@ class Names(AbstractResolver):
         if (why := self._guard.refusal_of_name(host)) is not None:
             raise AddressRefused(f"{host} ({why})")
         key = f"{host} {family:d}"
-        answer = self._cached(key)
+        answer = self._from_cache(key)
         while answer is None:
-            if await self._flights.waited(key):
-                answer = self._cached(key)
+            if await self._single_flight.wait_for_leader(key):
+                answer = self._from_cache(key)
                 continue
-            async with self._flights.lead(key):
+            async with self._single_flight.lead(key):
                 answer = await self._ask(key, host, family)
         if isinstance(answer, OSError):
             raise type(answer)(*answer.args)
@@ -135,17 +136,17 @@ class Names(AbstractResolver):
             found.sort(key=lambda result: same_address(result["host"]) != asked)
         return found
 
-    def _cached(self, key: str) -> Answer | None:
+    def _from_cache(self, key: str) -> Resolution | None:
         entry = self._cache.get(key)
         if entry is None or entry[0] <= self._clock():
             return None
         self._cache.move_to_end(key)
         return entry[1]
 
-    async def _ask(self, key: str, host: str, family: socket.AddressFamily) -> Answer:
-        answer: Answer
+    async def _ask(self, key: str, host: str, family: socket.AddressFamily) -> Resolution:
+        answer: Resolution
         try:
-            answer = self._guarded(host, await self._system.resolve(host, 0, family))
+            answer = self._apply_guard(host, await self._system.resolve(host, 0, family))
         except OSError as error:
             answer = error.with_traceback(None)
         ttl_s = self._negative_ttl_s if isinstance(answer, OSError) else self._life_s(answer)
@@ -156,11 +157,11 @@ class Names(AbstractResolver):
         return answer
 
     def _life_s(self, answer: list[ResolveResult]) -> float:
-        """How long an answer is kept: what its name server says, within limits."""
-        told_s = [result["ttl_s"] for result in cast(list[TimedResult], answer) if "ttl_s" in result]
-        return min(max(min(told_s), self._least_ttl_s), self._most_ttl_s) if told_s else self._ttl_s
+        """How long to cache an answer: its TTL, within limits."""
+        ttls_s = [result["ttl_s"] for result in cast(list[TimedResult], answer) if "ttl_s" in result]
+        return min(max(min(ttls_s), self._least_ttl_s), self._most_ttl_s) if ttls_s else self._ttl_s
 
-    def _guarded(self, host: str, results: list[ResolveResult]) -> Answer:
+    def _apply_guard(self, host: str, results: list[ResolveResult]) -> Resolution:
         allowed, refusals = [], []
         for result in results:
             why = self._guard.refusal(result["host"])
@@ -179,8 +180,8 @@ class Names(AbstractResolver):
 
 
 class SystemResolver(AbstractResolver):
-    """Asks the system's resolver, in threads of its own: the event loop has four at most for this, and a few dead names
-    would keep them all busy."""
+    """Asks the system's resolver, in threads of its own: the event loop's default pool may have only a few, and a few
+    dead names would occupy all of them."""
 
     def __init__(self, *, threads: int = 16) -> None:
         self._pool = ThreadPoolExecutor(threads, "names")
@@ -194,8 +195,8 @@ class SystemResolver(AbstractResolver):
         try:
             infos = await asyncio.get_running_loop().run_in_executor(self._pool, ask)
         except UnicodeError as error:
-            # The idna codec refuses labels that are empty or too long before anybody is asked.
-            raise socket.gaierror(socket.EAI_NONAME, "no name that DNS can hold") from error
+            # The idna codec refuses empty and long labels before it asks.
+            raise socket.gaierror(socket.EAI_NONAME, "not a name that DNS can contain") from error
         return [_result(host, str(info[4][0]), port) for info in infos]
 
     async def close(self) -> None:

@@ -1,5 +1,5 @@
-"""The way to servers, with aiohttp: names, connections, certificates, proxies. Every connection begins here, past the
-guard."""
+"""Connects to servers with aiohttp: names, connections, certificates, proxies. Every connection passes the guard
+here."""
 
 import asyncio
 import re
@@ -16,32 +16,35 @@ from aiohttp.connector import AddrInfoType
 from yarl import URL
 
 from crawler.fetch.connect.aiohttp_contract import check_client
-from crawler.fetch.connect.connections import Answer, Connections, TolerantHandler
+from crawler.fetch.connect.connections import Connections
 from crawler.fetch.connect.guard import AddressRefused, Guard
+from crawler.fetch.connect.handler import TolerantHandler
 from crawler.fetch.connect.names import Names, StaticNames, SystemResolver
+from crawler.fetch.connect.responses import Response
 from crawler.fetch.connect.routes import HttpProxy, Routes
 from crawler.fetch.connect.socks import RoutedConnector
 from crawler.url.hosts import same_address
 from crawler.url.urls import host_of
 
 _MAX_HEADER_BYTES = 64 * 1024
-"""Of one header line. What browsers accept in all; aiohttp's own limit of 8 KiB refuses real sites."""
+"""Limit per header line. Browsers accept that much in total; aiohttp's own limit of 8 KiB refuses real sites."""
 _MAX_HEADERS = 512
 _KEEP_ALIVE_S = 15.0
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
-"""A host whose last label is this is an address, by the URL standard."""
+"""By the URL standard, a host is an address if its last label is such a number."""
 
 
 class Network:
-    """Connections to servers, made when they are needed and kept for a while.
+    """Connections to servers, opened on demand and kept for a while.
 
-    To be made inside the running event loop. `concurrency` is how many requests the caller has under way as a rule,
-    `spare` how many more at most, `per_host` how many connections one host gets; at most `max_connections` stay open,
-    idle ones included. `hosts` are static names, as `StaticNames` takes them; `resolver` is asked for the others
-    instead of the system's, and closed with the network. `authorities` are files of certificates, in PEM, that vouch
-    for servers beside those that the system knows. `routes` say what is different for some hosts. Of a URL,
-    `head_timeout_s` tells how long its server may take for all headers. Raises `ValueError` for a setting that can't
-    be, `ClientRefused` if the installed aiohttp is not as expected.
+    To be made inside the running event loop. Raises `ValueError` for an invalid setting, `ClientRefused` if the
+    installed aiohttp does not fit.
+
+    `concurrency`: how many requests usually run at once; `spare`: how many more at most. `per_host`: connections per
+    host. `max_connections`: how many stay open, including idle ones. `hosts`: see `StaticNames`. `resolver` replaces
+    the system's; the network closes it. `authorities`: PEM files of certificates that are trusted beside those of the
+    system. `routes`: settings of some hosts. `head_timeout_s` returns for a URL how long its server may take for all
+    headers.
     """
 
     def __init__(
@@ -79,7 +82,7 @@ class Network:
         self._session = aiohttp.ClientSession(
             connector=connector,
             response_class=cast(
-                type[ClientResponse], partial(Answer, self._connections, head_timeout_s, self._names.prefer)
+                type[ClientResponse], partial(Response, self._connections, head_timeout_s, self._names.prefer)
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
@@ -88,11 +91,11 @@ class Network:
             max_field_size=_MAX_HEADER_BYTES,
             max_headers=_MAX_HEADERS,
         )
-        # A request that finds a kept connection closed would be sent once more at once, without a rest for its host.
+        # aiohttp would repeat a request at once, without a rest for the host, if it finds a kept connection closed.
         self._session._retry_connection = False
 
-    async def get(self, url: URL, headers: dict[str, str], /, *, connect_timeout_s: float) -> Answer:
-        """Ask, in the way that the host's route wants. Returns when the headers are there."""
+    async def get(self, url: URL, headers: dict[str, str], /, *, connect_timeout_s: float) -> Response:
+        """Send a request by the host's route. Returns when the headers have arrived."""
         host = url.raw_host or ""
         more: dict[str, Any] = {"timeout": _timeout(connect_timeout_s)}
         if (login := self._routes.authorization(host)) is not None:
@@ -104,22 +107,22 @@ class Network:
             await self._refuse_name(host)
             more["proxy"] = proxy.url
             if url.scheme == "https":
-                more["proxy_headers"] = proxy.headers  # with CONNECT, not for the server behind it
+                more["proxy_headers"] = proxy.headers  # sent with CONNECT, not to the server
             else:
                 headers |= proxy.headers or {}
-        answer = cast(Answer, await self._session.get(url, headers=headers, allow_redirects=False, **more))
+        response = cast(Response, await self._session.get(url, headers=headers, allow_redirects=False, **more))
         if proxy is not None:
-            answer.peer = None  # it is the proxy's
-        return answer
+            response.peer = None  # it is that of the proxy
+        return response
 
     def verifies(self, url: URL, /) -> bool:
-        """Whether the certificate of the URL's host is checked."""
+        """Whether we verify the certificate of the URL's host."""
         return self._routes.verifies(url.raw_host or "")
 
     def refuse_host(self, url: URL) -> None:
-        """Refuse what the URL itself tells: an address, which no resolver sees, or `localhost`, which a proxy would
-        find at its own place. An address that is not spelled as the URL standard does would be read by a proxy, who
-        knows how."""
+        """Raise `AddressRefused` for the host in the URL, where no resolver would see it: a private address, or
+        `localhost`, which a proxy would resolve to itself. An address in a spelling other than that of the URL standard
+        is refused too, because we can't know how a proxy would read it."""
         host = url.raw_host
         if self._guard.open or not host:
             return
@@ -131,8 +134,8 @@ class Network:
             raise AddressRefused(f"{host} ({why})")
 
     async def _refuse_name(self, host: str) -> None:
-        """Refuse a name that leads to a private address, before a proxy is asked. One that can't be resolved here is
-        left to the proxy."""
+        """Refuse a name that resolves to a private address, before we ask a proxy for it. A name that we can't resolve
+        is left to the proxy."""
         try:
             await self._names.resolve(host)
         except AddressRefused:
@@ -141,7 +144,8 @@ class Network:
             return
 
     async def address(self, url: str, /) -> str | None:
-        """Where a fetch of the URL would go first; None if no address is known or may be asked, or for a proxy."""
+        """The address to which a fetch of the URL would connect first; None if it is unknown or refused, or if the host
+        has a proxy."""
         host = host_of(url).strip("[]")
         if self._routes.proxy(host) is not None:
             return None
@@ -158,11 +162,15 @@ class Network:
         await self._names.close()
 
     def _socket(self, address: AddrInfoType) -> socket.socket:
-        """Make a socket for an address, if the guard lets it pass. Every connection begins here."""
+        """Make a socket for an address that the guard allows. Every connection begins here."""
         family, kind, protocol, _, place = address
         host = str(place[0])
         why = self._guard.refusal(host)
-        if why is not None and host not in self._static.addresses and (host, place[1]) not in self._routes.places:
+        if (
+            why is not None
+            and host not in self._static.addresses
+            and (host, place[1]) not in self._routes.proxy_addresses
+        ):
             raise AddressRefused(f"{host} ({why})")
         return socket.socket(family, kind, protocol)
 
@@ -173,7 +181,7 @@ def _timeout(connect_timeout_s: float) -> aiohttp.ClientTimeout:
 
 
 def _trust(authorities: Iterable[str]) -> bool | ssl.SSLContext:
-    """What aiohttp takes. Raises `ValueError` for a file without certificates."""
+    """The value for aiohttp's `ssl`. Raises `ValueError` for a file without certificates."""
     files = list(authorities)
     if not files:
         return True

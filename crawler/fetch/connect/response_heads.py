@@ -1,8 +1,8 @@
-"""Heads of responses that bend the rules, mended before the parser sees them. Pure.
+"""Corrects heads of responses before the parser reads them. Pure.
 
-aiohttp's parser refuses heads that browsers take, and has no switch for that. Mended is what at least two of Chromium,
-Firefox and curl take, if it leaves no doubt where the body ends; `docs/fetching.md` has the table. All else is left to
-the parser, which knows what to refuse.
+aiohttp's parser refuses heads that browsers accept, and has no option for that. We correct what at least two of
+Chromium, Firefox and curl accept, if that leaves no doubt where the body ends; `docs/fetching.md` has the table. The
+parser refuses the rest.
 """
 
 import re
@@ -17,7 +17,7 @@ _BEGINNING = b"HTTP/"
 
 
 def end_of_head(received: bytes, searched: int = 0, /) -> int | None:
-    """Where the first head ends; None if it does not yet. Nothing ends in the first `searched` bytes."""
+    """Where the first head ends; None if it is incomplete. No head ends in the first `searched` bytes."""
     start = max(0, searched - 2)
     crlf = received.find(b"\n\r\n", start)
     bare = received.find(b"\n\n", start, len(received) if crlf < 0 else crlf + 1)
@@ -27,15 +27,15 @@ def end_of_head(received: bytes, searched: int = 0, /) -> int | None:
 
 
 def may_be_head(received: bytes, /) -> bool:
-    """Whether more bytes may make a head of these."""
+    """Whether these bytes may be the beginning of a head."""
     line, ended, _ = received.lstrip(b"\r\n").partition(b"\n")
     if ended:
         return _STATUS.match(line) is not None
     return line[: len(_BEGINNING)].upper() == _BEGINNING[: len(line)]
 
 
-def mended(head: bytes, /) -> bytes:
-    """The head as the parser takes it, as far as that leaves no doubt."""
+def fix_head(head: bytes, /) -> bytes:
+    """Correct a head, as far as that leaves no doubt."""
     lengths = _LENGTH.findall(head)
     if _SOUND.fullmatch(head) and (not lengths or (len(lengths) == 1 and lengths[0].strip().isdigit())):
         return head
@@ -51,19 +51,19 @@ def _status_line(line: bytes) -> bytes:
 
 
 def _one_length(values: list[bytes]) -> bytes | None:
-    """The length that all of them say; None if they differ, or there is none."""
+    """The length on which all values agree; None if they differ, or if there are none."""
     lengths = {part.strip().removeprefix(b"+") for value in values for part in value.split(b",")}
     [length, *others] = lengths or {b""}
     return length if length.isdigit() and not others else None
 
 
 def _fields(lines: list[bytes], length: bytes | None) -> Iterator[bytes]:
-    """Without those that are none, and with one length."""
+    """The valid header lines, with one Content-Length."""
     is_kept = True
     for line in lines:
         if line[:1] in (b" ", b"\t"):
             if is_kept:
-                yield line.replace(b"\r", b" ")  # goes on with the line before it
+                yield line.replace(b"\r", b" ")  # continues the line before it
             continue
         name, colon, value = line.partition(b":")
         name = name.rstrip(b" \t")

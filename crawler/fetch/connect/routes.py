@@ -1,7 +1,7 @@
-"""What is different for some hosts: whose certificates go unverified, who is asked through a proxy, who wants a login.
+"""Settings of some hosts: unverified certificates, proxies, logins.
 
-Secrets are never part of a configuration, which is kept and shown: it names the variable of the environment or the file
-where one stands.
+A configuration never contains secrets, because it is stored and shown. It names an environment variable or a file that
+contains the secret.
 """
 
 import base64
@@ -18,7 +18,7 @@ _HTTP = ("http", "https")
 _SCHEMES = (*_HTTP, "socks5", "socks5h")
 _SOCKS_PORT = 1080
 _MAX_SOCKS_LOGIN = 255
-"""Bytes of each half: RFC 1929."""
+"""Bytes of the user and of the password: RFC 1929."""
 
 
 class Hosts(Generic[_Value]):
@@ -43,7 +43,7 @@ class Hosts(Generic[_Value]):
 
 
 class BadRoute(ValueError):
-    """A setting that is wrong: `proxies` or `logins`. The message does not hold the secret."""
+    """A wrong setting, `proxies` or `logins`. The message does not contain the secret."""
 
     def __init__(self, setting: str, message: str) -> None:
         self.setting = setting
@@ -52,31 +52,30 @@ class BadRoute(ValueError):
 
 
 class HttpProxy(msgspec.Struct, frozen=True):
-    """Who is asked in place of the server."""
+    """A proxy to which we send requests instead of the server."""
 
     url: URL
     headers: dict[str, str] | None
-    """For the proxy alone: its login."""
+    """Headers for the proxy only: its login."""
 
 
 class SocksProxy(msgspec.Struct, frozen=True):
-    """Who connects to the server in our place."""
+    """A proxy that connects to the server for us."""
 
     host: str
     port: int
     finds_names: bool
-    """Whether it is told names, as `socks5h` says, and not addresses."""
+    """Whether it gets names instead of addresses (`socks5h`)."""
     user: str | None = None
     password: str | None = None
 
 
 class Routes:
-    """What is different for some hosts.
+    """The settings of some hosts. Raises `BadRoute`.
 
-    `unverified` are patterns of hosts whose certificates need not be right. `proxies` gives the proxy for a pattern, as
-    `http://192.0.2.1:3128`, `socks5://…` or `socks5h://…`. `logins` says where the login for a pattern, or for a
-    proxy's host, stands: `env:NAME` or `file:PATH`; it is `user:password`, or `Bearer` and a token. Raises
-    `BadRoute`.
+    `unverified`: patterns of hosts whose certificates are not verified. `proxies`: the proxy for a pattern, as
+    `http://192.0.2.1:3128`, `socks5://…` or `socks5h://…`. `logins`: where to find the login for a pattern or for a
+    proxy's host, as `env:NAME` or `file:PATH`; the login is `user:password`, or `Bearer` and a token.
     """
 
     def __init__(
@@ -92,8 +91,8 @@ class Routes:
         found = {name: _proxy(name, url, secrets) for name, url in (proxies or {}).items()}
         self._proxies = Hosts(found)
         http = [proxy.url for proxy in found.values() if isinstance(proxy, HttpProxy)]
-        self.places = frozenset((url.raw_host, url.port) for url in http)
-        """Host and port of each proxy for HTTP, where the host is an address."""
+        self.proxy_addresses = frozenset((url.raw_host, url.port) for url in http)
+        """Host and port of each HTTP proxy."""
 
     def verifies(self, host: str) -> bool:
         return self._unverified.find(host) is None
@@ -106,7 +105,7 @@ class Routes:
         return proxy if isinstance(proxy, SocksProxy) else None
 
     def authorization(self, host: str) -> str | None:
-        """For Authorization."""
+        """The value for the header Authorization; None without a login."""
         login = self._logins.find(host)
         return None if login is None else authorization(login[1])
 
@@ -133,14 +132,14 @@ def _proxy(name: str, text: str, secrets: "Hosts[tuple[str, str]]") -> HttpProxy
 
 
 def authorization(secret: str, /) -> str:
-    """The value of an Authorization header that a login makes."""
+    """The value of an Authorization header for a login."""
     if secret.startswith("Bearer "):
         return secret
     return "Basic " + base64.b64encode(secret.encode()).decode("ascii")
 
 
 def read_secret(place: str, /) -> str:
-    """A login from where it stands. Raises `BadRoute`."""
+    """Read a login from an environment variable or a file. Raises `BadRoute`."""
     kind, _, name = place.partition(":")
     match kind:
         case "env":
@@ -153,7 +152,7 @@ def read_secret(place: str, /) -> str:
             except OSError as error:
                 raise BadRoute("logins", f"can't read {name}: {error.strerror}") from None
             except UnicodeDecodeError:
-                # Not its text: it may be the secret.
+                # Do not quote the text, which may be the secret.
                 raise BadRoute("logins", f"expected text in UTF-8 in {name}") from None
         case _:
             raise BadRoute("logins", f"expected env:NAME or file:PATH, found {place!r}")

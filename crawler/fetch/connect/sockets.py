@@ -1,4 +1,4 @@
-"""What the socket under a connection tells that the client's library does not."""
+"""Looks at the socket under a connection, for what aiohttp does not report."""
 
 import asyncio
 import os
@@ -8,7 +8,7 @@ from ssl import SSLError, SSLObject, SSLZeroReturnError
 
 
 def has_input(transport: asyncio.BaseTransport | None) -> bool:
-    """Whether something can be read from the socket, an end too."""
+    """Whether the socket has input: data, or the end of the connection."""
     descriptor = _descriptor(transport)
     if descriptor < 0:
         return False
@@ -18,7 +18,7 @@ def has_input(transport: asyncio.BaseTransport | None) -> bool:
 
 
 def has_unread(transport: asyncio.BaseTransport | None) -> bool:
-    """Whether something else than an end, or the handshake of TLS, can be read from the socket."""
+    """Whether the socket has data. Always False for TLS, where this may be part of the handshake."""
     if transport is None or transport.get_extra_info("ssl_object") is not None or not has_input(transport):
         return False
     try:
@@ -29,13 +29,13 @@ def has_unread(transport: asyncio.BaseTransport | None) -> bool:
 
 
 def _descriptor(transport: asyncio.BaseTransport | None) -> int:
-    """Of the socket; -1 if there is none."""
+    """The descriptor of the socket; -1 if there is none."""
     opened = None if transport is None else transport.get_extra_info("socket")
     return -1 if opened is None else opened.fileno()
 
 
-def is_unnotified(transport: asyncio.BaseTransport | None) -> bool:
-    """Whether a connection over TLS has ended without close_notify."""
+def lacks_close_notify(transport: asyncio.BaseTransport | None) -> bool:
+    """Whether a TLS connection has ended without close_notify."""
     tls = None if transport is None else transport.get_extra_info("ssl_object")
     if not isinstance(tls, SSLObject):
         return False

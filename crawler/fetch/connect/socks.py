@@ -1,4 +1,4 @@
-"""Connections through SOCKS5 proxies, RFC 1928, which aiohttp does not make."""
+"""Connects through SOCKS5 proxies (RFC 1928), which aiohttp does not support."""
 
 import asyncio
 import socket
@@ -17,10 +17,10 @@ from crawler.fetch.connect.routes import SocksProxy
 
 
 class RoutedConnector(aiohttp.TCPConnector):
-    """Connects as aiohttp does, but to hosts that have a SOCKS proxy through it.
+    """Connects as aiohttp does, but through the SOCKS proxy of a host that has one.
 
-    `socks` gives the proxy of a host. `names` finds the proxy itself, and the host where the proxy is not to do that:
-    it is then told an address that the guard has let pass.
+    `socks` returns the proxy of a host. `names` resolves the proxy, and also the host if the proxy should not: then the
+    proxy gets an address that the guard has allowed.
     """
 
     def __init__(
@@ -48,11 +48,11 @@ class RoutedConnector(aiohttp.TCPConnector):
             return await super()._create_direct_connection(req, traces, timeout, client_error=client_error)
         try:
             async with asyncio.timeout(timeout.sock_connect):
-                made = await self._tunnel(proxy, host, port)
+                tunnel = await self._tunnel(proxy, host, port)
         except TimeoutError as error:
             raise aiohttp.ConnectionTimeoutError(f"no connection through {proxy.host} in time") from error
         except OSError as error:
-            # Of names; as it is, aiohttp would take it for a connection that broke.
+            # A name could not be resolved. aiohttp would take a plain OSError for a broken connection.
             raise aiohttp.ClientConnectorDNSError(req.connection_key, error) from error
         context = self._get_ssl_context(req)
         try:
@@ -60,17 +60,18 @@ class RoutedConnector(aiohttp.TCPConnector):
                 self._factory,
                 timeout=timeout,
                 ssl=context,
-                sock=made,
+                sock=tunnel,
                 server_hostname=host.rstrip(".") if context else None,
                 req=req,
                 client_error=client_error,
             )
         except BaseException:
-            made.close()
+            tunnel.close()
             raise
 
     async def _places(self, host: str, port: int) -> list[tuple[str, int]]:
-        """Addresses and ports. Those that are written as such have been judged: in the URL, or by who named a proxy."""
+        """The addresses of a host, each with a port. An address needs no check here: we have checked that of a URL, and
+        the user chose that of a proxy."""
         try:
             ip_address(host)
         except ValueError:
@@ -78,7 +79,7 @@ class RoutedConnector(aiohttp.TCPConnector):
         return [(host, port)]
 
     async def _tunnel(self, proxy: SocksProxy, host: str, port: int) -> socket.socket:
-        """A socket that leads to the host, of whose addresses the first is taken that the proxy can reach."""
+        """Connect to the host, at the first of its addresses that the proxy can reach."""
         [place, *_] = await self._places(proxy.host, proxy.port)
         through = Proxy(ProxyType.SOCKS5, *place, proxy.user, proxy.password, rdns=True)
         targets = [(host, port)] if proxy.finds_names else await self._places(host, port)
@@ -91,5 +92,5 @@ class RoutedConnector(aiohttp.TCPConnector):
             except ProxyError as error:
                 refusal = str(error)
             except UnicodeError as error:
-                raise socket.gaierror(socket.EAI_NONAME, "no name that DNS can hold") from error
+                raise socket.gaierror(socket.EAI_NONAME, "not a name that DNS can contain") from error
         raise ProxyRefused(refusal)

@@ -1,4 +1,4 @@
-"""The robots.txt files that are at hand: those asked for last in memory, the others in notes that survive a restart."""
+"""Caches robots.txt files: those used last in memory, the others in notes that survive a restart."""
 
 from collections import OrderedDict
 from typing import Final
@@ -17,72 +17,72 @@ _DECODER: Final = msgspec.msgpack.Decoder(RobotsStatus)
 
 
 class CachedRobots(msgspec.Struct, frozen=True):
-    """One origin's robots.txt, read for our crawler."""
+    """The robots.txt of one origin, parsed for our crawler."""
 
-    standing: RobotsStatus
+    status: RobotsStatus
     rules: RobotsRules | None
     reached: bool = False
-    """A server was asked for this; not so if it comes from the notes, or no server was found."""
+    """Whether a request reached a server for it. False if it comes from the notes, or if no server was found."""
     duration_s: float = 0.0
-    """How long that took."""
+    """The duration of that request."""
     pause_s: float | None = None
-    """How long that server asks not to be asked again."""
+    """The pause that the server asks for, by Retry-After."""
 
     @property
     def size_bytes(self) -> int:
-        return len(self.standing.text or "")
+        return len(self.status.text or "")
 
 
 class RobotsCache:
-    """At most `max_origins` and `max_bytes` of files stay in memory; the rest is read from `notes` when it is needed,
-    or asked for again without them."""
+    """Holds at most `max_origins` and `max_bytes` of files in memory. Others are read from `notes` on demand; without
+    notes, they must be fetched again."""
 
     def __init__(
         self, notes: Notes | None = None, *, agent: str, max_origins: int = MAX_ORIGINS, max_bytes: int = MAX_BYTES
     ) -> None:
-        """`agent` is the product token of the crawler that the files are read for."""
+        """`agent`: the product token of our crawler."""
         self._notes = notes
         self._agent = agent
         self._max_origins = max_origins
         self._max_bytes = max_bytes
-        self._shelved: OrderedDict[str, CachedRobots] = OrderedDict()
+        self._cached: OrderedDict[str, CachedRobots] = OrderedDict()
         self._size_bytes = 0
         self._delays = CrawlDelays(notes, max_hosts=max_origins)
 
     def find(self, origin: str, /) -> CachedRobots | None:
-        """What is known of an origin; it may have expired."""
-        shelved = self._shelved.get(origin)
-        if shelved is not None:
-            self._shelved.move_to_end(origin)
-            return shelved
-        standing = self.noted(origin)
-        return None if standing is None else self.put(origin, standing)
+        """What we know about an origin; it may have expired."""
+        cached = self._cached.get(origin)
+        if cached is not None:
+            self._cached.move_to_end(origin)
+            return cached
+        status = self.read_status(origin)
+        return None if status is None else self.put(origin, status)
 
-    def noted(self, origin: str, /) -> RobotsStatus | None:
-        """What the notes say of an origin whose file is not in memory."""
-        if origin in self._shelved or self._notes is None:
+    def read_status(self, origin: str, /) -> RobotsStatus | None:
+        """The noted status of an origin that is not in memory."""
+        if origin in self._cached or self._notes is None:
             return None
-        # A note that can't be read costs one request, no more.
+        # An unreadable note costs only one request.
         return read_note(self._notes, _key(origin), _DECODER.decode)
 
     def crawl_delay(self, url: str, /) -> float | None:
-        """What the files of the URL's host ask for, in seconds; None if unknown or not stated."""
+        """The Crawl-delay of the URL's host in seconds; None if it is unknown or not given."""
         self.find(origin_of(url))
         return self._delays.of(url)
 
-    def note(self, origin: str, standing: RobotsStatus, /) -> None:
-        """Keep it over a restart."""
+    def note(self, origin: str, status: RobotsStatus, /) -> None:
+        """Store the status over a restart."""
         if self._notes is not None:
-            self._notes.put(_key(origin), msgspec.msgpack.encode(standing))
+            self._notes.put(_key(origin), msgspec.msgpack.encode(status))
 
-    def read(self, standing: RobotsStatus, /) -> RobotsRules | None:
-        """What the file says; `put` does it where it is not done before."""
-        return None if standing.text is None else RobotsRules(standing.text, agent=self._agent)
+    def parse(self, status: RobotsStatus, /) -> RobotsRules | None:
+        """Parse the file. `put` does this if its caller has not."""
+        return None if status.text is None else RobotsRules(status.text, agent=self._agent)
 
     def put(
         self,
         origin: str,
-        standing: RobotsStatus,
+        status: RobotsStatus,
         /,
         *,
         rules: RobotsRules | None = None,
@@ -90,16 +90,16 @@ class RobotsCache:
         duration_s: float = 0.0,
         pause_s: float | None = None,
     ) -> CachedRobots:
-        rules = rules or self.read(standing)
-        shelved = CachedRobots(standing, rules, reached, duration_s, pause_s)
-        if standing.refused is None and not standing.failures:
+        rules = rules or self.parse(status)
+        cached = CachedRobots(status, rules, reached, duration_s, pause_s)
+        if status.refused is None and not status.failures:
             self._delays.learn(origin, None if rules is None else rules.crawl_delay_s)
-        before = self._shelved.pop(origin, None)
-        self._size_bytes += shelved.size_bytes - (before.size_bytes if before is not None else 0)
-        self._shelved[origin] = shelved
-        while len(self._shelved) > 1 and (len(self._shelved) > self._max_origins or self._size_bytes > self._max_bytes):
-            self._size_bytes -= self._shelved.popitem(last=False)[1].size_bytes
-        return shelved
+        before = self._cached.pop(origin, None)
+        self._size_bytes += cached.size_bytes - (before.size_bytes if before is not None else 0)
+        self._cached[origin] = cached
+        while len(self._cached) > 1 and (len(self._cached) > self._max_origins or self._size_bytes > self._max_bytes):
+            self._size_bytes -= self._cached.popitem(last=False)[1].size_bytes
+        return cached
 
 
 def _key(origin: str) -> str:

@@ -1,4 +1,4 @@
-"""Crawl-delay of whole hosts: of all robots.txt files that a host has, by port and scheme, the longest counts."""
+"""The Crawl-delay of a host: the longest in all its robots.txt files, of which there may be one per port and scheme."""
 
 from collections import OrderedDict
 from typing import Final
@@ -10,26 +10,26 @@ from crawler.url.hosts import name_of_site
 from crawler.url.urls import site_of
 
 _MAX_FILES: Final = 64
-"""Of one host. A host that has more files with a Crawl-delay keeps those with the longest."""
+"""Files per host. If more have a Crawl-delay, those with the longest are kept."""
 
 _decode = msgspec.msgpack.Decoder(dict[str, float]).decode
 
 
 class CrawlDelays:
-    """Remembers those of the `max_hosts` hosts used last, and finds others in `notes`, which survive a restart."""
+    """Holds the delays of the `max_hosts` hosts used last; others are in `notes`, which survive a restart."""
 
     def __init__(self, notes: Notes | None, *, max_hosts: int) -> None:
         self._notes = notes
         self._max_hosts = max_hosts
         self._known: OrderedDict[str, dict[str, float]] = OrderedDict()
-        """Seconds by origin, by host."""
+        """By host: seconds by origin."""
 
     def of(self, url: str, /) -> float | None:
-        """In seconds; None if no file of the URL's host states one."""
+        """The delay in seconds; None if no file of the URL's host gives one."""
         return max(self._of(_host(url)).values(), default=None)
 
     def learn(self, origin: str, delay_s: float | None, /) -> None:
-        """The robots.txt of an origin asks for that delay, or for none."""
+        """Store the delay that the robots.txt of an origin asks for, if any."""
         host = _host(origin)
         known = self._of(host)
         if known.get(origin) == delay_s:
@@ -48,13 +48,13 @@ class CrawlDelays:
         if known is not None:
             self._known.move_to_end(host)
             return known
-        known = self._known[host] = self._noted(host)
+        known = self._known[host] = self._stored(host)
         if len(self._known) > self._max_hosts:
             self._known.popitem(last=False)
         return known
 
-    def _noted(self, host: str) -> dict[str, float]:
-        # Where the note can't be read, each file is still noted by itself, and tells its delay when it is used.
+    def _stored(self, host: str) -> dict[str, float]:
+        # If this note is unreadable, the notes of the single files still contain the delays, and `cache` finds them.
         return {} if self._notes is None else read_note(self._notes, _key(host), _decode) or {}
 
 

@@ -1,11 +1,11 @@
-"""What robots.txt allows: asks for it, and answers from it.
+"""Fetches robots.txt, and says what it allows.
 
-`status` decides what an answer means, `rules` what a file says, and `cache` keeps it. Of an origin that the crawl
-refuses to ask, as for its private address, everything is disallowed for that reason.
+`status` decides what a response means, `rules` what a file says, and `cache` stores it. If the crawl refuses to ask an
+origin, such as one with a private address, everything on it is disallowed for that reason.
 
-A robots.txt may redirect, up to five times. Each of these requests is a turn of the host that it goes to: `allows`
-makes one of them at most, and then says that nothing is known yet. The caller lets that host rest, and asks again.
-Where the next request goes to another host, `errand` tells so before, so that the caller can wait for that host's turn.
+A robots.txt may redirect, up to five times. Each request counts as a request of its host, which then must rest. So
+`allows` sends at most one, and returns a verdict that is not `known`; the caller lets the host rest, and asks again. If
+the next request goes to another host, `errand` returns its URL, so that the caller can wait for the turn of that host.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ from crawler.fetch.robots.cache import MAX_ORIGINS, CachedRobots, RobotsCache
 from crawler.fetch.robots.rules import MAX_ROBOTS_BYTES
 from crawler.fetch.robots.status import (
     NONE,
+    RobotsLifetimes,
     RobotsStatus,
-    Waits,
-    standing_after,
+    status_after,
     verdict,
 )
 from crawler.fetch.singleflight import SingleFlight
@@ -32,14 +32,14 @@ from crawler.url.urls import join, origin_of, site_of
 
 MAX_REDIRECTS: Final = 5
 LONG_CHARACTERS: Final = 64 * 1024
-"""Longer files are read in a thread."""
+"""Longer files are parsed in a thread."""
 
 ReadRetryAfter = Callable[[str | None, float], float | None]
-"""Seconds that a Retry-After header asks to wait, given the time; None if it can't be read."""
+"""Returns the seconds that a Retry-After header asks to wait; None if it is invalid. Takes the header and the time."""
 
 
 class Robots(Protocol):
-    """The part of a `Robots` that is needed here."""
+    """The part of a `Robots` that we need here."""
 
     def errand(self, url: str, /) -> str | None: ...
 
@@ -47,69 +47,69 @@ class Robots(Protocol):
 
 
 class Hop(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the redirects of a robots.txt have been followed. A restart begins with the first again."""
+    """The state of following the redirects of a robots.txt. A restart begins again with the first."""
 
     url: str
-    """What is asked next."""
+    """The next URL to fetch."""
     redirects: int = 0
     verdict: Verdict = Verdict(allowed=False, reason="redirected", known=False)
-    """For whoever waited for the last request."""
+    """For the callers that waited for the last request."""
 
 
 class Fetches(Protocol):
-    """The part of a fetcher that is needed here."""
+    """The part of a fetcher that we need here."""
 
     async def fetch(self, request: Request, /) -> Fetched: ...
 
 
 class RobotsTxt:
-    """Asks each origin's robots.txt through `fetcher`, and answers from the `shelf`; a `Robots`.
+    """Fetches the robots.txt of each origin through `fetcher`, and answers from the `cache`; a `Robots`.
 
-    Whoever had to wait for a request is told so (`asked`), not only the one who made it: the host must rest before any
-    of them goes on.
+    All callers that waited for a request get a verdict with `asked`, not only the one that sent it: the host must rest
+    before any of them continues.
     """
 
     def __init__(
         self,
         fetcher: Fetches,
-        shelf: RobotsCache,
+        cache: RobotsCache,
         *,
-        waits: Waits | None = None,
+        lifetimes: RobotsLifetimes | None = None,
         read_retry_after: ReadRetryAfter,
-        obeyed: Callable[[str], bool] | None = None,
+        is_obeyed: Callable[[str], bool] | None = None,
         sitemap_paths: Sequence[str] = (),
         clock: Callable[[], float] = time,
     ) -> None:
-        """For URLs that are not `obeyed`, nobody is asked and everything is allowed. Where a file names no sitemap, or
-        there is none, one may lie at `sitemap_paths`."""
+        """URLs for which `is_obeyed` is False are allowed without a request. `sitemap_paths`: where sitemaps may lie if
+        a robots.txt names none or does not exist."""
         self._fetcher = fetcher
-        self._shelf = shelf
-        self._waits = waits or Waits()
+        self._cache = cache
+        self._lifetimes = lifetimes or RobotsLifetimes()
         self._read_retry_after = read_retry_after
-        self._obeyed = obeyed or (lambda _: True)
+        self._is_obeyed = is_obeyed or (lambda _: True)
         self._sitemap_paths = tuple(sitemap_paths)
         self._clock = clock
-        self._flights = SingleFlight()
+        self._single_flight = SingleFlight()
         self._hops: OrderedDict[str, Hop] = OrderedDict()
-        """Of origins whose robots.txt redirects, until its end is known."""
-        self._told: dict[str, float] = {}
+        """By origin, for each robots.txt that redirects, until we have reached the file."""
+        self._reported: dict[str, float] = {}
 
     def errand(self, url: str, /) -> str | None:
-        if not self._hops or not self._obeyed(url) or (hop := self._hops.get(origin_of(url))) is None:
+        if not self._hops or not self._is_obeyed(url) or (hop := self._hops.get(origin_of(url))) is None:
             return None
         return None if _name(hop.url) == _name(url) else hop.url
 
     async def allows(self, url: str, /, *, errand: str | None = None) -> Verdict:
-        if not self._obeyed(url):
+        if not self._is_obeyed(url):
             return NONE
         origin = origin_of(url)
         await self._recall(origin)
         known = self._fresh(origin)
         if known is not None:
-            return verdict(known.standing, known.rules, url, self._clock())
+            return verdict(known.status, known.rules, url, self._clock())
         before = self._hops.get(origin)
         while known is None:
-            if await self._flights.waited(origin):
+            if await self._single_flight.wait_for_leader(origin):
                 known = self._fresh(origin)
                 hop = self._hops.get(origin)
                 if known is None and hop is not None and hop is not before:
@@ -117,93 +117,91 @@ class RobotsTxt:
                 continue
             hop = self._hops.get(origin) or Hop(url=f"{origin}/robots.txt")
             if self.errand(url) != errand:
-                # It is the turn of a host for which nobody has waited.
+                # The request would go to a host for which the caller has not waited.
                 return msgspec.structs.replace(hop.verdict, asked=False)
-            async with self._flights.lead(origin):
-                answer = await self._ask(origin, hop)
-            if isinstance(answer, Verdict):
-                return answer
-            known = answer
-        judged = verdict(known.standing, known.rules, url, self._clock())
+            async with self._single_flight.lead(origin):
+                result = await self._ask(origin, hop)
+            if isinstance(result, Verdict):
+                return result
+            known = result
+        answer = verdict(known.status, known.rules, url, self._clock())
         if not known.reached:
-            return judged
-        return msgspec.structs.replace(judged, asked=True, duration_s=known.duration_s, pause_s=known.pause_s)
+            return answer
+        return msgspec.structs.replace(answer, asked=True, duration_s=known.duration_s, pause_s=known.pause_s)
 
     def crawl_delay(self, url: str, /) -> float | None:
-        return self._shelf.crawl_delay(url) if self._obeyed(url) else None
+        return self._cache.crawl_delay(url) if self._is_obeyed(url) else None
 
     def new_sitemaps(self, url: str, /) -> Sequence[str]:
         origin = origin_of(url)
-        known = self._shelf.find(origin) if self._obeyed(url) else None
-        if known is None or self._told.get(origin) == known.standing.expires_at:
+        known = self._cache.find(origin) if self._is_obeyed(url) else None
+        if known is None or self._reported.get(origin) == known.status.expires_at:
             return ()
-        if known.standing.failures or known.standing.refused is not None:
+        if known.status.failures or known.status.refused is not None:
             return ()
-        if len(self._told) >= MAX_ORIGINS:
-            self._told.clear()
-        self._told[origin] = known.standing.expires_at
+        if len(self._reported) >= MAX_ORIGINS:
+            self._reported.clear()
+        self._reported[origin] = known.status.expires_at
         return (known.rules.sitemaps if known.rules is not None else ()) or self._sitemap_paths
 
     async def _recall(self, origin: str) -> None:
-        """Take a long file that is only in the notes back into memory, without holding the event loop."""
-        standing = self._shelf.noted(origin)
-        if standing is not None and standing.text is not None and len(standing.text) > LONG_CHARACTERS:
-            rules = await asyncio.to_thread(self._shelf.read, standing)
-            if self._shelf.noted(origin) is not None:  # nobody has asked for it meanwhile
-                self._shelf.put(origin, standing, rules=rules)
+        """Parse a long file from the notes, without blocking the event loop."""
+        status = self._cache.read_status(origin)
+        if status is not None and status.text is not None and len(status.text) > LONG_CHARACTERS:
+            rules = await asyncio.to_thread(self._cache.parse, status)
+            if self._cache.read_status(origin) is not None:  # no other caller has loaded it meanwhile
+                self._cache.put(origin, status, rules=rules)
 
     def _fresh(self, origin: str) -> CachedRobots | None:
-        """What is known of an origin, unless it has expired."""
-        known = self._shelf.find(origin)
-        return known if known is not None and known.standing.expires_at > self._clock() else None
+        """What we know about an origin, unless it has expired."""
+        known = self._cache.find(origin)
+        return known if known is not None and known.status.expires_at > self._clock() else None
 
     async def _ask(self, origin: str, hop: Hop) -> CachedRobots | Verdict:
-        """Make one request. A verdict says that another has to follow."""
-        answer = await self._fetcher.fetch(Request(url=hop.url, max_body_bytes=MAX_ROBOTS_BYTES))
-        if not hop.redirects and isinstance(answer, Failure) and answer.kind in REFUSALS:
-            # Not noted, since another configuration may allow it.
-            expires_at = self._clock() + self._waits.max_retry_s
-            return self._shelf.put(
-                origin, RobotsStatus(expires_at=expires_at, refused=answer.kind, message=answer.message)
+        """Send one request. Returns a verdict if another request must follow."""
+        response = await self._fetcher.fetch(Request(url=hop.url, max_body_bytes=MAX_ROBOTS_BYTES))
+        if not hop.redirects and isinstance(response, Failure) and response.kind in REFUSALS:
+            # Not stored in the notes, because another configuration may allow it.
+            expires_at = self._clock() + self._lifetimes.max_retry_s
+            return self._cache.put(
+                origin, RobotsStatus(expires_at=expires_at, refused=response.kind, message=response.message)
             )
         now = self._clock()
-        pause_s = None if isinstance(answer, Failure) else self._read_retry_after(answer.header("Retry-After"), now)
-        if isinstance(answer, Redirect) and hop.redirects < MAX_REDIRECTS:
-            target = join(hop.url, answer.location)
+        pause_s = None if isinstance(response, Failure) else self._read_retry_after(response.header("Retry-After"), now)
+        if isinstance(response, Redirect) and hop.redirects < MAX_REDIRECTS:
+            target = join(hop.url, response.location)
             if target is not None:
-                asked = msgspec.structs.replace(
-                    hop.verdict, asked=_reached(answer), duration_s=answer.duration_s, pause_s=pause_s
-                )
-                self._hops[origin] = Hop(url=target, redirects=hop.redirects + 1, verdict=asked)
-                if len(self._hops) > MAX_ORIGINS:
-                    self._hops.popitem(last=False)
-                return asked
+                return self._follow(origin, hop, target, response, pause_s)
         self._hops.pop(origin, None)
-        before = self._shelf.find(origin)
-        standing = standing_after(
-            answer,
-            before.standing if before is not None else None,
+        before = self._cache.find(origin)
+        status = status_after(
+            response,
+            before.status if before is not None else None,
             now,
-            self._waits,
+            self._lifetimes,
             retry_after_s=pause_s,
             redirected=hop.redirects > 0,
         )
-        self._shelf.note(origin, standing)
+        self._cache.note(origin, status)
         rules = None
-        if standing.text is not None and len(standing.text) > LONG_CHARACTERS:
-            rules = await asyncio.to_thread(self._shelf.read, standing)
-        return self._shelf.put(
-            origin,
-            standing,
-            rules=rules,
-            reached=_reached(answer),
-            duration_s=answer.duration_s,
-            pause_s=pause_s,
+        if status.text is not None and len(status.text) > LONG_CHARACTERS:
+            rules = await asyncio.to_thread(self._cache.parse, status)
+        reached, duration_s = _reached(response), response.duration_s
+        return self._cache.put(origin, status, rules=rules, reached=reached, duration_s=duration_s, pause_s=pause_s)
+
+    def _follow(self, origin: str, hop: Hop, target: str, redirect: Redirect, pause_s: float | None) -> Verdict:
+        """Remember where the next request goes."""
+        unknown = msgspec.structs.replace(
+            hop.verdict, asked=_reached(redirect), duration_s=redirect.duration_s, pause_s=pause_s
         )
+        self._hops[origin] = Hop(url=target, redirects=hop.redirects + 1, verdict=unknown)
+        if len(self._hops) > MAX_ORIGINS:
+            self._hops.popitem(last=False)
+        return unknown
 
 
 class RobotsAtOnce:
-    """Follows the redirects of a robots.txt in one go, for whoever has no queue in which to wait for other hosts."""
+    """Follows all redirects of a robots.txt at once, for a caller without queues in which to wait for other hosts."""
 
     def __init__(
         self, robots: Robots, *, rest_s: float, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -215,14 +213,14 @@ class RobotsAtOnce:
 
     async def allows(self, url: str, /) -> Verdict:
         while True:
-            said = await self._robots.allows(url, errand=self._robots.errand(url))
-            if said.known:
-                return said
-            await self._sleep(self._rest_s if said.asked else 0.0)
+            verdict = await self._robots.allows(url, errand=self._robots.errand(url))
+            if verdict.known:
+                return verdict
+            await self._sleep(self._rest_s if verdict.asked else 0.0)
 
 
 class NoRobots:
-    """Allows everything and asks nobody; a `Robots` for crawls of one's own sites."""
+    """Allows everything without a request; a `Robots` for crawls of one's own sites."""
 
     def errand(self, url: str, /) -> str | None:
         return None
@@ -241,7 +239,7 @@ def _name(url: str) -> str:
     return name_of_site(site_of(url))
 
 
-def _reached(answer: Fetched) -> bool:
-    if isinstance(answer, Redirect):
-        return answer.asked
-    return not isinstance(answer, Failure) or answer.reached
+def _reached(response: Fetched) -> bool:
+    if isinstance(response, Redirect):
+        return response.asked
+    return not isinstance(response, Failure) or response.reached

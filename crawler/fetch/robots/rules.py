@@ -1,19 +1,20 @@
-"""What the text of a robots.txt says to one crawler: RFC 9309, as Google's matcher reads it.
+"""Parses robots.txt for one crawler: RFC 9309, as Google's matcher reads it.
 
-Where the RFC leaves room, or real files don't keep to it, this follows the parser that site owners test with
+Where the RFC is open, or real files violate it, we follow the parser that site owners test with
 (https://github.com/google/robotstxt):
 
-- `User-agent` names a crawler by its letters, dashes and underscores, whatever follows: `Foo/2.0` and `Foo bar` are
-  `Foo`; `* x` is still everybody. Names are equal or not: `Foo` does not speak to `Foobot`.
-- Groups of one name are one group; only Allow and Disallow end a list of names, not blank or unknown lines. Rules
-  before the first name are for nobody.
-- The longest matching pattern decides, and Allow decides between two of one length. `*` is anything, a last `$` is the
-  end. Patterns are compared with the escaped URL: `é` in a pattern is `%C3%A9`, an octet that is no UTF-8 is escaped as
-  it is, `%aa` is `%AA`, and nothing is decoded.
-- `Allow: /x/index.html` allows `/x/` too. A colon may be missing, `Disallow` be misspelled in common ways.
+- `User-agent` names a crawler by its letters, dashes and underscores; the rest is ignored: `Foo/2.0` and `Foo bar` mean
+  `Foo`, `* x` means all crawlers. Names must be equal: `Foo` does not address `Foobot`.
+- Groups of the same name are one group. Only Allow and Disallow end a list of names, not blank or unknown lines. Rules
+  before the first name apply to nobody.
+- The longest matching pattern decides; between two of the same length, Allow wins. `*` matches anything, a final `$`
+the
+  end. Patterns are compared with the escaped URL: `é` in a pattern means `%C3%A9`, an octet that is not UTF-8 is
+  escaped as it is, `%aa` means `%AA`, and nothing is decoded.
+- `Allow: /x/index.html` allows `/x/` too. The colon may be missing, and common misspellings of `Disallow` count.
 
 Crawl-delay, which Google ignores, has groups of its own: the names directly above it. In `User-agent: *`,
-`Crawl-delay: 10`, `User-agent: a`, `Crawl-delay: 2` the 10 is for everybody, and the 2 for `a` alone.
+`Crawl-delay: 10`, `User-agent: a`, `Crawl-delay: 2`, the 10 applies to all crawlers, and the 2 to `a` only.
 """
 
 import math
@@ -26,17 +27,17 @@ from typing import Final
 import msgspec
 
 _MAX_LINE_CHARACTERS: Final = 8 * 2083 - 1
-"""Of longer lines the rest is ignored."""
+"""The rest of a longer line is ignored."""
 _LINE_END = re.compile("\r\n|\r|\n")
 _NAME = re.compile("[A-Za-z_-]*")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 _TO_ESCAPE = re.compile("%[0-9A-Fa-f]{2}|[^\x00-\x7f]+")
 _BYTE_ORDER_MARK = re.compile(rb"\xef(?:\xbb\xbf?)?")
-"""Also a torn one."""
+"""Perhaps incomplete."""
 _NO_UTF8 = re.compile("[\udc80-\udcff]")
 _GAP = re.compile(r"[ \t]+")
 _WHITE_SPACE: Final = " \t\v\f"
-"""Others, as the no-break space, are part of what they stand beside."""
+"""Other characters, such as the no-break space, belong to the key or value."""
 
 _KEYS: Final = (
     ("user-agent", "user-agent"),
@@ -52,11 +53,11 @@ _KEYS: Final = (
 
 
 MAX_ROBOTS_BYTES: Final = 500 * 1024
-"""What RFC 9309, section 2.5, wants to be read at least; the rest is ignored."""
+"""The minimum that RFC 9309, section 2.5, requires; the rest is ignored."""
 
 
 def product_token(user_agent: str, /) -> str:
-    """The name by which robots.txt knows a crawler: `onceover` of `onceover/1.0 (+https://example.org/)`, and of
+    """The name of a crawler in robots.txt: `onceover` for `onceover/1.0 (+https://example.org/)` and for
     `Mozilla/5.0 (compatible; onceover/1.0)`. RFC 9309, section 2.2.1. Raises `ValueError` if there is none."""
     match = re.search(r"[(;]\s*compatible;\s*([A-Za-z_-]+)", user_agent) or re.match(r"\s*([A-Za-z_-]+)", user_agent)
     if match is None:
@@ -67,8 +68,8 @@ def product_token(user_agent: str, /) -> str:
 
 
 def read_robots(body: bytes, /, *, is_cut: bool = False) -> str:
-    """The text of robots.txt: UTF-8, up to the limit and a whole line. Other octets are escaped, as in URLs. A body
-    that `is_cut` already loses its last line if that is torn."""
+    """Decode robots.txt as UTF-8, up to the limit, to the end of a line. Other octets are escaped as in URLs. If the
+    body `is_cut`, an incomplete last line is dropped."""
     is_cut = is_cut or len(body) > MAX_ROBOTS_BYTES
     body = body[:MAX_ROBOTS_BYTES]
     if (utf16 := _utf16(body)) is not None:
@@ -82,7 +83,7 @@ def read_robots(body: bytes, /, *, is_cut: bool = False) -> str:
 
 
 def _utf16(body: bytes) -> str | None:
-    """The name of the codec of a file in UTF-16, with its mark or without."""
+    """The codec for a file in UTF-16, with or without byte order mark; None for any other."""
     if body.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
     if body[:4:2] == b"\0\0" != body[1:4:2]:
@@ -95,16 +96,16 @@ class Pattern(msgspec.Struct, frozen=True, gc=False):
 
     allows: bool
     length: int
-    """Of the pattern as written, escaped: the longest match decides."""
+    """The length of the whole escaped pattern: the longest match decides."""
     start: str
-    """What stands before the first `*`."""
+    """The text before the first `*`."""
     pieces: tuple[str, ...]
-    """What stands between and behind the `*`s."""
+    """The texts after each `*`."""
     to_end: bool
-    """Whether a `$` ends it."""
+    """Whether the pattern ends with `$`."""
 
     def matches(self, path: str) -> bool:
-        """In time proportional to the path: each piece is looked for once, from where the one before ended."""
+        """Takes time proportional to the path: it searches each piece once, from the end of the previous one."""
         if not path.startswith(self.start):
             return False
         if not self.pieces:
@@ -125,7 +126,7 @@ class RobotsRules:
     """The rules of one robots.txt for one crawler."""
 
     def __init__(self, text: str, /, *, agent: str) -> None:
-        """`agent` is the product token; whatever the text is, it is read as far as it makes sense."""
+        """`agent`: the product token. Lines that make no sense are ignored."""
         sitemaps: dict[str, None] = {}
         own: list[Pattern] = []
         everybodys: list[Pattern] = []
@@ -156,19 +157,20 @@ class RobotsRules:
                 elif delays_all:
                     everybodys_delay = everybodys_delay if delay is None else delay
             else:
-                # Also rules for others end the list of names.
+                # Rules for other crawlers end the list of names too.
                 ended = True
                 names_follow = False
                 if names_us or names_all:
                     (own if names_us else everybodys).extend(_patterns(key == "allow", value))
         self.sitemaps = tuple(sitemaps)
-        """As they stand there, each once."""
+        """The URLs of sitemaps as written, each once."""
         self.crawl_delay_s = own_delay if named else everybodys_delay
         patterns = own if named else everybodys
         self._index = _Index(sorted(dict.fromkeys(patterns), key=lambda each: (-each.length, not each.allows)))
 
     def allows(self, path: str, /) -> bool:
-        """Whether a path with its query, as the URL standard writes it and escapes in capitals, may be fetched."""
+        """Whether a path with its query may be fetched. It is serialised by the URL standard, with escapes in
+        capitals."""
         if path == "/robots.txt":
             return True
         for pattern in self._index.candidates(path):
@@ -178,11 +180,11 @@ class RobotsRules:
 
 
 class _Index:
-    """Finds those of thousands of patterns that may match a path. Each pattern is filed under one of its literals, the
-    one that the fewest patterns share: its start, or a piece that stands behind a `*`."""
+    """Finds the patterns that may match a path, among thousands. Each pattern is filed under one of its literals: its
+    start or a piece after a `*`, whichever the fewest patterns share."""
 
     def __init__(self, ranked: list[Pattern]) -> None:
-        """The patterns are ranked: the first that matches decides."""
+        """`ranked`: patterns in order of rank; the first match decides."""
         self._by_start: dict[str, list[tuple[int, Pattern]]] = {}
         self._by_piece: dict[str, list[tuple[int, Pattern]]] = {}
         starts = Counter(pattern.start for pattern in ranked)
@@ -197,9 +199,9 @@ class _Index:
         self._piece_lengths = sorted({len(piece) for piece in self._by_piece})
 
     def candidates(self, path: str) -> list[Pattern]:
-        """The patterns that may match a path, in their order."""
+        """The patterns that may match a path, by rank."""
         found = [ranked for length in self._start_lengths for ranked in self._by_start.get(path[:length], ())]
-        # Either each piece is looked for in the path, or each part of the path among the pieces: what is less work.
+        # Search either each piece in the path, or each part of the path among the pieces, whichever is less work.
         if len(self._by_piece) <= len(path) * len(self._piece_lengths):
             held = [piece for piece in self._by_piece if piece in path]
         else:
@@ -211,7 +213,7 @@ class _Index:
 
 
 def _directives(text: str) -> Iterator[tuple[str, str]]:
-    """Known keys by their usual name, and values, of the lines that have both a key and a separator."""
+    """The known keys, by their standard names, with their values."""
     for line in _LINE_END.split(text):
         content = line[:_MAX_LINE_CHARACTERS].partition("#")[0].partition("\0")[0].strip(_WHITE_SPACE)
         key, colon, value = content.partition(":")
@@ -230,7 +232,7 @@ def _directives(text: str) -> Iterator[tuple[str, str]]:
 def _patterns(allows: bool, value: str) -> Iterator[Pattern]:
     if not value:
         return
-    escaped = _TO_ESCAPE.sub(_escaped, value)
+    escaped = _TO_ESCAPE.sub(_escape, value)
     yield _pattern(allows, escaped)
     directory, slash, page = escaped.rpartition("/")
     if allows and slash and page.startswith("index.htm"):
@@ -243,7 +245,7 @@ def _pattern(allows: bool, escaped: str) -> Pattern:
     return Pattern(allows, len(escaped), start, tuple(pieces), to_end)
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     found = match[0]
     if found.startswith("%"):
         return found.upper()
@@ -251,7 +253,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def _delay(value: str) -> float | None:
-    """The number that the value begins with: some write `10s`, or a comment behind it."""
+    """The number at the start of the value: some write `10s`, or a comment after it."""
     match = _NUMBER.match(value)
     delay_s = float(match[0]) if match else math.inf
     return delay_s if math.isfinite(delay_s) else None

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import uvloop
 
-from crawler.fetch.connect.connections import Connections, TolerantHandler
+from crawler.fetch.connect.connections import Connections
+from crawler.fetch.connect.handler import TolerantHandler
 from crawler.fetch.connect.routes import Routes
 from crawler.fetch.http import HttpFetcher
 from crawler.page import Failure, FailureKind, Fetched, Page, Request
@@ -257,7 +258,7 @@ async def test_a_connection_costs_the_same_however_many_are_open() -> None:
         kept = [TolerantHandler(connections, loop) for _ in range(already + 1)]
         for handler in kept[:-1]:
             handler.connection_made(asyncio.Transport())
-        assert connections.crowded
+        assert connections.is_crowded
 
         def one() -> None:
             kept[-1].connection_made(asyncio.Transport())
@@ -274,9 +275,9 @@ async def test_only_open_connections_count() -> None:
     handlers = [TolerantHandler(connections, loop) for _ in range(11)]
     for handler in handlers:
         handler.connection_made(asyncio.Transport())
-    assert connections.crowded
+    assert connections.is_crowded
     handlers[0].connection_lost(None)
-    assert not connections.crowded
+    assert not connections.is_crowded
 
 
 # what is left of a connection that has ended

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.fetch.connect.connections import Connections, TolerantHandler
-from crawler.fetch.connect.response_heads import end_of_head, may_be_head, mended
+from crawler.fetch.connect.connections import Connections
+from crawler.fetch.connect.handler import TolerantHandler
+from crawler.fetch.connect.response_heads import end_of_head, fix_head, may_be_head
 from tests.framing import BODY, CASES, by_onceover, served
 from tests.servers import head, page
 
@@ -43,14 +44,14 @@ class Wire(asyncio.Transport):
 @given(FIELDS, st.sampled_from([b"200 OK", b"404 Not Found", b"204", b"200 \xe4"]))
 def test_a_sound_head_is_left_as_it_is(fields: list[tuple[bytes, bytes]], status: bytes) -> None:
     sound = head(*(b"%s: %s" % field for field in fields), b"Content-Length: 5", status=status)
-    assert mended(sound) is sound
+    assert fix_head(sound) is sound
     assert end_of_head(sound + b"\r\n\r\n") == len(sound)
 
 
 @given(st.lists(st.sampled_from([b"a: b", b"no colon", b": v", b"x : y", b" folded", b"c\rd: e\rf", b""]), max_size=6))
 def test_what_is_mended_needs_no_more_mending(lines: list[bytes]) -> None:
-    once = mended(b"HTTP/1.9  200 OK\n" + b"".join(line + b"\r\n" for line in lines if line) + b"\n")
-    assert mended(once) == once
+    once = fix_head(b"HTTP/1.9  200 OK\n" + b"".join(line + b"\r\n" for line in lines if line) + b"\n")
+    assert fix_head(once) == once
     assert end_of_head(once) == len(once)
 
 
@@ -61,7 +62,7 @@ def test_any_bytes_have_an_end_or_none_wherever_the_search_goes_on(received: byt
     if end is None or searched < end:
         assert end_of_head(received, searched) == end
     may_be_head(received)
-    mended(received)
+    fix_head(received)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_any_bytes_have_an_end_or_none_wherever_the_search_goes_on(received: byt
     ],
 )
 def test_a_header_is_mended_where_that_leaves_no_doubt(sent: bytes, kept: bytes) -> None:
-    assert mended(head(sent)) == (head(kept) if kept else head())
+    assert fix_head(head(sent)) == (head(kept) if kept else head())
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])

@@ -21,7 +21,7 @@ def after(header: str, *, url: str = "https://www.a.test/") -> StrictTransport:
 
 
 @pytest.mark.parametrize(
-    ("url", "upgraded"),
+    ("url", "upgrade"),
     [
         ("http://www.a.test/x?y", "https://www.a.test/x?y"),
         ("http://www.a.test:8080/", "https://www.a.test:8080/"),
@@ -31,38 +31,38 @@ def after(header: str, *, url: str = "https://www.a.test/") -> StrictTransport:
         ("https://www.a.test/", None),
     ],
 )
-def test_only_the_scheme_of_its_own_urls_changes(url: str, upgraded: str | None) -> None:
-    assert after("max-age=60").upgraded(url) == upgraded
+def test_only_the_scheme_of_its_own_urls_changes(url: str, upgrade: str | None) -> None:
+    assert after("max-age=60").upgrade(url) == upgrade
 
 
 def test_subdomains_follow_where_that_is_said() -> None:
     hsts = after("Max-Age=60 ; IncludeSubDomains; preload", url="https://a.test/")
-    assert hsts.upgraded("http://www.a.test/") == "https://www.a.test/"
-    assert hsts.upgraded("http://nota.test/") is None
+    assert hsts.upgrade("http://www.a.test/") == "https://www.a.test/"
+    assert hsts.upgrade("http://nota.test/") is None
 
 
 @pytest.mark.parametrize(
     "header", ["", "max-age=", "max-age=x", "includeSubDomains", "max-age=1; max-age=2", "max-age=-1", "max-age=0"]
 )
 def test_what_says_nothing_or_too_much_changes_nothing(header: str) -> None:
-    assert after(header).upgraded("http://www.a.test/") is None
+    assert after(header).upgrade("http://www.a.test/") is None
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "[2001:db8::1]"])
 def test_addresses_have_none(host: str) -> None:
-    assert after("max-age=60; includeSubDomains", url=f"https://{host}/").upgraded(f"http://{host}/") is None
+    assert after("max-age=60; includeSubDomains", url=f"https://{host}/").upgrade(f"http://{host}/") is None
 
 
 def test_it_is_kept_over_a_restart_until_it_runs_out_or_is_taken_back() -> None:
     notes, clock = MemoryMap(), Clock()
     StrictTransport(notes, clock=clock).learn("https://a.test/", 'max-age="3600"')
     resumed = StrictTransport(notes, clock=clock)
-    assert resumed.upgraded("http://a.test/") is not None
+    assert resumed.upgrade("http://a.test/") is not None
     resumed.learn("https://a.test/", "max-age=0")
-    assert resumed.upgraded("http://a.test/") is None
+    assert resumed.upgrade("http://a.test/") is None
     resumed.learn("https://a.test/", "max-age=3600")
     clock.now += 3600
-    assert resumed.upgraded("http://a.test/") is None
+    assert resumed.upgrade("http://a.test/") is None
 
 
 async def test_an_http_url_becomes_a_redirect_once_the_server_has_said_so(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from crawler.fetch.robots.rules import (
     product_token,
     read_robots,
 )
-from crawler.fetch.robots.status import UNREACHABLE_LIMIT_S, RobotsStatus, Waits
+from crawler.fetch.robots.status import UNREACHABLE_LIMIT_S, RobotsLifetimes, RobotsStatus
 from crawler.page import REFUSALS, Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request, Verdict
 from crawler.politeness.pace import parse_retry_after
 from frontier.memory import MemoryMap
@@ -73,7 +73,7 @@ class World:
         *,
         notes: MemoryMap | None = None,
         max_origins: int = 100,
-        waits: Waits = Waits(min_delay_s=2.0),  # noqa: B008 - a value
+        lifetimes: RobotsLifetimes = RobotsLifetimes(min_delay_s=2.0),  # noqa: B008 - a value
         sitemap_paths: tuple[str, ...] = (),
     ) -> None:
         self.web = FakeWeb({"http://a.test/robots.txt": answer})
@@ -83,7 +83,7 @@ class World:
         self.robots = RobotsTxt(
             self.web,
             RobotsCache(self.notes, agent="onceover", max_origins=max_origins),
-            waits=waits,
+            lifetimes=lifetimes,
             read_retry_after=parse_retry_after,
             sitemap_paths=sitemap_paths,
             clock=lambda: self.now,
@@ -216,13 +216,13 @@ async def test_escapes_are_compared_whatever_their_case() -> None:
 @pytest.mark.parametrize("is_long", [False, True])
 async def test_a_long_file_is_read_in_a_thread(monkeypatch: pytest.MonkeyPatch, is_long: bool) -> None:
     read: list[bool] = []
-    understood = RobotsCache.read
+    understood = RobotsCache.parse
 
     def noted(self: RobotsCache, standing: RobotsStatus, /) -> RobotsRules | None:
         read.append(threading.current_thread() is threading.main_thread())
         return understood(self, standing)
 
-    monkeypatch.setattr(RobotsCache, "read", noted)
+    monkeypatch.setattr(RobotsCache, "parse", noted)
     world = World(page(RULES + b"# \n" * (LONG_CHARACTERS // 3 if is_long else 1)))
     assert not (await world.allows("/private/x")).allowed
     assert read == [not is_long]
@@ -235,13 +235,13 @@ async def test_a_long_file_of_the_notes_is_read_in_a_thread(monkeypatch: pytest.
     before = World(answer, notes=notes)
     assert not (await before.allows("/private/x")).allowed
     read: list[bool] = []
-    understood = RobotsCache.read
+    understood = RobotsCache.parse
 
     def note(self: RobotsCache, standing: RobotsStatus, /) -> RobotsRules | None:
         read.append(threading.current_thread() is threading.main_thread())
         return understood(self, standing)
 
-    monkeypatch.setattr(RobotsCache, "read", note)
+    monkeypatch.setattr(RobotsCache, "parse", note)
     after = World(answer, notes=notes)
     verdicts = await asyncio.gather(*(after.allows("/private/x") for _ in range(3)))
     assert not any(verdict.allowed or verdict.asked for verdict in verdicts)
@@ -383,13 +383,13 @@ async def test_a_redirect_to_a_host_that_cannot_be_reached_says_nothing_of_this_
 
 async def test_failures_in_a_row_double_the_wait_up_to_an_hour_and_a_success_ends_that() -> None:
     world = World(failure())
-    waits = []
+    lifetimes = []
     for _ in range(8):
         verdict = await world.allows("/x")
         assert verdict.retry_after_s is not None
-        waits.append(verdict.retry_after_s)
+        lifetimes.append(verdict.retry_after_s)
         world.now += verdict.retry_after_s
-    assert waits == [60, 120, 240, 480, 960, 1920, 3600, 3600]
+    assert lifetimes == [60, 120, 240, 480, 960, 1920, 3600, 3600]
     world.web.answers["http://a.test/robots.txt"] = page(b"")
     await world.allows("/x")
     world.now += DAY_S
@@ -398,7 +398,7 @@ async def test_failures_in_a_row_double_the_wait_up_to_an_hour_and_a_success_end
 
 
 async def test_a_host_is_never_asked_again_before_its_rest() -> None:
-    world = World(failure(), waits=Waits(min_delay_s=2, retry_s=0))
+    world = World(failure(), lifetimes=RobotsLifetimes(min_delay_s=2, retry_s=0))
     assert (await world.allows()).retry_after_s == 2
 
 
@@ -646,8 +646,8 @@ async def test_no_more_of_a_robots_txt_is_downloaded_than_is_read() -> None:
             await fetcher.aclose()
         known = shelf.find(origin)
         assert known is not None
-        assert known.standing.text is not None
-        assert MAX_ROBOTS_BYTES - len(line) < len(known.standing.text) <= MAX_ROBOTS_BYTES
-        assert known.standing.text.endswith("/longer\n")
+        assert known.status.text is not None
+        assert MAX_ROBOTS_BYTES - len(line) < len(known.status.text) <= MAX_ROBOTS_BYTES
+        assert known.status.text.endswith("/longer\n")
         # What systems keep in their buffers comes to it.
         assert sent < size / 4

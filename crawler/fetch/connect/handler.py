@@ -1,0 +1,190 @@
+"""One connection to a server, with corrections to aiohttp."""
+
+import asyncio
+from ssl import SSLError
+from typing import Any
+
+import aiohttp
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.http_parser import RawResponseMessage
+from aiohttp.streams import StreamReader
+
+from crawler.fetch.connect.connections import Connections, Peer
+from crawler.fetch.connect.failures import TOO_MUCH, BodyBroken, NoResponse
+from crawler.fetch.connect.response_heads import end_of_head, fix_head, may_be_head
+from crawler.fetch.connect.sockets import has_input, has_unread, lacks_close_notify
+from crawler.url.hosts import same_address
+
+_MAX_OVERHEAD_BYTES = 512 * 1024
+_MAX_OVERHEAD_RATIO = 4
+"""Bytes of a response beside its body: so many, and so many more for each byte of the body."""
+
+
+class BodyEnd:
+    """How the body of one response ended, as its connection saw it."""
+
+    __slots__ = ("alert", "broken", "by_close", "lacks_close_notify")
+
+    def __init__(self) -> None:
+        self.broken: aiohttp.ClientPayloadError | None = None
+        """Why the body ended early; None while there is no sign of that."""
+        self.alert: SSLError | None = None
+        """The TLS alert that ended the connection. With TLS 1.3, a server refuses a client only after the handshake."""
+        self.by_close = False
+        """Only the end of the connection marks the end of the body."""
+        self.lacks_close_notify = False
+        """The connection ended without the close_notify of TLS, so anybody may have ended it."""
+
+
+class TolerantHandler(ResponseHandler):
+    """One connection. It corrects five behaviours of aiohttp:
+
+    - aiohttp reads any amount of data beside the body: informational responses, chunk extensions, trailers. We limit
+    it.
+    - Its parser loses a response if garbage follows it in the same packet, such as a body that is longer than
+    announced,
+      or one after a 204. So we pass the head to the parser separately.
+    - The reader of a body gets no error for broken chunks, and waits until the timeout. We end the body.
+    - aiohttp takes any end of a connection, even a reset, as the end of a body without length. `body_end` tells which.
+    - It keeps data that arrives between requests, and gives it to the next one. We close such a connection.
+    """
+
+    def __init__(self, connections: Connections, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self._connections = connections
+        self.body_end = BodyEnd()
+        self.peer: Peer | None = None
+        """The server at its other end."""
+        self.requests = 0
+        """How many requests went over it, including the current one."""
+        self._spoke_first = False
+        self._awaits_head = False
+        self._pending = b""
+        """An incomplete head."""
+        self._received_bytes = 0
+        self._body: StreamReader | None = None
+        """The body of the current or last response; None before its headers have arrived."""
+        self._in_chunks = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._connections.add(self)
+        name = transport.get_extra_info("peername")
+        self.peer = (same_address(name[0]), name[1]) if name else None
+
+    def is_connected(self) -> bool:
+        # Unread input means that the connection has ended, or that the server spoke unasked.
+        return super().is_connected() and not (self._is_idle() and has_input(self.transport))
+
+    def set_response_params(self, **params: Any) -> None:
+        if self.requests == 0 and has_unread(self.transport):
+            self._distrust()
+        self.body_end = BodyEnd()
+        self.requests += 1
+        self._awaits_head = True
+        self._pending = b""
+        self._received_bytes = 0
+        self._body = None
+        super().set_response_params(**params)
+
+    def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
+        message, payload = data
+        if message.code >= 200 or message.code == 101:
+            if self._body is not None:
+                self._distrust()  # a second response to one request
+                return
+            self._body = payload
+            self._in_chunks = message.chunked
+        super().feed_data(data, size)
+
+    def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
+        super().set_exception(exc, *cause)
+        body = self._body
+        if body is not None and not body.is_eof() and isinstance(exc, HttpProcessingError):
+            self.body_end.broken = BodyBroken(exc.message)
+            self._payload = None
+            body.feed_eof()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        if self._pending:
+            pending, self._pending = self._pending, b""
+            super().data_received(pending)
+        body, parser = self._body, self._parser
+        if body is not None and parser is not None and not body.is_eof():
+            # End the body without an exception: after one, aiohttp would not return the data received so far.
+            is_unannounced = lacks_close_notify(self.transport)
+            self._payload = self._parser = None
+            self.force_close()
+            try:
+                parser.feed_eof()
+            except HttpProcessingError:
+                self.body_end.broken = aiohttp.ClientPayloadError()
+            else:
+                self.body_end.broken = None if exc is None else aiohttp.ClientPayloadError()
+                self.body_end.by_close = True
+                self.body_end.lacks_close_notify = is_unannounced
+            body.feed_eof()
+        if isinstance(exc, SSLError):
+            self.body_end.alert = exc
+        super().connection_lost(exc)
+        # The body refers to its connection. This cycle would keep both, and the state of TLS, until the next garbage
+        # collection, which is rare.
+        self._body = None
+        self._connections.remove(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self._spoke_first:
+            return
+        if data and self._is_idle():
+            self._distrust()
+            return
+        self._received_bytes += len(data)
+        body_bytes = self._body.total_bytes if self._body is not None else 0
+        if self._received_bytes - body_bytes > _MAX_OVERHEAD_BYTES + _MAX_OVERHEAD_RATIO * body_bytes:
+            if self.transport is not None:
+                self.transport.abort()
+            self.set_exception(HttpProcessingError(message=TOO_MUCH))
+            return
+        if data and self._awaits_head:
+            data = self._heads_received(data)
+            if not data:
+                return
+        body = self._body
+        body_bytes = body.total_bytes if body is not None else 0
+        super().data_received(data)
+        if data and body is not None and body.is_eof():
+            behind = not data.endswith(b"\n") if self._in_chunks else body.total_bytes - body_bytes < len(data)
+            if behind:
+                self._distrust()
+
+    def _heads_received(self, data: bytes) -> bytes:
+        """Pass complete heads to the parser; return the data after the last one."""
+        searched = len(self._pending)
+        pending = self._pending + data if searched else data
+        self._pending = b""
+        while self._awaits_head:
+            end = end_of_head(pending, searched)
+            if end is None:
+                if may_be_head(pending):
+                    self._pending = pending
+                    return b""
+                self._awaits_head = False  # the parser will report the error
+            else:
+                super().data_received(fix_head(pending[:end]))
+                pending, searched = pending[end:], 0
+                # Another head follows an informational response.
+                self._awaits_head = self._body is None and self.exception() is None
+        return pending
+
+    def _is_idle(self) -> bool:
+        return self.requests == 0 or (self._body is not None and self._body.is_eof())
+
+    def _distrust(self) -> None:
+        """Close the connection: we can't know to which request its data belongs."""
+        self.force_close()
+        if self.requests == 0:
+            self._spoke_first = True
+            self.set_exception(NoResponse("the server spoke before it was asked"))
+        elif self.transport is not None:
+            self.transport.abort()
