@@ -1,27 +1,26 @@
-"""How pages are rendered that scripts make: in a browser that has no network.
+"""Renders pages that are made by scripts, in a browser without network.
 
-`RenderingFetcher` stands before another fetcher. That one asks for the page, as for any other; redirects, failures and
-whatever is no HTML go back as they are. What is left is given to a headless Chromium, and the document as it stands
-after its scripts have run becomes the body of the page.
+`RenderingFetcher` wraps another fetcher, which fetches the page. Redirects, failures and other media types are returned
+unchanged. An HTML page goes to a headless Chromium, and the document after its scripts have run becomes its body.
 
-The browser asks nobody. Everything that a page loads is stopped inside the browser (`Fetch.requestPaused`) and
-answered from outside by the same fetcher as the page itself: so the guard of addresses, names, TLS, limits, proxies and
-the user agent are those of the crawl, and `loads` adds what is particular: robots.txt, kinds and numbers of
-sub-requests, and that a page only reads. A request that Chromium does not let us stop (web sockets, WebRTC,
-WebTransport, service workers, prefetch of names, its own services) goes nowhere:
+The browser contacts no server. It pauses each request of a page (`Fetch.requestPaused`), and we respond through the
+fetcher of the crawl. So the guard of addresses, names, TLS, limits, proxies and the user agent are those of the crawl.
+`loads` adds robots.txt and allows only some kinds of requests, all of them GET; `interceptor` limits their number and
+size; `responses` caches what pages share. Requests that Chromium can't pause (web sockets, WebRTC, WebTransport,
+service workers, name prefetch, its own services) go nowhere:
 
     names       every name and address resolves to "not found" (`--host-resolver-rules`)
-    proxy       all traffic, loopback included, is for a proxy of such a name; UDP is off
-    system      where the system lets us, the browser lives in a network of its own without interfaces
+    proxy       all traffic, including loopback, must use a proxy with such a name; UDP is off
+    system      if the system allows it, the browser runs in a network namespace without interfaces
 
-The first two are asked of Chromium; the third asks nothing of it, and is enough alone. Requests are answered here
-rather than passed through a proxy of ours, since a proxy would see TLS, not what is in it.
+For the first two we depend on Chromium; the third does not, and would be enough alone. We do not use a proxy of our own
+for the requests, because a proxy sees only TLS, not its contents.
 
-Chromium is spoken to in the DevTools protocol over a socket pair, which no one else on the machine can reach. A
-driver such as Playwright would bring 100 MB and a Node.js for the dozen commands that are needed here.
+We speak the DevTools protocol with Chromium (`devtools`), over a socket pair that nobody else on the machine can reach.
+A driver such as Playwright would need 100 MB and Node.js, for a dozen commands.
 
-Each page at once has a browser of its own: what one page does to it is felt by no other. `launch` ties it to the life
-of the crawl and limits its memory; `browser` starts and ends one, `browsers` lends them; a page is one `visit`, in a
-context that is thrown away. A browser that has been crashed or hung is killed, and the next page gets a new one.
-Profiles lie in a directory that is emptied when a crawl starts and when it ends.
+Each page has a browser for itself while it is shown, so pages do not disturb each other. `launch` binds the browser to
+the life of the crawl; `browser` starts and ends one, `browsers` lends them. A page is one `visit`, in a context of its
+own; `completion` decides when it is done. If a browser crashes or hangs, it is killed, and the next page gets a new
+one. The directory of profiles is emptied when a crawl starts and when it ends.
 """

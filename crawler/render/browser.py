@@ -1,4 +1,4 @@
-"""One headless Chromium: started, spoken to, and ended with all its processes."""
+"""Starts and ends one headless Chromium with all its processes."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ from crawler.render import launch
 from crawler.render.devtools import BrowserGone, Devtools
 
 START_S: Final = 60.0
-"""How long a browser may take to start, on a machine that is busy."""
+"""How long a browser may take to start on a busy machine."""
 _END_S = 10.0
 _KEPT_BYTES = 4096
 _SHOWN_CHARACTERS = 500
@@ -26,12 +26,12 @@ _LOG_PREFIX = re.compile(r"^\[[^\]]*\]\s*")
 
 _FEATURES_OFF = (
     "DialMediaRouteProvider",  # looks for devices in the local network
-    "IsolateOrigins",  # in one page there is nothing to keep apart, and each process takes memory
+    "IsolateOrigins",  # one page needs no isolation, and each process costs memory
     "MediaRouter",
     "OptimizationHints",
-    "SpareRendererForSitePerProcess",  # memory for nothing
+    "SpareRendererForSitePerProcess",  # costs memory
     "Translate",
-    "WebUIOmniboxAimPopup",  # pages of the browser's own window, which nobody sees
+    "WebUIOmniboxAimPopup",  # parts of a window that nobody sees
     "WebUIOmniboxFullPopup",
     "WebUIOmniboxPopup",
     "site-per-process",
@@ -41,14 +41,14 @@ _FLAGS = (
     "--headless",
     "--remote-debugging-pipe",
     "--no-startup-window",
-    # no network: see the package's text
+    # no network: see the package's docstring
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--proxy-server=socks5://nowhere.invalid:1",
     "--proxy-bypass-list=<-loopback>",
     "--disable-quic",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
-    # nothing of the browser's own
+    # none of the browser's own services
     "--disable-background-networking",
     "--disable-breakpad",
     "--disable-client-side-phishing-detection",
@@ -79,11 +79,11 @@ _FLAGS = (
 
 
 class BrowserRefused(OSError):
-    """There is no browser, or it does not start. Says why, and what to do."""
+    """There is no browser, or it does not start. The message says why, and what to do."""
 
 
 def find_browser(program: str) -> str:
-    """The path of the browser. Raises `BrowserRefused` where there is none."""
+    """The path of the browser. Raises `BrowserRefused` if there is none."""
     found = shutil.which(program)
     if found is None:
         raise BrowserRefused(
@@ -94,23 +94,23 @@ def find_browser(program: str) -> str:
 
 
 def has_sandbox() -> bool:
-    """Whether Chromium fences in what it shows: as root it does not start with its sandbox."""
+    """Whether Chromium can use its sandbox: as root it does not start with it."""
     return os.geteuid() != 0
 
 
 class Browser:
-    """A browser that runs, with a profile of its own."""
+    """A running browser with a profile of its own."""
 
     def __init__(self, process: "_Process", devtools: Devtools, profile: Path) -> None:
         self.devtools = devtools
         self.pages = 0
-        """How many it has been given."""
+        """How many pages it has shown."""
         self._process = process
         self._profile = profile
 
     @classmethod
     async def start(cls, program: str, profile: Path, *, user_agent: str) -> "Browser":
-        """Start one with an empty profile, an absolute path. Raises `BrowserRefused` with what it said."""
+        """Start a browser with an empty profile at an absolute path. Raises `BrowserRefused` with its last output."""
         await asyncio.to_thread(_make_empty, profile)
         flags = [*_FLAGS, f"--user-data-dir={profile}", f"--user-agent={user_agent}"]
         if not has_sandbox():
@@ -146,18 +146,18 @@ class Browser:
         return browser
 
     def memory_bytes(self) -> int:
-        """What all its processes take, beside what they share."""
+        """The private memory of all its processes."""
         return 0 if self._process.pid is None else sum(map(_private_bytes, _family(self._process.pid)))
 
     async def end(self) -> None:
-        """Kill all its processes, wait until they are gone, and remove the profile. Twice is harmless."""
+        """Kill all its processes, wait until they are gone, and remove the profile. Ending twice is harmless."""
         self.devtools.give_up("it was ended")
         await self._process.kill()
         await asyncio.to_thread(shutil.rmtree, self._profile, ignore_errors=True)
 
 
 class _Process(asyncio.SubprocessProtocol):
-    """A browser's process, and all that it started."""
+    """A browser's process and its children."""
 
     def __init__(self) -> None:
         self.pid: int | None = None
@@ -174,7 +174,7 @@ class _Process(asyncio.SubprocessProtocol):
         if self.pid is not None and not self._ended.is_set():
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
-        # A process that got out of the group, and keeps stderr, must not keep the crawl.
+        # A process that has left the group, and holds stderr open, must not delay the crawl.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_END_S):
                 await self._ended.wait()
@@ -191,12 +191,12 @@ class _Process(asyncio.SubprocessProtocol):
         self._said = (self._said + data)[-_KEPT_BYTES:]
 
     def connection_lost(self, exc: Exception | None) -> None:
-        # It has ended and was waited for, and so has everybody who had its stderr.
+        # The process has ended and was waited for, and so have all others with its stderr.
         self._ended.set()
 
 
 def _family(pid: int) -> Iterator[int]:
-    """A process and all that it started, and so on."""
+    """A process and all its descendants."""
     yield pid
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -220,12 +220,12 @@ def _make_empty(profile: Path) -> None:
 
 
 def _environment(profile: Path) -> dict[str, str]:
-    """Nothing of the user's: neither secrets nor places to write to."""
+    """An environment without the user's secrets and directories."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "LANG": "C.UTF-8",
         "HOME": str(profile),
-        # The profile, which is where it works: it aborts when the path of its socket has more than 107 bytes.
+        # Its working directory, which is the profile: it aborts if the path of its socket exceeds 107 bytes.
         "TMPDIR": "/proc/self/cwd",
         "DBUS_SESSION_BUS_ADDRESS": "disabled:",
         "DBUS_SYSTEM_BUS_ADDRESS": "disabled:",

@@ -14,24 +14,24 @@ import msgspec
 Params = dict[str, Any]
 
 MAX_MESSAGE_BYTES = 32_000_000
-"""What a page can put into one message is bounded by this; a browser that says more is given up."""
+"""Limit for one message, whose size a page may determine. A browser that exceeds it is given up."""
 
 
 class BrowserGone(Exception):
-    """The browser has ended, or is given up. Says why."""
+    """The browser has ended, or we have given it up. The message says why."""
 
 
 class CommandRefused(Exception):
-    """The browser answered a command with an error, as for a target that is gone."""
+    """The browser answered a command with an error, for example because the target is gone."""
 
 
 class Event(msgspec.Struct, frozen=True, rename="camel"):
-    """What the browser tells."""
+    """An event of the browser."""
 
     method: str
     params: Params = {}
     session_id: str | None = None
-    """Of the target that it is about; None for the browser itself."""
+    """The session of its target; None for the browser itself."""
 
 
 class _Error(msgspec.Struct):
@@ -48,12 +48,12 @@ class _Message(msgspec.Struct, rename="camel"):
 
 
 class Devtools(asyncio.Protocol):
-    """Speaks to one browser. `hear` is given each event, in order, and must not wait."""
+    """A connection to one browser. It calls `hear` with each event, in order; `hear` must not block."""
 
     def __init__(self) -> None:
         self.hear: Callable[[Event], None] = _nobody_hears
         self.gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        """Done when nothing more will come; its result says why."""
+        """Done when the connection has ended; its result says why."""
         self._transport: asyncio.WriteTransport | None = None
         self._numbers = itertools.count(1)
         self._answers: dict[int, asyncio.Future[Params]] = {}
@@ -62,11 +62,11 @@ class Devtools(asyncio.Protocol):
 
     @classmethod
     async def over(cls, ours: socket.socket) -> "Devtools":
-        """Over our end of a socket pair, which is closed with it."""
+        """Connect over our end of a socket pair, which it closes with itself."""
         return (await asyncio.get_running_loop().create_unix_connection(cls, sock=ours))[1]
 
     def post(self, method: str, params: Params | None = None, *, session: str | None = None) -> int:
-        """Give a command whose answer does not matter; its number."""
+        """Send a command without waiting for its result; returns its number."""
         number = next(self._numbers)
         if self._transport is not None:
             command: Params = {"id": number, "method": method, "params": params or {}}
@@ -76,7 +76,7 @@ class Devtools(asyncio.Protocol):
         return number
 
     async def ask(self, method: str, params: Params | None = None, *, session: str | None = None) -> Params:
-        """Give a command and wait for its result. Raises `CommandRefused` and `BrowserGone`."""
+        """Send a command and wait for its result. Raises `CommandRefused` and `BrowserGone`."""
         if self.gone.done():
             raise BrowserGone(self.gone.result())
         number = self.post(method, params, session=session)
@@ -88,7 +88,7 @@ class Devtools(asyncio.Protocol):
             self._answers.pop(number, None)
 
     def give_up(self, why: str) -> None:
-        """Hear and say nothing more. Whoever waits for an answer gets `BrowserGone`."""
+        """End the connection. All callers that wait for a result get `BrowserGone`."""
         if not self.gone.done():
             self.gone.set_result(why)
         if self._transport is not None:
@@ -130,7 +130,7 @@ class Devtools(asyncio.Protocol):
         try:
             message = _decoder.decode(raw)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            self.give_up(f"it sent what is no message: {error}")
+            self.give_up(f"it sent an invalid message: {error}")
             return
         if message.id is None:
             self.hear(Event(message.method, message.params, message.session_id))

@@ -1,4 +1,4 @@
-"""Fetches pages, and renders those that are to be rendered."""
+"""Fetches pages, and renders some of them."""
 
 import codecs
 from collections.abc import Callable
@@ -15,13 +15,14 @@ _RENDERED_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 
 
 class RenderingFetcher:
-    """A `Fetcher` that asks another one, and renders the pages whose URL `matches`: whole HTML with a success status.
+    """A `Fetcher` around another one. It renders the pages whose URL `matches`, if they are complete HTML with a
+    success status.
 
-    The body of a rendered page is its document, as UTF-8 with a byte order mark; `raw_body` and the headers are what
-    was received. Where there is no document the page stays as it came; `rendering` says how it went. `duration_s` is
-    how long servers were kept busy. `browsers`, which are open, are closed with it.
+    The body of a rendered page is its document, in UTF-8 with a byte order mark; `raw_body` and the headers are as
+    received. Without a document the page stays as received. `rendering` says which. `duration_s` is how long servers
+    were busy. The fetcher closes `browsers`, which must be open.
 
-    `fetch` raises `BrowserRefused` when a browser can't be started any more.
+    `fetch` raises `BrowserRefused` if it can't start a browser any more.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class RenderingFetcher:
         fetched = await self._fetcher.fetch(request)
         if not isinstance(fetched, Page) or not _can_be_rendered(fetched) or not self._matches(request.url):
             return fetched
-        rendered = await self._rendered(fetched)
+        rendered = await self._render(fetched)
         body = fetched.body if rendered.document is None else codecs.BOM_UTF8 + rendered.document
         return msgspec.structs.replace(
             fetched,
@@ -50,16 +51,16 @@ class RenderingFetcher:
     async def aclose(self) -> None:
         await self._browsers.aclose()
 
-    async def _rendered(self, page: Page) -> Rendered:
-        first = await self._once(page)
+    async def _render(self, page: Page) -> Rendered:
+        first = await self._visit(page)
         if first.rendering is not Rendering.CRASHED:
             return first
-        # A browser may crash for reasons of its own.
-        second = await self._once(page)
+        # A browser may crash for reasons other than the page.
+        second = await self._visit(page)
         return msgspec.structs.replace(second, busy_s=first.busy_s + second.busy_s)
 
-    async def _once(self, page: Page) -> Rendered:
-        async with self._browsers.one() as browser:
+    async def _visit(self, page: Page) -> Rendered:
+        async with self._browsers.lend() as browser:
             return await Visit(browser, page, self._loads, self._limits).run()
 
 

@@ -1,7 +1,7 @@
-"""Becomes the browser: `python -I launch.py PARENT_PID PIPE_FD BROWSER ARGUMENT...`
+"""Replaces itself by the browser: `python -I launch.py PARENT_PID PIPE_FD BROWSER ARGUMENT...`
 
-Between fork and exec a process can be tied to its parent and fenced in, which nobody can do to it from outside without
-a race. It is run as a file by an interpreter of its own, hence imports nothing of ours.
+A process can bind its life to its parent, and leave the network, before it executes the browser; from outside, that
+would be a race. An interpreter of its own runs this as a file, so it imports nothing of ours.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ _PR_SET_PDEATHSIG = 1
 _CLONE_NEWUSER = 0x1000_0000
 _CLONE_NEWNET = 0x4000_0000
 _FIRST_FD = 3
-"""The browser reads from 3 and writes to 4 (`--remote-debugging-pipe`)."""
+"""The browser reads from descriptor 3 and writes to 4 (`--remote-debugging-pipe`)."""
 
 
 def main() -> None:
@@ -32,12 +32,12 @@ def main() -> None:
 
 def _die_with(parent: int, libc: ctypes.CDLL) -> None:
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # gone in the meantime
+    if os.getppid() != parent:  # it has ended in the meantime
         os._exit(1)
 
 
 def _may_leave_network(libc: ctypes.CDLL) -> bool:
-    """Whether `_leave_network` would succeed: where it fails half-way, a process is nobody any more."""
+    """Whether `_leave_network` would succeed, tried in a child: if it fails half-way, the process has lost its user."""
     child = os.fork()
     if child == 0:
         try:
@@ -48,7 +48,7 @@ def _may_leave_network(libc: ctypes.CDLL) -> bool:
 
 
 def _leave_network(libc: ctypes.CDLL) -> bool:
-    """Move this process to a network without any interface that is up; whether the system lets it."""
+    """Move this process to a network without an active interface; returns whether the system allows it."""
     uid, gid = os.getuid(), os.getgid()
     if libc.unshare(_CLONE_NEWNET) == 0:
         return True

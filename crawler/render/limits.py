@@ -1,4 +1,4 @@
-"""What one page may do and take."""
+"""Limits for rendering one page."""
 
 from typing import Literal
 
@@ -8,16 +8,16 @@ Wait = Literal["load", "idle"]
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of one page. `timeout_s` is for all of it, `wait_s` of that for its loading."""
+    """Limits of one page. `timeout_s` applies to the whole visit, `wait_s` to its loading."""
 
     wait: Wait = "idle"
-    """When it is done: once it is loaded, or once it has also loaded nothing for `idle_s`."""
+    """When a page is done: once it is loaded, or once it has also loaded nothing more for `idle_s`."""
     idle_s: float = 0.5
     wait_s: float = 10.0
     timeout_s: float = 20.0
     max_requests: int = 200
     max_bytes: int = 20_000_000
-    """All that it loads, the page itself not counted."""
+    """The bodies of all its requests, without the page itself."""
     max_memory_bytes: int = 1_500_000_000
-    """Of the browser, with all its processes."""
+    """The browser with all its processes."""
     max_document_bytes: int = 20_000_000

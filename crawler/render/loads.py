@@ -1,4 +1,4 @@
-"""What a page loads: which of its requests are answered, by whom, and how much."""
+"""Loads what a page requests, if the crawl allows it."""
 
 from collections.abc import Callable, Collection, Mapping
 from time import monotonic
@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, Protocol
 import msgspec
 
 from crawler.page import Failure, Fetched, NotModified, Page, Redirect, Request, Verdict
-from crawler.render.answers import Answer, Kept
+from crawler.render.responses import ResponseCache, SubResponse
 
 Kind = Literal["document", "frame", "stylesheet", "script", "data", "image", "media", "font"]
 
@@ -22,48 +22,48 @@ _KINDS: Final[Mapping[str, Kind]] = {
     "TextTrack": "media",
     "Font": "font",
 }
-"""By `Network.ResourceType`. All others are refused: pings and reports, which tell and do not ask; favicons and
-manifests, which change no document; event streams, which have no end; what is fetched ahead."""
+"""By `Network.ResourceType`. All others are refused: pings and reports, which only send data; favicons and manifests,
+which change no document; event streams, which have no end; prefetches."""
 
 _SHARED: Final = frozenset({"stylesheet", "script", "image", "font"})
-"""What many pages of a site load alike, whoever asks."""
+"""Kinds that many pages of a site share."""
 _OWN_HEADERS = frozenset(
     "accept-encoding accept-language authorization cache-control connection content-length cookie dnt host pragma "
     "range referer save-data te transfer-encoding upgrade upgrade-insecure-requests user-agent via".split()
 )
-"""Of a page's request, what the crawl's own fetcher says, or nobody."""
+"""Headers of a page's request that we drop; the crawl's fetcher sets some of them."""
 _DROPPED_HEADERS = frozenset(
     b"content-encoding content-length transfer-encoding connection keep-alive alt-svc nel report-to "
     b"reporting-endpoints".split()
 )
-"""Of a response, what is not true of a decoded body, or asks the browser to talk to servers by itself."""
+"""Headers of a response that we drop: they are wrong for a decoded body, or would make the browser contact servers."""
 
 
 class Fetches(Protocol):
-    """The part of a fetcher that is needed here."""
+    """The part of a fetcher that we need here."""
 
     async def fetch(self, request: Request, /) -> Fetched: ...
 
 
 class Allows(Protocol):
-    """The part of `Robots` that is needed here."""
+    """The part of `Robots` that we need here."""
 
     async def allows(self, url: str, /) -> Verdict: ...
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """A request that a page makes, as the browser tells it."""
+class SubRequest(msgspec.Struct, frozen=True):
+    """A request that a page makes, as the browser reports it."""
 
     url: str
     method: str
     kind: Kind | None
-    """None for a kind that is never loaded."""
+    """None for a kind that we never load."""
     headers: dict[str, str]
     is_preflight: bool = False
 
     @classmethod
-    def of(cls, params: Mapping[str, Any]) -> "Asked":
-        """From the parameters of `Fetch.requestPaused`."""
+    def of(cls, params: Mapping[str, Any]) -> "SubRequest":
+        """Make it from the parameters of `Fetch.requestPaused`."""
         request = params["request"]
         headers = {name.lower(): value for name, value in request["headers"].items()}
         return cls(
@@ -76,10 +76,10 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Loads:
-    """Answers the requests of pages, through the crawl's own fetcher.
+    """Loads the requests of pages through the crawl's own fetcher.
 
-    `blocked` are kinds that are not loaded. `refuses` tells URLs that are not. `robots`, where there is one, is asked
-    for each URL. What is in `kept` is not asked for again.
+    `blocked`: kinds that are not loaded. `refuses` returns True for URLs that are not loaded. `robots`, if there is
+    one, is asked for each URL. `cache` holds responses that pages share.
     """
 
     def __init__(
@@ -89,62 +89,62 @@ class Loads:
         blocked: Collection[str] = ("image", "media", "font"),
         refuses: Callable[[str], bool] = lambda _: False,
         robots: Allows | None = None,
-        kept: Kept,
+        cache: ResponseCache,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._fetcher = fetcher
         self._blocked = frozenset(blocked)
         self._refuses = refuses
         self._robots = robots
-        self._kept = kept
+        self._cache = cache
         self._clock = clock
 
-    def passes(self, asked: Asked) -> bool:
-        """Whether the request may be answered at all. A crawl only reads, so nothing but GET is sent."""
+    def passes(self, request: SubRequest) -> bool:
+        """Whether we may load the request. A crawl only reads, so it sends nothing but GET."""
         return (
-            asked.kind is not None
-            and asked.kind not in self._blocked
-            and asked.method == "GET"
-            and asked.url.startswith(("http://", "https://"))
-            and not self._refuses(asked.url)
+            request.kind is not None
+            and request.kind not in self._blocked
+            and request.method == "GET"
+            and request.url.startswith(("http://", "https://"))
+            and not self._refuses(request.url)
         )
 
-    async def answer(self, asked: Asked) -> tuple[Answer | None, float]:
-        """The answer to a request that passes, None if robots.txt forbids it or it failed; and for how many seconds a
-        server was kept busy with it."""
-        if self._robots is not None and not (await self._robots.allows(asked.url)).allowed:
+    async def load(self, request: SubRequest) -> tuple[SubResponse | None, float]:
+        """The response to a request that passes, None if robots.txt forbids it or if it failed; and for how many
+        seconds a server was busy with it."""
+        if self._robots is not None and not (await self._robots.allows(request.url)).allowed:
             return None, 0.0
-        # What is answered may depend on where it is asked from.
-        name = f"{asked.url} {asked.headers.get('origin', '')}"
-        if (kept := self._kept.find(name, now=self._clock())) is not None:
-            return kept, 0.0
-        fetched = await self._fetcher.fetch(request_of(asked))
-        answer = answer_of(fetched)
-        if answer is not None and asked.kind in _SHARED:
-            self._kept.keep(name, answer, now=self._clock())
-        return answer, fetched.duration_s
+        # The response may depend on the origin of the page.
+        name = f"{request.url} {request.headers.get('origin', '')}"
+        if (cached := self._cache.find(name, now=self._clock())) is not None:
+            return cached, 0.0
+        fetched = await self._fetcher.fetch(to_request(request))
+        response = to_response(fetched)
+        if response is not None and request.kind in _SHARED:
+            self._cache.keep(name, response, now=self._clock())
+        return response, fetched.duration_s
 
 
-def request_of(asked: Asked) -> Request:
+def to_request(request: SubRequest) -> Request:
     return Request(
-        url=asked.url,
-        referer=asked.headers.get("referer"),
+        url=request.url,
+        referer=request.headers.get("referer"),
         headers=tuple(
             (name, value)
-            for name, value in asked.headers.items()
+            for name, value in request.headers.items()
             if name not in _OWN_HEADERS and not name.startswith(("sec-", "if-", "proxy-")) and _is_plain(value)
         ),
     )
 
 
-def answer_of(fetched: Fetched) -> Answer | None:
-    """What the browser is told; None for what is no whole response."""
+def to_response(fetched: Fetched) -> SubResponse | None:
+    """The response for the browser; None if the fetch has no complete response."""
     if isinstance(fetched, Failure | NotModified) or (isinstance(fetched, Page) and fetched.truncated is not None):
         return None
-    return Answer(fetched.status, told_headers(fetched), fetched.body)
+    return SubResponse(fetched.status, response_headers(fetched), fetched.body)
 
 
-def told_headers(response: Page | Redirect) -> list[tuple[str, str]]:
+def response_headers(response: Page | Redirect) -> list[tuple[str, str]]:
     return [
         (name.decode("latin-1"), value.decode("latin-1"))
         for name, value in response.headers
@@ -152,17 +152,17 @@ def told_headers(response: Page | Redirect) -> list[tuple[str, str]]:
     ]
 
 
-def preflight_answer(asked: Asked) -> Answer:
-    """Lets a page ask what it wants to ask: whether it may read the answer is told by the answer's own headers. Saves
-    servers a request."""
-    origin = asked.headers.get("origin", "*")
-    wanted = asked.headers.get("access-control-request-headers", "")
+def preflight_response(request: SubRequest) -> SubResponse:
+    """Allow a page to send its request, without asking the server. The headers of the response to that request decide
+    whether the page may read it."""
+    origin = request.headers.get("origin", "*")
+    wanted = request.headers.get("access-control-request-headers", "")
     headers = [("Access-Control-Allow-Origin", origin), ("Access-Control-Allow-Methods", "GET")]
     if wanted:
         headers.append(("Access-Control-Allow-Headers", wanted))
     if origin != "*":
         headers.append(("Access-Control-Allow-Credentials", "true"))
-    return Answer(204, headers)
+    return SubResponse(204, headers)
 
 
 def _is_plain(value: str) -> bool:

@@ -1,4 +1,4 @@
-"""One page in one browser, from its first byte to the document that its scripts made."""
+"""Shows one page to one browser, from its first byte to the document that its scripts made."""
 
 import asyncio
 import logging
@@ -8,31 +8,29 @@ from typing import Any, Final
 import msgspec
 
 from crawler.page import Link, LinkKind, Page, Rendering
-from crawler.render.answers import Answer
 from crawler.render.browser import Browser
+from crawler.render.completion import Completion
 from crawler.render.devtools import BrowserGone, CommandRefused, Event, Params
+from crawler.render.interceptor import Interceptor
 from crawler.render.limits import Limits
-from crawler.render.loads import Asked, Loads, preflight_answer, told_headers
+from crawler.render.loads import Loads, SubRequest, response_headers
+from crawler.render.responses import SubResponse
 
 _log = logging.getLogger(__name__)
 
-AT_ONCE: Final = 6
-"""Requests of one page that are under way, as in browsers."""
 _LOOK_EVERY_S: Final = 0.25
 _LEAVE_S: Final = 10.0
 MAX_LINKS: Final = 10_000
 MAX_HREF_CHARACTERS: Final = 65_536
-_FLOOD: Final = 10
-"""So many times as many requests as a page may make, and it is not waited for any longer."""
 _PIECE_CHARACTERS: Final = 1_000_000
-"""Of a document, handed over at a time: at most 6 MB as JSON."""
+"""The document is transferred in pieces of this size: at most 6 MB as JSON."""
 _DOCUMENT: Final = files("crawler.render").joinpath("document.js").read_text(encoding="utf-8")
 _PIECE: Final = """(from, length) => {
     let to = from + length;
     if (to < kept.length && (kept.charCodeAt(to - 1) & 0xfc00) === 0xd800) to += 1;
     return kept.slice(from, to);
 }"""
-"""Pairs of surrogates stay together."""
+"""Does not split pairs of surrogates."""
 _ATTACH: Final = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
 _PREPARATION: Final[tuple[tuple[str, Params], ...]] = (
     ("Fetch.enable", {"patterns": [{"urlPattern": "*"}]}),
@@ -43,50 +41,42 @@ _PREPARATION: Final[tuple[tuple[str, Params], ...]] = (
 
 
 class Rendered(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a page."""
+    """The result of a visit."""
 
     rendering: Rendering
     document: bytes | None = None
-    """As UTF-8."""
+    """In UTF-8."""
     links: tuple[Link, ...] = ()
-    """That are not in the document: where its scripts wanted to go, and what stands in shadow trees."""
+    """Links that are not in the document: to where its scripts wanted to go, and from shadow trees."""
     busy_s: float = 0.0
-    """How long servers were kept busy with what it loaded."""
+    """How long servers were busy with the page's own requests."""
 
 
 class Visit:
-    """Shows one page to a browser, once. After a rendering without a document the browser is given up."""
+    """Shows one page to a browser, once. If there is no document, the browser must be ended."""
 
     def __init__(self, browser: Browser, page: Page, loads: Loads, limits: Limits) -> None:
         self._browser = browser
         self._devtools = browser.devtools
         self._page = page
-        self._loads = loads
         self._limits = limits
+        self._completion = Completion(limits)
+        self._interceptor = Interceptor(
+            browser.devtools, loads, limits, on_change=self._update_completion, on_flood=self._completion.over.set
+        )
         self._context: str | None = None
         self._session: str | None = None
         self._frame: str | None = None
         """The main frame, whose id is that of its target."""
         self._loader: str | None = None
-        """Names the document that is shown."""
-        self._served = False
-        self._loaded = False
-        self._over = asyncio.Event()
-        """Nothing more is waited for: the page is done, or gone."""
+        """Identifies the shown document."""
+        self._is_served = False
         self._end: Rendering | None = None
-        """How, if it is gone."""
-        self._shortage: Rendering | None = None
-        """Which limit kept something from it."""
-        self._requests = 0
-        self._bytes = 0
-        self._busy_s = 0.0
-        self._idle: asyncio.TimerHandle | None = None
-        self._places = asyncio.Semaphore(AT_ONCE)
-        self._answering: set[asyncio.Task[None]] = set()
+        """Why there is no document."""
         self._links: dict[str, Link] = {}
 
     async def run(self) -> Rendered:
-        """Render the page. When it returns or raises, nothing of it is under way any more."""
+        """Render the page. When this returns or raises, all its tasks have ended."""
         self._devtools.hear = self._hear
         self._devtools.gone.add_done_callback(self._browser_gone)
         async with asyncio.TaskGroup() as self._tasks:
@@ -104,48 +94,47 @@ class Visit:
             finally:
                 self._devtools.hear = _ignore
                 self._devtools.gone.remove_done_callback(self._browser_gone)
-                if self._idle is not None:
-                    self._idle.cancel()
-                for task in (watching, *self._answering):
+                self._completion.cancel_timer()
+                for task in (watching, *self._interceptor.tasks):
                     task.cancel()
         assert self._end is not None
         return self._rendered(self._end)
 
     async def _render(self) -> Rendered:
         await self._open()
-        # Answered once the document is shown, before its scripts have run: what it waits for begins here.
+        # The browser answers when it shows the document, before its scripts have run. So the wait begins here.
         shown = await self._ask("Page.navigate", url=self._page.url)
         if "errorText" in shown:
             raise CommandRefused(shown["errorText"])
         try:
             async with asyncio.timeout(self._limits.wait_s):
-                await self._over.wait()
+                await self._completion.over.wait()
         except TimeoutError:
-            self._shortage = self._shortage or Rendering.TIME
-        document, cut = await self._document()
-        return self._rendered(Rendering.LENGTH if cut else self._shortage or Rendering.WHOLE, document)
+            self._interceptor.note_shortage(Rendering.TIME)
+        document, is_cut = await self._document()
+        return self._rendered(Rendering.LENGTH if is_cut else self._interceptor.shortage or Rendering.WHOLE, document)
 
     async def _leave(self) -> None:
-        """Throw the page away; or the browser, where it does not let go of it."""
+        """Dispose of the page, or give up the browser if it can't."""
         self._devtools.hear = _ignore
         try:
             async with asyncio.timeout(_LEAVE_S):
                 await self._devtools.ask("Target.disposeBrowserContext", {"browserContextId": self._context})
         except (TimeoutError, BrowserGone, CommandRefused):
-            self._devtools.give_up("it does not let go of a page")
+            self._devtools.give_up("it can't dispose of a page")
 
     def _rendered(self, rendering: Rendering, document: bytes | None = None) -> Rendered:
-        return Rendered(rendering=rendering, document=document, links=tuple(self._links.values()), busy_s=self._busy_s)
+        links, busy_s = tuple(self._links.values()), self._interceptor.busy_s
+        return Rendered(rendering=rendering, document=document, links=links, busy_s=busy_s)
 
     async def _watch_memory(self) -> None:
-        """Nothing tells when a browser has taken too much."""
-        look = self._browser.memory_bytes  # it takes milliseconds
-        while await asyncio.to_thread(look) <= self._limits.max_memory_bytes:  # noqa: ASYNC110 - nothing tells
+        measure = self._browser.memory_bytes  # it takes milliseconds
+        while await asyncio.to_thread(measure) <= self._limits.max_memory_bytes:  # noqa: ASYNC110 - there is no event
             await asyncio.sleep(_LOOK_EVERY_S)
         self._finish(Rendering.MEMORY)
 
     async def _open(self) -> None:
-        """An empty page in a context of its own. It and all that it opens wait until they are looked after."""
+        """Open an empty page in a context of its own. It and its children wait until we have prepared them."""
         ask = self._devtools.ask
         await ask("Target.setAutoAttach", _ATTACH)
         context = await ask("Target.createBrowserContext", {"disposeOnDetach": True})
@@ -156,32 +145,32 @@ class Visit:
         if self._session is None:
             raise CommandRefused("the page was not attached to")
         for method, params in _PREPARATION:
-            # Each before the next: events of a page that is shown too soon get lost.
+            # One after the other: if the page is shown too soon, we lose events.
             await ask(method, params, session=self._session)
 
     async def _document(self) -> tuple[bytes, bool]:
-        """The document as UTF-8, and whether it is cut."""
+        """The document in UTF-8, and whether it is cut."""
         world = await self._ask("Page.createIsolatedWorld", frameId=self._frame, worldName="crawl")
         where = world["executionContextId"]
-        most = self._limits.max_document_bytes
-        told = await self._call(where, _DOCUMENT, self._page.url, most, MAX_LINKS)
-        for link in told["links"]:
-            self._note(link["href"], LinkKind(link["kind"]), text=link.get("text", ""), rel=link.get("rel", ""))
-        starts = range(0, told["characters"], _PIECE_CHARACTERS)
+        max_bytes = self._limits.max_document_bytes
+        summary = await self._call(where, _DOCUMENT, self._page.url, max_bytes, MAX_LINKS)
+        for link in summary["links"]:
+            self._add_link(link["href"], LinkKind(link["kind"]), text=link.get("text", ""), rel=link.get("rel", ""))
+        starts = range(0, summary["characters"], _PIECE_CHARACTERS)
         pieces = [await self._call(where, _PIECE, start, _PIECE_CHARACTERS) for start in starts]
         document = "".join(pieces).encode("utf-8", "replace")
-        if len(document) <= most:
-            return document, told["cut"]
-        return document[:most].decode("utf-8", "ignore").encode(), True
+        if len(document) <= max_bytes:
+            return document, summary["cut"]
+        return document[:max_bytes].decode("utf-8", "ignore").encode(), True
 
     async def _call(self, world: int, function: str, *arguments: str | int) -> Any:
-        """What a function answers in an isolated world: scripts of the page can't touch what it uses."""
-        listed = [{"value": argument} for argument in arguments]
-        params = {"functionDeclaration": function, "arguments": listed, "executionContextId": world}
-        told = await self._ask("Runtime.callFunctionOn", returnByValue=True, **params)
-        if "exceptionDetails" in told:
-            raise CommandRefused(str(told["exceptionDetails"].get("exception", {}).get("description")))
-        return told["result"].get("value")
+        """Call a function in an isolated world, where the page's scripts can't change what the function uses."""
+        wrapped = [{"value": argument} for argument in arguments]
+        params = {"functionDeclaration": function, "arguments": wrapped, "executionContextId": world}
+        result = await self._ask("Runtime.callFunctionOn", returnByValue=True, **params)
+        if "exceptionDetails" in result:
+            raise CommandRefused(str(result["exceptionDetails"].get("exception", {}).get("description")))
+        return result["result"].get("value")
 
     async def _ask(self, method: str, **params: Any) -> Params:
         return await self._devtools.ask(method, params, session=self._session)
@@ -189,24 +178,24 @@ class Visit:
     def _post(self, method: str, *, session: str | None = None, **params: Any) -> None:
         self._devtools.post(method, params, session=session or self._session)
 
-    # what the browser tells
+    # events of the browser
 
     def _hear(self, event: Event) -> None:
         match event.method:
             case "Fetch.requestPaused":
-                self._paused(event.params, event.session_id)
+                self._respond(event.params, event.session_id or self._session)
             case "Target.attachedToTarget":
-                self._found(event.params)
+                self._attach(event.params)
             case "Page.loadEventFired" if event.session_id == self._session:
-                self._has_loaded()
+                self._mark_loaded()
             case "Page.frameStoppedLoading" if event.params["frameId"] == self._frame and self._loader is not None:
-                self._has_loaded()  # without the event, where a script has tried to go elsewhere
+                self._mark_loaded()  # if a script tried to navigate, there is no load event
             case "Page.frameNavigated" if event.params["frame"]["id"] == self._frame:
-                self._navigated(event.params["frame"]["loaderId"])
+                self._navigate(event.params["frame"]["loaderId"])
             case "Page.windowOpen":
-                self._note(event.params["url"], LinkKind.LINK)
+                self._add_link(event.params["url"], LinkKind.LINK)
             case "Page.javascriptDialogOpening":
-                # Only a page that is asked to leave is to be obeyed.
+                # Accept only the question whether to leave the page.
                 accept = event.params["type"] == "beforeunload"
                 self._post("Page.handleJavaScriptDialog", session=event.session_id, accept=accept)
             case "Inspector.targetCrashed" if event.session_id == self._session:
@@ -215,10 +204,10 @@ class Visit:
                 self._finish(Rendering.CLOSED)
 
     def _browser_gone(self, _: object) -> None:
-        self._over.set()
+        self._completion.over.set()
 
-    def _found(self, params: Params) -> None:
-        """A target: the page itself, which comes first, a frame or a worker of it; no other may live."""
+    def _attach(self, params: Params) -> None:
+        """Attach to a target: the page itself, which comes first, or a frame or a worker of it. Close any other."""
         target, session = params["targetInfo"], params["sessionId"]
         if target["type"] == "page" and target.get("browserContextId") == self._context and self._session is None:
             self._session, self._frame = session, target["targetId"]
@@ -228,91 +217,41 @@ class Visit:
         else:
             self._devtools.post("Target.closeTarget", {"targetId": target["targetId"]})
 
-    def _navigated(self, loader: str) -> None:
-        if self._served and self._loader is None:
+    def _navigate(self, loader: str) -> None:
+        if self._is_served and self._loader is None:
             self._loader = loader
         elif self._loader not in (None, loader):
             self._finish(Rendering.LEFT)
 
-    def _paused(self, params: Params, session: str | None) -> None:
-        request = params["requestId"]
-        asked = Asked.of(params)
-        if asked.kind == "frame" and params["frameId"] == self._frame:
-            if self._served:
-                # Where scripts want to go is a discovery. This error leaves the document in its place.
-                self._note(asked.url, LinkKind.REFRESH)
-                self._refuse(request, session)
-            else:
-                self._served = True
-                self._fulfil(request, session, Answer(self._page.status, told_headers(self._page), self._page.body))
-            return
-        self._requests += 1
-        if self._requests > self._limits.max_requests:
-            self._shortage = self._shortage or Rendering.REQUESTS
-            if self._requests > self._limits.max_requests * _FLOOD:
-                self._over.set()
-            self._refuse(request, session)
-        elif asked.is_preflight:
-            self._fulfil(request, session, preflight_answer(asked))
-        elif not self._loads.passes(asked):
-            self._refuse(request, session)
-        elif self._bytes >= self._limits.max_bytes:
-            self._shortage = self._shortage or Rendering.BYTES
-            self._refuse(request, session)
+    def _respond(self, params: Params, session: str | None) -> None:
+        request = SubRequest.of(params)
+        request_id = params["requestId"]
+        if request.kind != "frame" or params["frameId"] != self._frame:
+            self._interceptor.respond(request, request_id, session, task_group=self._tasks)
+        elif self._is_served:
+            # A script wants to navigate: that URL is a link. This error keeps the document in its place.
+            self._add_link(request.url, LinkKind.REFRESH)
+            self._interceptor.refuse(request_id, session)
         else:
-            task = self._tasks.create_task(self._answer(asked, request, session))
-            self._answering.add(task)
-            self._consider()
+            self._is_served = True
+            page = SubResponse(self._page.status, response_headers(self._page), self._page.body)
+            self._interceptor.fulfil(request_id, session, page)
 
-    async def _answer(self, asked: Asked, request: str, session: str | None) -> None:
-        try:
-            async with self._places:
-                answer, busy_s = await self._loads.answer(asked)
-            self._busy_s += busy_s
-            if answer is not None:
-                self._bytes += len(answer.body)
-                if self._bytes > self._limits.max_bytes:
-                    self._shortage = self._shortage or Rendering.BYTES
-                    answer = None
-            if answer is None:
-                self._refuse(request, session)
-            else:
-                self._fulfil(request, session, answer)
-        finally:
-            self._answering.discard(asyncio.current_task())
-            self._consider()
+    # the end of the visit
 
-    def _fulfil(self, request: str, session: str | None, answer: Answer) -> None:
-        self._post("Fetch.fulfillRequest", session=session, **answer.params(request))
+    def _mark_loaded(self) -> None:
+        self._completion.mark_loaded(is_busy=bool(self._interceptor.tasks))
 
-    def _refuse(self, request: str, session: str | None) -> None:
-        self._post("Fetch.failRequest", session=session, requestId=request, errorReason="Aborted")
-
-    # when it is over
-
-    def _has_loaded(self) -> None:
-        self._loaded = True
-        self._consider()
-
-    def _consider(self) -> None:
-        """Begin to wait for the end, or go on waiting."""
-        if self._idle is not None:
-            self._idle.cancel()
-            self._idle = None
-        if not self._loaded:
-            return
-        if self._limits.wait == "load":
-            self._over.set()
-        elif not self._answering:
-            self._idle = asyncio.get_running_loop().call_later(self._limits.idle_s, self._over.set)
+    def _update_completion(self) -> None:
+        self._completion.update(is_busy=bool(self._interceptor.tasks))
 
     def _finish(self, end: Rendering) -> None:
-        """End it without a document, wherever it is."""
+        """End the visit without a document."""
         self._end = self._end or end
-        self._over.set()
+        self._completion.over.set()
         self._devtools.give_up(f"of a page: {self._end}")
 
-    def _note(self, url: str, kind: LinkKind, *, text: str = "", rel: str = "") -> None:
+    def _add_link(self, url: str, kind: LinkKind, *, text: str = "", rel: str = "") -> None:
         if len(self._links) < MAX_LINKS and len(url) <= MAX_HREF_CHARACTERS and url.startswith(("http://", "https://")):
             self._links.setdefault(url, Link(url, kind, text=" ".join(text.split()), rel=rel.lower()))
 

@@ -8,12 +8,12 @@ from crawler.discover.scope import pattern_search
 from crawler.disk.directory import CrawlDirectory
 from crawler.fetch.robots.robots_txt import RobotsAtOnce
 from crawler.protocols import Fetcher, Robots
-from crawler.render.answers import Kept
 from crawler.render.browser import Browser, BrowserRefused, find_browser
 from crawler.render.browsers import Browsers
 from crawler.render.fetcher import RenderingFetcher
 from crawler.render.limits import Limits
 from crawler.render.loads import Loads
+from crawler.render.responses import ResponseCache
 
 
 def check(loaded: Loaded) -> None:
@@ -46,7 +46,7 @@ async def rendering_fetcher(loaded: Loaded, directory: CrawlDirectory, fetcher: 
             blocked=frozenset(render.block),
             refuses=_matcher(loaded, "render.block_urls", render.block_urls),
             robots=RobotsAtOnce(robots, rest_s=loaded.config.politeness.min_delay_s) if render.robots else None,
-            kept=Kept(),
+            cache=ResponseCache(),
         ),
         limits=Limits(
             wait=render.wait,

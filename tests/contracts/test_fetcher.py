@@ -9,12 +9,12 @@ import pytest
 
 from crawler.page import Failure, NotModified, Page, Redirect, Request
 from crawler.protocols import Fetcher
-from crawler.render.answers import Kept
 from crawler.render.browser import Browser
 from crawler.render.browsers import Browsers
 from crawler.render.fetcher import RenderingFetcher
 from crawler.render.limits import Limits
 from crawler.render.loads import Loads
+from crawler.render.responses import ResponseCache
 from tests.fetchers import http_fetcher
 from tests.servers import CLOSE, HANG, RESET, RawServer, Script, head, page, raw_server
 
@@ -52,7 +52,7 @@ async def fetcher(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
     made: Fetcher = http
     if request.param == "rendering":
         browsers = Browsers(no_browser, tmp_path / "browsers", at_once=1)
-        loads = Loads(http, kept=Kept())
+        loads = Loads(http, cache=ResponseCache())
         made = RenderingFetcher(http, browsers, matches=lambda _: True, loads=loads, limits=Limits())
     yield made
     await made.aclose()

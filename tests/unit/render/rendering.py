@@ -11,12 +11,12 @@ import pytest
 from aiohttp.abc import AbstractResolver
 
 from crawler.page import Page, Request
-from crawler.render.answers import Kept
 from crawler.render.browser import Browser
 from crawler.render.browsers import Browsers
 from crawler.render.fetcher import RenderingFetcher
 from crawler.render.limits import Limits
 from crawler.render.loads import Loads
+from crawler.render.responses import ResponseCache
 from tests.fetchers import http_fetcher
 from tests.servers import RawServer, Script, Seen, page, raw_server
 
@@ -70,7 +70,7 @@ async def rendering(
         browsers = Browsers(start, profiles, at_once=at_once)
         await browsers.open()
         fetcher = RenderingFetcher(
-            plain, browsers, matches=lambda _: True, loads=Loads(plain, kept=Kept(), **loads), limits=limits
+            plain, browsers, matches=lambda _: True, loads=Loads(plain, cache=ResponseCache(), **loads), limits=limits
         )
         stack.push_async_callback(fetcher.aclose)
         yield Rendering(fetcher, server, profiles)

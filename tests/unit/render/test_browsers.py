@@ -68,7 +68,7 @@ async def test_a_browser_serves_one_page_at_a_time_and_no_more_are_started_than_
     busy: set[int] = set()
 
     async def page() -> None:
-        async with browsers.one() as browser:
+        async with browsers.lend() as browser:
             assert id(browser) not in busy
             busy.add(id(browser))
             fakes.at_once = max(fakes.at_once, len(busy))
@@ -82,13 +82,13 @@ async def test_a_browser_serves_one_page_at_a_time_and_no_more_are_started_than_
 
 async def test_a_browser_is_replaced_after_so_many_pages(browsers: Browsers, fakes: Fakes) -> None:
     for _ in range(PAGES_EACH + 1):
-        async with browsers.one():
+        async with browsers.lend():
             pass
     assert (len(fakes.started), len(fakes.ended)) == (2, 1)
 
 
 async def test_a_browser_that_is_given_up_is_ended(browsers: Browsers, fakes: Fakes) -> None:
-    async with browsers.one() as browser:
+    async with browsers.lend() as browser:
         browser.devtools.gone.set_result("it hangs")
     assert len(fakes.ended) == 1
 
@@ -97,7 +97,7 @@ async def test_a_browser_whose_page_was_broken_off_is_ended(browsers: Browsers, 
     begun = asyncio.Event()
 
     async def page() -> None:
-        async with browsers.one():
+        async with browsers.lend():
             begun.set()
             await asyncio.Event().wait()
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request, Verdict
-from crawler.render.answers import Kept
-from crawler.render.loads import Asked, Loads, answer_of, preflight_answer, request_of
+from crawler.render.loads import Loads, SubRequest, preflight_response, to_request, to_response
+from crawler.render.responses import ResponseCache
 
 
 class Web:
@@ -26,13 +26,13 @@ class Forbidding:
         return Verdict(allowed="/private" not in url, reason="robots")
 
 
-def asked(url: str = "http://a.test/x", *, method: str = "GET", kind: str = "Script", **headers: str) -> Asked:
+def asked(url: str = "http://a.test/x", *, method: str = "GET", kind: str = "Script", **headers: str) -> SubRequest:
     request = {
         "url": url,
         "method": method,
         "headers": {name.replace("_", "-"): text for name, text in headers.items()},
     }
-    return Asked.of({"request": request, "resourceType": kind})
+    return SubRequest.of({"request": request, "resourceType": kind})
 
 
 def got(**more: Any) -> Page:
@@ -41,7 +41,7 @@ def got(**more: Any) -> Page:
 
 
 def loads(web: Web, **more: Any) -> Loads:
-    return Loads(web, kept=Kept(), clock=lambda: 0.0, **more)
+    return Loads(web, cache=ResponseCache(), clock=lambda: 0.0, **more)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def loads(web: Web, **more: Any) -> Loads:
     ],
     ids=str,
 )
-def test_some_requests_are_never_answered(refused: Asked) -> None:
+def test_some_requests_are_never_answered(refused: SubRequest) -> None:
     assert not loads(Web(got()), refuses=lambda url: "ads." in url).passes(refused)
 
 
@@ -80,7 +80,7 @@ def test_what_is_blocked_is_configured() -> None:
 
 async def test_a_body_is_handed_over_decoded_and_its_headers_say_so() -> None:
     headers = [(b"Content-Encoding", b"gzip"), (b"content-length", b"6"), (b"X-A", b"b"), (b"Alt-Svc", b"h3")]
-    answer, busy_s = await loads(Web(got(headers=headers))).answer(asked())
+    answer, busy_s = await loads(Web(got(headers=headers))).load(asked())
     assert answer is not None
     assert (answer.status, answer.headers, answer.body) == (200, [("X-A", "b")], b"text")
     assert busy_s == 0.25
@@ -89,17 +89,17 @@ async def test_a_body_is_handed_over_decoded_and_its_headers_say_so() -> None:
 async def test_what_robots_txt_forbids_is_not_asked_for() -> None:
     web = Web(got())
     careful = loads(web, robots=Forbidding())
-    assert await careful.answer(asked("http://a.test/private/x")) == (None, 0.0)
+    assert await careful.load(asked("http://a.test/private/x")) == (None, 0.0)
     assert web.asked == []
-    assert (await careful.answer(asked()))[0] is not None
+    assert (await careful.load(asked()))[0] is not None
 
 
 async def test_a_script_is_asked_for_once_and_data_each_time() -> None:
     web = Web(got())
     some = loads(web)
     for _ in range(3):
-        await some.answer(asked())
-        await some.answer(asked("http://a.test/data", kind="XHR"))
+        await some.load(asked())
+        await some.load(asked("http://a.test/data", kind="XHR"))
     assert [request.url for request in web.asked].count("http://a.test/x") == 1
     assert [request.url for request in web.asked].count("http://a.test/data") == 3
 
@@ -108,12 +108,12 @@ async def test_a_script_is_asked_for_from_each_origin() -> None:
     web = Web(got())
     some = loads(web)
     for origin in ("http://a.test", "http://b.test", "http://a.test"):
-        await some.answer(asked(Origin=origin))
+        await some.load(asked(Origin=origin))
     assert len(web.asked) == 2
 
 
 def test_a_page_says_no_more_to_servers_than_its_scripts_do() -> None:
-    request = request_of(
+    request = to_request(
         asked(
             User_Agent="Mozilla", Cookie="a=b", Authorization="Bearer x", Sec_Fetch_Mode="cors", Range="bytes=0-",
             Via="x", Referer="http://a.test/", Accept="application/json", Origin="http://a.test", X_Token="t",
@@ -133,7 +133,7 @@ def test_a_preflight_is_answered_without_asking_anybody() -> None:
         Access_Control_Request_Headers="x-token",
     )
     assert preflight.is_preflight
-    answer = preflight_answer(preflight)
+    answer = preflight_response(preflight)
     assert answer.status == 204
     assert ("Access-Control-Allow-Headers", "x-token") in answer.headers
     assert ("Access-Control-Allow-Origin", "http://a.test") in answer.headers
@@ -144,7 +144,7 @@ def test_a_redirect_is_handed_over_so_that_each_hop_is_judged() -> None:
     redirect = Redirect(
         url="http://a.test/x", status=302, headers=[(b"Location", b"/y")], location="/y", fetched_at=0.0, duration_s=0.0
     )
-    answer = answer_of(redirect)
+    answer = to_response(redirect)
     assert answer is not None
     assert (answer.status, answer.headers) == (302, [("Location", "/y")])
 
@@ -160,4 +160,4 @@ def test_a_redirect_is_handed_over_so_that_each_hop_is_judged() -> None:
     ids=lambda fetched: type(fetched).__name__,
 )
 def test_what_is_no_whole_response_is_none_for_the_page(fetched: Fetched) -> None:
-    assert answer_of(fetched) is None
+    assert to_response(fetched) is None

@@ -245,7 +245,7 @@ async def test_a_browser_that_dies_is_replaced_and_its_page_rendered_in_another(
                 await asyncio.Event().wait()
             return None, 1.0
 
-        web.fetcher._loads.answer = answered  # type: ignore[method-assign]
+        web.fetcher._loads.load = answered  # type: ignore[assignment, method-assign]
         got = await web.page("/")
         assert killed
         assert got.rendering == "whole"

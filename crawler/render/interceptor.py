@@ -1,0 +1,99 @@
+"""Responds to the requests that the browser makes for one page, within its limits."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from crawler.page import Rendering
+from crawler.render.devtools import Devtools
+from crawler.render.limits import Limits
+from crawler.render.loads import Loads, SubRequest, preflight_response
+from crawler.render.responses import SubResponse
+
+AT_ONCE: Final = 6
+"""Requests of one page at the same time, as in browsers."""
+_FLOOD: Final = 10
+"""A page that makes this many times the allowed number of requests is not waited for any longer."""
+
+
+class Interceptor:
+    """Responds to the requests of one page. `on_change` is called when a response begins or ends, `on_flood` when the
+    page makes far too many requests."""
+
+    def __init__(
+        self,
+        devtools: Devtools,
+        loads: Loads,
+        limits: Limits,
+        *,
+        on_change: Callable[[], None],
+        on_flood: Callable[[], None],
+    ) -> None:
+        self.shortage: Rendering | None = None
+        """The first limit that the page met."""
+        self.busy_s = 0.0
+        """How long servers were busy with these requests."""
+        self.tasks: set[asyncio.Task[None]] = set()
+        """One for each response under way."""
+        self._devtools = devtools
+        self._loads = loads
+        self._limits = limits
+        self._on_change = on_change
+        self._on_flood = on_flood
+        self._requests = 0
+        self._bytes = 0
+        self._slots = asyncio.Semaphore(AT_ONCE)
+
+    def respond(
+        self, request: SubRequest, request_id: str, session: str | None, *, task_group: asyncio.TaskGroup
+    ) -> None:
+        """Respond to a request that the browser has paused."""
+        self._requests += 1
+        if self._requests > self._limits.max_requests:
+            self.note_shortage(Rendering.REQUESTS)
+            if self._requests > self._limits.max_requests * _FLOOD:
+                self._on_flood()
+            self.refuse(request_id, session)
+        elif request.is_preflight:
+            self.fulfil(request_id, session, preflight_response(request))
+        elif not self._loads.passes(request):
+            self.refuse(request_id, session)
+        elif self._bytes >= self._limits.max_bytes:
+            self.note_shortage(Rendering.BYTES)
+            self.refuse(request_id, session)
+        else:
+            self.tasks.add(task_group.create_task(self._load(request, request_id, session)))
+            self._on_change()
+
+    def note_shortage(self, limit: Rendering) -> None:
+        self.shortage = self.shortage or limit
+
+    def fulfil(self, request_id: str, session: str | None, response: SubResponse) -> None:
+        self._devtools.post("Fetch.fulfillRequest", response.params(request_id), session=session)
+
+    def refuse(self, request_id: str, session: str | None) -> None:
+        self._devtools.post("Fetch.failRequest", {"requestId": request_id, "errorReason": "Aborted"}, session=session)
+
+    async def _load(self, request: SubRequest, request_id: str, session: str | None) -> None:
+        try:
+            async with self._slots:
+                response, busy_s = await self._loads.load(request)
+            self.busy_s += busy_s
+            if response is not None:
+                self._bytes += len(response.body)
+                if self._bytes > self._limits.max_bytes:
+                    self.note_shortage(Rendering.BYTES)
+                    response = None
+            if response is None:
+                self.refuse(request_id, session)
+            else:
+                self.fulfil(request_id, session, response)
+        finally:
+            self.tasks.discard(_current_task())
+            self._on_change()
+
+
+def _current_task() -> asyncio.Task[None]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task

@@ -1,0 +1,61 @@
+"""What is cached of responses for the next page."""
+
+import pytest
+
+from crawler.render.responses import DEFAULT_LIFE_S, MAX_LIFE_S, ResponseCache, SubResponse, lifetime_s
+
+
+def answer(*cache_control: str, body: bytes = b"x", status: int = 200) -> SubResponse:
+    return SubResponse(status, [("Cache-Control", value) for value in cache_control], body)
+
+
+@pytest.mark.parametrize(
+    ("said", "life_s"),
+    [
+        ((), DEFAULT_LIFE_S),
+        (("public",), DEFAULT_LIFE_S),
+        (("max-age=60",), 60.0),
+        (("public, Max-Age = 60",), 60.0),
+        (("public", "max-age=60"), 60.0),
+        (("max-age=31536000, immutable",), MAX_LIFE_S),
+        (("max-age=0",), 0.0),
+        (("no-store",), 0.0),
+        (("max-age=60, private",), 0.0),
+        (("No-Cache",), 0.0),
+    ],
+)
+def test_an_answer_lives_as_long_as_it_says_within_limits(said: tuple[str, ...], life_s: float) -> None:
+    assert lifetime_s(answer(*said)) == life_s
+
+
+def test_an_answer_is_found_until_its_life_is_over() -> None:
+    cache = ResponseCache()
+    cache.keep("/a", answer("max-age=60"), now=100.0)
+    assert cache.find("/a", now=159.0) == answer("max-age=60")
+    assert cache.find("/a", now=160.0) is None
+    assert cache.find("/a", now=100.0) is None
+
+
+def test_the_answer_kept_last_counts() -> None:
+    cache = ResponseCache()
+    cache.keep("/a", answer(body=b"old"), now=0.0)
+    cache.keep("/a", answer(body=b"new"), now=1.0)
+    assert cache.find("/a", now=2.0) == answer(body=b"new")
+    cache.keep("/a", answer("no-store"), now=3.0)
+    assert cache.find("/a", now=4.0) is None
+
+
+@pytest.mark.parametrize("refused", [answer("no-store"), answer(status=404), answer(body=bytes(26))])
+def test_what_is_not_good_for_others_is_not_kept(refused: SubResponse) -> None:
+    cache = ResponseCache(max_bytes=100)
+    cache.keep("/a", refused, now=0.0)
+    assert cache.find("/a", now=0.0) is None
+
+
+def test_the_least_used_makes_room() -> None:
+    cache = ResponseCache(max_bytes=100)
+    for name in "abcd":
+        cache.keep(name, answer(body=bytes(25)), now=0.0)
+    assert cache.find("a", now=0.0) is not None
+    cache.keep("e", answer(body=bytes(25)), now=0.0)
+    assert [name for name in "abcde" if cache.find(name, now=0.0) is not None] == ["a", "c", "d", "e"]
