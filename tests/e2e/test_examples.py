@@ -43,7 +43,7 @@ NOT_RUN = {
     r"make crawl *(?:#|$)": "runs `onceover demo`; what README.md shows of it is checked by itself",
     r"python3 -m venv |\S*pip install |make \.venv/": "installs; the tests themselves run in such an environment",
     r"make (test|test-long|bench|check|format|docs)\b": "what runs these tests",
-    r"\S*python -m pytest ": "what runs these tests",
+    r"python -m (?:pytest|tests\.sanitizers)": "what runs these tests",
     r"onceover compare (--urls urls|--crawl|--preset|comparison)|zcat ": MEASURES,
     r"eval .*zsh_source|_ONCEOVER_COMPLETE=fish_source": "a shell that may not be installed",
     r"wb-manager|wayback": "pywb has an environment of its own; test_real_sites.py reads archives with warcio",
