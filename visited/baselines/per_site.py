@@ -1,4 +1,4 @@
-"""One Bloom filter of fixed size for each site, as crawlers had before; for comparison."""
+"""One Bloom filter of fixed size for each site, as early crawlers had; a baseline for comparison."""
 
 import logging
 from collections.abc import Callable, Sequence
