@@ -206,12 +206,13 @@ class MemoryStore:
 
     def _write(self, queues: Sequence[QueueUpdate], counters: Counters) -> None:
         for queue in queues:
-            record, old, new = queue.record, queue.old_position, queue.new_position
-            if old is not None and old != record.position:
-                positions = self.reads.positions[old.state]
-                del positions[bisect_left(positions, (old.rank, old.turn, ""))]
-            if new is not None:
-                insort(self.reads.positions[new.state], (new.rank, new.turn, record.key))
+            record, old, new = queue.record, queue.old_position, queue.record.position
+            if new != old:
+                if old is not None:
+                    positions = self.reads.positions[old.state]
+                    del positions[bisect_left(positions, (old.rank, old.turn, ""))]
+                if new is not None:
+                    insort(self.reads.positions[new.state], (new.rank, new.turn, record.key))
             self.reads.group_wakes.update(queue.group_rests)
             self.reads.records[record.key] = record
         self.counters = counters

@@ -187,12 +187,6 @@ class Database:
 
     # reading
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether it could not be opened again."""
-        closed: bool = self._db.closed
-        return closed
-
     def get(self, key: bytes) -> bytes | None:
         with self._reading:
             return self._db.get(key, verify_checksums=True)
@@ -242,7 +236,7 @@ class _Reading:
         self._database = database
 
     def __enter__(self) -> None:
-        if self._database.is_closed:
+        if self._database._db.closed:
             raise StoreFull(f"{self._database.directory} can't be opened again while the disk is full")
 
     def __exit__(

@@ -91,6 +91,7 @@ class LevelDBStore:
         self.marks = LevelDBMarks(self._database)
         self.durable_map = LevelDBMap(self._database, self.writer)
         self.full_scan = FullScan(self._database)
+        self.sync = self._database.sync
         self._compaction = Compaction(self._compact, compact_after=compact_after)
 
     def _check_intact(self, *, may_begin: bool) -> None:
@@ -201,9 +202,6 @@ class LevelDBStore:
             )
         self._database.accept_writes()
         self.durable_map.write_rest()
-
-    async def sync(self) -> None:
-        await self._database.sync()
 
     def _compact(self, key: str, order: int) -> None:
         self._database.compact(pending_key(key, 0), pending_key(key, order))

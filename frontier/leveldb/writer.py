@@ -42,12 +42,13 @@ class Writer:
     def commit(self, batch: Batch, queues: Sequence[QueueUpdate], counters: Counters) -> None:
         """Write a batch together with queue updates and counters."""
         for queue in queues:
-            record, old, new = queue.record, queue.old_position, queue.new_position
+            record, old, new = queue.record, queue.old_position, queue.record.position
             batch.put(queue_key(record.key), encode_queue(record))
-            if old is not None and old != record.position:
-                batch.delete(position_key(old))
-            if new is not None:
-                batch.put(position_key(new), text(record.key))
+            if new != old:
+                if old is not None:
+                    batch.delete(position_key(old))
+                if new is not None:
+                    batch.put(position_key(new), text(record.key))
             for group, until in queue.group_rests:
                 batch.put(group_key(group), SECONDS.pack(until))
         counters.batches += 1

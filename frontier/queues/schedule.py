@@ -57,15 +57,13 @@ class Schedule:
         self.groups = Groups(grouping or Grouping(), group_wake_at, host_wake_at)
         self._placement = Placement(self.groups)
         self._queues = self._placement.queues
+        self.get: Callable[[str], Queue | None] = self._queues.get
+        """The queue of a key, if it is active."""
         self._ready = self._placement.ready
         self._snoozed = self._placement.snoozed
         self._leased = 0
 
     # questions
-
-    def get(self, key: str) -> Queue | None:
-        """The queue of that key, if it is active."""
-        return self._queues.get(key)
 
     def __iter__(self) -> Iterator[Queue]:
         return iter(self._queues.values())

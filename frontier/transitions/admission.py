@@ -5,10 +5,9 @@ meanwhile, and a transition that has begun is finished even if its caller is can
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TypeVar
 
 import msgspec
 
@@ -17,7 +16,7 @@ from frontier.store import Store
 from frontier.transitions.accounting import plan_fill
 from frontier.transitions.active_queues import ActiveQueues
 from frontier.transitions.commit import Commit
-from frontier.transitions.leasing import Leases
+from frontier.transitions.leasing import Leases, OpenLease
 from frontier.transitions.link_counts import LinkCounts
 from frontier.transitions.uncancellable import run_uncancellable
 from frontier.values import CrawlUrl, LedgerEntry, StoreFull, UrlState
@@ -28,8 +27,6 @@ MAX_COST = 1 << 31
 _LINK_COUNTS_WRITTEN = 100
 _HAS_COPY = frozenset({200, 304})
 """Statuses after which the crawl has a copy, so that the server can say whether it is still current."""
-
-_Result = TypeVar("_Result")
 
 
 class Admission:
@@ -80,7 +77,7 @@ class Admission:
     async def _add(self, batch: list[CrawlUrl], *, force: bool, drop_validators: bool) -> int:
         async with self.lock:
             canonicals = [url.canonical for url in batch]
-            verdicts = await self._ask(partial(self._visited.add_many, canonicals))
+            verdicts = await self._commit.ask_visited(partial(self._visited.add_many, canonicals))
             new = [url for url, is_new in zip(batch, verdicts, strict=True) if is_new]
             admitted = 0
             if not force:
@@ -104,7 +101,7 @@ class Admission:
             names = [entry.canonical for entry in settled]
             if not names:
                 return 0
-            await self._ask(partial(self._visited.forget_many, names))
+            await self._commit.ask_visited(partial(self._visited.forget_many, names))
             await self._commit.run(partial(self._remove_entries, settled, names), is_required=True)
             for name in names:
                 self._link_counts.pop(name)
@@ -112,33 +109,24 @@ class Admission:
 
     async def _record(self, batch: dict[str, LedgerEntry]) -> int:
         async with self.lock:
-            verdicts = await self._ask(partial(self._visited.add_many, list(batch)))
+            verdicts = await self._commit.ask_visited(partial(self._visited.add_many, list(batch)))
             new = [entry for entry, is_new in zip(batch.values(), verdicts, strict=True) if is_new]
             if new:
                 await self._commit.run(partial(self._enter, new), is_required=True)
             return len(new)
 
-    async def _ask(self, ask: Callable[[], Awaitable[_Result]]) -> _Result:
-        # If this fails halfway, the visited set may have URLs that the ledger lacks. It must not be asked again. The
-        # next opening rebuilds it from what is durable.
-        self._commit.check()
-        with self._commit.fail_on_error:
-            return await self._commit.ask_visited(ask)
-
     # transitions
 
     def _admit(self, batch: list[CrawlUrl], new: list[CrawlUrl], *, force: bool, drop_validators: bool) -> int:
-        active = self._active
-        known = {url.canonical for url in new}
-        again = self._find_readmissible(batch, known, drop_validators=drop_validators) if force else {}
-        if not new and not again:
+        active, urls = self._active, new
+        again: dict[str, tuple[CrawlUrl, LedgerEntry | None]] = {}
+        superseded: list[OpenLease] = []
+        if force:
+            again = self._find_readmissible(batch, {url.canonical for url in new}, drop_validators=drop_validators)
+            superseded = [held for held in self._leases if held.pending.url.canonical in again and not held.superseded]
+            urls = [*new, *(url for url, _ in again.values())]
+        if not urls:
             return 0
-        superseded = (
-            [held for held in self._leases if held.pending.url.canonical in again and not held.superseded]
-            if again
-            else []
-        )
-        urls = [*new, *(url for url, _ in again.values())] if again else new
         # Before the counters are copied, because a damaged record is counted when it is found.
         queues = active.queues([url.queue_key for url in urls])
         now = active.now()

@@ -47,7 +47,8 @@ class Commit:
     async def run(self, change: Callable[[], _Result], *, is_required: bool = False) -> _Result:
         """Make a change as soon as the disk has space for it. If a required change is given up, the crawl ends."""
         while True:
-            self.check_failure()
+            if self.failure is not None:
+                self.check_failure()
             try:
                 return change()
             except StoreFull as error:
@@ -63,11 +64,24 @@ class Commit:
 
     async def ask_visited(self, ask: Callable[[], Awaitable[_Result]]) -> _Result:
         """The visited set's answer, as soon as it has the disk space to answer. Raises `StoreFull` if the crawl is
-        stopped meanwhile; then the set has not changed."""
+        stopped meanwhile; then the set has not changed.
+
+        Any other error ends the crawl. The visited set may then have URLs that the ledger lacks, so it must not be
+        asked again. The next opening rebuilds it from what is durable.
+        """
+        self.check()
         try:
             return await ask()
         except DiskFull as error:
             full = StoreFull(str(error))
+        except BaseException as error:
+            self.fail_on_error.handle(error)
+            raise
+        with self.fail_on_error:
+            return await self._ask_again(ask, full)
+
+    async def _ask_again(self, ask: Callable[[], Awaitable[_Result]], full: StoreFull) -> _Result:
+        """Ask the visited set until it has the disk space to answer."""
         log.error("%s; the crawl waits for disk space", full)
         self._holds.hold(f"the disk is full: {full}", by="visited set")
         self._is_asking_visited = True
@@ -158,7 +172,8 @@ class Commit:
 
     def check(self) -> None:
         """Raise `StoreFailed` if no change can be made any more."""
-        self.check_failure()
+        if self.failure is not None:
+            self.check_failure()
         if self.closed:
             raise StoreFailed("the frontier is closed")
 
