@@ -1,17 +1,17 @@
-"""The sinks: where pages and records go.
+"""The sinks, which store pages and records.
 
-    records   what the crawl found out about each URL, as JSON Lines
-    warc      what the servers sent, as WARC/1.1
-    fanout    several sinks as one
+    records        what the crawl found out about each URL, as JSON Lines
+    warc           what the servers sent, as WARC/1.1; `warc_records` makes the records of a page
+    warc_reader    reads these archives back; `gzip_members` finds their intact parts
+    fanout         several sinks as one
 
-Both formats only ever grow at the end, by whole records, through `appending`: a record is handed to the system in one
-write, and taken away again if it did not fit. So a file can be torn in one place only, the end of the newest file, and
-only by a crash. Opening a sink cuts such a tail off; the page it belonged to was not done and is written again, under
-the same record number.
+Both formats grow only at the end, by complete records, through `appending`: it writes a record at once, and removes it
+again if it did not fit. So only a crash can tear a file, and only at the end of the newest one. Opening a sink cuts off
+such a tail. The page of a torn record was not done, so it is written again, under the same record number.
 
-Durability `process`: once `write` returns, the record survives the end of the process, as by `kill -9`. Durability
+Durability `process`: once `write` returns, the record survives the end of the process, such as by `kill -9`. Durability
 `power`: it survives a power cut; pages that are written at the same time share one fsync.
 
-The record number is in every line (`number`) and every WARC record of a page (`X-Onceover-Number`). Where two carry
-the same number, the later one counts.
+Every line (`number`) and every WARC record of a page (`X-Onceover-Number`) contains the record number. If two have the
+same number, the later one counts.
 """

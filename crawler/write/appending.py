@@ -1,4 +1,4 @@
-"""A file that grows by whole chunks or not at all."""
+"""A file to which chunks are appended completely or not at all."""
 
 import asyncio
 import errno
@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Literal
 
 Durability = Literal["process", "power"]
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 
 
 class AppendFile:
-    """Appends chunks to a file, each one whole or not at all, except where the process dies in the middle of it.
+    """Appends chunks to a file, each completely or not at all, unless the process dies while writing.
 
-    For one process and one event loop. Errors are `OSError` with number, file and what to do about it.
+    For one process and one event loop. Errors are `OSError` with number, file and what to do.
     """
 
     def __init__(self, path: Path, *, durability: Durability) -> None:
@@ -22,9 +22,9 @@ class AppendFile:
         self._fd: int | None = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         self.size = os.fstat(self._fd).st_size
         self._synced = 0
-        self._broken: OSError | None = None
-        self._lost: OSError | None = None
-        """Why what had been appended but not synced was last taken back."""
+        self._damage: OSError | None = None
+        self._last_loss: OSError | None = None
+        """Why unsynced chunks were last removed."""
         self._losses = 0
         self._sync_turn = asyncio.Lock()
         if self._power:
@@ -35,9 +35,8 @@ class AppendFile:
                 raise
 
     def append(self, *pieces: bytes) -> None:
-        """Write a chunk at the end, which may be in pieces; if it can't be written whole, restore the file and raise
-        `OSError`."""
-        self.ensure_whole()
+        """Append a chunk, given in pieces. If it can't be written completely, restore the file and raise `OSError`."""
+        self.ensure_intact()
         fd = self._descriptor()
         try:
             for piece in pieces:
@@ -49,65 +48,65 @@ class AppendFile:
                     rest = rest[written:]
         except OSError as error:
             self._take_back(fd)
-            raise self._explained(error) from error
+            raise self._explain(error) from error
         self.size += sum(map(len, pieces))
 
     async def settle(self) -> None:
-        """Return once all that was appended before is as safe as promised. Callers at the same time share a sync.
+        """Return once all chunks appended so far are as durable as promised. Concurrent callers share a sync.
 
-        If the disk has no room for it, all that is not safe yet is taken back, and each of them gets the `OSError`.
+        If the disk is full, all chunks that are not durable yet are removed, and each caller gets the `OSError`.
         """
         if not self._power:
             return
         wanted, losses = self.size, self._losses
         async with self._sync_turn:
-            if self._lost is not None and self._losses != losses:
-                raise self._lost
+            if self._last_loss is not None and self._losses != losses:
+                raise self._last_loss
             if self._synced >= wanted:
                 return
-            self.ensure_whole()
+            self.ensure_intact()
             reached = self.size
             try:
                 await asyncio.to_thread(os.fsync, self._descriptor())
             except OSError as error:
                 if self._synced >= wanted:  # closed meanwhile, which syncs
                     return
-                raise self._unsynced(error) from error
+                raise self._sync_failed(error) from error
             self._synced = max(self._synced, reached)
 
     @property
-    def whole(self) -> bool:
-        """False once an error left the file in doubt: what was not acknowledged may stand at its end, or half of it."""
-        return self._broken is None
+    def is_intact(self) -> bool:
+        """False once an error has left the file in doubt: it may end with an unacknowledged or incomplete chunk."""
+        return self._damage is None
 
-    def ensure_whole(self) -> None:
-        """Raise the error that left the file in doubt, if one did. Only opening it again repairs it, or room where it
-        took some to take back half a chunk."""
-        if self._broken is not None and self._broken.errno in NO_ROOM and self._fd is not None:
-            self._broken = None
+    def ensure_intact(self) -> None:
+        """Raise the error that left the file in doubt, if there was one. Opening the file again repairs it. If the disk
+        was too full to remove half a chunk, this tries again."""
+        if self._damage is not None and self._damage.errno in DISK_FULL_ERRNOS and self._fd is not None:
+            self._damage = None
             self._take_back(self._fd)
-        if self._broken is not None:
-            raise self._broken
+        if self._damage is not None:
+            raise self._damage
 
     def close(self) -> None:
-        """Make the file safe and let go of it. Closing twice is harmless.
+        """Make the file durable and close it. Closing twice is harmless.
 
-        If the disk has no room for what is not safe yet, that is taken back and the file stays open.
+        If the disk is full, all chunks that are not durable yet are removed, and the file stays open.
         """
         if self._fd is None:
             return
-        if self._power and self._broken is None and self._synced < self.size:
+        if self._power and self._damage is None and self._synced < self.size:
             try:
                 os.fsync(self._fd)
                 self._synced = self.size
             except OSError as error:
-                explained = self._unsynced(error)
-                if not self.whole:
-                    self._let_go()
+                explained = self._sync_failed(error)
+                if not self.is_intact:
+                    self._close_descriptor()
                 raise explained from error
-        self._let_go()
+        self._close_descriptor()
 
-    def _let_go(self) -> None:
+    def _close_descriptor(self) -> None:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
@@ -121,22 +120,23 @@ class AppendFile:
         try:
             os.ftruncate(fd, self.size)
         except OSError as error:
-            # Whatever came next would be glued to half a record. The next opening repairs the tail.
-            self._broken = self._explained(error)
+            # The next chunk would follow half a record. The next opening repairs the tail.
+            self._damage = self._explain(error)
 
-    def _unsynced(self, error: OSError) -> OSError:
-        """The system forgets which pages it failed to store: another fsync would succeed and prove nothing."""
-        explained = self._explained(error)
-        if self._fd is None or error.errno not in NO_ROOM:
-            self._broken = explained
+    def _sync_failed(self, error: OSError) -> OSError:
+        """Handle a failed sync. The system forgets which pages it failed to store, so another fsync would succeed and
+        prove nothing."""
+        explained = self._explain(error)
+        if self._fd is None or error.errno not in DISK_FULL_ERRNOS:
+            self._damage = explained
             return explained
         self.size = self._synced
-        self._lost, self._losses = explained, self._losses + 1
+        self._last_loss, self._losses = explained, self._losses + 1
         self._take_back(self._fd)
         return explained
 
-    def _explained(self, error: OSError) -> OSError:
-        if error.errno in NO_ROOM:
+    def _explain(self, error: OSError) -> OSError:
+        if error.errno in DISK_FULL_ERRNOS:
             advice = "free some space, then run the same command again"
         elif error.errno == errno.EFBIG:
             advice = "raise the file size limit (ulimit -f) or lower the rotation size, then run the same command again"
@@ -145,14 +145,14 @@ class AppendFile:
         number = error.errno or errno.EIO
         return OSError(
             number,
-            f"{os.strerror(number)}: a record could not be written at byte {self.size} and was taken back, "
-            f"what was written before it is kept; {advice}",
+            f"{os.strerror(number)}: a record could not be written at byte {self.size} and was removed; "
+            f"all records before it are kept; {advice}",
             str(self.path),
         )
 
 
 def sync_directory(directory: Path) -> None:
-    """Make the names in a directory survive a power cut."""
+    """Make the file names in a directory survive a power cut."""
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)

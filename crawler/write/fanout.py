@@ -1,4 +1,4 @@
-"""Several sinks as one."""
+"""Combines several sinks into one."""
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -14,9 +14,9 @@ class _Sink(Protocol):
 
 
 class Sinks:
-    """Writes to each sink in turn, in the given order.
+    """Writes to each sink in the given order.
 
-    Put records last: then a line in the records says that the page is in all the others.
+    Put records last: then a line in the records means that the page is in all other sinks.
     """
 
     def __init__(self, sinks: Sequence[_Sink]) -> None:

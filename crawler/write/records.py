@@ -22,14 +22,13 @@ _PAGE_BITS = 16
 _TRUNCATED = "Input data was truncated"
 
 OnDamage = Callable[[Path, int, str], None]
-"""Called with the file, the byte offset of a line that can't be decoded, and why."""
+"""Called for a line that can't be decoded, with the file, the byte offset, and the reason."""
 
 
 class RecordSink:
-    """Writes one line per record. Opening repairs a tail that a crash tore, and goes on in the newest file.
+    """Writes one line per record. Opening repairs a tail that a crash tore, and continues the newest file.
 
-    `torn_bytes` tells how much was cut off at opening, and `damaged_bytes` how much was set aside as
-    `records-….jsonl.damaged-BYTE`.
+    `torn_bytes`: how much the opening cut off. `damaged_bytes`: how much it moved to `records-….jsonl.damaged-BYTE`.
     """
 
     def __init__(self, directory: Path, *, max_bytes: int = 256_000_000, durability: Durability = "process") -> None:
@@ -39,7 +38,7 @@ class RecordSink:
         self._durability = durability
         self._encoder = msgspec.json.Encoder()
         files = record_files(directory)
-        self.torn_bytes, self.damaged_bytes = _mend_tail(files[-1]) if files else (0, 0)
+        self.torn_bytes, self.damaged_bytes = _repair_tail(files[-1]) if files else (0, 0)
         self._serial = _serial_of(files[-1]) if files else 0
         self._file = self._open(self._serial)
 
@@ -58,12 +57,12 @@ class RecordSink:
     def _line(self, record: PageRecord) -> bytes:
         try:
             return self._encoder.encode(record) + b"\n"
-        except UnicodeEncodeError:  # a lone surrogate, which no UTF-8 can hold, out of some page's text
+        except UnicodeEncodeError:  # a lone surrogate in the text of a page, which UTF-8 can't encode
             plain = json.dumps(msgspec.to_builtins(record), ensure_ascii=False, separators=(",", ":"))
             return plain.encode("utf-8", "replace") + b"\n"
 
     def _begin_next(self) -> None:
-        self._file.ensure_whole()  # opening repairs the newest file only
+        self._file.ensure_intact()  # opening repairs the newest file only
         self._file.close()
         self._file, self._serial = self._open(self._serial + 1), self._serial + 1
 
@@ -81,9 +80,9 @@ def read_records(
 ) -> Iterator[PageRecord]:
     """All records of a directory in the order written, one at a time.
 
-    A record that was written again appears twice; with `last_only`, only its last copy appears. That reads the files
-    twice and holds one bit per record number. Lines that can't be decoded are reported to `on_damage`, by default
-    logged, and skipped; a last line without its end, as of a crawl that runs or was killed, is skipped silently.
+    A record that was written again appears twice; with `last_only`, only its last copy. That reads the files twice, and
+    takes one bit of memory per record number. Lines that can't be decoded are reported to `on_damage`, by default
+    logged, and skipped. An incomplete last line, as of a running or killed crawl, is skipped silently.
     """
     files = record_files(directory)
     earlier = _copies_before_the_last(files) if last_only else {}
@@ -95,8 +94,8 @@ def read_records(
 
 
 def find_record(directory: Path, number: int) -> PageRecord | None:
-    """The last record with that number; None if there is none that can be read. Looks from the end, and decodes no
-    other."""
+    """The last readable record with that number; None if there is none. Searches from the end, and decodes no other
+    record."""
     beginning = b'{"number":%d,' % number
     for path in reversed(record_files(directory)):
         if path.stat().st_size == 0:
@@ -115,7 +114,7 @@ def find_record(directory: Path, number: int) -> PageRecord | None:
 
 
 def newest_records(directory: Path) -> Iterator[PageRecord]:
-    """The records of a directory, the last one first. What can't be decoded is left out."""
+    """The records of a directory, the last one first. Lines that can't be decoded are skipped."""
     decoder = msgspec.json.Decoder(PageRecord)
     for path in reversed(record_files(directory) if directory.is_dir() else []):
         for line in _lines_backwards(path):
@@ -172,8 +171,8 @@ def _copies_before_the_last(files: list[Path]) -> dict[int, int]:
     return earlier
 
 
-def _mend_tail(path: Path) -> tuple[int, int]:
-    """End the file with its last whole line; return how many bytes were cut off, and how many were set aside."""
+def _repair_tail(path: Path) -> tuple[int, int]:
+    """Cut the file after its last complete line; returns how many bytes were cut off, and how many were moved aside."""
     with path.open("r+b") as file:
         size = file.seek(0, os.SEEK_END)
         end = _last_line_end(file, size)
@@ -182,18 +181,18 @@ def _mend_tail(path: Path) -> tuple[int, int]:
         file.seek(end)
         tail = file.read()
         for length in (len(tail), len(tail) - 1):
-            if _is_record(tail[:length]):  # all but its end, which the crash tore off or which is damaged
+            if _is_record(tail[:length]):  # only its line end is missing or damaged
                 file.seek(end + length)
                 file.write(b"\n")
                 return 0, 0
         if _is_beginning(tail):
             file.truncate(end)
-            _log.warning("%s: cut off %d bytes of a record that a crash left unfinished", path, size - end)
+            _log.warning("%s: cut off %d bytes of a record that a crash left incomplete", path, size - end)
             return size - end, 0
         aside = path.with_name(f"{path.name}.damaged-{end}")
         aside.write_bytes(tail)
         file.truncate(end)
-        _log.warning("%s: %d bytes at byte %d are damaged, and set aside as %s", path, size - end, end, aside.name)
+        _log.warning("%s: %d bytes at byte %d are damaged, and moved to %s", path, size - end, end, aside.name)
         return 0, size - end
 
 
@@ -218,7 +217,7 @@ def _is_record(line: bytes) -> bool:
 
 
 def _is_beginning(tail: bytes) -> bool:
-    """Whether a line begins so. msgspec says then that it is truncated, and else what is wrong with it."""
+    """Whether this is the beginning of a line: then msgspec reports it as truncated, otherwise as wrong."""
     try:
         msgspec.json.decode(tail)
     except msgspec.DecodeError as error:
@@ -240,4 +239,4 @@ def _log_damage(path: Path, offset: int, why: str) -> None:
 
 
 def _ignore_damage(path: Path, offset: int, why: str) -> None:
-    """The second pass reports it."""
+    """Ignore it: the second pass reports it."""

@@ -1,9 +1,9 @@
-"""Web archives: `warc/PREFIX-TIMESTAMP-SERIAL.warc.gz`, WARC/1.1, one gzip member per record.
+"""Writes web archives: `warc/PREFIX-TIMESTAMP-SERIAL.warc.gz`, WARC/1.1, one gzip member per record.
 
-A file is called `….warc.gz.open` while it is written, and loses the suffix once nothing will be added. Opening a sink
-ends the files that a crash left open: the record that the crash tore is cut off, and the file is renamed. What is
-damaged otherwise is set aside as `….damaged-BYTE`, and what follows it stays. A sink never goes on in an old
-file, since the warcinfo record at the head of each names the software and settings of what follows.
+A file has the suffix `.open` while it is written, and loses it when it is finished. Opening a sink finishes the files
+that a crash left open: it cuts off the record that the crash tore, and renames the file. Other damage is moved to
+`….damaged-BYTE`, and the records after it stay. A sink never continues an old file, because the warcinfo record at the
+head of each file names the software and settings of its records.
 """
 
 import asyncio
@@ -16,8 +16,8 @@ from pathlib import Path
 
 from crawler.page import Failure, Fetched, NotModified, Page, PageRecord, Redirect
 from crawler.write.appending import AppendFile, Durability, sync_directory
-from crawler.write.members import copy_stretches, stretches
-from crawler.write.warcgroup import NUMBER_FIELD, Group, Original, page_group, warcinfo
+from crawler.write.gzip_members import copy_stretches, stretches
+from crawler.write.warc_records import NUMBER_FIELD, Group, Original, page_group, warcinfo
 
 _log = logging.getLogger(__name__)
 _OPEN = ".open"
@@ -33,12 +33,12 @@ _ABOUT_FORMAT = (
 
 
 class WarcSink:
-    """Writes what servers sent. Failures and URLs that nobody was asked for leave no trace here.
+    """Writes the responses of servers. It writes nothing for failures and for URLs that were not requested.
 
-    `info` goes into the warcinfo records, in its order: `software`, `operator`, `http-header-user-agent`, `robots`,
-    `isPartOf`, `description`, … `level` is from 1 (fast) to 9 (small), see `warcgroup`. With `duplicates` > 0, a page
-    whose payload equals one of the last so many that this sink wrote is written as a revisit record without its body.
-    `torn_bytes` tells how much was cut off at opening, `damaged_bytes` how much was set aside.
+    `info`: fields of the warcinfo records, in this order: `software`, `operator`, `http-header-user-agent`, `robots`,
+    `isPartOf`, `description`, … `level`: from 1 (fast) to 9 (small), see `warc_records`. `duplicates`: if a page has
+    the same payload as one of that many before it, it is written as a revisit record without its body. `torn_bytes`:
+    how much the opening cut off; `damaged_bytes`: how much it moved aside.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class WarcSink:
         self._threads = asyncio.Semaphore(_THREADS)
         self._file: AppendFile | None = None
         self._closed = False
-        finished = [_finish_left_open(path) for path in sorted(directory.glob(f"*.warc.gz{_OPEN}"))]
+        finished = [_finish_open_file(path) for path in sorted(directory.glob(f"*.warc.gz{_OPEN}"))]
         self.torn_bytes = sum(torn for torn, _ in finished)
         self.damaged_bytes = sum(damaged for _, damaged in finished)
         self._serial = _next_serial(directory)
@@ -83,13 +83,13 @@ class WarcSink:
         if isinstance(page, NotModified) or max(len(page.raw_body), len(page.body)) < _THREAD_BYTES:
             group = self._compose(page, record)
         else:
-            async with self._threads:  # which also bounds how many large copies are in memory
+            async with self._threads:  # this also limits the number of large copies in memory
                 group = await asyncio.to_thread(self._compose, page, record)
         size = sum(map(len, group.chunks))
         while (file := self._file) is not None and file.size and file.size + size > self._max_bytes:
             await file.settle()  # so that closing it need not wait for the disk
             if file is self._file:
-                file.ensure_whole()
+                file.ensure_intact()
                 self._finish_file()
         await self._append(group.chunks).settle()
         self._remember(group)
@@ -123,8 +123,8 @@ class WarcSink:
             return
         file.close()
         self._file = None
-        if not file.whole:
-            return  # left open, for the next opening to repair
+        if not file.is_intact:
+            return  # keep the suffix, so that the next opening repairs it
         if file.size == 0:
             file.path.unlink()
             return
@@ -140,23 +140,23 @@ class WarcSink:
         self._known[group.payload_digest] = group.original
 
 
-def _finish_left_open(path: Path) -> tuple[int, int]:
-    """End a file that a crash left open, and rename it; return the bytes cut off, and those set aside.
+def _finish_open_file(path: Path) -> tuple[int, int]:
+    """Repair a file that a crash left open, and rename it; returns the bytes cut off, and those moved aside.
 
-    The old file goes last, so that whatever breaks this off, it is begun again."""
-    _log.info("%s: looking for the last whole record of a file that a crash left open", path)
+    Removes the old file last, so that the next opening repeats this if it is interrupted."""
+    _log.info("%s: looking for the last intact record of a file that a crash left open", path)
     found = list(stretches(path, is_ours=is_ours))
-    kept = [stretch for stretch in found if stretch.whole]
-    damaged = [stretch for stretch in found if not stretch.whole and not stretch.torn]
+    kept = [stretch for stretch in found if stretch.is_intact]
+    damaged = [stretch for stretch in found if not stretch.is_intact and not stretch.torn]
     torn_bytes = sum(stretch.end - stretch.start for stretch in found if stretch.torn)
     final = path.with_name(path.name.removesuffix(_OPEN))
     if torn_bytes:
-        _log.warning("%s: cut off %d bytes of a record that a crash left unfinished", path, torn_bytes)
+        _log.warning("%s: cut off %d bytes of a record that a crash left incomplete", path, torn_bytes)
     for stretch in damaged:
         aside = final.with_name(f"{final.name.removesuffix('.warc.gz')}.damaged-{stretch.start}")
         copy_stretches(path, aside, [stretch])
         _log.warning(
-            "%s: %d bytes at byte %d are damaged, and set aside as %s; the records before and behind them are kept",
+            "%s: %d bytes at byte %d are damaged, and moved to %s; the records before and after them are kept",
             path,
             stretch.end - stretch.start,
             stretch.start,
@@ -168,16 +168,16 @@ def _finish_left_open(path: Path) -> tuple[int, int]:
         os.truncate(path, kept[-1].end)
         path.rename(final)
     else:
-        mended = final.with_name(f"{final.name}.mended")
-        copy_stretches(path, mended, kept)
-        mended.rename(final)
+        repaired = final.with_name(f"{final.name}.mended")
+        copy_stretches(path, repaired, kept)
+        repaired.rename(final)
         path.unlink()
     sync_directory(path.parent)
     return torn_bytes, sum(stretch.end - stretch.start for stretch in damaged)
 
 
 def is_ours(head: bytes) -> bool:
-    """Whether a WARC record begins so that was written here. One of another crawler may stand in a page."""
+    """Whether this is the head of a WARC record that we wrote. A page may contain records of other crawlers."""
     fields = head.partition(b"\r\n\r\n")[0]
     return fields.startswith(b"WARC/1.1\r\n") and f"\r\n{NUMBER_FIELD}: ".encode() in fields
 

@@ -17,8 +17,8 @@ from crawler.cli import main
 from crawler.disk.directory import CrawlDirectory
 from crawler.simweb.params import WorldParams
 from crawler.url.urls import UrlReader
-from crawler.write.archived import Capture, captures
 from crawler.write.records import read_records
+from crawler.write.warc_reader import Capture, captures
 from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, TIMEOUT_S, Ended, Web, setting
 
 WORLD = WorldParams(
@@ -209,7 +209,7 @@ class Case:
             records = read_records(self.directory.records, on_damage=lambda *_: None)
             self._compare("records", {record.url for record in records if record.status == 200})
         if "output.warc=false" not in self.settings:
-            found = [each for each in captures(self.directory.warc, whole=True) if isinstance(each, Capture)]
+            found = [each for each in captures(self.directory.warc, full_blocks=True) if isinstance(each, Capture)]
             self._compare("archive", {each.url for each in found if each.kind == "response" and each.http()[0] == 200})
 
     def _compare(self, name: str, urls: set[str]) -> None:

@@ -2,7 +2,7 @@
 
 from crawler.fetch.coding import codings, decode
 from crawler.page import Page
-from crawler.write.archived import Capture
+from crawler.write.warc_reader import Capture
 
 _MAX_RATIO = 1000.0
 

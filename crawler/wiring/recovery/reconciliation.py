@@ -11,8 +11,8 @@ from crawler.page import LinkKind, PageRecord
 from crawler.wiring import discovering, storage
 from crawler.wiring.recovery.number_set import NumberSet
 from crawler.wiring.recovery.record_urls import RecordUrls
-from crawler.write.archived import Capture, captures
 from crawler.write.records import read_records
+from crawler.write.warc_reader import Capture, captures
 from frontier import CrawlUrl, LedgerEntry, UrlState
 from frontier.leveldb.store import LevelDBStore
 from frontier.records import Damaged
@@ -103,12 +103,12 @@ class Reconciliation:
     def _captures(self) -> Iterator[Difference]:
         if not self._directory.warc.is_dir():
             return
-        for found in captures(self._directory.warc, whole=False):
+        for found in captures(self._directory.warc, full_blocks=False):
             if not isinstance(found, Capture):
                 size = found.end - found.start
                 yield Difference(Problem(DAMAGED, str(found.path), f"the {size} bytes at {found.start} are damaged"))
             elif found.kind == "metadata":
-                facts = found.facts()
+                facts = found.metadata_fields()
                 depth = facts.get("depth", "")
                 self._note(found.number, facts.get("kind", ""), int(depth) if depth.isdecimal() else 0)
             elif found.kind in MAIN_KINDS and found.number not in self._archived:

@@ -22,8 +22,8 @@ from crawler.wiring.recovery.entries import batches, entry_of_capture, entry_of_
 from crawler.wiring.recovery.number_set import NumberSet
 from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.wiring.sites import Sites
-from crawler.write.archived import Capture, captures
 from crawler.write.records import read_records
+from crawler.write.warc_reader import Capture, captures
 from frontier import CrawlUrl, LedgerEntry, UrlState
 from frontier.leveldb.store import LevelDBStore
 from frontier.records import Damaged
@@ -144,7 +144,7 @@ class _Recovery:
             if number in self._recorded or "response" not in found:
                 continue
             self._recovered.records += 1
-            facts = found["metadata"].facts() if "metadata" in found else {}
+            facts = found["metadata"].metadata_fields() if "metadata" in found else {}
             url = self._urls.of_url(found["response"].url, depth=0, kind=LinkKind.LINK, via=facts.get("via"))
             with suppress(ValueError):
                 status = found["response"].http()[0]
@@ -154,7 +154,7 @@ class _Recovery:
     def _captures(self, *, whole: bool) -> Iterator[Capture]:
         if not self._directory.warc.is_dir():
             return
-        for count, capture in enumerate(captures(self._directory.warc, whole=whole), 1):
+        for count, capture in enumerate(captures(self._directory.warc, full_blocks=whole), 1):
             if count % 10_000 == 0:
                 self._progress(count)
             if isinstance(capture, Capture):
@@ -188,7 +188,9 @@ class _Recovery:
                 documents = [found[kind] for kind in ("response", "conversion") if kind in found]
                 if documents:
                     self._read.add(number)
-                    yield from self._links_of(documents, found["metadata"].facts() if "metadata" in found else {})
+                    yield from self._links_of(
+                        documents, found["metadata"].metadata_fields() if "metadata" in found else {}
+                    )
 
     def _links_of(self, documents: list[Capture], facts: dict[str, str]) -> Iterator[CrawlUrl]:
         depth = facts.get("depth", "0")

@@ -10,7 +10,7 @@ from warcio.recordloader import ArcWarcRecord
 
 from crawler.page import Extract, NotModified, Page, PageRecord, Redirect, body_sha1
 from crawler.record import fetched_record
-from crawler.write.warcgroup import NUMBER_FIELD
+from crawler.write.warc_records import NUMBER_FIELD
 from frontier import CrawlUrl, Lease
 
 NOON = 1_700_000_000.25

@@ -34,7 +34,7 @@ async def test_a_file_closed_while_it_is_synced_is_safe_for_those_who_wait(
     file.close()
     closed.set()
     await waiting
-    assert file.whole
+    assert file.is_intact
 
 
 def test_half_a_chunk_that_took_room_to_take_back_is_taken_back_when_there_is_some(
@@ -58,7 +58,7 @@ def test_half_a_chunk_that_took_room_to_take_back_is_taken_back_when_there_is_so
         for _ in range(2):
             with pytest.raises(OSError, match="free some space"):
                 file.append(b"four")
-        assert not file.whole
+        assert not file.is_intact
     file.append(b"two")
     file.close()
     assert (tmp_path / "file").read_bytes() == b"onetwo"
@@ -118,4 +118,4 @@ def test_a_file_that_can_t_be_made_safe_at_the_end_says_so(tmp_path: Path, monke
     with pytest.raises(OSError, match="check the disk"):
         file.close()
     file.close()
-    assert not file.whole
+    assert not file.is_intact

@@ -28,7 +28,7 @@ from crawler.page import Fetched, NotModified, Page, PageRecord, Redirect
 from crawler.record import fetched_record
 from crawler.write import warc
 from crawler.write.warc import WarcSink
-from crawler.write.warcgroup import Group, page_group, request_target, warc_date
+from crawler.write.warc_records import Group, page_group, request_target, warc_date
 from tests.unit.write.samples import HTML, NOON, SENT, Archived, archived, lease, page, record_of
 
 BINARY = bytes(range(256)) * 9
@@ -442,8 +442,8 @@ async def test_a_file_that_is_damaged_and_torn_is_set_aside_and_cut(
     assert [entry.kind for entry in records] == ["response", "request", "metadata"] * 2 + ["response", "request"]
     assert sink.torn_bytes > 0
     assert sink.damaged_bytes > 0
-    assert "are damaged, and set aside as" in caplog.text
-    assert "of a record that a crash left unfinished" in caplog.text
+    assert "are damaged, and moved to" in caplog.text
+    assert "of a record that a crash left incomplete" in caplog.text
 
 
 async def test_an_archive_in_a_page_gives_no_records_when_its_own_is_damaged(tmp_path: Path) -> None:

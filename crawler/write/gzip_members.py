@@ -1,4 +1,4 @@
-"""Gzip files of many members: which of them are whole."""
+"""Finds the intact parts of gzip files that consist of many members."""
 
 import os
 from collections.abc import Callable, Generator, Iterator
@@ -13,7 +13,7 @@ _INFLATE_BYTES = 1 << 20
 _HEAD_BYTES = 1 << 16
 _GZIP = 16 + isal_zlib.MAX_WBITS
 _BEGINNING = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
-"""Of a member that has neither a name nor a time, as those that are written here."""
+"""How a member without name and time begins, as this room writes them."""
 _Damaged: type[Exception] = isal_zlib.error  # type: ignore[assignment] # its stub takes the class for an instance
 
 
@@ -22,36 +22,36 @@ class Stretch(msgspec.Struct, frozen=True):
 
     start: int
     end: int
-    whole: bool
-    """It consists of whole members, checksums included; or it has none."""
+    is_intact: bool
+    """Whether it consists of intact members, checksums included. Otherwise it contains none."""
     torn: bool = False
-    """It ends with the file and may be the beginning of a member: that is what a crash leaves."""
+    """Whether it ends with the file and may be the beginning of a member, such as a crash leaves."""
 
 
 def stretches(path: Path, /, *, is_ours: Callable[[bytes], bool]) -> Iterator[Stretch]:
-    """The file from its beginning to its end.
+    """Split a file into intact and damaged stretches.
 
-    Behind damage, a member counts if `is_ours` says so of the first 64 KiB of its content: what is damaged may hold
-    members of others, as a page that is an archive itself. Reads and inflates the file once, in bounded memory: about
-    7 s for a gigabyte of packed pages.
+    After damage, a member counts only if `is_ours` accepts the first 64 KiB of its content: damaged data may contain
+    other gzip members, for example if a page is an archive itself. Reads and inflates the file once, in bounded memory:
+    about 7 s for a gigabyte of compressed pages.
     """
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         start = 0
         while start < size:
-            end, torn = _whole_from(file, start)
+            end, torn = _intact_until(file, start)
             if end > start:
-                yield Stretch(start, end, whole=True)
+                yield Stretch(start, end, is_intact=True)
             if end == size:
                 return
             start = _next_member(file, end + 1, is_ours)
             torn = torn and start == size
-            yield Stretch(end, start, whole=False, torn=torn)
+            yield Stretch(end, start, is_intact=False, torn=torn)
 
 
 def copy_stretches(path: Path, target: Path, chosen: list[Stretch], /) -> None:
-    """Write these parts of a file, one after the other, to another file, and make that safe. Raises `OSError`, and
-    leaves no half of it."""
+    """Copy parts of a file, one after the other, to another file, and sync that. If it raises `OSError`, it removes the
+    copy."""
     try:
         with path.open("rb") as file, target.open("wb") as copy:
             for stretch in chosen:
@@ -67,16 +67,16 @@ def copy_stretches(path: Path, target: Path, chosen: list[Stretch], /) -> None:
         raise
 
 
-def contents(path: Path, /, *, is_ours: Callable[[bytes], bool], most_bytes: int) -> Iterator[bytes | Stretch]:
-    """What the members of a file hold, `most_bytes` of each at most; and of what is not whole, where it is.
+def contents(path: Path, /, *, is_ours: Callable[[bytes], bool], max_bytes: int) -> Iterator[bytes | Stretch]:
+    """The contents of the intact members of a file, at most `max_bytes` of each; and the damaged stretches.
 
-    As `stretches` in all else.
+    Otherwise like `stretches`.
     """
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         start = 0
         while start < size:
-            members = _members(file, start, most_bytes)
+            members = _members(file, start, max_bytes)
             torn = False
             while True:
                 try:
@@ -86,13 +86,13 @@ def contents(path: Path, /, *, is_ours: Callable[[bytes], bool], most_bytes: int
                     break
                 yield content
             if start < size:
-                behind = _next_member(file, start + 1, is_ours)
-                yield Stretch(start, behind, whole=False, torn=torn and behind == size)
-                start = behind
+                end_of_damage = _next_member(file, start + 1, is_ours)
+                yield Stretch(start, end_of_damage, is_intact=False, torn=torn and end_of_damage == size)
+                start = end_of_damage
 
 
-def _whole_from(file: BinaryIO, start: int) -> tuple[int, bool]:
-    """How far members are whole from there on, and whether the rest may be the beginning of one more."""
+def _intact_until(file: BinaryIO, start: int) -> tuple[int, bool]:
+    """Where the intact members from `start` on end, and whether the rest may be the beginning of another."""
     members = _members(file, start, 0)
     while True:
         try:
@@ -101,11 +101,11 @@ def _whole_from(file: BinaryIO, start: int) -> tuple[int, bool]:
             return start, end.value
 
 
-def _members(file: BinaryIO, start: int, most_bytes: int) -> Generator[tuple[int, bytes], None, bool]:
-    """Where each whole member from there on ends, and what it holds; returns whether the rest may be the beginning of
-    one more."""
+def _members(file: BinaryIO, start: int, max_bytes: int) -> Generator[tuple[int, bytes], None, bool]:
+    """The end and the content of each intact member from `start` on. Returns whether the rest may be the beginning of
+    another."""
     file.seek(start)
-    consumed = start  # bytes taken from the file by members so far, the current one included
+    consumed = start  # the position in the file, after the input of all members so far
     inflater, content = isal_zlib.decompressobj(wbits=_GZIP), bytearray()
     while data := file.read(_READ_BYTES):
         while data:
@@ -114,8 +114,8 @@ def _members(file: BinaryIO, start: int, most_bytes: int) -> Generator[tuple[int
                 piece = inflater.decompress(data, _INFLATE_BYTES)
             except _Damaged:
                 return False
-            if len(content) < most_bytes:
-                content += piece[: most_bytes - len(content)]
+            if len(content) < max_bytes:
+                content += piece[: max_bytes - len(content)]
             data = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
             consumed += before - len(data)
             if inflater.eof:
@@ -125,7 +125,7 @@ def _members(file: BinaryIO, start: int, most_bytes: int) -> Generator[tuple[int
 
 
 def _next_member(file: BinaryIO, start: int, is_ours: Callable[[bytes], bool]) -> int:
-    """Where the next whole member of ours begins; the end of the file if there is none."""
+    """Where the next intact member of ours begins; the end of the file if there is none."""
     at = start
     while True:
         file.seek(at)
@@ -135,13 +135,13 @@ def _next_member(file: BinaryIO, start: int, is_ours: Callable[[bytes], bool]) -
         found = data.find(_BEGINNING)
         if found < 0:
             at += len(data) - len(_BEGINNING) + 1
-        elif _is_whole(file, at + found, is_ours):
+        elif _is_intact(file, at + found, is_ours):
             return at + found
         else:
             at += found + 1
 
 
-def _is_whole(file: BinaryIO, start: int, is_ours: Callable[[bytes], bool]) -> bool:
+def _is_intact(file: BinaryIO, start: int, is_ours: Callable[[bytes], bool]) -> bool:
     file.seek(start)
     inflater = isal_zlib.decompressobj(wbits=_GZIP)
     head: bytes | None = b""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.write.members import Stretch, copy_stretches, stretches
+from crawler.write.gzip_members import Stretch, copy_stretches, stretches
 
 
 def member(content: bytes) -> bytes:
@@ -21,7 +21,7 @@ def parts_of(path: Path) -> list[Stretch]:
 
 def whole_members_bytes(path: Path) -> int:
     """How long the beginning of the file is that is whole."""
-    first = [part for part in parts_of(path) if part.start == 0 and part.whole]
+    first = [part for part in parts_of(path) if part.start == 0 and part.is_intact]
     return first[0].end if first else 0
 
 
@@ -78,7 +78,7 @@ def test_one_damaged_bit_costs_one_member(
     found = parts_of(path)
     assert [part.start for part in found] == [0, *(part.end for part in found)][:-1]
     assert found[-1].end == path.stat().st_size
-    copy_stretches(path, copy, [part for part in found if part.whole])
+    copy_stretches(path, copy, [part for part in found if part.is_intact])
     left = b"".join([*members[:hit], *members[hit + 1 :]])
     # A bit of the header that says nothing, as that of the system, leaves the member whole.
     assert copy.read_bytes() in (left, path.read_bytes())
@@ -92,7 +92,7 @@ def test_behind_damage_a_member_of_others_is_not_taken_for_ours(tmp_path: Path) 
     holder = bytearray(zlib.compress(b"ours: " + theirs + theirs, 0, wbits=31))
     holder[-5] ^= 1  # its checksum
     path.write_bytes(member(b"ours 1") + bytes(holder) + member(b"ours 3"))
-    assert [(part.whole, part.torn, part.end - part.start) for part in parts_of(path)] == [
+    assert [(part.is_intact, part.torn, part.end - part.start) for part in parts_of(path)] == [
         (True, False, len(member(b"ours 1"))),
         (False, False, len(holder)),
         (True, False, len(member(b"ours 3"))),
@@ -104,7 +104,7 @@ def test_a_member_behind_damage_is_found_wherever_buffers_end(tmp_path: Path) ->
     last = member(b"ours")
     for length in (1, 5, 262_143, 262_144, 262_145, 262_150, 262_151, 524_288):
         path.write_bytes(b"\xff" * length + last)
-        assert [(part.start, part.end, part.whole) for part in parts_of(path)] == [
+        assert [(part.start, part.end, part.is_intact) for part in parts_of(path)] == [
             (0, length, False),
             (length, length + len(last), True),
         ]

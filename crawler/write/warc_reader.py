@@ -1,4 +1,4 @@
-"""Reading what `warc` has written, as far as it is whole."""
+"""Reads the archives that `warc` has written, as far as they are intact."""
 
 import sys
 from collections.abc import Iterator
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from crawler.write.members import contents
+from crawler.write.gzip_members import contents
 from crawler.write.warc import is_ours
-from crawler.write.warcgroup import NUMBER_FIELD
+from crawler.write.warc_records import NUMBER_FIELD
 
 _HEAD_BYTES = 1 << 16
 _END = b"\r\n\r\n"
@@ -20,15 +20,15 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     """response, revisit, metadata, conversion, …"""
     number: int
-    """That of the page's record."""
+    """The number of the page record."""
     url: str
     ip: str | None
     truncated: str | None
     block: bytes
-    """What follows the WARC headers, without the line breaks behind it; only its beginning if not all was asked."""
+    """The block, without the line breaks after it; perhaps only its beginning, see `captures`."""
 
     def http(self) -> tuple[int, str, list[tuple[bytes, bytes]], bytes]:
-        """Of a response: status, reason, headers and body. Raises `ValueError` if it is none."""
+        """The status, reason, headers and body of a response. Raises `ValueError` if it is not a response."""
         head, separator, body = self.block.partition(_END)
         status_line, *lines = head.split(b"\r\n")
         words = status_line.decode("latin-1").split(" ", 2)
@@ -37,27 +37,27 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
         headers = [(name, value.strip()) for name, _, value in (line.partition(b":") for line in lines)]
         return int(words[1]), "".join(words[2:]), headers, body
 
-    def facts(self) -> dict[str, str]:
+    def metadata_fields(self) -> dict[str, str]:
         """The fields of a metadata record."""
         lines = self.block.decode("utf-8", "replace").splitlines()
         return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
 class DamagedPart(msgspec.Struct, frozen=True):
-    """Bytes of a file that are no whole record."""
+    """Bytes of a file that are not an intact record."""
 
     path: Path
     start: int
     end: int
 
 
-def captures(directory: Path, *, whole: bool) -> Iterator[Capture | DamagedPart]:
-    """What a directory has archived, in the order written; warcinfo records aside, and the torn end of an open file.
+def captures(directory: Path, *, full_blocks: bool) -> Iterator[Capture | DamagedPart]:
+    """The records in a directory, in the order written, without warcinfo records and the torn end of an open file.
 
-    With `whole`, each with its block: memory is bounded by the largest body.
+    With `full_blocks`, each has its complete block, so memory is bounded by the largest body; otherwise at most 64 KiB.
     """
     for path in sorted(directory.glob("*.warc.gz*")):
-        for found in contents(path, is_ours=is_ours, most_bytes=sys.maxsize if whole else _HEAD_BYTES):
+        for found in contents(path, is_ours=is_ours, max_bytes=sys.maxsize if full_blocks else _HEAD_BYTES):
             if isinstance(found, bytes):
                 capture = _capture(found)
                 if capture is not None:

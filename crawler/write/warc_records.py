@@ -1,9 +1,9 @@
-"""The WARC records of one page, as bytes. Pure.
+"""Makes the WARC records of one page. Pure.
 
-Source: https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/. FastWARC writes their headers;
-each is packed into a gzip member of its own. A body of megabytes is never copied whole: it is packed piece by piece,
-and stays in pieces. Levels 1 to 3 are those of ISA-L: on pages of documentation, level 3 takes a quarter of the time of
-zlib's level 6 and 15 % more space. Levels 4 to 9 are zlib's.
+Source: https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/. FastWARC writes the headers.
+Each record is a gzip member of its own. A body of megabytes is never copied as a whole: it is compressed piece by
+piece, and stays in pieces. Levels 1 to 3 are those of ISA-L: on pages of documentation, level 3 takes a quarter of the
+time of zlib's level 6, and 15 % more space. Levels 4 to 9 are those of zlib.
 """
 
 import io
@@ -20,12 +20,12 @@ from isal import isal_zlib
 from crawler.page import WITH_DOCUMENT, NotModified, Page, PageRecord, Redirect, Rendering, body_digest
 
 NUMBER_FIELD = "X-Onceover-Number"
-"""The named field that carries the record number."""
+"""The header with the record number."""
 
 _IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 _TRUNCATIONS = ("length", "time", "disconnect")
-"""Why a body as received is not whole; a body that can't be decoded (`encoding`) was received whole."""
+"""Why a received body is incomplete. A body that can't be decoded (`encoding`) was received completely."""
 _GZIP = 16 + zlib.MAX_WBITS
 _PIECE_BYTES = 1 << 20
 _LINE_BREAKS = re.compile(rb"[\r\n]+[ \t]*")
@@ -43,10 +43,10 @@ class Original(msgspec.Struct, frozen=True):
 
 
 class Group(msgspec.Struct, frozen=True):
-    """The records of one page, compressed, and what must be known to refer to them."""
+    """The compressed records of one page, and what other records need to refer to them."""
 
     chunks: tuple[bytes, ...]
-    """One after the other they are the records."""
+    """The pieces of the records, in order."""
     payload_digest: str | None
     original: Original
 
@@ -58,10 +58,8 @@ def page_group(
     level: int,
     known: Mapping[str, Original],
 ) -> Group:
-    """Response or revisit, then request, metadata, and the document of a rendered page as a conversion.
-
-    `known` maps payload digests to records with that payload.
-    """
+    """The records of a page: response or revisit, then request, metadata, and the document of a rendered page as a
+    conversion. `known` maps payload digests to records with that payload."""
     date = warc_date(fetched.fetched_at)
     common = [("WARC-Date", date), ("WARC-Target-URI", fetched.url), (NUMBER_FIELD, str(record.number))]
     if fetched.ip:
@@ -77,7 +75,9 @@ def page_group(
         if original is None:
             main = _response(fetched, record, main_urn, [*common, ("WARC-Payload-Digest", digest)], level=level)
         else:
-            main = _identical(fetched, original, main_urn, [*common, ("WARC-Payload-Digest", digest)], level=level)
+            main = _identical_payload(
+                fetched, original, main_urn, [*common, ("WARC-Payload-Digest", digest)], level=level
+            )
     chunks = [*main]
     linked = [*common, ("WARC-Concurrent-To", main_id)]
     if fetched.request_headers:
@@ -87,7 +87,7 @@ def page_group(
     fields = [*linked, ("Content-Type", "application/warc-fields")]
     chunks += _member(WarcRecordType.metadata, fields, facts, level=level)
     if isinstance(fetched, Page) and fetched.rendering in WITH_DOCUMENT:
-        chunks += _rendered(fetched, main_id, common, level=level)
+        chunks += _conversion(fetched, main_id, common, level=level)
     return Group(tuple(chunks), digest, Original(main_id, fetched.url, date))
 
 
@@ -102,7 +102,7 @@ def warcinfo(file_name: str, facts: Iterable[Field], *, now: float, level: int) 
 
 
 def warc_fields(facts: Iterable[Field]) -> bytes:
-    """`application/warc-fields`: a line each, `name: value`."""
+    """`application/warc-fields`: one line `name: value` for each."""
     return b"".join(
         f"{name}: ".encode() + _LINE_BREAKS.sub(b" ", value.encode("utf-8", "replace")) + b"\r\n"
         for name, value in facts
@@ -110,16 +110,16 @@ def warc_fields(facts: Iterable[Field]) -> bytes:
 
 
 def warc_date(seconds: float) -> str:
-    """Seconds since 1970 as WARC/1.1 writes them, with milliseconds."""
+    """Format seconds since 1970 as a WARC/1.1 date with milliseconds."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
 def response_head(response: Page | Redirect | NotModified, *, body_bytes: int | None) -> bytes:
-    """Status line and headers as received, but true of the body that follows.
+    """Status line and headers as received, corrected to fit the body that follows.
 
-    The transfer coding is undone, so its header is renamed, and so is a Content-Length that states another length
-    than the body has (it was cut, or the server was wrong). Folded lines are joined (RFC 9112, section 5.2).
-    `body_bytes` is None where no body belongs to the response.
+    The body has no transfer coding any more, so that header is renamed. So is a Content-Length that differs from the
+    body, because it was cut or the server was wrong. Folded lines are joined (RFC 9112, section 5.2). `body_bytes` is
+    None if the response has no body.
     """
     version = response.http_version if response.http_version in _KNOWN_HTTP_VERSIONS else "1.1"
     reason = response.reason.encode("latin-1", "replace")
@@ -142,7 +142,7 @@ def response_head(response: Page | Redirect | NotModified, *, body_bytes: int | 
 
 
 def request_head(response: Page | Redirect | NotModified) -> bytes:
-    """The request, as far as it is known: the line, and the headers sent."""
+    """The request line, and the headers that we know were sent."""
     lines = [b"GET %s HTTP/1.1\r\n" % request_target(response.url).encode("utf-8", "replace")]
     for name, value in response.request_headers:
         lines.append(_one_line(f"{name}: {value}".encode("utf-8", "replace")) + b"\r\n")
@@ -151,7 +151,7 @@ def request_head(response: Page | Redirect | NotModified) -> bytes:
 
 
 def request_target(url: str) -> str:
-    """What follows the authority of a URL, without the fragment: `/path?query`."""
+    """The path and query of a URL, without the fragment: `/path?query`."""
     rest = url.partition("#")[0].partition("://")[2]
     for position, character in enumerate(rest):
         if character in "/?":
@@ -178,7 +178,7 @@ def _truncation(fetched: Page | Redirect) -> list[Field]:
     return []
 
 
-def _identical(
+def _identical_payload(
     fetched: Page | Redirect, original: Original, urn: str, fields: list[Field], *, level: int
 ) -> list[bytes]:
     fields += [
@@ -203,7 +203,7 @@ def _not_modified(fetched: NotModified, urn: str, common: list[Field], *, level:
     return _member(WarcRecordType.revisit, fields, response_head(fetched, body_bytes=None), level=level, urn=urn)
 
 
-def _rendered(page: Page, main_id: str, common: list[Field], *, level: int) -> list[bytes]:
+def _conversion(page: Page, main_id: str, common: list[Field], *, level: int) -> list[bytes]:
     fields = [*common, ("WARC-Refers-To", main_id), ("Content-Type", "text/html; charset=utf-8")]
     if page.rendering is Rendering.LENGTH:
         fields.append(("WARC-Truncated", "length"))
@@ -211,7 +211,7 @@ def _rendered(page: Page, main_id: str, common: list[Field], *, level: int) -> l
 
 
 def _payload_digest(fetched: Page | Redirect, record: PageRecord) -> str:
-    # The record's digest is of the decoded body; the payload of a WARC record still has its content coding.
+    # The digest of the page record is that of the decoded body. The payload of a WARC record has its content coding.
     if record.digest and fetched.raw_body is fetched.body:
         return record.digest
     return body_digest(fetched.raw_body)
@@ -239,7 +239,7 @@ def _one_line(raw: bytes) -> bytes:
 def _member(
     kind: WarcRecordType, fields: Iterable[Field], *block: bytes, level: int, urn: str | None = None
 ) -> list[bytes]:
-    """One WARC record in one gzip member, in pieces; `block` is in pieces too."""
+    """One WARC record as one gzip member. The result and `block` are in pieces."""
     record = WarcRecord()
     record.init_headers(kind, (urn or f"uuid:{uuid.uuid4()}").encode())
     headers = record.headers
@@ -249,19 +249,19 @@ def _member(
     headers["WARC-Block-Digest"] = body_digest(*block)
     head = io.BytesIO()
     headers.write(head)
-    return _packed([head.getvalue(), *block, b"\r\n\r\n"], level)
+    return _compress([head.getvalue(), *block, b"\r\n\r\n"], level)
 
 
-def _packed(parts: list[bytes], level: int) -> list[bytes]:
+def _compress(parts: list[bytes], level: int) -> list[bytes]:
     fast = level <= isal_zlib.ISAL_BEST_COMPRESSION
     if sum(map(len, parts)) <= _PIECE_BYTES:
-        whole = b"".join(parts)
-        return [isal_zlib.compress(whole, level, wbits=_GZIP) if fast else zlib.compress(whole, level, wbits=_GZIP)]
-    packer = isal_zlib.compressobj(level, wbits=_GZIP) if fast else zlib.compressobj(level, wbits=_GZIP)
-    packed = [
-        packer.compress(memoryview(part)[at : at + _PIECE_BYTES])
+        record = b"".join(parts)
+        return [isal_zlib.compress(record, level, wbits=_GZIP) if fast else zlib.compress(record, level, wbits=_GZIP)]
+    compressor = isal_zlib.compressobj(level, wbits=_GZIP) if fast else zlib.compressobj(level, wbits=_GZIP)
+    compressed = [
+        compressor.compress(memoryview(part)[at : at + _PIECE_BYTES])
         for part in parts
         for at in range(0, len(part), _PIECE_BYTES)
     ]
-    packed.append(packer.flush())
-    return [each for each in packed if each]
+    compressed.append(compressor.flush())
+    return [piece for piece in compressed if piece]
