@@ -1,11 +1,11 @@
-"""A simulated web: any number of virtual hosts on one loopback port, every page computed from a hash of its address.
+"""A simulated web: any number of virtual hosts on one loopback port. Each page is computed from a hash of its address.
 
-`params` says what a web is like; `geography` what exists in it and where, under the paths of `paths`; `text` and
-`hypertext` write its pages; `world` answers requests, and `expected` states what a complete crawl must find: all of
-these are pure. `server` puts a world behind a socket, in the bytes of `wire` and with a `log`, and `process` puts a
-server into a process of its own.
+`params` describes a web; `geography` says what exists in it, under the paths of `paths`. `hypertext` writes its pages,
+with `text` and `markup`, by the facts of `page_facts`. `world` answers requests, and `expected` states what a complete
+crawl must find. All of these are pure. `server` puts a world behind a socket, with HTTP by `wire` and a `log`, and
+`process` runs a server in a process of its own.
 
-Nothing is stored, so a web of a million hosts costs no more than one of ten, and a page is the same in every run. The
-web is connected by trees (pages within a host, hosts within the web) whose inner nodes never fail, so that what must be
-found is known without crawling: everything from the one seed.
+Nothing is stored, so a web of a million hosts costs no more than one of ten, and a page is the same in every run. Two
+trees connect the web, one of the pages within a host and one of the hosts. Their inner nodes never fail. So we know
+without crawling what a crawl must find: everything, from the one seed.
 """

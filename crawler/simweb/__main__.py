@@ -14,19 +14,21 @@ from crawler.simweb.process import serve_until_stopped
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code: 0 when stopped, 1 if it can't serve, 2 for wrong arguments."""
+    """Returns the exit code: 0 when stopped, 1 if it can't serve, 2 for wrong arguments."""
     parser = argparse.ArgumentParser(
         prog="python -m crawler.simweb",
         description="Serve a simulated web on loopback until SIGTERM. The first line on stdout is the port.",
     )
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--params", metavar="JSON", help='fields of WorldParams, as {"hosts": 3}; the demo by default')
-    kind.add_argument("--bench", metavar="PAGES", type=int, help="so many plain pages")
-    parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free one")
-    parser.add_argument("--port-file", type=Path, metavar="FILE", help="where to write the port, too")
+    kind.add_argument("--bench", metavar="PAGES", type=int, help="a web of this many plain pages")
+    parser.add_argument("--port", type=int, default=0, help="the port; 0, the default, means a free one")
+    parser.add_argument("--port-file", type=Path, metavar="FILE", help="also write the port to this file")
     parser.add_argument("--log", type=Path, metavar="FILE", help="requests, one JSON object per line")
-    parser.add_argument("--cache-bytes", type=int, default=64_000_000, metavar="N", help="for responses kept in memory")
-    parser.add_argument("--cpu", type=int, metavar="N", help="stay on this core")
+    parser.add_argument(
+        "--cache-bytes", type=int, default=64_000_000, metavar="N", help="for responses cached in memory"
+    )
+    parser.add_argument("--cpu", type=int, metavar="N", help="run on this core only")
     parser.add_argument("--stop-with-stdin", action="store_true", help="stop when stdin ends")
     options = parser.parse_args(arguments)
     try:

@@ -1,4 +1,4 @@
-"""What a complete crawl of a simulated web must settle, stated from the map alone, without writing a page."""
+"""Computes what a complete crawl of a simulated web must settle, from the geography alone."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -19,14 +19,14 @@ from crawler.simweb.geography import (
 from crawler.simweb.paths import Sort, Spot
 
 PRIVILEGED_AGENT = "librarian"
-"""The user agent for which robots.txt of the hosts with rules opens /private/."""
+"""On hosts with rules, robots.txt allows /private/ for this user agent."""
 
 
 class Kind(StrEnum):
     """What becomes of a URL."""
 
     PAGE = "page"
-    """Answers 200, at the latest after its failures."""
+    """Answers 200, perhaps after some failures."""
     REDIRECT = "redirect"
     DEAD = "dead"
     """404 or 410."""
@@ -36,7 +36,7 @@ class Kind(StrEnum):
     """The connection always closes in the middle of the body."""
     EXCLUDED = "excluded-by-robots"
     BARRED = "robots-unreachable"
-    """robots.txt of its host answers 5xx, so that it may not be fetched."""
+    """The robots.txt of its host answers 5xx, so it must not be fetched."""
     SITEMAP = "sitemap"
 
 
@@ -46,14 +46,14 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     """Canonical."""
     status: int | None
-    """Of the last answer; None if it may not be fetched or its body never arrives whole."""
+    """The status of the last response; None if it must not be fetched, or if its body is always cut."""
     kind: Kind
     obstacle: Obstacle | None = None
     """For pages: what delays them."""
     failures: int = 0
     """For pages: how many requests fail before one succeeds."""
     target: str | None = None
-    """For redirects: where to, canonical."""
+    """For redirects: the canonical target."""
 
 
 def expected_on(
@@ -61,13 +61,13 @@ def expected_on(
 ) -> Iterator[Expected]:
     """Every URL of one host that a complete crawl settles, each once.
 
-    `robots`: whether the crawler obeys robots.txt, as `agent`; `sitemaps`: whether it reads the sitemaps that
-    robots.txt names. All of it is linked on the host itself, so this is also what a crawl of that host alone settles.
-    Raises `ValueError` if the crawl would never leave a trap.
+    `robots`: whether the crawler obeys robots.txt, as `agent`. `sitemaps`: whether it reads the sitemaps that
+    robots.txt names. The host itself links to all these URLs, so a crawl of only this host settles the same. Raises
+    `ValueError` if the crawl would never leave a trap.
     """
     site = geography.site(index)
 
-    def settled(spot: Spot, status: int | None, kind: Kind) -> Expected:
+    def expect(spot: Spot, status: int | None, kind: Kind) -> Expected:
         return Expected(url=geography.url(index, spot, port=port), status=status, kind=kind)
 
     if site.trapped and not (robots and geography.params.traps_disallowed):
@@ -76,28 +76,28 @@ def expected_on(
             "set traps to 0, or obey robots.txt and set traps_disallowed"
         )
     if robots and site.robots is RobotsStyle.BROKEN:
-        yield settled(Spot(Sort.PAGE), None, Kind.BARRED)
+        yield expect(Spot(Sort.PAGE), None, Kind.BARRED)
         return
     yield from _pages(geography, site, port)
     yield from _redirects(geography, site, port)
     for n in range(site.counts[Sort.DEAD]):
-        yield settled(Spot(Sort.DEAD, n), dead_status(Spot(Sort.DEAD, n)), Kind.DEAD)
+        yield expect(Spot(Sort.DEAD, n), dead_status(Spot(Sort.DEAD, n)), Kind.DEAD)
     for n in range(site.counts[Sort.BROKEN]):
-        yield settled(Spot(Sort.BROKEN, n), broken_status(Spot(Sort.BROKEN, n)), Kind.ERROR)
+        yield expect(Spot(Sort.BROKEN, n), broken_status(Spot(Sort.BROKEN, n)), Kind.ERROR)
     for n in range(site.counts[Sort.CUT]):
-        yield settled(Spot(Sort.CUT, n), None, Kind.CUT)
+        yield expect(Spot(Sort.CUT, n), None, Kind.CUT)
     privileged = agent.partition("/")[0].strip().lower() == PRIVILEGED_AGENT
     for n in range(site.counts[Sort.DISALLOWED]):
         is_open = not robots or (privileged and n % 2 == 0)
-        yield settled(Spot(Sort.DISALLOWED, n), 200 if is_open else None, Kind.PAGE if is_open else Kind.EXCLUDED)
+        yield expect(Spot(Sort.DISALLOWED, n), 200 if is_open else None, Kind.PAGE if is_open else Kind.EXCLUDED)
     if site.trapped:
         for entry in TRAP_ENTRIES:
-            yield settled(entry, None, Kind.EXCLUDED)
+            yield expect(entry, None, Kind.EXCLUDED)
     if sitemaps and robots and site.robots is not RobotsStyle.MISSING:
         for n in range(geography.sitemap_parts(site) + 1):
-            yield settled(Spot(Sort.SITEMAP, n), 200, Kind.SITEMAP)
+            yield expect(Spot(Sort.SITEMAP, n), 200, Kind.SITEMAP)
         for n in range(site.counts[Sort.HIDDEN]):
-            yield settled(Spot(Sort.HIDDEN, n), 200, Kind.PAGE)
+            yield expect(Spot(Sort.HIDDEN, n), 200, Kind.PAGE)
 
 
 def statuses(expected: Iterable[Expected]) -> dict[str, int]:

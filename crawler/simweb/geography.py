@@ -1,9 +1,9 @@
-"""What exists in a simulated web and where: hosts, their resources, and the paths of these. Pure arithmetic.
+"""Says what exists in a simulated web: hosts, their resources, and the paths of these. Pure arithmetic.
 
-The pages of a host are numbered; page n leads to pages n·b+1 … n·b+b (b = `branching`), so that they form a tree from
-page 0, which is `/`. Pages with children are the *trunk* (numbers below `trunk_count`); the others are *leaves*. All
-that can fail hangs on the trunk or is a leaf, so nothing is reached only through what may fail.
-Hosts form a tree in the same way: the root page of a host leads to the root pages of its child hosts.
+The pages of a host are numbered. Page n links to pages n·b+1 … n·b+b (b = `branching`), so they form a tree from page
+0, which is `/`. Pages with children are the *trunk* (numbers below `trunk_count`); the others are *leaves*. Only leaves
+can fail, and resources that the trunk links to, so everything is reachable without passing through a failure. Hosts
+form a tree in the same way: the root page of a host links to the root pages of its child hosts.
 """
 
 import struct
@@ -22,11 +22,11 @@ LOOP_LENGTHS = (1, 2, 5)
 MAX_CHAIN_LENGTH = 4
 MAX_SITEMAP_ENTRIES = 50_000
 _REDIRECT_STATUSES = (301, 302, 303, 307, 308)
-_SITES_KEPT = 4096
+_CACHED_SITES = 4096
 
 
 class Obstacle(StrEnum):
-    """What stands between a crawler and a leaf page."""
+    """What makes a leaf page hard to fetch."""
 
     FLAKY = "flaky"
     THROTTLED = "throttled"
@@ -35,7 +35,7 @@ class Obstacle(StrEnum):
 
 
 class RobotsStyle(StrEnum):
-    """What robots.txt of a host is like."""
+    """The kind of robots.txt that a host has."""
 
     PLAIN = "plain"
     """Allows everything."""
@@ -47,7 +47,7 @@ class RobotsStyle(StrEnum):
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
-    """One host: how much of each sort it has."""
+    """One host, with how many resources of each sort it has."""
 
     index: int
     name: str
@@ -56,7 +56,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     robots: RobotsStyle
     crawl_delay_s: float | None
     counts: dict[Sort, int]
-    """Of all sorts that are counted beside pages: disallowed, hidden, redirect, loop, dead, broken, cut."""
+    """For the sorts other than pages: disallowed, hidden, redirect, loop, dead, broken, cut."""
     trapped: bool
 
     @property
@@ -65,7 +65,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def draws(seed: int, *numbers: int) -> tuple[int, ...]:
-    """Eight independent 64-bit numbers that depend on nothing but the arguments."""
+    """Eight independent 64-bit numbers that depend only on the arguments."""
     key = struct.pack(f"<{len(numbers) + 1}q", seed, *numbers)
     return struct.unpack("<8Q", blake2b(key, digest_size=64).digest())
 
@@ -82,8 +82,8 @@ class Geography:
         self.params = params
         self.host_count = params.hosts
         self.barred_count = round(params.hosts * params.robots_broken)
-        """Hosts behind a robots.txt that answers 5xx; their indices follow those of the others."""
-        self.site = lru_cache(maxsize=_SITES_KEPT)(self._site)
+        """Hosts whose robots.txt answers 5xx. Their indices follow those of the others."""
+        self.site = lru_cache(maxsize=_CACHED_SITES)(self._site)
 
     def host_name(self, index: int) -> str:
         return f"h{index:05d}.{self.params.domain}"
@@ -100,7 +100,7 @@ class Geography:
         return index if exists else None
 
     def page_count(self, index: int) -> int:
-        """Pages of a host; cheaper than its site."""
+        """The number of pages of a host; cheaper to compute than its `Site`."""
         p = self.params
         if index >= self.host_count:
             return 1
@@ -109,7 +109,7 @@ class Geography:
         return p.pages_per_host
 
     def child_hosts(self, index: int) -> Iterator[int]:
-        """The hosts that the root page of this host is sure to lead to."""
+        """The hosts to which the root page of this host always links."""
         if index >= self.host_count:
             return
         first = index * self.params.host_branching + 1
@@ -121,7 +121,7 @@ class Geography:
         return range(min(first, site.page_count), min(first + self.params.branching, site.page_count))
 
     def origin(self, index: int, *, port: int | None = None) -> str:
-        """Scheme and authority of a host; `port` None or 80 is left out."""
+        """Scheme and authority of a host, without `port` if it is None or 80."""
         name = self.host_name(index)
         return f"http://{name}" if port in (None, 80) else f"http://{name}:{port}"
 
@@ -130,14 +130,14 @@ class Geography:
         return self.origin(index, port=port) + path_of(index, spot)
 
     def locate(self, site: Site, target: str) -> Spot | None:
-        """The resource at a path with query, session ids ignored; None if there is none."""
+        """The resource at a path with query, ignoring session ids; None if there is none."""
         spot = spot_at(site.index, canonical_target(target))
         return spot if spot is not None and self._exists(site, spot) else None
 
     def fate(self, site: Site, number: int) -> tuple[Obstacle | None, int]:
-        """What stands before a page, and the page whose body it has: its own number unless it is a duplicate.
+        """The obstacle of a page, and the page whose body it has: its own number, unless it is a duplicate.
 
-        A page of the trunk has no obstacle and is no duplicate; duplicates have the bodies of trunk pages.
+        A page of the trunk has no obstacle and is not a duplicate. Duplicates have the bodies of trunk pages.
         """
         if number < site.trunk_count:
             return None, number
@@ -156,12 +156,12 @@ class Geography:
         return None, source_draw % site.trunk_count if chance < p.duplicates else number
 
     def chain_length(self, site: Site, number: int) -> int:
-        """Redirects from the first URL of a chain to its page; most chains have one."""
+        """The number of redirects in a chain; most chains have one."""
         draw = draws(self.params.seed, site.index, 3, number)[0] % 8
         return 1 if draw < 4 else min(draw - 3, MAX_CHAIN_LENGTH)
 
     def onward(self, site: Site, spot: Spot) -> tuple[int, Spot]:
-        """Where a redirect leads: host and resource. A quarter of the chains end on a page of another host."""
+        """The target of a redirect: host and resource. A quarter of the chains end on a page of another host."""
         index = site.index
         if spot.sort is Sort.LOOP:
             return index, Spot(Sort.LOOP, spot.number, (spot.step + 1) % loop_length(spot.number))
@@ -172,13 +172,13 @@ class Geography:
         return host, Spot(Sort.PAGE, page_draw % self.page_count(host))
 
     def steps(self, site: Site, spot: Spot) -> int:
-        """How many URLs the chain or loop has that a redirect or loop is part of; 1 for other sorts."""
+        """The number of URLs in the chain or loop of a resource; 1 for other sorts."""
         if spot.sort is Sort.REDIRECT:
             return self.chain_length(site, spot.number)
         return loop_length(spot.number) if spot.sort is Sort.LOOP else 1
 
     def sitemap_parts(self, site: Site) -> int:
-        """Files that the sitemap is split into, beside the index; 0 if it is one file."""
+        """The number of files of a split sitemap, without its index; 0 if it is one file."""
         entries = site.page_count + site.counts[Sort.HIDDEN]
         return 0 if entries <= MAX_SITEMAP_ENTRIES else -(-entries // MAX_SITEMAP_ENTRIES)
 

@@ -1,4 +1,4 @@
-"""What a simulated web is like, and two webs that are often asked for."""
+"""The parameters of a simulated web, and two common sets of them."""
 
 import re
 
@@ -20,10 +20,10 @@ _NOT_NEGATIVE = (
 
 
 class WorldParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything that decides a simulated web: equal params, equal web, byte for byte.
+    """Determines a simulated web: equal parameters make equal webs, byte for byte.
 
-    A share is between 0 and 1, and 0 by default: a web of default params is plain. Raises `ValueError` for a number out
-    of its limits.
+    A share is between 0 and 1, and 0 by default, so the default web is plain. Raises `ValueError` for a number outside
+    its limits.
     """
 
     seed: int = 1
@@ -35,13 +35,13 @@ class WorldParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Share of hosts that have `giant_factor` times as many pages."""
     giant_factor: int = 10
     links_per_page: int = 40
-    """Half of them navigation; a page that needs more to keep the web connected has more."""
+    """Half of them are navigation. A page has more if it needs more to keep the web connected."""
     page_bytes: int = 8_000
-    """Mean size of a page before compression; single pages have between half of it and one and a half."""
+    """Mean size of a page before compression. Single pages have 0.5 to 1.5 times that."""
     branching: int = 8
-    """How many pages a page of the trunk leads to that it alone is sure to lead to."""
+    """The number of child pages of a trunk page."""
     host_branching: int = 8
-    """The same for hosts."""
+    """The number of child hosts of a host."""
 
     redirects: float = 0.0
     """Redirects (301, 302, 303, 307, 308) per page: to a page, through chains of up to 4, to other hosts."""
@@ -73,11 +73,11 @@ class WorldParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     robots_rules: float = 0.0
     """Share of hosts whose robots.txt disallows something."""
     robots_redirect: float = 0.0
-    """Share of hosts whose robots.txt, with rules, is behind a redirect."""
+    """Share of hosts whose robots.txt redirects to one with rules."""
     robots_missing: float = 0.0
     """Share of hosts whose robots.txt is a 404."""
     robots_broken: float = 0.0
-    """Hosts per host, beside the `hosts`, whose robots.txt answers 5xx, so that nothing on them may be fetched."""
+    """Additional hosts per host whose robots.txt answers 5xx, so that nothing on them may be fetched."""
     crawl_delays: float = 0.0
     """Share of hosts whose robots.txt states a Crawl-delay of `crawl_delay_s`."""
     crawl_delay_s: float = 1.0
@@ -86,14 +86,14 @@ class WorldParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     traps: float = 0.0
     """Share of the hosts with rules that have an endless calendar and an endless path."""
     traps_disallowed: bool = True
-    """Whether robots.txt keeps crawlers from the traps; if not, any host may have them and no crawl is complete."""
+    """Whether robots.txt disallows the traps. If not, any host may have them, and no crawl is ever complete."""
     sitemap_only: float = 0.0
-    """Pages per page that no page links to, only the sitemap, on hosts that have a robots.txt."""
+    """Pages per page that only the sitemap lists, on hosts that have a robots.txt."""
 
     session_ids: float = 0.0
     """Share of the links to known pages that carry a session id, ;jsessionid= or PHPSESSID=."""
     odd_links: float = 0.0
-    """Share of the links to known pages that are written oddly: fragments, dot segments, upper case, white space."""
+    """Share of the links to known pages in odd spellings: fragments, dot segments, upper case, white space."""
     legacy_charsets: float = 0.0
     """Share of pages in another encoding than plain UTF-8, declared by header, by meta or not at all."""
     broken_html: float = 0.0
@@ -125,7 +125,7 @@ class WorldParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def demo_params() -> WorldParams:
-    """40 hosts with 50 pages each, exactly 2,000 pages, and some of everything that a crawl survives within seconds."""
+    """40 hosts with 50 pages each, so 2,000 pages, and some of every difficulty that costs only seconds."""
     return WorldParams(
         seed=2026,
         hosts=40,
@@ -158,7 +158,7 @@ def demo_params() -> WorldParams:
 def bench_params(pages: int, *, pages_per_host: int = 250) -> WorldParams:
     """Plain pages of 8 KB with 40 links, no failures.
 
-    `pages` must be a multiple of `pages_per_host`, or less than it: then they are all on one host.
+    `pages` must be a multiple of `pages_per_host`, or less than it; then all pages are on one host.
     """
     if 0 < pages <= pages_per_host:
         return WorldParams(hosts=1, pages_per_host=pages)

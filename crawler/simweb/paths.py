@@ -1,4 +1,4 @@
-"""Paths of the simulated web: what lies at which path of a host, in both directions, whether it exists or not."""
+"""Paths of the simulated web: maps resources to paths and back, whether they exist or not."""
 
 import re
 from enum import StrEnum
@@ -29,13 +29,13 @@ _SESSION = re.compile(r";jsessionid=[0-9a-z]{32}|(?<=[?&])PHPSESSID=[0-9a-z]{32}
 
 
 class Sort(StrEnum):
-    """What a URL of the simulated web is."""
+    """The sort of a resource."""
 
     PAGE = "page"
     DISALLOWED = "disallowed"
-    """A page that robots.txt keeps from crawlers."""
+    """A page that robots.txt disallows."""
     HIDDEN = "hidden"
-    """A page that only the sitemap knows."""
+    """A page that only the sitemap lists."""
     REDIRECT = "redirect"
     LOOP = "loop"
     DEAD = "dead"
@@ -49,7 +49,8 @@ class Sort(StrEnum):
 
 
 class Spot(msgspec.Struct, frozen=True, gc=False):
-    """One resource of a host: the n-th of its sort; `step` is its place in a chain or loop, or the depth of a trap."""
+    """One resource of a host: the n-th of its sort. `step` is the position in a chain or loop, or the depth in a
+    trap."""
 
     sort: Sort
     number: int = 0
@@ -93,7 +94,7 @@ def page_word(index: int, number: int) -> str:
 
 
 def page_path(index: int, number: int) -> str:
-    """Path and query of a page: most in sections, some behind a query, some in the allowed part of /private/."""
+    """Path and query of a page: most are in sections, some have a query, some are in the allowed part of /private/."""
     if number == 0:
         return "/"
     mix = number * 2654435761 + index * 40503
@@ -135,7 +136,8 @@ _NUMBERS = re.compile(r"\d{1,12}", re.ASCII)
 
 
 def spot_at(index: int, target: str) -> Spot | None:
-    """What a path without session ids stands for, existing or not; None if for nothing. Inverse of `path_of`."""
+    """The resource at a path without session ids, whether it exists or not; None if the path has another form. The
+    inverse of `path_of`."""
     spot = _guess(target)
     return spot if spot is not None and path_of(index, spot) == target else None
 

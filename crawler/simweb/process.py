@@ -1,4 +1,4 @@
-"""A simulated web in a process of its own, so that a crawler can be killed, or measured on another core."""
+"""Runs a simulated web in a process of its own, so that a test can kill the crawler, or measure it on another core."""
 
 import asyncio
 import os
@@ -29,10 +29,10 @@ async def serve_until_stopped(
     stop_at_end_of_stdin: bool = False,
     began: Callable[[], object] = lambda: None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, or until stdin ends if so asked, as it does when the parent dies.
+    """Serve until SIGTERM or SIGINT. With `stop_at_end_of_stdin` also until stdin ends, such as when the parent dies.
 
-    The port is written to stdout as one line once connections are accepted, and to `port_file`, which appears whole;
-    then `began` is called.
+    Once it accepts connections, it writes the port to stdout, as one line, and to `port_file`, atomically; then it
+    calls `began`.
     """
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -64,10 +64,10 @@ def running(
     cache_bytes: int = 64_000_000,
     cpu: int | None = None,
 ) -> Iterator[int]:
-    """A server in a process of its own, for as long as the block lasts; yields its port.
+    """Run a server in a process of its own until the block ends; yields its port.
 
-    It ends with the parent however that ends. `cpu` ties it to one core. Raises `OSError` if it can't start, for
-    example because the port is taken; what it says on stderr goes to the parent's stderr.
+    It ends with the parent, however the parent ends. `cpu` binds it to one core. Raises `OSError` if it can't start,
+    for example because the port is in use. It shares the parent's stderr.
     """
     command = [sys.executable, "-m", "crawler.simweb", "--stop-with-stdin", "--port", str(port)]
     command += ["--params", msgspec.json.encode(params).decode(), "--cache-bytes", str(cache_bytes)]
@@ -75,7 +75,7 @@ def running(
         command += ["--log", str(log_path)]
     if cpu is not None:
         command += ["--cpu", str(cpu)]
-    # In a group of its own, Ctrl-C in the parent's terminal does not take the web away from pages in flight.
+    # In a group of its own: Ctrl-C in the parent's terminal must not stop the server while pages are in flight.
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0) as process:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -1,7 +1,7 @@
-"""A simulated web behind one loopback port: all its hosts by their Host header, HTTP/1.1 with keep-alive.
+"""Serves a simulated web on one loopback port: HTTP/1.1 with keep-alive, all hosts by their Host header.
 
-A raw protocol, because benchmarks crawl it: whole responses are kept as bytes, up to a bound, and most requests are
-answered from there within the callback that received them.
+It is a raw asyncio protocol, because benchmarks crawl it. It caches complete responses as bytes, up to a limit, and
+answers most requests from there, within the callback that receives them.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ from typing import Protocol, cast
 
 import msgspec
 
-from crawler.simweb.log import Log, Logged
-from crawler.simweb.wire import Asked, Refused, encode, parse
+from crawler.simweb.log import Log, LogEntry
+from crawler.simweb.wire import BadRequest, HttpRequest, encode, parse
 from crawler.simweb.world import Reply
 
 MAX_HEAD_BYTES = 65_536
@@ -22,7 +22,7 @@ MAX_COUNTED_TARGETS = 100_000
 
 
 class Web(Protocol):
-    """What is served: a `World`, or what a test puts around or in place of one."""
+    """Answers requests: a `World`, or a wrapper or replacement in a test."""
 
     def respond(self, authority: str, target: str, *, attempt: int, accept_encoding: str) -> Reply: ...
 
@@ -35,23 +35,23 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Desk:
-    """What the connections of one server share: the web, kept responses, counts of attempts, the log."""
+    """The state that all connections of a server share: the web, cached responses, counts of attempts, the log."""
 
     def __init__(self, web: Web, *, log: Log | None, cache_bytes: int) -> None:
         self._web = web
         self._log = log
         self.connections: set[_Connection] = set()
-        self._room_bytes = cache_bytes
-        self._kept: dict[tuple[str, str, str], tuple[int, str, bytes]] = {}
+        self._free_bytes = cache_bytes
+        self._cached: dict[tuple[str, str, str], tuple[int, str, bytes]] = {}
         self._attempts: dict[tuple[str, str], int] = {}
 
-    def answer(self, request: Asked) -> tuple[Reply | None, bytes]:
-        """What to send. The reply comes along where there is more to do than to send it: wait, or cut."""
+    def answer(self, request: HttpRequest) -> tuple[Reply | None, bytes]:
+        """The bytes to send. The reply is returned too if it must be delayed or cut."""
         key = (request.host, request.target, request.accept_encoding)
-        kept = self._kept.get(key)
-        if kept is not None and request.is_usual and kept[1] != request.if_none_match:
-            self._note(request, kept[0], 1)
-            return None, kept[2]
+        cached = self._cached.get(key)
+        if cached is not None and request.is_usual and cached[1] != request.if_none_match:
+            self._note(request, cached[0], 1)
+            return None, cached[2]
         counted = (request.host, request.target)
         attempt = self._attempts.get(counted, 0) + 1
         reply = self._web.respond(
@@ -71,7 +71,7 @@ class _Desk:
             self._keep(key, (reply.status, etag or "-", data))
         return (None if is_plain else reply), data
 
-    def refuse(self, refused: Refused) -> bytes:
+    def refuse(self, refused: BadRequest) -> bytes:
         reply = Reply(
             status=refused.status,
             headers=(("Content-Type", "text/plain; charset=utf-8"),),
@@ -79,9 +79,9 @@ class _Desk:
         )
         return encode(reply, head_only=False, keep_alive=False)
 
-    def _note(self, request: Asked, status: int, attempt: int) -> None:
+    def _note(self, request: HttpRequest, status: int, attempt: int) -> None:
         if self._log is not None:
-            self._log(Logged(time.monotonic(), request.method, request.host, request.target, status, attempt))
+            self._log(LogEntry(time.monotonic(), request.method, request.host, request.target, status, attempt))
 
     def _count(self, counted: tuple[str, str], attempt: int) -> None:
         self._attempts.pop(counted, None)
@@ -90,15 +90,15 @@ class _Desk:
             del self._attempts[next(iter(self._attempts))]
 
     def _keep(self, key: tuple[str, str, str], entry: tuple[int, str, bytes]) -> None:
-        self._room_bytes -= len(entry[2])
-        self._kept[key] = entry
-        while self._room_bytes < 0:
-            oldest = next(iter(self._kept))
-            self._room_bytes += len(self._kept.pop(oldest)[2])
+        self._free_bytes -= len(entry[2])
+        self._cached[key] = entry
+        while self._free_bytes < 0:
+            oldest = next(iter(self._cached))
+            self._free_bytes += len(self._cached.pop(oldest)[2])
 
 
 class _Connection(asyncio.Protocol):
-    """One client. Requests are answered in order, the next one only after the last is sent."""
+    """One client. Requests are answered in order, each after the response to the previous one is sent."""
 
     def __init__(self, desk: _Desk, loop: asyncio.AbstractEventLoop) -> None:
         self._desk = desk
@@ -141,7 +141,7 @@ class _Connection(asyncio.Protocol):
         while (end := self._received.find(b"\r\n\r\n")) >= 0:
             head, self._received = self._received[:end], self._received[end + 4 :]
             request = parse(head)
-            if isinstance(request, Refused):
+            if isinstance(request, BadRequest):
                 self._refuse(request)
                 return
             reply, data = self._desk.answer(request)
@@ -152,9 +152,9 @@ class _Connection(asyncio.Protocol):
             if self._client_is_slow or self._transport is None or self._transport.is_closing():
                 return
         if len(self._received) > MAX_HEAD_BYTES:
-            self._refuse(Refused(431, f"the request head has more than {MAX_HEAD_BYTES} bytes"))
+            self._refuse(BadRequest(431, f"the request head has more than {MAX_HEAD_BYTES} bytes"))
 
-    def _send_late(self, request: Asked, reply: Reply, data: bytes) -> None:
+    def _send_late(self, request: HttpRequest, reply: Reply, data: bytes) -> None:
         self._waiting = None
         self._send(request, reply, data)
         if not self._client_is_slow:
@@ -165,7 +165,7 @@ class _Connection(asyncio.Protocol):
             self._transport.resume_reading()
             self._serve()
 
-    def _send(self, request: Asked, reply: Reply | None, data: bytes) -> None:
+    def _send(self, request: HttpRequest, reply: Reply | None, data: bytes) -> None:
         assert self._transport is not None
         if reply is not None and reply.cut_at is not None and request.method != "HEAD":
             self._transport.write(data[: data.find(b"\r\n\r\n") + 4 + reply.cut_at])
@@ -175,7 +175,7 @@ class _Connection(asyncio.Protocol):
         if not request.keep_alive:
             self._transport.close()
 
-    def _refuse(self, refused: Refused) -> None:
+    def _refuse(self, refused: BadRequest) -> None:
         assert self._transport is not None
         self._transport.write(self._desk.refuse(refused))
         self._transport.close()
@@ -185,9 +185,9 @@ class _Connection(asyncio.Protocol):
 async def serve(
     web: Web, *, host: str = "127.0.0.1", port: int = 0, log: Log | None = None, cache_bytes: int = 64_000_000
 ) -> AsyncIterator[Server]:
-    """Serve a web until the block ends. Port 0 takes a free one. At most `cache_bytes` of responses are kept.
+    """Serve a web until the block ends. Port 0 means a free one. Caches at most `cache_bytes` of responses.
 
-    Binds to loopback only: raises `ValueError` for any other address; `OSError` if the port is taken.
+    Binds to loopback only: raises `ValueError` for any other address, and `OSError` if the port is in use.
     """
     if not ipaddress.ip_address(host).is_loopback:
         raise ValueError(f"the simulated web is served on loopback only, as 127.0.0.1 or ::1, not on {host}")

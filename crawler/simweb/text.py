@@ -1,6 +1,6 @@
-"""Words, and paragraphs made of them, in the languages that the simulated pages are written in.
+"""Words and paragraphs in the languages of the simulated pages.
 
-The paragraphs of a language are the same in every web: a page is told from another by which it takes.
+The paragraphs of a language are the same in every web; pages differ by which of them they contain.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ WORDS = _words(
     "planet plaza plum pocket pond poplar prairie prism pumpkin quarry quartz quilt rabbit raven reef ribbon river "
     "rocket rope saddle salmon sand satin season shadow shore silver spruce stable station stone storm summer"
 )
-"""256 words of the letters a to z; page names are made of them."""
+"""256 words with the letters a to z, for page names."""
 
 _SMALL = ("the", "of", "and", "a", "in", "near", "with", "from", "over", "under", "its", "for", "every", "to", "by")
 
@@ -66,7 +66,7 @@ _KOREAN = _words(
 
 
 class Language(msgspec.Struct, frozen=True):
-    """How a language is written."""
+    """A language and its writing."""
 
     code: str
     words: tuple[str, ...]
@@ -98,13 +98,13 @@ def steps(start: int) -> Iterator[int]:
 
 @cache
 def paragraphs(language: Language) -> tuple[str, ...]:
-    """Paragraphs of a language, without mark-up, a few hundred characters each."""
+    """The paragraphs of a language, without markup, of a few hundred characters each."""
     numbers = steps(len(language.words))
-    made = []
+    result = []
     for _ in range(PARAGRAPHS):
         sentences = (_sentence(language, numbers) for _ in range(3 + next(numbers) % 4))
-        made.append(language.gap.join(sentences))
-    return tuple(made)
+        result.append(language.gap.join(sentences))
+    return tuple(result)
 
 
 def phrase(language: Language, start: int, length: int) -> str:

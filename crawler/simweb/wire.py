@@ -1,4 +1,4 @@
-"""HTTP/1.1 as bytes: request heads in, responses out. Pure."""
+"""Parses the heads of HTTP/1.1 requests, and encodes responses. Pure."""
 
 from http import HTTPStatus
 
@@ -10,8 +10,8 @@ _CHUNK_BYTES = 3_000
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 
-class Asked(msgspec.Struct, frozen=True, gc=False):
-    """A request that can be answered."""
+class HttpRequest(msgspec.Struct, frozen=True, gc=False):
+    """A valid request."""
 
     method: str
     host: str
@@ -24,42 +24,42 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_usual(self) -> bool:
-        """A request as crawlers send it, whose answer is worth keeping."""
+        """Whether this is a request as crawlers send it, whose response is worth caching."""
         return self.method == "GET" and self.keep_alive and self.takes_chunks
 
 
-class Refused(msgspec.Struct, frozen=True):
-    """A request that is answered with an error and the end of the connection."""
+class BadRequest(msgspec.Struct, frozen=True):
+    """A request to which the server responds with an error, and then closes the connection."""
 
     status: int
     why: str
 
 
-def parse(head: bytes) -> Asked | Refused:
-    """A request head, without the empty line. Requests with a body are refused: no crawler has one to send."""
+def parse(head: bytes) -> HttpRequest | BadRequest:
+    """Parse a request head, without its empty line. Requests with a body are refused, because no crawler sends any."""
     lines = head.decode("latin-1").split("\r\n")
     words = lines[0].split(" ")
     if len(words) != 3 or words[2] not in ("HTTP/1.1", "HTTP/1.0"):
-        return Refused(400, f"expected a request line as 'GET / HTTP/1.1', found {lines[0][:100]!r}")
+        return BadRequest(400, f"expected a request line as 'GET / HTTP/1.1', found {lines[0][:100]!r}")
     method, target, version = words
     headers: dict[str, str] = {}
     for line in lines[1:]:
         name, colon, value = line.partition(":")
         if not colon or not name or name != name.strip():
-            return Refused(400, f"expected a header as 'Name: value', found {line[:100]!r}")
+            return BadRequest(400, f"expected a header as 'Name: value', found {line[:100]!r}")
         headers[name.lower()] = value.strip()
     if method not in ("GET", "HEAD"):
-        return Refused(405, f"this server answers GET and HEAD, not {method[:20]!r}")
+        return BadRequest(405, f"this server answers GET and HEAD, not {method[:20]!r}")
     if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
-        return Refused(400, "this server takes no request bodies")
+        return BadRequest(400, "this server takes no request bodies")
     host = headers.get("host", "")
     if target.startswith("http://"):
         host, slash, path = target[7:].partition("/")
         target = slash + path or "/"
     if not host or not target.startswith("/"):
-        return Refused(400, "expected a Host header and a target that starts with a slash")
+        return BadRequest(400, "expected a Host header and a target that starts with a slash")
     connection = headers.get("connection", "").lower()
-    return Asked(
+    return HttpRequest(
         method=method,
         host=host,
         target=target,
@@ -71,7 +71,7 @@ def parse(head: bytes) -> Asked | Refused:
 
 
 def encode(reply: Reply, *, head_only: bool, keep_alive: bool) -> bytes:
-    """A reply as bytes on the wire, not yet cut."""
+    """Encode a reply, without cutting it."""
     lines = [f"HTTP/1.1 {reply.status} {_REASONS[reply.status]}"]
     lines += [f"{name}: {value}" for name, value in reply.headers]
     body = reply.body

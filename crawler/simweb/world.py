@@ -1,4 +1,4 @@
-"""The simulated web as one pure function: what a server answers to a request."""
+"""The simulated web as one pure function, from requests to replies."""
 
 import gzip
 import zlib
@@ -22,7 +22,9 @@ from crawler.simweb.geography import (
     dead_status,
     redirect_status,
 )
-from crawler.simweb.hypertext import CONTENT_CODINGS, Declared, Hypertext, PageFacts, error_page, trap_page
+from crawler.simweb.hypertext import Hypertext
+from crawler.simweb.markup import error_page, trap_page
+from crawler.simweb.page_facts import CONTENT_CODINGS, Declared, PageFacts
 from crawler.simweb.params import WorldParams
 from crawler.simweb.paths import Sort, Spot, path_of
 
@@ -35,23 +37,23 @@ Headers = tuple[tuple[str, str], ...]
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server answers. Content-Length or Transfer-Encoding are left to who sends it."""
+    """The reply of a server. The sender adds Content-Length or Transfer-Encoding."""
 
     status: int
     headers: Headers = ()
     body: bytes = b""
     """With its Content-Encoding applied."""
     delay_s: float = 0.0
-    """To wait before the first byte."""
+    """The delay before the first byte."""
     cut_at: int | None = None
     """Close the connection after that many bytes of the body."""
     chunked: bool = False
     steady: bool = True
-    """The same answer to every attempt."""
+    """Whether every attempt gets the same reply."""
 
 
 class World:
-    """A simulated web. Pure: equal arguments, equal answers; nothing is stored but bounded caches of arithmetic."""
+    """A simulated web. Pure: equal arguments give equal replies. It stores only bounded caches of computed values."""
 
     def __init__(self, params: WorldParams) -> None:
         self.params = params
@@ -63,7 +65,7 @@ class World:
         return [self.url(0, 0, port=port)]
 
     def origin(self, host: int, *, port: int | None = None) -> str:
-        """Scheme and authority of a host, as `http://h00017.sim.test:8080`; the default port is left out."""
+        """Scheme and authority of a host, such as `http://h00017.sim.test:8080`, without the default port."""
         return self.geography.origin(host, port=port)
 
     def url(self, host: int, number: int, *, port: int | None = None) -> str:
@@ -82,9 +84,9 @@ class World:
             yield from expected_on(self.geography, index, robots=robots, agent=agent, sitemaps=sitemaps, port=port)
 
     def respond(self, authority: str, target: str, *, attempt: int = 1, accept_encoding: str = "") -> Reply:
-        """The answer to the n-th request (`attempt`, from 1) for a target (path and query) of a host (`name[:port]`).
+        """The reply to the n-th request (`attempt`, from 1) for a target (path and query) of a host (`name[:port]`).
 
-        A port in the authority is repeated in absolute links, so that a web can be served on any port.
+        Absolute links repeat the port of the authority, so a web can be served on any port.
         """
         name, _, digits = authority.partition(":")
         port = int(digits) if digits.isascii() and digits.isdecimal() and digits != "80" else None
@@ -226,7 +228,7 @@ def _error(status: int, headers: Headers = (), *, steady: bool = True) -> Reply:
 
 
 def _agree(wanted: str, accept_encoding: str) -> str | None:
-    """The wanted content coding if the client accepts it, else another that it accepts, else None."""
+    """The wanted content coding if the client accepts it, otherwise another that it accepts, otherwise None."""
     accepted = set()
     for entry in accept_encoding.lower().split(","):
         coding, _, weight = entry.partition(";")

@@ -19,7 +19,7 @@ from random import Random
 
 import msgspec
 
-from crawler.simweb.log import Logged, read_json_lines
+from crawler.simweb.log import LogEntry, read_json_lines
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
 from tests.bench.report import Options, emit, options, tell
@@ -146,11 +146,11 @@ def _crawl(scale: Scale, directory: Path, places: dict[str, str] | None, asked: 
     return Seen(len(requests) / took_s, over_s)
 
 
-def _requests_of_crawl(directory: Path, log: Path, pages: int) -> list[Logged]:
+def _requests_of_crawl(directory: Path, log: Path, pages: int) -> list[LogEntry]:
     """Crawl until the healthy hosts have given all their pages: the dead ones would take an hour."""
     command: list[str | Path] = [Path(sys.executable).with_name("onceover"), "crawl", "crawl.toml", "--dir", "crawl"]
     give_up_at = time.monotonic() + TIMEOUT_S
-    requests: list[Logged] = []
+    requests: list[LogEntry] = []
     with (directory / "err").open("wb") as err:
         crawl = subprocess.Popen(command, cwd=directory, stdout=err, stderr=err)
         try:

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from config import Config, load, render_toml
 from crawler.cli import onceover as command_line
 from crawler.disk.directory import CrawlDirectory
-from crawler.simweb.log import Logged, read_json_lines
+from crawler.simweb.log import LogEntry, read_json_lines
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
 from crawler.wiring.storage import open_leveldb
@@ -92,7 +92,7 @@ class Victim:
         for path in self.directory.warc.glob("*.open"):
             _append(path, path.read_bytes()[:200], random)
 
-    def requests(self) -> list[Logged]:
+    def requests(self) -> list[LogEntry]:
         """All requests that the crawl has made so far, also those that a kill left on their way."""
         probe = HTTPConnection("127.0.0.1", self._web.port, timeout=TIMEOUT_S)
         probe.request("GET", "/", headers={"Host": _PROBE})  # answered after all that was sent before

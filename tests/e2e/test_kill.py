@@ -10,7 +10,7 @@ import pytest
 
 from crawler.page import PageRecord
 from crawler.simweb.expected import Kind
-from crawler.simweb.log import Logged
+from crawler.simweb.log import LogEntry
 from crawler.simweb.params import WorldParams
 from crawler.simweb.paths import Sort, Spot, path_of
 from crawler.simweb.world import World
@@ -183,7 +183,7 @@ class Killed(msgspec.Struct, frozen=True):
     requests: Counter[str]
 
     @classmethod
-    def now(cls, left: Left, requests: Sequence[Logged]) -> "Killed":
+    def now(cls, left: Left, requests: Sequence[LogEntry]) -> "Killed":
         return cls(left, Counter(canonical(f"http://{request.host}{request.target}") for request in requests))
 
 

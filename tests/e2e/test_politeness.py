@@ -12,7 +12,7 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from crawler.simweb.geography import Obstacle
-from crawler.simweb.log import Logged
+from crawler.simweb.log import LogEntry
 from crawler.simweb.params import WorldParams
 from crawler.simweb.world import World
 from crawler.write.records import read_records
@@ -22,14 +22,14 @@ from tests.e2e.origins import GONE, host_name, linking, site, to
 from tests.servers import CLOSE, Script, Seen, page, raw_server
 
 
-def by_host(requests: Iterable[Logged]) -> dict[str, list[Logged]]:
-    found: dict[str, list[Logged]] = {}
+def by_host(requests: Iterable[LogEntry]) -> dict[str, list[LogEntry]]:
+    found: dict[str, list[LogEntry]] = {}
     for request in requests:
         found.setdefault(request.host, []).append(request)
     return found
 
 
-def gaps_s(requests: Iterable[Logged]) -> list[float]:
+def gaps_s(requests: Iterable[LogEntry]) -> list[float]:
     """Between the starts of each request and the next of its host, robots.txt included."""
     return [after.at_s - before.at_s for host in by_host(requests).values() for before, after in pairwise(host)]
 

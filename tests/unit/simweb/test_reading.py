@@ -10,7 +10,7 @@ from crawler.read.html.bs4 import Bs4Extractor
 from crawler.read.html.lexbor import LexborExtractor
 from crawler.read.html.lxml import LxmlExtractor
 from crawler.simweb.expected import Kind
-from crawler.simweb.hypertext import Declared
+from crawler.simweb.page_facts import Declared
 from crawler.simweb.params import WorldParams
 from crawler.simweb.world import Reply, World
 from crawler.url.urls import Target, UrlReader

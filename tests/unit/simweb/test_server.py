@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from crawler.simweb.geography import Obstacle
-from crawler.simweb.log import Logged, json_lines, read_json_lines
+from crawler.simweb.log import LogEntry, json_lines, read_json_lines
 from crawler.simweb.params import WorldParams, demo_params
 from crawler.simweb.server import MAX_HEAD_BYTES, Web, serve
 from crawler.simweb.world import Reply, World
@@ -154,7 +154,7 @@ async def test_a_client_that_does_not_read_gets_every_answer_when_it_does() -> N
 
 async def test_a_client_that_does_not_read_is_not_answered_without_end() -> None:
     world = World(WorldParams(page_bytes=100_000))
-    log: list[Logged] = []
+    log: list[LogEntry] = []
     async with serve(world, log=log.append) as server, connected(server.port) as lazy, connected(server.port) as other:
         for _ in range(1_000):
             lazy.send("/")
@@ -265,7 +265,7 @@ async def test_a_request_may_arrive_byte_by_byte() -> None:
 
 @pytest.mark.parametrize("cache_bytes", [0, 1_000_000])
 async def test_the_log_tells_every_request_in_order(cache_bytes: int) -> None:
-    log: list[Logged] = []
+    log: list[LogEntry] = []
     world = World(WorldParams(flaky=1.0))
     target = target_with(world, Obstacle.FLAKY)
     async with client_of(world, log=log.append, cache_bytes=cache_bytes) as client:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from crawler.simweb.expected import Kind
 from crawler.simweb.geography import Geography, Obstacle
-from crawler.simweb.hypertext import Declared, PageFacts
+from crawler.simweb.page_facts import Declared, PageFacts
 from crawler.simweb.params import WorldParams, bench_params, demo_params
 from crawler.simweb.paths import Sort, Spot, canonical_target, path_of, spot_at, with_session
 from crawler.simweb.world import Reply, World
