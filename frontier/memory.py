@@ -34,13 +34,13 @@ class MemoryReads:
             QueueState.SNOOZED: [],
         }
 
-    def pending(self, key: str, /, *, after: int, limit: int) -> list[PendingUrl]:
+    def pending_urls(self, key: str, /, *, after: int, limit: int) -> list[PendingUrl]:
         found = self.pending_by_queue.get(key, [])
         start = bisect_right(found, after, key=_order)
         return found[start : start + limit]
 
-    def pending_of_each(self, ranges: Sequence[tuple[str, int]], /, *, limit: int) -> list[list[PendingUrl]]:
-        return [self.pending(key, after=after, limit=limit) for key, after in ranges]
+    def pending_urls_of_each(self, ranges: Sequence[tuple[str, int]], /, *, limit: int) -> list[list[PendingUrl]]:
+        return [self.pending_urls(key, after=after, limit=limit) for key, after in ranges]
 
     def due(self, now_ms: int, /, *, limit: int) -> list[PostponedUrl]:
         return [item for item in self.postponed[:limit] if item.due_ms <= now_ms]

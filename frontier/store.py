@@ -16,12 +16,12 @@ from frontier.values import LedgerEntry
 class StoreReads(Protocol):
     """Reads what a running crawl needs."""
 
-    def pending(self, key: str, /, *, after: int, limit: int) -> list[PendingUrl]:
+    def pending_urls(self, key: str, /, *, after: int, limit: int) -> list[PendingUrl]:
         """The first URLs of a queue with an order above `after`, in order. Quarantines what can't be decoded."""
         ...
 
-    def pending_of_each(self, ranges: Sequence[tuple[str, int]], /, *, limit: int) -> list[list[PendingUrl]]:
-        """The same as `pending` for several queues. Each range is the key of a queue and its `after`."""
+    def pending_urls_of_each(self, ranges: Sequence[tuple[str, int]], /, *, limit: int) -> list[list[PendingUrl]]:
+        """The same as `pending_urls` for several queues. Each range is the key of a queue and its `after`."""
         ...
 
     def due(self, now_ms: int, /, *, limit: int) -> list[PostponedUrl]:

@@ -19,7 +19,7 @@ from typing import Protocol
 import plyvel
 
 from frontier.leveldb.group_sync import GroupSync
-from frontier.leveldb.opening import WRITE_BUFFER_BYTES, damaged, message_of, open_leveldb, says_disk_is_full
+from frontier.leveldb.opening import WRITE_BUFFER_BYTES, damage_error, message_of, open_leveldb, says_disk_is_full
 from frontier.values import REPAIR_ADVICE, StoreFailed, StoreFull
 
 
@@ -81,7 +81,7 @@ class Database:
                 self._full = True
                 raise StoreFull(f"can't write to {self.directory}: {message_of(error)}; free some space") from error
             if isinstance(error, plyvel.CorruptionError):
-                raise damaged(self.directory, error) from error
+                raise damage_error(self.directory, error) from error
             raise StoreFailed(
                 f"can't write to {self.directory}: {message_of(error)}; everything settled so far is safe: "
                 "free some space or repair the disk, then start the crawl again"
@@ -243,7 +243,7 @@ class _Reading:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, plyvel.CorruptionError):
-            raise damaged(self._database.directory, error) from error
+            raise damage_error(self._database.directory, error) from error
         if isinstance(error, plyvel.Error):
             raise StoreFailed(
                 f"can't read {self._database.directory}: {message_of(error)}; repair the disk, then start the crawl "

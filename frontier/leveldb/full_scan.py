@@ -30,14 +30,14 @@ class FullScan:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def pending(self) -> Iterator[PendingUrl | Damaged]:
+    def pending_urls(self) -> Iterator[PendingUrl | Damaged]:
         for key, value in self._database.items(b"P", b"Q"):
             try:
                 yield encoding.decode_pending(value, queue_key=untext(key[1:-9]), order=order_in(key))
             except DecodeError as error:
                 yield Damaged(key, str(error))
 
-    def postponed(self) -> Iterator[PostponedUrl | Damaged]:
+    def postponed_urls(self) -> Iterator[PostponedUrl | Damaged]:
         for key, value in self._database.items(b"R", b"S"):
             try:
                 yield encoding.decode_postponed(value, due_ms=U64_PAIR.unpack(key[1:])[0])
@@ -66,7 +66,7 @@ class FullScan:
             except DecodeError as error:
                 yield Damaged(key, str(error))
 
-    def quarantined(self) -> Iterator[bytes]:
+    def quarantined_keys(self) -> Iterator[bytes]:
         """The old keys of the records that could not be decoded."""
         for key in self._database.keys(b"X", b"Y"):
             yield key[1:]

@@ -73,7 +73,7 @@ def _begin(database: Database, identity: Mapping[str, str], *, to_repair: bool, 
     directory = database.directory
     if next(database.keys(b"", b"\xff"), None) is None:
         if not (may_begin or to_repair):
-            raise empty(directory)
+            raise empty_error(directory)
     elif not _looks_like_a_frontier(database):
         raise StoreRefused(f"{directory} holds a LevelDB that is not a frontier's; give the crawl another directory")
     elif not to_repair:
@@ -117,7 +117,7 @@ def _write_identity(database: Database, identity: Mapping[str, str]) -> None:
     database.write(batch)
 
 
-def empty(directory: Path) -> StoreFailed:
+def empty_error(directory: Path) -> StoreFailed:
     """The error for a store that is empty although the crawl has output."""
     return StoreFailed(
         f"the frontier in {directory} is damaged: it is empty, but the crawl has written output; recover it with "

@@ -48,7 +48,7 @@ def open_leveldb(directory: Path) -> plyvel.DB:
             paranoid_checks=True,
         )
     except plyvel.CorruptionError as error:
-        raise damaged(directory, error) from error
+        raise damage_error(directory, error) from error
     except plyvel.IOError as error:
         # "LOCK", the name of the lock file, occurs in other messages too.
         if "error: lock " in message_of(error):
@@ -59,7 +59,7 @@ def open_leveldb(directory: Path) -> plyvel.DB:
         raise StoreFailed(f"the frontier in {directory} can't be opened: {message_of(error)}{advice}") from error
 
 
-def damaged(directory: Path, error: plyvel.Error) -> StoreFailed:
+def damage_error(directory: Path, error: plyvel.Error) -> StoreFailed:
     return StoreFailed(f"the frontier in {directory} is damaged: {message_of(error)}; {REPAIR_ADVICE}")
 
 

@@ -42,7 +42,7 @@ class LevelDBReads:
         self._has_links = next(database.keys(b"H", b"I"), None) is not None
         """Whether link counts were ever written. Most crawls keep them in memory until the end."""
 
-    def pending(self, key: str, /, *, after: int, limit: int) -> list[PendingUrl]:
+    def pending_urls(self, key: str, /, *, after: int, limit: int) -> list[PendingUrl]:
         start, stop = _range_after(key, after)
         found: list[PendingUrl] = []
         while True:
@@ -57,14 +57,14 @@ class LevelDBReads:
                 return found
             start = items[-1][0] + b"\0"
 
-    def pending_of_each(self, ranges: Sequence[tuple[str, int]], /, *, limit: int) -> list[list[PendingUrl]]:
+    def pending_urls_of_each(self, ranges: Sequence[tuple[str, int]], /, *, limit: int) -> list[list[PendingUrl]]:
         stored_ranges = [_range_after(key, after) for key, after in ranges]
         found = []
         for (key, after), items in zip(ranges, self._database.first_of_each(stored_ranges, limit), strict=True):
             try:
                 found.append([_decode_pending(key, stored_key, value) for stored_key, value in items])
             except DecodeError:
-                found.append(self.pending(key, after=after, limit=limit))  # quarantines it
+                found.append(self.pending_urls(key, after=after, limit=limit))  # quarantines it
         return found
 
     def due(self, now_ms: int, /, *, limit: int) -> list[PostponedUrl]:

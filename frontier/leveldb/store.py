@@ -20,7 +20,7 @@ from frontier.leveldb.full_scan import FullScan
 from frontier.leveldb.identity import (
     begin_rebuild,
     check_identity,
-    empty,
+    empty_error,
     end_rebuild,
     read_counters,
     read_identity,
@@ -98,7 +98,7 @@ class LevelDBStore:
         """Raise `StoreFailed` if batches are missing, counts don't add up, or the store is empty and must not be."""
         directory = self._database.directory
         if not self.counters.admitted and not may_begin:
-            raise empty(directory)
+            raise empty_error(directory)
         if missing := self.writer.missing_batches():
             raise StoreFailed(
                 f"the frontier in {directory} is damaged: {missing} of its changes are missing, but later ones are "

@@ -73,7 +73,7 @@ class Schedule:
         return len(self._queues)
 
     @property
-    def leased(self) -> int:
+    def lease_count(self) -> int:
         """The number of open leases."""
         return self._leased
 

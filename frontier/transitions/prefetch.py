@@ -50,7 +50,7 @@ class Prefetch:
             if queue.complete:
                 return None
             limit = max(1, min(self._per_queue, self._total - self._count))
-            self._store_loaded(queue, self._reads.pending(key, after=queue.loaded_to, limit=limit), limit, leased)
+            self._store_loaded(queue, self._reads.pending_urls(key, after=queue.loaded_to, limit=limit), limit, leased)
         self._count -= 1
         return queue.urls.pop(0)
 
@@ -87,7 +87,7 @@ class Prefetch:
             return
         queues = [self._queues[key] for key in keys]
         ranges = [(key, queue.loaded_to) for key, queue in zip(keys, queues, strict=True)]
-        for queue, found in zip(queues, self._reads.pending_of_each(ranges, limit=limit), strict=True):
+        for queue, found in zip(queues, self._reads.pending_urls_of_each(ranges, limit=limit), strict=True):
             self._store_loaded(queue, found, limit, ())
 
     def drained_to(self, key: str, /) -> int | None:

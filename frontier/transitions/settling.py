@@ -232,34 +232,31 @@ class Settling:
             others_wait=active.inactive.best_precedence is not None,
         )
         is_last = queue.leased == 1
-        drained_to, precedence = before.drained_to, before.precedence
-        if removes_url and is_last and (known := active.prefetch.drained_to(queue.key)) is not None:
-            drained_to = known
-            if settings.by_best_url:
-                precedence = max(precedence, precedence_of(drained_to + 1))  # that of the best URL that is left
-        state, spills = end.state, end.spills
-        if precedence >= settings.precedence_floor and state in (READY, SNOOZED) and is_last:
-            state, spills = INACTIVE, False
         health = before.health if health is None else health
+        pace_s = before.pace_s if pace_s is None else pace_s
+        record = msgspec.structs.replace(end.record, health=health, pace_s=pace_s)
+        if removes_url and is_last:
+            record = self._drain(record)
+        state, spills = end.state, end.spills
+        if record.precedence >= settings.precedence_floor and state in (READY, SNOOZED) and is_last:
+            state, spills = INACTIVE, False
         rests: tuple[tuple[str, float], ...] = ()
         if asked:
             in_trouble = health.error_streak > 0
             rests = schedule.groups.plan_rests(queue, end.group_cooldown_s, now=now, in_trouble=in_trouble)
-        update = plan_update(
-            before,
-            msgspec.structs.replace(
-                end.record,
-                health=health,
-                pace_s=before.pace_s if pace_s is None else pace_s,
-                precedence=precedence,
-                drained_to=drained_to,
-            ),
-            counters,
-            settings.budgets,
-            send_to=state if spills or state is INACTIVE else None,
-            group_rests=rests,
-        )
+        send_to = state if spills or state is INACTIVE else None
+        update = plan_update(before, record, counters, settings.budgets, send_to=send_to, group_rests=rests)
         return counters, msgspec.structs.replace(end, record=update.record, state=state, spills=spills), update
+
+    def _drain(self, record: QueueRecord) -> QueueRecord:
+        """The record of a queue without leases, with what the prefetch knows of its next URL."""
+        drained_to = self._active.prefetch.drained_to(record.key)
+        if drained_to is None:
+            return record
+        precedence = record.precedence
+        if self._active.settings.by_best_url:
+            precedence = max(precedence, precedence_of(drained_to + 1))  # the best URL that is left
+        return msgspec.structs.replace(record, drained_to=drained_to, precedence=precedence)
 
     def _end(self, held: OpenLease, end: LeaseEnd, update: QueueUpdate) -> None:
         """Apply the end of a lease that has been written."""

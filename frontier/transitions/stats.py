@@ -15,7 +15,7 @@ def describe(counters: Counters, active: ActiveQueues) -> FrontierStats:
     return FrontierStats(
         admitted=counters.admitted,
         pending=counters.pending,
-        in_process=schedule.leased,
+        in_process=schedule.lease_count,
         retrying=counters.retrying,
         done=counters.done,
         failed=counters.failed,

@@ -85,7 +85,7 @@ class _Check:
     def __init__(self, store: LevelDBStore) -> None:
         self._store = store
         self._scan = store.full_scan
-        self._quarantine = _Quarantine(self._scan.quarantined())
+        self._quarantine = _Quarantine(self._scan.quarantined_keys())
         self._highest = Counters(next_number=0, next_ordinal=0, next_turn=0)
         """The highest numbers that were found in use."""
         self._counted = Counters()
@@ -99,7 +99,7 @@ class _Check:
         self.pending_count = self.retrying_count = self.queue_count = 0
 
     def pending_urls(self) -> None:
-        for pending in self._decoded(self._scan.pending()):
+        for pending in self._decode(self._scan.pending_urls()):
             key = pending.url.queue_key
             self.pending_count += 1
             self._sizes[key] += 1
@@ -107,7 +107,7 @@ class _Check:
             self._check_location(pending, None)
 
     def postponed_urls(self) -> None:
-        for postponed in self._decoded(self._scan.postponed()):
+        for postponed in self._decode(self._scan.postponed_urls()):
             self.retrying_count += 1
             self._check_location(postponed.pending, postponed.due_ms)
 
@@ -125,7 +125,7 @@ class _Check:
             self._report("ledger", url.canonical, f"waits as {expected}, but the ledger says {location}")
 
     def entries(self) -> None:
-        for entry, location in self._decoded(self._scan.entries()):
+        for entry, location in self._decode(self._scan.entries()):
             self.states[entry.state] += 1
             self._highest.next_number = max(self._highest.next_number, entry.number)
             if location is not None and not self._scan.has(location):
@@ -212,7 +212,7 @@ class _Check:
         forgotten: set[str] = set()
         unknown: list[str] = []
         problems_before = len(self.problems)
-        for number, entry in self._decoded(self._scan.journal()):
+        for number, entry in self._decode(self._scan.journal()):
             if number < expected:
                 continue  # the snapshot includes it; a crash kept it from being deleted
             if number != expected:
@@ -238,8 +238,8 @@ class _Check:
     def _report(self, kind: str, where: str, message: str) -> None:
         self.problems.append(Problem(kind, where, message))
 
-    def _decoded(self, records: Iterable[_Record | Damaged]) -> Iterator[_Record]:
-        """The records that can be decoded; reports the others."""
+    def _decode(self, records: Iterable[_Record | Damaged]) -> Iterator[_Record]:
+        """The records that can be decoded. Reports the others."""
         for record in records:
             if isinstance(record, Damaged):
                 self._report("damaged", repr(record.key), f"it can't be decoded: {record.message}")

@@ -105,7 +105,7 @@ class Renaming:
 
     def rename(self, entry: LedgerEntry, location: Location | None) -> None:
         """Rename a URL if the new rules give it another canonical form or queue."""
-        canonical = self._new_name(self._known(entry, location))
+        canonical = self._new_name(self._read(entry, location))
         if canonical is None:
             return
         if canonical in self._touched or entry.canonical in self._touched:
@@ -114,7 +114,7 @@ class Renaming:
         found = self._store.full_scan.entry(entry.canonical)
         if found is None:
             return
-        known = self._known(*found)
+        known = self._read(*found)
         canonical = self._new_name(known)
         if canonical is None:
             return
@@ -132,7 +132,7 @@ class Renaming:
             self._move_link_count(old, canonical, link_count)
             return True
         self.merged += 1
-        rival = self._known(*other)
+        rival = self._read(*other)
         loser = rival if rival.progress < known.progress else known
         link_count += self._store.reads.link_count(canonical) + loser.link_count
         self._remove(loser)
@@ -157,7 +157,7 @@ class Renaming:
         url = self._naming.name_pending(known.pending.url)
         return None if (url.canonical, url.queue_key) == (old, known.location.queue_key) else url.canonical
 
-    def _known(self, entry: LedgerEntry, location: Location | None) -> _Known:
+    def _read(self, entry: LedgerEntry, location: Location | None) -> _Known:
         record = None if location is None else self._store.full_scan.record_at(location)
         return _Known(entry, location, record)
 

@@ -111,12 +111,12 @@ class _Queues:
 def _repair_locations(store: LevelDBStore, batch: RepairBatch) -> _Queues:
     """Let the ledger have the location of each URL that waits."""
     queues = _Queues()
-    for pending in store.full_scan.pending():
+    for pending in store.full_scan.pending_urls():
         if isinstance(pending, Damaged):
             batch.quarantine(pending)
         elif _repair_location(batch, pending, None):
             queues.add(pending)
-    for postponed in store.full_scan.postponed():
+    for postponed in store.full_scan.postponed_urls():
         if isinstance(postponed, Damaged):
             batch.quarantine(postponed)
         else:
@@ -232,7 +232,7 @@ def _journal_has_gap(store: LevelDBStore, counters: Counters) -> bool:
 
 def _repair_counters(store: LevelDBStore, batch: RepairBatch) -> None:
     before, after, repaired = store.counters, batch.counters, batch.repaired
-    quarantined = sum(1 for _ in store.full_scan.quarantined())
+    quarantined = sum(1 for _ in store.full_scan.quarantined_keys())
     after.quarantined = max(before.quarantined + repaired.set_aside, quarantined)
     repaired.counters = sum(getattr(before, name) != getattr(after, name) for name in COUNTS)
     for name in ("next_number", "next_ordinal", "next_turn"):

@@ -38,7 +38,7 @@ def admit(store: Store, *admitted: PendingUrl, superseded: tuple[PendingUrl, ...
 
 
 def numbers(store: Store, host: str, *, after: int = -1, limit: int = 100) -> list[int]:
-    return [found.number for found in store.reads.pending(f"test,{host}", after=after, limit=limit)]
+    return [found.number for found in store.reads.pending_urls(f"test,{host}", after=after, limit=limit)]
 
 
 def test_a_queue_is_read_in_order_from_any_place_and_holds_no_url_of_another(crawl: Crawl) -> None:
@@ -51,7 +51,7 @@ def test_a_queue_is_read_in_order_from_any_place_and_holds_no_url_of_another(cra
     assert numbers(store, "a", after=order_of(255, 4)) == []
     for host, number in (("a.b", 5), ("a,b", 6), ("", 7), ("a\x01", 8), ("ä", 9)):
         assert numbers(store, host) == [number]
-    assert store.reads.pending("test,a", after=-1, limit=1) == [waiting("a", 2, precedence=0)]
+    assert store.reads.pending_urls("test,a", after=-1, limit=1) == [waiting("a", 2, precedence=0)]
     store.close()
 
 
@@ -60,10 +60,10 @@ def test_the_first_urls_of_several_queues_are_those_of_each(crawl: Crawl) -> Non
     admit(store, *(waiting(host, number) for number, host in enumerate(["b", "a", "a.b", "a", "", "a", "b"])))
     places = [("test,b", -1), ("test,a", order_of(128, 1)), ("test,none", -1), ("test,", -1), ("test,a.b", -1)]
     for limit in (1, 2, 9):
-        assert store.reads.pending_of_each(places, limit=limit) == [
-            store.reads.pending(key, after=after, limit=limit) for key, after in places
+        assert store.reads.pending_urls_of_each(places, limit=limit) == [
+            store.reads.pending_urls(key, after=after, limit=limit) for key, after in places
         ]
-    assert store.reads.pending_of_each([], limit=3) == []
+    assert store.reads.pending_urls_of_each([], limit=3) == []
     store.close()
 
 

@@ -195,10 +195,10 @@ def _check(copy: CrawlDirectory) -> None:
 
 def _left(store: LevelDBStore) -> Left:
     attempts = {}
-    for pending in store.full_scan.pending():
+    for pending in store.full_scan.pending_urls():
         assert not isinstance(pending, Damaged)
         attempts[pending.url.canonical] = pending.url.attempt
-    for postponed in store.full_scan.postponed():
+    for postponed in store.full_scan.postponed_urls():
         assert not isinstance(postponed, Damaged)
         attempts[postponed.pending.url.canonical] = postponed.pending.url.attempt
     known = frozenset(store.reads.ledger())

@@ -156,7 +156,7 @@ def test_a_count_that_cannot_be_read_is_set_aside_and_begins_anew(tmp_path: Path
     store.add_links([("http://a.test/", 3)])
     store.writer.write_records({b"Hhttp://a.test/": b"\xc1"}, set(), store.counters)
     assert store.reads.link_count("http://a.test/") == 0
-    assert list(store.full_scan.quarantined()) == [b"Hhttp://a.test/"]
+    assert list(store.full_scan.quarantined_keys()) == [b"Hhttp://a.test/"]
     store.add_links([("http://a.test/", 3)])
     assert store.reads.link_count("http://a.test/") == 3
     store.close()

@@ -19,7 +19,7 @@ class Pending(MemoryReads):
         self.orders: dict[str, list[int]] = {}
         self.loaded = 0
 
-    def pending(self, key: str, /, *, after: int, limit: int) -> list[PendingUrl]:
+    def pending_urls(self, key: str, /, *, after: int, limit: int) -> list[PendingUrl]:
         self.loaded += 1
         return [url_of(key, order) for order in self.orders[key] if order > after][:limit]
 

@@ -335,7 +335,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         )
         assert self.grouping.limits or self.hosts or not schedule.held_back_count
         assert schedule.snoozed_count == states[QueueState.SNOOZED]
-        assert schedule.leased == len(self.out)
+        assert schedule.lease_count == len(self.out)
 
     @invariant()
     def the_next_to_wake_is_the_earliest(self) -> None:
@@ -391,7 +391,7 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing() -> None:
         schedule.remove(queue, now=0)
     with pytest.raises(ValueError, match="at least 1"):
         Schedule(per_queue=0)
-    assert (queue.record.size, schedule.leased, schedule.ready_count, len(schedule)) == (2, 0, 1, 1)
+    assert (queue.record.size, schedule.lease_count, schedule.ready_count, len(schedule)) == (2, 0, 1, 1)
 
 
 def test_a_queue_whose_rest_grows_lets_another_wake_before_it() -> None:
@@ -456,5 +456,5 @@ def test_a_state_follows_only_those_that_the_table_names() -> None:
     queue.state = QueueState.RETIRED  # as no transition leaves a leased queue
     with pytest.raises(IllegalTransition, match="is RETIRED and can't become READY"):
         schedule.settle(queue, schedule.plan_end(queue, removes_url=True, cooldown_s=0, now=0))
-    assert (queue.record.size, queue.leased, schedule.leased) == (2, 1, 1)
+    assert (queue.record.size, queue.leased, schedule.lease_count) == (2, 1, 1)
     assert SUCCESSORS.keys() == set(QueueState)
