@@ -28,7 +28,7 @@ class Lines:
         for number, line in enumerate(self._lines, start=1):
             if quote is None:
                 if header := _HEADER.match(line):
-                    section = self._numbered(_parts(header[1]))
+                    section = self._number_path(_parts(header[1]))
                     self._remember(section, number)
                 elif block := _BLOCK.match(line):
                     section = self._next_block(_parts(block[1]))
@@ -57,11 +57,11 @@ class Lines:
         return found
 
     def _next_block(self, name: tuple[str, ...]) -> tuple[str, ...]:
-        path = (*self._numbered(name[:-1]), name[-1])
+        path = (*self._number_path(name[:-1]), name[-1])
         self._blocks[path] = self._blocks.get(path, -1) + 1
         return (*path, str(self._blocks[path]))
 
-    def _numbered(self, name: tuple[str, ...]) -> tuple[str, ...]:
+    def _number_path(self, name: tuple[str, ...]) -> tuple[str, ...]:
         """The path of a table. Within an array of tables, it belongs to the last table so far."""
         path: tuple[str, ...] = ()
         for part in name:

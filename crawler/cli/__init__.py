@@ -1,4 +1,4 @@
-"""The command line. Results go to stdout, all else to stderr.
+"""The command line. Results go to stdout, everything else to stderr.
 
 Exit codes: 0 the crawl is complete; 1 failed; 2 wrong usage or configuration; 3 stopped by a limit; 4 stopped by a
 signal, with the state saved; 5 the crawl directory is locked, held or of another version.
@@ -14,7 +14,7 @@ from click.shell_completion import add_completion_class
 
 from config import ConfigError
 from crawler.cli.codes import FAILED, REFUSED, STOPPED, USAGE
-from crawler.cli.compare import compare
+from crawler.cli.compare.command import compare
 from crawler.cli.completion import AssignmentBash
 from crawler.cli.configure import config
 from crawler.cli.crawl import crawl
@@ -37,7 +37,7 @@ _BROKEN = (DiskFull, StoreFailed, OSError, MemoryError)
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="onceover-crawler", prog_name="onceover")
 def onceover() -> None:
-    """Crawl a web: every page once, politely, and none lost."""
+    """Crawl a web: every page once, politely, without losing any."""
 
 
 for command in (compare, crawl, config, demo, frontier, inspect, simweb):
@@ -52,7 +52,7 @@ def main() -> None:
     try:
         code = onceover(standalone_mode=False, prog_name="onceover")
     except click.exceptions.Abort:
-        _complain("stopped before it was done; what was saved is kept")
+        _complain("stopped before the end; what was saved is kept")
         sys.exit(STOPPED)
     except click.ClickException as error:
         _complain_of_usage(error)
@@ -64,21 +64,22 @@ def main() -> None:
         _complain(error)
         sys.exit(REFUSED)
     except _BROKEN as error:
-        _complain(trouble(error))
+        _complain(error_text(error))
         drop_unprinted()
         sys.exit(FAILED)
     except BaseExceptionGroup as group:
         known, unknown = group.split(_BROKEN)
         if known is None or unknown is not None:
             raise
-        _complain(trouble(known))
+        _complain(error_text(known))
         drop_unprinted()
         sys.exit(FAILED)
     sys.exit(code or 0)
 
 
 def _complain_of_usage(error: click.ClickException) -> None:
-    """In one line, as every other error. What click finds wrong has a pointer to the help; our own say what to do."""
+    """Report it in one line, like every other error. Errors that click finds get a pointer to the help. Our own errors
+    say what to do."""
     if isinstance(error, NoArgsIsHelpError):
         error.show()
         return
@@ -86,21 +87,21 @@ def _complain_of_usage(error: click.ClickException) -> None:
     is_clicks = type(error) is not click.UsageError or text.startswith(_OF_CLICK)
     if is_clicks and isinstance(error, click.UsageError) and error.ctx is not None:
         then = "" if text.endswith(("?", ")")) else ";"
-        text = f"{text[0].lower()}{text[1:]}{then} `{error.ctx.command_path} --help` tells what there is"
+        text = f"{text[0].lower()}{text[1:]}{then} `{error.ctx.command_path} --help` shows the usage"
     _complain(text)
 
 
-def trouble(error: BaseException) -> str:
-    """What is broken, for a person, and what to do."""
+def error_text(error: BaseException) -> str:
+    """What failed and what to do, for people."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     text = str(error)
     if isinstance(error, MemoryError):
-        return "there is not enough memory; what was written is kept. Run the same command again with more"
+        return "there is not enough memory; what was written is kept. Run the same command again with more memory"
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror + (f": {error.filename}" if error.filename else "")
     if os.strerror(errno.ENOSPC) in text or os.strerror(errno.EDQUOT) in text:
-        return f"the disk is full: make room, then run the same command again; what was saved is kept. ({text})"
+        return f"the disk is full: free some space, then run the same command again; what was saved is kept. ({text})"
     return text
 
 

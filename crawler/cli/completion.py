@@ -1,4 +1,4 @@
-"""What a shell may complete: presets, and keys and values of `--set`."""
+"""Shell completion: names of presets, and keys and values of `--set`."""
 
 import os
 from typing import Final
@@ -17,7 +17,7 @@ def complete_preset(_context: click.Context, _option: click.Parameter, begun: st
 
 
 def complete_setting(_context: click.Context, _option: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Keys with an equals sign; behind it, the values of settings that have few."""
+    """Keys with an equals sign; after it, the values, for settings with few of them."""
     key, equals, value = begun.partition("=")
     if not equals:
         found = (setting for setting in settings().values() if setting.key.startswith(begun))
@@ -30,7 +30,7 @@ def complete_setting(_context: click.Context, _option: click.Parameter, begun: s
 
 
 class AssignmentBash(BashComplete):
-    """Bash, which takes `=` for the end of a word, and puts a space behind what it completed."""
+    """Completion for Bash, which treats `=` as the end of a word, and adds a space after each completion."""
 
     source_template = """\
 %(complete_func)s() {
@@ -55,7 +55,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
     def get_completion_args(self) -> tuple[list[str], str]:
         line = os.fsencode(os.environ["COMP_LINE"])[: int(os.environ["COMP_POINT"])]
         words = split_arg_string(os.fsdecode(line))
-        # A blank at the end begins a new word.
+        # A space at the end begins a new word.
         begun = words.pop() if words and not line[-1:].isspace() else ""
         return words[1:], begun
 

@@ -15,8 +15,8 @@ from crawler.status import number_of
 from crawler.wiring.crawl import check_configuration
 from crawler.wiring.discovering import loaded_for
 
-WIDEST_VALUE = 24
-"""Characters; what is longer moves the rest of its line to the right."""
+MAX_VALUE_WIDTH = 24
+"""In characters. A longer value moves the rest of its line to the right."""
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +25,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     valid: bool
     problems: tuple[Problem, ...] = ()
     seeds: int | None = None
-    """How many there are; None where something is wrong, as for `directory`."""
+    """The number of seeds; None if the configuration is invalid, like `directory`."""
     directory: str | None = None
 
 
@@ -42,11 +42,11 @@ def config() -> None:
     multiple=True,
     metavar="KEY=VALUE",
     shell_complete=complete_setting,
-    help="Set a value, as fetch.timeout_s=5.",
+    help="Set a value: fetch.timeout_s=5, for example.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def check(configuration: Path, settings: tuple[str, ...], as_json: bool) -> int:
-    """Say what is wrong with CONFIGURATION, or that nothing is."""
+    """Report all problems of CONFIGURATION, or that it has none."""
     try:
         loaded = load(configuration, overrides=settings, environ=os.environ)
         check_configuration(loaded)
@@ -60,7 +60,7 @@ def check(configuration: Path, settings: tuple[str, ...], as_json: bool) -> int:
         click.echo(msgspec.json.encode(checked))
         return COMPLETE
     click.echo(
-        f"{configuration} is right: {number_of(len(loaded.seeds), 'seed')}, into {loaded.config.crawl.directory}"
+        f"{configuration} is valid: {number_of(len(loaded.seeds), 'seed')}, into {loaded.config.crawl.directory}"
     )
     return COMPLETE
 
@@ -68,7 +68,7 @@ def check(configuration: Path, settings: tuple[str, ...], as_json: bool) -> int:
 @config.command()
 @click.argument("configuration", required=False, type=click.Path(path_type=Path))
 @click.option(
-    "--preset", metavar="NAME", shell_complete=complete_preset, help="Settings to begin with, in place of the defaults."
+    "--preset", metavar="NAME", shell_complete=complete_preset, help="A preset to use instead of the defaults."
 )
 @click.option(
     "--set",
@@ -76,10 +76,12 @@ def check(configuration: Path, settings: tuple[str, ...], as_json: bool) -> int:
     multiple=True,
     metavar="KEY=VALUE",
     shell_complete=complete_setting,
-    help="Set a value, as fetch.timeout_s=5.",
+    help="Set a value: fetch.timeout_s=5, for example.",
 )
-@click.option("--for", "url", metavar="URL", help="Show what holds for a URL, with the blocks [[site]] that match it.")
-@click.option("--meanings", is_flag=True, help="Tell also what each setting means.")
+@click.option(
+    "--for", "url", metavar="URL", help="Show the settings for a URL, with the blocks [[site]] that match it."
+)
+@click.option("--meanings", is_flag=True, help="Show also what each setting means.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(
     configuration: Path | None,
@@ -101,9 +103,9 @@ def show(
         click.echo(msgspec.json.encode(rows))
         return
     keys = max(len(row.key) for row in rows)
-    values = min(max(len(row.value) for row in rows), WIDEST_VALUE)
+    values = min(max(len(row.value) for row in rows), MAX_VALUE_WIDTH)
     for row in rows:
-        # Never wrapped, so that it can be searched.
+        # Lines are not wrapped, so that grep finds them.
         click.echo(f"{row.key:<{keys}}  {row.value:<{values}}  {row.origin}")
         if meanings:
             click.echo(textwrap.fill(row.meaning, 80, initial_indent="    ", subsequent_indent="    "))
@@ -112,19 +114,21 @@ def show(
 @config.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option(
-    "--preset", type=click.Choice(presets()), help="A short configuration for one purpose, instead of a full one."
+    "--preset",
+    type=click.Choice(presets()),
+    help="Write this preset, a short configuration for one purpose, instead of all settings.",
 )
 def init(file: Path | None, preset: str | None) -> None:
-    """Write a configuration to begin with, to FILE or stdout."""
+    """Write a configuration to start from, to FILE or stdout."""
     text = render_toml(Config()) if preset is None else preset_text(preset)
     if file is None:
         click.echo(text, nl=False)
         return
     try:
-        with file.open("x", encoding="utf-8") as opened:
-            opened.write(text)
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(text)
     except FileExistsError:
-        raise click.UsageError(f"{file} exists and is left as it is; name another file") from None
+        raise click.UsageError(f"{file} exists and was not changed; name another file") from None
     click.echo(f"wrote {file}; set its seeds, then: onceover crawl {file}", err=True)
 
 

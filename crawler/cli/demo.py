@@ -32,22 +32,22 @@ _SETTINGS = (
 
 
 @click.command()
-@click.option("--dir", "directory", default="crawls/demo", show_default=True, help="Where state and output are kept.")
-@click.option("--fresh", is_flag=True, help="Delete the state and output of an earlier demo first.")
+@click.option("--dir", "directory", default="crawls/demo", show_default=True, help="Directory for state and output.")
+@click.option("--fresh", is_flag=True, help="First delete the state and output of the last demo.")
 @click.option(
     "--set",
     "settings",
     multiple=True,
     metavar="KEY=VALUE",
     shell_complete=complete_setting,
-    help="Set a value, as visited.backend=exact.",
+    help="Set a value: visited.backend=exact, for example.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def demo(directory: str, fresh: bool, settings: tuple[str, ...], as_json: bool) -> int:
     """Crawl a simulated web of 40 hosts on loopback, and check that every page was found.
 
-    The web has redirects, dead links, servers that fail at first, robots.txt rules, traps behind them, session ids
-    and old charsets. Its 2,000 pages are known beforehand.
+    The web has redirects, dead links, servers that fail at first, robots.txt rules, traps, session ids and old
+    charsets. Its 2,000 pages are known in advance.
     """
     params = demo_params()
     with running(params) as port:

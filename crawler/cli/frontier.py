@@ -13,7 +13,7 @@ import msgspec
 from config import Config
 from crawler.cli.fsck import rebuild
 from crawler.cli.json_forms import digest_bytes, moment, seconds
-from crawler.cli.opening import opened
+from crawler.cli.opening import open_stored
 from crawler.cli.operate import budget, hold, release, retire, unretire
 from crawler.disk.directory import CrawlDirectory
 from crawler.page import digest_text
@@ -35,11 +35,11 @@ LINES_AT_ONCE = 1000
 
 
 class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One URL of the ledger, as a line of JSON. Of an imported line only `url` is needed."""
+    """One URL of the ledger, as a line of JSON. An imported line only needs `url`."""
 
     url: str
     canonical: str | None = None
-    """If it is not what the URL's would be."""
+    """The canonical form, if it is not that of `url`."""
     state: str = "pending"
     queue: str | None = None
     precedence: int = 128
@@ -47,7 +47,7 @@ class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
     via: str | None = None
     kind: str = "link"
     found_at: str | float | None = None
-    """Moments are RFC 3339; what earlier versions exported has seconds since 1970."""
+    """Moments are RFC 3339. Earlier versions exported seconds since 1970."""
     due_at: str | float | None = None
     status: int | None = None
     reason: str | None = None
@@ -55,13 +55,13 @@ class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
     digest: str | None = None
     etag: str | None = None
     last_modified: str | None = None
-    """As its server wrote it, as it is sent back."""
+    """As the server wrote it, because it is sent back like that."""
     hit_count: int | None = None
 
 
 @click.group()
 def frontier() -> None:
-    """Act on a crawl that does not run, or carry its URLs to another."""
+    """Change a crawl that does not run, or move its URLs to another."""
 
 
 for command in (retire, unretire, budget, hold, release, rebuild):
@@ -70,15 +70,17 @@ for command in (retire, unretire, budget, hold, release, rebuild):
 
 @frontier.command("export")
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--after", default="", metavar="URL", help="Begin behind this canonical URL: that of the last line got.")
-@click.option("--pending", is_flag=True, help="Only URLs that wait.")
+@click.option(
+    "--after", default="", metavar="URL", help="Start after this canonical URL. Use that of the last line to continue."
+)
+@click.option("--pending", is_flag=True, help="Only waiting URLs.")
 def export(directory: Path, after: str, pending: bool) -> None:
     """Print the URLs of the crawl in DIRECTORY as JSON Lines, in the order of their canonical forms."""
     encode = msgspec.json.Encoder().encode
-    with opened(directory) as (_, _, store):
+    with open_stored(directory) as (_, _, store):
         for found in store.full_scan.entries(after):
             if isinstance(found, Damaged):
-                click.echo(f"left out, as it can't be decoded: {found.key!r}", err=True)
+                click.echo(f"left out, because it can't be decoded: {found.key!r}", err=True)
             elif not pending or found[1] is not None:
                 sys.stdout.buffer.write(encode(_line(store, *found)) + b"\n")
         sys.stdout.buffer.flush()
@@ -123,10 +125,10 @@ def _line(store: LevelDBStore, entry: LedgerEntry, place: Location | None) -> Li
 def import_(directory: Path, lines: TextIO) -> None:
     """Add the URLs of LINES, as `export` prints them, to the crawl in DIRECTORY.
 
-    What it knows already is left as it is, so that an import that was broken off is simply run again. URLs that wait
-    come to wait; what became of others is taken into the ledger, and they are not fetched.
+    URLs that the crawl knows do not change, so you can simply repeat an interrupted import. Pending URLs are queued.
+    All others are only entered in the ledger, and are not fetched.
     """
-    with opened(directory, to_change=True) as (crawl, config, store):
+    with open_stored(directory, to_change=True) as (crawl, config, store):
         asyncio.run(_import(crawl, config, store, lines))
 
 
@@ -135,7 +137,7 @@ async def _import(crawl: CrawlDirectory, config: Config, store: LevelDBStore, li
     frontier = await QueueFrontier.open(store, visited, snapshots=snapshots(config, crawl), settings=rules(config))
     read = known = 0
     try:
-        while batch := list(islice(_decoded(lines, read), LINES_AT_ONCE)):
+        while batch := list(islice(_decode(lines, read), LINES_AT_ONCE)):
             read += len(batch)
             waiting = [_url(config, version, line) for line in batch if line.state == "pending"]
             settled = [_entry(line) for line in batch if line.state != "pending"]
@@ -149,15 +151,15 @@ async def _import(crawl: CrawlDirectory, config: Config, store: LevelDBStore, li
     click.echo(f"{number_of(read - known, 'URL')} added, {number_of(known, 'was', 'were')} known")
 
 
-def _decoded(lines: TextIO, read: int) -> Iterator[Line]:
+def _decode(lines: TextIO, read: int) -> Iterator[Line]:
     decode = msgspec.json.Decoder(Line).decode
     for number, text in enumerate(lines, read + 1):
         try:
             line = decode(text)
             if line.state.upper() not in UrlState.__members__:
                 raise ValueError(f"state {line.state!r} is none of pending, done, failed, excluded")
-            for told in (line.found_at, line.due_at, line.fetched_at):
-                seconds(told)
+            for when in (line.found_at, line.due_at, line.fetched_at):
+                seconds(when)
             digest_bytes(line.digest)
         except ValueError as error:
             raise click.UsageError(f"line {number} is not a URL as `frontier export` prints it: {error}") from error

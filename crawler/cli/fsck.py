@@ -8,7 +8,7 @@ import msgspec
 
 from config import Config, Loaded
 from crawler.cli.codes import COMPLETE, FAILED
-from crawler.cli.opening import locked
+from crawler.cli.opening import lock_stored
 from crawler.disk.directory import CrawlDirectory
 from crawler.status import number_of
 from crawler.wiring.recovery.entries import batches
@@ -29,14 +29,14 @@ from frontier.upkeep.visited_check import check_visited
 
 
 @click.command()
-@click.option("--repair", "to_repair", is_flag=True, help="Mend what can be mended, then check. A copy is made first.")
-@click.option("--refetch", is_flag=True, help="Put back what is missing in the output, and fetch it again.")
+@click.option("--repair", "to_repair", is_flag=True, help="First repair what can be repaired. A copy is kept.")
+@click.option("--refetch", is_flag=True, help="Fetch the pages again that are missing in the output.")
 @click.option("--output/--no-output", default=True, show_default=True, help="Compare the ledger with the output.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, as_json: bool) -> int:
-    """Check every invariant of the stored state, and that it agrees with the output."""
-    with locked(path, to_repair=to_repair) as (directory, loaded):
+    """Check every invariant of the stored state, and that state and output agree."""
+    with lock_stored(path, to_repair=to_repair) as (directory, loaded):
         if to_repair:
             _repair(loaded, directory)
         if refetch:
@@ -49,7 +49,7 @@ def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, as_json: bool
                 found += [each.problem for each in Reconciliation(loaded, directory, store).differences()]
         finally:
             store.close()
-    # A snapshot that does not fit is no damage: it is torn by a crash, or of settings that have changed since.
+    # A snapshot that does not fit is no damage: a crash has torn it, or the settings have changed since.
     problems = [problem for problem in found if problem.kind not in ("snapshot", DAMAGED)]
     for problem in found:
         if problem not in problems:
@@ -68,8 +68,8 @@ def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, as_json: bool
 
 
 async def _refetch(loaded: Loaded, directory: CrawlDirectory) -> None:
-    """Put back the URLs whose output is missing; and if URLs were lost of which nothing is left, all pages that may
-    lead to them."""
+    """Queue the URLs again whose output is missing. If URLs were lost without a trace, also queue all pages that may
+    link to them."""
     store = open_leveldb(loaded.config, directory)
     config, lost = loaded.config, store.counters.lost
     visited = visited_set(config, directory, store)
@@ -88,8 +88,8 @@ async def _refetch(loaded: Loaded, directory: CrawlDirectory) -> None:
                     leading += await frontier.add_anew(batch)
                 await frontier.operate(lambda operator: operator.forget_lost())
                 click.echo(
-                    f"lost to damage: {number_of(lost, 'URL')}; {number_of(leading, 'page')} that may lead there will "
-                    "be fetched again",
+                    f"lost to damage: {number_of(lost, 'URL')}; {number_of(leading, 'page')} that may link to them "
+                    "will be fetched again",
                     err=True,
                 )
         finally:
@@ -107,9 +107,9 @@ def _repair(loaded: Loaded, directory: CrawlDirectory) -> None:
         for name, found in msgspec.structs.asdict(mended).items()
         if found
     ]
-    click.echo(f"mended: {', '.join(done) or 'nothing'}", err=True)
+    click.echo(f"repaired: {', '.join(done) or 'nothing'}", err=True)
     if copy is not None:
-        click.echo(f"what was there before is kept in {copy}; delete it when the crawl is as it should be", err=True)
+        click.echo(f"a copy from before the repair is in {copy}; delete it when the crawl works", err=True)
     if directory.has_output() and (store.counters.lost or mended.salvaged == "tables" or not store.counters.admitted):
         _recover(loaded, directory, store)
     else:
@@ -118,19 +118,22 @@ def _repair(loaded: Loaded, directory: CrawlDirectory) -> None:
 
 @click.command()
 @click.argument("path", metavar="DIRECTORY", type=click.Path(path_type=Path))
-@click.option("--from-records", is_flag=True, required=True, expose_value=False, help="The only way so far.")
+@click.option(
+    "--from-records", is_flag=True, required=True, expose_value=False, help="Required; there is no other source yet."
+)
 def rebuild(path: Path) -> int:
-    """Make the frontier of the crawl in DIRECTORY anew, from its output: settled URLs by its records, and what waits by
-    their links (output.links), or else by reading the archived pages again. The frontier as it is, is kept aside."""
-    with locked(path, to_repair=True) as (directory, loaded):
+    """Rebuild the frontier of the crawl in DIRECTORY from its output.
+
+    The records tell which URLs are settled. The waiting URLs are the links in the records (output.links), or else those
+    of the archived pages. A copy of the old frontier is kept.
+    """
+    with lock_stored(path, to_repair=True) as (directory, loaded):
         if not directory.has_output():
-            raise click.UsageError(f"the crawl in {path} has no output to make a frontier from")
+            raise click.UsageError(f"the crawl in {path} has no output to rebuild a frontier from")
         copy = move_away(directory.frontier) if directory.has_state() else None
         store = open_leveldb(loaded.config, directory, to_repair=True)
         if copy is not None:
-            click.echo(
-                f"what was there before is kept in {copy}; delete it when the crawl is as it should be", err=True
-            )
+            click.echo(f"a copy from before the repair is in {copy}; delete it when the crawl works", err=True)
         _recover(loaded, directory, store)
         store = open_leveldb(loaded.config, directory, to_repair=True)
         counters = store.counters
@@ -140,7 +143,7 @@ def rebuild(path: Path) -> int:
 
 
 def _recover(loaded: Loaded, directory: CrawlDirectory, store: LevelDBStore) -> None:
-    """Have the output tell what the store has lost. Closes the store."""
+    """Recover from the output what the store has lost. Closes the store."""
     before = store.counters.lost
     try:
         recovered = asyncio.run(
@@ -155,12 +158,12 @@ def _recover(loaded: Loaded, directory: CrawlDirectory, store: LevelDBStore) -> 
     )
     if recovered.unread:
         click.echo(
-            f"of {recovered.unread:,} pages it is not known what they link to: output.links was off, and they are not "
-            "in the archive",
+            f"the links of {recovered.unread:,} pages are not known: output.links was off, and the pages are not in "
+            "the archive",
             err=True,
         )
     if before and not recovered.unread:
-        click.echo("all that was lost is known again, as far as a page that was fetched links to it", err=True)
+        click.echo("all lost URLs are known again to which a fetched page links", err=True)
 
 
 async def _check_visited(config: Config, directory: CrawlDirectory, store: LevelDBStore) -> list[Problem]:

@@ -15,7 +15,7 @@ from config import Config
 from crawler.cli.codes import COMPLETE, FAILED
 from crawler.cli.fsck import fsck
 from crawler.cli.json_forms import entry_form, moment, queue_form
-from crawler.cli.opening import opened
+from crawler.cli.opening import open_stored
 from crawler.discover.refusal_counts import PREFIX, RefusalCount, decode_refusal_count
 from crawler.disk.directory import CrawlDirectory
 from crawler.page import PageRecord
@@ -36,7 +36,7 @@ from visited import VisitedStats
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.pass_context
 def inspect(context: click.Context, directory: Path) -> None:
-    """Look into the crawl in DIRECTORY, while it does not run."""
+    """Inspect the crawl in DIRECTORY, while it does not run."""
     context.obj = directory
 
 
@@ -46,14 +46,14 @@ inspect.add_command(fsck)
 @inspect.command()
 @click.option("--sort", type=click.Choice(["size", "wake", "errors", "key"]), default="size", show_default=True)
 @click.option("--match", default="", metavar="TEXT", help="Only hosts that contain TEXT.")
-@click.option("--retired", is_flag=True, help="Only queues that are retired.")
-@click.option("--offset", type=click.IntRange(min=0), default=0, help="Leave out so many at the top.")
+@click.option("--retired", is_flag=True, help="Only retired queues.")
+@click.option("--offset", type=click.IntRange(min=0), default=0, help="Leave out this many at the top.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON Lines.")
 @click.pass_obj
 def queues(path: Path, sort: str, match: str, retired: bool, offset: int, limit: int, as_json: bool) -> None:
-    """List the queues that hold URLs."""
-    with opened(path) as (_, _, store):
+    """List the queues that have URLs."""
+    with open_stored(path) as (_, _, store):
         found = [record for record in store.reads.queues() if record.size and match in host_of(record.key)]
     orders: dict[str, Callable[[QueueRecord], tuple[float, str]]] = {
         "size": lambda record: (-record.size, record.key),
@@ -94,8 +94,8 @@ def _trouble(health: Health) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def url(path: Path, url: str, as_json: bool) -> int:
-    """Tell what became of URL."""
-    with opened(path) as (directory, config, store):
+    """Show what the crawl knows about URL."""
+    with open_stored(path) as (directory, config, store):
         try:
             canonical = read_url(config, url, version=rules_version(store)).canonical
         except ValueError as error:
@@ -109,17 +109,17 @@ def url(path: Path, url: str, as_json: bool) -> int:
     message, truncated = (None, None) if record is None else (record.message, record.truncated)
     if as_json:
         due_at = None if place is None or queue is None else moment(_due_at(place, queue))
-        told = None
+        form = None
         if entry is not None:
-            told = {
+            form = {
                 **entry_form(entry),
                 "due_at": due_at,
                 "message": message,
                 "truncated": truncated,
             }
-        click.echo(msgspec.json.encode(told))
+        click.echo(msgspec.json.encode(form))
     elif entry is None:
-        click.echo(f"{canonical} was never admitted: no page linked to it within the scope")
+        click.echo(f"{canonical} was never admitted: no page in scope linked to it")
     else:
         for name, value in (
             ("URL", entry.canonical),
@@ -144,24 +144,23 @@ def _found_by(entry: LedgerEntry, config: Config, version: int) -> str:
         return f"on {entry.via}"
     if entry.canonical in {read_url(config, seed, version=version).canonical for seed in config.crawl.seeds}:
         return "on the list of seeds"
-    return "on no page: in a file of seeds or by an import"
+    return "in a file of seeds or by an import"
 
 
 def _last_record(directory: CrawlDirectory, entry: LedgerEntry) -> PageRecord | None:
-    """What the records say of a URL; None while it is not settled, or where no records are written."""
-    written = directory.records
-    return find_record(written, entry.number) if written.is_dir() else None
+    """The record of a URL; None if it is not settled, or if the crawl writes no records."""
+    return find_record(directory.records, entry.number) if directory.records.is_dir() else None
 
 
 def _due_at(place: Location, queue: QueueRecord) -> float:
-    """Before this, the URL is not fetched: seconds since 1970."""
+    """When the URL may be fetched at the earliest, in seconds since 1970."""
     return max(0.0 if place.due_ms is None else place.due_ms / 1000, queue.wake_at)
 
 
 def _waits(place: Location, queue: QueueRecord) -> str:
     host = host_of(queue.key)
     if queue.size and queue.position is None:
-        return f"for ever: the queue of {host} is retired"
+        return f"for ever, because the queue of {host} is retired"
     if place.due_ms is not None:
         return f"for another attempt, due {rfc3339(_due_at(place, queue))}"
     due_at = _due_at(place, queue)
@@ -175,9 +174,9 @@ def _waits(place: Location, queue: QueueRecord) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON Lines.")
 @click.pass_obj
 def refused(path: Path, match: str, limit: int, as_json: bool) -> None:
-    """List what traps and quotas refused, by rule and host, with examples."""
+    """List what traps and quotas have refused, by rule and host, with examples."""
     found: list[tuple[str, str, RefusalCount]] = []
-    with opened(path) as (_, _, store):
+    with open_stored(path) as (_, _, store):
         for key, note in store.full_scan.durable_map(PREFIX):
             rule, _, host = key.removeprefix(PREFIX).partition(" ")
             if match in host:
@@ -202,8 +201,8 @@ def refused(path: Path, match: str, limit: int, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def visited(path: Path, as_json: bool) -> None:
-    """Tell the size, fill and loss of the visited set."""
-    with opened(path) as (directory, config, store):
+    """Show the size, fill and losses of the visited set."""
+    with open_stored(path) as (directory, config, store):
         stats = asyncio.run(_describe_visited(config, directory, store))
     if as_json:
         click.echo(msgspec.json.encode(stats))
@@ -223,9 +222,9 @@ def visited(path: Path, as_json: bool) -> None:
 
 
 async def _describe_visited(config: Config, directory: CrawlDirectory, store: LevelDBStore) -> VisitedStats:
-    filled = visited_set(config, directory, store)
+    visited = visited_set(config, directory, store)
     try:
-        await restore(store, filled, snapshots(config, directory))
-        return filled.describe()
+        await restore(store, visited, snapshots(config, directory))
+        return visited.describe()
     finally:
-        await filled.aclose()
+        await visited.aclose()

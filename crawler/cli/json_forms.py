@@ -1,4 +1,4 @@
-"""The forms in which commands tell JSON: those of records, so that one program reads both."""
+"""Values as the commands print them in JSON: in the same forms as records, so that one program reads both."""
 
 import base64
 from datetime import datetime
@@ -11,24 +11,25 @@ from crawler.status import host_of
 from frontier import LedgerEntry
 from frontier.queues.queue import QueueRecord
 
-_OF_THE_STORE = ("drained_to", "position")
+_INTERNAL = ("drained_to", "position")
 
 
 def moment(seconds: float | None) -> str | None:
-    """Seconds since 1970 as RFC 3339; None where there is no such moment."""
+    """Seconds since 1970 as RFC 3339; None for 0 and None."""
     return rfc3339(seconds) if seconds else None
 
 
-def seconds(told: str | float | None) -> float:
-    """A moment as `moment` tells it, or in seconds, as earlier versions told it; 0 for none. Raises `ValueError`."""
-    if not isinstance(told, str):
-        return told or 0.0
-    return datetime.fromisoformat(told).timestamp()
+def seconds(when: str | float | None) -> float:
+    """Seconds since 1970 of a moment as `moment` writes it, or as earlier versions did, in seconds; 0 for None. Raises
+    `ValueError`."""
+    if not isinstance(when, str):
+        return when or 0.0
+    return datetime.fromisoformat(when).timestamp()
 
 
-def digest_bytes(told: str | None) -> bytes | None:
-    """A digest as records tell it. Raises `ValueError`."""
-    return None if told is None else base64.b32decode(told.removeprefix("sha1:"))
+def digest_bytes(text: str | None) -> bytes | None:
+    """The bytes of a digest as records write it. Raises `ValueError`."""
+    return None if text is None else base64.b32decode(text.removeprefix("sha1:"))
 
 
 def entry_form(entry: LedgerEntry) -> dict[str, object]:
@@ -44,10 +45,10 @@ def entry_form(entry: LedgerEntry) -> dict[str, object]:
 
 
 def queue_form(record: QueueRecord) -> dict[str, object]:
-    """A queue: its host, whether it is served, and what is stored of it."""
+    """A queue: its host, whether it is served, and its stored fields."""
     stored = msgspec.structs.asdict(record)
-    for name in _OF_THE_STORE:
+    for name in _INTERNAL:
         del stored[name]
     health = {**msgspec.structs.asdict(record.health), "probe_at": moment(record.health.probe_at)}
-    told = {"wake_at": moment(record.wake_at), "health": health}
-    return {"host": host_of(record.key), "served": record.position is not None, **stored, **told}
+    readable = {"wake_at": moment(record.wake_at), "health": health}
+    return {"host": host_of(record.key), "served": record.position is not None, **stored, **readable}

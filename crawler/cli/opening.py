@@ -1,7 +1,7 @@
-"""Opens the crawl of a directory for commands that look into it, act on it or mend it.
+"""Opens the crawl in a directory for commands that inspect, change or repair it.
 
-LevelDB can't be opened without writing. So what can't be written to is looked into through a shadow: a directory of its
-own, in which the tables are links and the few other files of LevelDB copies.
+LevelDB can't be opened without writing. So a directory without write permission is read through a shadow: a temporary
+directory with links to the tables of LevelDB and copies of its few other files.
 """
 
 import fcntl
@@ -19,10 +19,12 @@ from frontier.leveldb.store import LevelDBStore
 
 
 @contextmanager
-def opened(path: Path, *, to_change: bool = False) -> Iterator[tuple[CrawlDirectory, Config, LevelDBStore]]:
-    """The store of a crawl that does not run, which is locked meanwhile. It must be writable only if it is `to_change`;
-    else what is changed of it may be forgotten."""
-    with locked(path, to_change=to_change) as (directory, loaded):
+def open_stored(path: Path, *, to_change: bool = False) -> Iterator[tuple[CrawlDirectory, Config, LevelDBStore]]:
+    """The store of a crawl that does not run, which is locked in this context.
+
+    With `to_change` it must be writable. Otherwise changes of it may be lost.
+    """
+    with lock_stored(path, to_change=to_change) as (directory, loaded):
         store = open_leveldb(loaded.config, directory)
         try:
             yield directory, loaded.config, store
@@ -31,23 +33,25 @@ def opened(path: Path, *, to_change: bool = False) -> Iterator[tuple[CrawlDirect
 
 
 @contextmanager
-def locked(path: Path, *, to_repair: bool = False, to_change: bool = False) -> Iterator[tuple[CrawlDirectory, Loaded]]:
-    """A crawl that does not run, with the configuration it was last run with. To repair it, its output is enough."""
+def lock_stored(
+    path: Path, *, to_repair: bool = False, to_change: bool = False
+) -> Iterator[tuple[CrawlDirectory, Loaded]]:
+    """A crawl that does not run, locked, with the configuration of its last run. To repair it, its output is enough."""
     directory = CrawlDirectory(path)
     has_state, has_output = directory.has_state(), directory.has_output()
     if not directory.configuration.exists() and (has_state or has_output):
         raise DirectoryRefused(
-            f"the crawl in {path} has lost its configuration: expected {directory.configuration}. Bring that file "
-            f"back, or run `onceover crawl CONFIG --dir {path}` with the settings that it had"
+            f"the crawl in {path} has lost its configuration: expected {directory.configuration}. Restore that "
+            f"file, or run `onceover crawl CONFIG --dir {path}` with the settings that it had"
         )
     if has_output and not has_state and not to_repair:
         raise DirectoryRefused(
             f"the crawl in {path} has lost its frontier: expected {directory.frontier}, as frontier.backend leveldb "
-            f"leaves it. `onceover inspect {path} fsck --repair` makes it anew from the output"
+            f"leaves it. `onceover inspect {path} fsck --repair` rebuilds it from the output"
         )
     if not directory.configuration.exists() or not (has_state or has_output):
         raise DirectoryRefused(
-            f"there is no crawl to look into in {path}: expected {directory.configuration} and {directory.frontier}, "
+            f"there is no crawl in {path}: expected {directory.configuration} and {directory.frontier}, "
             "as frontier.backend leveldb leaves them; name the directory of a crawl"
         )
     with _shadow(directory, needed=not to_repair and not to_change) as directory, directory:
@@ -56,30 +60,31 @@ def locked(path: Path, *, to_repair: bool = False, to_change: bool = False) -> I
 
 @contextmanager
 def _shadow(directory: CrawlDirectory, *, needed: bool) -> Iterator[CrawlDirectory]:
-    """A stand-in for a directory that can't be written to; the directory itself where it can, or none is `needed`."""
-    places = (directory.path, directory.frontier, directory.lock)
-    if not needed or all(os.access(place, os.W_OK) for place in places if place.exists()):
+    """A shadow of a directory without write permission; the directory itself if it is writable or no shadow is
+    `needed`."""
+    paths = (directory.path, directory.frontier, directory.lock)
+    if not needed or all(os.access(path, os.W_OK) for path in paths if path.exists()):
         yield directory
         return
-    with _in_use_by_nobody(directory), tempfile.TemporaryDirectory(prefix="onceover-") as name:
+    with _check_unused(directory), tempfile.TemporaryDirectory(prefix="onceover-") as name:
         shadow = CrawlDirectory(Path(name) / "crawl")
         shadow.path.mkdir()
         shadow.lock.touch()
-        for place in directory.path.iterdir():
-            if place in (directory.frontier, directory.visited):
-                shutil.copytree(place, shadow.path / place.name, copy_function=_copied)
-            elif place != directory.lock:
-                (shadow.path / place.name).symlink_to(place.absolute())
+        for path in directory.path.iterdir():
+            if path in (directory.frontier, directory.visited):
+                shutil.copytree(path, shadow.path / path.name, copy_function=_link_or_copy)
+            elif path != directory.lock:
+                (shadow.path / path.name).symlink_to(path.absolute())
         for folder in (shadow.frontier, shadow.visited):
-            for place in (folder, *folder.rglob("*")):
-                if place.is_dir():
-                    place.chmod(0o700)
+            for path in (folder, *folder.rglob("*")):
+                if path.is_dir():
+                    path.chmod(0o700)
         yield shadow
 
 
 @contextmanager
-def _in_use_by_nobody(directory: CrawlDirectory) -> Iterator[None]:
-    """A crawl may run there that has the right to write. Raises `DirectoryRefused`."""
+def _check_unused(directory: CrawlDirectory) -> Iterator[None]:
+    """Make sure that no crawl runs there, which another user may have started. Raises `DirectoryRefused`."""
     if not os.access(directory.lock, os.R_OK):
         yield
         return
@@ -94,8 +99,8 @@ def _in_use_by_nobody(directory: CrawlDirectory) -> Iterator[None]:
         yield
 
 
-def _copied(source: str, target: str) -> None:
-    """Tables are never written to again; they may be large."""
+def _link_or_copy(source: str, target: str) -> None:
+    """Tables are linked: they may be large, and nothing writes to them."""
     if source.endswith(".ldb"):
         Path(target).symlink_to(Path(source).absolute())
     else:

@@ -1,4 +1,4 @@
-"""onceover frontier retire, unretire, budget, hold, release: what an operator does to a crawl that does not run."""
+"""onceover frontier retire, unretire, budget, hold, release: changes by the operator of a crawl that does not run."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from crawler.cli.json_forms import queue_form
-from crawler.cli.opening import opened
+from crawler.cli.opening import open_stored
 from crawler.status import host_of, number_of
 from crawler.wiring.storage import rules
 from frontier.clock import steady_clock
@@ -25,7 +25,7 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def _cost(_context: click.Context, _argument: click.Parameter, value: str) -> int | None:
-    """What may be spent; None for `default`."""
+    """The budget; None for `default`."""
     if value == "default":
         return None
     if value.isascii() and value.isdigit() and int(value) <= MOST_BUDGET:
@@ -36,8 +36,8 @@ def _cost(_context: click.Context, _argument: click.Parameter, value: str) -> in
 
 
 @contextmanager
-def _operated(directory: Path) -> Iterator[tuple[LevelDBStore, Operator]]:
-    with opened(directory, to_change=True) as (_, config, store):
+def _open_operator(directory: Path) -> Iterator[tuple[LevelDBStore, Operator]]:
+    with open_stored(directory, to_change=True) as (_, config, store):
         yield store, Operator(store, ActiveQueues(store, rules(config), clock=steady_clock()))
 
 
@@ -46,10 +46,10 @@ def _operated(directory: Path) -> Iterator[tuple[LevelDBStore, Operator]]:
 @_host
 @_as_json
 def retire(directory: Path, host: str, as_json: bool) -> None:
-    """Serve HOST no more: its URLs are kept, and what is still found there is kept too."""
-    with _operated(directory) as (store, operating):
-        changed = _changed(store, directory, host, operating.retire)
-    _tell(changed, as_json, lambda record: f"is retired: {_kept(record)}, and not fetched")
+    """Stop serving HOST. Its URLs are kept, also those that are found later."""
+    with _open_operator(directory) as (store, operating):
+        changed = _change_queues(store, directory, host, operating.retire)
+    _print(changed, as_json, lambda record: f"is retired: {_kept_urls(record)}, and not fetched")
 
 
 @click.command()
@@ -57,10 +57,10 @@ def retire(directory: Path, host: str, as_json: bool) -> None:
 @_host
 @_as_json
 def unretire(directory: Path, host: str, as_json: bool) -> None:
-    """Serve HOST again, which was retired with `retire`."""
-    with _operated(directory) as (store, operating):
-        changed = _changed(store, directory, host, operating.unretire)
-    _tell(changed, as_json, _served)
+    """Serve HOST again after `retire`."""
+    with _open_operator(directory) as (store, operating):
+        changed = _change_queues(store, directory, host, operating.unretire)
+    _print(changed, as_json, _describe_served)
 
 
 @click.command()
@@ -69,22 +69,24 @@ def unretire(directory: Path, host: str, as_json: bool) -> None:
 @click.argument("cost", callback=_cost)
 @_as_json
 def budget(directory: Path, host: str, cost: int | None, as_json: bool) -> None:
-    """Let HOST spend COST in all, whatever frontier.total_budget says; with `default`, that holds for it again. A fetch
-    costs 1, or what frontier.cost says."""
-    with _operated(directory) as (store, operating):
-        changed = _changed(store, directory, host, lambda key: operating.set_budget(key, cost))
-    _tell(changed, as_json, _served)
+    """Set the total budget of HOST to COST, instead of frontier.total_budget. With `default`, that applies again.
+
+    A fetch costs 1, or what frontier.cost says.
+    """
+    with _open_operator(directory) as (store, operating):
+        changed = _change_queues(store, directory, host, lambda key: operating.set_budget(key, cost))
+    _print(changed, as_json, _describe_served)
 
 
 @click.command()
 @_directory
-@click.option("--reason", default="held by the operator", help="What is told while the crawl is held.")
+@click.option("--reason", default="held by the operator", help="Shown while the crawl is held.")
 @_as_json
 def hold(directory: Path, reason: str, as_json: bool) -> None:
-    """Let nothing be fetched, by whoever starts the crawl, until it is released."""
-    with _operated(directory) as (store, operating):
+    """Hold the crawl: until it is released, it fetches nothing, whoever starts it."""
+    with _open_operator(directory) as (store, operating):
         if store.marks.held is not None:
-            raise click.UsageError(f"{directory} is held already: {store.marks.held}; release it first")
+            raise click.UsageError(f"{directory} is already held: {store.marks.held}; release it first")
         operating.hold(reason)
     click.echo(msgspec.json.encode({"held": reason}) if as_json else f"{directory} is held: {reason}")
 
@@ -94,7 +96,7 @@ def hold(directory: Path, reason: str, as_json: bool) -> None:
 @_as_json
 def release(directory: Path, as_json: bool) -> None:
     """End a hold."""
-    with _operated(directory) as (_, operating):
+    with _open_operator(directory) as (_, operating):
         try:
             operating.release()
         except IllegalTransition as error:
@@ -102,9 +104,9 @@ def release(directory: Path, as_json: bool) -> None:
     click.echo(msgspec.json.encode({"held": None}) if as_json else f"{directory} is released: `onceover crawl` goes on")
 
 
-def _changed(store: LevelDBStore, directory: Path, host: str, change: Callable[[str], None]) -> list[QueueRecord]:
-    """Change each queue of the host, of which there are several if they are fetched in parallel. Those that need no
-    change are left; if none needs it, that is an error."""
+def _change_queues(store: LevelDBStore, directory: Path, host: str, change: Callable[[str], None]) -> list[QueueRecord]:
+    """Change the queues of a host, which has several with frontier.parallel_queues. Queues that need no change are
+    skipped; if none needs one, that is an error."""
     keys = [record.key for record in store.reads.queues() if _is_of(host, record.key)]
     if not keys:
         raise click.UsageError(f"{directory} has no queue of {host}; `onceover inspect {directory} queues` lists them")
@@ -122,23 +124,23 @@ def _changed(store: LevelDBStore, directory: Path, host: str, change: Callable[[
 
 
 def _is_of(host: str, key: str) -> bool:
-    """Whether HOST, as a person or `inspect queues` writes it, names the queue."""
+    """Whether HOST, as people or `inspect queues` write it, is the host of the queue."""
     return host == key or host.lower() in (shown := host_of(key), shown.partition("#")[0])
 
 
-def _served(record: QueueRecord) -> str:
+def _describe_served(record: QueueRecord) -> str:
     spent = f"{record.spent:,} spent" if record.budget is None else f"{record.spent:,} of {record.budget:,} spent"
     if record.retired:
-        return f"is still retired: {spent}, {_kept(record)}"
+        return f"is still retired: {spent}, {_kept_urls(record)}"
     if record.size and record.position is None:
-        return f"is retired, as its budget is spent: {spent}, {_kept(record)}"
+        return f"is retired, because its budget is spent: {spent}, {_kept_urls(record)}"
     return f"is served: {spent}, {number_of(record.size, 'URL waits', 'URLs wait')}"
 
 
-def _kept(record: QueueRecord) -> str:
+def _kept_urls(record: QueueRecord) -> str:
     return number_of(record.size, "URL is kept", "URLs are kept")
 
 
-def _tell(changed: list[QueueRecord], as_json: bool, told: Callable[[QueueRecord], str]) -> None:
+def _print(changed: list[QueueRecord], as_json: bool, describe: Callable[[QueueRecord], str]) -> None:
     for record in changed:
-        click.echo(msgspec.json.encode(queue_form(record)) if as_json else f"{host_of(record.key)} {told(record)}")
+        click.echo(msgspec.json.encode(queue_form(record)) if as_json else f"{host_of(record.key)} {describe(record)}")

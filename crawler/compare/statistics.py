@@ -7,7 +7,7 @@ from statistics import median
 import msgspec
 
 SIGMA = 3.0
-"""Standard deviations within which a measurement agrees with an estimate."""
+"""A measurement agrees with an estimate within this many standard deviations."""
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,26 +32,26 @@ def spread(samples: Sequence[float]) -> Spread | None:
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
-    """The value below which that share of an ascending sequence lies; the nearest that occurs."""
+    """The value below which that share of an ascending sequence lies; the nearest value of the sequence."""
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 def deviation(count: int, expected: float, *, variance: float | None = None) -> float:
-    """How many standard deviations a count of events lies from what is expected.
+    """By how many standard deviations a count of events differs from its expectation.
 
-    By Anscombe's transform of the Poisson law, 2·√(x + 3/8), which holds for small expectations too, where √expected as
-    the deviation would call every single event a sensation. `variance` is that of the count from the expectation, where
-    it is not `expected` as of independent rare events.
+    It uses Anscombe's transform of the Poisson distribution, 2·√(x + 3/8). This also holds for small expectations, for
+    which √expected would be a much too small deviation. `variance` is the variance of the count, if it is not
+    `expected`, which is that of independent rare events.
     """
     poisson = 2 * (math.sqrt(count + 3 / 8) - math.sqrt(expected + 3 / 8))
     return poisson * math.sqrt(expected / variance) if variance else poisson
 
 
 def clustering(hits: Sequence[int], probes: int) -> float:
-    """How many times more the sum of hits varies than that of as many independent probes; at least 1.
+    """By what factor the variance of the sum of hits exceeds that of as many independent probes; at least 1.
 
-    `hits` are those of each place where equally many of the `probes` were made, which may have a chance of its own: the
-    places were drawn, and that is where chance comes in. (The design effect of cluster sampling, Kish 1965.)
+    `hits` has the hits at each place. The `probes` were spread evenly over the places, and each place may have its own
+    probability of a hit. (This is the design effect of cluster sampling, Kish 1965.)
     """
     total = sum(hits)
     independent = total * (1 - total / max(1, probes))
@@ -62,9 +62,10 @@ def clustering(hits: Sequence[int], probes: int) -> float:
 
 
 def upper_bound(count: int) -> float:
-    """With 95 % confidence the expectation behind a count of rare events is below this.
+    """With 95 % confidence, the expectation of a count of rare events is below this.
 
-    Half the 95 % quantile of chi-square with 2·(count + 1) degrees of freedom, by Wilson and Hilferty; exact to 1 %.
+    It is half the 95 % quantile of chi-square with 2·(count + 1) degrees of freedom, by Wilson and Hilferty; exact to
+    1 %.
     """
     degrees = 2 * (count + 1)
     return degrees / 2 * (1 - 2 / (9 * degrees) + 1.6449 * math.sqrt(2 / (9 * degrees))) ** 3

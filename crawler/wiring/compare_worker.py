@@ -1,7 +1,7 @@
-"""Makes the competitors of a comparison run, and runs one trial: `python -m crawler.wiring.compare_worker`.
+"""Runs one trial of a comparison in its own process: `python -m crawler.wiring.compare_worker`.
 
-The trial comes on stdin, as one line of JSON; stdout carries lines of JSON, the share that is done, and at last the
-outcome. The process ends with its stdin, so that it does not outlive its parent.
+It reads the trial from stdin, as one line of JSON. To stdout it writes lines of JSON: the progress, and finally the
+outcome. The process ends when its stdin ends, so that it does not outlive its parent.
 """
 
 import asyncio
@@ -14,10 +14,10 @@ import msgspec
 
 from crawler.compare.measure.checking import check
 from crawler.compare.measure.competitor import OTHERS, Competitor
-from crawler.compare.measure.contestant import Full, Unavailable
+from crawler.compare.measure.making import Full, Unavailable
 from crawler.compare.measure.others import make_other
 from crawler.compare.measure.process import end_with_parent, limit_memory
-from crawler.compare.measure.timing import Tell, time_it
+from crawler.compare.measure.timing import ReportProgress, measure_time
 from crawler.compare.measure.trial import Failed, Outcome, Trial
 from crawler.status import size
 from crawler.url.urls import host_of
@@ -36,11 +36,11 @@ from visited.splitting.dsbf import SplittingSet
 from visited.wrappers.sharded import ShardedSet
 
 _REPORT_STEP = 0.02
-_ANY_RATE = 0.98
+_HIGHEST_RATE = 0.98
 
 
-def contestant(competitor: Competitor, distinct: int, directory: Path) -> LocalSet:
-    """A competitor for a work of so many URLs; see `crawler.compare.measure.contestant.Maker`."""
+def make_set(competitor: Competitor, distinct: int, directory: Path) -> LocalSet:
+    """The visited set of a competitor, for a work with `distinct` URLs; see `crawler.compare.measure.making.Maker`."""
     if competitor.backend in OTHERS:
         return make_other(competitor, distinct)
     if competitor.shards == 1:
@@ -59,10 +59,10 @@ def _ours(competitor: Competitor, capacity: int, directory: Path) -> LocalSet:
             return LevelDBSet(directory)
         case "bloom":
             bits = competitor.bits_for(capacity)
-            # With a size that was asked for, the rate is what it gives, however bad.
+            # If the configuration gives the size, the rate follows from it, however bad it is.
             return BloomSet(
                 capacity=capacity,
-                error_rate=error_rate if bits is None else _ANY_RATE,
+                error_rate=error_rate if bits is None else _HIGHEST_RATE,
                 seed=seed,
                 bits=bits,
                 hashes=competitor.hashes,
@@ -97,19 +97,19 @@ def _ours(competitor: Competitor, capacity: int, directory: Path) -> LocalSet:
             raise ValueError(f"there is no backend {other!r}")
 
 
-async def _measure(trial: Trial, scratch: Path, tell: Tell) -> Outcome:
+async def _measure(trial: Trial, scratch: Path, report: ReportProgress) -> Outcome:
     if trial.kind == "check":
-        return await check(trial, contestant, scratch, tell, exact=ExactSet)
-    return await time_it(trial, contestant, scratch, tell)
+        return await check(trial, make_set, scratch, report, exact=ExactSet)
+    return await measure_time(trial, make_set, scratch, report)
 
 
-def _outcome(trial: Trial, tell: Tell) -> Outcome:
+def _outcome(trial: Trial, report: ReportProgress) -> Outcome:
     limit = trial.effort.memory_bytes
     if limit is not None:
         limit_memory(limit)
     try:
         with tempfile.TemporaryDirectory(prefix="onceover-compare-") as scratch:
-            return asyncio.run(_measure(trial, Path(scratch), tell))
+            return asyncio.run(_measure(trial, Path(scratch), report))
     except MemoryError:
         allowed = "" if limit is None else f"; {size(limit)} were allowed"
         return Failed(reason=f"out of memory{allowed}")
@@ -117,30 +117,30 @@ def _outcome(trial: Trial, tell: Tell) -> Outcome:
         return Failed(reason=str(error))
 
 
-class _Teller:
-    """Writes the share that is done, in steps worth telling."""
+class _ProgressWriter:
+    """Writes the progress, in steps that are large enough."""
 
     def __init__(self) -> None:
-        self._told = 0.0
+        self._written = 0.0
 
     def __call__(self, share: float) -> None:
-        if share >= self._told + _REPORT_STEP:
-            self._told = share
-            _say({"done": round(share, 3)})
+        if share >= self._written + _REPORT_STEP:
+            self._written = share
+            _write({"done": round(share, 3)})
 
 
-def _say(message: object) -> None:
+def _write(message: object) -> None:
     sys.stdout.buffer.write(msgspec.json.encode(message) + b"\n")
     sys.stdout.buffer.flush()
 
 
 def main() -> None:
-    """Run the trial that stdin tells."""
+    """Run the trial from stdin."""
     trial = msgspec.json.decode(sys.stdin.buffer.readline(), type=Trial)
     end_with_parent()
-    # What is told once by a filter that is over its capacity is in the report.
+    # Filters log a warning when they exceed their capacity, which the report shows anyway.
     logging.getLogger("visited").addHandler(logging.NullHandler())
-    _say({"outcome": _outcome(trial, _Teller())})
+    _write({"outcome": _outcome(trial, _ProgressWriter())})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A comparison run from its configuration: works, competitors, and how trials are run."""
+"""Puts a comparison run together from its configuration: works, competitors and trials."""
 
 import re
 import sys
@@ -14,17 +14,17 @@ from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.preparing import (
     Unreadable,
     WorkRefused,
-    computed,
-    spooled,
+    spool,
+    synthetic_work,
     urls_of_file,
     urls_of_pages,
 )
-from crawler.compare.measure.running import Tell, in_process, schedule
+from crawler.compare.measure.running import ReportProgress, run_in_process, schedule
 from crawler.compare.measure.synthetic import Synthetic
 from crawler.compare.measure.trial import Effort, Outcome, Trial
 from crawler.compare.measure.work import Live, Survey, Work
 from crawler.compare.report.expecting import Expectation
-from crawler.compare.report.recommending import Wish
+from crawler.compare.report.recommending import Requirements
 from crawler.disk.directory import CrawlDirectory
 from crawler.simweb.params import WorldParams
 from crawler.url.urls import UrlReader
@@ -32,11 +32,11 @@ from crawler.wiring.discovering import url_reader
 from crawler.write.records import read_records
 from visited.digests.exact import ExactSet
 
-# -P: nothing in the current directory can pass itself off as ours.
+# -P: the process must not import modules from the current directory.
 _COMMAND = (sys.executable, "-P", "-m", "crawler.wiring.compare_worker")
-_LIVE_COMMAND = (sys.executable, "-P", "-m", "crawler.cli.compare_live")
+_LIVE_COMMAND = (sys.executable, "-P", "-m", "crawler.cli.compare.live")
 
-USUAL = (
+DEFAULT_SETS = (
     CompareSet(backend="exact"),
     CompareSet(backend="dsbf"),
     CompareSet(backend="bloom"),
@@ -46,19 +46,19 @@ USUAL = (
     CompareSet(backend="rbloom"),
     CompareSet(backend="fastbloom-rs"),
 )
-"""What is compared where nothing else is asked for."""
+"""The sets that are compared by default."""
 
 
 def competitors(sets: Sequence[CompareSet]) -> list[Competitor]:
-    """The competitors, each with a name of its own."""
-    names = own_names([each.name or each.backend for each in sets])
+    """The competitors, each with a unique name."""
+    names = unique_names([each.name or each.backend for each in sets])
     return [
         Competitor(**{**msgspec.structs.asdict(each), "name": name}) for each, name in zip(sets, names, strict=True)
     ]
 
 
-def own_names(names: Iterable[str]) -> list[str]:
-    """The names, with a number behind those that occurred before."""
+def unique_names(names: Iterable[str]) -> list[str]:
+    """The names; a number is appended to those that occurred before."""
     found: list[str] = []
     for name in names:
         numbered = (f"{name} {number}" for number in count(2))
@@ -67,20 +67,20 @@ def own_names(names: Iterable[str]) -> list[str]:
 
 
 def check_comparison(loaded: Loaded) -> None:
-    """Refuse blocks that do not fit together. Raises `ConfigError` for the first."""
+    """Check that the blocks fit together. Raises `ConfigError` for the first that do not."""
     compare = loaded.config.compare
     works = [work.name for work in compare.work]
     sets = [each.name for each in competitors(compare.set)]
     for number, work in enumerate(compare.work, start=1):
-        places = [work.urls, work.crawl, work.distinct, None if work.live == "no" else work.live]
-        found = sum(place is not None for place in places)
+        sources = [work.urls, work.crawl, work.distinct, None if work.live == "no" else work.live]
+        found = sum(source is not None for source in sources)
         if found != 1:
             raise loaded.refuse(
                 f"compare.work[{number}]",
                 f"expected one of urls, crawl, distinct and live, found {found or 'none'} of them",
             )
         if works.index(work.name) + 1 != number:
-            raise loaded.refuse(f"compare.work[{number}]", f'expected a name of its own, found "{work.name}" again')
+            raise loaded.refuse(f"compare.work[{number}]", f'expected a unique name, found "{work.name}" again')
     for number, each in enumerate(compare.set, start=1):
         for name in each.works:
             _check_known(loaded, f"compare.set[{number}]", name, works, "compare.work")
@@ -101,14 +101,14 @@ def _check_known(loaded: Loaded, key: str, name: str, names: Sequence[str], kind
         raise loaded.refuse(key, f'expected the name of a [[{kind}]], found "{name}"; there are {there_are}')
 
 
-async def prepared(loaded: Loaded, work: CompareWork, place: Path) -> Work:
-    """A work, read once, and kept under the path `place` where it has to be. Raises `WorkRefused`."""
+async def prepare_work(loaded: Loaded, work: CompareWork, path: Path) -> Work:
+    """Read a work once, and write its links to files next to `path` if they can't be computed. Raises `WorkRefused`."""
     compare, reader = loaded.config.compare, url_reader(loaded)
     unreadable = Unreadable()
     if work.live != "no":
         return _live(loaded.config, work)
     if work.distinct is not None:
-        # Only what is a scale model already can be a smaller one.
+        # `scale` only applies to works that are scale models anyway.
         scale = 1.0 if work.stands_for is None else compare.scale
         stream = Synthetic(
             distinct=max(1, round(work.distinct * scale)),
@@ -118,7 +118,7 @@ async def prepared(loaded: Loaded, work: CompareWork, place: Path) -> Work:
             length=work.length,
             seed=compare.seed,
         )
-        return computed(work.name, stream, batch=work.batch, stands_for=work.stands_for)
+        return synthetic_work(work.name, stream, batch=work.batch, stands_for=work.stands_for)
 
     def canonical(url: str) -> str:
         try:
@@ -130,8 +130,8 @@ async def prepared(loaded: Loaded, work: CompareWork, place: Path) -> Work:
         links = urls_of_file(work.urls, canonical, unreadable)
     else:
         links = _links_of_crawl(work.crawl or "", reader, unreadable)
-    made = await spooled(work.name, links, unreadable, place=place, exact=ExactSet(), batch=work.batch)
-    return msgspec.structs.replace(made, stands_for=work.stands_for)
+    prepared = await spool(work.name, links, unreadable, path=path, exact=ExactSet(), batch=work.batch)
+    return msgspec.structs.replace(prepared, stands_for=work.stands_for)
 
 
 def _links_of_crawl(directory: str, reader: UrlReader, unreadable: Unreadable) -> Iterator[str]:
@@ -144,7 +144,7 @@ def _links_of_crawl(directory: str, reader: UrlReader, unreadable: Unreadable) -
         nonlocal recorded
         for record in read_records(records):
             recorded = recorded or record.references is not None
-            # A redirect that was refused is no link that was followed, and may be written in any way.
+            # A refused redirect was not followed, and its target may not even be a URL.
             followed = [record.redirect] if record.redirect and not record.refused else []
             yield record.url, [*(record.references or ()), *followed]
 
@@ -154,7 +154,7 @@ def _links_of_crawl(directory: str, reader: UrlReader, unreadable: Unreadable) -
 
 
 def _live(config: Config, work: CompareWork) -> Work:
-    """A crawl by the configuration as it stands, but for its visited set, of which nothing may hide the losses."""
+    """A crawl with this configuration. The worker replaces its visited set by each competitor."""
     web: str | None = None
     if work.live == "simweb":
         params = WorldParams(hosts=work.hosts, pages_per_host=work.pages)
@@ -185,22 +185,24 @@ def trials(config: Config, works: Sequence[Work], entered: Sequence[Competitor])
     return list(schedule(works, entered, rounds=compare.rounds, effort=effort, version=version("onceover-crawler")))
 
 
-async def run_trial(config: Config, scratch: Path, trial: Trial, tell: Tell) -> Outcome:
-    """Run one, in a process of its own."""
+async def run_trial(config: Config, scratch: Path, trial: Trial, report: ReportProgress) -> Outcome:
+    """Run one trial in its own process."""
     command = _LIVE_COMMAND if trial.kind == "crawl" else _COMMAND
-    return await in_process(trial, tell, command=command, scratch=scratch, timeout_s=config.compare.trial_timeout_s)
+    return await run_in_process(
+        trial, report, command=command, scratch=scratch, timeout_s=config.compare.trial_timeout_s
+    )
 
 
-def wish(config: Config) -> Wish:
-    """What a recommendation keeps to."""
-    return Wish(max_loss=config.compare.max_loss, max_memory_bytes=config.compare.max_memory_bytes)
+def requirements(config: Config) -> Requirements:
+    """What a recommended set must fulfil."""
+    return Requirements(max_loss=config.compare.max_loss, max_memory_bytes=config.compare.max_memory_bytes)
 
 
 def expectations(config: Config) -> list[Expectation]:
-    """The figures that are expected."""
+    """The expected figures."""
     return [Expectation(**msgspec.structs.asdict(each)) for each in config.compare.expect]
 
 
 def file_name(number: int, name: str) -> str:
-    """A name for files about a work."""
+    """The beginning of names of files about a work."""
     return f"{number}-" + re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:60]

@@ -152,7 +152,7 @@ def discovery(loaded: Loaded, sites: Sites, urls: UrlReader, seeds: list[Target]
         obey_nofollow=config.scope.nofollow,
         kinds=_kinds(config),
     )
-    return _ordered(config, urls, found)
+    return _with_order(config, urls, found)
 
 
 def scope(loaded: Loaded, sites: Sites, seeds: list[Target]) -> Scope:
@@ -216,7 +216,7 @@ def _traps(config: Config) -> Traps:
     )
 
 
-def _ordered(config: Config, urls: UrlReader, discovery: Discovery) -> Discovery:
+def _with_order(config: Config, urls: UrlReader, discovery: Discovery) -> Discovery:
     frontier = config.frontier
     if (frontier.order, frontier.cost) == ("depth", "one") and not (frontier.embeds_first or frontier.parallel_queues):
         return discovery

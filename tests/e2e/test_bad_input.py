@@ -326,7 +326,7 @@ def test_a_crawl_that_is_stopped_while_the_disk_is_full_goes_on_later(tmp_path: 
                 crawl.wait_until(lambda: crawl.process.poll() is not None or "the crawl waits" in crawl.err, "word")
                 crawl.signal(SIGINT)
                 ended = crawl.wait()
-            assert_told(ended, FAILED, "No space left", "make room", "run the same command again")
+            assert_told(ended, FAILED, "No space left", "free some space", "run the same command again")
             assert len(ended.err.splitlines()) < 10
         subprocess.run(["mount", "-o", "remount,size=100m", mount], check=True)
         assert_told(onceover("crawl", *options, cwd=tmp_path), COMPLETE, "Resuming")
@@ -373,7 +373,7 @@ def test_inspecting_what_is_no_crawl_is_refused_and_makes_nothing(tmp_path: Path
 
 def test_an_existing_file_is_not_overwritten_by_config_init(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text("mine")
-    assert_told(onceover("config", "init", "c.toml", cwd=tmp_path), USAGE, "c.toml exists and is left as it is")
+    assert_told(onceover("config", "init", "c.toml", cwd=tmp_path), USAGE, "c.toml exists and was not changed")
     assert (tmp_path / "c.toml").read_text() == "mine"
     assert_told(onceover("config", "init", "none/c.toml", cwd=tmp_path), FAILED, "No such file or directory: none/c")
 

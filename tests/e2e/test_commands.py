@@ -249,7 +249,9 @@ def test_settings_that_can_no_longer_be_read_are_replaced_by_a_file(tmp_path: Pa
     assert refused.code == USAGE
     assert "crawl/crawl.toml:2: crawl.of_a_later_version: unknown key" in refused.err
     ended = onceover("crawl", "mine.toml", "--dir", "crawl", cwd=tmp_path)
-    assert_told(ended, COMPLETE, "Changed: what was set before can't be read, and is replaced: crawl/crawl.toml:2: ")
+    assert_told(
+        ended, COMPLETE, "Changed: the settings of the last run can't be read, and are replaced: crawl/crawl.toml:2: "
+    )
 
 
 def test_another_visited_set_in_the_middle_of_a_crawl_is_rebuilt_and_the_crawl_ends_exactly(
@@ -404,7 +406,7 @@ def test_a_written_configuration_loads_and_crawls(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text(text.replace("seeds = []", 'seeds = ["http://a.test/"]', 1))
     ended = onceover("config", "check", "c.toml", cwd=tmp_path)
     assert_told(ended, COMPLETE)
-    assert ended.out.startswith("c.toml is right: 1 seed, ")
+    assert ended.out.startswith("c.toml is valid: 1 seed, ")
 
 
 @pytest.mark.parametrize("preset", ["quickstart", "broad"])
@@ -532,7 +534,7 @@ def test_a_held_crawl_does_not_start_until_it_is_released(tmp_path: Path, web: W
     assert onceover("frontier", "hold", "crawl", "--reason", "it is night", cwd=tmp_path).code == COMPLETE
     refused = onceover("crawl", *options, cwd=tmp_path)
     assert refused.code == REFUSED
-    assert "is held: it is night. `onceover frontier release crawl` lets it go on" in refused.err
+    assert "is held: it is night. `onceover frontier release crawl` lets it continue" in refused.err
     assert len(fetched(tmp_path / "crawl")) == 10
     assert onceover("frontier", "release", "crawl", "--json", cwd=tmp_path).json() == {"held": None}
     assert onceover("crawl", *options, cwd=tmp_path).code == COMPLETE

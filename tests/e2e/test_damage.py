@@ -78,7 +78,7 @@ def test_where_the_output_does_not_tell_what_was_found_the_crawl_is_not_called_c
     directory = half_done(tmp_path, web, "output.warc=false")
     shutil.rmtree(directory / "frontier")
     ended = onceover("inspect", directory, "fsck", "--repair", cwd=tmp_path)
-    assert_told(ended, FAILED, "it is not known what they link to")
+    assert_told(ended, FAILED, "pages are not known: output.links was off")
     assert "missing: " in ended.out
     ended = onceover("crawl", "--dir", directory, cwd=tmp_path)
     assert ended.code == FAILED

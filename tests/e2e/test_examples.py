@@ -326,7 +326,7 @@ SHOWN_ELSEWHERE = {
     ("README.md", "crawls/site/"): check_crawl_directory,
     ("README.md", "config/ "): check_folders,
     ("docs/commands.md", "4.0 s · 15 pages"): check_progress_lines,
-    ("docs/comparing.md", "What to take"): check_advice,
+    ("docs/comparing.md", "Recommended"): check_advice,
     ("docs/configuration.md", "3 problems"): check_problems,
     ("docs/reading.md", "www.example.org "): check_places,
 }

@@ -145,7 +145,7 @@ def test_a_host_is_retired_served_again_and_given_a_budget(tmp_path: Path) -> No
     )
     assert run("frontier", "unretire", here, "h1.test") == "h1.test is served: 0 of 9 spent, 3 URLs wait\n"
     assert run("frontier", "budget", here, "h0.test", "1") == (
-        "h0.test is retired, as its budget is spent: 1 of 1 spent, 2 URLs are kept\n"
+        "h0.test is retired, because its budget is spent: 1 of 1 spent, 2 URLs are kept\n"
     )
     assert msgspec.json.decode(run("frontier", "budget", here, "h0.test", "2", "--json"))["budget"] == 2
     assert run("inspect", here, "queues", "--retired", "--json") == ""
@@ -205,7 +205,7 @@ def test_a_repair_of_what_is_sound_says_so(tmp_path: Path) -> None:
     ended = CliRunner().invoke(
         onceover, ["inspect", str(here), "fsck", "--repair", "--no-output"], standalone_mode=False
     )
-    assert "mended: nothing" in ended.stderr
+    assert "repaired: nothing" in ended.stderr
     assert "no problems" in ended.stdout
 
 

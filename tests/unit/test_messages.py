@@ -49,10 +49,10 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *a
     ("arguments", "words"),
     [
         (["crawl", "--sed", "x"], "onceover: no such option '--sed'"),
-        (["craw"], "onceover: no such command 'craw'. Did you mean 'crawl'? `onceover --help` tells what there is"),
-        (["crawl", "a", "b"], "onceover: got unexpected extra argument (b) `onceover crawl --help` tells"),
-        (["config", "check"], "onceover: missing argument 'CONFIGURATION'; `onceover config check --help` tells"),
-        (["crawl"], "onceover: what is to be crawled? Give a configuration file, or --seed URL"),
+        (["craw"], "onceover: no such command 'craw'. Did you mean 'crawl'? `onceover --help` shows the usage"),
+        (["crawl", "a", "b"], "onceover: got unexpected extra argument (b) `onceover crawl --help` shows"),
+        (["config", "check"], "onceover: missing argument 'CONFIGURATION'; `onceover config check --help` shows"),
+        (["crawl"], "onceover: there is nothing to crawl: give a configuration file, or --seed URL"),
         (["crawl", "--seed", "foo"], "onceover: --seed: crawl.seeds: seed 'foo' has no scheme"),
         (["crawl", "--seed", "http://a.test/", "--dir", ""], "onceover: --dir: crawl.directory: expected text"),
         (["crawl", "--seed", "ftp://a.org/"], "onceover: --seed: crawl.seeds: seed 'ftp://a.org/' can't be crawled"),
@@ -62,7 +62,7 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *a
             ["simweb", "--expected", "--params", '{"traps": 1.0, "traps_disallowed": false}'],
             "onceover: --expected: no crawl of this web is ever complete: h0",
         ),
-        (["simweb", "--params", '{"domain": "a..b"}'], "onceover: the simulated web can't be so: domain must be"),
+        (["simweb", "--params", '{"domain": "a..b"}'], "onceover: there can be no such simulated web: domain must be"),
     ],
 )
 def test_every_error_is_one_line_in_one_form_and_names_what_was_given(
@@ -92,7 +92,7 @@ def test_an_imported_url_is_not_said_to_be_on_the_list_of_seeds(tmp_path: Path) 
     run("frontier", "import", crawl, given='{"url": "http://seed.test/"}\n{"url": "http://carried.test/"}\n')
     assert "on the list of seeds" in run("inspect", crawl, "url", "http://seed.test/")
     carried = run("inspect", crawl, "url", "http://carried.test/")
-    assert "on no page: in a file of seeds or by an import" in carried
+    assert "in a file of seeds or by an import" in carried
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_second_hold_keeps_the_reason_of_the_first(
     run("frontier", "hold", crawl, "--reason", "the first")
     assert said(capsys, monkeypatch, "frontier", "hold", crawl, "--reason", "the second") == (
         USAGE,
-        f"onceover: {crawl} is held already: the first; release it first\n",
+        f"onceover: {crawl} is already held: the first; release it first\n",
     )
 
 
@@ -158,7 +158,7 @@ def test_a_full_disk_is_not_taken_for_a_crawl(buffering: dict[str, str]) -> None
             env=environment | buffering,
         )
     assert ended.returncode == FAILED
-    assert "the disk is full: make room, then run the same command again" in ended.stderr
+    assert "the disk is full: free some space, then run the same command again" in ended.stderr
     assert "crawl" not in ended.stderr
     assert "ignored" not in ended.stderr
 

@@ -1,4 +1,4 @@
-"""What the system's allocator keeps, and what it gives back."""
+"""Controls which memory the allocator of the system keeps, and which it returns."""
 
 import ctypes
 import os
@@ -12,13 +12,13 @@ _ENVIRONMENT: Final = "MALLOC_MMAP_THRESHOLD_"
 
 
 def settle_allocator() -> bool:
-    """Have blocks of a megabyte and more go back to the system as soon as they are freed, and smaller ones stay;
-    whether that could be set.
+    """Return freed blocks of a megabyte or more to the system at once, and keep smaller ones. Returns whether that
+    could be set.
 
-    Left to itself, glibc does one or the other, by what was freed before (mallopt(3), on the threshold that it
-    adjusts). Until a large block was, it gives back the memory of each parsed document and asks for it again page by
-    page, which takes as long as the parsing. After that it keeps large bodies, up to 32 MB each, in pieces that fit
-    nothing. Left alone where the environment says otherwise, and where there is no glibc.
+    By default, glibc adjusts this threshold to the blocks that were freed before (see mallopt(3)). Before the first
+    large block, it returns the memory of each parsed document and requests it again page by page, which takes as long
+    as the parsing. After that it keeps large bodies, up to 32 MB each, in pieces that are hard to reuse. Nothing is set
+    if the environment sets the threshold, or without glibc.
     """
     if _ENVIRONMENT in os.environ:
         return False

@@ -1,4 +1,4 @@
-"""What the log of a crawl tells a person who comes an hour later: with what it began, and how it went."""
+"""What the log of a crawl tells people who look an hour later: how it began, and its progress."""
 
 import asyncio
 import logging
@@ -11,11 +11,11 @@ from crawler.progress import Gauge, line
 
 log = logging.getLogger(__name__)
 
-EVERY_S: Final = 60.0
+INTERVAL_S: Final = 60.0
 
 
 def log_beginning(config: Config, directory: str, *, resumed: bool) -> None:
-    """Versions, and each setting that differs from its default."""
+    """Log versions, and each setting that differs from its default."""
     log.info(
         "%s in %s: onceover %s, Python %s, %s",
         "resumed" if resumed else "begun",
@@ -28,8 +28,8 @@ def log_beginning(config: Config, directory: str, *, resumed: bool) -> None:
         log.info("set: %s", setting)
 
 
-async def log_progress(gauge: Gauge, *, every_s: float = EVERY_S) -> None:
-    """A line now and then, until cancelled."""
+async def log_progress(gauge: Gauge, *, interval_s: float = INTERVAL_S) -> None:
+    """Log a line of progress in each interval, until cancelled."""
     while True:
-        await asyncio.sleep(every_s)
+        await asyncio.sleep(interval_s)
         log.info("%s", line(gauge.status()))

@@ -1,4 +1,4 @@
-"""The signals that end a command: SIGINT, SIGTERM, and SIGHUP, which a terminal sends when it is closed."""
+"""Handles the signals that end a command: SIGINT, SIGTERM, and SIGHUP, which a closing terminal sends."""
 
 import asyncio
 import signal
@@ -8,40 +8,40 @@ from types import FrameType
 
 
 class Interrupt:
-    """Ends a command wherever it is, as Ctrl-C does. Python drops what is raised within a finalizer or a callback of
-    its importer, so that it was told is remembered."""
+    """Ends a command at any point, as Ctrl-C does. It remembers that it was called, because Python drops exceptions in
+    a finalizer or in a callback of its importer."""
 
     def __init__(self) -> None:
-        self.was_told = False
+        self.was_called = False
 
     def __call__(self, number: int, frame: FrameType | None, /) -> None:
-        self.was_told = True
+        self.was_called = True
         raise KeyboardInterrupt
 
 
 def interrupt_on_signals() -> None:
-    """Let each of the signals end what runs from now on, before a crawl has an event loop."""
+    """From now on, each of the signals ends the command. This is for the time before a crawl has an event loop."""
     interrupt = Interrupt()
     for number in ending_signals():
         signal.signal(number, signal.default_int_handler if number is signal.SIGINT else interrupt)
 
 
 def was_interrupted() -> bool:
-    """Whether SIGTERM or SIGHUP came, but was dropped."""
+    """Whether SIGTERM or SIGHUP came, but Python dropped the exception."""
     handler = signal.getsignal(signal.SIGTERM)
-    return isinstance(handler, Interrupt) and handler.was_told
+    return isinstance(handler, Interrupt) and handler.was_called
 
 
 def ending_signals() -> tuple[signal.Signals, ...]:
-    """A command that ignored SIGHUP when it began, as under nohup, goes on doing so."""
+    """The signals to handle. A command that started with SIGHUP ignored, as under nohup, continues to ignore it."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     return tuple(each for each in numbers if each is not signal.SIGHUP or signal.getsignal(each) is not signal.SIG_IGN)
 
 
 class Interrupts:
-    """What the next signal does; it is called with the signal's name.
+    """Calls `act` with the name of each signal.
 
-    A shell hands the SIGHUP of its terminal on to its jobs, which so get it twice: the second is no further wish.
+    It ignores a second SIGHUP: a shell passes the SIGHUP of its terminal on to its jobs, which so get it twice.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Interrupts:
 
 @contextmanager
 def interrupts() -> Iterator[Interrupts]:
-    """The signals act while a crawl runs; when it has ended, what is left takes a moment, undisturbed."""
+    """Handles the signals while a crawl runs. After it, they are ignored, because the rest only takes a moment."""
     loop = asyncio.get_running_loop()
     acting = Interrupts()
     numbers = ending_signals()
@@ -67,7 +67,7 @@ def interrupts() -> Iterator[Interrupts]:
     try:
         yield acting
     finally:
-        # The event loop leaves SIGTERM deadly behind it: not for a moment, either.
+        # When the event loop removes its handler, SIGTERM kills the process. Block it until it is ignored.
         signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
         for number in numbers:
             loop.remove_signal_handler(number)

@@ -1,4 +1,4 @@
-"""Where log messages go while a crawl runs: all of note to a file, warnings to the console too, few of each kind."""
+"""Where log messages go while a crawl runs: all to a file, and a few warnings of each kind to the console too."""
 
 import logging
 from collections import Counter
@@ -8,11 +8,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-SHOWN_OF_EACH = 3
+SHOWN_PER_KIND = 3
 
 
 class _ConsoleHandler(logging.Handler):
-    """Prints warnings above a live display. Of messages that differ in their arguments alone, only the first few."""
+    """Prints warnings above a live display. It prints only the first few of messages that differ only in arguments."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(logging.WARNING)
@@ -20,19 +20,19 @@ class _ConsoleHandler(logging.Handler):
         self._seen: Counter[tuple[str, str]] = Counter()
 
     @property
-    def held_back(self) -> int:
-        return sum(max(0, count - SHOWN_OF_EACH) for count in self._seen.values())
+    def suppressed(self) -> int:
+        return sum(max(0, count - SHOWN_PER_KIND) for count in self._seen.values())
 
     def emit(self, record: logging.LogRecord) -> None:
         kind = (record.name, str(record.msg))
         self._seen[kind] += 1
-        if self._seen[kind] <= SHOWN_OF_EACH:
+        if self._seen[kind] <= SHOWN_PER_KIND:
             text = f"{record.levelname.lower()}: {record.getMessage()}"
             self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 class _FileHandler(logging.FileHandler):
-    """Drops what can't be written, as to a disk that is full: the crawl waits for room, and says so."""
+    """Drops messages that can't be written. If the disk is full, the crawl waits, and says so on the console."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - named by logging
         return
@@ -57,5 +57,5 @@ def logging_to(file: Path, console: Console) -> Iterator[None]:
         root.removeHandler(to_file)
         root.setLevel(level)
         to_file.close()
-        if to_console.held_back:
-            console.print(f"{to_console.held_back:,} more warnings of these kinds are in {file}", highlight=False)
+        if to_console.suppressed:
+            console.print(f"{to_console.suppressed:,} more warnings of these kinds are in {file}", highlight=False)

@@ -1,5 +1,5 @@
-"""What a command prints. A terminal may be closed, and a pipe's reader gone: that ends no crawl, nor changes its exit
-code."""
+"""Prints to a terminal or a pipe. If the terminal is closed or the reader of the pipe is gone, the crawl goes on, and
+its exit code does not change."""
 
 import os
 import sys
@@ -11,17 +11,17 @@ from rich.console import Console
 
 
 def open_missing_streams() -> None:
-    """Give a process that was started without stdin, stdout or stderr an empty one. Else a file of the crawl would get
-    its number, and with it what some library prints there."""
+    """Open /dev/null for each of stdin, stdout and stderr that is missing. Otherwise a file of the crawl would get its
+    number, and libraries would print into it."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             mode = "w" if number else "r"
-            # Takes the lowest number that is free, which is this one.
+            # The file gets the lowest free number, which is this one.
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - for the life of the process
 
 
-class Lasting:
-    """A stream of text for which it does not matter whether anybody still reads it."""
+class LastingStream:
+    """A text stream that ignores whether anybody still reads it."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -30,14 +30,14 @@ class Lasting:
         try:
             return self._stream.write(text)
         except OSError:
-            _leave(self._stream)
+            _discard(self._stream)
             return len(text)
 
     def flush(self) -> None:
         try:
             self._stream.flush()
         except OSError:
-            _leave(self._stream)
+            _discard(self._stream)
 
     def fileno(self) -> int:
         return self._stream.fileno()
@@ -51,9 +51,9 @@ class Lasting:
 
 
 def lasting_console() -> Console:
-    """For diagnostics, on stderr."""
-    # Rich asks for no more of a file than `Lasting` has, but declares that it wants all.
-    file: IO[str] = Lasting(sys.stderr)  # type: ignore[assignment]
+    """The console for diagnostics, on stderr."""
+    # Rich declares that it needs a whole file, but only uses what `LastingStream` has.
+    file: IO[str] = LastingStream(sys.stderr)  # type: ignore[assignment]
     return Console(file=file)
 
 
@@ -63,7 +63,7 @@ def say(text: object, *, to_stderr: bool = False) -> None:
     try:
         click.echo(text, file=stream)
     except OSError:
-        _leave(stream)
+        _discard(stream)
 
 
 def drop_unprinted() -> None:
@@ -71,11 +71,11 @@ def drop_unprinted() -> None:
     try:
         sys.stdout.flush()
     except OSError:
-        _leave(sys.stdout)
+        _discard(sys.stdout)
 
 
-def _leave(stream: TextIO) -> None:
-    """What is printed from now on goes nowhere, also what Python has kept to print at its end."""
+def _discard(stream: TextIO) -> None:
+    """Discard all further output of a stream, also what Python still has in its buffer."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

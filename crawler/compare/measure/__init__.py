@@ -1,7 +1,7 @@
-"""Trials: each measures one competitor on one work, in a process of its own.
+"""Trials: each measures one competitor on one work, in its own process.
 
-`work` and `synthetic` are what a trial reads, and `preparing` brings links into that form. `trial` is what is asked of
-a process and what it answers; `competitor`, `contestant` and `others` say which set it measures. `timing` measures
-speed and memory, `checking` what a set loses, `process` limits the trial's process. `running` schedules trials,
-`journal` keeps their results, `folder` is their directory.
+`work` and `synthetic` are the links that a trial reads, and `preparing` brings links into that form. `trial` has the
+request to a process and its answer. `competitor`, `making` and `others` define the set that it measures. `timing`
+measures speed and memory, `checking` what a set loses, and `process` measures and limits the process itself. `running`
+schedules trials, `journal` stores their outcomes, and `folder` is their directory.
 """

@@ -1,7 +1,9 @@
-"""What a competitor swallows, and whether its rate is what it says. Runs in a process of its own, beside an exact set.
+"""Counts what a competitor loses, and compares its rate with its own estimate. Runs in its own process, with an exact
+set.
 
-A URL is absent for certain if it has a fragment, which no canonical URL has: `url#n`, of a URL that came. So the absent
-ones lie on the same hosts as the others, in the same proportions, which a filter for each host needs.
+To measure false positives it needs URLs that are certainly absent. It adds a fragment to URLs of the work, `url#n`,
+because no canonical URL has one. So the absent URLs are on the same hosts in the same proportions, which matters for a
+set with a filter for each host.
 """
 
 import random
@@ -12,9 +14,9 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from crawler.compare.measure.contestant import Full, Maker
+from crawler.compare.measure.making import Full, Maker
 from crawler.compare.measure.others import Foreign
-from crawler.compare.measure.timing import AHEAD, Tell, told_bytes
+from crawler.compare.measure.timing import READ_AHEAD, ReportProgress, told_bytes
 from crawler.compare.measure.trial import (
     Check,
     Effort,
@@ -34,36 +36,38 @@ from visited import CannotForget, LocalSet
 _FORGET = 20_000
 
 
-async def check(trial: Trial, make: Maker, scratch: Path, tell: Tell, *, exact: Callable[[], LocalSet]) -> Check:
-    """Run the work once, with exact sets beside the competitor, and on beyond its capacity."""
+async def check(
+    trial: Trial, make: Maker, scratch: Path, report: ReportProgress, *, exact: Callable[[], LocalSet]
+) -> Check:
+    """Run the work once on the competitor and on exact sets, and continue beyond its capacity."""
     work, effort = trial.work, trial.effort
     capacity = trial.competitor.capacity_for(work.survey.distinct)
-    with TemporaryDirectory(dir=scratch) as place:
-        contestant = make(trial.competitor, capacity, Path(place) / "set")
-        witness = _Witness(contestant, exact, effort, portal=work.survey.largest_host)
+    with TemporaryDirectory(dir=scratch) as directory:
+        visited = make(trial.competitor, capacity, Path(directory) / "set")
+        witness = _Witness(visited, exact, effort, portal=work.survey.largest_host)
         step = max(1, work.survey.distinct // effort.looks)
         looks: list[Look] = []
-        for ahead in chunks(batches(work), AHEAD):
+        for ahead in chunks(batches(work), READ_AHEAD):
             for urls in ahead:
                 await witness.add(urls)
             if witness.distinct >= step * (len(looks) + 1):
                 looks.append(witness.look())
-            tell(0.6 * witness.links / max(1, work.survey.links))
+            report(0.6 * witness.links / max(1, work.survey.links))
         if not looks or looks[-1].distinct < witness.distinct:
             looks.append(witness.look())
-        found = witness.found()
+        found = witness.check()
         until = round(max(capacity, work.survey.distinct) * effort.past_capacity)
-        past = [look async for look in _beyond(witness, work, until, effort, tell)]
-        await contestant.aclose()
-        forgotten = await _forgetting(make(trial.competitor, capacity, Path(place) / "other"), work)
+        past = [look async for look in _beyond(witness, work, until, effort, report)]
+        await visited.aclose()
+        forgotten = await _measure_forgetting(make(trial.competitor, capacity, Path(directory) / "other"), work)
     return msgspec.structs.replace(found, looks=tuple(looks), past=tuple(past), **forgotten)
 
 
 class _Witness:
-    """Adds to the competitor and to exact sets, and counts where they differ."""
+    """Adds URLs to the competitor and to exact sets, and counts where their answers differ."""
 
-    def __init__(self, contestant: LocalSet, exact: Callable[[], LocalSet], effort: Effort, *, portal: str) -> None:
-        self._contestant = contestant
+    def __init__(self, visited: LocalSet, exact: Callable[[], LocalSet], effort: Effort, *, portal: str) -> None:
+        self._visited = visited
         self._met, self._claimed = exact(), exact()
         self._sample = _Sample(effort.probes, effort.seed)
         self._portal = portal
@@ -74,7 +78,7 @@ class _Witness:
         self._hits_by_place = [0] * effort.probes
 
     async def add(self, urls: list[str]) -> None:
-        answers = await self._contestant.add_many(urls)
+        answers = await self._visited.add_many(urls)
         truth = await self._met.add_many(urls)
         claimed = [url for url, new in zip(urls, answers, strict=True) if new]
         self._twice += (await self._claimed.add_many(claimed)).count(False)
@@ -87,11 +91,11 @@ class _Witness:
         self.distinct += len(fresh)
 
     def look(self) -> Look:
-        """Memory and rate now, the rate by asking for absent URLs."""
-        stats = self._contestant.describe()
+        """Memory and rate now. It measures the rate by looking up absent URLs."""
+        stats = self._visited.describe()
         absent = self._sample.absent(self.distinct)
-        told = not isinstance(self._contestant, Foreign)
-        answers = self._contestant.has_many(absent)
+        has_estimates = not isinstance(self._visited, Foreign)
+        answers = self._visited.has_many(absent)
         self._probes += len(answers)
         for place, hit in enumerate(answers):
             self._hits_by_place[place % self._sample.places] += hit
@@ -100,36 +104,36 @@ class _Witness:
             told_bytes=told_bytes(stats),
             disk_bytes=stats.disk_bytes,
             fill=stats.fill,
-            told_rate=stats.false_positive_rate if told else None,
+            told_rate=stats.false_positive_rate if has_estimates else None,
             rate_sigma=stats.rate_sigma,
             probes=len(answers),
             hits=sum(answers),
-            told_lost=stats.expected_lost if told else None,
+            told_lost=stats.expected_lost if has_estimates else None,
             lost=self._lost,
             leaves=_number(stats.details.get("leaves")),
             splits=_number(stats.details.get("splits")),
         )
 
-    def found(self) -> Check:
-        stats = self._contestant.describe()
+    def check(self) -> Check:
+        stats = self._visited.describe()
         absent = self._of_portal.absent(0)
-        told = not isinstance(self._contestant, Foreign)
+        has_estimates = not isinstance(self._visited, Foreign)
         return Check(
             links=self.links,
             distinct=self.distinct,
             lost=self._lost,
-            told_lost=stats.expected_lost if told else None,
-            lost_sigma=stats.lost_sigma if told else None,
+            told_lost=stats.expected_lost if has_estimates else None,
+            lost_sigma=stats.lost_sigma if has_estimates else None,
             recovered=self._recovered - self._twice,
             twice=self._twice,
             clustering=clustering(self._hits_by_place[: self._sample.places], self._probes),
             portal_probes=len(absent),
-            portal_hits=sum(self._contestant.has_many(absent)),
+            portal_hits=sum(self._visited.has_many(absent)),
         )
 
 
 class _Sample:
-    """An even sample of the distinct URLs so far: a reservoir."""
+    """A uniform sample of the distinct URLs so far, by reservoir sampling."""
 
     def __init__(self, size: int, seed: int) -> None:
         self._size = size
@@ -147,21 +151,23 @@ class _Sample:
 
     @property
     def places(self) -> int:
-        """URLs in it."""
+        """The number of URLs in it."""
         return len(self._urls)
 
     def absent(self, salt: int) -> list[str]:
-        """URLs that nobody has met, on the hosts of the sample, place after place; others with another salt."""
+        """Absent URLs on the hosts of the sample, in the order of its places. Another salt gives other URLs."""
         times = -(-self._size // max(1, len(self._urls)))
         return [f"{url}#{salt}.{turn}" for turn in range(times) for url in self._urls][: self._size]
 
 
-async def _beyond(witness: _Witness, work: Work, until: int, effort: Effort, tell: Tell) -> AsyncIterator[Look]:
-    """Looks at the competitor while it takes more new URLs than the work has."""
+async def _beyond(
+    witness: _Witness, work: Work, until: int, effort: Effort, report: ReportProgress
+) -> AsyncIterator[Look]:
+    """Looks at the competitor while it gets more new URLs than the work has."""
     begun_at = witness.distinct
     step = max(work.batch, (until - begun_at) // max(1, effort.looks // 2))
     next_look = begun_at + step
-    for batch in _more(work):
+    for batch in _more_urls(work):
         if witness.distinct >= until:
             return
         try:
@@ -171,11 +177,11 @@ async def _beyond(witness: _Witness, work: Work, until: int, effort: Effort, tel
         if witness.distinct >= min(next_look, until):
             yield witness.look()
             next_look += step
-            tell(0.6 + 0.4 * (witness.distinct - begun_at) / (until - begun_at))
+            report(0.6 + 0.4 * (witness.distinct - begun_at) / (until - begun_at))
 
 
-def _more(work: Work) -> Iterator[list[str]]:
-    """New URLs without end, on the hosts of the work."""
+def _more_urls(work: Work) -> Iterator[list[str]]:
+    """New URLs on the hosts of the work, without end."""
     turn = 0
     while work.survey.distinct:
         turn += 1
@@ -183,25 +189,25 @@ def _more(work: Work) -> Iterator[list[str]]:
             yield [f"{url}#more-{turn}" for url in batch]
 
 
-async def _forgetting(contestant: LocalSet, work: Work) -> dict[str, int]:
-    """Add URLs, forget half of them, and see what is known then."""
+async def _measure_forgetting(visited: LocalSet, work: Work) -> dict[str, int]:
+    """Add URLs, forget half of them, and count which are known after that."""
     kept: list[str] = []
     dropped: list[str] = []
     try:
         for number, batch in enumerate(islice(new_batches(work), max(2, _FORGET // work.batch))):
-            answers = await contestant.add_many(batch)
+            answers = await visited.add_many(batch)
             (kept if number % 2 else dropped).extend(url for url, new in zip(batch, answers, strict=True) if new)
-        forgotten = await contestant.forget_many(dropped)
+        forgotten = await visited.forget_many(dropped)
         return {
             "forgotten": forgotten,
             "forget_asked": len(dropped),
-            "still_known": sum(contestant.has_many(dropped)),
-            "wrongly_forgotten": len(kept) - sum(contestant.has_many(kept)),
+            "still_known": sum(visited.has_many(dropped)),
+            "wrongly_forgotten": len(kept) - sum(visited.has_many(kept)),
         }
     except CannotForget:
         return {}
     finally:
-        await contestant.aclose()
+        await visited.aclose()
 
 
 def _number(value: float | str | None) -> int | None:

@@ -1,9 +1,9 @@
-"""The directory of a comparison run: who may use it, and what lies in it.
+"""The directory of a comparison run: who may use it, and its files.
 
 lock             held by the running process
-trials.jsonl     each trial that is done: what a run goes on from
-works/           links, as trials read them; only while a run lasts
-report.json      all samples, and what follows from them
+trials.jsonl     the finished trials, from which a run is resumed
+works/           links, as trials read them; only during a run
+report.json      all samples, and the figures computed from them
 report.html      the same for people
 *.png            its plots
 """
@@ -17,11 +17,11 @@ from typing import Self
 
 
 class FolderRefused(Exception):
-    """The directory can't be used as asked. Nothing has been changed."""
+    """The directory can't be used. Nothing was changed."""
 
 
 class Folder:
-    """Holds the lock of a comparison's directory while it is entered."""
+    """The directory of a comparison. As a context it holds the lock."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -36,19 +36,19 @@ class Folder:
         return self.path / "works"
 
     def __enter__(self) -> Self:
-        """Make the directory if need be, and lock it. Raises `FolderRefused`."""
+        """Create the directory if it is missing, and lock it. Raises `FolderRefused`."""
         lock_path = self.path / "lock"
         try:
             if self.path.exists() and not self.journal.exists() and not lock_path.exists() and any(self.path.iterdir()):
                 raise FolderRefused(
-                    f"{self.path} holds files, but no comparison; they are left as they are. "
+                    f"{self.path} holds files, but no comparison; they were not touched. "
                     "Choose a new or empty directory with --dir"
                 )
             self.works.mkdir(parents=True, exist_ok=True)
             lock = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise FolderRefused(
-                f"{self.path} can't be used: expected a directory that can be written to, found: {error.strerror} "
+                f"{self.path} can't be used: expected a writable directory, found: {error.strerror} "
                 f"({error.filename}). Choose another with --dir"
             ) from error
         try:
@@ -67,6 +67,6 @@ class Folder:
         os.close(self._lock)
 
     def clear(self) -> None:
-        """Delete what an earlier run has measured, and its report."""
+        """Delete the trials of an earlier run, and its report."""
         for path in (self.journal, self.path / "report.json", self.path / "report.html", *self.path.glob("*.png")):
             path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The trials that are done: a file that is appended to, from which an interrupted run goes on."""
+"""The finished trials: a file to which each is appended, and from which an interrupted run is resumed."""
 
 import logging
 import os
@@ -12,7 +12,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Journal:
-    """Lines of JSON, one for each trial, the last of which may be torn."""
+    """Lines of JSON, one for each trial. A crash may leave the last line incomplete."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -21,11 +21,11 @@ class Journal:
             self._read()
 
     def outcome_of(self, key: str) -> Done | None:
-        """What a trial brought, if it is done."""
+        """The outcome of a trial; None if it is not finished."""
         return self._done.get(key)
 
     def add(self, done: Done) -> None:
-        """Remember a trial, so that it survives the death of this process."""
+        """Store a trial so that it survives a crash."""
         with self._path.open("ab") as file:
             file.write(msgspec.json.encode(done) + b"\n")
             file.flush()
@@ -34,16 +34,16 @@ class Journal:
 
     def _read(self) -> None:
         decoder = msgspec.json.Decoder(Done)
-        whole = 0
+        complete_bytes = 0
         with self._path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 if not line.endswith(b"\n"):
                     break
-                whole += len(line)
+                complete_bytes += len(line)
                 try:
                     done = decoder.decode(line)
                 except msgspec.DecodeError as error:
-                    _LOG.warning("%s:%d is no trial, and is measured again: %s", self._path, number, error)
+                    _LOG.warning("%s:%d is not a trial, which is measured again: %s", self._path, number, error)
                 else:
                     self._done[done.key] = done
-        os.truncate(self._path, whole)
+        os.truncate(self._path, complete_bytes)

@@ -1,5 +1,5 @@
-"""Visited sets of other libraries, under our protocol. They tell nothing of their rate, and those in this process
-nothing of their memory: the process is measured."""
+"""Visited sets of other libraries, with our protocol. They do not know their error rate. Those in this process do not
+know their memory either, so the process is measured."""
 
 import contextlib
 import hashlib
@@ -9,15 +9,15 @@ from importlib import import_module
 from typing import Any, BinaryIO, NoReturn
 
 from crawler.compare.measure.competitor import Competitor
-from crawler.compare.measure.contestant import Full, Unavailable, Unsaved
+from crawler.compare.measure.making import Full, Unavailable, Unsaved
 from visited import CannotForget, LocalSet, VisitedStats
 
-_LONGEST_S = 24 * 3600
-"""After that a server forgets the filter of a trial that was killed."""
+_EXPIRY_S = 24 * 3600
+"""After this time a server deletes the filter of a trial that was killed."""
 
 
 class Foreign:
-    """A set of another library: two functions, one that tests and adds a batch, one that only tests."""
+    """A set of another library: one function that tests and adds a batch, and one that only tests."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Foreign:
         close: Callable[[], object] = lambda: None,
         size: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`size` tells its bytes where it does not lie in this process."""
+        """`size` returns its bytes if it is not in this process."""
         self._name = name
         self._add = add
         self._close = close
@@ -42,7 +42,7 @@ class Foreign:
         return answers
 
     async def forget_many(self, _urls: Sequence[str], /) -> NoReturn:
-        raise CannotForget(f"{self._name} is not asked to forget")
+        raise CannotForget(f"{self._name} can't forget URLs")
 
     def describe(self) -> VisitedStats:
         return VisitedStats(backend=self._name, count=self._count, capacity=None, memory_bytes=self._size())
@@ -61,7 +61,7 @@ class Foreign:
 
 
 def make_other(competitor: Competitor, capacity: int) -> LocalSet:
-    """The set of another library. Raises `Unavailable` when that is not installed, or its server can't be reached."""
+    """The set of another library. Raises `Unavailable` if it is not installed, or if its server can't be reached."""
     return _MAKERS[competitor.backend](competitor, capacity)
 
 
@@ -104,7 +104,7 @@ def _fastbloom(competitor: Competitor, capacity: int) -> LocalSet:
     def add(urls: Sequence[str]) -> list[bool]:
         known = met.contains_str_batch(list(urls))
         met.add_str_batch(list(urls))
-        # What stands twice in the batch is new once.
+        # A URL that is twice in the batch is new once.
         new = {url for url, old in zip(urls, known, strict=True) if not old}
         answers = []
         for url in urls:
@@ -116,14 +116,14 @@ def _fastbloom(competitor: Competitor, capacity: int) -> LocalSet:
 
 
 def _pybloom(competitor: Competitor, capacity: int) -> LocalSet:
-    return _of_pybloom("pybloom-live", "BloomFilter", competitor, capacity)
+    return _make_pybloom("pybloom-live", "BloomFilter", competitor, capacity)
 
 
 def _pybloom_scalable(competitor: Competitor, capacity: int) -> LocalSet:
-    return _of_pybloom("pybloom-live-scalable", "ScalableBloomFilter", competitor, capacity)
+    return _make_pybloom("pybloom-live-scalable", "ScalableBloomFilter", competitor, capacity)
 
 
-def _of_pybloom(name: str, kind: str, competitor: Competitor, capacity: int) -> LocalSet:
+def _make_pybloom(name: str, kind: str, competitor: Competitor, capacity: int) -> LocalSet:
     met = getattr(_library("pybloom_live", package="pybloom-live"), kind)(capacity, competitor.error_rate)
 
     def add(urls: Sequence[str]) -> list[bool]:
@@ -144,7 +144,7 @@ def _redisbloom(competitor: Competitor, capacity: int) -> LocalSet:
     key = f"onceover-compare-{secrets.token_hex(8)}"
     try:
         client.execute_command("BF.RESERVE", key, competitor.error_rate, capacity)
-        client.expire(key, _LONGEST_S)
+        client.expire(key, _EXPIRY_S)
     except redis.RedisError as error:
         client.close()
         raise Unavailable(f"no RedisBloom at {server}: {error}") from error
@@ -157,10 +157,10 @@ def _redisbloom(competitor: Competitor, capacity: int) -> LocalSet:
 
     def answers(command: str, urls: Sequence[str]) -> list[bool]:
         found = ask(command, key, *urls) if urls else []
-        # What it can't take has an error in place of an answer.
+        # For a URL that it can't add, the answer is an error.
         refusal = next((each for each in found if isinstance(each, redis.RedisError)), None)
         if refusal is not None:
-            raise Full(f"RedisBloom at {server} takes no more: {refusal}")
+            raise Full(f"RedisBloom at {server} is full: {refusal}")
         return [bool(each) for each in found]
 
     def close() -> None:

@@ -1,4 +1,4 @@
-"""Brings links from where they are into the form in which trials read them, and counts them on the way."""
+"""Reads links from their sources, writes them in the form that trials read, and counts them."""
 
 import gzip
 import hashlib
@@ -23,16 +23,16 @@ from visited import LocalSet
 
 STDIN = "-"
 _GZIP = b"\x1f\x8b"
-_MOST_TOLD = 5
+_MAX_SHOWN = 5
 _PAGE_END = ""
 
 
 class WorkRefused(Exception):
-    """A work can't be read, or there is nothing in it; the message says which, and what was expected."""
+    """A work can't be read, or is empty. The message says what was expected and found."""
 
 
 class Unreadable:
-    """Counts what is no URL, and remembers where the first of it stands."""
+    """Counts lines that are not URLs, and remembers the places of the first ones."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -40,27 +40,27 @@ class Unreadable:
 
     def add(self, where: str, why: str) -> None:
         self.count += 1
-        if len(self.first) < _MOST_TOLD:
+        if len(self.first) < _MAX_SHOWN:
             self.first.append(f"{where}: {why}")
 
 
-async def spooled(
+async def spool(
     name: str,
     links: Iterable[str],
     unreadable: Unreadable,
     *,
-    place: Path,
+    path: Path,
     exact: LocalSet,
     batch: int = BATCH,
 ) -> Work:
-    """A work of canonical URLs, which are written to files named as `place`; an empty text ends a page.
+    """Write canonical URLs to files next to `path`, as a work. An empty text ends a page.
 
-    Raises `WorkRefused` when there is none, and whatever reading them raises.
+    Raises `WorkRefused` if there are none, and whatever reading them raises.
     """
     survey = _Counts()
     digest = hashlib.sha256()
-    of_links, of_new = place.with_suffix(".links"), place.with_suffix(".new")
-    with _text_writer(of_links) as all_file, _text_writer(of_new) as new_file:
+    links_path, new_path = path.with_suffix(".links"), path.with_suffix(".new")
+    with _text_writer(links_path) as all_file, _text_writer(new_path) as new_file:
         for page in _pages(links, batch):
             answers = await exact.add_many([url for url in page if url])
             fresh = [url for url, new in zip((url for url in page if url), answers, strict=True) if new]
@@ -70,14 +70,16 @@ async def spooled(
             all_file.write(text)
             new_file.writelines(f"{url}\n" for url in fresh)
     if not survey.links:
-        found = f"{unreadable.count:,} lines that are none ({unreadable.first[0]})" if unreadable.count else "nothing"
+        found = (
+            f"{unreadable.count:,} lines that are not URLs ({unreadable.first[0]})" if unreadable.count else "nothing"
+        )
         raise WorkRefused(f"expected URLs, found {found}")
-    stream = Spooled(links=str(of_links.resolve()), new=str(of_new.resolve()), digest=digest.hexdigest())
+    stream = Spooled(links=str(links_path.resolve()), new=str(new_path.resolve()), digest=digest.hexdigest())
     return Work(name=name, stream=stream, survey=survey.survey(unreadable), batch=batch)
 
 
-def computed(name: str, stream: Synthetic, *, batch: int = BATCH, stands_for: int | None = None) -> Work:
-    """A work of a computed stream."""
+def synthetic_work(name: str, stream: Synthetic, *, batch: int = BATCH, stands_for: int | None = None) -> Work:
+    """A work with a synthetic stream."""
     counts = _Counts()
     for urls in stream.new_batches(batch):
         counts.add(0, urls)
@@ -87,11 +89,11 @@ def computed(name: str, stream: Synthetic, *, batch: int = BATCH, stands_for: in
 
 
 def urls_of_file(path: str, canonical: Callable[[str], str], unreadable: Unreadable) -> Iterator[str]:
-    """The canonical URLs of a file, one on each line, also compressed; `-` is standard input. `canonical` raises
-    ValueError for what is no URL. Raises `WorkRefused` when the file can't be read."""
+    """The canonical URLs of a file with one URL per line, which may be compressed; `-` is standard input. `canonical`
+    raises ValueError for text that is not a URL. Raises `WorkRefused` if the file can't be read."""
     shown = "standard input" if path == STDIN else path
     try:
-        with _opened(path) as file:
+        with _open(path) as file:
             for number, line in enumerate(file, start=1):
                 try:
                     text = _text(line, is_first=number == 1)
@@ -107,7 +109,7 @@ def urls_of_file(path: str, canonical: Callable[[str], str], unreadable: Unreada
 def urls_of_pages(
     pages: Iterable[tuple[str, list[str]]], canonical: Callable[[str], str], unreadable: Unreadable
 ) -> Iterator[str]:
-    """The canonical links of pages, with an empty text behind each page that has any."""
+    """The canonical links of pages, with an empty text after each page that has links."""
     for page, links in pages:
         found = False
         for link in links:
@@ -121,7 +123,7 @@ def urls_of_pages(
 
 
 def _text(line: bytes, *, is_first: bool) -> str:
-    """Raises ValueError."""
+    """A line as text. Raises ValueError if it is not UTF-8."""
     try:
         return line.decode("utf-8-sig" if is_first else "utf-8").strip()
     except UnicodeDecodeError as error:
@@ -155,7 +157,7 @@ class _Counts:
 
 
 def _pages(links: Iterable[str], most: int) -> Iterator[list[str]]:
-    """Pieces of the stream as they are written, each with the end of its page, if that comes."""
+    """The stream in pieces to write, each with the end of its page if that follows."""
     piece: list[str] = []
     for link in links:
         piece.append(link)
@@ -173,7 +175,7 @@ def _text_writer(path: Path) -> Iterator[IO[str]]:
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[IO[bytes]]:
+def _open(path: str) -> Iterator[IO[bytes]]:
     if path == STDIN:
         yield sys.stdin.buffer
         return

@@ -1,4 +1,4 @@
-"""A trial's process, seen from inside: its memory, its limits, and its end."""
+"""The process of a trial: measures its memory, limits it, and ends it with its parent."""
 
 import ctypes
 import gc
@@ -11,48 +11,48 @@ from pathlib import Path
 _STATUS = Path("/proc/self/status")
 _PAGES = Path("/proc/self/smaps_rollup")
 _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage")
-_OWN_BYTES = 8 << 20
-"""What measuring takes for itself, at most."""
+_MEASURING_BYTES = 8 << 20
+"""The most memory that measuring itself takes."""
 _FILLING_BYTES = 200
 _CLEAR_REFS = Path("/proc/self/clear_refs")
 
 
 def own_bytes() -> int | None:
-    """Memory of this process alone, now: not the pages of files, which the system takes back when it needs them. None
-    where it does not tell."""
-    # The status lags behind by some dozen pages for each processor; here they are counted.
-    anonymous = _told(_PAGES, "Anonymous")
-    return _told(_STATUS, "RssAnon") if anonymous is None else anonymous + (_told(_PAGES, "Swap") or 0)
+    """Memory of this process now, without the pages of files, which the system can reclaim. None if the system does not
+    tell it."""
+    # `status` lags behind by dozens of pages for each processor, but `smaps_rollup` counts them.
+    anonymous = _kilobytes_of(_PAGES, "Anonymous")
+    return _kilobytes_of(_STATUS, "RssAnon") if anonymous is None else anonymous + (_kilobytes_of(_PAGES, "Swap") or 0)
 
 
 def resident_bytes() -> int | None:
-    """All memory of this process now, as `peak_bytes` has it; None where the system does not tell."""
-    return _told(_STATUS, "VmRSS")
+    """All memory of this process now, comparable to `peak_bytes`; None if the system does not tell it."""
+    return _kilobytes_of(_STATUS, "VmRSS")
 
 
 def own_bytes_when_filled() -> int | None:
-    """`own_bytes` at rest, and with no room left in what is kept for small objects.
+    """`own_bytes` at rest, with the arenas for small objects filled.
 
-    CPython takes memory for them a mebibyte at a time, and keeps each as long as one object lives in it. How much of it
-    lies empty is chance; full, it is what there is in it.
+    CPython allocates memory for small objects in arenas of a mebibyte, and keeps an arena while one object is in it.
+    How much of the arenas is empty is random. Filling them makes the figures of different moments comparable.
     """
-    # A list that grows would leave holes.
-    filling = [b""] * (_OWN_BYTES // 2 // _FILLING_BYTES)
+    # A growing list would leave holes.
+    filling = [b""] * (_MEASURING_BYTES // 2 // _FILLING_BYTES)
     settle()
-    for place in range(len(filling)):
-        filling[place] = bytes(_FILLING_BYTES)
+    for index in range(len(filling)):
+        filling[index] = bytes(_FILLING_BYTES)
     found = own_bytes()
-    del filling  # not before
+    del filling  # only after the measurement
     return found
 
 
 def peak_bytes() -> int | None:
-    """Most memory of this process since `forget_peak`; None where the system does not tell."""
-    return _told(_STATUS, "VmHWM")
+    """The most memory of this process since `forget_peak`; None if the system does not tell it."""
+    return _kilobytes_of(_STATUS, "VmHWM")
 
 
 def grain_bytes() -> int:
-    """How much memory the system gives at a time without being asked for it: a page, or a huge one."""
+    """The smallest amount of memory that the system gives: a page, or a huge page."""
     try:
         if "[always]" in (_HUGE_PAGES / "enabled").read_text(encoding="ascii"):
             return int((_HUGE_PAGES / "hpage_pmd_size").read_text(encoding="ascii"))
@@ -62,7 +62,7 @@ def grain_bytes() -> int:
 
 
 def forget_peak() -> None:
-    """Begin to look for a new peak."""
+    """Start a new peak."""
     try:
         _CLEAR_REFS.write_text("5")
     except OSError:
@@ -70,7 +70,7 @@ def forget_peak() -> None:
 
 
 def settle() -> None:
-    """Give back what is free, so that what remains is in use."""
+    """Return free memory to the system, so that the rest is in use."""
     gc.collect()
     try:
         ctypes.CDLL(None).malloc_trim(0)
@@ -79,15 +79,15 @@ def settle() -> None:
 
 
 def limit_memory(growth_bytes: int) -> None:
-    """Let allocations fail that go further beyond what is mapped now."""
-    mapped = _told(_STATUS, "VmSize")
+    """Make allocations fail that exceed the memory mapped now by more than `growth_bytes`."""
+    mapped = _kilobytes_of(_STATUS, "VmSize")
     if mapped is not None:
-        most = mapped + growth_bytes + _OWN_BYTES
+        most = mapped + growth_bytes + _MEASURING_BYTES
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def end_with_parent() -> None:
-    """End this process when stdin ends, as it does when the parent dies, however it dies."""
+    """End this process when stdin ends, which it does when the parent dies for any reason."""
     threading.Thread(target=_wait_for_end, daemon=True).start()
 
 
@@ -97,8 +97,8 @@ def _wait_for_end() -> None:
     os._exit(1)
 
 
-def _told(path: Path, name: str) -> int | None:
-    """A number of bytes out of a file that tells them in kB."""
+def _kilobytes_of(path: Path, name: str) -> int | None:
+    """A number of bytes from a file that gives it in kB."""
     try:
         text = path.read_text(encoding="ascii", errors="replace")
     except OSError:

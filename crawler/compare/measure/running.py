@@ -1,4 +1,4 @@
-"""The schedule of trials, and their processes."""
+"""Schedules trials, and runs each in its own process."""
 
 import asyncio
 import contextlib
@@ -24,36 +24,39 @@ from crawler.compare.measure.trial import (
 from crawler.compare.measure.work import Live, Work
 
 _LINE_BYTES = 1 << 24
-_TOLD_OF_STDERR = 300
+_MAX_STDERR_CHARACTERS = 300
 _END_S = 10.0
-"""How long something that a trial left behind may keep its output open."""
+"""How long a process that a trial left behind may keep the output of the trial open."""
 
-Tell = Callable[[float], None]
+ReportProgress = Callable[[float], None]
+"""Called with the share of a trial that is done."""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a run is."""
+    """The progress of a run."""
 
     trial: Trial
     number: int
     total: int
     share: float
-    """Of this trial, 0..1."""
+    """The share of this trial that is done, 0..1."""
 
 
 def schedule(
     works: Iterable[Work], competitors: Sequence[Competitor], *, rounds: int, effort: Effort, version: str
 ) -> Iterator[Trial]:
-    """All trials, in their order: what is timed first, in rounds in which another competitor begins each time, so that
-    none always has the machine as another leaves it; then the checks."""
+    """All trials in their order: first the timed ones, in rounds, then the checks.
+
+    Another competitor begins each round, so that none always runs after the same other one.
+    """
     for work in works:
-        entered = [each for each in competitors if not each.works or work.name in each.works]
+        participants = [each for each in competitors if not each.works or work.name in each.works]
         kinds: list[tuple[Kind, int]] = [("time", number) for number in range(rounds)] + [("check", 0)]
         if isinstance(work.stream, Live):
             kinds = [("crawl", 0)]
         for kind, number in kinds:
-            turn = number % max(1, len(entered))
-            for competitor in [*entered[turn:], *entered[:turn]]:
+            turn = number % max(1, len(participants))
+            for competitor in [*participants[turn:], *participants[:turn]]:
                 yield Trial(kind=kind, work=work, competitor=competitor, round=number, effort=effort, version=version)
 
 
@@ -62,24 +65,25 @@ async def run_trials(
     journal: Journal,
     done: list[Done],
     *,
-    run: Callable[[Trial, Tell], Awaitable[Outcome]],
+    run: Callable[[Trial, ReportProgress], Awaitable[Outcome]],
     progress: Callable[[Progress], None],
 ) -> None:
-    """Run those that the journal lacks, one after the other; all that are done are put into `done`, as they come.
+    """Run the trials that are not in the journal, one after the other, and append all outcomes to `done`.
 
-    A competitor that failed on a work is not tried on it again in this run. A cancellation leaves the journal whole.
+    If a competitor fails on a work, it is not tried on it again in this run. A cancellation does not damage the
+    journal.
     """
     failed: dict[tuple[str, str], Failed] = {}
     for number, trial in enumerate(trials):
 
-        def tell(share: float, number: int = number, trial: Trial = trial) -> None:
+        def report(share: float, number: int = number, trial: Trial = trial) -> None:
             progress(Progress(trial=trial, number=number, total=len(trials), share=share))
 
-        tell(0.0)
-        place = (trial.work.name, trial.competitor.name)
+        report(0.0)
+        key = (trial.work.name, trial.competitor.name)
         found = journal.outcome_of(trial.key)
         if found is None:
-            outcome = failed.get(place) or await run(trial, tell)
+            outcome = failed.get(key) or await run(trial, report)
             found = Done(
                 key=trial.key,
                 kind=trial.kind,
@@ -89,20 +93,21 @@ async def run_trials(
                 outcome=outcome,
             )
             if isinstance(outcome, Failed):
-                # Not for the journal: by the next run it may be installed, or have the memory it needs.
-                failed[place] = outcome
+                # It is not written to the journal, because the next run may have the library or the memory that it
+                # needs.
+                failed[key] = outcome
             else:
                 journal.add(found)
         done.append(found)
 
 
-async def in_process(
-    trial: Trial, tell: Tell, *, command: Sequence[str], scratch: Path, timeout_s: float | None
+async def run_in_process(
+    trial: Trial, report: ReportProgress, *, command: Sequence[str], scratch: Path, timeout_s: float | None
 ) -> Outcome:
-    """Run a trial in a fresh process, and return what it says, or why it says nothing. Cancelled, it kills it."""
+    """Run a trial in a new process, and return its outcome, or why there is none. Cancelling it kills the process."""
     with (
-        tempfile.TemporaryDirectory(prefix="trial-", dir=scratch) as place,
-        tempfile.TemporaryFile(dir=place) as errors,
+        tempfile.TemporaryDirectory(prefix="trial-", dir=scratch) as directory,
+        tempfile.TemporaryFile(dir=directory) as errors,
     ):
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -110,16 +115,17 @@ async def in_process(
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
             limit=_LINE_BYTES,
-            # Threads of a linear algebra library that nobody needs would take address space, which may be limited.
-            env={**os.environ, "TMPDIR": place, "OPENBLAS_NUM_THREADS": "1"},
-            # Ctrl-C is for the parent, which then ends the trial itself.
+            # The threads of the linear algebra library are not needed, and would take address space, which may be
+            # limited.
+            env={**os.environ, "TMPDIR": directory, "OPENBLAS_NUM_THREADS": "1"},
+            # Ctrl-C must only reach the parent, which then ends the trial.
             process_group=0,
         )
         assert process.stdin is not None
         try:
             process.stdin.write(msgspec.json.encode(trial) + b"\n")
             async with asyncio.timeout(timeout_s):
-                outcome = await _outcome(process, tell)
+                outcome = await _outcome(process, report)
                 code = await process.wait()
         except TimeoutError:
             return Failed(reason=f"took longer than {timeout_s:g} s")
@@ -128,10 +134,10 @@ async def in_process(
         if outcome is not None:
             return outcome
         errors.seek(0)
-        return Failed(reason=_death(code, errors.read().decode("utf-8", "replace")))
+        return Failed(reason=_death_reason(code, errors.read().decode("utf-8", "replace")))
 
 
-async def _outcome(process: asyncio.subprocess.Process, tell: Tell) -> Outcome | None:
+async def _outcome(process: asyncio.subprocess.Process, report: ReportProgress) -> Outcome | None:
     assert process.stdout is not None
     async for line in process.stdout:
         try:
@@ -141,13 +147,13 @@ async def _outcome(process: asyncio.subprocess.Process, tell: Tell) -> Outcome |
         if "outcome" in message:
             outcome: Outcome = msgspec.convert(message["outcome"], Outcome)
             return outcome
-        tell(float(message["done"]))
+        report(float(message["done"]))
     return None
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
-    """With all that it has started. Its pipes are closed then: what is still open when the event loop ends complains
-    of that."""
+    """Kill the process and all that it has started, and close its pipes. A pipe that is open when the event loop ends
+    would cause a warning."""
     assert process.stdin is not None
     assert process.stdout is not None
     if process.returncode is None:
@@ -163,11 +169,11 @@ async def _kill(process: asyncio.subprocess.Process) -> None:
                 continue
 
 
-def _death(code: int, errors: str) -> str:
-    said = errors.strip().rpartition("\n")[2][-_TOLD_OF_STDERR:]
-    said = f": {said}" if said else ""
+def _death_reason(code: int, errors: str) -> str:
+    last_line = errors.strip().rpartition("\n")[2][-_MAX_STDERR_CHARACTERS:]
+    last_line = f": {last_line}" if last_line else ""
     if code == -signal.SIGKILL:
-        return f"killed, as the system does when memory runs out{said}"
+        return f"killed, as the system does when memory runs out{last_line}"
     if code < 0:
-        return f"died of {signal.Signals(-code).name}{said}"
-    return f"ended with exit code {code} and without an answer{said}"
+        return f"died of {signal.Signals(-code).name}{last_line}"
+    return f"ended with exit code {code} and without an outcome{last_line}"

@@ -1,4 +1,4 @@
-"""A stream of links that is computed, not stored: the same for the same parameters, on every machine."""
+"""A stream of links that is computed, not stored. The same parameters give the same stream on every machine."""
 
 from collections.abc import Iterator
 
@@ -9,37 +9,37 @@ from numpy.typing import NDArray
 Numbers = NDArray[np.uint64]
 
 _CHUNK = 8192
-_HOSTS_SALT, _LENGTHS_SALT, _FILLING_SALT = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
+_HOSTS_SALT, _LENGTHS_SALT, _PATHS_SALT = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
 _SHORTEST = 30
 _LENGTH_SPREAD = 0.45
 """Standard deviation of the logarithm of a length; lengths of real URLs: mean 77, deviation 37."""
-_FILLING = (
+_PATHS = (
     "archive/2019/research/notes/products/catalogue/garden-tools/index/reviews/page/the-history-of-the-town/people/"
     "articles/why-we-measure/download/manual/english/version-3/library/overview/summer/photographs/album/events/"
 ) * 12
 
 
 class Synthetic(msgspec.Struct, frozen=True, kw_only=True, tag="synthetic"):
-    """Links of which a given share was met before, on hosts whose sizes follow Zipf's law."""
+    """Links on hosts whose sizes follow Zipf's law. A given share of them occurred before."""
 
     distinct: int
     repeats: float = 0.0
-    """Share of links that were met before; which of them is left to chance."""
+    """Share of links that occurred before; which links do is random."""
     hosts: int = 1000
     skew: float = 1.0
-    """Zipf's exponent: the host of rank r has a share of 1/r^skew. 0 makes all equal."""
+    """Zipf's exponent: the share of the host of rank r is proportional to 1/r^skew. With 0, all are equal."""
     length: int = 77
     """Mean characters of a URL."""
     seed: int = 1
 
     def batches(self, size: int) -> Iterator[list[str]]:
-        """All links, `size` at a time, until each distinct URL has come."""
+        """All links, `size` at a time, until each distinct URL has occurred."""
         chance = np.random.Generator(np.random.PCG64(self.seed))
         shares = self._host_shares()
         met = 0
         waiting: list[str] = []
         while met < self.distinct:
-            # Both are drawn for each link, so that the stream does not depend on what was drawn before.
+            # Two random numbers are drawn for each link, used or not, so that they do not depend on earlier ones.
             is_new = chance.random(_CHUNK) >= self.repeats
             is_new[0] |= met == 0
             which = chance.random(_CHUNK)
@@ -57,7 +57,7 @@ class Synthetic(msgspec.Struct, frozen=True, kw_only=True, tag="synthetic"):
             yield waiting
 
     def new_batches(self, size: int) -> Iterator[list[str]]:
-        """The distinct URLs in the order in which they first come, `size` at a time."""
+        """The distinct URLs in the order of their first occurrence, `size` at a time."""
         shares = self._host_shares()
         per_chunk = max(size, _CHUNK - _CHUNK % size)
         for start in range(0, self.distinct, per_chunk):
@@ -66,7 +66,7 @@ class Synthetic(msgspec.Struct, frozen=True, kw_only=True, tag="synthetic"):
                 yield urls[at : at + size]
 
     def _host_shares(self) -> NDArray[np.float64]:
-        """Up to each rank, the share of URLs on hosts of that rank or a smaller one."""
+        """For each rank, the share of URLs on hosts up to that rank."""
         weights = 1.0 / np.arange(1, self.hosts + 1) ** self.skew
         shares: NDArray[np.float64] = np.cumsum(weights) / weights.sum()
         return shares
@@ -78,16 +78,16 @@ class Synthetic(msgspec.Struct, frozen=True, kw_only=True, tag="synthetic"):
         mean = max(1.0, self.length - _SHORTEST)
         lengths = np.exp(np.log(mean) - _LENGTH_SPREAD**2 / 2 + _LENGTH_SPREAD * spread).astype(np.int64)
         lengths = np.minimum(lengths, 1000)
-        starts = (_mixed(numbers, self.seed ^ _FILLING_SALT) % np.uint64(len(_FILLING) // 2)).astype(np.int64)
+        starts = (_mix(numbers, self.seed ^ _PATHS_SALT) % np.uint64(len(_PATHS) // 2)).astype(np.int64)
         return [
-            f"https://h{host:06}.example/{_FILLING[start : start + length]}/{number:x}"
+            f"https://h{host:06}.example/{_PATHS[start : start + length]}/{number:x}"
             for host, start, length, number in zip(
                 hosts.tolist(), starts.tolist(), lengths.tolist(), numbers.tolist(), strict=True
             )
         ]
 
 
-def _mixed(numbers: Numbers, salt: int) -> Numbers:
+def _mix(numbers: Numbers, salt: int) -> Numbers:
     """SplitMix64 of each number."""
     words = (numbers + np.uint64(salt % 2**64)) * np.uint64(0x9E3779B97F4A7C15)
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -97,15 +97,15 @@ def _mixed(numbers: Numbers, salt: int) -> Numbers:
 
 
 def _uniform(numbers: Numbers, salt: int) -> NDArray[np.float64]:
-    shares: NDArray[np.float64] = (_mixed(numbers, salt) >> np.uint64(11)).astype(np.float64) / 2.0**53
+    shares: NDArray[np.float64] = (_mix(numbers, salt) >> np.uint64(11)).astype(np.float64) / 2.0**53
     return shares
 
 
 def _normal(numbers: Numbers, salt: int) -> NDArray[np.float64]:
-    """About normal: the sum of twelve uniform ones, less six, four from each word."""
+    """Approximately normal numbers: the sum of twelve uniform numbers, minus six. Each word gives four of them."""
     total = np.full(len(numbers), -6.0)
     for turn in range(3):
-        words = _mixed(numbers, salt + turn)
+        words = _mix(numbers, salt + turn)
         for shift in (0, 16, 32, 48):
             total += ((words >> np.uint64(shift)) & np.uint64(0xFFFF)).astype(np.float64) / 2.0**16
     return total

@@ -1,4 +1,4 @@
-"""What is asked of a trial's process, and what it answers."""
+"""What the process of a trial is asked to measure, and what it answers."""
 
 import hashlib
 from typing import Literal
@@ -12,18 +12,18 @@ Kind = Literal["time", "check", "crawl"]
 
 
 class Effort(msgspec.Struct, frozen=True, kw_only=True):
-    """How much a trial does beside the work itself."""
+    """How much a trial does in addition to the work."""
 
     probes: int = 20_000
-    """Absent URLs that are asked for at each look at the false-positive rate."""
+    """Absent URLs that are looked up each time the false-positive rate is measured."""
     looks: int = 25
-    """Looks at memory and rate while the work goes on."""
+    """How often memory and rate are measured during the work."""
     past_capacity: float = 2.0
-    """The check goes on up to so many times the capacity, or the work's URLs where these are more; 1 ends it there."""
+    """The check continues up to this many times the capacity, or the URLs of the work if these are more."""
     known: int = 500_000
-    """Known URLs that are added again, at most."""
+    """The most known URLs that are added again."""
     memory_bytes: int | None = None
-    """A trial that takes more than this beyond an empty process dies; None for no limit."""
+    """Memory limit beyond that of an empty process; None means no limit."""
     seed: int = 1
 
 
@@ -36,11 +36,11 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     round: int = 0
     effort: Effort = Effort()
     version: str = ""
-    """Of the program: what an older one has measured is measured again."""
+    """Version of the program. Trials of other versions are measured again."""
 
     @property
     def key(self) -> str:
-        """The same for trials that ask for the same."""
+        """Identifies the trial: equal trials have equal keys."""
         return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:24]
 
 
@@ -48,23 +48,23 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     """A competitor at one moment of a work."""
 
     distinct: int
-    """Distinct URLs that have come."""
+    """Distinct URLs so far."""
     told_bytes: int | None
-    """Memory by its own account; None where it gives none."""
+    """Memory as the set itself reports it; None if it does not."""
     resident_bytes: int | None = None
-    """Growth of the process; None where that was not measured."""
+    """Growth of the process; None if it was not measured."""
     disk_bytes: int = 0
     fill: float | None = None
     told_rate: float | None = None
     """Its own estimate of the false-positive rate."""
     rate_sigma: float = 0.0
-    """Standard deviation of that estimate, by its own account."""
+    """Standard deviation of that estimate, as the set itself reports it."""
     probes: int = 0
     hits: int = 0
     """Absent URLs that it called known."""
     told_lost: float | None = None
     lost: int = 0
-    """New URLs that it called known, by the exact set beside it."""
+    """New URLs that it called known, according to an exact set."""
     leaves: int | None = None
     splits: int | None = None
 
@@ -75,26 +75,26 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True, tag="time"):
     new_per_s: float
     known_per_s: float
     links_per_s: float
-    """The work as it comes, with its repeats."""
+    """On the links of the work, repeats included."""
     batches: int
     p50_s: float
     p99_s: float
     p999_s: float
     slowest_s: float
-    """Of the batches of the work as it comes."""
+    """The slowest batch of the work."""
     steady_bytes: int | None
-    """Growth of the process with all URLs in it."""
+    """Growth of the process once all URLs are in the set."""
     peak_bytes: int | None
     told_bytes: int | None
     noise_bytes: int = 0
-    """What the process may have grown by for other reasons."""
+    """Growth of the process that may have other reasons."""
     disk_bytes: int
     snapshot_bytes: int | None = None
     dump_s: float | None = None
     load_s: float | None = None
-    """None where there are no snapshots."""
+    """None if the set has no snapshots."""
     forgotten_per_s: float | None = None
-    """None where it can't forget."""
+    """None if the set can't forget."""
     looks: tuple[Look, ...] = ()
 
 
@@ -104,38 +104,40 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, tag="check"):
     links: int
     distinct: int
     lost: int
-    """New URLs that were called known, never to be crawled, unless they are met again and accepted then."""
+    """New URLs that the set called known. A crawl would never fetch them, unless the set accepts a later link to
+    them."""
     told_lost: float | None
     """Its own estimate."""
     lost_sigma: float | None = None
-    """Standard deviation of what is lost from that estimate, by its own account."""
+    """Standard deviation of the losses from that estimate, as the set itself reports it."""
     recovered: int
-    """Of the lost, those that were called new when they were met again."""
+    """Lost URLs that the set called new when they occurred again."""
     twice: int
-    """URLs that were called new twice: the promise is broken."""
+    """URLs that the set called new twice, which breaks its promise."""
     looks: tuple[Look, ...] = ()
     clustering: float = 1.0
-    """How many times more the hits of all looks vary than those of independent probes: they are on the same sites."""
+    """By what factor the hits of all looks vary more than those of independent probes, because they are on the same
+    sites."""
     past: tuple[Look, ...] = ()
-    """Beyond the end of the work, up to a multiple of the capacity."""
+    """Looks beyond the end of the work, up to a multiple of the capacity."""
     portal_probes: int = 0
-    """Absent URLs of the largest host, asked for at the end of the work."""
+    """Absent URLs of the largest host, looked up at the end of the work."""
     portal_hits: int = 0
     forgotten: int | None = None
-    """Of `forget_asked` known URLs; None where it can't forget."""
+    """How many of `forget_asked` known URLs it forgot; None if it can't forget."""
     forget_asked: int = 0
     still_known: int = 0
-    """Of those forgotten, what is still called known, by false positives."""
+    """Forgotten URLs that it still calls known, as false positives."""
     wrongly_forgotten: int = 0
-    """Known URLs that others' being forgotten made unknown."""
+    """Known URLs that became unknown when others were forgotten."""
 
 
 class Crawled(msgspec.Struct, frozen=True, kw_only=True, tag="crawl"):
-    """What a live crawl brought."""
+    """The result of a live crawl."""
 
     pages: int
     missing: int | None
-    """Pages that there are, and were not found; None where it is not known what there is."""
+    """Existing pages that the crawl did not find; None if it is not known which pages exist."""
     seconds: float
     count: int
     """URLs in the visited set."""

@@ -1,4 +1,4 @@
-"""What is measured on: streams of links, and how they are read."""
+"""Works: streams of links, and how they are read."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -9,16 +9,17 @@ import msgspec
 from crawler.compare.measure.synthetic import Synthetic
 
 BATCH = 64
-"""Links in a batch where the work has no pages of its own: about as many as a page has."""
+"""Links in a batch if the work has no pages: about as many as a page has."""
 
 
 class Spooled(msgspec.Struct, frozen=True, kw_only=True, tag="spooled"):
-    """Links in two files of text, one URL on each line: all, with an empty line behind each page, and the new ones."""
+    """Links in two text files with one URL per line. One has all links, with an empty line after each page; the other
+    has each URL once."""
 
     links: str
     new: str
     digest: str
-    """SHA-256 of the file of links; tells one work from another when a run is resumed."""
+    """SHA-256 of the file of links. It identifies the work when a run is resumed."""
 
 
 class Live(msgspec.Struct, frozen=True, kw_only=True, tag="live"):
@@ -27,30 +28,30 @@ class Live(msgspec.Struct, frozen=True, kw_only=True, tag="live"):
     configuration: str
     """As TOML."""
     web: str | None = None
-    """Parameters of the simulated web that is crawled, as JSON; None for a real one."""
+    """Parameters of the simulated web to crawl, as JSON; None for a real web."""
 
 
 Stream = Spooled | Synthetic | Live
 
 
 class Survey(msgspec.Struct, frozen=True, kw_only=True):
-    """What a work is, counted once before anything is measured."""
+    """The properties of a work, counted once before the measurements."""
 
     links: int
     distinct: int
     hosts: int
     largest_host: str
-    """The one that has most distinct URLs."""
+    """The host with the most distinct URLs."""
     largest_host_urls: int
     mean_length: float
     """Characters of a distinct URL."""
     unreadable: int = 0
     first_unreadable: tuple[str, ...] = ()
-    """Where the first of them stand, and what is wrong with them."""
+    """The place of the first of them, and what is wrong with them."""
 
     @property
     def repeats(self) -> float:
-        """Share of links that were met before."""
+        """Share of links that occurred before."""
         return 1 - self.distinct / self.links if self.links else 0.0
 
 
@@ -62,11 +63,12 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     survey: Survey
     batch: int = BATCH
     stands_for: int | None = None
-    """Distinct URLs of the larger work of which this is a scale model; its figures are extrapolated, and marked."""
+    """Distinct URLs of the larger work of which this is a scale model. The report extrapolates memory to it, and says
+    so."""
 
 
 def batches(work: Work) -> Iterator[list[str]]:
-    """The links as they come: a page at a time where there are pages."""
+    """The links in their order: page by page, if there are pages."""
     match work.stream:
         case Synthetic() as stream:
             yield from stream.batches(work.batch)
@@ -77,7 +79,7 @@ def batches(work: Work) -> Iterator[list[str]]:
 
 
 def new_batches(work: Work) -> Iterator[list[str]]:
-    """The distinct URLs, each once, in the order in which they first come."""
+    """The distinct URLs in the order of their first occurrence."""
     match work.stream:
         case Synthetic() as stream:
             yield from stream.new_batches(work.batch)
@@ -87,9 +89,9 @@ def new_batches(work: Work) -> Iterator[list[str]]:
             raise ValueError("a live crawl has no stream")
 
 
-def chunks(parts: Iterable[list[str]], links: int) -> Iterator[list[list[str]]]:
-    """Batches in lists of about so many links: what is read ahead of a measurement."""
-    rest = iter(parts)
+def chunks(lists: Iterable[list[str]], links: int) -> Iterator[list[list[str]]]:
+    """Batches in groups of about `links` links, to read them ahead of a measurement."""
+    rest = iter(lists)
     while first := next(rest, None):
         more = max(0, links // max(1, len(first)) - 1)
         yield [first, *islice(rest, more)]
@@ -102,7 +104,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _pages(lines: Iterable[str], most: int) -> Iterator[list[str]]:
-    """What lies between empty lines; a page of more links than `most` comes in pieces."""
+    """The lines between empty ones. A page with more than `most` links comes in pieces."""
     page: list[str] = []
     for line in lines:
         if line:

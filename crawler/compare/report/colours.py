@@ -1,4 +1,4 @@
-"""Colours by which competitors are told apart."""
+"""The colours of competitors."""
 
 from typing import Final
 
@@ -21,6 +21,6 @@ COLOURS: Final = (
 
 
 def colour_of(report: Report, competitor: str) -> str:
-    """The colour that a competitor has in all plots and tables."""
+    """The colour of a competitor in all plots and tables."""
     names = [each.name for each in report.competitors]
     return COLOURS[names.index(competitor) % len(COLOURS)]

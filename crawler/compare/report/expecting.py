@@ -1,4 +1,4 @@
-"""Figures that are expected, and whether they were met. Pure."""
+"""Compares figures with what was expected. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -8,7 +8,7 @@ from crawler.compare.measure.work import Work
 from crawler.compare.report.summary import Row
 from crawler.compare.statistics import SIGMA, deviation
 
-_OF_ROWS: dict[str, Callable[[Row], float | None]] = {
+_FIGURES: dict[str, Callable[[Row], float | None]] = {
     "bytes_per_url": lambda row: row.bytes_per_url,
     "bits_per_url": lambda row: None if row.bytes_per_url is None else row.bytes_per_url * 8,
     "rate": lambda row: row.rate,
@@ -23,7 +23,7 @@ _OF_ROWS: dict[str, Callable[[Row], float | None]] = {
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure; see `config.CompareExpect`."""
+    """An expected figure; see `config.CompareExpect`."""
 
     work: str
     set: str
@@ -36,18 +36,18 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of an expectation."""
+    """Whether an expectation was met."""
 
     work: str
     set: str
     figure: str
     value: float
     found: float | None
-    """None when it was not measured."""
+    """None if it was not measured."""
     met: bool | None
-    """None when it was not measured."""
+    """None if it was not measured."""
     within: str
-    """By what bound it was judged."""
+    """The bound by which it was judged."""
     says: str | None
     note: str | None
 
@@ -59,7 +59,7 @@ def judge(expected: Iterable[Expectation], rows: Sequence[Row], works: Mapping[s
 
 def _finding(each: Expectation, rows: Sequence[Row], work: Work | None) -> Finding:
     found = _figure(each, rows, work)
-    counted = _counted(each, rows) if each.tolerance is None else None
+    counted = _count_behind(each, rows) if each.tolerance is None else None
     met: bool | None
     if found is None:
         met, within = None, "not measured"
@@ -91,7 +91,7 @@ def _figure(each: Expectation, rows: Sequence[Row], work: Work | None) -> float 
         case "ratio_bytes" | "ratio_rate":
             other = _row(rows, each.work, each.over)
             name = "bytes" if each.figure == "ratio_bytes" else "links_per_s"
-            above, below = _OF_ROWS[name](row), None if other is None else _OF_ROWS[name](other)
+            above, below = _FIGURES[name](row), None if other is None else _FIGURES[name](other)
             return None if above is None or not below else above / below
         case "bytes_at_scale":
             scale = None if work is None or work.stands_for is None else work.stands_for / work.survey.distinct
@@ -99,11 +99,11 @@ def _figure(each: Expectation, rows: Sequence[Row], work: Work | None) -> float 
         case "text_at_scale":
             return None if work is None or work.stands_for is None else work.survey.mean_length * work.stands_for
         case figure:
-            return _OF_ROWS[figure](row)
+            return _FIGURES[figure](row)
 
 
-def _counted(each: Expectation, rows: Sequence[Row]) -> tuple[int, int] | None:
-    """The count behind a share, and of how many."""
+def _count_behind(each: Expectation, rows: Sequence[Row]) -> tuple[int, int] | None:
+    """The count behind a share, and the total; None for other figures."""
     row = _row(rows, each.work, each.set)
     if row is None:
         return None

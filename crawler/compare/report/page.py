@@ -1,4 +1,4 @@
-"""The report for a browser: one file, with its plots in it."""
+"""The report for a browser: one HTML file with its plots."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -12,19 +12,19 @@ from crawler.compare.report.value import Report, ReportedWork
 from crawler.compare.statistics import Spread
 from crawler.status import size
 
-_COSTS = ("set", "memory", "bytes/URL", "process", "peak", "disk", "lost", "rate", "as told", "as it says")
+_COSTS = ("set", "memory", "bytes/URL", "process", "peak", "disk", "lost", "rate", "own estimate", "agrees")
 _SPEEDS = ("set", "links/s", "new/s", "known/s", "p50", "p99", "dump", "load", "snapshot")
-_GROWTH = ("set", "made for", "splits", "p99.9", "slowest", "beyond, at", "memory there", "rate there", "lost by then")
+_GROWTH = ("set", "capacity", "splits", "p99.9", "slowest", "beyond: URLs", "memory", "rate", "lost")
 _EMPTY = "<td></td>"
 
 
 def page(report: Report, plots: Mapping[str, Sequence[str]]) -> str:
-    """The whole document. `plots` are SVG elements by work."""
+    """The HTML document. `plots` has SVG elements by work."""
     here = files("crawler.compare.report")
     colours = {each.name: colour_of(report, each.name) for each in report.competitors}
     body = [_advice(report), *(_work(report, work, plots.get(work.name, ()), colours) for work in report.works)]
     body.append(_findings(report))
-    rest = "" if report.complete else " It was stopped: what is missing here was not measured yet."
+    rest = "" if report.complete else " The run was stopped; what is missing here was not measured yet."
     when = report.measured_at[:16].replace("T", " ")
     return Template(here.joinpath("report.html").read_text(encoding="utf-8")).substitute(
         title="Visited sets compared",
@@ -46,36 +46,36 @@ def _advice(report: Report) -> str:
         work = f"<span>{escape(each.work)}</span>" if len(report.works) > 1 else ""
         text = f"<strong>{escape(each.text)}</strong><span>{escape(each.sure)}</span>"
         cards.append(f'<div class="{kind}">{work}{text}</div>')
-    return f"<section><h2>What to take</h2>{''.join(cards)}</section>" if cards else ""
+    return f"<section><h2>Recommended</h2>{''.join(cards)}</section>" if cards else ""
 
 
 def _work(report: Report, work: ReportedWork, plots: Sequence[str], colours: Mapping[str, str]) -> str:
     rows = [row for row in report.rows if row.work == work.name]
-    parts = [f"<h2>{escape(work.name)}</h2>", f'<p class="about">{escape(work.about)}</p>']
+    elements = [f"<h2>{escape(work.name)}</h2>", f'<p class="about">{escape(work.about)}</p>']
     if plots:
         figures = "".join(f'<figure class="card">{svg}</figure>' for svg in plots)
-        parts.append(f'<div class="plots">{figures}</div>')
+        elements.append(f'<div class="plots">{figures}</div>')
     if any(row.pages is not None for row in rows):
-        parts.append(_table(("set", "pages", "missing", "pages/s", "memory"), (_crawled(row, colours) for row in rows)))
-    elif rows:
-        parts.append(
-            "<h3>What it takes, and what it loses</h3>" + _table(_COSTS, (_costs(row, colours) for row in rows))
+        elements.append(
+            _table(("set", "pages", "missing", "pages/s", "memory"), (_crawl_cells(row, colours) for row in rows))
         )
+    elif rows:
+        elements.append("<h3>Memory and losses</h3>" + _table(_COSTS, (_cost_cells(row, colours) for row in rows)))
         measured = [row for row in rows if row.bytes is not None]
-        parts.append("<h3>How fast it is</h3>" + _table(_SPEEDS, (_speeds(row, colours) for row in measured)))
-        parts.append("<h3>How it grows</h3>" + _table(_GROWTH, (_growth(row, colours) for row in measured)))
+        elements.append("<h3>Speed</h3>" + _table(_SPEEDS, (_speed_cells(row, colours) for row in measured)))
+        elements.append("<h3>Growth</h3>" + _table(_GROWTH, (_growth_cells(row, colours) for row in measured)))
     if work.stands_for:
-        parts.append(_scaled(work.stands_for, rows, colours))
+        elements.append(_extrapolation(work.stands_for, rows, colours))
     if any(row.forgotten is not None for row in rows):
-        parts.append(_forgetting(rows, colours))
+        elements.append(_forgetting(rows, colours))
     if work.problems:
-        parts.append(f'<ul class="problems">{"".join(f"<li>{escape(each)}</li>" for each in work.problems)}</ul>')
-    return f"<section>{''.join(parts)}</section>"
+        elements.append(f'<ul class="problems">{"".join(f"<li>{escape(each)}</li>" for each in work.problems)}</ul>')
+    return f"<section>{''.join(elements)}</section>"
 
 
-def _costs(row: Row, colours: Mapping[str, str]) -> list[str]:
+def _cost_cells(row: Row, colours: Mapping[str, str]) -> list[str]:
     if row.bytes is None:
-        return _failed(row, colours, len(_COSTS))
+        return _failure_cells(row, colours, len(_COSTS))
     return [
         _name(row, colours),
         _cell(f"&lt; {_bytes(row.noise_bytes)}" if row.is_faint else _bytes(row.bytes)),
@@ -88,7 +88,7 @@ def _costs(row: Row, colours: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _speeds(row: Row, colours: Mapping[str, str]) -> list[str]:
+def _speed_cells(row: Row, colours: Mapping[str, str]) -> list[str]:
     return [
         _name(row, colours),
         *(_cell(_speed(each)) for each in (row.links_per_s, row.new_per_s, row.known_per_s)),
@@ -97,7 +97,7 @@ def _speeds(row: Row, colours: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _growth(row: Row, colours: Mapping[str, str]) -> list[str]:
+def _growth_cells(row: Row, colours: Mapping[str, str]) -> list[str]:
     return [
         _name(row, colours),
         *(_cell(_count(each)) for each in (row.capacity, row.splits)),
@@ -108,9 +108,9 @@ def _growth(row: Row, colours: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _crawled(row: Row, colours: Mapping[str, str]) -> list[str]:
+def _crawl_cells(row: Row, colours: Mapping[str, str]) -> list[str]:
     if row.pages is None:
-        return _failed(row, colours, 5)
+        return _failure_cells(row, colours, 5)
     return [
         _name(row, colours),
         _cell(f"{row.pages:,}"),
@@ -120,14 +120,14 @@ def _crawled(row: Row, colours: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _scaled(urls: int, rows: Sequence[Row], colours: Mapping[str, str]) -> str:
-    """Memory at the size that the work stands for: extrapolated, and marked so."""
+def _extrapolation(urls: int, rows: Sequence[Row], colours: Mapping[str, str]) -> str:
+    """Memory extrapolated to the size that the work stands for."""
     cells = (
         [_name(row, colours), _cell(_bytes(round(row.bytes * urls / max(1, row.distinct)))), _cell(_bytes(row.bytes))]
         for row in rows
         if row.bytes is not None
     )
-    head = f"<h3>Extrapolated to {urls:,} URLs, in proportion: not measured</h3>"
+    head = f"<h3>Extrapolated to {urls:,} URLs, in proportion (not measured)</h3>"
     return head + _table(("set", f"at {urls:,} (extrapolated)", "measured here"), cells)
 
 
@@ -142,7 +142,7 @@ def _forgetting(rows: Sequence[Row], colours: Mapping[str, str]) -> str:
         for row in rows
         if row.bytes is not None
     )
-    columns = ("set", "of what it was asked to forget", "per second", "others forgotten with it")
+    columns = ("set", "forgotten", "per second", "others forgotten too")
     return "<h3>Forgetting</h3>" + _table(columns, cells)
 
 
@@ -163,15 +163,15 @@ def _findings(report: Report) -> str:
         ]
         for each in report.findings
     )
-    columns = ("work", "set", "figure", "expected", "measured", "bound", "met", "said elsewhere", "remark")
+    columns = ("work", "set", "figure", "expected", "measured", "bound", "met", "source says", "remark")
     return f"<section><h2>Expected and found</h2>{_table(columns, rows)}</section>"
 
 
 def _table(columns: Sequence[str], rows: Iterable[list[str]]) -> str:
-    """A column in which no row has anything is left out."""
+    """A table without empty columns."""
     rows = list(rows)
-    # A cell over several columns is the last of its row.
-    filled = [any(len(cells) > at and cells[at] != _EMPTY for cells in rows) for at in range(len(columns))]
+    # A row may have fewer cells: its last one may span several columns.
+    filled = [any(len(cells) > column and cells[column] != _EMPTY for cells in rows) for column in range(len(columns))]
     head = "".join(f"<th>{escape(name)}</th>" for name, has in zip(columns, filled, strict=True) if has)
     body = "".join(
         f"<tr>{''.join(cell for cell, has in zip(cells, filled, strict=False) if has)}</tr>" for cells in rows
@@ -184,7 +184,7 @@ def _name(row: Row, colours: Mapping[str, str]) -> str:
     return f'<td><span class="swatch" style="background:{colour}"></span>{escape(row.competitor)}</td>'
 
 
-def _failed(row: Row, colours: Mapping[str, str], columns: int) -> list[str]:
+def _failure_cells(row: Row, colours: Mapping[str, str], columns: int) -> list[str]:
     why = escape(row.failed or "not measured yet")
     return [_name(row, colours), f'<td class="text problem" colspan="{columns - 1}">{why}</td>']
 

@@ -1,4 +1,4 @@
-"""All trials of a competitor on a work, in one row. Pure."""
+"""Summarizes all trials of a competitor on a work in one row. Pure."""
 
 from collections.abc import Iterable, Sequence
 
@@ -17,17 +17,17 @@ from crawler.compare.measure.work import Work
 from crawler.compare.statistics import SIGMA, Spread, deviation, spread, upper_bound
 
 MEMORY_SHARE = 0.1
-"""By which the growth of a process may differ from what a set tells."""
+"""The growth of a process may differ by this share from the memory that its set reports."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One competitor on one work. What was not measured, or can't be, is None."""
+    """One competitor on one work. Figures that were not or can't be measured are None."""
 
     work: str
     competitor: str
     backend: str
     failed: str | None = None
-    """Why a trial brought nothing."""
+    """Why a trial failed."""
     links_per_s: Spread | None = None
     new_per_s: Spread | None = None
     known_per_s: Spread | None = None
@@ -36,11 +36,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     p999_s: Spread | None = None
     slowest_s: Spread | None = None
     bytes: int | None = None
-    """Memory: by its own account, else the growth of its process."""
+    """Memory as the set reports it, or else the growth of its process."""
     told_bytes: int | None = None
     steady_bytes: int | None = None
     noise_bytes: int = 0
-    """Of that, what may not be the set's."""
+    """How much of `steady_bytes` may have other reasons."""
     peak_bytes: int | None = None
     disk_bytes: int | None = None
     snapshot_bytes: int | None = None
@@ -51,35 +51,35 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     distinct: int = 0
     lost: int | None = None
     loss: float | None = None
-    """Of the new URLs, the share that was called known."""
+    """Share of the new URLs that the set called known."""
     loss_below: float | None = None
-    """With 95 % confidence the true share is below this."""
+    """With 95 % confidence, the true share is below this."""
     rate: float | None = None
     """False-positive rate at the end, by probes."""
     probes: int = 0
     told_rate: float | None = None
     rate_past: float | None = None
-    """The same, beyond the capacity."""
+    """The rate beyond the capacity."""
     past: int | None = None
-    """URLs in it then."""
+    """Number of URLs in it then."""
     loss_past: float | None = None
     bytes_past: int | None = None
-    """By its own account, then."""
+    """Memory then, as the set reports it."""
     capacity: int = 0
-    """URLs that it was made for."""
+    """Number of URLs for which it was sized."""
     portal_rate: float | None = None
     """False-positive rate on the largest host."""
     portal_probes: int = 0
     rate_deviation: float | None = None
-    """Of all probes from its own estimates, in standard deviations."""
+    """Deviation of all probes from its own estimates, in standard deviations."""
     lost_deviation: float | None = None
     memory_deviation: float | None = None
-    """Of the growth of the process from its own account, as a share of the latter."""
+    """Deviation of the growth of the process from the memory that the set reports, as a share of the latter."""
     splits: int | None = None
     twice: int | None = None
-    """URLs that it called new twice: the promise is broken."""
+    """URLs that it called new twice, which breaks its promise."""
     forgotten: float | None = None
-    """Share of the URLs to be forgotten that it forgot; None where it can't."""
+    """Share of the URLs to forget that it forgot; None if it can't forget."""
     wrongly_forgotten: int | None = None
     pages: int | None = None
     pages_missing: int | None = None
@@ -87,33 +87,34 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_faint(self) -> bool:
-        """Whether its memory is less than can be told from the growth of a process, and it does not tell itself."""
+        """Whether its memory is too small to be measured by the growth of a process, and it does not report it
+        either."""
         return self.told_bytes is None and self.bytes is not None and self.bytes < self.noise_bytes
 
     @property
     def agrees(self) -> bool | None:
-        """Whether it is as it says of itself: rate, losses and memory; None where it says nothing."""
+        """Whether rate, losses and memory agree with what the set reports; None if it reports nothing."""
         found = [abs(each) <= SIGMA for each in (self.rate_deviation, self.lost_deviation) if each is not None]
-        tells = self.backend not in OTHERS
-        if tells and self.told_bytes is not None and self.steady_bytes is not None:
-            apart = abs(self.steady_bytes - self.told_bytes)
-            found.append(apart <= max(self.noise_bytes, MEMORY_SHARE * self.told_bytes))
+        reports = self.backend not in OTHERS
+        if reports and self.told_bytes is not None and self.steady_bytes is not None:
+            difference = abs(self.steady_bytes - self.told_bytes)
+            found.append(difference <= max(self.noise_bytes, MEMORY_SHARE * self.told_bytes))
         return all(found) if found else None
 
 
 def rows(works: Iterable[Work], competitors: Sequence[Competitor], done: Sequence[Done]) -> list[Row]:
-    """A row for each competitor on each work on which something was tried, in their order."""
+    """A row for each competitor on each work that has trials, in their order."""
     found = []
     for work in works:
         for competitor in competitors:
             trials = [each for each in done if (each.work, each.competitor) == (work.name, competitor.name)]
             if trials:
                 found.append(_row(work, competitor, trials))
-    return _with_fewer_pages(found)
+    return _with_missing_pages(found)
 
 
-def _with_fewer_pages(found: Sequence[Row]) -> list[Row]:
-    """Where it is not known what pages there are, those that another crawl has found are."""
+def _with_missing_pages(found: Sequence[Row]) -> list[Row]:
+    """If it is not known which pages exist, the crawl that found most of them defines it."""
     most: dict[str, int] = {}
     for row in found:
         most[row.work] = max(most.get(row.work, 0), row.pages or 0)
@@ -140,15 +141,15 @@ def _row(work: Work, competitor: Competitor, trials: Sequence[Done]) -> Row:
     if failures:
         row = msgspec.structs.replace(row, failed=failures[0])
     if timings:
-        row = msgspec.structs.replace(row, **_timed(work, timings))
+        row = msgspec.structs.replace(row, **_timing_fields(work, timings))
     if checks:
-        row = msgspec.structs.replace(row, **_checked(checks[-1]))
+        row = msgspec.structs.replace(row, **_check_fields(checks[-1]))
     if crawls:
-        row = msgspec.structs.replace(row, **_crawled(crawls[-1]))
+        row = msgspec.structs.replace(row, **_crawl_fields(crawls[-1]))
     return row
 
 
-def _timed(work: Work, timings: Sequence[Timing]) -> dict[str, object]:
+def _timing_fields(work: Work, timings: Sequence[Timing]) -> dict[str, object]:
     spreads = {
         name: spread([value for each in timings if (value := getattr(each, name)) is not None])
         for name in (
@@ -186,7 +187,7 @@ def _median(timings: Sequence[Timing], name: str) -> int | None:
     return None if found is None else round(found.median)
 
 
-def _checked(check: Check) -> dict[str, object]:
+def _check_fields(check: Check) -> dict[str, object]:
     last = check.looks[-1] if check.looks else None
     past = check.past[-1] if check.past else None
     return {
@@ -212,7 +213,7 @@ def _checked(check: Check) -> dict[str, object]:
     }
 
 
-def _crawled(crawl: Crawled) -> dict[str, object]:
+def _crawl_fields(crawl: Crawled) -> dict[str, object]:
     return {
         "pages": crawl.pages,
         "pages_missing": crawl.missing,
@@ -228,18 +229,18 @@ def _rate(look: Look | None) -> float | None:
 
 
 def _rate_deviation(looks: Sequence[Look], clustering: float) -> float | None:
-    """Of all looks together: by chance one of a hundred looks would lie beyond 2.6 deviations."""
-    told = [(look, look.told_rate) for look in looks if look.told_rate is not None]
-    if not told:
+    """The deviation of all looks together. A single one of a hundred looks exceeds 2.6 deviations by chance."""
+    estimated = [(look, look.told_rate) for look in looks if look.told_rate is not None]
+    if not estimated:
         return None
-    probes = sum(look.probes for look, _ in told)
-    hits = sum(look.hits for look, _ in told)
-    expected = sum(look.probes * rate for look, rate in told)
-    by_chance = sum(look.probes * rate * (1 - rate) for look, rate in told) * clustering
-    # Its estimates are wrong together, as each is made of those before.
-    by_estimate = sum(look.probes * look.rate_sigma for look, _ in told) ** 2
+    probes = sum(look.probes for look, _ in estimated)
+    hits = sum(look.hits for look, _ in estimated)
+    expected = sum(look.probes * rate for look, rate in estimated)
+    by_chance = sum(look.probes * rate * (1 - rate) for look, rate in estimated) * clustering
+    # The errors of its estimates add up, because each estimate builds on those before.
+    by_estimate = sum(look.probes * look.rate_sigma for look, _ in estimated) ** 2
     variance = by_chance + by_estimate
-    if expected * 2 > probes:  # misses are the rare events
+    if expected * 2 > probes:  # then misses are the rare events
         return -deviation(probes - hits, probes - expected, variance=variance)
     return deviation(hits, expected, variance=variance)
 
@@ -247,5 +248,5 @@ def _rate_deviation(looks: Sequence[Look], clustering: float) -> float | None:
 def _lost_deviation(check: Check) -> float | None:
     if check.told_lost is None or check.lost_sigma is None:
         return None
-    # What a later sight accepts is lost no more, and no set counts it.
+    # A URL that the set accepts later is no longer lost, and the sets do not count it as lost either.
     return deviation(check.lost - check.recovered, check.told_lost, variance=check.lost_sigma**2)

@@ -21,21 +21,21 @@ _Figure = tuple[str, Callable[[Row], str]]
 
 
 def render(report: Report, columns: int) -> Group:
-    """A table for each work, in two where one would be wider than so many columns; then what to take."""
-    parts: list[RenderableType] = []
+    """One table for each work, or two if it would be wider than `columns`; then the recommendations."""
+    elements: list[RenderableType] = []
     for work in report.works:
         rows = [row for row in report.rows if row.work == work.name]
-        parts += [Text(f"\n{work.name}: {work.about}", style="bold"), *_tables(rows, columns)]
-        parts += [Text(f"  {line}", style="yellow") for line in work.problems]
-        parts += [Text(f"  {row.competitor}: {row.failed}", style="yellow") for row in rows if row.failed]
+        elements += [Text(f"\n{work.name}: {work.about}", style="bold"), *_tables(rows, columns)]
+        elements += [Text(f"  {line}", style="yellow") for line in work.problems]
+        elements += [Text(f"  {row.competitor}: {row.failed}", style="yellow") for row in rows if row.failed]
     if report.findings:
-        parts += [Text("\nExpected", style="bold"), *_expected(report)]
-    return Group(*parts, *_advice(report))
+        elements += [Text("\nExpected", style="bold"), *_finding_tables(report)]
+    return Group(*elements, *_advice(report))
 
 
 def _advice(report: Report) -> Iterable[RenderableType]:
     if report.advice:
-        yield Text("\nWhat to take", style="bold")
+        yield Text("\nRecommended", style="bold")
     for work, found in groupby(report.advice, key=lambda each: each.work):
         if len(report.works) > 1:
             yield Text(f"  {work}", style="bold")
@@ -49,15 +49,15 @@ def _tables(rows: Sequence[Row], columns: int) -> list[Table]:
     if not measured:
         return []
     if any(row.pages is not None for row in measured):
-        return [_table(measured, _OF_CRAWLS)]
-    whole = _table(measured, _SPEEDS + _COSTS)
-    if columns_of(whole) <= columns:
-        return [whole]
-    return [_table(measured, _COSTS), _table(measured, _SPEEDS)]
+        return [_table(measured, _CRAWL_FIGURES)]
+    wide = _table(measured, _SPEED_FIGURES + _COST_FIGURES)
+    if columns_of(wide) <= columns:
+        return [wide]
+    return [_table(measured, _COST_FIGURES), _table(measured, _SPEED_FIGURES)]
 
 
 def _table(rows: Sequence[Row], figures: Sequence[_Figure]) -> Table:
-    """A figure that no row has is left out."""
+    """A table without figures that no row has."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("", overflow="fold")
     shown = [(name, cells) for name, cell in figures if any(cells := [cell(row) for row in rows])]
@@ -69,7 +69,7 @@ def _table(rows: Sequence[Row], figures: Sequence[_Figure]) -> Table:
 
 
 def columns_of(table: Table) -> int:
-    """What it needs, so that nothing is wrapped."""
+    """The width of the table without any wrapping."""
     console = Console(width=_ANY_COLUMNS)
     return Measurement.get(console, console.options, table).maximum
 
@@ -82,11 +82,11 @@ def _bytes_per_url(row: Row) -> str:
     return "" if row.bytes_per_url is None or row.is_faint else f"{row.bytes_per_url:.1f}"
 
 
-def _whole(value: int | None) -> str:
+def _number(value: int | None) -> str:
     return "" if value is None else f"{value:,}"
 
 
-def _expected(report: Report) -> Iterable[RenderableType]:
+def _finding_tables(report: Report) -> Iterable[RenderableType]:
     for work, findings in groupby(report.findings, key=lambda each: each.work):
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=work, title_justify="left", title_style="")
         table.add_column("set", overflow="fold")
@@ -101,7 +101,7 @@ def _expected(report: Report) -> Iterable[RenderableType]:
 
 
 def share(value: float | None) -> str:
-    """A rate or a loss, short."""
+    """A rate or a loss as short text."""
     if value is None:
         return ""
     return "0" if value == 0 else f"{value:.2%}" if value >= 0.001 else f"{value:.1e}"
@@ -119,25 +119,25 @@ def _time(found: Spread | None) -> str:
     return f"{found.median * 1e6:.0f} µs" if found.median < 1e-3 else f"{found.median * 1e3:.1f} ms"
 
 
-_SPEEDS: tuple[_Figure, ...] = (
+_SPEED_FIGURES: tuple[_Figure, ...] = (
     ("links/s", lambda row: _rate(row.links_per_s)),
     ("new/s", lambda row: _rate(row.new_per_s)),
     ("known/s", lambda row: _rate(row.known_per_s)),
     ("p99", lambda row: _time(row.p99_s)),
     ("slowest", lambda row: _time(row.slowest_s)),
 )
-_COSTS: tuple[_Figure, ...] = (
+_COST_FIGURES: tuple[_Figure, ...] = (
     ("memory", _memory),
     ("B/URL", _bytes_per_url),
-    ("lost", lambda row: _whole(row.lost)),
+    ("lost", lambda row: _number(row.lost)),
     ("rate", lambda row: share(row.rate)),
     ("beyond", lambda row: share(row.rate_past)),
-    ("splits", lambda row: _whole(row.splits)),
-    ("as it says", lambda row: {True: "yes", False: "no", None: ""}[row.agrees]),
+    ("splits", lambda row: _number(row.splits)),
+    ("agrees", lambda row: {True: "yes", False: "no", None: ""}[row.agrees]),
 )
-_OF_CRAWLS: tuple[_Figure, ...] = (
-    ("pages", lambda row: _whole(row.pages)),
-    ("missing", lambda row: _whole(row.pages_missing)),
+_CRAWL_FIGURES: tuple[_Figure, ...] = (
+    ("pages", lambda row: _number(row.pages)),
+    ("missing", lambda row: _number(row.pages_missing)),
     ("pages/s", lambda row: "" if row.pages_per_s is None else f"{row.pages_per_s:,.0f}"),
     ("memory", _memory),
 )

@@ -1,4 +1,4 @@
-"""A report as a value: everything that was measured, and what follows from it."""
+"""A report as a value: all measurements, and what follows from them."""
 
 import os
 import platform
@@ -12,17 +12,17 @@ from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.trial import Done
 from crawler.compare.measure.work import Live, Survey, Work
 from crawler.compare.report.expecting import Expectation, Finding, judge
-from crawler.compare.report.recommending import Advice, Wish, recommend
+from crawler.compare.report.recommending import Advice, Requirements, recommend
 from crawler.compare.report.summary import Row, rows
 from crawler.status import number_of
 
 _PACKAGES = ("onceover", "numpy", "mmh3", "plyvel", "rbloom", "fastbloom-rs", "pybloom-live", "redis")
 _DISTRIBUTIONS = {"onceover": "onceover-crawler"}
-"""What is installed under another name."""
+"""Packages whose distribution has another name."""
 
 
 class ReportedWork(msgspec.Struct, frozen=True, kw_only=True):
-    """A work, for people."""
+    """A work, described for people."""
 
     name: str
     about: str
@@ -32,10 +32,10 @@ class ReportedWork(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What report.json holds."""
+    """The content of report.json."""
 
     complete: bool
-    """Whether all trials were done; a run that was stopped goes on with the same command."""
+    """Whether all trials are finished. The same command continues a run that was stopped."""
     measured_at: str
     machine: dict[str, str]
     versions: dict[str, str]
@@ -55,16 +55,16 @@ def report_of(
     competitors: Sequence[Competitor],
     done: Sequence[Done],
     *,
-    wish: Wish,
+    requirements: Requirements,
     expected: Sequence[Expectation],
     seed: int,
     measured_at: str,
     complete: bool,
 ) -> Report:
-    """The report of these trials. `refused` are works that could not be read, and why."""
+    """The report of these trials. `refused` has the works that could not be read, each with the reason."""
     found = rows(works, competitors, done)
     surveys = {work.name: work for work in works}
-    reported = [_reported(work) for work in works]
+    reported = [_describe_work(work) for work in works]
     reported += [ReportedWork(name=name, about="could not be measured", problems=(why,)) for name, why in refused]
     return Report(
         complete=complete,
@@ -75,19 +75,19 @@ def report_of(
         works=tuple(reported),
         competitors=tuple(competitors),
         rows=tuple(found),
-        advice=tuple(recommend(found, wish)),
+        advice=tuple(recommend(found, requirements)),
         findings=tuple(judge(expected, found, surveys)),
         trials=tuple(done),
     )
 
 
 def machine() -> dict[str, str]:
-    """What it was measured on."""
+    """The machine of the measurements."""
     return {"cpu": _cpu(), "cores": str(len(os.sched_getaffinity(0))), "system": platform.platform()}
 
 
 def versions() -> dict[str, str]:
-    """What was measured with."""
+    """The versions of Python and the libraries."""
     found = {"python": platform.python_version()}
     for name in _PACKAGES:
         try:
@@ -97,10 +97,10 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _reported(work: Work) -> ReportedWork:
+def _describe_work(work: Work) -> ReportedWork:
     survey = work.survey
     if isinstance(work.stream, Live):
-        about = f"a live crawl of {'a real' if work.stream.web is None else 'the simulated'} web, once with each"
+        about = f"a live crawl of {'a real' if work.stream.web is None else 'the simulated'} web, once with each set"
     else:
         about = (
             f"{number_of(survey.links, 'link')} to {number_of(survey.distinct, 'URL')} ({survey.repeats:.0%} repeats) "
@@ -112,7 +112,7 @@ def _reported(work: Work) -> ReportedWork:
     if survey.unreadable:
         more = survey.unreadable - len(survey.first_unreadable)
         lines = number_of(survey.unreadable, "line is", "lines are")
-        problems = [f"{lines} no URL, and left out:", *survey.first_unreadable]
+        problems = [f"{lines} not a URL, and left out:", *survey.first_unreadable]
         problems += [f"and {more:,} more"] if more else []
     return ReportedWork(
         name=work.name, about=about, survey=survey, stands_for=work.stands_for, problems=tuple(problems)

@@ -1,7 +1,7 @@
 """Works and competitors, small."""
 
 from crawler.compare.measure.competitor import Competitor
-from crawler.compare.measure.preparing import computed
+from crawler.compare.measure.preparing import synthetic_work
 from crawler.compare.measure.synthetic import Synthetic
 from crawler.compare.measure.trial import (
     Check,
@@ -17,7 +17,7 @@ EFFORT = Effort(probes=2000, looks=5)
 
 
 def work(distinct: int = 5000, *, repeats: float = 0.5, skew: float = 1.0, seed: int = 1) -> Work:
-    return computed("work", Synthetic(distinct=distinct, repeats=repeats, hosts=50, skew=skew, seed=seed))
+    return synthetic_work("work", Synthetic(distinct=distinct, repeats=repeats, hosts=50, skew=skew, seed=seed))
 
 
 def timing(*, links_per_s: float = 1e6, told_bytes: int | None = 1_000_000, steady_bytes: int = 1_000_000) -> Timing:

@@ -11,8 +11,8 @@ from crawler.compare.measure.trial import Done
 from crawler.compare.measure.work import new_batches
 from crawler.compare.report.expecting import Expectation, judge
 from crawler.compare.report.summary import rows
-from crawler.wiring.compare_worker import contestant
-from crawler.wiring.comparing import competitors, prepared
+from crawler.wiring.compare_worker import make_set
+from crawler.wiring.comparing import competitors, prepare_work
 from tests.unit.compare.making import EXACT, timing, work
 
 
@@ -40,7 +40,7 @@ def test_the_rates_by_bits_per_url_are_those_of_the_formula() -> None:
 @pytest.mark.parametrize("name", [each.set for each in RATES if each.work != "a million URLs at 1 %"])
 async def test_the_fill_of_a_small_filter_gives_the_rate_that_is_expected(name: str, tmp_path: Path) -> None:
     [made] = competitors([BLOOMS[name]])
-    visited = contestant(made, 20_000, tmp_path)
+    visited = make_set(made, 20_000, tmp_path)
     for urls in new_batches(work(20_000)):
         await visited.add_many(urls)
     assert visited.describe().false_positive_rate == pytest.approx(best_rate(BLOOMS[name]), rel=0.15)
@@ -66,10 +66,10 @@ def test_every_figure_that_differs_from_what_is_said_has_its_reason() -> None:
 async def test_only_a_scale_model_is_scaled(tmp_path: Path) -> None:
     loaded = literature("compare.scale=0.01")
     works = {each.name: each for each in COMPARE.work}
-    scaled = await prepared(loaded, works["100 million addresses"], tmp_path / "1")
+    scaled = await prepare_work(loaded, works["100 million addresses"], tmp_path / "1")
     assert (scaled.survey.distinct, scaled.stands_for) == (1300, 100_000_000)
     whole = msgspec.structs.replace(works["350,000 entries that can be deleted"], distinct=3000)
-    assert (await prepared(loaded, whole, tmp_path / "2")).survey.distinct == 3000
+    assert (await prepare_work(loaded, whole, tmp_path / "2")).survey.distinct == 3000
 
 
 def test_the_characters_of_urls_are_told_for_what_a_work_stands_for() -> None:

@@ -15,16 +15,16 @@ from crawler.compare.measure.competitor import (
     OURS,
     Competitor,
 )
-from crawler.compare.measure.contestant import Full, Unavailable
 from crawler.compare.measure.journal import Journal
+from crawler.compare.measure.making import Full, Unavailable
 from crawler.compare.measure.running import (
     Progress,
-    Tell,
-    in_process,
+    ReportProgress,
+    run_in_process,
     run_trials,
     schedule,
 )
-from crawler.compare.measure.timing import time_it
+from crawler.compare.measure.timing import measure_time
 from crawler.compare.measure.trial import (
     Check,
     Done,
@@ -36,7 +36,7 @@ from crawler.compare.measure.trial import (
 )
 from crawler.compare.report.summary import rows
 from crawler.compare.statistics import SIGMA
-from crawler.wiring.compare_worker import contestant
+from crawler.wiring.compare_worker import make_set
 from tests.patience import PATIENCE_S
 from tests.unit.compare.bloomserver import serving
 from tests.unit.compare.making import BLOOM, EFFORT, EXACT, timing, work
@@ -51,7 +51,7 @@ def quiet(_share: float) -> None:
 
 async def checked(competitor: Competitor, scratch: Path, distinct: int = 5000) -> Check:
     trial = Trial(kind="check", work=work(distinct), competitor=competitor, effort=EFFORT)
-    return await check(trial, contestant, scratch, quiet, exact=ExactSet)
+    return await check(trial, make_set, scratch, quiet, exact=ExactSet)
 
 
 @pytest.mark.parametrize("backend", [*OURS, *BASELINES, "python-set"])
@@ -89,7 +89,7 @@ async def test_filters_that_large_sites_overrun_are_as_they_tell(skew: float, tm
     made = Competitor(name="small", backend="per-site", error_rate=0.01, site_bytes=1024, filters=40)
     made_of = work(12_000, skew=skew)
     trial = Trial(kind="check", work=made_of, competitor=made, effort=EFFORT)
-    found = await check(trial, contestant, tmp_path, quiet, exact=ExactSet)
+    found = await check(trial, make_set, tmp_path, quiet, exact=ExactSet)
     [row] = rows([made_of], [made], [_done(made, found)])
     assert row.agrees
     if skew == 1.4:  # sites at whose URLs it errs always, or never
@@ -117,7 +117,7 @@ async def test_more_bits_than_asked_for_are_taken_as_told(tmp_path: Path) -> Non
 @pytest.mark.parametrize("backend", ["exact", "dsbf"])
 async def test_time_memory_and_snapshots_are_measured(backend: str, tmp_path: Path) -> None:
     made = Competitor(name=backend, backend=backend)
-    found = await time_it(Trial(kind="time", work=work(), competitor=made), contestant, tmp_path, quiet)
+    found = await measure_time(Trial(kind="time", work=work(), competitor=made), make_set, tmp_path, quiet)
     assert min(found.new_per_s, found.known_per_s, found.links_per_s) > 0
     assert found.p50_s <= found.p99_s <= found.slowest_s
     assert found.told_bytes
@@ -132,7 +132,7 @@ async def test_a_process_grows_by_what_the_set_in_it_tells(backend: str, tmp_pat
     made = Competitor(name=backend, backend=backend)
     asked = work(70_000, repeats=0.0)
     trial = Trial(kind="time", work=asked, competitor=made, effort=EFFORT)
-    found = await in_process(trial, quiet, command=COMMAND, scratch=tmp_path, timeout_s=PATIENCE_S)
+    found = await run_in_process(trial, quiet, command=COMMAND, scratch=tmp_path, timeout_s=PATIENCE_S)
     assert isinstance(found, Timing)
     assert found.noise_bytes >= 1 << 20
     [row] = rows([asked], [made], [Done(key="", kind="time", work="work", competitor=backend, round=0, outcome=found)])
@@ -143,7 +143,7 @@ async def test_a_process_answers_and_one_without_memory_says_so(tmp_path: Path) 
     large = Competitor(name="large", backend="bloom", capacity=10**9)
     for competitor, effort in ((EXACT, EFFORT), (large, Effort(memory_bytes=50_000_000))):
         trial = Trial(kind="time", work=work(), competitor=competitor, effort=effort)
-        found = await in_process(trial, quiet, command=COMMAND, scratch=tmp_path, timeout_s=PATIENCE_S)
+        found = await run_in_process(trial, quiet, command=COMMAND, scratch=tmp_path, timeout_s=PATIENCE_S)
         if competitor is large:
             assert found == Failed(reason="out of memory; 50.0 MB were allowed")
         else:
@@ -155,13 +155,13 @@ async def test_a_process_answers_and_one_without_memory_says_so(tmp_path: Path) 
     ("script", "words"),
     [
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "killed, as the system does when memory runs out"),
-        ("raise SystemExit('no such thing')", "exit code 1 and without an answer: no such thing"),
-        ("print('hello')", "exit code 0 and without an answer"),
+        ("raise SystemExit('no such thing')", "exit code 1 and without an outcome: no such thing"),
+        ("print('hello')", "exit code 0 and without an outcome"),
     ],
 )
 async def test_a_process_that_dies_is_reported_with_how(script: str, words: str, tmp_path: Path) -> None:
     trial = Trial(kind="time", work=work(10), competitor=EXACT)
-    found = await in_process(
+    found = await run_in_process(
         trial, quiet, command=[sys.executable, "-c", script], scratch=tmp_path, timeout_s=PATIENCE_S
     )
     assert isinstance(found, Failed)
@@ -171,7 +171,7 @@ async def test_a_process_that_dies_is_reported_with_how(script: str, words: str,
 async def test_a_process_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     trial = Trial(kind="time", work=work(10), competitor=EXACT)
     command = [sys.executable, "-c", "import time; time.sleep(600)"]
-    found = await in_process(trial, quiet, command=command, scratch=tmp_path, timeout_s=0.05)
+    found = await run_in_process(trial, quiet, command=command, scratch=tmp_path, timeout_s=0.05)
     assert found == Failed(reason="took longer than 0.05 s")
 
 
@@ -193,7 +193,7 @@ async def test_a_trial_that_is_cancelled_ends_with_all_that_it_started_and_leave
 
     async with asyncio.TaskGroup() as group:
         running = group.create_task(
-            in_process(trial, tell, command=[sys.executable, "-c", script], scratch=tmp_path, timeout_s=None)
+            run_in_process(trial, tell, command=[sys.executable, "-c", script], scratch=tmp_path, timeout_s=None)
         )
         await begun.wait()
         running.cancel()
@@ -227,7 +227,7 @@ class Runner:
         self._failing = failing
         self._stops_after = stops_after
 
-    async def __call__(self, trial: Trial, tell: Tell) -> Outcome:
+    async def __call__(self, trial: Trial, tell: ReportProgress) -> Outcome:
         if len(self.ran) == self._stops_after:
             raise asyncio.CancelledError
         self.ran.append(trial.competitor.name)
@@ -301,9 +301,9 @@ async def test_redisbloom_is_asked_on_its_server_and_leaves_nothing_there(tmp_pa
 
 async def test_redisbloom_that_takes_no_more_or_is_gone_says_so(tmp_path: Path) -> None:
     with serving(most=3) as (url, _):
-        made = contestant(Competitor(name="redisbloom", backend="redisbloom", server=url), 3, tmp_path)
+        made = make_set(Competitor(name="redisbloom", backend="redisbloom", server=url), 3, tmp_path)
         assert await made.add_many(["a", "b", "a"]) == [True, True, False]
-        with pytest.raises(Full, match="takes no more: non scaling filter is full"):
+        with pytest.raises(Full, match="is full: non scaling filter is full"):
             await made.add_many(["c", "d"])
     with pytest.raises(Unavailable, match=f"RedisBloom at {url} failed: "):
         await made.add_many(["c"])
@@ -317,7 +317,7 @@ async def test_redisbloom_that_takes_no_more_or_is_gone_says_so(tmp_path: Path) 
 def test_redisbloom_without_a_server_says_so(server: str | None, words: str, tmp_path: Path) -> None:
     made = Competitor(name="redisbloom", backend="redisbloom", server=server)
     with pytest.raises(Unavailable, match=words):
-        contestant(made, 10, tmp_path)
+        make_set(made, 10, tmp_path)
 
 
 def _done(competitor: Competitor, outcome: Outcome) -> Done:

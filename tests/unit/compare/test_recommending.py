@@ -8,7 +8,7 @@ from crawler.compare.measure.trial import (
     Timing,
 )
 from crawler.compare.report.expecting import Expectation, judge
-from crawler.compare.report.recommending import Wish, frontier, recommend
+from crawler.compare.report.recommending import Requirements, frontier, recommend
 from crawler.compare.report.summary import Row, rows
 from tests.unit.compare.making import check, timing, work
 
@@ -31,32 +31,32 @@ def measured(found: dict[str, tuple[Timing, Check]] = OUTCOMES) -> list[Row]:
 
 
 def test_the_least_memory_that_loses_no_more_than_wished_is_taken() -> None:
-    first, second = recommend(measured(), Wish(max_loss=1e-4, max_memory_bytes=None))
+    first, second = recommend(measured(), Requirements(max_loss=1e-4, max_memory_bytes=None))
     assert first.competitor == "bloom"
     assert first.text == "For 1,000,000 URLs and at most 1 in 10,000 lost: bloom, 2.4 MB."
     assert first.sure.startswith("Sure: 10 of 1,000,000 were lost")
     assert second.competitor == "dsbf"
-    assert second.text.startswith("If it may turn out to be 2 times as many: dsbf, 5.6 MB. At 2,000,000 URLs it lost")
+    assert second.text.startswith("If there may be 2 times as many: dsbf, 5.6 MB. At 2,000,000 URLs it lost")
 
 
 def test_what_does_not_fit_when_it_has_grown_is_not_taken_for_twice_as_many() -> None:
-    [only] = recommend(measured(), Wish(max_loss=1e-4, max_memory_bytes=5_000_000))
+    [only] = recommend(measured(), Requirements(max_loss=1e-4, max_memory_bytes=5_000_000))
     assert only.competitor == "bloom"
-    _, second = recommend(measured(), Wish(max_loss=1e-4, max_memory_bytes=5_600_000))
+    _, second = recommend(measured(), Requirements(max_loss=1e-4, max_memory_bytes=5_600_000))
     assert second.competitor == "dsbf"
     untold = OUTCOMES | {"dsbf": (OUTCOMES["dsbf"][0], check(lost=30, past_lost=90, past_bytes=None))}
-    _, second = recommend(measured(untold), Wish(max_loss=1e-4, max_memory_bytes=None))
+    _, second = recommend(measured(untold), Requirements(max_loss=1e-4, max_memory_bytes=None))
     assert second.competitor == "exact"
 
 
 def test_a_loss_that_few_urls_can_not_show_makes_it_less_sure() -> None:
-    [first, *_] = recommend(measured(), Wish(max_loss=1.2e-5, max_memory_bytes=None))
+    [first, *_] = recommend(measured(), Requirements(max_loss=1.2e-5, max_memory_bytes=None))
     assert first.competitor == "bloom"
     assert first.sure.startswith("Likely")
 
 
 def test_where_nothing_will_do_the_nearest_is_named() -> None:
-    [only] = recommend(measured(), Wish(max_loss=0.0, max_memory_bytes=10_000_000))
+    [only] = recommend(measured(), Requirements(max_loss=0.0, max_memory_bytes=10_000_000))
     assert only.competitor is None
     assert "exact" in only.text
 
@@ -96,7 +96,9 @@ def test_what_a_process_can_not_show_is_not_recommended() -> None:
     faint = timing(told_bytes=None, steady_bytes=400_000)
     found = measured({"exact": OUTCOMES["exact"], "bloom": (faint, check())})
     assert [row.is_faint for row in found] == [False, True]
-    assert [each.competitor for each in recommend(found, Wish(max_loss=1e-4, max_memory_bytes=None))] == ["exact"]
+    assert [each.competitor for each in recommend(found, Requirements(max_loss=1e-4, max_memory_bytes=None))] == [
+        "exact"
+    ]
     assert [row.competitor for row in frontier(found)] == ["exact"]
 
 
@@ -110,9 +112,9 @@ def test_for_a_live_crawl_the_least_memory_that_misses_no_page_is_taken() -> Non
         for name, outcome in crawls.items()
     ]
     found = rows([work(10)], SETS, done)
-    [only] = recommend(found, Wish(max_loss=1e-4, max_memory_bytes=None))
+    [only] = recommend(found, Requirements(max_loss=1e-4, max_memory_bytes=None))
     assert only.text == "For a crawl of 90 pages and at most 1 in 10,000 missing: dsbf, 1.0 kB."
-    assert only.sure.startswith("0 pages were missing, so that the true share is below ")
-    [none] = recommend(found, Wish(max_loss=1e-4, max_memory_bytes=500))
+    assert only.sure.startswith("0 pages were missing, so the true share is below ")
+    [none] = recommend(found, Requirements(max_loss=1e-4, max_memory_bytes=500))
     assert none.competitor is None
-    assert none.text.endswith("missing: none of these. Nearest is exact, 2.0 kB.")
+    assert none.text.endswith("missing: none of these. The closest is exact, 2.0 kB.")

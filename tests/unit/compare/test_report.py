@@ -20,9 +20,10 @@ from crawler.compare.measure.trial import (
 )
 from crawler.compare.measure.work import Live, Survey, Work
 from crawler.compare.report.expecting import Expectation
+from crawler.compare.report.labels import label_points
 from crawler.compare.report.page import page
-from crawler.compare.report.plots import name_points, plots
-from crawler.compare.report.recommending import Wish
+from crawler.compare.report.plots import plots
+from crawler.compare.report.recommending import Requirements
 from crawler.compare.report.table import render
 from crawler.compare.report.value import Report, report_of
 from tests.unit.compare.making import check, timing, work
@@ -59,7 +60,7 @@ def report() -> Report:
         [("gone", "can't read gone: No such file or directory")],
         SETS,
         trials,
-        wish=Wish(max_loss=1e-4, max_memory_bytes=None),
+        requirements=Requirements(max_loss=1e-4, max_memory_bytes=None),
         expected=[Expectation(work="work", set="exact", figure="rate", value=0.0, says="never <errs>")],
         seed=1,
         measured_at="2026-01-01T00:00:00+00:00",
@@ -98,9 +99,9 @@ def test_the_page_is_whole_needs_nothing_else_and_lets_no_name_be_a_tag(report: 
     assert "never &lt;errs&gt;" in text
     assert "rbloom is not installed" in text
     assert "can&#x27;t read gone" in text
-    assert "It was stopped" in text
+    assert "The run was stopped" in text
     assert "at 1,000 (extrapolated)" in text
-    assert "<th>beyond, at</th>" in text
+    assert "<th>beyond: URLs</th>" in text
     assert "<td>2,000,000</td>" in text
     assert "<th>disk</th>" not in text, "nobody has anything there"
 
@@ -114,7 +115,7 @@ def test_every_plot_is_there_once_and_in_both_forms(report: Report) -> None:
         ("work", "loss"),
     ]
     assert all(plot.png.startswith(b"\x89PNG") and plot.svg.startswith("<svg") for plot in found)
-    assert "not shown, as they take less than a process shows" not in found[3].svg
+    assert "not shown, because their memory is too small to measure" not in found[3].svg
     names = [name for plot in found for name in set(re.findall(r'<clipPath id="([^"]+)"', plot.svg))]
     assert len(names) == len(set(names)), "plots in one page would use each other's parts"
 
@@ -127,7 +128,7 @@ def test_a_set_whose_memory_can_not_be_told_is_named_below_the_plot(report: Repo
     [loss] = [
         plot for plot in plots(msgspec.structs.replace(report, rows=(*report.rows, *faint))) if plot.name == "loss"
     ]
-    assert "not shown, as they take less than a process shows: rbloom" in loss.svg
+    assert "not shown, because their memory is too small to measure: rbloom" in loss.svg
 
 
 def test_no_name_of_a_point_covers_another_a_point_or_the_legend() -> None:
@@ -144,7 +145,7 @@ def test_no_name_of_a_point_covers_another_a_point_or_the_legend() -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.legend()
-    texts = name_points(axes, named)
+    texts = label_points(axes, named)
     renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
     legend = axes.get_legend()
     assert legend is not None
@@ -167,7 +168,7 @@ def test_the_table_tells_rows_failures_expectations_and_what_to_take(report: Rep
         "rbloom: rbloom is not installed",
         "gone: could not be measured",
         "Expected",
-        "What to take",
+        "Recommended",
     ):
         assert words in text
     assert re.search(r'bloom"</b> +88 +2 ', text)
@@ -183,7 +184,7 @@ def test_no_figure_is_cut_however_narrow_the_terminal(report: Report, columns: i
     text = capture.get()
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= columns
-    for name in ("links/s", "slowest", "memory", "B/URL", "lost", "rate", "beyond", "as it says"):
+    for name in ("links/s", "slowest", "memory", "B/URL", "lost", "rate", "beyond", "agrees"):
         assert f" {name} " in text
     assert " splits " not in text, "nobody splits here"
 

@@ -14,8 +14,8 @@ from crawler.compare.measure.preparing import (
     STDIN,
     Unreadable,
     WorkRefused,
-    computed,
-    spooled,
+    spool,
+    synthetic_work,
     urls_of_file,
     urls_of_pages,
 )
@@ -50,7 +50,7 @@ def test_a_computed_stream_has_each_of_its_urls_and_no_other(
 
 
 def test_a_computed_stream_has_the_repeats_lengths_and_hosts_that_were_asked_for() -> None:
-    made = computed("w", Synthetic(distinct=50_000, repeats=0.6, hosts=300, skew=1.0, length=90))
+    made = synthetic_work("w", Synthetic(distinct=50_000, repeats=0.6, hosts=300, skew=1.0, length=90))
     assert made.survey.repeats == pytest.approx(0.6, abs=0.01)
     assert made.survey.mean_length == pytest.approx(90, rel=0.05)
     assert made.survey.hosts == 300
@@ -78,8 +78,8 @@ async def test_a_file_of_urls_is_read_canonical_and_what_is_none_is_told_with_it
         gzip.compress(b"\xef\xbb\xbfHTTP://A.test\n\nnot a url\n\xff\nhttp://a.test/#x\nhttp://b.test/\r\n")
     )
     unreadable = Unreadable()
-    made = await spooled(
-        "w", urls_of_file(str(path), canonical, unreadable), unreadable, place=tmp_path / "w", exact=ExactSet()
+    made = await spool(
+        "w", urls_of_file(str(path), canonical, unreadable), unreadable, path=tmp_path / "w", exact=ExactSet()
     )
     assert links(batches(made)) == ["http://a.test/", "http://a.test/", "http://b.test/"]
     assert links(new_batches(made)) == ["http://a.test/", "http://b.test/"]
@@ -91,7 +91,7 @@ async def test_pages_stay_together_unless_they_are_huge(tmp_path: Path) -> None:
     pages = [("p", ["http://a.test/1", "http://a.test/2"]), ("q", []), ("r", [f"http://a.test/{n}" for n in range(5)])]
     unreadable = Unreadable()
     found = urls_of_pages(pages, canonical, unreadable)
-    made = await spooled("w", found, unreadable, place=tmp_path / "w", exact=ExactSet(), batch=3)
+    made = await spool("w", found, unreadable, path=tmp_path / "w", exact=ExactSet(), batch=3)
     assert [len(each) for each in batches(made)] == [2, 3, 2]
 
 
@@ -99,7 +99,7 @@ async def test_standard_input_is_a_file_too(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"http://a.test/\n")))
     unreadable = Unreadable()
     found = urls_of_file(STDIN, canonical, unreadable)
-    made = await spooled("w", found, unreadable, place=tmp_path / "w", exact=ExactSet())
+    made = await spool("w", found, unreadable, path=tmp_path / "w", exact=ExactSet())
     assert isinstance(made.stream, Spooled)
     assert made.survey.links == 1
 
@@ -109,7 +109,7 @@ async def test_standard_input_is_a_file_too(tmp_path: Path, monkeypatch: pytest.
     [
         (None, "No such file"),
         (b"", "found nothing"),
-        (b"no url\n", "1 lines that are none"),
+        (b"no url\n", "1 lines that are not URLs"),
         (b"\x1f\x8b\x08", "can't"),
     ],
 )
@@ -121,6 +121,6 @@ async def test_a_file_without_urls_is_refused_with_what_was_found(
         path.write_bytes(content)
     unreadable = Unreadable()
     with pytest.raises(WorkRefused, match=words):
-        await spooled(
-            "w", urls_of_file(str(path), canonical, unreadable), unreadable, place=tmp_path / "w", exact=ExactSet()
+        await spool(
+            "w", urls_of_file(str(path), canonical, unreadable), unreadable, path=tmp_path / "w", exact=ExactSet()
         )

@@ -1,4 +1,4 @@
-"""onceover compare --advise: which visited set fits, by the formulas, without running anything."""
+"""`onceover compare --advise`: which visited set fits, by the formulas. Nothing is measured."""
 
 import math
 from collections.abc import Sequence
@@ -25,14 +25,16 @@ class Advised(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int
     options: list[Option]
     advised: str | None
-    """None when nothing fits."""
+    """None if no set fits."""
     visited: dict[str, str | int | float]
-    """The section [visited] that asks for it."""
+    """The section [visited] for it."""
 
 
 def advise_on(urls: str, *, loss: float, memory_bytes: int | None, as_json: bool) -> int:
-    """Print which backends fit, and with what parameters. A filter whose rate is the loss loses less: its rate is lower
-    until it is full."""
+    """Print which backends fit, with their parameters.
+
+    A filter whose error rate is the allowed loss loses less than that, because its rate is lower until it is full.
+    """
     count = _count(urls)
     given = machine_bytes() if memory_bytes is None else memory_bytes
     try:
@@ -61,7 +63,7 @@ def _count(text: str) -> int:
     except ValueError:
         value = math.nan
     if not 1 <= value <= 1e15:
-        raise click.UsageError(f"expected a number of URLs, as 2e8 or 200_000_000, found {text}")
+        raise click.UsageError(f"expected a number of URLs such as 2e8 or 200_000_000, found {text}")
     return round(value)
 
 
@@ -89,10 +91,10 @@ def _show(advised: Advised, found: Sequence[Option]) -> None:
             share(option.expected_lost / advised.urls_expected),
             "yes" if option.memory_bytes <= advised.memory_bytes else "no",
         )
-    # No figure is cut, whatever it is shown on.
-    told = Console()
-    told = Console(width=max(told.width, columns_of(table)))
-    told.print(
+    # The table is never narrower than its figures, whatever the width of the terminal.
+    stdout = Console()
+    stdout = Console(width=max(stdout.width, columns_of(table)))
+    stdout.print(
         f"{number_of(advised.urls_expected, 'URL')} in {size(advised.memory_bytes)}; "
         f"at most {share(advised.loss)} may be lost",
         table,
@@ -100,14 +102,14 @@ def _show(advised: Advised, found: Sequence[Option]) -> None:
     )
     if advised.advised is None:
         nearest = min(found, key=lambda option: option.memory_bytes).backend
-        told.print(f"None of them fits. Nearest is {nearest}.", highlight=False)
+        stdout.print(f"None of them fits. {nearest} needs the least memory.", highlight=False)
         return
-    told.print("Take:\n\n[visited]", highlight=False, markup=False)
+    stdout.print("Recommended:\n\n[visited]", highlight=False, markup=False)
     for name, value in advised.visited.items():
-        told.print(f"{name} = {toml_value(value)}", highlight=False)
+        stdout.print(f"{name} = {toml_value(value)}", highlight=False)
     if "error_rate" in advised.visited:
-        told.print(
-            "\nA crawl confirms what a filter calls known by its ledger (visited.verify), and then loses nothing; "
-            "the losses above are those of verify = false.",
+        stdout.print(
+            "\nBy default a crawl looks up in its ledger what a filter calls known (visited.verify), and loses "
+            "nothing. The losses above are those with verify = false.",
             highlight=False,
         )

@@ -1,6 +1,6 @@
-"""A live crawl of a comparison, in a process of its own: `python -m crawler.cli.compare_live`.
+"""One crawl of a comparison, in its own process: `python -m crawler.cli.compare.live`.
 
-The trial comes on stdin and the outcome goes to stdout, as with `crawler.wiring.compare_worker`.
+It reads the trial from stdin and writes the outcome to stdout, like `crawler.wiring.compare_worker`.
 """
 
 import contextlib
@@ -15,7 +15,8 @@ import msgspec
 
 from config import Loaded, VisitedBackend, load, toml_value
 from crawler.cli.codes import COMPLETE
-from crawler.cli.run.running import Run, run_crawl
+from crawler.cli.run.messages import Run
+from crawler.cli.run.running import run_crawl
 from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.process import end_with_parent
 from crawler.compare.measure.trial import (
@@ -37,13 +38,15 @@ from crawler.write.records import read_records
 _CAPACITY = 1_000_000
 
 
-def crawled(live: Live, competitor: Competitor, directory: Path) -> Outcome:
-    """Crawl with the competitor as visited set, unverified and without a cache before it, so that its losses show."""
+def crawl_with(live: Live, competitor: Competitor, directory: Path) -> Outcome:
+    """Crawl with this competitor as visited set, without verification and cache, which would hide its losses."""
     backend, store = competitor.backend, "memory"
     if backend == "exact-leveldb":
         backend, store = "exact", "leveldb"
     if backend not in get_args(VisitedBackend):
-        return Failed(reason=f"{competitor.backend} can't be the visited set of a crawl; it is compared on links alone")
+        return Failed(
+            reason=f"{competitor.backend} can't be the visited set of a crawl; it can only be compared on links"
+        )
     path = directory / "live.toml"
     path.write_text(live.configuration, encoding="utf-8")
     overrides = [
@@ -79,7 +82,7 @@ def _run(loaded: Loaded) -> Run:
 
 @contextlib.contextmanager
 def _web(live: Live) -> Iterator[list[str]]:
-    """The simulated web, if it is that which is crawled, and the settings that lead to it."""
+    """The settings to crawl the simulated web, which runs in this context; none if the seeds are crawled."""
     if live.web is None:
         yield []
         return
@@ -100,13 +103,13 @@ def _missing(web: str, directory: Path) -> int:
 
 
 def main() -> None:
-    """Run the trial that stdin tells."""
+    """Run the trial from stdin."""
     trial = msgspec.json.decode(sys.stdin.buffer.readline(), type=Trial)
     end_with_parent()
     assert isinstance(trial.work.stream, Live)
     try:
         with tempfile.TemporaryDirectory(prefix="onceover-compare-") as scratch:
-            outcome = crawled(trial.work.stream, trial.competitor, Path(scratch))
+            outcome = crawl_with(trial.work.stream, trial.competitor, Path(scratch))
     except (OSError, ValueError) as error:
         outcome = Failed(reason=str(error))
     sys.stdout.buffer.write(msgspec.json.encode({"outcome": outcome}) + b"\n")

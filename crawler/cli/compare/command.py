@@ -1,0 +1,194 @@
+"""onceover compare"""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+import msgspec
+from rich.console import Console
+
+from config import CompareBackend, CompareSet, CompareWork, Loaded, load, parse_size
+from crawler.cli.codes import COMPLETE, FAILED, STOPPED
+from crawler.cli.compare.advice import advise_on
+from crawler.cli.compare.measuring import Plan, compare_sets
+from crawler.cli.completion import complete_preset, complete_setting
+from crawler.compare.measure.folder import Folder
+from crawler.compare.measure.preparing import STDIN
+from crawler.compare.report.page import page
+from crawler.compare.report.table import render
+from crawler.compare.report.value import Report
+from crawler.wiring import comparing
+
+_MIN_COLUMNS = 150
+"""Width of a table that is not shown on a terminal."""
+
+
+class _Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """The command line."""
+
+    configuration: Path | None
+    urls: tuple[str, ...]
+    crawls: tuple[str, ...]
+    backends: tuple[CompareBackend, ...]
+    preset: str | None
+    directory: str | None
+    fresh: bool
+    settings: tuple[str, ...]
+    as_json: bool
+    advise: bool
+    urls_expected: str | None
+    loss: float
+    memory: str | None
+
+
+@click.command()
+@click.argument("configuration", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--urls", multiple=True, metavar="FILE", help="A file of URLs, one per line; it may be .gz. - is standard input."
+)
+@click.option(
+    "--crawl", "crawls", multiple=True, metavar="DIR", help="The directory of a crawl with output.links: its links."
+)
+@click.option(
+    "--backend",
+    "backends",
+    multiple=True,
+    type=click.Choice(get_args(CompareBackend)),
+    help="A visited set to compare, instead of those in the file. Repeat it for more.",
+)
+@click.option(
+    "--preset", metavar="NAME", shell_complete=complete_preset, help="A preset to use instead of the defaults."
+)
+@click.option("--dir", "directory", metavar="DIR", help="Directory for the report. An unfinished run in it is resumed.")
+@click.option("--fresh", is_flag=True, help="Measure everything again.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    shell_complete=complete_setting,
+    help="Set a value: compare.rounds=5, for example.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.option("--advise", is_flag=True, help="Measure nothing. Show by the formulas which sets fit.")
+@click.option("--urls-expected", metavar="N", help="With --advise: the expected number of URLs, for example 2e8.")
+@click.option(
+    "--loss", type=float, default=1e-4, show_default=True, help="With --advise: the share of URLs that may be lost."
+)
+@click.option(
+    "--memory",
+    metavar="SIZE",
+    help='With --advise: the available memory, for example "1 GiB". The default is a quarter of what this machine has.',
+)
+def compare(**given: Any) -> int:
+    """Compare visited sets on the same work: their speed, memory and losses.
+
+    Each set is measured in its own process, in several rounds. After Ctrl-C there is a report of what was measured so
+    far. Run the same command again to continue.
+
+    Exit codes: 0 complete, 1 nothing could be measured or a figure is not as expected, 2 wrong usage or configuration,
+    4 stopped by a signal, 5 the directory is in use or is not the directory of a comparison.
+    """
+    asked = _Asked(**given)
+    if not asked.advise:
+        if asked.urls_expected is not None or asked.memory is not None:
+            raise click.UsageError("--urls-expected and --memory go with --advise, which measures nothing")
+        return _run(asked)
+    if asked.urls_expected is None:
+        raise click.UsageError("--advise needs the expected number of URLs: --urls-expected 2e8, for example")
+    return advise_on(asked.urls_expected, loss=asked.loss, memory_bytes=_size(asked.memory), as_json=asked.as_json)
+
+
+def _run(asked: _Asked) -> int:
+    loaded = load(
+        asked.configuration, overrides=asked.settings, environ=os.environ, preset=asked.preset, require_seeds=False
+    )
+    comparing.check_comparison(loaded)
+    plan = _plan(asked, loaded)
+    _check_paths(asked, loaded)
+    path = asked.directory or f"{loaded.config.compare.directory}/{loaded.config.crawl.name}"
+    console = Console(stderr=True)
+    with Folder(Path(path)) as folder:
+        if asked.fresh:
+            folder.clear()
+        report = asyncio.run(compare_sets(plan, folder, console))
+        _write(report, folder, console)
+    if asked.as_json:
+        click.echo(msgspec.json.encode(report))
+    else:
+        stdout = Console()
+        stdout = stdout if stdout.is_terminal else Console(width=_MIN_COLUMNS)
+        stdout.print(render(report, stdout.width))
+    click.echo(f"{'Report' if report.complete else 'Stopped; a partial report is'} in {path}", err=True)
+    return _exit_code(report)
+
+
+def _plan(asked: _Asked, loaded: Loaded) -> Plan:
+    """Raises `UsageError` if there is nothing to measure on."""
+    configured = loaded.config.compare
+    works = [
+        *configured.work,
+        *(CompareWork(name="standard input" if path == "-" else Path(path).name, urls=path) for path in asked.urls),
+        *(CompareWork(name=Path(path).name or path, crawl=path) for path in asked.crawls),
+    ]
+    if not works:
+        raise click.UsageError(
+            "there is nothing to measure on: give --urls FILE, --crawl DIR, or a configuration with [[compare.work]]"
+        )
+    sets: Sequence[CompareSet] = [CompareSet(backend=each) for each in asked.backends]
+    names = comparing.unique_names([work.name for work in works])
+    return Plan(
+        loaded=loaded,
+        works=[msgspec.structs.replace(work, name=name) for work, name in zip(works, names, strict=True)],
+        sets=sets or configured.set or comparing.DEFAULT_SETS,
+    )
+
+
+def _check_paths(asked: _Asked, loaded: Loaded) -> None:
+    """Refuse paths that do not exist, before anything is written. The report tells of files that can't be read."""
+    for option, paths, kind in (("--urls", asked.urls, "file"), ("--crawl", asked.crawls, "directory")):
+        for path in paths:
+            if path != STDIN and not Path(path).exists():
+                raise click.UsageError(f"{option}: can't read {path}: no such {kind}")
+    for number, work in enumerate(loaded.config.compare.work, start=1):
+        for path_, kind in ((work.urls, "file"), (work.crawl, "directory")):
+            if path_ is not None and path_ != STDIN and not Path(path_).exists():
+                raise loaded.refuse(f"compare.work[{number}]", f"can't read {path_}: no such {kind}")
+
+
+def _size(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise click.UsageError(f'expected a size such as "512 MB" or "1 GiB", found {text}') from error
+
+
+def _write(report: Report, folder: Folder, console: Console) -> None:
+    """Write the report as files."""
+    (folder.path / "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(report)))
+    drawn: dict[str, list[str]] = {}
+    try:
+        from crawler.compare.report.plots import plots  # noqa: PLC0415 - an extra, which may not be installed
+    except ModuleNotFoundError as error:
+        console.print(
+            f"The report has no plots, because {error.name} is not installed: pip install 'onceover-crawler[compare]'"
+        )
+    else:
+        numbers = {work.name: number for number, work in enumerate(report.works)}
+        for plot in plots(report):
+            drawn.setdefault(plot.work, []).append(plot.svg)
+            name = f"{comparing.file_name(numbers[plot.work], plot.work)}-{plot.name}.png"
+            (folder.path / name).write_bytes(plot.png)
+    (folder.path / "report.html").write_text(page(report, drawn), encoding="utf-8")
+
+
+def _exit_code(report: Report) -> int:
+    if not report.complete:
+        return STOPPED
+    measured = any(row.bytes is not None or row.pages is not None for row in report.rows)
+    return COMPLETE if measured and all(each.met for each in report.findings) else FAILED

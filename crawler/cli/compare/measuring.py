@@ -1,0 +1,113 @@
+"""Runs the trials of a comparison, with a progress bar. A signal ends it in order."""
+
+import asyncio
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from config import CompareSet, CompareWork, Config, Loaded
+from crawler.cli.run.interrupts import ending_signals
+from crawler.compare.measure.folder import Folder
+from crawler.compare.measure.journal import Journal
+from crawler.compare.measure.preparing import WorkRefused
+from crawler.compare.measure.running import Progress as Step
+from crawler.compare.measure.running import run_trials
+from crawler.compare.measure.trial import Done
+from crawler.compare.measure.work import Work
+from crawler.compare.report.value import Report, report_of
+from crawler.wiring import comparing
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Which sets are compared on which works."""
+
+    loaded: Loaded
+    works: Sequence[CompareWork]
+    sets: Sequence[CompareSet]
+
+
+async def compare_sets(plan: Plan, folder: Folder, console: Console) -> Report:
+    """Run all trials that are not in the journal yet. After a signal, the report has what was measured so far."""
+    config = plan.loaded.config
+    entered = comparing.competitors(plan.sets)
+    works: list[Work] = []
+    refused: list[tuple[str, str]] = []
+    done: list[Done] = []
+    complete = False
+    with contextlib.suppress(asyncio.CancelledError), _cancelled_by_signals(), _bar(console) as bar:
+        for number, work in enumerate(plan.works):
+            task = bar.add_task(f"reading {work.name}", total=None)
+            path = folder.works / comparing.file_name(number, work.name)
+            try:
+                works.append(await comparing.prepare_work(plan.loaded, work, path))
+            except WorkRefused as refusal:
+                refused.append((work.name, str(refusal)))
+            bar.remove_task(task)
+        trials = comparing.trials(config, works, entered)
+        with tempfile.TemporaryDirectory(prefix="scratch-", dir=folder.path) as scratch:
+            run = partial(comparing.run_trial, config, Path(scratch))
+            await run_trials(trials, Journal(folder.journal), done, run=run, progress=_progress(bar, config))
+        complete = True
+    return report_of(
+        works,
+        refused,
+        entered,
+        done,
+        requirements=comparing.requirements(config),
+        expected=comparing.expectations(config),
+        seed=config.compare.seed,
+        measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        complete=complete,
+    )
+
+
+def _progress(bar: Progress, config: Config) -> Callable[[Step], None]:
+    """A function that shows how far the run is."""
+    task = bar.add_task("", total=None)
+
+    def show(step: Step) -> None:
+        trial = step.trial
+        words = f"{trial.work.name}: {trial.competitor.name}, {trial.kind}"
+        words += f" {trial.round + 1}/{config.compare.rounds}" if trial.kind == "time" else ""
+        bar.update(task, completed=step.number + step.share, total=step.total, description=words)
+
+    return show
+
+
+@contextlib.contextmanager
+def _cancelled_by_signals() -> Iterator[None]:
+    """Within this context, a signal cancels the running task."""
+    loop, this = asyncio.get_running_loop(), cast("asyncio.Task[object]", asyncio.current_task())
+
+    def stop() -> None:
+        # Only once: a second cancellation would interrupt the end of the trial.
+        if not this.cancelling():
+            this.cancel()
+
+    for number in ending_signals():
+        loop.add_signal_handler(number, stop)
+    try:
+        yield
+    finally:
+        for number in ending_signals():
+            loop.remove_signal_handler(number)
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )

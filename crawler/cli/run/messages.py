@@ -1,0 +1,92 @@
+"""What a person reads about a run: how it began, what it rebuilds, and how it ended."""
+
+import logging
+import resource
+import shlex
+import time
+from collections.abc import Callable
+
+import msgspec
+from rich.console import Console
+
+from crawler.engine import Ending
+from crawler.status import Status, number_of
+from crawler.wiring.crawl import Crawl
+
+log = logging.getLogger(__name__)
+
+REBUILD_INTERVAL_S = 1.0
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run ended."""
+
+    ending: Ending
+    exit_code: int
+    directory: str
+    new_seeds: int
+    resumed: bool
+    status: Status
+
+
+def warn_of_address_space() -> None:
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY:
+        log.warning(
+            "the address space is limited to %d MiB (ulimit -v). LevelDB maps its files into memory, and aborts the "
+            "process if that is not enough; limit the memory by a control group instead",
+            limit >> 20,
+        )
+
+
+def rebuild_printer(console: Console) -> Callable[[str, int], None]:
+    """A function that prints the progress of a rebuild, at most once in each interval."""
+    printed_at = 0.0
+
+    def show(what: str, urls: int) -> None:
+        nonlocal printed_at
+        if time.monotonic() - printed_at >= REBUILD_INTERVAL_S:
+            printed_at = time.monotonic()
+            console.print(f"Rebuilding {what}: {number_of(urls, 'URL')} so far.", highlight=False)
+
+    return show
+
+
+def print_resumed(crawl: Crawl, console: Console) -> None:
+    stats = crawl.frontier.describe()
+    settled = stats.done + stats.failed + stats.excluded
+    console.print(
+        f"Resuming: {settled:,} of {number_of(stats.admitted, 'URL is', 'URLs are')} settled, "
+        f"{number_of(stats.pending + stats.retrying, 'waits', 'wait')}.",
+        highlight=False,
+    )
+
+
+def ending_text(run: Run, again: str) -> str:
+    match run.ending:
+        case Ending.COMPLETE if run.resumed and not run.status.responses and not run.status.failures:
+            return "The crawl is complete: nothing was left to fetch."
+        case Ending.COMPLETE:
+            return "The crawl is complete."
+        case Ending.INCOMPLETE:
+            return _incomplete_text(run)
+        case Ending.LIMIT:
+            return f"Stopped by a limit. To go on: {again}"
+        case Ending.SIGNAL:
+            return f"Stopped. To go on: {again}"
+
+
+def _incomplete_text(run: Run) -> str:
+    frontier, where = run.status.frontier, shlex.quote(run.directory)
+    aside = frontier.missing - frontier.lost
+    texts = []
+    if frontier.lost:
+        texts.append(
+            f"{frontier.lost:,} URLs were lost to damage. To fetch the pages again that may link to them: "
+            f"onceover inspect {where} fsck --refetch"
+        )
+    if aside:
+        texts.append(
+            f"{aside:,} URLs were set aside, because they can't be read: onceover inspect {where} fsck --repair"
+        )
+    return "The crawl is not complete, although nothing waits. " + "; ".join(texts)
