@@ -161,14 +161,14 @@ class ScopedDiscovery:
         # A link of a page to itself counts as a repeat, because the crawl knows the page already.
         is_repeat_of = dict.fromkeys((url.canonical for url in found.urls), False) | {parent.canonical: True}
         repeats_left = self._max_links_per_page
-        unwanted = None if self._filter.wants_all else self._filter.unwanted
+        unwanted_reason = None if self._filter.wants_all else self._filter.unwanted_reason
         references: list[str] = []
         for judged_link in self._filter.judge(links, base_url):
             if judged_link is None:
                 yield
                 continue
             link, href, judgements = judged_link
-            if not href or (unwanted and unwanted(link)):
+            if not href or (unwanted_reason and unwanted_reason(link)):
                 continue
             target = judgements[href].target
             if isinstance(target, BadUrl) or (is_repeat := is_repeat_of.get(target.canonical)) is None:

@@ -37,14 +37,14 @@ class LinkFilter:
         self._obey_nofollow = obey_nofollow
         self._kinds = kinds
         self.wants_all = not obey_nofollow and kinds == frozenset(LinkKind)
-        """Whether `unwanted` never refuses a link."""
+        """Whether `unwanted_reason` never refuses a link."""
         self._judge = LinkJudge(urls=urls, scope=scope, traps=traps, capacity=remembered_links)
 
     def judge(self, links: Sequence[Link], base_url: str, /) -> Iterator[JudgedLink | None]:
         """What `LinkJudge.judge` says of the links."""
         return self._judge.judge(links, base_url)
 
-    def unwanted(self, link: Link, /) -> LinkRefusal | None:
+    def unwanted_reason(self, link: Link, /) -> LinkRefusal | None:
         """Why the crawl does not follow links like this one; None if it does."""
         if link.kind not in self._kinds:
             return LinkRefusal.UNWANTED_KIND
@@ -99,7 +99,7 @@ class DistinctLinks:
         canonical_of: dict[str, str] = {}
         trapped: set[str] = set()
         repeats, depth = self.repeats, self._parent.depth
-        unwanted = None if self._filter.wants_all else self._filter.unwanted
+        unwanted_reason = None if self._filter.wants_all else self._filter.unwanted_reason
         for judged_link in self._filter.judge(links, base_url):
             if judged_link is None:
                 yield None
@@ -108,7 +108,7 @@ class DistinctLinks:
             # Manuals and indexes link to many places in one document. The second link finds no judgement.
             judgement = judgements.pop(href, None)
             if judgement is None:
-                if (canonical := canonical_of.get(href, "")) and not (unwanted and unwanted(link)):
+                if (canonical := canonical_of.get(href, "")) and not (unwanted_reason and unwanted_reason(link)):
                     repeats[canonical] = repeats.get(canonical, 0) + 1
                 continue
             target = judgement.target
@@ -116,7 +116,7 @@ class DistinctLinks:
                 self._refuse_href(href, link, target)
                 continue
             canonical = target.canonical
-            if unwanted and (reason := unwanted(link)):
+            if unwanted_reason and (reason := unwanted_reason(link)):
                 judgements[href] = judgement  # another link to it may be wanted
                 if canonical not in seen:
                     self.refusals.append((target.url, reason))

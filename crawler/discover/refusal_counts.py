@@ -70,11 +70,11 @@ class RefusalCounts:
             if not self._add(f"{PREFIX}{rule} {host}", count, examples[rule, host]):
                 unnamed[rule] += count
         for rule, count in unnamed.items():
-            self._put(f"{PREFIX}{rule} ", self._known(f"{PREFIX}{rule} ") or RefusalCount(), count, {})
+            self._put(f"{PREFIX}{rule} ", self._find(f"{PREFIX}{rule} ") or RefusalCount(), count, {})
 
     def _add(self, key: str, count: int, examples: Mapping[str, None]) -> bool:
         """False if there are too many hosts to add another."""
-        known = self._known(key)
+        known = self._find(key)
         if known is None:
             if self._hosts >= self._max_hosts:
                 return False
@@ -84,7 +84,7 @@ class RefusalCounts:
         self._put(key, known, count, examples)
         return True
 
-    def _known(self, key: str) -> RefusalCount | None:
+    def _find(self, key: str) -> RefusalCount | None:
         return read_note(self._notes, key, decode_refusal_count)
 
     def _put(self, key: str, known: RefusalCount, count: int, examples: Mapping[str, None]) -> None:

@@ -51,7 +51,7 @@ class StrictTransport:
         policy = _read(header, self._clock())
         if policy is None or _is_address(host):
             return
-        known = self._known(host)
+        known = self._find(host)
         if known is not None and (policy.with_subdomains, policy.expires_at // 3600) == (
             known.with_subdomains,
             known.expires_at // 3600,
@@ -66,13 +66,13 @@ class StrictTransport:
         now = self._clock()
         name = host
         while name:
-            policy = self._known(name)
+            policy = self._find(name)
             if policy is not None and policy.expires_at > now and (name == host or policy.with_subdomains):
                 return True
             name = name.partition(".")[2]
         return False
 
-    def _known(self, host: str) -> Policy | None:
+    def _find(self, host: str) -> Policy | None:
         if host not in self._policies:
             self._policies[host] = read_note(self._notes, _key(host), _DECODER.decode)
             if len(self._policies) > _REMEMBERED:

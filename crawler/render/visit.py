@@ -98,7 +98,7 @@ class Visit:
                 for task in (watching, *self._interceptor.tasks):
                     task.cancel()
         assert self._end is not None
-        return self._rendered(self._end)
+        return self._result(self._end)
 
     async def _render(self) -> Rendered:
         await self._open()
@@ -112,7 +112,7 @@ class Visit:
         except TimeoutError:
             self._interceptor.note_shortage(Rendering.TIME)
         document, is_cut = await self._document()
-        return self._rendered(Rendering.LENGTH if is_cut else self._interceptor.shortage or Rendering.WHOLE, document)
+        return self._result(Rendering.LENGTH if is_cut else self._interceptor.shortage or Rendering.WHOLE, document)
 
     async def _leave(self) -> None:
         """Dispose of the page, or give up the browser if it can't."""
@@ -123,7 +123,7 @@ class Visit:
         except (TimeoutError, BrowserGone, CommandRefused):
             self._devtools.give_up("it can't dispose of a page")
 
-    def _rendered(self, rendering: Rendering, document: bytes | None = None) -> Rendered:
+    def _result(self, rendering: Rendering, document: bytes | None = None) -> Rendered:
         links, busy_s = tuple(self._links.values()), self._interceptor.busy_s
         return Rendered(rendering=rendering, document=document, links=links, busy_s=busy_s)
 

@@ -1,7 +1,7 @@
-/* Plain hrefs, those of a page in one call, compiled.
+/* Resolves the plain hrefs of a page in one call, compiled.
  *
- * No more than LONGEST characters of an href are read, and its URL is put together in a buffer of fixed size. Only the
- * limited API is used, so that one wheel serves all Python versions from 3.11 on.
+ * It reads at most LONGEST characters of an href, and writes its URL into a buffer of fixed size. It uses only the
+ * limited API, so that one wheel serves all Python versions from 3.11 on.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -9,26 +9,26 @@
 
 #include "_hrefs_plain.h"
 
-/* Raised with each change of what is given or returned, and of the marks in canonical.py. */
+/* Raised with each change of the arguments or results, and of the marks in canonical_rules.py. */
 #define VERSION 4
 
 enum { LONGEST = 2048, LONGEST_ORIGIN = 300, LONGEST_DIRECTORY = 4096, STOPS = 16 };
 
-/* Where URLs lie. The strings belong to `parts`. */
+/* An origin. The strings belong to `parts`. */
 typedef struct {
     PyObject *parts, *host, *site;
-    const char *origin; /* NULL if there is no such place */
+    const char *origin; /* NULL if there is no such origin */
     Py_ssize_t length;
 } location;
 
-/* The location of an origin as it is written. */
+/* An origin in an author's spelling. */
 typedef struct {
     location there;
     Py_ssize_t length;
     char written[LONGEST_ORIGIN];
 } stop;
 
-/* What all hrefs of a page have in common, and origins that were met lately. */
+/* The state that the hrefs of a page share, with the origins used last. */
 typedef struct {
     PyObject *name, *scheme, *place_of, *make, *otherwise;
     const char *directory;
@@ -37,7 +37,7 @@ typedef struct {
     stop stops[STOPS];
 } page;
 
-/* -1 and an exception if what is given, which may be NULL, is neither None nor has such parts, by that name. */
+/* Reads the attribute `name`, the parts of an origin; -1 with an exception if it is missing, and if `place` is NULL. */
 static int
 locate(location *at, PyObject *place, PyObject *name)
 {
@@ -59,7 +59,7 @@ locate(location *at, PyObject *place, PyObject *name)
     return at->origin == NULL ? -1 : 0;
 }
 
-/* The location of an origin as it is written; NULL and an exception if it can't be had. */
+/* The location of an origin in an author's spelling; NULL with an exception on failure. */
 static const location *
 visit(page *on, const char *written, Py_ssize_t length)
 {
@@ -85,7 +85,7 @@ visit(page *on, const char *written, Py_ssize_t length)
     return &at->there;
 }
 
-/* Write the URL of a plain href, which lies `there`; 0 of any other, and if there is an exception. */
+/* Writes the URL of a plain href, and its origin to `there`; 0 for any other href, or with an exception. */
 static Py_ssize_t
 put_together(page *on, const char *at, const char *end, char *url, const location **there)
 {
@@ -122,14 +122,14 @@ put_together(page *on, const char *at, const char *end, char *url, const locatio
     return origin + directory + rest;
 }
 
-/* The text as a string: that of the href, if it is the same. */
+/* The text as a string; the href itself if it is equal. */
 static PyObject *
 string(const char *from, Py_ssize_t size, PyObject *href, const char *at, Py_ssize_t length)
 {
     return size == length && memcmp(from, at, size) == 0 ? Py_NewRef(href) : PyUnicode_FromStringAndSize(from, size);
 }
 
-/* What a plain href means; NULL, without an exception, of any other. */
+/* The target of a plain href; NULL without an exception for any other. */
 static PyObject *
 target_of(page *on, PyObject *href)
 {
@@ -141,7 +141,7 @@ target_of(page *on, PyObject *href)
     const char *at = PyUnicode_AsUTF8AndSize(href, &size);
     if (at == NULL) {
         if (PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
-            PyErr_Clear(); /* half of a pair, alone */
+            PyErr_Clear(); /* a lone surrogate */
         return NULL;
     }
     Py_ssize_t length = size > LONGEST ? 0 : put_together(on, at, at + size, url, &there);
@@ -174,7 +174,7 @@ read_many(PyObject *self, PyObject *args)
     on.name = PyUnicode_InternFromString("parts");
     if (on.name != NULL && locate(&on.home, home, on.name) == 0)
         result = PyList_New(0);
-    /* What is called may change the list. */
+    /* The called functions may change the list. */
     for (Py_ssize_t i = 0; result != NULL && i < PyList_Size(hrefs); i++) {
         PyObject *href = Py_NewRef(PyList_GetItem(hrefs, i));
         PyObject *target = target_of(&on, href);
@@ -192,7 +192,7 @@ read_many(PyObject *self, PyObject *args)
     return result;
 }
 
-/* Whether so many segments of a path are equal to one of the four before them. */
+/* Whether at least that many segments of a path are equal to one of the four before them. */
 static PyObject *
 may_repeat(PyObject *self, PyObject *args)
 {
@@ -235,7 +235,7 @@ static struct PyModuleDef_Slot slots[] = {{Py_mod_exec, prepare}, {0, NULL}};
 static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT,
     .m_name = "crawler.url._hrefs",
-    .m_doc = "Plain hrefs, compiled; hrefs.py says which these are.",
+    .m_doc = "Resolves plain hrefs; hrefs.py says which these are.",
     .m_size = 0,
     .m_methods = methods,
     .m_slots = slots,

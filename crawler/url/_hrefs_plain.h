@@ -1,5 +1,5 @@
-/* Which hrefs are plain: hrefs.py says it in a regular expression, and canonical.py what the rules may change. What is
- * not certain here is left to them. Each byte is looked at a bounded number of times.
+/* Recognises plain hrefs, as a regular expression in hrefs.py does, and what the rules in canonical_rules.py may
+ * change. Uncertain cases are left to those. It reads each byte a bounded number of times.
  */
 #ifndef ONCEOVER_HREFS_PLAIN_H
 #define ONCEOVER_HREFS_PLAIN_H
@@ -10,10 +10,10 @@ typedef const unsigned char *text;
 
 enum { BEGIN = 1, PATH = 2, QUERY = 4, SPECIAL = 8, NAME = 16, HEX = 32 };
 
-/* What each byte may be: the first of a relative path, one of a path, of a query, of a parameter's name, ... */
+/* The classes of each byte: first of a relative path, in a path, in a query, in a parameter's name, ... */
 static unsigned char kinds[256];
 
-/* With what the names of parameters begin that canonical rules remove; those of s...id are known by their end. */
+/* Beginnings of the parameter names that canonical rules remove; those of s...id are recognised by their end. */
 static const char *const beginnings[] = {
     "__hs", "_ga",  "_gl",    "_hs",   "_open",  "asp",   "cfid", "cftok", "cgis", "dclid", "fbclid", "gad_",
     "gbraid", "gcl", "hscta", "igsh", "li_fat", "mc_",   "mkt_",   "msc", "mtm_", "oly_",  "phps", "pk_",
@@ -41,7 +41,7 @@ stands(text at, text end, const char *exactly)
     return (size_t)(end - at) >= length && memcmp(at, exactly, length) == 0;
 }
 
-/* Whether a rule may remove the parameter behind the separator at `at`. */
+/* Whether a rule may remove the parameter after the separator at `at`. */
 static int
 is_removable(text at, text end)
 {
@@ -75,7 +75,7 @@ is_unusual(text at, text end)
     return byte == '.' || kinds[byte] & BEGIN;
 }
 
-/* Whether a rule may change what begins with the mark at `at`. */
+/* Whether a rule may change the text that begins with the mark at `at`. */
 static int
 is_mark(text at, text end)
 {
@@ -86,7 +86,7 @@ is_mark(text at, text end)
     return is_removable(at, end);
 }
 
-/* Whether the segment behind the slash at `at` is one or two dots. */
+/* Whether the segment after the slash at `at` is one or two dots. */
 static int
 is_dots(text at, text end)
 {
@@ -101,7 +101,7 @@ is_dots(text at, text end)
 static text
 plain_path(text at, text end)
 {
-    /* A scheme in capitals is for a parser, to which it means nothing without a base. */
+    /* Leave a scheme in capitals to the parser. */
     int skipped = stands(at, end, "https://") ? 8 : stands(at, end, "http://") ? 7 : stands(at, end, "//") ? 2 : 0;
     text host = at + skipped;
     if (skipped) {

@@ -71,7 +71,7 @@ class AppendFile:
             except OSError as error:
                 if self._synced >= wanted:  # closed meanwhile, which syncs
                     return
-                raise self._sync_failed(error) from error
+                raise self._handle_sync_failure(error) from error
             self._synced = max(self._synced, reached)
 
     @property
@@ -100,7 +100,7 @@ class AppendFile:
                 os.fsync(self._fd)
                 self._synced = self.size
             except OSError as error:
-                explained = self._sync_failed(error)
+                explained = self._handle_sync_failure(error)
                 if not self.is_intact:
                     self._close_descriptor()
                 raise explained from error
@@ -123,7 +123,7 @@ class AppendFile:
             # The next chunk would follow half a record. The next opening repairs the tail.
             self._damage = self._explain(error)
 
-    def _sync_failed(self, error: OSError) -> OSError:
+    def _handle_sync_failure(self, error: OSError) -> OSError:
         """Handle a failed sync. The system forgets which pages it failed to store, so another fsync would succeed and
         prove nothing."""
         explained = self._explain(error)

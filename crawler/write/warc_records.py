@@ -68,7 +68,7 @@ def page_group(
     main_id = f"<urn:{main_urn}>"
     digest: str | None = None
     if isinstance(fetched, NotModified):
-        main = _not_modified(fetched, main_urn, common, level=level)
+        main = _server_not_modified(fetched, main_urn, common, level=level)
     else:
         digest = _payload_digest(fetched, record)
         original = known.get(digest) if fetched.raw_body else None
@@ -193,7 +193,7 @@ def _identical_payload(
     return _member(WarcRecordType.revisit, fields, block, level=level, urn=urn)
 
 
-def _not_modified(fetched: NotModified, urn: str, common: list[Field], *, level: int) -> list[bytes]:
+def _server_not_modified(fetched: NotModified, urn: str, common: list[Field], *, level: int) -> list[bytes]:
     fields = [
         *common,
         ("Content-Type", "application/http; msgtype=response"),

@@ -147,7 +147,7 @@ class TolerantHandler(ResponseHandler):
             self.set_exception(HttpProcessingError(message=TOO_MUCH))
             return
         if data and self._awaits_head:
-            data = self._heads_received(data)
+            data = self._feed_heads(data)
             if not data:
                 return
         body = self._body
@@ -158,7 +158,7 @@ class TolerantHandler(ResponseHandler):
             if behind:
                 self._distrust()
 
-    def _heads_received(self, data: bytes) -> bytes:
+    def _feed_heads(self, data: bytes) -> bytes:
         """Pass complete heads to the parser; return the data after the last one."""
         searched = len(self._pending)
         pending = self._pending + data if searched else data

@@ -48,12 +48,12 @@ class CrawlDelays:
         if known is not None:
             self._known.move_to_end(host)
             return known
-        known = self._known[host] = self._stored(host)
+        known = self._known[host] = self._load(host)
         if len(self._known) > self._max_hosts:
             self._known.popitem(last=False)
         return known
 
-    def _stored(self, host: str) -> dict[str, float]:
+    def _load(self, host: str) -> dict[str, float]:
         # If this note is unreadable, the notes of the single files still contain the delays, and `cache` finds them.
         return {} if self._notes is None else read_note(self._notes, _key(host), _decode) or {}
 

@@ -97,7 +97,7 @@ class RobotsTxt:
     def errand(self, url: str, /) -> str | None:
         if not self._hops or not self._is_obeyed(url) or (hop := self._hops.get(origin_of(url))) is None:
             return None
-        return None if _name(hop.url) == _name(url) else hop.url
+        return None if _host_name(hop.url) == _host_name(url) else hop.url
 
     async def allows(self, url: str, /, *, errand: str | None = None) -> Verdict:
         if not self._is_obeyed(url):
@@ -186,13 +186,13 @@ class RobotsTxt:
         rules = None
         if status.text is not None and len(status.text) > LONG_CHARACTERS:
             rules = await asyncio.to_thread(self._cache.parse, status)
-        reached, duration_s = _reached(response), response.duration_s
+        reached, duration_s = _has_reached(response), response.duration_s
         return self._cache.put(origin, status, rules=rules, reached=reached, duration_s=duration_s, pause_s=pause_s)
 
     def _follow(self, origin: str, hop: Hop, target: str, redirect: Redirect, pause_s: float | None) -> Verdict:
         """Remember where the next request goes."""
         unknown = msgspec.structs.replace(
-            hop.verdict, asked=_reached(redirect), duration_s=redirect.duration_s, pause_s=pause_s
+            hop.verdict, asked=_has_reached(redirect), duration_s=redirect.duration_s, pause_s=pause_s
         )
         self._hops[origin] = Hop(url=target, redirects=hop.redirects + 1, verdict=unknown)
         if len(self._hops) > MAX_ORIGINS:
@@ -235,11 +235,11 @@ class NoRobots:
         return ()
 
 
-def _name(url: str) -> str:
+def _host_name(url: str) -> str:
     return name_of_site(site_of(url))
 
 
-def _reached(response: Fetched) -> bool:
+def _has_reached(response: Fetched) -> bool:
     if isinstance(response, Redirect):
         return response.asked
     return not isinstance(response, Failure) or response.reached

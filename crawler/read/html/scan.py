@@ -42,19 +42,11 @@ def scan(document: Document, /) -> ElementReader[str] | None:
     options = document.options
     if options.data_links or (options.amp_images and b"amp-img" in document.html.lower()):
         return None
-    found = compiled.scan(
-        document.html,
-        html5,
-        Link,
-        LinkKind.LINK,
-        LinkKind.EMBED,
-        LinkKind.CSS,
-        _PLAIN_RELS,
-        document.robots_names | KEPT_META | PREVIEW_IMAGES
-        if options.preview_images
-        else document.robots_names | KEPT_META,
-        options.scripts,
-    )
+    meta_names = document.robots_names | KEPT_META
+    if options.preview_images:
+        meta_names |= PREVIEW_IMAGES
+    kinds = LinkKind.LINK, LinkKind.EMBED, LinkKind.CSS
+    found = compiled.scan(document.html, html5, Link, *kinds, _PLAIN_RELS, meta_names, options.scripts)
     if found is None:
         return None
     links, elements, paragraphs, styles = found
