@@ -233,12 +233,18 @@ class Settling:
         )
         is_last = queue.leased == 1
         health = before.health if health is None else health
-        pace_s = before.pace_s if pace_s is None else pace_s
-        record = msgspec.structs.replace(end.record, health=health, pace_s=pace_s)
-        if removes_url and is_last:
-            record = self._drain(record)
+        drained_to, precedence = (
+            self._drain(before) if removes_url and is_last else (before.drained_to, before.precedence)
+        )
+        record = msgspec.structs.replace(
+            end.record,
+            health=health,
+            pace_s=before.pace_s if pace_s is None else pace_s,
+            drained_to=drained_to,
+            precedence=precedence,
+        )
         state, spills = end.state, end.spills
-        if record.precedence >= settings.precedence_floor and state in (READY, SNOOZED) and is_last:
+        if precedence >= settings.precedence_floor and state in (READY, SNOOZED) and is_last:
             state, spills = INACTIVE, False
         rests: tuple[tuple[str, float], ...] = ()
         if asked:
@@ -248,15 +254,14 @@ class Settling:
         update = plan_update(before, record, counters, settings.budgets, send_to=send_to, group_rests=rests)
         return counters, msgspec.structs.replace(end, record=update.record, state=state, spills=spills), update
 
-    def _drain(self, record: QueueRecord) -> QueueRecord:
-        """The record of a queue without leases, with what the prefetch knows of its next URL."""
+    def _drain(self, record: QueueRecord) -> tuple[int, int]:
+        """How far a queue is drained when it has no lease, and the precedence of its next URL."""
         drained_to = self._active.prefetch.drained_to(record.key)
         if drained_to is None:
-            return record
-        precedence = record.precedence
-        if self._active.settings.by_best_url:
-            precedence = max(precedence, precedence_of(drained_to + 1))  # the best URL that is left
-        return msgspec.structs.replace(record, drained_to=drained_to, precedence=precedence)
+            return record.drained_to, record.precedence
+        if not self._active.settings.by_best_url:
+            return drained_to, record.precedence
+        return drained_to, max(record.precedence, precedence_of(drained_to + 1))
 
     def _end(self, held: OpenLease, end: LeaseEnd, update: QueueUpdate) -> None:
         """Apply the end of a lease that has been written."""
