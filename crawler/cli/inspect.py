@@ -89,6 +89,19 @@ def _trouble(health: Health) -> str:
     return f"{health.trouble}{given_up}"
 
 
+class _KnownUrl(msgspec.Struct, frozen=True, kw_only=True):
+    """What a crawl knows about a URL that was admitted."""
+
+    entry: LedgerEntry
+    due_at: float | None
+    """When it may be fetched at the earliest, in seconds since 1970; None if it does not wait."""
+    record: PageRecord | None
+    found: str
+    """Where it was found, for people."""
+    waits: str | None
+    """Why it waits, for people; None if it does not wait."""
+
+
 @inspect.command()
 @click.argument("url")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -100,43 +113,59 @@ def url(path: Path, url: str, as_json: bool) -> int:
             canonical = read_url(config, url, version=rules_version(store)).canonical
         except ValueError as error:
             raise click.UsageError(str(error)) from error
-        entry = store.reads.entry(canonical)
-        if entry is not None:
-            entry = msgspec.structs.replace(entry, hit_count=entry.hit_count + store.reads.link_count(canonical))
-        place = store.full_scan.location(canonical) if entry is not None else None
-        queue = None if place is None else store.reads.queue(place.queue_key)
-        record = None if entry is None else _last_record(directory, entry)
-    message, truncated = (None, None) if record is None else (record.message, record.truncated)
+        known = _look_up(canonical, directory, config, store)
     if as_json:
-        due_at = None if place is None or queue is None else moment(_due_at(place, queue))
-        form = None
-        if entry is not None:
-            form = {
-                **entry_form(entry),
-                "due_at": due_at,
-                "message": message,
-                "truncated": truncated,
-            }
-        click.echo(msgspec.json.encode(form))
-    elif entry is None:
+        click.echo(msgspec.json.encode(None if known is None else _form(known)))
+    elif known is None:
         click.echo(f"{canonical} was never admitted: no page in scope linked to it")
     else:
-        for name, value in (
-            ("URL", entry.canonical),
-            ("state", entry.state.name.lower()),
-            ("found", f"{rfc3339(entry.found_at)} {_found_by(entry, config, rules_version(store))}"),
-            ("fetched", None if entry.fetched_at is None else rfc3339(entry.fetched_at)),
-            ("status", entry.status),
-            ("reason", entry.reason),
-            ("truncated", truncated),
-            ("message", message),
-            ("links to it", f"{entry.hit_count:,}"),
-            ("waits", None if place is None or queue is None else _waits(place, queue)),
-            ("record number", entry.number),
-        ):
+        for name, value in _lines(known):
             if value is not None:
                 click.echo(f"{name:>13}  {value}")
-    return FAILED if entry is None else COMPLETE
+    return FAILED if known is None else COMPLETE
+
+
+def _look_up(canonical: str, directory: CrawlDirectory, config: Config, store: LevelDBStore) -> _KnownUrl | None:
+    entry = store.reads.entry(canonical)
+    if entry is None:
+        return None
+    entry = msgspec.structs.replace(entry, hit_count=entry.hit_count + store.reads.link_count(canonical))
+    place = store.full_scan.location(canonical)
+    queue = None if place is None else store.reads.queue(place.queue_key)
+    return _KnownUrl(
+        entry=entry,
+        due_at=None if place is None or queue is None else _due_at(place, queue),
+        record=_last_record(directory, entry),
+        found=_found_by(entry, config, rules_version(store)),
+        waits=None if place is None or queue is None else _waits(place, queue),
+    )
+
+
+def _form(known: _KnownUrl) -> dict[str, object]:
+    record = known.record
+    return {
+        **entry_form(known.entry),
+        "due_at": moment(known.due_at),
+        "message": None if record is None else record.message,
+        "truncated": None if record is None else record.truncated,
+    }
+
+
+def _lines(known: _KnownUrl) -> list[tuple[str, object]]:
+    entry, record = known.entry, known.record
+    return [
+        ("URL", entry.canonical),
+        ("state", entry.state.name.lower()),
+        ("found", f"{rfc3339(entry.found_at)} {known.found}"),
+        ("fetched", None if entry.fetched_at is None else rfc3339(entry.fetched_at)),
+        ("status", entry.status),
+        ("reason", entry.reason),
+        ("truncated", None if record is None else record.truncated),
+        ("message", None if record is None else record.message),
+        ("links to it", f"{entry.hit_count:,}"),
+        ("waits", known.waits),
+        ("record number", entry.number),
+    ]
 
 
 def _found_by(entry: LedgerEntry, config: Config, version: int) -> str:

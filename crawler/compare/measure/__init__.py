@@ -2,6 +2,6 @@
 
 `work` and `synthetic` are the links that a trial reads, and `preparing` brings links into that form. `trial` has the
 request to a process and its answer. `competitor`, `making` and `others` define the set that it measures. `timing`
-measures speed and memory, `checking` what a set loses, and `process` measures and limits the process itself. `running`
-schedules trials, `journal` stores their outcomes, and `folder` is their directory.
+measures speed and, with `meter`, memory, `checking` what a set loses, and `process` measures and limits the process
+itself. `running` schedules trials, `journal` stores their outcomes, and `folder` is their directory.
 """

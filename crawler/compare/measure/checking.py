@@ -15,8 +15,9 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from crawler.compare.measure.making import Full, Maker
+from crawler.compare.measure.meter import told_bytes
 from crawler.compare.measure.others import Foreign
-from crawler.compare.measure.timing import READ_AHEAD, ReportProgress, told_bytes
+from crawler.compare.measure.timing import READ_AHEAD, ReportProgress
 from crawler.compare.measure.trial import (
     Check,
     Effort,

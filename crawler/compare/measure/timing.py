@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from crawler.compare.measure.making import Maker, Unsaved
+from crawler.compare.measure.meter import Meter, growth, told_bytes
 from crawler.compare.measure.process import (
     forget_peak,
     grain_bytes,
@@ -21,7 +22,7 @@ from crawler.compare.measure.process import (
     resident_bytes,
     settle,
 )
-from crawler.compare.measure.trial import Look, Timing, Trial
+from crawler.compare.measure.trial import Timing, Trial
 from crawler.compare.measure.work import (
     Work,
     batches,
@@ -29,7 +30,7 @@ from crawler.compare.measure.work import (
     new_batches,
 )
 from crawler.compare.statistics import percentile
-from visited import CannotForget, LocalSet, VisitedStats
+from visited import CannotForget, LocalSet
 
 READ_AHEAD = 4096
 """Links that are read before they are timed. They are few, because they count in the memory of the process."""
@@ -39,7 +40,6 @@ that the other set leaves."""
 _READING_LINKS = 65_536
 """Links that are read to measure the memory of reading."""
 _FORGET = 50_000
-_UNKNOWN = -1
 _NOISE_BYTES = 1 << 20
 """Growth of the process that does not come from the set. Between 0.02 and 0.55 MB were measured, in arenas for small
 objects."""
@@ -85,17 +85,17 @@ async def _measure_filling(
     """Fill a set with the new URLs of the work. Returns its speed, memory and snapshot, as fields of `Timing`."""
     work = trial.work
     reading = _reading_memory(work)
-    meter = _Meter(work, trial.effort.looks, reading.own)
+    meter = Meter(work, trial.effort.looks, reading.own)
     empty = own_bytes_when_filled()
     forget_peak()
     with _directory(scratch) as directory:
         visited = make(trial.competitor, capacity, directory)
         new = await _add(visited, new_batches(work), lambda links: report(0.65 * links / work.survey.distinct), meter)
-        peak = _growth(reading.resident, peak_bytes())
+        peak = growth(reading.resident, peak_bytes())
         known = await _add(visited, _first(new_batches(work), trial.effort.known))
         # By now the set has finished its work in the background, and has freed the memory for it.
         stats = visited.describe()
-        steady = _growth(empty, own_bytes_when_filled())
+        steady = growth(empty, own_bytes_when_filled())
         report(0.85)
         snapshot_bytes, dump_s, load_s = await _snapshot(trial, visited, make, capacity, directory)
     report(1.0)
@@ -112,56 +112,6 @@ async def _measure_filling(
         "load_s": load_s,
         "looks": meter.looks(),
     }
-
-
-def told_bytes(stats: VisitedStats) -> int | None:
-    """The memory that a set reports for itself; None if it reports none, like sets of other libraries."""
-    return stats.memory_bytes or None
-
-
-class _Meter:
-    """Measures memory a given number of times, evenly over the work.
-
-    It allocates memory for all results at once. An object for each result would keep an arena of small objects alive,
-    which would then count as memory of the set.
-    """
-
-    def __init__(self, work: Work, looks: int, empty: int | None) -> None:
-        """`empty` is the memory of a process that reads the work without a set."""
-        self._empty = empty
-        self._distinct = work.survey.distinct
-        self._step = max(1, self._distinct // looks)
-        self._max_looks = looks
-        self._found = 0
-        self._numbers = array("q", bytes(8 * 4 * looks))
-        self._fills = array("d", bytes(8 * looks))
-
-    def look(self, distinct: int, visited: LocalSet) -> None:
-        if distinct < self._step * (self._found + 1) or self._found == self._max_looks:
-            return
-        stats = visited.describe()
-        # The last piece is shorter, so reading it takes less memory than was measured without a set.
-        is_end = distinct >= self._distinct
-        resident = None if is_end else _growth(self._empty, own_bytes())
-        for column, value in enumerate((distinct, told_bytes(stats), resident, stats.disk_bytes)):
-            self._numbers[4 * self._found + column] = _UNKNOWN if value is None else value
-        self._fills[self._found] = _UNKNOWN if stats.fill is None else stats.fill
-        self._found += 1
-
-    def looks(self) -> tuple[Look, ...]:
-        """All results so far."""
-        return tuple(map(self._look, range(self._found)))
-
-    def _look(self, number: int) -> Look:
-        distinct, told, resident, disk = self._numbers[4 * number : 4 * number + 4]
-        fill = self._fills[number]
-        return Look(
-            distinct=distinct,
-            told_bytes=None if told == _UNKNOWN else told,
-            resident_bytes=None if resident == _UNKNOWN else resident,
-            disk_bytes=disk,
-            fill=None if fill == _UNKNOWN else fill,
-        )
 
 
 class _Run(msgspec.Struct, frozen=True):
@@ -181,7 +131,7 @@ async def _add(
     visited: LocalSet,
     batches_: Iterable[list[str]],
     report: Callable[[int], None] = lambda _links: None,
-    meter: _Meter | None = None,
+    meter: Meter | None = None,
 ) -> _Run:
     """Add all batches. Calls `report` with the number of links so far."""
     clock, durations_ns, links = time.perf_counter_ns, array("Q"), 0
@@ -267,10 +217,6 @@ def _first(batches_: Iterable[list[str]], links: int) -> Iterator[list[str]]:
             return
         yield list(islice(batch, links - taken))
         taken += len(batch)
-
-
-def _growth(before: int | None, after: int | None) -> int | None:
-    return None if before is None or after is None else max(0, after - before)
 
 
 @contextmanager
