@@ -41,7 +41,7 @@ class LinkFilter:
         self._judge = LinkJudge(urls=urls, scope=scope, traps=traps, capacity=remembered_links)
 
     def judge(self, links: Sequence[Link], base_url: str, /) -> Iterator[JudgedLink | None]:
-        """What `LinkJudge.judge` says of the links."""
+        """Judge the links with the cache, see `LinkJudge.judge`."""
         return self._judge.judge(links, base_url)
 
     def unwanted_reason(self, link: Link, /) -> LinkRefusal | None:

@@ -200,7 +200,7 @@ def _truncation(response: Response, decoded: _DecodedBody, truncated: str | None
         message = "closed without TLS close_notify, and the document has no end"
         return {"truncated": "disconnect", "message": message}
     if body_end.lacks_close_notify:
-        return {"message": "closed without TLS close_notify: whether the body is whole can't be told"}
+        return {"message": "closed without TLS close_notify: we can't tell whether the body is complete"}
     return {}
 
 

@@ -51,7 +51,7 @@ class Devtools(asyncio.Protocol):
     """A connection to one browser. It calls `hear` with each event, in order; `hear` must not block."""
 
     def __init__(self) -> None:
-        self.hear: Callable[[Event], None] = _nobody_hears
+        self.hear: Callable[[Event], None] = _ignore
         self.gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Done when the connection has ended; its result says why."""
         self._transport: asyncio.WriteTransport | None = None
@@ -147,4 +147,4 @@ class Devtools(asyncio.Protocol):
 _decoder = msgspec.json.Decoder(_Message)
 
 
-def _nobody_hears(_: Event) -> None: ...
+def _ignore(_: Event) -> None: ...

@@ -16,7 +16,7 @@ from crawler.fetch.connect.guard import AddressRefused
 from crawler.page import REFUSALS, FailureKind
 
 _MAX_MESSAGE_CHARS = 200
-TOO_MUCH = "too much that is no body"
+TOO_MUCH = "too much data beside the body"
 _OPENSSL = {
     "HTTP_REQUEST": "the server speaks no TLS",
     "NO_PROTOCOLS_AVAILABLE": "no version of TLS in common",
@@ -37,13 +37,13 @@ _FRAMING = tuple(
         (TOO_MUCH, TOO_MUCH),
         ("Got more than", "a line that is too long"),
         ("Too many headers", "too many header lines"),
-        ("Content-Length", "a Content-Length that is no length, or differs from other framing"),
-        ("Transfer-Encoding", "a Transfer-Encoding that can't be"),
-        ("chunk", "a chunk that is not as long as it says, or has no length"),
-        ("Invalid HTTP version", "no version of HTTP that is known"),
-        ("Invalid status code", "a status that is no number of three digits"),
+        ("Content-Length", "an invalid Content-Length, or one that contradicts other framing"),
+        ("Transfer-Encoding", "an invalid Transfer-Encoding"),
+        ("chunk", "a chunk with a wrong or invalid length"),
+        ("Invalid HTTP version", "an unknown version of HTTP"),
+        ("Invalid status code", "a status that is not three digits"),
         ("Expected HTTP/", "no status line"),
-        ("header", "a header line that is none"),
+        ("header", "an invalid header line"),
     )
 )
 """Our words for the messages of aiohttp's parser, which quote bytes."""
@@ -148,7 +148,9 @@ def _by_proxy(error: BaseException) -> str:
 def _not_http(error: BaseException) -> str:
     message = str(getattr(error, "message", "") or error)
     if not isinstance(error, NoResponse):
-        message = next((words for pattern, words in _FRAMING if pattern.search(message)), "what came can't be read")
+        message = next(
+            (words for pattern, words in _FRAMING if pattern.search(message)), "the response can't be parsed"
+        )
     return f"not HTTP: {message}"
 
 

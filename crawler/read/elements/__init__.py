@@ -1,4 +1,4 @@
-"""What elements and attributes mean, whichever parser found them.
+"""Reads elements and attributes, whichever parser found them.
 
 `element_reader` collects links and metadata from elements; `readers_by_tag` says which of its methods reads which
 element, `link_tables` which attributes are links. `attributes` reads srcset, refresh and robots. `speculative` finds

@@ -688,10 +688,10 @@ async def test_certificates_can_go_unverified(fetchers: Fetchers, tls: ssl.SSLCo
     ("body", "end", "truncated", "told"),
     [
         (LIST, CLOSE, None, None),
-        (LIST, CUT, None, "can't be told"),
+        (LIST, CUT, None, "can't tell"),
         (LIST[:5000], CLOSE, None, None),
         (LIST[:5000], CUT, "disconnect", "no end"),
-        (b"no document shows its end", CUT, None, "can't be told"),
+        (b"no document shows its end", CUT, None, "can't tell"),
         (LIST[:5000], RESET, "disconnect", "closed before"),
     ],
 )
