@@ -149,7 +149,7 @@ def test_an_emptied_first_log_does_not_begin_a_second_crawl_into_the_old_output(
         path.write_bytes(b"")
     before = fetched(directory)
     assert_told(
-        onceover("crawl", "--dir", directory, cwd=tmp_path), FAILED, "is empty, though the crawl has written output"
+        onceover("crawl", "--dir", directory, cwd=tmp_path), FAILED, "is empty, but the crawl has written output"
     )
     assert fetched(directory) == before
     assert "from the output: " in repair(directory)
