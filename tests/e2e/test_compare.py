@@ -263,7 +263,7 @@ WORK = '[[compare.work]]\nname = "w"\ndistinct = 10\n'
             "compare.work[1]: expected one of urls, crawl, distinct and live, found none",
         ),
         (WORK + 'urls = "u"\n', "compare.work[1]: expected one of urls, crawl, distinct and live, found 2 of them"),
-        (WORK + WORK, 'compare.work[2]: expected a name of its own, found "w" again'),
+        (WORK + WORK, 'compare.work[2]: expected a unique name, found "w" again'),
         (
             WORK + '[[compare.set]]\nbackend = "bloom"\nworks = ["v"]\n',
             "compare.set[1]: expected the name of a [[compare",
