@@ -26,7 +26,7 @@ from frontier.queues.lifecycle import (
     next_state,
 )
 from frontier.queues.placement import Placement
-from frontier.queues.queue import Errand, Queue
+from frontier.queues.queue import Errand, Queue, QueueRecord
 
 SNOOZED_IN_MEMORY = 50_000
 READY_IN_MEMORY = 50_000
@@ -172,13 +172,13 @@ class Schedule:
         queue.per_queue = self._per_queue if isinstance(self._per_queue, int) else self._per_queue(queue.key)
         self._placement.activate(queue, state, now=now)
 
-    def fill(self, queue: Queue, urls: int, *, now: float) -> None:
-        """Add `urls` to the size of an active queue."""
+    def fill(self, queue: Queue, urls: int, *, now: float, record: QueueRecord | None = None) -> None:
+        """Add `urls` to the size of an active queue. With a `record`, take over everything else from it."""
         if urls < 1:
             raise IllegalTransition(f"a queue is filled with at least one URL, got {urls} for {queue.key}")
         if self._queues.get(queue.key) is not queue:
             raise IllegalTransition(f"queue {queue.key} is not active")
-        queue.record = msgspec.structs.replace(queue.record, size=queue.record.size + urls)
+        queue.record = msgspec.structs.replace(record or queue.record, size=queue.record.size + urls)
         if queue.state is IN_PROCESS:
             self._placement.place(queue, self._next_state(queue, now))
 

@@ -107,10 +107,11 @@ class ActiveQueues:
         for fill in fills:
             queue, urls, before = fill.queue, fill.urls, fill.queue.record
             if schedule.get(queue.key) is queue:
-                queue.record = msgspec.structs.replace(fill.update.record, size=before.size)
                 prefetch.put(queue.key, urls)
                 if urls:
-                    schedule.fill(queue, len(urls), now=now)
+                    schedule.fill(queue, len(urls), record=fill.update.record, now=now)
+                else:
+                    queue.record = msgspec.structs.replace(fill.update.record, size=before.size)
                 if queue.record.precedence < before.precedence:
                     schedule.promote(queue)
                 continue
