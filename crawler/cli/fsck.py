@@ -109,7 +109,7 @@ def _repair(loaded: Loaded, directory: CrawlDirectory) -> None:
     ]
     click.echo(f"repaired: {', '.join(done) or 'nothing'}", err=True)
     if copy is not None:
-        click.echo(f"a copy from before the repair is in {copy}; delete it when the crawl works", err=True)
+        click.echo(f"a copy of the old frontier is kept in {copy}; delete it when the crawl works", err=True)
     if directory.has_output() and (store.counters.lost or mended.salvaged == "tables" or not store.counters.admitted):
         _recover(loaded, directory, store)
     else:
@@ -133,7 +133,7 @@ def rebuild(path: Path) -> int:
         copy = move_away(directory.frontier) if directory.has_state() else None
         store = open_leveldb(loaded.config, directory, to_repair=True)
         if copy is not None:
-            click.echo(f"a copy from before the repair is in {copy}; delete it when the crawl works", err=True)
+            click.echo(f"a copy of the old frontier is kept in {copy}; delete it when the crawl works", err=True)
         _recover(loaded, directory, store)
         store = open_leveldb(loaded.config, directory, to_repair=True)
         counters = store.counters

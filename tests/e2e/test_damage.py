@@ -138,7 +138,7 @@ def test_what_is_lost_for_good_is_found_again_by_fetching_what_leads_there(tmp_p
     shutil.rmtree(directory / "frontier")
     assert onceover("inspect", directory, "fsck", "--repair", cwd=tmp_path).code == FAILED
     ended = onceover("inspect", directory, "fsck", "--refetch", cwd=tmp_path)
-    assert_told(ended, COMPLETE, "may lead there will be fetched again")
+    assert_told(ended, COMPLETE, "may link to them will be fetched again")
     assert_crawls_to_its_end(directory, web)
     assert_sound(directory)
 
