@@ -10,7 +10,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +18,14 @@ from typing import Protocol
 import plyvel
 
 from frontier.leveldb.group_sync import GroupSync
-from frontier.leveldb.opening import WRITE_BUFFER_BYTES, damage_error, message_of, open_leveldb, says_disk_is_full
+from frontier.leveldb.opening import (
+    WRITE_BUFFER_BYTES,
+    check_end,
+    damage_error,
+    message_of,
+    open_leveldb,
+    says_disk_is_full,
+)
 from frontier.values import REPAIR_ADVICE, StoreFailed, StoreFull
 
 
@@ -193,11 +199,10 @@ class Database:
 
     def first(self, start: bytes, stop: bytes, limit: int) -> list[tuple[bytes, bytes]]:
         """The first items of a range, at most `limit`."""
-        with self._reading, self._db.iterator(start=start, stop=stop, verify_checksums=True) as items:
-            return list(islice(items, limit))
+        return self.first_of_each([(start, stop)], limit)[0]
 
     def first_of_each(self, ranges: Sequence[tuple[bytes, bytes]], limit: int) -> list[list[tuple[bytes, bytes]]]:
-        """The same as `first` for each range. One iterator visits them all, in half the time of single calls."""
+        """The same as `first` for each range. One iterator visits them all."""
         found: list[list[tuple[bytes, bytes]]] = [[] for _ in ranges]
         with self._reading, self._db.raw_iterator(verify_checksums=True) as items:
             for index, (start, stop) in sorted(enumerate(ranges), key=itemgetter(1)):
@@ -210,23 +215,28 @@ class Database:
 
     def get_many(self, keys: Iterable[bytes]) -> list[bytes | None]:
         with self._reading:
-            return list(map(self._db.get, keys))
+            get = self._db.get
+            return [get(key, verify_checksums=True) for key in keys]
 
     def has_many(self, keys: Iterable[bytes]) -> list[bool]:
-        with self._reading:
-            get = self._db.get
-            return [get(key, verify_checksums=True) is not None for key in keys]
+        return [value is not None for value in self.get_many(keys)]
 
     def items(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
+        key: bytes | None = None
         with self._reading, self._db.iterator(start=start, stop=stop, verify_checksums=True) as items:
-            yield from items
+            for key, value in items:
+                yield key, value
+            check_end(self._db, start if key is None else key, is_last_key=key is not None)
 
     def keys(self, start: bytes, stop: bytes) -> Iterator[bytes]:
+        key: bytes | None = None
         with (
             self._reading,
             self._db.iterator(start=start, stop=stop, include_value=False, verify_checksums=True) as keys,
         ):
-            yield from keys
+            for key in keys:
+                yield key
+            check_end(self._db, start if key is None else key, is_last_key=key is not None)
 
 
 class _Reading:

@@ -59,6 +59,18 @@ def open_leveldb(directory: Path) -> plyvel.DB:
         raise StoreFailed(f"the frontier in {directory} can't be opened: {message_of(error)}{advice}") from error
 
 
+def check_end(db: plyvel.DB, position: bytes, *, is_last_key: bool) -> None:
+    """Check that a range has really ended at a position, which is the last key that was read, or where reading began.
+
+    Raises `plyvel.CorruptionError`. An iterator of plyvel 1.5.1 takes a damaged block for the end if no key follows it;
+    a raw iterator does not.
+    """
+    with db.raw_iterator(verify_checksums=True) as items:
+        items.seek(position)
+        if is_last_key and items.valid():
+            items.next()
+
+
 def damage_error(directory: Path, error: plyvel.Error) -> StoreFailed:
     return StoreFailed(f"the frontier in {directory} is damaged: {message_of(error)}; {REPAIR_ADVICE}")
 

@@ -19,6 +19,7 @@ from frontier.leveldb.opening import (
     BLOOM_BITS,
     TABLE_SUFFIXES,
     WRITE_BUFFER_BYTES,
+    check_end,
     has_database,
     open_leveldb,
 )
@@ -82,8 +83,10 @@ def is_readable(directory: Path) -> bool:
     """Whether all of the database can be read and all checksums are right. Raises `StoreRefused` if it is in use."""
     try:
         with closing(open_leveldb(directory)) as db:
-            for _ in db.iterator(include_value=False, verify_checksums=True, fill_cache=False):
+            key = b""
+            for key in db.iterator(include_value=False, verify_checksums=True, fill_cache=False):  # noqa: B007
                 pass
+            check_end(db, key, is_last_key=True)
     except (StoreFailed, plyvel.Error):
         return False
     return True

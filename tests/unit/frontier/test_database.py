@@ -1,0 +1,75 @@
+"""Whatever is damaged in a table of LevelDB, no read takes it for the end of what there is."""
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from shutil import copytree, rmtree
+
+import plyvel
+import pytest
+
+from frontier import StoreFailed
+from frontier.leveldb.database import Database
+from frontier.upkeep.salvage import is_readable
+
+LAST = b"\xff"
+READS: dict[str, Callable[[Database, bytes], object]] = {
+    "items": lambda database, start: list(database.items(start, LAST)),
+    "keys": lambda database, start: list(database.keys(start, LAST)),
+    "first": lambda database, start: database.first(start, LAST, 10_000),
+    "first_of_each": lambda database, start: database.first_of_each([(start, LAST)], 10_000),
+    "get_many": lambda database, start: database.get_many(key for key in KEYS if key >= start),
+}
+KEYS = [b"L%03d" % number for number in range(400)]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database of one table, of some fifteen blocks."""
+    directory = tmp_path_factory.mktemp("table") / "db"
+    chance = Random(1)
+    with closing(Database(directory, durability="process")) as database:
+        batch = database.batch()
+        for key in KEYS:
+            batch.put(key, chance.randbytes(120))
+        database.write(batch)
+    Database(directory, durability="process").close()  # moves the log into a table
+    return next(directory.glob("*.ldb"))
+
+
+@pytest.mark.parametrize("read", READS)
+@pytest.mark.parametrize("start", [KEYS[0], KEYS[-20], KEYS[-1]])
+def test_damage_is_never_taken_for_the_end(tmp_path: Path, table: Path, read: str, start: bytes) -> None:
+    with closing(Database(table.parent, durability="process")) as database:
+        expected = READS[read](database, start)
+    damaged = noticed = 0
+    for at in range(0, table.stat().st_size, 1009):
+        rmtree(tmp_path / "db", ignore_errors=True)
+        copytree(table.parent, tmp_path / "db")
+        content = bytearray(table.read_bytes())
+        content[at] ^= 1
+        (tmp_path / "db" / table.name).write_bytes(content)
+        damaged += 1
+        try:
+            with closing(Database(tmp_path / "db", durability="process")) as database:
+                assert READS[read](database, start) == expected
+        except StoreFailed:
+            noticed += 1
+    assert damaged > 40
+    assert noticed >= (40 if start == KEYS[0] else 2)
+
+
+def test_a_database_is_readable_only_to_its_last_block(tmp_path: Path, table: Path) -> None:
+    """What a repair asks before it looks at records: a compaction would meet the damage later."""
+    for at in range(0, table.stat().st_size, 1009):
+        rmtree(tmp_path / "db", ignore_errors=True)
+        copytree(table.parent, tmp_path / "db")
+        content = bytearray(table.read_bytes())
+        content[at] ^= 1
+        (tmp_path / "db" / table.name).write_bytes(content)
+        if is_readable(tmp_path / "db"):
+            with plyvel.DB(str(tmp_path / "db"), paranoid_checks=True) as db:
+                db.compact_range(start=b"", stop=LAST)
+                db.put(b"M", b"")
+                assert len(list(db.iterator(include_value=False))) == len(KEYS) + 1
