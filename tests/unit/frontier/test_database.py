@@ -14,6 +14,7 @@ from frontier.leveldb.database import Database
 from frontier.upkeep.salvage import is_readable
 
 LAST = b"\xff"
+KEYS: list[bytes] = [b"L%03d" % number for number in range(400)]
 READS: dict[str, Callable[[Database, bytes], object]] = {
     "items": lambda database, start: list(database.items(start, LAST)),
     "keys": lambda database, start: list(database.keys(start, LAST)),
@@ -21,7 +22,6 @@ READS: dict[str, Callable[[Database, bytes], object]] = {
     "first_of_each": lambda database, start: database.first_of_each([(start, LAST)], 10_000),
     "get_many": lambda database, start: database.get_many(key for key in KEYS if key >= start),
 }
-KEYS = [b"L%03d" % number for number in range(400)]
 
 
 @pytest.fixture(scope="module")
