@@ -22,6 +22,8 @@ imports nothing else of the project.
     baselines    the sets of the literature, for comparison
     wrappers     sets around other sets: recent, verified, whitelist, sharded
     bits         the code that reads and writes bits, in C or NumPy
+    backends                  the names of all sets, and where their descriptors are
+    descriptor, making        what others know of a set, and how it is made from that
     sizing, advice            the formulas, and the choice of a set for a number of URLs
     snapshot, batch           what the sets share
     full_disk                 errors of a full disk

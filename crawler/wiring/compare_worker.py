@@ -22,79 +22,20 @@ from crawler.compare.measure.trial import Failed, Outcome, Trial
 from crawler.status import size
 from crawler.url.urls import host_of
 from visited import LocalSet
-from visited.baselines.fingerprints import FingerprintSet
-from visited.baselines.per_site import PerSiteSet
-from visited.baselines.raw_urls import RawUrlSet
-from visited.baselines.salted_md5 import SaltedMd5Set
-from visited.baselines.six_seeds import BITS, SixSeedSet
+from visited.backends import descriptor
+from visited.descriptor import Parameters
 from visited.digests.exact import ExactSet
-from visited.digests.exact_leveldb import LevelDBSet
-from visited.filters.blocked import BlockedSet
-from visited.filters.bloom import BloomSet
-from visited.filters.counting import CountingSet
-from visited.splitting.dsbf import SplittingSet
-from visited.wrappers.sharded import ShardedSet
+from visited.making import make_set as make_ours
 
 _REPORT_STEP = 0.02
-_HIGHEST_RATE = 0.98
 
 
 def make_set(competitor: Competitor, distinct: int, directory: Path) -> LocalSet:
     """The visited set of a competitor, for a work with `distinct` URLs; see `crawler.compare.measure.making.Maker`."""
     if competitor.backend in OTHERS:
         return make_other(competitor, distinct)
-    if competitor.shards == 1:
-        return _ours(competitor, distinct, directory)
-    share = -(-distinct // competitor.shards)
-    shards = [_ours(competitor, share, directory / str(number)) for number in range(competitor.shards)]
-    return ShardedSet(shards)
-
-
-def _ours(competitor: Competitor, capacity: int, directory: Path) -> LocalSet:
-    error_rate, seed = competitor.error_rate, competitor.seed
-    match competitor.backend:
-        case "exact":
-            return ExactSet()
-        case "exact-leveldb":
-            return LevelDBSet(directory)
-        case "bloom":
-            bits = competitor.bits_for(capacity)
-            # If the configuration gives the size, the rate follows from it, however bad it is.
-            return BloomSet(
-                capacity=capacity,
-                error_rate=error_rate if bits is None else _HIGHEST_RATE,
-                seed=seed,
-                bits=bits,
-                hashes=competitor.hashes,
-            )
-        case "blocked":
-            return BlockedSet(capacity=capacity, error_rate=error_rate, seed=seed)
-        case "counting":
-            return CountingSet(capacity=capacity, error_rate=error_rate, seed=seed)
-        case "counting-8":
-            return CountingSet(capacity=capacity, error_rate=error_rate, seed=seed, width=8)
-        case "counting-32":
-            return CountingSet(capacity=capacity, error_rate=error_rate, seed=seed, width=32)
-        case "dsbf":
-            return SplittingSet(capacity=capacity, error_rate=error_rate, seed=seed, directory=directory)
-        case "per-site":
-            return PerSiteSet(
-                key=host_of,
-                bytes_per_site=competitor.site_bytes,
-                error_rate=error_rate,
-                filters=competitor.filters,
-                seed=seed,
-            )
-        case "raw":
-            return RawUrlSet()
-        case "fingerprints":
-            return FingerprintSet()
-        case "six-seeds":
-            return SixSeedSet(bits=competitor.bits_for(capacity) or BITS)
-        case "salted-md5":
-            return SaltedMd5Set(capacity=capacity, error_rate=error_rate)
-        case other:
-            raise ValueError(f"there is no backend {other!r}")
+    parameters = Parameters(capacity=distinct, error_rate=competitor.error_rate, directory=directory, site_of=host_of)
+    return make_ours(descriptor(competitor.backend), parameters, msgspec.structs.asdict(competitor))
 
 
 async def _measure(trial: Trial, scratch: Path, report: ReportProgress) -> Outcome:

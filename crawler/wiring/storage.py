@@ -12,7 +12,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.url.canonical import RULES_VERSION
 from crawler.url.hosts import domain_of_site, name_of_site, split_port
 from crawler.url.urls import VERSIONS, UrlReader, host_of
-from crawler.wiring.auto_backend import choose_backend
+from crawler.wiring.auto_backend import EXACT_ON_DISK, choose_backend
 from crawler.wiring.discovering import canonical_rules, queue_identity
 from frontier import DurableMap
 from frontier.leveldb.store import LevelDBStore
@@ -24,14 +24,10 @@ from frontier.snapshots import Snapshots
 from frontier.store import Store
 from frontier.upkeep.rebuild import rebuild
 from visited import VisitedSet
-from visited.baselines.per_site import PerSiteSet
+from visited.backends import descriptor
 from visited.bits.kernel import best_kernel
-from visited.digests.exact import ExactSet
-from visited.digests.exact_leveldb import LevelDBSet
-from visited.filters.blocked import BlockedSet
-from visited.filters.bloom import BloomSet
-from visited.filters.counting import CountingSet
-from visited.splitting.dsbf import SplittingSet
+from visited.descriptor import Descriptor, Parameters
+from visited.making import make_set
 from visited.wrappers.recent import RecentUrls
 from visited.wrappers.verified import VerifiedSet
 from visited.wrappers.whitelist import WhiteListSet
@@ -172,8 +168,9 @@ def visited_set(config: Config, directory: CrawlDirectory, store: Store) -> Visi
     """The configured visited set, empty. A set on disk is in the crawl's directory. The ledger of `store` confirms URLs
     that a filter calls known."""
     config, _ = choose_backend(config, directory)
-    visited = _bare_visited_set(config, directory)
-    if config.visited.verify and config.visited.backend != "exact":
+    chosen = _chosen_set(config)
+    visited: VisitedSet = _make_chosen(chosen, config, directory)
+    if config.visited.verify and not chosen.is_exact:
 
         async def known(urls: Sequence[str]) -> Sequence[bool]:
             return store.reads.knows_many(urls)
@@ -181,37 +178,30 @@ def visited_set(config: Config, directory: CrawlDirectory, store: Store) -> Visi
         visited = VerifiedSet(visited, known)
     if config.visited.white_list:
         visited = WhiteListSet(visited, config.visited.white_list)
-    if not config.visited.recent or _is_faster_than_cache(config):
+    if not config.visited.recent or _is_faster_than_cache(chosen):
         return visited
     return RecentUrls(visited, size=config.visited.recent)
 
 
-def _is_faster_than_cache(config: Config) -> bool:
+def _is_faster_than_cache(chosen: Descriptor) -> bool:
     """Whether the set itself answers faster than the cache of recent URLs; it takes a third of the time."""
-    return config.visited.backend == "exact" and config.visited.store == "memory" and best_kernel().name == "c"
+    return chosen.name == "exact" and best_kernel().name == "c"
 
 
-def _bare_visited_set(config: Config, directory: CrawlDirectory) -> VisitedSet:
-    capacity, error_rate = config.visited.capacity, config.visited.error_rate
-    on_disk = config.frontier.backend != "memory"
-    match config.visited.backend:
-        case "exact":
-            in_memory = config.visited.store == "memory" or not on_disk
-            return ExactSet() if in_memory else LevelDBSet(directory.visited / "exact")
-        case "bloom":
-            return BloomSet(capacity=capacity, error_rate=error_rate)
-        case "blocked":
-            return BlockedSet(capacity=capacity, error_rate=error_rate)
-        case "counting":
-            return CountingSet(capacity=capacity, error_rate=error_rate)
-        case "counting-8":
-            return CountingSet(capacity=capacity, error_rate=error_rate, width=8)
-        case "counting-32":
-            return CountingSet(capacity=capacity, error_rate=error_rate, width=32)
-        case "dsbf":
-            folder = directory.visited / "dsbf" if on_disk else None
-            return SplittingSet(capacity=capacity, error_rate=error_rate, directory=folder)
-        case "per-site":
-            return PerSiteSet(key=host_of, bytes_per_site=config.visited.site_bytes, error_rate=error_rate)
-        case "auto":
-            raise AssertionError("choose_backend replaces auto")
+def _chosen_set(config: Config) -> Descriptor:
+    """The configured set; `visited.store` chooses among the exact ones."""
+    visited = config.visited
+    on_disk = visited.store == "leveldb" and config.frontier.backend != "memory"
+    return descriptor(EXACT_ON_DISK if visited.backend == "exact" and on_disk else visited.backend)
+
+
+def _make_chosen(chosen: Descriptor, config: Config, directory: CrawlDirectory) -> VisitedSet:
+    visited = config.visited
+    has_files = chosen.folder is not None and config.frontier.backend != "memory"
+    parameters = Parameters(
+        capacity=visited.capacity,
+        error_rate=visited.error_rate,
+        directory=directory.visited / chosen.folder if has_files and chosen.folder is not None else None,
+        site_of=host_of,
+    )
+    return make_set(chosen, parameters, {"site_bytes": visited.site_bytes})

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from visited.bits.kernel import Kernel, best_kernel
 from visited.bits.memory import allocated_bytes, zeros
+from visited.descriptor import Descriptor, NoOptions, Parameters
 from visited.protocol import SnapshotRefused, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
 
@@ -145,3 +146,10 @@ class FingerprintSet:
             part = old[start : start + _PIECE]
             self._insert(part[part > _DELETED])
         self._used = self._count
+
+
+def _make(_parameters: Parameters, _options: NoOptions) -> FingerprintSet:
+    return FingerprintSet()
+
+
+DESCRIPTOR = Descriptor(name=BACKEND, make=_make, can_forget=True)

@@ -2,15 +2,18 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import BinaryIO, NoReturn
+from typing import Annotated, BinaryIO, NoReturn
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from visited import sizing
 from visited.baselines.site_filters import SiteFilters
 from visited.batch import check_batch
 from visited.bits.kernel import Kernel, best_kernel
+from visited.descriptor import Descriptor, Parameters, Seed
 from visited.protocol import CannotForget, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
 
@@ -22,6 +25,20 @@ APOIDEA_BYTES = 8 * 1024
 
 _SEED_OF_SITES = 0x517E
 _LOG = logging.getLogger("visited")
+
+
+class PerSiteOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of per-site."""
+
+    site_bytes: Annotated[
+        int,
+        Meta(ge=64, le=1 << 30, multiple_of=8, description="Size of each filter.", extra={"unit": "bytes"}),
+    ] = INTERNET_ARCHIVE_BYTES
+    filters: Annotated[
+        Annotated[int, Meta(ge=1, le=10**9, extra={"unit": "filters"})] | None,
+        Meta(description="Number of filters; the hash of the site chooses one. Unset means one for each site."),
+    ] = None
+    seed: Seed = 0
 
 
 class PerSiteSet:
@@ -184,3 +201,16 @@ def _mean_rate(
         return 0.0, 0.0
     mean = float(rates @ given) / total
     return mean, float(np.sqrt((rates - mean) ** 2 @ variances)) / total
+
+
+def _make(parameters: Parameters, options: PerSiteOptions) -> PerSiteSet:
+    return PerSiteSet(
+        key=parameters.site_of,
+        bytes_per_site=options.site_bytes,
+        error_rate=parameters.error_rate,
+        filters=options.filters,
+        seed=options.seed,
+    )
+
+
+DESCRIPTOR = Descriptor(name=BACKEND, make=_make, options=PerSiteOptions)

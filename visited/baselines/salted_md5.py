@@ -11,6 +11,7 @@ from visited.batch import add_in_pieces
 from visited.bits.kernel import ADD, FORGET, TEST
 from visited.bits.numpy_counting import Cells, count_positions
 from visited.bits.numpy_kernel import Words, byte_view, encode
+from visited.descriptor import Descriptor, NoOptions, Parameters
 from visited.filters.cells import FilterCells
 from visited.protocol import VisitedStats
 
@@ -92,3 +93,10 @@ class SaltedMd5Set:
     def _positions(self, urls: Sequence[str]) -> Words:
         rows = [salted_hashes(data, self._hashes) for data in encode(urls)]
         return np.array(rows, dtype=np.uint64).reshape(len(urls), self._hashes) % np.uint64(self._counters)
+
+
+def _make(parameters: Parameters, _options: NoOptions) -> SaltedMd5Set:
+    return SaltedMd5Set(capacity=parameters.capacity, error_rate=parameters.error_rate)
+
+
+DESCRIPTOR = Descriptor(name=BACKEND, make=_make, needs=frozenset({"capacity"}), can_forget=True)

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from typing import BinaryIO, NoReturn
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from visited.batch import add_in_pieces, check_batch
 from visited.bits.kernel import ADD, TEST
 from visited.bits.numpy_kernel import Words, test_and_set
+from visited.descriptor import Bits, BitsPerUrl, Descriptor, Parameters, bits_for_capacity
 from visited.filters.cells import FilterCells
 from visited.protocol import CannotForget, VisitedStats
 
@@ -19,6 +21,13 @@ SEEDS = (7, 11, 13, 31, 37, 61)
 
 _CAPACITY = 3_490_000
 _PIECE = 4096
+
+
+class SixSeedOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the 6-seed filter. Its size must be a power of two."""
+
+    bits: Bits = None
+    bits_per_url: BitsPerUrl = None
 
 
 class SixSeedSet:
@@ -94,3 +103,11 @@ class SixSeedSet:
         positions = np.empty((len(urls), len(SEEDS)), dtype=np.uint64)
         positions[order] = (results & np.uint32(self._bits - 1)).T
         return positions
+
+
+def _make(parameters: Parameters, options: SixSeedOptions) -> SixSeedSet:
+    bits = bits_for_capacity(parameters.capacity, bits=options.bits, bits_per_url=options.bits_per_url)
+    return SixSeedSet(bits=BITS if bits is None else bits)
+
+
+DESCRIPTOR = Descriptor(name=BACKEND, make=_make, options=SixSeedOptions)

@@ -10,6 +10,7 @@ import plyvel
 
 from visited.bits.kernel import Kernel, best_kernel
 from visited.bits.memory import object_bytes
+from visited.descriptor import Cost, Descriptor, NoOptions, Parameters
 from visited.digests.digest_store import DigestStore
 from visited.digests.undo_log import DIGEST_BYTES, split_digests
 from visited.full_disk import ignore_full_disk
@@ -17,6 +18,11 @@ from visited.protocol import SnapshotRefused, VisitedStats
 from visited.snapshot import Value, read_snapshot, write_snapshot
 
 BACKEND = "exact-leveldb"
+
+_MOST_BYTES = 9 << 20
+"""Two write buffers and what LevelDB needs beside them. More if it can't map its tables."""
+_DISK_BYTES_PER_URL = 40
+"""A digest, its share of blocks and index, and what compaction has not removed yet."""
 
 _MAX_AT_ONCE = 8192
 """Digests to write in one call, which takes about 30 ms. After the disk was full there may be many more."""
@@ -171,3 +177,19 @@ class LevelDBSet:
         if to_add:
             self._store.add(to_add)
             self._to_add = self._to_add - to_add
+
+
+def _make(parameters: Parameters, _options: NoOptions) -> LevelDBSet:
+    assert parameters.directory is not None
+    return LevelDBSet(parameters.directory)
+
+
+DESCRIPTOR = Descriptor(
+    name=BACKEND,
+    make=_make,
+    needs=frozenset({"directory"}),
+    folder="exact",
+    cost=lambda count, _error_rate: Cost(memory_bytes=_MOST_BYTES, disk_bytes=count * _DISK_BYTES_PER_URL),
+    is_exact=True,
+    can_forget=True,
+)

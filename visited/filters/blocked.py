@@ -8,12 +8,8 @@ from numpy.typing import NDArray
 
 from visited import sizing
 from visited.batch import add_in_pieces
-from visited.bits.kernel import (
-    ADD,
-    TEST,
-    Kernel,
-    best_kernel,
-)
+from visited.bits.kernel import ADD, TEST, Kernel, best_kernel
+from visited.descriptor import Cost, Descriptor, Parameters, SeedOption
 from visited.filters.cells import FilterCells
 from visited.protocol import CannotForget, VisitedStats
 
@@ -127,3 +123,20 @@ class BlockedSet:
             self._last_rate = self._rate()
             self._count_at_rate = count
         return self._last_rate
+
+
+def _make(parameters: Parameters, options: SeedOption) -> BlockedSet:
+    return BlockedSet(capacity=parameters.capacity, error_rate=parameters.error_rate, seed=options.seed)
+
+
+def _cost(count: int, error_rate: float) -> Cost:
+    bits, hashes = sizing.blocked_for(count, error_rate)
+    return Cost(
+        memory_bytes=bits / 8,
+        false_positive_rate=sizing.blocked_rate_after(bits, hashes, count),
+        # About that of a classic filter, because its size was chosen for the same rate.
+        expected_lost=sizing.expected_lost(sizing.bits_for(count, error_rate), sizing.hashes_for(error_rate), count),
+    )
+
+
+DESCRIPTOR = Descriptor(name=BACKEND, make=_make, options=SeedOption, needs=frozenset({"capacity"}), cost=_cost)

@@ -1,7 +1,10 @@
 """The classic Bloom filter, bit-compatible with Guava's 64-bit murmur scheme."""
 
 from collections.abc import Sequence
-from typing import BinaryIO, NoReturn
+from typing import Annotated, BinaryIO, NoReturn
+
+import msgspec
+from msgspec import Meta
 
 from visited import sizing
 from visited.batch import add_in_pieces
@@ -11,12 +14,27 @@ from visited.bits.kernel import (
     Kernel,
     best_kernel,
 )
+from visited.descriptor import Bits, BitsPerUrl, Cost, Descriptor, Parameters, Seed, bits_for_capacity
 from visited.filters.cells import FilterCells
 from visited.protocol import CannotForget, VisitedStats
 
 BACKEND = "bloom"
 
 _MAX_PIECE = 8192
+_HIGHEST_RATE = 0.98
+"""If the options give the size, the rate follows from it, however bad it is."""
+
+
+class BloomOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the classic Bloom filter."""
+
+    bits: Bits = None
+    bits_per_url: BitsPerUrl = None
+    hashes: Annotated[
+        Annotated[int, Meta(ge=1, le=sizing.MAX_HASHES, extra={"unit": "hash functions"})] | None,
+        Meta(description="Hash functions, with bits or bits_per_url. Unset means the best number for that size."),
+    ] = None
+    seed: Seed = 0
 
 
 class BloomSet:
@@ -103,3 +121,32 @@ class BloomSet:
         if new or self._cells.uses_sketch:
             self._cells.count_batch(new, ones)
         return fresh
+
+
+def _make(parameters: Parameters, options: BloomOptions) -> BloomSet:
+    bits = bits_for_capacity(parameters.capacity, bits=options.bits, bits_per_url=options.bits_per_url)
+    return BloomSet(
+        capacity=parameters.capacity,
+        error_rate=parameters.error_rate if bits is None else _HIGHEST_RATE,
+        seed=options.seed,
+        bits=bits,
+        hashes=options.hashes,
+    )
+
+
+def _cost(count: int, error_rate: float) -> Cost:
+    bits, hashes = sizing.bits_for(count, error_rate), sizing.hashes_for(error_rate)
+    return Cost(
+        memory_bytes=bits / 8,
+        false_positive_rate=sizing.rate_after(bits, hashes, count),
+        expected_lost=sizing.expected_lost(bits, hashes, count),
+    )
+
+
+DESCRIPTOR = Descriptor(
+    name=BACKEND,
+    make=_make,
+    options=BloomOptions,
+    needs=frozenset({"capacity"}),
+    cost=_cost,
+)

@@ -1,8 +1,10 @@
 """The counting Bloom filter, which can forget."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import BinaryIO
 
+import msgspec
 import numpy as np
 
 from visited import sizing
@@ -14,6 +16,7 @@ from visited.bits.kernel import (
     Kernel,
     best_kernel,
 )
+from visited.descriptor import Cost, Descriptor, Parameters, SeedOption
 from visited.filters.cells import FilterCells
 from visited.protocol import VisitedStats
 from visited.snapshot import Value
@@ -131,3 +134,29 @@ class CountingSet:
             self._cells.count_batch(new, ones)
             self._saturated += saturated
         return fresh
+
+
+def _make(parameters: Parameters, options: SeedOption, *, width: int) -> CountingSet:
+    return CountingSet(capacity=parameters.capacity, error_rate=parameters.error_rate, width=width, seed=options.seed)
+
+
+def _cost(count: int, error_rate: float) -> Cost:
+    bits, hashes = sizing.bits_for(count, error_rate), sizing.hashes_for(error_rate)
+    return Cost(
+        memory_bytes=bits / 2,
+        false_positive_rate=sizing.rate_after(bits, hashes, count),
+        expected_lost=sizing.expected_lost(bits, hashes, count),
+    )
+
+
+COUNTING_4 = Descriptor(
+    name=BACKEND,
+    make=partial(_make, width=4),
+    options=SeedOption,
+    needs=frozenset({"capacity"}),
+    cost=_cost,
+    can_forget=True,
+)
+# Advice only lists the smallest counters: larger ones cost more memory and lose as much.
+COUNTING_8 = msgspec.structs.replace(COUNTING_4, name="counting-8", make=partial(_make, width=8), cost=None)
+COUNTING_32 = msgspec.structs.replace(COUNTING_4, name="counting-32", make=partial(_make, width=32), cost=None)

@@ -10,12 +10,8 @@ from numpy.typing import NDArray
 
 from visited import sizing
 from visited.batch import check_sequence
-from visited.bits.kernel import (
-    ADD,
-    TEST,
-    Kernel,
-    best_kernel,
-)
+from visited.bits.kernel import ADD, TEST, Kernel, best_kernel
+from visited.descriptor import Cost, Descriptor, Parameters, SeedOption
 from visited.filters.loss_estimate import LossEstimate
 from visited.full_disk import ignore_full_disk
 from visited.protocol import CannotForget, SnapshotRefused, VisitedStats
@@ -33,6 +29,10 @@ LEAF_BITS = 1 << 20
 
 _MAX_PIECE = 512
 _MIN_PIECE = 8
+_SHARE_OF_BLOOM = 1.2
+_LOSS = 0.55
+"""Mean ratio of its rate to its bound, as `onceover compare` measures: its leaves are always nearly full."""
+_LIST_BYTES_PER_URL = 8
 
 
 class SplittingSet:
@@ -272,3 +272,26 @@ class SplittingSet:
             "seed": self._seed,
             "list": "directory" if self._images else "snapshot",
         }
+
+
+def _make(parameters: Parameters, options: SeedOption) -> SplittingSet:
+    return SplittingSet(
+        capacity=parameters.capacity,
+        error_rate=parameters.error_rate,
+        seed=options.seed,
+        directory=parameters.directory,
+    )
+
+
+def _cost(count: int, error_rate: float) -> Cost:
+    return Cost(
+        memory_bytes=sizing.bits_for(count, error_rate) / 8 * _SHARE_OF_BLOOM,
+        disk_bytes=count * _LIST_BYTES_PER_URL,
+        false_positive_rate=error_rate,
+        expected_lost=_LOSS * error_rate * count,
+    )
+
+
+DESCRIPTOR = Descriptor(
+    name=BACKEND, make=_make, options=SeedOption, needs=frozenset({"capacity"}), folder=BACKEND, cost=_cost
+)

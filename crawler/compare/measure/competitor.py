@@ -4,18 +4,6 @@ from typing import Final
 
 import msgspec
 
-OURS: Final = (
-    "exact",
-    "exact-leveldb",
-    "bloom",
-    "blocked",
-    "counting",
-    "counting-8",
-    "counting-32",
-    "dsbf",
-    "per-site",
-)
-BASELINES: Final = ("raw", "fingerprints", "six-seeds", "salted-md5")
 OTHERS: Final = ("python-set", "rbloom", "fastbloom-rs", "pybloom-live", "pybloom-live-scalable", "redisbloom")
 """Sets of other libraries. Each needs its own package, except the first."""
 
@@ -47,7 +35,3 @@ class Competitor(msgspec.Struct, frozen=True, kw_only=True):
     def capacity_for(self, distinct: int) -> int:
         """Number of URLs for which it is sized, on a work with `distinct` URLs."""
         return max(1, distinct) if self.capacity is None else self.capacity
-
-    def bits_for(self, capacity: int) -> int | None:
-        """The configured size in bits, for this capacity; None means that of the formula."""
-        return self.bits if self.bits_per_url is None else max(64, round(self.bits_per_url * capacity))

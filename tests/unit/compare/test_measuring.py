@@ -10,9 +10,7 @@ import pytest
 
 from crawler.compare.measure.checking import check
 from crawler.compare.measure.competitor import (
-    BASELINES,
     OTHERS,
-    OURS,
     Competitor,
 )
 from crawler.compare.measure.journal import Journal
@@ -40,6 +38,7 @@ from crawler.wiring.compare_worker import make_set
 from tests.patience import PATIENCE_S
 from tests.unit.compare.bloomserver import serving
 from tests.unit.compare.making import BLOOM, EFFORT, EXACT, timing, work
+from visited.backends import BACKENDS
 from visited.digests.exact import ExactSet
 
 COMMAND = (sys.executable, "-P", "-m", "crawler.wiring.compare_worker")
@@ -54,7 +53,7 @@ async def checked(competitor: Competitor, scratch: Path, distinct: int = 5000) -
     return await check(trial, make_set, scratch, quiet, exact=ExactSet)
 
 
-@pytest.mark.parametrize("backend", [*OURS, *BASELINES, "python-set"])
+@pytest.mark.parametrize("backend", [*BACKENDS, "python-set"])
 async def test_every_backend_can_be_checked_and_keeps_its_promise(backend: str, tmp_path: Path) -> None:
     made = Competitor(name=backend, backend=backend, bits=1 << 17 if backend == "six-seeds" else None)
     found = await checked(made, tmp_path, distinct=2000)

@@ -5,18 +5,21 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from visited import SnapshotRefused, VisitedSet, VisitedStats
+import msgspec
+
+from visited import LocalSet, SnapshotRefused, VisitedSet, VisitedStats
+from visited.backends import BACKENDS, descriptor
 from visited.baselines.fingerprints import FingerprintSet
 from visited.baselines.per_site import PerSiteSet
 from visited.baselines.raw_urls import RawUrlSet
-from visited.baselines.salted_md5 import SaltedMd5Set
-from visited.baselines.six_seeds import SixSeedSet
 from visited.bits.kernel import Kernel, available_kernels
+from visited.descriptor import Parameters
 from visited.digests.exact import ExactSet
 from visited.digests.exact_leveldb import LevelDBSet
 from visited.filters.blocked import BlockedSet
 from visited.filters.bloom import BloomSet
 from visited.filters.counting import CountingSet
+from visited.making import make_set
 from visited.snapshot import clear_set
 from visited.splitting.dsbf import SplittingSet
 from visited.wrappers.recent import RecentUrls
@@ -86,16 +89,11 @@ def exact_leveldb(directory: Path, *, kernel: Kernel) -> VisitedSet:
     return LevelDBSet(directory / "exact", spill=150, kernel=kernel)
 
 
-def raw(_directory: Path) -> VisitedSet:
-    return RawUrlSet()
-
-
-def six_seeds(_directory: Path) -> VisitedSet:
-    return SixSeedSet(bits=1 << 22)
-
-
-def salted_md5(_directory: Path) -> VisitedSet:
-    return SaltedMd5Set(capacity=CAPACITY, error_rate=ERROR_RATE)
+def make_backend(name: str, directory: Path) -> LocalSet:
+    """The set of a descriptor, as a crawl makes it, with default options."""
+    found = descriptor(name)
+    folder = None if found.folder is None else directory / found.folder
+    return make_set(found, msgspec.structs.replace(PARAMETERS, directory=folder), {})
 
 
 def recent(_directory: Path) -> VisitedSet:
@@ -171,6 +169,7 @@ def host_of(url: str) -> str:
     return url.split("/")[2] if url.count("/") > 1 else ""
 
 
+PARAMETERS = Parameters(capacity=CAPACITY, error_rate=ERROR_RATE, site_of=host_of)
 _WITH_KERNEL = (
     exact,
     bloom,
@@ -186,11 +185,12 @@ _WITH_KERNEL = (
     fingerprints,
     exact_leveldb,
 )
-_PLAIN = (raw, six_seeds, salted_md5, recent, white_listed, verified, verified_bloom, stacked)
+_PLAIN = (recent, white_listed, verified, verified_bloom, stacked)
 
 
 def _all() -> dict[str, Maker]:
-    made: dict[str, Maker] = {make.__name__: make for make in _PLAIN}
+    made: dict[str, Maker] = {name: partial(make_backend, name) for name in BACKENDS}
+    made |= {make.__name__: make for make in _PLAIN}
     for kernel in available_kernels():
         for make in _WITH_KERNEL:
             made[f"{make.__name__}-{kernel.name}"] = partial(make, kernel=kernel)

@@ -1,0 +1,93 @@
+"""That the descriptor of each set says what the set does."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.unit.visited.sets import PARAMETERS, make_backend
+from visited import CannotForget
+from visited.backends import BACKENDS, descriptor, descriptors
+from visited.descriptor import Descriptor
+from visited.making import make_set
+
+URLS = [f"https://h{number % 17}.test/{number}" for number in range(5_000)]
+
+
+@pytest.fixture(params=list(BACKENDS))
+def described(request: pytest.FixtureRequest) -> Descriptor:
+    return descriptor(request.param)
+
+
+def test_each_name_leads_to_a_descriptor_of_this_name() -> None:
+    assert [each.name for each in descriptors()] == list(BACKENDS)
+    with pytest.raises(KeyError):
+        descriptor("cuckoo")
+
+
+def test_the_names_can_be_read_without_numpy_and_without_any_set() -> None:
+    code = "import sys, visited.backends; print([name for name in sys.modules if name in ('numpy', 'plyvel')])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_each_set_has_defaults_for_all_its_options(described: Descriptor) -> None:
+    assert msgspec.convert({}, described.options) == described.options()
+
+
+async def test_a_set_can_forget_if_its_descriptor_says_so(described: Descriptor, tmp_path: Path) -> None:
+    visited = make_backend(described.name, tmp_path)
+    await visited.add_many(URLS[:100])
+    if described.can_forget:
+        assert await visited.forget_many(URLS[:10]) == 10
+    else:
+        with pytest.raises(CannotForget):
+            await visited.forget_many(URLS[:10])
+    await visited.aclose()
+
+
+async def test_a_set_is_exact_if_its_descriptor_says_so(described: Descriptor, tmp_path: Path) -> None:
+    visited = make_backend(described.name, tmp_path)
+    await visited.add_many(URLS)
+    assert (visited.describe().false_positive_rate == 0) == described.is_exact
+    await visited.aclose()
+
+
+async def test_a_set_writes_files_only_if_it_has_a_folder(described: Descriptor, tmp_path: Path) -> None:
+    visited = make_backend(described.name, tmp_path)
+    await visited.add_many(URLS)
+    await visited.aclose()
+    assert bool(list(tmp_path.iterdir())) == (described.folder is not None)
+
+
+@pytest.mark.parametrize("name", [each.name for each in descriptors() if each.cost is not None])
+async def test_the_formulas_of_cost_are_those_of_the_full_set(name: str, tmp_path: Path) -> None:
+    cost = descriptor(name).cost
+    assert cost is not None
+    expected = cost(len(URLS), 0.01)
+    parameters = msgspec.structs.replace(
+        PARAMETERS, capacity=len(URLS), error_rate=0.01, directory=tmp_path if descriptor(name).folder else None
+    )
+    visited = make_set(descriptor(name), parameters, {})
+    await visited.add_many(URLS)
+    found = visited.describe()
+    # Small sets have a page of memory more, and those on disk need less than their most until they are large.
+    assert found.memory_bytes <= 1.3 * expected.memory_bytes + (1 << 18)
+    assert found.false_positive_rate == pytest.approx(expected.false_positive_rate, rel=0.5, abs=1e-12)
+    await visited.aclose()
+
+
+async def test_a_set_is_spread_over_shards_each_for_its_share_of_the_capacity(tmp_path: Path) -> None:
+    many = make_set(descriptor("bloom"), PARAMETERS, {"shards": 4, "seed": 3}).describe()
+    assert (many.backend, many.capacity) == ("sharded", PARAMETERS.capacity)
+    on_disk = msgspec.structs.replace(PARAMETERS, directory=tmp_path)
+    leaves = make_set(descriptor("dsbf"), on_disk, {"shards": 3})
+    await leaves.add_many(URLS)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1", "2"]
+    await leaves.aclose()
+
+
+def test_a_set_on_disk_is_not_made_without_a_directory() -> None:
+    with pytest.raises(ValueError, match="exact-leveldb needs a directory, found none"):
+        make_set(descriptor("exact-leveldb"), PARAMETERS, {})

@@ -1,0 +1,45 @@
+"""The visited sets of this package: a name for each, and the place of its descriptor.
+
+To add a set, write its file, with a descriptor beside the class, and add a line here. Configuration, documentation,
+crawl, comparison, advice and tests read this list.
+
+A descriptor is imported when it is asked for. So a program that only needs the names does not import NumPy.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from typing import Final
+
+from visited.descriptor import Descriptor
+
+BACKENDS: Final = {
+    "exact": "visited.digests.exact:DESCRIPTOR",
+    "dsbf": "visited.splitting.dsbf:DESCRIPTOR",
+    "bloom": "visited.filters.bloom:DESCRIPTOR",
+    "blocked": "visited.filters.blocked:DESCRIPTOR",
+    "counting": "visited.filters.counting:COUNTING_4",
+    "counting-8": "visited.filters.counting:COUNTING_8",
+    "counting-32": "visited.filters.counting:COUNTING_32",
+    "exact-leveldb": "visited.digests.exact_leveldb:DESCRIPTOR",
+    "per-site": "visited.baselines.per_site:DESCRIPTOR",
+    "raw": "visited.baselines.raw_urls:DESCRIPTOR",
+    "fingerprints": "visited.baselines.fingerprints:DESCRIPTOR",
+    "six-seeds": "visited.baselines.six_seeds:DESCRIPTOR",
+    "salted-md5": "visited.baselines.salted_md5:DESCRIPTOR",
+}
+"""The module and the name of each descriptor, in the order in which advice prefers them; the literature's come last."""
+
+
+@cache
+def descriptor(name: str) -> Descriptor:
+    """The descriptor of a set. Raises KeyError if there is none of that name."""
+    module, _, attribute = BACKENDS[name].partition(":")
+    found = getattr(import_module(module), attribute)
+    assert isinstance(found, Descriptor)
+    return found
+
+
+def descriptors() -> Iterator[Descriptor]:
+    """The descriptors of all sets, in their order."""
+    return map(descriptor, BACKENDS)
