@@ -8,6 +8,7 @@ import msgspec
 from config import Loaded
 from crawler.disk.directory import CrawlDirectory
 from crawler.page import LinkKind, PageRecord
+from crawler.page.digests import digest_text
 from crawler.wiring import discovering, storage
 from crawler.wiring.recovery.number_set import NumberSet
 from crawler.wiring.recovery.record_urls import RecordUrls
@@ -79,7 +80,7 @@ class Reconciliation:
             if entry is None:
                 problem = Problem("output", record.url, f"record {record.number} has it, and the ledger does not")
                 yield Difference(problem, url)
-            elif entry.number == record.number and entry.state is not UrlState.PENDING:
+            elif _agrees(record, entry):
                 self._recorded.add(record.number)
                 if _is_archived(record):
                     self._archivable.add(record.number)
@@ -156,6 +157,16 @@ class Reconciliation:
 def _damaged_line(where: tuple[Path, int, str]) -> Difference:
     path, offset, why = where
     return Difference(Problem(DAMAGED, str(path), f"the line at byte {offset} is damaged: {why}"))
+
+
+def _agrees(record: PageRecord, entry: LedgerEntry) -> bool:
+    """Whether record and ledger tell the same about a settled URL. A damaged record may still be well-formed."""
+    return (
+        entry.number == record.number
+        and entry.state.name.lower() == record.state
+        and entry.status == record.status
+        and (entry.digest is None or record.digest is None or digest_text(entry.digest) == record.digest)
+    )
 
 
 def _is_archived(record: PageRecord) -> bool:
