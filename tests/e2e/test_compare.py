@@ -172,7 +172,7 @@ def test_ctrl_c_leaves_a_partial_report_and_the_same_command_goes_on(tmp_path: P
 
 def test_an_expected_figure_that_is_not_met_fails_the_run(tmp_path: Path) -> None:
     text = (
-        '[compare]\nrounds = 1\n[[compare.work]]\nname = "w"\ndistinct = 2000\n[[compare.set]]\nbackend = "bloom"\n'
+        '[compare]\nrounds = 1\n[[compare.work]]\nname = "w"\ndistinct = 100000\n[[compare.set]]\nbackend = "bloom"\n'
         '[[compare.expect]]\nwork = "w"\nset = "bloom"\nfigure = "bits_per_url"\ntolerance = 0.02\nvalue = '
     )
     for value, code in (("19.17", COMPLETE), ("9.6", FAILED)):

@@ -101,6 +101,7 @@ def test_a_frontier_is_made_anew_from_the_output_alone(tmp_path: Path, web: Web)
         ("records/*", "and has no record"),
         ("records/* cut", "and has no record"),
         ("records/* zeroed", "and has no record"),
+        ("records/* altered", "and has no record"),
         ("warc/*", "and is not in the archive"),
         ("warc/* zeroed", "and is not in the archive"),
     ],
@@ -120,6 +121,8 @@ def test_fsck_tells_what_is_missing_in_the_output_and_has_it_fetched_again(
                 path.unlink()
             case "cut":
                 path.write_bytes(content[:third])
+            case "altered":
+                path.write_bytes(content.replace(b'"status":200', b'"status":201', 1))
             case _:
                 path.write_bytes(content[:third] + bytes(third) + content[2 * third :])
     ended = onceover("inspect", directory, "fsck", cwd=tmp_path)
