@@ -15,7 +15,7 @@ from frontier.store import Store
 from frontier.values import CrawlUrl
 
 MAX_COUNTS = 150_000
-"""URLs whose counts stay in memory before the oldest are written: some 30 MB."""
+"""URLs whose counts stay in memory before the oldest are written: some 25 MB."""
 
 _SLICES = 10
 """A slice of the oldest counts is taken at once: a tenth of the maximum."""
