@@ -82,7 +82,7 @@ def test_all_that_is_wrong_with_a_configuration_is_told_at_once_and_nothing_is_m
         ),
         ("seeds = []", ["no seeds: write seeds = "]),
         ('seed_files = ["empty.txt"]', ["no seeds (there is none in", "empty.txt"]),
-        ('seeds = ["https://perhaps.org/"]', ["fetch.user_agent", "perhaps.org", "put in your own"]),
+        ('seeds = ["https://perhaps.org/"]', ["fetch.user_agent", "perhaps.org", "add your own"]),
         ('seeds = ["http://a.test/"]\n[scope]\nexclude = ["("]', ["c.toml:4: scope.exclude", "'('", "RE2"]),
         ('seeds = ["http://a.test/"]\n[urls]\nrules = ["sort-querys"]', ["c.toml:4: urls.rules", "sort-query"]),
     ],
@@ -101,7 +101,7 @@ def test_what_only_the_parts_can_judge_is_refused_before_anything_is_made(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], ["Give a configuration file, or --seed URL, or the --dir of a crawl"]),
+        ([], ["give a configuration file, or --seed URL, or the --dir of a crawl"]),
         (["none.toml"], ["can't read the configuration: No such file", "onceover config init"]),
         (["--dir", "none"], ["there is no crawl in none", "--seed URL"]),
     ],
@@ -201,7 +201,7 @@ def test_output_is_not_written_behind_that_of_another_crawl(tmp_path: Path, web:
     assert onceover("crawl", *in_memory, cwd=tmp_path).code == COMPLETE
     before = tree(tmp_path)
     words = ["output of an earlier crawl", "--fresh", "--dir"]
-    assert_told(onceover("crawl", *in_memory, cwd=tmp_path), REFUSED, "memory, which resumes nothing", *words)
+    assert_told(onceover("crawl", *in_memory, cwd=tmp_path), REFUSED, "memory, which can't resume it", *words)
     on_disk = [*web.options, "--dir", "crawl", *setting('frontier.backend="leveldb"')]
     assert_told(onceover("crawl", *on_disk, cwd=tmp_path), REFUSED, "its state is not there", *words)
     assert tree(tmp_path) == before
