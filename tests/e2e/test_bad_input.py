@@ -203,7 +203,7 @@ def test_output_is_not_written_behind_that_of_another_crawl(tmp_path: Path, web:
     words = ["output of an earlier crawl", "--fresh", "--dir"]
     assert_told(onceover("crawl", *in_memory, cwd=tmp_path), REFUSED, "memory, which can't resume it", *words)
     on_disk = [*web.options, "--dir", "crawl", *setting('frontier.backend="leveldb"')]
-    assert_told(onceover("crawl", *on_disk, cwd=tmp_path), REFUSED, "its state is not there", *words)
+    assert_told(onceover("crawl", *on_disk, cwd=tmp_path), REFUSED, "its state is missing", *words)
     assert tree(tmp_path) == before
     assert onceover("crawl", *in_memory, "--fresh", cwd=tmp_path).code == COMPLETE
     assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
@@ -367,7 +367,7 @@ def test_inspecting_what_is_no_crawl_is_refused_and_makes_nothing(tmp_path: Path
     (tmp_path / "mine").mkdir()
     for path in ("mine", "none"):
         ended = onceover("inspect", path, "fsck", cwd=tmp_path)
-        assert_told(ended, REFUSED, f"there is no crawl to look into in {path}", "expected", "name the directory")
+        assert_told(ended, REFUSED, f"there is no crawl in {path}", "expected", "name the directory")
     assert tree(tmp_path) == {"mine": None}
 
 

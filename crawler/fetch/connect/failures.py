@@ -31,6 +31,7 @@ _OPENSSL = {
     "WRONG_VERSION_NUMBER": "the server speaks no TLS",
 }
 """By OpenSSL's names of reasons."""
+_OPENSSL_TEXT = re.compile(r"^(?:\[Errno \d+\] )?\[[^]]*\] (.*?)(?: \(_ssl\.c:\d+\))?$")
 _FRAMING = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
@@ -124,7 +125,10 @@ def _system(error: Any) -> str:
 def _tls(error: Any) -> str:
     """The reason of OpenSSL, in words."""
     cause = getattr(error, "os_error", error)
-    reason = getattr(cause, "reason", None) or ""
+    reason = getattr(cause, "reason", None)
+    if reason is None:  # Python has no name for what a newer OpenSSL says
+        match = _OPENSSL_TEXT.search(str(cause))
+        reason = match[1] if match else ""
     return _OPENSSL.get(reason) or f"no TLS: {reason.lower().replace('_', ' ')}".rstrip(": ")
 
 

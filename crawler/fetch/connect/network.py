@@ -63,6 +63,7 @@ class Network:
         head_timeout_s: Callable[[str], float],
     ) -> None:
         self._routes = routes or Routes()
+        self._unverified = _tls(verifies=False)
         self._guard = Guard(allow_private=allow_private, networks=allow_networks)
         self._static = StaticNames(hosts or {})
         self._connections = Connections(max_connections or max(4 * concurrency, 256) + spare)
@@ -75,7 +76,7 @@ class Network:
             limit_per_host=per_host,
             keepalive_timeout=_KEEP_ALIVE_S,
             socket_factory=self._socket,
-            ssl=_trust(authorities),
+            ssl=_tls(authorities=authorities),
         )
         check_client(connector)
         connector._factory = cast(Any, partial(TolerantHandler, self._connections, loop=asyncio.get_running_loop()))
@@ -101,7 +102,7 @@ class Network:
         if (login := self._routes.authorization(host)) is not None:
             headers["Authorization"] = login
         if not self._routes.verifies(host):
-            more["ssl"] = False
+            more["ssl"] = self._unverified
         proxy = self._routes.proxy(host)
         if isinstance(proxy, HttpProxy):
             await self._refuse_name(host)
@@ -180,13 +181,19 @@ def _timeout(connect_timeout_s: float) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout_s)
 
 
-def _trust(authorities: Iterable[str]) -> bool | ssl.SSLContext:
-    """The value for aiohttp's `ssl`. Raises `ValueError` for a file without certificates."""
-    files = list(authorities)
-    if not files:
-        return True
+def _tls(*, authorities: Iterable[str] = (), verifies: bool = True) -> ssl.SSLContext:
+    """How to speak TLS. Raises `ValueError` for a file of authorities without certificates.
+
+    As browsers do, it offers nothing below TLS 1.2. Without our minimum this depends on how Python was compiled: that of
+    Debian offers older versions, and fails later for other reasons.
+    """
     context = ssl.create_default_context()
-    for file in files:
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    if not verifies:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    for file in authorities:
         try:
             context.load_verify_locations(file)
         except (OSError, ssl.SSLError) as error:
