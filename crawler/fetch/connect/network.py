@@ -184,8 +184,8 @@ def _timeout(connect_timeout_s: float) -> aiohttp.ClientTimeout:
 def _tls(*, authorities: Iterable[str] = (), verifies: bool = True) -> ssl.SSLContext:
     """How to speak TLS. Raises `ValueError` for a file of authorities without certificates.
 
-    As browsers do, it offers nothing below TLS 1.2. Without our minimum this depends on how Python was compiled: that of
-    Debian offers older versions, and fails later for other reasons.
+    As browsers do, it offers nothing below TLS 1.2. Without our minimum it would depend on how Python was compiled:
+    Debian's offers older versions, and fails later for other reasons.
     """
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
