@@ -38,10 +38,10 @@ from config.loading.sites import with_overrides
 from config.presets import preset_text, presets
 from config.problems import ConfigError, Problem
 from config.schema import Config
-from config.schema.compare import CompareBackend, CompareSet, CompareWork
+from config.schema.compare import COMPARE_BACKENDS, CompareSet, CompareWork
 from config.schema.crawl import Crawl, Limits, Output, Progress
 from config.schema.fetch import Extractor, Fetch
-from config.schema.frontier import Durability, Frontier, FrontierBackend, QueueBy, Visited, VisitedBackend
+from config.schema.frontier import Durability, Frontier, FrontierBackend, QueueBy, Visited
 from config.schema.politeness import Politeness
 from config.schema.scope import Scope, Urls, Within
 from config.schema.site import Site
@@ -53,7 +53,7 @@ from config.toml import toml_value
 from config.units import parse_size
 
 __all__ = [
-    "CompareBackend",
+    "COMPARE_BACKENDS",
     "CompareSet",
     "CompareWork",
     "Config",
@@ -78,7 +78,6 @@ __all__ = [
     "Site",
     "Urls",
     "Visited",
-    "VisitedBackend",
     "Within",
     "changes",
     "has_contact",

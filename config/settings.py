@@ -11,7 +11,7 @@ from msgspec import inspect
 from config.schema import Config
 from config.units import duration_text, size_text
 
-Kind = Literal["bool", "int", "float", "seconds", "bytes", "text", "choice", "texts", "ints", "table"]
+Kind = Literal["bool", "int", "float", "seconds", "bytes", "text", "choice", "texts", "ints", "table", "options"]
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,8 +30,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     minimum: float | None
     maximum: float | None
     choices: tuple[str, ...]
-    coming: tuple[str, ...]
-    """Choices of later versions."""
+    options_of: str | None
+    """The key of the setting that chooses the backend, for a table of its options."""
     later: str | None
     """What to add to a refusal."""
     form: str | None
@@ -83,6 +83,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
                 return f"a list of whole numbers, each {self.limits}"
             case "table":
                 return f"a table such as {self.limits}"
+            case "options":
+                return "a table of options"
 
     def _number(self, value: float) -> str:
         if self.kind == "seconds":
@@ -139,10 +141,10 @@ def overrides_of(hint: object) -> tuple[str, ...] | None:
     return next((note["overrides"] for note in notes if "overrides" in note), None)
 
 
-def _choices(hint: Any) -> tuple[str, ...]:
+def _choices(hint: Any, notes: dict[str, Any]) -> tuple[str, ...]:
     # `msgspec.inspect` sorts them, but the order of the schema is better for people.
     plain = get_args(hint)[0]
-    return get_args(plain) if get_origin(plain) is Literal else ()
+    return get_args(plain) if get_origin(plain) is Literal else notes.get("choices", ())
 
 
 def _setting(section: str, field: inspect.Field, hint: Any) -> Setting:
@@ -163,7 +165,7 @@ def _setting(section: str, field: inspect.Field, hint: Any) -> Setting:
     return Setting(
         section=section,
         name=field.name,
-        kind=_kind(type_, notes.get("unit")),
+        kind=_kind(type_, notes),
         default=_default(field),
         required=field.required,
         optional=optional,
@@ -171,8 +173,8 @@ def _setting(section: str, field: inspect.Field, hint: Any) -> Setting:
         unit=notes.get("unit"),
         minimum=getattr(item, "ge", None),
         maximum=getattr(item, "le", None),
-        choices=_choices(hint),
-        coming=notes.get("coming", ()),
+        choices=_choices(hint, notes),
+        options_of=notes.get("options_of"),
         later=notes.get("later"),
         form=notes.get("form"),
         pattern=getattr(item, "pattern", None),
@@ -193,7 +195,8 @@ def _unwrap(type_: inspect.Type) -> tuple[inspect.Type, dict[str, Any]]:
     return type_, {}
 
 
-def _kind(type_: inspect.Type, unit: str | None) -> Kind:
+def _kind(type_: inspect.Type, notes: dict[str, Any]) -> Kind:
+    unit = notes.get("unit")
     match type_:
         case inspect.BoolType():
             return "bool"
@@ -202,11 +205,11 @@ def _kind(type_: inspect.Type, unit: str | None) -> Kind:
         case inspect.FloatType():
             return "seconds" if unit == "seconds" else "float"
         case inspect.StrType():
-            return "text"
+            return "choice" if "choices" in notes else "text"
         case inspect.LiteralType():
             return "choice"
         case inspect.VarTupleType():
             return "ints" if isinstance(_unwrap(type_.item_type)[0], inspect.IntType) else "texts"
         case inspect.DictType():
-            return "table"
+            return "options" if "options_of" in notes else "table"
     raise TypeError(f"a setting can't be a {type_}")

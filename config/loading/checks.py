@@ -14,6 +14,7 @@ from config.schema.fetch import Fetch
 from config.schema.frontier import Frontier
 from config.schema.render import Render
 from config.units import size_text
+from visited.backends import descriptor
 
 DEFAULT = "default"
 """The origin of a value that no source gives."""
@@ -110,16 +111,26 @@ def _not_above(lower: float, upper: float, upper_key: str, origins: Origins) -> 
 
 def _filter_size(config: Config, origins: Origins) -> str | None:
     visited = config.visited
-    if visited.backend in ("exact", "per-site", "auto"):
-        return None
     need = math.ceil(-visited.capacity * math.log(visited.error_rate) / math.log(2) ** 2 / 8)
-    if need <= _MAX_FILTER_BYTES:
+    # The descriptor comes last: it imports the set.
+    if need <= _MAX_FILTER_BYTES or visited.backend == "auto" or "capacity" not in descriptor(visited.backend).needs:
         return None
     rate = f"{visited.error_rate:g} ({origins['visited.error_rate']})"
     return (
         f"{visited.capacity:_} URLs at error_rate {rate} need a filter of {need / 2**30:.0f} GiB, "
         f"and the largest possible has {_MAX_FILTER_BYTES // 2**30} GiB; lower the capacity or raise the error_rate"
     )
+
+
+def _needs_disk(config: Config, _: Origins) -> str | None:
+    visited, frontier = config.visited, config.frontier
+    if (
+        frontier.backend != "memory"
+        or visited.backend == "auto"
+        or "directory" not in descriptor(visited.backend).needs
+    ):
+        return None
+    return f"{visited.backend} keeps files, and frontier.backend = memory writes none"
 
 
 def _addresses(config: Config, _origins: Origins) -> str | None:
@@ -178,6 +189,7 @@ _CHECKS: tuple[tuple[tuple[str, ...], Check], ...] = (
     (("fetch.connect_timeout_s", "fetch.timeout_s"), _timeouts),
     (("render.wait_s", "render.timeout_s"), _rendering),
     (("visited.capacity", "visited.error_rate", "visited.backend"), _filter_size),
+    (("visited.backend", "frontier.backend"), _needs_disk),
     (("frontier.queue_by", "frontier.queue_prefixes"), _needs_prefixes),
     (("frontier.queue_prefixes", "frontier.queue_by"), _needs_no_prefixes),
     (("output.min_free_bytes", "frontier.backend"), _min_free_bytes),

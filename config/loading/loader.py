@@ -10,9 +10,10 @@ import msgspec
 from config.loading.blocks import block_key, block_kinds, with_blocks
 from config.loading.checks import DEFAULT, check_seeds, cross_check
 from config.loading.files import read_sources
+from config.loading.options import check_options
 from config.loading.seeds import Seed, read_seed_file
 from config.loading.sites import with_overrides
-from config.loading.sources import Block, Entry, Source, option_source
+from config.loading.sources import Block, Entry, Source, is_option, option_source
 from config.loading.values import checked_value
 from config.problems import ConfigError, Problem
 from config.schema import Config
@@ -79,7 +80,8 @@ def load(
     strongest = _strongest(entry for source in sources for entry in source.entries)
     values, refused = _check_values(strongest)
     problems += refused.values()
-    origins = {key: strongest[key].origin if key in strongest else DEFAULT for key in settings() if key not in refused}
+    origins = dict.fromkeys(settings(), DEFAULT) | {key: entry.origin for key, entry in strongest.items()}
+    origins = {key: origin for key, origin in origins.items() if key not in refused}
     _fill_in(values, file)
     if "crawl.seed_files" in values:
         given_as_text = strongest["crawl.seed_files"].raw is not None
@@ -110,7 +112,7 @@ def load(
 def _lasting_limits(sources: Sequence[Source]) -> Limits:
     """The limits without those for this run alone, which are given as text."""
     written = (entry for source in sources for entry in source.entries if entry.raw is None)
-    strongest = {key: entry for key, entry in _strongest(written).items() if settings()[key].section == "limits"}
+    strongest = {key: entry for key, entry in _strongest(written).items() if key.startswith("limits.")}
     return _config(_check_values(strongest)[0]).limits
 
 
@@ -132,11 +134,18 @@ def _check_values(strongest: Mapping[str, Entry]) -> tuple[dict[str, object], di
     """The valid values, and the problems of the others, by key."""
     values: dict[str, object] = {}
     refused: dict[str, Problem] = {}
+    options = {key: entry for key, entry in strongest.items() if is_option(key)}
     for key, entry in strongest.items():
+        if key in options:
+            continue
         try:
             values[key] = checked_value(settings()[key], entry)
         except ValueError as error:
             refused[key] = Problem(str(error), where=entry.origin, key=key)
+    if options and "visited.backend" not in refused:
+        backend = str(values.get("visited.backend", settings()["visited.backend"].default))
+        values["visited.options"], refused_options = check_options(options, backend)
+        refused |= refused_options
     return values, refused
 
 

@@ -93,6 +93,10 @@ class _TomlReader:
             key = f"{section}.{field}"
             if key in block_kinds():
                 self._read_blocks(block_kinds()[key], value)
+            elif key in settings() and settings()[key].kind == "options" and isinstance(value, dict):
+                self._entries.append(self._entry(key, {}, section, field))
+                for name, option in value.items():
+                    self._entries.append(self._entry(f"{key}.{name}", option, section, field, name))
             elif key in settings():
                 self._entries.append(self._entry(key, value, section, field))
             else:
@@ -145,13 +149,13 @@ def environment_source(environ: Mapping[str, str]) -> Source:
         if not variable.startswith(PREFIX) or "__" not in variable:
             continue
         origin = f"environment {variable}"
-        key = variable.removeprefix(PREFIX).lower().replace("__", ".", 1)
-        if key not in settings():
+        key = _key_of(variable)
+        if key not in settings() and not is_option(key):
             problems.append(Problem(unknown_key(key), where=origin, key=key))
         elif not _is_unicode(text):
             problems.append(Problem("expected text in UTF-8", where=origin, key=key))
         else:
-            entries.append(Entry(key=key, value=_toml_or_text(text), raw=text, origin=origin))
+            entries += _entries_of_text(key, text, origin)
     return Source(entries=entries, problems=problems)
 
 
@@ -166,13 +170,34 @@ def override_source(overrides: Sequence[str]) -> Source:
         if not equals or not _is_unicode(override):
             message = f"expected KEY=VALUE in UTF-8, as fetch.timeout_s=5, found {override!r}"
             problems.append(Problem(message, where="--set"))
-        elif key in settings():
-            entries.append(Entry(key=key, value=_toml_or_text(text), raw=text, origin="--set"))
+        elif key in settings() or is_option(key):
+            entries += _entries_of_text(key, text, "--set")
         elif table is not None:
             entries.append(Entry(key=table, item=item, value=_toml_or_text(text), raw=text, origin="--set"))
         else:
             problems.append(Problem(unknown_key(key), where="--set", key=key))
     return Source(entries=entries, problems=problems)
+
+
+def is_option(key: str) -> bool:
+    """Whether that is the key of an option, known or not: `visited.options.filters`."""
+    table, _, name = key.rpartition(".")
+    return bool(name) and table in settings() and settings()[table].kind == "options"
+
+
+def _entries_of_text(key: str, text: str, origin: str) -> list[Entry]:
+    """The entry of that text. A table of options also gives an entry for each option in it."""
+    value = _toml_or_text(text)
+    if key not in settings() or settings()[key].kind != "options" or not isinstance(value, dict):
+        return [Entry(key=key, value=value, raw=text, origin=origin)]
+    options = [Entry(key=f"{key}.{name}", value=option, origin=origin) for name, option in value.items()]
+    return [Entry(key=key, value={}, origin=origin), *options]
+
+
+def _key_of(variable: str) -> str:
+    name = variable.removeprefix(PREFIX).lower()
+    option = name.replace("__", ".")
+    return option if is_option(option) else name.replace("__", ".", 1)
 
 
 def option_source(options: Mapping[str, tuple[str, object]]) -> Source:

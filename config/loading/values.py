@@ -6,6 +6,7 @@ import re
 import msgspec
 
 from config.loading.sources import Entry
+from config.loading.suggest import did_you_mean
 from config.settings import Setting
 from config.toml import toml_value
 from config.units import parse_duration, parse_size
@@ -20,11 +21,14 @@ def checked_value(setting: Setting, entry: Entry) -> object:
     if value is None and setting.optional:
         return None
     try:
-        return msgspec.convert(_normal(setting, value), setting.type)
+        found = msgspec.convert(_normal(setting, value), setting.type)
     except msgspec.ValidationError as error:
         raise ValueError(_refusal(setting, value, str(error))) from None
     except (ValueError, OverflowError):
         raise ValueError(_refusal(setting, value, "")) from None
+    if setting.choices and found not in setting.choices:
+        raise ValueError(_refusal(setting, value, ""))
+    return found
 
 
 def _from_text(setting: Setting, entry: Entry) -> object:
@@ -61,8 +65,6 @@ def _normal(setting: Setting, value: object) -> object:
 
 
 def _refusal(setting: Setting, value: object, error: str) -> str:
-    if setting.choices and value in setting.coming:
-        return f"{toml_value(value)} is planned, and not available in this version; expected {setting.expected}"
     found = value
     if isinstance(value, list) and (item := re.search(r"\$\[(\d+)\]", error)):
         found = value[int(item[1])]
@@ -71,7 +73,8 @@ def _refusal(setting: Setting, value: object, error: str) -> str:
     shown = toml_value(found)
     shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
     later = f"; {setting.later}" if setting.later else ""
-    return f"expected {setting.expected}, found {shown}{later}"
+    meant = did_you_mean(value, setting.choices, written='"{}"') if isinstance(value, str) else None
+    return f"expected {setting.expected}, found {shown}{f'; {meant}' if meant else ''}{later}"
 
 
 def _fits(setting: Setting, value: object) -> bool:

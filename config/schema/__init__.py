@@ -5,12 +5,14 @@ A section of the file is a struct, and its docstring says what the section is ab
 
     unit      "seconds" and "bytes" also accept text with a unit ("5 min", "20 MB"); any other word is only shown
     form      what a text must look like, in words; it completes "text, …" or "a list of texts, each …"
-    coming    choices of later versions, which are refused with a message of their own
+    choices   the names that a text may be, where they are not known here, such as those of visited sets
+    options_of  the setting that chooses the backend whose options a table holds
     later     what to add to a refusal if a later version will accept more
 
-To add a choice, add a word to a `Literal`. To add a setting, add a field. A field that is a tuple of structs is an
-array of tables: blocks, of which a file may have any number. A block may have a field `overrides`, whose `extra` lists
-the keys of the settings that the block may override; see `Site`.
+To add a choice, add a word to a `Literal`. A visited set is a choice as soon as `visited.backends` names it. To add a
+setting, add a field. A field that is a tuple of structs is an array of tables: blocks, of which a file may have any
+number. A block may have a field `overrides`, whose `extra` lists the keys of the settings that the block may override;
+see `Site`.
 """
 
 import msgspec

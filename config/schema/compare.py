@@ -6,28 +6,11 @@ import msgspec
 from msgspec import Meta
 
 from config.schema.kinds import BYTES, DAY_S, HOSTS, MOST, SECONDS, Text
+from visited.backends import BACKENDS
 
-CompareBackend = Literal[
-    "exact",
-    "exact-leveldb",
-    "bloom",
-    "blocked",
-    "counting",
-    "counting-8",
-    "counting-32",
-    "dsbf",
-    "per-site",
-    "raw",
-    "fingerprints",
-    "six-seeds",
-    "salted-md5",
-    "python-set",
-    "rbloom",
-    "fastbloom-rs",
-    "pybloom-live",
-    "pybloom-live-scalable",
-    "redisbloom",
-]
+OTHER_LIBRARIES = ("python-set", "rbloom", "fastbloom-rs", "pybloom-live", "pybloom-live-scalable", "redisbloom")
+COMPARE_BACKENDS = (*BACKENDS, *OTHER_LIBRARIES)
+CompareBackend = Annotated[str, Meta(extra={"choices": COMPARE_BACKENDS})]
 CompareLive = Literal["no", "simweb", "seeds"]
 CompareFigure = Literal[
     "bytes",

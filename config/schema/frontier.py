@@ -6,11 +6,10 @@ import msgspec
 from msgspec import Meta
 
 from config.schema.kinds import BYTES, DAY_S, END, MOST, SECONDS, Place, Text
+from visited.backends import BACKENDS
 
 FrontierBackend = Literal["memory", "leveldb"]
-VisitedBackend = Literal[
-    "exact", "bloom", "blocked", "counting", "counting-8", "counting-32", "dsbf", "per-site", "auto"
-]
+VisitedBackend = Annotated[str, Meta(extra={"choices": (*BACKENDS, "auto")})]
 VisitedStore = Literal["memory", "leveldb"]
 QueueBy = Literal["host", "domain", "ip", "surt-prefix"]
 Durability = Literal["process", "power"]
@@ -33,8 +32,7 @@ class Frontier(msgspec.Struct, frozen=True, kw_only=True):
         FrontierBackend,
         Meta(
             description="Where URLs wait. leveldb stores them on disk, and survives a crash; memory keeps "
-            "nothing after the run.",
-            extra={"coming": ("redis",)},
+            "nothing after the run."
         ),
     ] = "leveldb"
     queue_by: Annotated[
@@ -174,10 +172,18 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
             description="exact makes no errors, and takes 16 to 32 bytes per URL. Filters take 2 or 3 bytes, "
             "and lose some pages: bloom; blocked, which is faster and a little larger; counting, "
             "with counters of 4, 8 or 32 bits, which can forget URLs; dsbf, which grows as needed; "
-            "per-site, with a fixed filter for each host. auto chooses from exact, dsbf and bloom, "
-            "once for a crawl, the set that loses least in memory_bytes.",
+            "per-site, with a fixed filter for each host. exact-leveldb is exact with store leveldb. raw, "
+            "fingerprints, six-seeds and salted-md5 are sets of the literature, for comparison. auto chooses "
+            "from exact, dsbf and bloom, once for a crawl, the set that loses least in memory_bytes.",
         ),
     ] = "exact"
+    options: Annotated[
+        dict[str, bool | int | float | str],
+        Meta(
+            description="Options of the backend, as a table [visited.options]. Each backend has its own.",
+            extra={"options_of": "visited.backend"},
+        ),
+    ] = {}
     store: Annotated[
         VisitedStore,
         Meta(description="Where the exact set is stored. leveldb holds more URLs than fit into memory, and is slower."),
@@ -205,7 +211,7 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
             ge=64,
             le=1 << 30,
             multiple_of=8,
-            description="Size of the filter of each host, for per-site.",
+            description="Size of the filter of each host, for per-site, unless its options give one.",
             extra={"unit": "bytes"},
         ),
     ] = 32_768

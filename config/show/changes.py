@@ -26,7 +26,7 @@ def changes(before: Config, after: Loaded, /) -> list[str]:
         was, now = old.get(key, (setting, None))[1], new.get(key, (setting, None))[1]
         if was == now or key == "crawl.directory":
             continue
-        if setting.kind in ("texts", "ints", "table") and was and now:
+        if setting.kind in ("texts", "ints", "table", "options") and was and now:
             lines.append(f"{key} {_item_changes(_items(was), _items(now))}")
         else:
             default = ", the default" if now is not None and now == setting.default else ""

@@ -3,8 +3,10 @@
 from typing import Any
 
 from config.loading.blocks import BlockKind, block_kinds
+from config.loading.options import options_of
 from config.presets import presets
 from config.settings import Setting, section_meaning, sections, settings
+from visited.backends import BACKENDS
 
 _QUANTITY = r"^\s*[0-9][0-9_]*(\.[0-9]+)?\s*"
 _UNITS = {"bytes": "([kKmMgGtTpPeE]?[bB]|[kKmMgGtT][iI][bB])?", "seconds": "(ms|s|min|h|d)?"}
@@ -77,12 +79,25 @@ def _type(setting: Setting) -> dict[str, Any]:
             return {"type": "array", "items": _text(setting.pattern)}
         case "ints":
             return {"type": "array", "items": {"type": "integer", **limits}}
+        case "options":
+            return _object("", _options())
         case "table":
             return {
                 "type": "object",
                 "propertyNames": {"pattern": setting.key_pattern},
                 "additionalProperties": _text(setting.pattern),
             }
+
+
+def _options() -> dict[str, Any]:
+    """The options of all backends. Two backends may have options of one name with other limits."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for backend in BACKENDS:
+        for name, option in options_of(backend).items():
+            schema = _setting(option)
+            if schema not in found.setdefault(name, []):
+                found[name].append(schema)
+    return {name: each[0] if len(each) == 1 else {"anyOf": each} for name, each in found.items()}
 
 
 def _text(pattern: str | None) -> dict[str, Any]:

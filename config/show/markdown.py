@@ -4,11 +4,14 @@ import sys
 from pathlib import Path
 
 from config.loading.blocks import BlockKind, block_kinds
+from config.loading.options import KEY, options_of
 from config.settings import Setting, section_meaning, sections, settings
 from config.show.render import value_text
+from visited.backends import BACKENDS
 
 BEGIN = "<!-- settings: made by `python -m config.show.markdown docs/configuration.md` from config/schema/ -->"
 END = "<!-- end of settings -->"
+_OPTIONS_HEAD = "| backend | key | default | may be | meaning |\n| --- | --- | --- | --- | --- |"
 _HEAD = "| key | default | may be | meaning |\n| --- | --- | --- | --- |"
 
 
@@ -29,7 +32,19 @@ def with_tables(text: str) -> str:
 
 def _section(section: str) -> str:
     rows = "\n".join(_row(setting) for setting in settings().values() if setting.section == section)
-    return f"### [{section}]\n\n{section_meaning(section)}\n\n{_HEAD}\n{rows}"
+    options = f"\n\n{_options()}" if KEY.startswith(f"{section}.") else ""
+    return f"### [{section}]\n\n{section_meaning(section)}\n\n{_HEAD}\n{rows}{options}"
+
+
+def _options() -> str:
+    rows: dict[str, list[str]] = {}
+    for backend in BACKENDS:
+        for setting in options_of(backend).values():
+            rows.setdefault(_row(setting), []).append(backend)
+    written = "\n".join(
+        f"| {'all' if len(having) == len(BACKENDS) else ', '.join(having)} {row}" for row, having in rows.items()
+    )
+    return f"### [{KEY}]\n\nThe options of each backend.\n\n{_OPTIONS_HEAD}\n{written}"
 
 
 def _blocks(kind: BlockKind) -> str:
@@ -51,6 +66,8 @@ def _may_be(setting: Setting) -> str:
             return "`true` or `false`"
         case "choice":
             return ", ".join(f"`{choice}`" for choice in setting.choices)
+        case "options":
+            return "options of the backend"
         case "texts":
             return f"texts, each {setting.limits}"
         case "ints":

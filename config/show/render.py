@@ -13,6 +13,7 @@ from config.loading.blocks import (
 )
 from config.loading.checks import DEFAULT
 from config.loading.loader import Loaded
+from config.loading.options import options_of
 from config.schema import Config
 from config.settings import Setting, section_meaning, sections, settings
 from config.toml import toml_value
@@ -39,15 +40,13 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 def render_show(loaded: Loaded) -> list[Row]:
     """A row for each setting, in the order of the schema, then one for each that a block sets."""
-    rows = [
-        Row(
-            key=key,
-            value=value_text(setting, value_of(loaded.config, setting)),
-            origin=loaded.origins[key],
-            meaning=setting.meaning,
-        )
-        for key, setting in settings().items()
-    ]
+    rows: list[Row] = []
+    for key, setting in settings().items():
+        value = value_of(loaded.config, setting)
+        if setting.kind == "options" and value:
+            rows += _options(loaded, key)
+            continue
+        rows.append(Row(key=key, value=value_text(setting, value), origin=loaded.origins[key], meaning=setting.meaning))
     for kind in block_kinds().values():
         for number, block in enumerate(blocks_of(loaded.config, kind), start=1):
             for name, value in kind.values(block).items():
@@ -56,6 +55,19 @@ def render_show(loaded: Loaded) -> list[Row]:
                 setting = kind.settings[name]
                 rows.append(Row(key=key, value=value_text(setting, value), origin=origin, meaning=setting.meaning))
     return rows
+
+
+def _options(loaded: Loaded, table: str) -> list[Row]:
+    known = options_of(loaded.config.visited.backend)
+    return [
+        Row(
+            key=f"{table}.{name}",
+            value=value_text(known[name], value),
+            origin=loaded.origins[f"{table}.{name}"],
+            meaning=known[name].meaning,
+        )
+        for name, value in loaded.config.visited.options.items()
+    ]
 
 
 def render_toml(config: Config) -> str:
@@ -110,7 +122,7 @@ def _comment(text: str) -> str:
 
 def _limits(setting: Setting) -> str:
     unit = "" if setting.unit in (None, "bytes", "seconds") else f" {setting.unit}"
-    limits = {"bool": "", "text": "", "texts": "", "table": f"as {setting.limits}"}.get(
+    limits = {"bool": "", "text": "", "texts": "", "options": "", "table": f"as {setting.limits}"}.get(
         setting.kind, f"{setting.limits}{unit}"
     )
     return f" [{limits}]" if limits else ""

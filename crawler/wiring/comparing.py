@@ -170,6 +170,7 @@ def _live(config: Config, work: CompareWork) -> Work:
     config = msgspec.structs.replace(
         config,
         output=msgspec.structs.replace(config.output, warc=False, records=True),
+        visited=msgspec.structs.replace(config.visited, options={}),
         compare=Config().compare,
     )
     survey = Survey(links=0, distinct=0, hosts=0, largest_host="", largest_host_urls=0, mean_length=0.0)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from config import Config, with_overrides
+from config import Config, ConfigError, Problem, with_overrides
 from crawler.discover.recanonicalize import Recanonicalizer
 from crawler.discover.sites import Blocks, BySite
 from crawler.disk.directory import CrawlDirectory
@@ -204,4 +204,7 @@ def _make_chosen(chosen: Descriptor, config: Config, directory: CrawlDirectory) 
         directory=directory.visited / chosen.folder if has_files and chosen.folder is not None else None,
         site_of=host_of,
     )
-    return make_set(chosen, parameters, {"site_bytes": visited.site_bytes})
+    try:
+        return make_set(chosen, parameters, {"site_bytes": visited.site_bytes, **visited.options})
+    except ValueError as error:
+        raise ConfigError([Problem(str(error), key="visited")]) from error

@@ -6,24 +6,22 @@ import pytest
 
 from crawler.cli.codes import COMPLETE, LIMIT
 from tests.e2e.crawling import Web, assert_sound, assert_told, fetched, onceover, setting
+from visited.backends import BACKENDS
 
-BACKENDS = {
-    "exact": ("visited.backend=exact",),
+SETTINGS = {name: (f"visited.backend={name}", "visited.capacity=10000") for name in BACKENDS} | {
     "exact on disk": ("visited.backend=exact", "visited.store=leveldb"),
-    "blocked": ("visited.backend=blocked", "visited.capacity=10000"),
-    "counting": ("visited.backend=counting", "visited.capacity=10000"),
-    "counting-32": ("visited.backend=counting-32", "visited.capacity=10000"),
-    "dsbf": ("visited.backend=dsbf", "visited.capacity=10000"),
-    "per-site": ("visited.backend=per-site", "visited.site_bytes=8192"),
+    "small filters": ("visited.backend=per-site", "visited.site_bytes=8192"),
+    "hashed sites": ("visited.backend=per-site", "visited.options.site_bytes=8 KiB", "visited.options.filters=5"),
+    "shards": ("visited.backend=dsbf", "visited.capacity=10000", "visited.options.shards=3"),
     "white list": ("visited.backend=bloom", "visited.white_list=http://h00003.sim.test/"),
 }
 
 
-@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("name", SETTINGS)
 def test_a_crawl_that_is_stopped_and_resumed_is_complete_with_every_visited_set(
     name: str, tmp_path: Path, web: Web
 ) -> None:
-    options = [*web.options, "--dir", "crawl", *setting(*BACKENDS[name])]
+    options = [*web.options, "--dir", "crawl", *setting(*SETTINGS[name])]
     assert onceover("crawl", *options, "--max-pages", "15", cwd=tmp_path).code == LIMIT
     assert_sound(tmp_path / "crawl")
     ended = onceover("crawl", *options, cwd=tmp_path)
@@ -35,8 +33,8 @@ def test_a_crawl_that_is_stopped_and_resumed_is_complete_with_every_visited_set(
 def test_a_crawl_is_handed_from_one_visited_set_to_the_next(tmp_path: Path, web: Web) -> None:
     options = [*web.options, "--dir", "crawl"]
     for pages, name in ((8, "dsbf"), (8, "counting"), (8, "exact on disk")):
-        settings = setting(*BACKENDS[name])
+        settings = setting(*SETTINGS[name])
         assert onceover("crawl", *options, *settings, "--max-pages", str(pages), cwd=tmp_path).code == LIMIT
-    assert onceover("crawl", *options, *setting(*BACKENDS["dsbf"]), cwd=tmp_path).code == COMPLETE
+    assert onceover("crawl", *options, *setting(*SETTINGS["dsbf"]), cwd=tmp_path).code == COMPLETE
     assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
     assert_sound(tmp_path / "crawl")

@@ -4,13 +4,13 @@ import asyncio
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 import msgspec
 from rich.console import Console
 
-from config import CompareBackend, CompareSet, CompareWork, Loaded, load, parse_size
+from config import COMPARE_BACKENDS, CompareSet, CompareWork, Loaded, load, parse_size
 from crawler.cli.codes import COMPLETE, FAILED, STOPPED
 from crawler.cli.compare.advice import advise_on
 from crawler.cli.compare.measuring import Plan, compare_sets
@@ -32,7 +32,7 @@ class _Asked(msgspec.Struct, frozen=True, kw_only=True):
     configuration: Path | None
     urls: tuple[str, ...]
     crawls: tuple[str, ...]
-    backends: tuple[CompareBackend, ...]
+    backends: tuple[str, ...]
     preset: str | None
     directory: str | None
     fresh: bool
@@ -56,7 +56,7 @@ class _Asked(msgspec.Struct, frozen=True, kw_only=True):
     "--backend",
     "backends",
     multiple=True,
-    type=click.Choice(get_args(CompareBackend)),
+    type=click.Choice(COMPARE_BACKENDS),
     help="A visited set to compare, instead of those in the file. Repeat it for more.",
 )
 @click.option(

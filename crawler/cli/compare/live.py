@@ -9,11 +9,10 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
 
 import msgspec
 
-from config import Loaded, VisitedBackend, load, toml_value
+from config import Loaded, load, toml_value
 from crawler.cli.codes import COMPLETE
 from crawler.cli.run.messages import Run
 from crawler.cli.run.running import run_crawl
@@ -34,16 +33,15 @@ from crawler.simweb.process import running
 from crawler.simweb.world import World
 from crawler.url.urls import UrlReader
 from crawler.write.records import read_records
+from visited.backends import BACKENDS, descriptor
+from visited.descriptor import CommonOptions
 
 _CAPACITY = 1_000_000
 
 
 def crawl_with(live: Live, competitor: Competitor, directory: Path) -> Outcome:
     """Crawl with this competitor as visited set, without verification and cache, which would hide its losses."""
-    backend, store = competitor.backend, "memory"
-    if backend == "exact-leveldb":
-        backend, store = "exact", "leveldb"
-    if backend not in get_args(VisitedBackend):
+    if competitor.backend not in BACKENDS:
         return Failed(
             reason=f"{competitor.backend} can't be the visited set of a crawl; it can only be compared on links"
         )
@@ -51,11 +49,11 @@ def crawl_with(live: Live, competitor: Competitor, directory: Path) -> Outcome:
     path.write_text(live.configuration, encoding="utf-8")
     overrides = [
         f"crawl.directory={toml_value(str(directory / 'crawl'))}",
-        f"visited.backend={toml_value(backend)}",
-        f"visited.store={toml_value(store)}",
+        f"visited.backend={toml_value(competitor.backend)}",
+        f"visited.store={toml_value('memory')}",
         f"visited.capacity={competitor.capacity_for(_CAPACITY)}",
         f"visited.error_rate={competitor.error_rate!r}",
-        f"visited.site_bytes={competitor.site_bytes}",
+        *_options(competitor),
         "visited.verify=false",
         "visited.recent=0",
     ]
@@ -73,6 +71,16 @@ def crawl_with(live: Live, competitor: Competitor, directory: Path) -> Outcome:
         told_bytes=visited.memory_bytes,
         told_lost=visited.expected_lost,
     )
+
+
+def _options(competitor: Competitor) -> list[str]:
+    structs = (descriptor(competitor.backend).options, CommonOptions)
+    names = [field.name for struct in structs for field in msgspec.structs.fields(struct)]
+    return [
+        f"visited.options.{name}={toml_value(value)}"
+        for name in names
+        if (value := getattr(competitor, name)) is not None
+    ]
 
 
 def _run(loaded: Loaded) -> Run:

@@ -1,0 +1,97 @@
+"""The names and the options of visited sets in a configuration: where they come from, and what is refused."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from config import load, render_show, render_toml, settings
+from config.loading.options import options_of
+from tests.unit.test_config_loader import MINIMAL, SEED, problems_of, written
+from visited.backends import BACKENDS
+
+HASHED = f"{MINIMAL}[visited]\nbackend = 'per-site'\n[visited.options]\nsite_bytes = '8 KiB'\nfilters = 40\n"
+
+
+def test_every_visited_set_can_be_chosen_for_a_crawl() -> None:
+    assert settings()["visited.backend"].choices == (*BACKENDS, "auto")
+    for name in BACKENDS:
+        assert load(None, overrides=[f"visited.backend={name}"], require_seeds=False).config.visited.backend == name
+
+
+def test_options_are_read_from_a_file_with_their_lines(tmp_path: Path) -> None:
+    path = written(tmp_path, HASHED)
+    loaded = load(path)
+    assert loaded.config.visited.options == {"site_bytes": 8192, "filters": 40}
+    assert loaded.origins["visited.options.filters"] == f"{path}:{HASHED.count(chr(10))}"
+    assert load(written(tmp_path, render_toml(loaded.config), name="as-run.toml")).config == loaded.config
+
+
+@pytest.mark.parametrize(
+    ("overrides", "environ"),
+    [
+        (["visited.options.filters=7"], {}),
+        ([], {"ONCEOVER_VISITED__OPTIONS__FILTERS": "7"}),
+        (["visited.options={filters=7}"], {"ONCEOVER_VISITED__OPTIONS__FILTERS": "8"}),
+        ([], {"ONCEOVER_VISITED__OPTIONS": "{filters=7}"}),
+    ],
+)
+def test_an_option_from_elsewhere_overrides_that_of_the_file(
+    overrides: list[str], environ: dict[str, str], tmp_path: Path
+) -> None:
+    loaded = load(written(tmp_path, HASHED), overrides=overrides, environ=environ)
+    assert loaded.config.visited.options == {"site_bytes": 8192, "filters": 7}
+    rows = {row.key: (row.value, row.origin.partition(" ")[0]) for row in render_show(loaded)}
+    assert rows["visited.options.filters"] == ("7", "--set" if overrides else "environment")
+    assert "visited.options" not in rows
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        (
+            "filtres = 3",
+            ":6: visited.options.filtres: unknown option of per-site; did you mean visited.options.filters?",
+        ),
+        ("zzz = 3", ":6: visited.options.zzz: unknown option of per-site; it has site_bytes, filters, seed, shards"),
+        ("filters = 0", ":6: visited.options.filters: expected a whole number, 1 to 1_000_000_000, found 0"),
+        ("filters = 'many'", ":6: visited.options.filters: expected a whole number, 1 to 1_000_000_000, found "),
+        ("seed = 1\nshards = [2]", ":7: visited.options.shards: expected a whole number, 1 to 4096, found [2]"),
+        ("hashes = 3", ":6: visited.options.hashes: unknown option of per-site; "),
+    ],
+)
+def test_a_wrong_option_is_refused_with_its_line(lines: str, problem: str, tmp_path: Path) -> None:
+    path = written(tmp_path, f"{MINIMAL}[visited]\nbackend = 'per-site'\n[visited.options]\n{lines}\n")
+    [found] = problems_of(path)
+    assert found.startswith(f"crawl.toml{problem}")
+
+
+def test_the_name_of_an_unknown_set_is_refused_with_the_closest_known_one() -> None:
+    [problem] = problems_of(None, overrides=[SEED, "visited.backend=blom"])
+    assert problem.endswith('found "blom"; did you mean "bloom"?')
+    [problem] = problems_of(None, overrides=[SEED, "visited.backend=redis", "visited.options.x=1"])
+    assert 'found "redis"' in problem
+
+
+def test_auto_has_no_options() -> None:
+    [problem] = problems_of(None, overrides=[SEED, "visited.backend=auto", "visited.options.seed=1"])
+    assert problem == "--set: visited.options.seed: unknown option; auto has none"
+
+
+def test_a_set_that_keeps_files_is_refused_for_a_frontier_in_memory() -> None:
+    overrides = [SEED, "visited.backend=exact-leveldb", "frontier.backend=memory"]
+    [problem] = problems_of(None, overrides=overrides)
+    assert problem == ("--set: visited.backend: exact-leveldb keeps files, and frontier.backend = memory writes none")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_each_option_has_a_meaning_and_its_default_is_valid(backend: str) -> None:
+    for setting in options_of(backend).values():
+        assert setting.meaning.endswith(".")
+        assert not setting.required
+
+
+def test_a_configuration_is_read_without_numpy() -> None:
+    code = "import sys, config; config.load(None, require_seeds=False); print('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
