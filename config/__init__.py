@@ -26,9 +26,10 @@ value is None.
 The room `show` writes a configuration out. `problems` has the errors, `settings` the schema as values, `units` and
 `toml` the texts of values, `presets` the presets; `contact` says whether site owners can reach the person who crawls.
 
-Only the command line and the wiring import this package; each component gets plain values. The package imports nothing
-else of the project. It checks neither URLs nor patterns: components that do so call `Loaded.refuse` to make an error
-with the right place.
+Only the command line and the wiring import this package; each component gets plain values. Of the rest of the project,
+the package knows the descriptors of visited sets. It imports that of a set, and with it NumPy, only to check its
+options. It checks neither URLs nor patterns: components that do so call `Loaded.refuse` to make an error with the right
+place.
 """
 
 from config.contact import has_contact, owned_by_others

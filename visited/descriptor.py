@@ -1,6 +1,6 @@
 """What the rest of the program knows of a visited set: its descriptor, which stands beside its class."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -87,6 +87,15 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     is_exact: bool = False
     """Whether it never takes a new URL for a known one."""
     can_forget: bool = False
+
+
+def checked_options(descriptor: Descriptor, options: Mapping[str, object]) -> msgspec.Struct:
+    """The options of the set in their struct, without those that it does not have. Raises ValueError for values that
+    are out of bounds or do not fit together."""
+    try:
+        return msgspec.convert(options, descriptor.options)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error
 
 
 def bits_for_capacity(capacity: int, *, bits: int | None, bits_per_url: float | None) -> int | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from visited.descriptor import CommonOptions, Descriptor, Parameters
+from visited.descriptor import CommonOptions, Descriptor, Parameters, checked_options
 from visited.protocol import LocalSet
 from visited.wrappers.sharded import ShardedSet
 
@@ -17,7 +17,7 @@ def make_set(descriptor: Descriptor, parameters: Parameters, options: Mapping[st
     """
     if "directory" in descriptor.needs and parameters.directory is None:
         raise ValueError(f"{descriptor.name} needs a directory, found none")
-    own = msgspec.convert(options, descriptor.options)
+    own = checked_options(descriptor, options)
     shards = msgspec.convert(options, CommonOptions).shards
     if shards == 1:
         return descriptor.make(parameters, own)

@@ -9,7 +9,7 @@ from config.loading.values import checked_value
 from config.problems import Problem
 from config.settings import Setting, settings_of
 from visited.backends import BACKENDS, descriptor
-from visited.descriptor import CommonOptions
+from visited.descriptor import CommonOptions, checked_options
 
 KEY = "visited.options"
 
@@ -24,7 +24,8 @@ def options_of(backend: str) -> dict[str, Setting]:
 
 
 def check_options(entries: Mapping[str, Entry], backend: str) -> tuple[dict[str, object], dict[str, Problem]]:
-    """The valid options by name, and the problems of the others by key. The entries have keys of options."""
+    """The valid options by name, and the problems of the others by key. The entries, at least one, have keys of
+    options."""
     values: dict[str, object] = {}
     refused: dict[str, Problem] = {}
     for key, entry in entries.items():
@@ -36,6 +37,12 @@ def check_options(entries: Mapping[str, Entry], backend: str) -> tuple[dict[str,
             values[name] = checked_value(setting, entry)
         except ValueError as error:
             refused[key] = Problem(str(error), where=entry.origin, key=key)
+    if not refused:
+        try:
+            checked_options(descriptor(backend), values)
+        except ValueError as error:
+            origin = next(iter(entries.values())).origin
+            refused[KEY] = Problem(str(error), where=origin, key=KEY)
     return values, refused
 
 
@@ -43,4 +50,5 @@ def _unknown(name: str, backend: str) -> str:
     known = options_of(backend)
     if not known:
         return f"unknown option; {backend} has none"
-    return f"unknown option of {backend}; {did_you_mean(name, known, written=f'{KEY}.{{}}') or 'it has ' + ', '.join(known)}"
+    hint = did_you_mean(name, known, written=f"{KEY}.{{}}") or f"it has {', '.join(known)}"
+    return f"unknown option of {backend}; {hint}"

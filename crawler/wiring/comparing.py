@@ -30,6 +30,8 @@ from crawler.simweb.params import WorldParams
 from crawler.url.urls import UrlReader
 from crawler.wiring.discovering import url_reader
 from crawler.write.records import read_records
+from visited.backends import BACKENDS, descriptor
+from visited.descriptor import checked_options
 from visited.digests.exact import ExactSet
 
 # -P: the process must not import modules from the current directory.
@@ -84,10 +86,11 @@ def check_comparison(loaded: Loaded) -> None:
     for number, each in enumerate(compare.set, start=1):
         for name in each.works:
             _check_known(loaded, f"compare.set[{number}]", name, works, "compare.work")
-        if each.hashes is not None and each.bits is None and each.bits_per_url is None:
-            raise loaded.refuse(
-                f"compare.set[{number}]", f"expected bits or bits_per_url beside hashes = {each.hashes}, found neither"
-            )
+        if each.backend in BACKENDS:
+            try:
+                checked_options(descriptor(each.backend), msgspec.structs.asdict(each))
+            except ValueError as error:
+                raise loaded.refuse(f"compare.set[{number}]", str(error)) from error
     for number, expected in enumerate(compare.expect, start=1):
         key = f"compare.expect[{number}]"
         _check_known(loaded, key, expected.work, works, "compare.work")

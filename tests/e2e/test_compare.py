@@ -141,11 +141,15 @@ def test_a_live_crawl_tells_the_pages_that_a_set_loses(tmp_path: Path) -> None:
         '[[compare.set]]\nbackend = "exact"\n'
         '[[compare.set]]\nbackend = "bloom"\ncapacity = 20\nerror_rate = 0.5\n'
         '[[compare.set]]\nbackend = "raw"\n'
+        '[[compare.set]]\nname = "hashed"\nbackend = "per-site"\nsite_bytes = 64\nfilters = 2\n'
+        '[[compare.set]]\nbackend = "python-set"\n'
     )
     rows = by_name(compared("live.toml", cwd=tmp_path))
-    assert (rows["exact"]["pages"], rows["exact"]["pages_missing"]) == (160, 0)
+    for name in ("exact", "raw"):
+        assert (rows[name]["pages"], rows[name]["pages_missing"]) == (160, 0)
+    assert rows["hashed"]["pages_missing"] == 160 - rows["hashed"]["pages"] > 0
     assert rows["bloom"]["pages_missing"] == 160 - rows["bloom"]["pages"] > 0
-    assert "can't be the visited set of a crawl" in rows["raw"]["failed"]
+    assert "can't be the visited set of a crawl" in rows["python-set"]["failed"]
 
 
 def test_ctrl_c_leaves_a_partial_report_and_the_same_command_goes_on(tmp_path: Path) -> None:

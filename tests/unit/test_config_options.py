@@ -67,6 +67,18 @@ def test_a_wrong_option_is_refused_with_its_line(lines: str, problem: str, tmp_p
     assert found.startswith(f"crawl.toml{problem}")
 
 
+@pytest.mark.parametrize(
+    ("backend", "option", "problem"),
+    [
+        ("bloom", "hashes=3", "expected bits or bits_per_url beside hashes = 3, found neither"),
+        ("six-seeds", "bits=1000", "bits must be a power of two from 64 to 2^31, found 1,000"),
+    ],
+)
+def test_options_that_do_not_fit_together_are_refused(backend: str, option: str, problem: str) -> None:
+    overrides = [SEED, f"visited.backend={backend}", f"visited.options.{option}"]
+    assert problems_of(None, overrides=overrides) == [f"--set: visited.options: {problem}"]
+
+
 def test_the_name_of_an_unknown_set_is_refused_with_the_closest_known_one() -> None:
     [problem] = problems_of(None, overrides=[SEED, "visited.backend=blom"])
     assert problem.endswith('found "blom"; did you mean "bloom"?')

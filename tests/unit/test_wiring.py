@@ -296,6 +296,19 @@ async def test_recent_urls_are_remembered_where_that_is_quicker_than_to_ask_the_
     await visited.aclose()
 
 
+def test_options_that_do_not_fit_the_capacity_are_an_error_of_the_configuration(tmp_path: Path) -> None:
+    config = loaded("visited.backend=bloom", "visited.options.bits=64").config
+    with pytest.raises(ConfigError, match="visited: 1,000,000 URLs at a rate of 0.98 need 42,049 bits, found 64"):
+        visited_set(config, CrawlDirectory(tmp_path), MemoryStore())
+
+
+@pytest.mark.parametrize(("backend", "is_verified"), [("raw", False), ("exact-leveldb", False), ("six-seeds", True)])
+async def test_only_sets_that_can_lose_urls_are_verified(backend: str, is_verified: bool, tmp_path: Path) -> None:
+    visited = visited_set(loaded(f"visited.backend={backend}").config, CrawlDirectory(tmp_path), MemoryStore())
+    assert ("false_positives_caught" in visited.describe().details) == is_verified
+    await visited.aclose()
+
+
 async def archive_of(directory: Path, *settings: str, bodies: Sequence[bytes]) -> tuple[list[Archived], int]:
     """The records of an archive that a configured sink writes, and its bytes."""
     full_disk = FullDiskRetry(hold=lambda _: None, resume=lambda: None)

@@ -24,10 +24,14 @@ _PIECE = 4096
 
 
 class SixSeedOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of the 6-seed filter. Its size must be a power of two."""
+    """The options of the 6-seed filter."""
 
     bits: Bits = None
     bits_per_url: BitsPerUrl = None
+
+    def __post_init__(self) -> None:
+        if self.bits is not None and self.bits_per_url is None:
+            _check_bits(self.bits)
 
 
 class SixSeedSet:
@@ -35,8 +39,7 @@ class SixSeedSet:
 
     def __init__(self, *, bits: int = BITS) -> None:
         """`bits` must be a power of two from 64 to 2^31."""
-        if not 64 <= bits <= 1 << 31 or bits & bits - 1:
-            raise ValueError(f"bits must be a power of two from 64 to 2^31, found {bits:,}")
+        _check_bits(bits)
         self._bits = bits
         self._cells = FilterCells(
             backend=BACKEND,
@@ -103,6 +106,11 @@ class SixSeedSet:
         positions = np.empty((len(urls), len(SEEDS)), dtype=np.uint64)
         positions[order] = (results & np.uint32(self._bits - 1)).T
         return positions
+
+
+def _check_bits(bits: int) -> None:
+    if not 64 <= bits <= 1 << 31 or bits & bits - 1:
+        raise ValueError(f"bits must be a power of two from 64 to 2^31, found {bits:,}")
 
 
 def _make(parameters: Parameters, options: SixSeedOptions) -> SixSeedSet:

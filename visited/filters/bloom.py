@@ -36,6 +36,10 @@ class BloomOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     seed: Seed = 0
 
+    def __post_init__(self) -> None:
+        if self.hashes is not None and self.bits is None and self.bits_per_url is None:
+            raise ValueError(f"expected bits or bits_per_url beside hashes = {self.hashes}, found neither")
+
 
 class BloomSet:
     """m bits, of which each URL sets k: m = -n·ln e/(ln 2)², k = log2(1/e).

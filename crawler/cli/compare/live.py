@@ -79,7 +79,7 @@ def _options(competitor: Competitor) -> list[str]:
     return [
         f"visited.options.{name}={toml_value(value)}"
         for name in names
-        if (value := getattr(competitor, name)) is not None
+        if (value := getattr(competitor, name, None)) is not None
     ]
 
 
