@@ -13,12 +13,12 @@ from config.loading.files import read_sources
 from config.loading.options import check_options
 from config.loading.seeds import Seed, read_seed_file
 from config.loading.sites import with_overrides
-from config.loading.sources import Block, Entry, Source, is_option, option_source
+from config.loading.sources import Block, Entry, Source, option_source
 from config.loading.values import checked_value
 from config.problems import ConfigError, Problem
 from config.schema import Config
 from config.schema.crawl import Limits
-from config.settings import sections, settings
+from config.settings import Setting, sections, settings
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +78,7 @@ def load(
     sources.append(option_source(options or {}))
     problems = [problem for source in sources for problem in source.problems]
     strongest = _strongest(entry for source in sources for entry in source.entries)
-    values, refused = _check_values(strongest)
+    values, refused = _check_values(strongest, settings())
     problems += refused.values()
     origins = dict.fromkeys(settings(), DEFAULT) | {key: entry.origin for key, entry in strongest.items()}
     origins = {key: origin for key, origin in origins.items() if key not in refused}
@@ -113,7 +113,7 @@ def _lasting_limits(sources: Sequence[Source]) -> Limits:
     """The limits without those for this run alone, which are given as text."""
     written = (entry for source in sources for entry in source.entries if entry.raw is None)
     strongest = {key: entry for key, entry in _strongest(written).items() if key.startswith("limits.")}
-    return _config(_check_values(strongest)[0]).limits
+    return _config(_check_values(strongest, settings())[0]).limits
 
 
 def _strongest(entries: Iterable[Entry]) -> dict[str, Entry]:
@@ -130,22 +130,27 @@ def _strongest(entries: Iterable[Entry]) -> dict[str, Entry]:
     return strongest
 
 
-def _check_values(strongest: Mapping[str, Entry]) -> tuple[dict[str, object], dict[str, Problem]]:
+def _check_values(
+    entries: Mapping[str, Entry], known: Mapping[str, Setting]
+) -> tuple[dict[str, object], dict[str, Problem]]:
     """The valid values, and the problems of the others, by key."""
     values: dict[str, object] = {}
     refused: dict[str, Problem] = {}
-    options = {key: entry for key, entry in strongest.items() if is_option(key)}
-    for key, entry in strongest.items():
-        if key in options:
+    for key, entry in entries.items():
+        if key not in known:
             continue
         try:
-            values[key] = checked_value(settings()[key], entry)
+            values[key] = checked_value(known[key], entry)
         except ValueError as error:
             refused[key] = Problem(str(error), where=entry.origin, key=key)
-    if options and "visited.backend" not in refused:
-        backend = str(values.get("visited.backend", settings()["visited.backend"].default))
-        values["visited.options"], refused_options = check_options(options, backend)
-        refused |= refused_options
+    for table, setting in known.items():
+        options = {key: entry for key, entry in entries.items() if key.startswith(f"{table}.")}
+        if setting.options_of is None or not options or setting.options_of in refused:
+            continue
+        backend = values.get(setting.options_of, known[setting.options_of].default)
+        if isinstance(backend, str):
+            values[table], refused_options = check_options(options, table, backend)
+            refused |= refused_options
     return values, refused
 
 
@@ -181,15 +186,12 @@ def _with_blocks(config: Config, blocks: Iterable[Block]) -> tuple[Config, dict[
         kind = block.kind
         number = len(built.setdefault(kind.key, [])) + 1
         origins[block_key(kind, number)] = block.origin
-        values: dict[str, object] = {}
-        for entry in block.entries:
-            key = block_key(kind, number, entry.key)
-            origins[key] = entry.origin
-            try:
-                values[entry.key] = checked_value(kind.settings[entry.key], entry)
-            except ValueError as error:
-                problems.append(Problem(str(error), where=entry.origin, key=key))
-        given = {entry.key for entry in block.entries}
+        given = {entry.key: entry for entry in block.entries}
+        origins |= {block_key(kind, number, key): entry.origin for key, entry in given.items()}
+        values, refused = _check_values(given, kind.settings)
+        problems += [
+            msgspec.structs.replace(problem, key=block_key(kind, number, key)) for key, problem in refused.items()
+        ]
         missing = [setting for setting in kind.own if setting.required and setting.name not in given]
         for setting in missing:
             message = f"expected {setting.name}, {setting.expected}, found none"

@@ -1,4 +1,4 @@
-"""Options of backends: keys such as `visited.options.filters`. The chosen backend says which there are."""
+"""Options of backends: keys such as `visited.options.filters`. The chosen backend defines them."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -23,17 +23,19 @@ def options_of(backend: str) -> dict[str, Setting]:
     return {setting.name: setting for struct in structs for setting in settings_of(struct, KEY)}
 
 
-def check_options(entries: Mapping[str, Entry], backend: str) -> tuple[dict[str, object], dict[str, Problem]]:
+def check_options(
+    entries: Mapping[str, Entry], table: str, backend: str
+) -> tuple[dict[str, object], dict[str, Problem]]:
     """The valid options by name, and the problems of the others by key. The entries, at least one, have keys of
-    options."""
+    options in this table."""
     values: dict[str, object] = {}
     refused: dict[str, Problem] = {}
     for key, entry in entries.items():
-        name = key.removeprefix(f"{KEY}.")
+        name = key.removeprefix(f"{table}.")
         setting = options_of(backend).get(name)
         try:
             if setting is None:
-                raise ValueError(_unknown(name, backend))
+                raise ValueError(_unknown(name, table, backend))
             values[name] = checked_value(setting, entry)
         except ValueError as error:
             refused[key] = Problem(str(error), where=entry.origin, key=key)
@@ -42,13 +44,13 @@ def check_options(entries: Mapping[str, Entry], backend: str) -> tuple[dict[str,
             checked_options(descriptor(backend), values)
         except ValueError as error:
             origin = next(iter(entries.values())).origin
-            refused[KEY] = Problem(str(error), where=origin, key=KEY)
+            refused[table] = Problem(str(error), where=origin, key=table)
     return values, refused
 
 
-def _unknown(name: str, backend: str) -> str:
+def _unknown(name: str, table: str, backend: str) -> str:
     known = options_of(backend)
     if not known:
         return f"unknown option; {backend} has none"
-    hint = did_you_mean(name, known, written=f"{KEY}.{{}}") or f"it has {', '.join(known)}"
+    hint = did_you_mean(name, known, written=f"{table}.{{}}") or f"it has {', '.join(known)}"
     return f"unknown option of {backend}; {hint}"

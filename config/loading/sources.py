@@ -11,7 +11,7 @@ from config.loading.blocks import BlockKind, block_key, block_kinds
 from config.loading.lines import Lines
 from config.loading.suggest import did_you_mean, unknown_in_block, unknown_key
 from config.problems import Problem
-from config.settings import sections, settings
+from config.settings import Setting, sections, settings
 
 PREFIX = "ONCEOVER_"
 
@@ -93,12 +93,8 @@ class _TomlReader:
             key = f"{section}.{field}"
             if key in block_kinds():
                 self._read_blocks(block_kinds()[key], value)
-            elif key in settings() and settings()[key].kind == "options" and isinstance(value, dict):
-                self._entries.append(self._entry(key, {}, section, field))
-                for name, option in value.items():
-                    self._entries.append(self._entry(f"{key}.{name}", option, section, field, name))
             elif key in settings():
-                self._entries.append(self._entry(key, value, section, field))
+                self._entries += self._entries_of(settings()[key], key, value, section, field)
             else:
                 self._problems.append(Problem(unknown_key(key), where=self._origin(section, field), key=key))
 
@@ -119,12 +115,19 @@ class _TomlReader:
                     inner = {field: (value, (*here, field))}
                 for name, (each, place) in inner.items():
                     if name in kind.settings:
-                        entries.append(self._entry(name, each, *place))
+                        entries += self._entries_of(kind.settings[name], name, each, *place)
                     else:
                         problem_key = block_key(kind, index + 1, name)
                         message = unknown_in_block(kind, name)
                         self._problems.append(Problem(message, where=self._origin(*place), key=problem_key))
             self._blocks.append(Block(kind=kind, entries=entries, origin=self._origin(*here)))
+
+    def _entries_of(self, setting: Setting, key: str, value: object, *path: str) -> list[Entry]:
+        """The entry of a value. A table of options also gives an entry for each option in it."""
+        if setting.kind != "options" or not isinstance(value, dict):
+            return [self._entry(key, value, *path)]
+        options = [self._entry(f"{key}.{name}", option, *path, name) for name, option in value.items()]
+        return [self._entry(key, {}, *path), *options]
 
     def _entry(self, key: str, value: object, *path: str) -> Entry:
         items = self._lines.of_items(value, *path) if isinstance(value, list) else []

@@ -145,6 +145,14 @@ class CompareSet(msgspec.Struct, frozen=True, kw_only=True):
             "its own key there."
         ),
     ] = None
+    options: Annotated[
+        dict[str, bool | int | float | str],
+        Meta(
+            description="Options of the backend, like [visited.options], also those that have no setting here. "
+            "They override the settings above.",
+            extra={"options_of": "backend"},
+        ),
+    ] = {}
     works: Annotated[
         tuple[Text, ...], Meta(description="Names of the works on which the set is measured. Empty means all.")
     ] = ()

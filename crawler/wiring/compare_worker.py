@@ -35,7 +35,7 @@ def make_set(competitor: Competitor, distinct: int, directory: Path) -> LocalSet
     if competitor.backend in OTHERS:
         return make_other(competitor, distinct)
     parameters = Parameters(capacity=distinct, error_rate=competitor.error_rate, directory=directory, site_of=host_of)
-    return make_ours(descriptor(competitor.backend), parameters, msgspec.structs.asdict(competitor))
+    return make_ours(descriptor(competitor.backend), parameters, competitor.all_options)
 
 
 async def _measure(trial: Trial, scratch: Path, report: ReportProgress) -> Outcome:

@@ -83,12 +83,12 @@ def check_comparison(loaded: Loaded) -> None:
             )
         if works.index(work.name) + 1 != number:
             raise loaded.refuse(f"compare.work[{number}]", f'expected a unique name, found "{work.name}" again')
-    for number, each in enumerate(compare.set, start=1):
+    for number, each in enumerate(competitors(compare.set), start=1):
         for name in each.works:
             _check_known(loaded, f"compare.set[{number}]", name, works, "compare.work")
         if each.backend in BACKENDS:
             try:
-                checked_options(descriptor(each.backend), msgspec.structs.asdict(each))
+                checked_options(descriptor(each.backend), each.all_options)
             except ValueError as error:
                 raise loaded.refuse(f"compare.set[{number}]", str(error)) from error
     for number, expected in enumerate(compare.expect, start=1):

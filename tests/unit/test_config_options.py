@@ -8,6 +8,7 @@ import pytest
 
 from config import load, render_show, render_toml, settings
 from config.loading.options import options_of
+from crawler.wiring.comparing import competitors
 from tests.unit.test_config_loader import MINIMAL, SEED, problems_of, written
 from visited.backends import BACKENDS
 
@@ -77,6 +78,30 @@ def test_a_wrong_option_is_refused_with_its_line(lines: str, problem: str, tmp_p
 def test_options_that_do_not_fit_together_are_refused(backend: str, option: str, problem: str) -> None:
     overrides = [SEED, f"visited.backend={backend}", f"visited.options.{option}"]
     assert problems_of(None, overrides=overrides) == [f"--set: visited.options: {problem}"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        ("backend = 'per-site'\noptions = { filtres = 3 }", ":5: compare.set[1].options.filtres: unknown option of "),
+        ("backend = 'per-site'\n[compare.set.options]\nfilters = 0", ":6: compare.set[1].options.filters: expected "),
+        ("backend = 'bloom'\noptions.hashes = 3", ":5: compare.set[1].options: expected bits or bits_per_url beside "),
+        ("backend = 'rbloom'\noptions.seed = 3", ":5: compare.set[1].options.seed: unknown option; rbloom has none"),
+        ("options.seed = 3", ":3: compare.set[1]: expected backend, "),
+    ],
+)
+def test_a_set_of_a_comparison_takes_options_of_its_backend_alone(lines: str, problem: str, tmp_path: Path) -> None:
+    [found] = problems_of(written(tmp_path, f"{MINIMAL}[[compare.set]]\n{lines}\n"))
+    assert found.startswith(f"crawl.toml{problem}")
+
+
+def test_options_of_a_set_of_a_comparison_are_kept(tmp_path: Path) -> None:
+    text = f"{MINIMAL}[[compare.set]]\nbackend = 'per-site'\nfilters = 9\noptions = {{ site_bytes = '8 KiB' }}\n"
+    loaded = load(written(tmp_path, text))
+    assert loaded.config.compare.set[0].options == {"site_bytes": 8192}
+    assert load(written(tmp_path, render_toml(loaded.config), name="as-run.toml")).config == loaded.config
+    [entered] = competitors(loaded.config.compare.set)
+    assert (entered.all_options["site_bytes"], entered.all_options["filters"]) == (8192, 9)
 
 
 def test_the_name_of_an_unknown_set_is_refused_with_the_closest_known_one() -> None:

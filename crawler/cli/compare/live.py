@@ -76,11 +76,8 @@ def crawl_with(live: Live, competitor: Competitor, directory: Path) -> Outcome:
 def _options(competitor: Competitor) -> list[str]:
     structs = (descriptor(competitor.backend).options, CommonOptions)
     names = [field.name for struct in structs for field in msgspec.structs.fields(struct)]
-    return [
-        f"visited.options.{name}={toml_value(value)}"
-        for name in names
-        if (value := getattr(competitor, name, None)) is not None
-    ]
+    options = competitor.all_options
+    return [f"visited.options.{name}={toml_value(value)}" for name in names if (value := options.get(name)) is not None]
 
 
 def _run(loaded: Loaded) -> Run:

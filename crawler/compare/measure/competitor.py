@@ -1,6 +1,6 @@
 """A competitor: a visited set and its parameters, as a value that is sent to another process."""
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -29,8 +29,15 @@ class Competitor(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     server: str | None = None
     """URL of a Redis server."""
+    options: dict[str, bool | int | float | str] = {}
+    """More options of the backend, which override those above."""
     works: tuple[str, ...] = ()
     """Names of the works on which it is measured; empty means all."""
+
+    @property
+    def all_options(self) -> dict[str, Any]:
+        """The options of its backend, and others that it does not have."""
+        return {**msgspec.structs.asdict(self), **self.options}
 
     def capacity_for(self, distinct: int) -> int:
         """Number of URLs for which it is sized, on a work with `distinct` URLs."""

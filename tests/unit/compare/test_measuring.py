@@ -64,6 +64,14 @@ async def test_every_backend_can_be_checked_and_keeps_its_promise(backend: str, 
     assert list(tmp_path.iterdir()) == []
 
 
+async def test_options_of_a_competitor_override_its_keys(tmp_path: Path) -> None:
+    entered = Competitor(name="hashed", backend="per-site", filters=50, options={"filters": 3, "site_bytes": 64})
+    visited = make_set(entered, 100, tmp_path)
+    await visited.add_many([f"https://h{number}.test/" for number in range(100)])
+    details = visited.describe().details
+    assert (details["filters"], details["bytes_per_filter"]) == (3, 64)
+
+
 async def test_an_exact_set_loses_nothing_and_forgets_what_it_should(tmp_path: Path) -> None:
     found = await checked(EXACT, tmp_path)
     assert (found.lost, found.told_lost, found.still_known) == (0, 0.0, 0)
