@@ -26,6 +26,7 @@ BACKENDS: Final = {
     "raw": "visited.baselines.raw_urls:DESCRIPTOR",
     "fingerprints": "visited.baselines.fingerprints:DESCRIPTOR",
     "six-seeds": "visited.baselines.six_seeds:DESCRIPTOR",
+    "mitz-32": "visited.baselines.mitz_32:DESCRIPTOR",
     "salted-md5": "visited.baselines.salted_md5:DESCRIPTOR",
 }
 """The module and the name of each descriptor, in the order in which advice prefers them; the literature's come last."""

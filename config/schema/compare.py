@@ -92,8 +92,7 @@ class CompareSet(msgspec.Struct, frozen=True, kw_only=True):
     backend: Annotated[
         CompareBackend,
         Meta(
-            description="A backend of visited.backend; a baseline from the literature: raw, fingerprints, "
-            "six-seeds, salted-md5; or one of another library, which must be installed: python-set, "
+            description="A backend of visited.backend, or one of another library, which must be installed: python-set, "
             "rbloom, fastbloom-rs, pybloom-live, pybloom-live-scalable, redisbloom."
         ),
     ]

@@ -172,9 +172,9 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
             description="exact makes no errors, and takes 16 to 32 bytes per URL. Filters take 2 or 3 bytes, "
             "and lose some pages: bloom; blocked, which is faster and a little larger; counting, "
             "with counters of 4, 8 or 32 bits, which can forget URLs; dsbf, which grows as needed; "
-            "per-site, with a fixed filter for each host. exact-leveldb is exact with store leveldb. raw, "
-            "fingerprints, six-seeds and salted-md5 are sets of the literature, for comparison. auto chooses "
-            "from exact, dsbf and bloom, once for a crawl, the set that loses least in memory_bytes.",
+            "per-site, with a fixed filter for each host. exact-leveldb is exact with store leveldb. The "
+            "others are sets of the literature, for comparison. auto chooses from exact, dsbf and bloom, once "
+            "for a crawl, the set that loses least in memory_bytes.",
         ),
     ] = "exact"
     options: Annotated[
