@@ -3,7 +3,7 @@
 import msgspec
 
 from visited import sizing
-from visited.backends import descriptors
+from visited.backends import descriptor, descriptors
 from visited.descriptor import Descriptor
 
 
@@ -23,7 +23,7 @@ def options(count: int, error_rate: float) -> list[Option]:
     """Compute what each backend would cost for `count` URLs at the rate, in the order of preference."""
     sizing.check_capacity(count)
     sizing.check_error_rate(error_rate)
-    found = (_option(descriptor, count, error_rate) for descriptor in descriptors())
+    found = (_option(each, count, error_rate) for each in descriptors())
     return [option for option in found if option is not None]
 
 
@@ -33,9 +33,9 @@ def advise(count: int, *, memory_bytes: int, error_rate: float = 1e-4) -> Option
     If none fits, raises ValueError with the rate that would fit, and with what an exact set on disk needs.
     """
     by_name = {option.backend: option for option in options(count, error_rate)}
-    for name in ("exact", "dsbf", "bloom"):
-        if by_name[name].memory_bytes <= memory_bytes:
-            return by_name[name]
+    for name, option in by_name.items():
+        if "directory" not in descriptor(name).needs and option.memory_bytes <= memory_bytes:
+            return option
     bits = memory_bytes * 8
     hashes = sizing.hashes_for_bits(bits, count) if bits else 1
     reachable = sizing.rate_after(bits, hashes, count) if bits else 1.0
@@ -47,12 +47,12 @@ def advise(count: int, *, memory_bytes: int, error_rate: float = 1e-4) -> Option
     )
 
 
-def _option(descriptor: Descriptor, count: int, error_rate: float) -> Option | None:
-    if descriptor.cost is None:
+def _option(each: Descriptor, count: int, error_rate: float) -> Option | None:
+    if each.cost is None:
         return None
-    cost = descriptor.cost(count, error_rate)
+    cost = each.cost(count, error_rate)
     return Option(
-        backend=descriptor.name,
+        backend=each.name,
         memory_bytes=int(cost.memory_bytes),
         disk_bytes=int(cost.disk_bytes),
         false_positive_rate=cost.false_positive_rate,

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from config import load, render_show, render_toml, settings
+from config import COMPARE_BACKENDS, load, render_show, render_toml, settings
 from config.loading.options import options_of
+from crawler.compare.measure.competitor import OTHERS
 from crawler.wiring.comparing import competitors
 from tests.unit.test_config_loader import MINIMAL, SEED, problems_of, written
 from visited.backends import BACKENDS
@@ -19,6 +20,10 @@ def test_every_visited_set_can_be_chosen_for_a_crawl() -> None:
     assert settings()["visited.backend"].choices == (*BACKENDS, "auto")
     for name in BACKENDS:
         assert load(None, overrides=[f"visited.backend={name}"], require_seeds=False).config.visited.backend == name
+
+
+def test_a_comparison_takes_every_visited_set_and_those_of_other_libraries() -> None:
+    assert (*BACKENDS, *OTHERS) == COMPARE_BACKENDS
 
 
 def test_options_are_read_from_a_file_with_their_lines(tmp_path: Path) -> None:
