@@ -207,7 +207,9 @@ async def test_what_goes_wrong_with_a_socks_proxy_is_a_failure_and_leaves_nothin
         [down] = await fetched("http://www.far.test/", Routes(proxies={"*": f"socks5h://127.0.0.1:{port}"}))
         assert failure(down).kind is FailureKind.CONNECT
         # No proxy at all: a server that speaks HTTP.
-        [other] = await fetched("http://www.far.test/", Routes(proxies={"*": f"socks5h://127.0.0.1:{server.port}"}))
+        [other] = await fetched(
+            "http://www.far.test/", Routes(proxies={"*": f"socks5h://127.0.0.1:{server.port}"}), connect_timeout_s=1.0
+        )
         assert failure(other).kind in {FailureKind.CONNECT, FailureKind.TIMEOUT}
         too_long = "a" * 64 + ".test"
         [no_name] = await fetched(
