@@ -51,9 +51,7 @@ class SiteFilters:
             self._bits.append(zeros(self._bytes))
             self._names_bytes += object_bytes(name) + object_bytes(number)
             if number == len(self._ones):
-                self._counts, self._ones, self._given, self._variances = (
-                    np.concatenate([each, np.zeros_like(each)]) for each in self._columns
-                )
+                self._counts, self._ones, self._given, self._variances = map(_double, self._columns)
         return number
 
     def add(self, number: int, urls: Sequence[str]) -> list[bool]:
@@ -138,3 +136,10 @@ class SiteFilters:
     @property
     def _columns(self) -> tuple[NDArray[Any], ...]:
         return self._counts, self._ones, self._given, self._variances
+
+
+def _double(column: NDArray[Any]) -> NDArray[Any]:
+    """Return a column of twice the length. A large one has a memory map of its own, so the old one leaves no hole."""
+    doubled: NDArray[Any] = np.frombuffer(zeros(2 * column.nbytes), dtype=column.dtype)
+    doubled[: len(column)] = column
+    return doubled

@@ -1,5 +1,6 @@
 """The memory that a set tells is the memory that a process takes for it."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -160,7 +161,9 @@ def memory_of(make: str, count: int, history: str) -> tuple[int, int]:
     """What a process has grown by, and what the set told, in bytes."""
     with tempfile.TemporaryDirectory() as place:
         command = [sys.executable, "-c", PROCESS, make, str(count), history, place]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=REPOSITORY)
+        # Coverage would take memory of its own.
+        env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=REPOSITORY, env=env)
     assert done.returncode == 0, done.stderr
     grown, told = map(int, done.stdout.split())
     return grown, told
