@@ -13,7 +13,7 @@ _Read = TypeVar("_Read")
 
 
 class Notes(Protocol):
-    """A durable map. See `frontier.Notes`."""
+    """A durable map. See `frontier.DurableMap`."""
 
     def get(self, key: str, /) -> bytes | None: ...
 

@@ -17,8 +17,9 @@ from frontier.values import CrawlUrl
 MAX_COUNTS = 150_000
 """URLs whose counts stay in memory before the oldest are written: some 25 MB."""
 
-_SLICES = 10
-"""A slice of the oldest counts is taken at once: a tenth of the maximum."""
+_SLICES = 30
+"""A slice of the oldest counts is taken at once: a thirtieth of the maximum. A tenth holds the event loop for twice as
+long, and writes no faster."""
 
 _MANY_LINKS = 3
 """A URL with this many links stays in memory, unless the round writes all."""

@@ -1,7 +1,8 @@
 """What it costs to count the links to known URLs: `python -m tests.bench.hits [--quick] [--json]`.
 
 Each page links to 36 known URLs of its host: to 26 that all of its pages link to, and to 10 others, the older the more
-often. All of it is the frontier's thread's processor time; a page of 8 KB takes 1.3 ms of that.
+often. All of it is the frontier's thread's processor time; at 1,429 pages/s (`tests.bench.crawl`) a page of 8 KB
+takes 0.7 ms.
 """
 
 import random

@@ -85,28 +85,28 @@ def test_what_is_added_up_stays_bounded() -> None:
 
 
 def test_urls_with_many_links_are_written_seldom_and_stay_bounded() -> None:
-    counts, store = LinkCounts(max_counts=50), Watched()
-    menu = pages(1, 30)
+    counts, store = LinkCounts(max_counts=500), Watched()
+    menu = pages(1, 300)
     for number in range(4_000):
         known(counts, [*menu, page(f"once-{number}")])
         if counts.must_write:
             counts.write(store, at_once=100)
     writes = Counter(canonical for batch in store.batches for canonical in batch)
     of_menu = sum(writes[url.canonical] for url in menu)
-    assert 0 < of_menu < 30 * 4_000 // 50
-    assert sum(counts.get(page(f"once-{number}").canonical) for number in range(4_000)) <= 100
+    assert 0 < of_menu < 300 * 4_000 // 500
+    assert sum(counts.get(page(f"once-{number}").canonical) for number in range(4_000)) <= 1_000
     for _ in counts.write_all(store, at_once=100):
         pass
     assert all(store.reads.link_count(url.canonical) == 4_000 for url in menu)
 
 
 def test_urls_that_all_have_many_links_stay_bounded_too() -> None:
-    counts, store = LinkCounts(max_counts=50), Watched()
-    for number in range(2_000):
+    counts, store = LinkCounts(max_counts=500), Watched()
+    for number in range(5_000):
         known(counts, [page(f"{number}")] * 5)
         if counts.must_write:
             counts.write(store, at_once=10)
-    assert sum(counts.get(page(f"{number}").canonical) > 0 for number in range(2_000)) <= 100
+    assert sum(counts.get(page(f"{number}").canonical) > 0 for number in range(5_000)) <= 1_000
 
 
 def written(directory: Path) -> dict[str, int]:
