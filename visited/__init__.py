@@ -20,6 +20,7 @@ imports nothing else of the project.
     filters      filters of a fixed size: bloom, blocked, counting
     splitting    dsbf, a filter that grows by splitting its leaves
     baselines    the sets of the literature, for comparison
+    peers        sets of other libraries, for comparison
     wrappers     sets around other sets: recent, verified, whitelist, sharded
     bits         the code that reads and writes bits, in C or NumPy
     backends                  the names of all sets, and where their descriptors are
@@ -33,6 +34,28 @@ the expected count was wrong, if URLs repeat, or if the hash is bad. Local sets 
 asks without adding. It is for inspection and comparison, not for the crawl.
 """
 
-from visited.protocol import CannotForget, DiskFull, KernelRefused, LocalSet, SnapshotRefused, VisitedSet, VisitedStats
+from visited.protocol import (
+    CannotForget,
+    DiskFull,
+    Full,
+    KernelRefused,
+    LocalSet,
+    SnapshotRefused,
+    Unavailable,
+    Unsaved,
+    VisitedSet,
+    VisitedStats,
+)
 
-__all__ = ["CannotForget", "DiskFull", "KernelRefused", "LocalSet", "SnapshotRefused", "VisitedSet", "VisitedStats"]
+__all__ = [
+    "CannotForget",
+    "DiskFull",
+    "Full",
+    "KernelRefused",
+    "LocalSet",
+    "SnapshotRefused",
+    "Unavailable",
+    "Unsaved",
+    "VisitedSet",
+    "VisitedStats",
+]

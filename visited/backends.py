@@ -1,7 +1,7 @@
 """The visited sets of this package: a name for each, and the place of its descriptor.
 
 To add a set, write its file, with a descriptor beside the class, and add a line here. Configuration, documentation,
-crawl, comparison, advice and tests read this list.
+crawl, comparison, advice and tests read this list. `PEERS` are sets of other libraries, for comparison alone.
 
 A descriptor is imported when it is asked for. So a program that only needs the names does not import NumPy.
 """
@@ -31,16 +31,26 @@ BACKENDS: Final = {
 }
 """The module and the name of each descriptor, in the order in which advice prefers them; the literature's come last."""
 
+PEERS: Final = {
+    "python-set": "visited.peers.libraries:PYTHON_SET",
+    "rbloom": "visited.peers.libraries:RBLOOM",
+    "fastbloom-rs": "visited.peers.libraries:FASTBLOOM",
+    "pybloom-live": "visited.peers.libraries:PYBLOOM",
+    "pybloom-live-scalable": "visited.peers.libraries:PYBLOOM_SCALABLE",
+    "redisbloom": "visited.peers.libraries:REDISBLOOM",
+}
+"""The same for sets of other libraries."""
+
 
 @cache
 def descriptor(name: str) -> Descriptor:
     """The descriptor of a set. Raises KeyError if there is none of that name."""
-    module, _, attribute = BACKENDS[name].partition(":")
+    module, _, attribute = {**BACKENDS, **PEERS}[name].partition(":")
     found = getattr(import_module(module), attribute)
     assert isinstance(found, Descriptor)
     return found
 
 
 def descriptors() -> Iterator[Descriptor]:
-    """The descriptors of all sets, in their order."""
+    """The descriptors of our sets, in their order."""
     return map(descriptor, BACKENDS)

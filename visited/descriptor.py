@@ -75,7 +75,8 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     make: Callable[[Parameters, Any], LocalSet]
-    """Makes an empty set, with the options in their struct. Raises ValueError for values that do not fit together."""
+    """Makes an empty set, with the options in their struct. Raises ValueError for values that do not fit together, and
+    `Unavailable`."""
     options: type[msgspec.Struct] = NoOptions
     """Its own options: fields with defaults, limits and meanings, written like those of a configuration."""
     needs: frozenset[Need] = frozenset()
@@ -87,6 +88,8 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     is_exact: bool = False
     """Whether it never takes a new URL for a known one."""
     can_forget: bool = False
+    has_estimates: bool = True
+    """Whether it knows its rate, its losses and its memory. Sets of other libraries do not."""
 
 
 def checked_options(descriptor: Descriptor, options: Mapping[str, object]) -> msgspec.Struct:

@@ -18,6 +18,19 @@ class DiskFull(Exception):
     """A set on disk can't be read while the disk is full. Nothing has changed; call again when there is space."""
 
 
+class Unavailable(Exception):
+    """A set can't be made here, or has gone: a library is missing, or a server does not answer. The message says what
+    to do."""
+
+
+class Full(Exception):
+    """Raised by `add_many` of a set that takes no more URLs."""
+
+
+class Unsaved(Exception):
+    """Raised by `dump` and `load` of a set that has no snapshots. A crawl can't use such a set."""
+
+
 class SnapshotRefused(Exception):
     """A snapshot is torn or damaged, or has another backend, version or parameters. The message says which."""
 

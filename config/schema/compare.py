@@ -6,10 +6,9 @@ import msgspec
 from msgspec import Meta
 
 from config.schema.kinds import BYTES, DAY_S, HOSTS, MOST, SECONDS, Text
-from visited.backends import BACKENDS
+from visited.backends import BACKENDS, PEERS
 
-OTHER_LIBRARIES = ("python-set", "rbloom", "fastbloom-rs", "pybloom-live", "pybloom-live-scalable", "redisbloom")
-COMPARE_BACKENDS = (*BACKENDS, *OTHER_LIBRARIES)
+COMPARE_BACKENDS = (*BACKENDS, *PEERS)
 CompareBackend = Annotated[str, Meta(extra={"choices": COMPARE_BACKENDS})]
 CompareLive = Literal["no", "simweb", "seeds"]
 CompareFigure = Literal[
@@ -92,8 +91,8 @@ class CompareSet(msgspec.Struct, frozen=True, kw_only=True):
     backend: Annotated[
         CompareBackend,
         Meta(
-            description="A backend of visited.backend, or one of another library, which must be installed: python-set, "
-            "rbloom, fastbloom-rs, pybloom-live, pybloom-live-scalable, redisbloom."
+            description="A backend of visited.backend, or one of another library, which must be installed: "
+            f"{', '.join(PEERS)}."
         ),
     ]
     name: Annotated[Text | None, Meta(description="Name in the report. Unset means the name of the backend.")] = None

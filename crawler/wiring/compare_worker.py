@@ -13,29 +13,25 @@ from pathlib import Path
 import msgspec
 
 from crawler.compare.measure.checking import check
-from crawler.compare.measure.competitor import OTHERS, Competitor
-from crawler.compare.measure.making import Full, Unavailable
-from crawler.compare.measure.others import make_other
+from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.process import end_with_parent, limit_memory
 from crawler.compare.measure.timing import ReportProgress, measure_time
 from crawler.compare.measure.trial import Failed, Outcome, Trial
 from crawler.status import size
 from crawler.url.urls import host_of
-from visited import LocalSet
+from visited import Full, LocalSet, Unavailable
 from visited.backends import descriptor
 from visited.descriptor import Parameters
 from visited.digests.exact import ExactSet
-from visited.making import make_set as make_ours
+from visited.making import make_set as make_described
 
 _REPORT_STEP = 0.02
 
 
 def make_set(competitor: Competitor, distinct: int, directory: Path) -> LocalSet:
     """The visited set of a competitor, for a work with `distinct` URLs; see `crawler.compare.measure.making.Maker`."""
-    if competitor.backend in OTHERS:
-        return make_other(competitor, distinct)
     parameters = Parameters(capacity=distinct, error_rate=competitor.error_rate, directory=directory, site_of=host_of)
-    return make_ours(descriptor(competitor.backend), parameters, competitor.all_options)
+    return make_described(descriptor(competitor.backend), parameters, competitor.all_options)
 
 
 async def _measure(trial: Trial, scratch: Path, report: ReportProgress) -> Outcome:

@@ -30,7 +30,7 @@ from crawler.simweb.params import WorldParams
 from crawler.url.urls import UrlReader
 from crawler.wiring.discovering import url_reader
 from crawler.write.records import read_records
-from visited.backends import BACKENDS, descriptor
+from visited.backends import descriptor
 from visited.descriptor import checked_options
 from visited.digests.exact import ExactSet
 
@@ -55,7 +55,10 @@ def competitors(sets: Sequence[CompareSet]) -> list[Competitor]:
     """The competitors, each with a unique name."""
     names = unique_names([each.name or each.backend for each in sets])
     return [
-        Competitor(**{**msgspec.structs.asdict(each), "name": name}) for each, name in zip(sets, names, strict=True)
+        Competitor(
+            **{**msgspec.structs.asdict(each), "name": name}, has_estimates=descriptor(each.backend).has_estimates
+        )
+        for each, name in zip(sets, names, strict=True)
     ]
 
 
@@ -86,11 +89,10 @@ def check_comparison(loaded: Loaded) -> None:
     for number, each in enumerate(competitors(compare.set), start=1):
         for name in each.works:
             _check_known(loaded, f"compare.set[{number}]", name, works, "compare.work")
-        if each.backend in BACKENDS:
-            try:
-                checked_options(descriptor(each.backend), each.all_options)
-            except ValueError as error:
-                raise loaded.refuse(f"compare.set[{number}]", str(error)) from error
+        try:
+            checked_options(descriptor(each.backend), each.all_options)
+        except ValueError as error:
+            raise loaded.refuse(f"compare.set[{number}]", str(error)) from error
     for number, expected in enumerate(compare.expect, start=1):
         key = f"compare.expect[{number}]"
         _check_known(loaded, key, expected.work, works, "compare.work")

@@ -6,7 +6,6 @@ made for as many URLs as come, at the same error rate. The figures are for 10^6 
 """
 
 import asyncio
-import hashlib
 import math
 import multiprocessing
 import statistics
@@ -18,101 +17,39 @@ import psutil
 
 from tests.bench import report
 from tests.bench.urls import Stream, real_urls
-from visited import VisitedSet
-from visited.digests.exact import ExactSet
-from visited.filters.blocked import BlockedSet
-from visited.filters.bloom import BloomSet
-from visited.filters.counting import CountingSet
-from visited.splitting.dsbf import SplittingSet
+from visited import LocalSet, Unavailable
+from visited.backends import PEERS, descriptor, descriptors
+from visited.descriptor import Parameters
+from visited.making import make_set
+from visited.peers.foreign import ForeignSet
 
 ERROR_RATE = 1e-4
 
-OURS: dict[str, Callable[[int], VisitedSet]] = {
-    "bloom": lambda count: BloomSet(capacity=count, error_rate=ERROR_RATE),
-    "blocked": lambda count: BlockedSet(capacity=count, error_rate=ERROR_RATE),
-    "dsbf": lambda count: SplittingSet(capacity=count, error_rate=ERROR_RATE),
-    "counting": lambda count: CountingSet(capacity=count, error_rate=ERROR_RATE),
-    "exact": lambda _count: ExactSet(),
-}
+OURS = tuple(each.name for each in descriptors() if each.cost is not None and "directory" not in each.needs)
+"""The sets in memory that `--advise` knows; the others are the literature's."""
 
 
-def python_set(_count: int) -> Callable[[Sequence[str]], object]:
-    met: set[bytes] = set()
-
-    def add(urls: Sequence[str]) -> list[bool]:
-        verdicts = []
-        for url in urls:
-            digest = hashlib.md5(url.encode(), usedforsecurity=False).digest()
-            new = digest not in met
-            if new:
-                met.add(digest)
-            verdicts.append(new)
-        return verdicts
-
-    return add
+def made(name: str, count: int) -> LocalSet:
+    """A set of ours or of another library."""
+    # pybloom-live refuses to go beyond its capacity, and counts a little more than comes.
+    capacity = count + 1000 if name in PEERS else count
+    return make_set(descriptor(name), Parameters(capacity=capacity, error_rate=ERROR_RATE, site_of=lambda _url: ""), {})
 
 
-def rbloom(count: int) -> Callable[[Sequence[str]], object]:
-    from rbloom import Bloom  # noqa: PLC0415 - a peer may be missing
-
-    met = Bloom(count, ERROR_RATE)
-
-    def add(urls: Sequence[str]) -> list[bool]:
-        verdicts = []
-        for url in urls:
-            new = url not in met
-            if new:
-                met.add(url)
-            verdicts.append(new)
-        return verdicts
-
-    return add
-
-
-def fastbloom(count: int) -> Callable[[Sequence[str]], object]:
-    from fastbloom_rs import BloomFilter  # noqa: PLC0415 - a peer may be missing
-
-    met = BloomFilter(count, ERROR_RATE)
-
-    def add(urls: Sequence[str]) -> list[bool]:
-        known = met.contains_str_batch(list(urls))
-        met.add_str_batch(list(urls))
-        return [not each for each in known]
-
-    return add
-
-
-def fastbloom_one_by_one(count: int) -> Callable[[Sequence[str]], object]:
-    from fastbloom_rs import BloomFilter  # noqa: PLC0415 - a peer may be missing
-
-    met = BloomFilter(count, ERROR_RATE)
-    return lambda urls: [met.add_if_not_contains(url) for url in urls]
-
-
-def pybloom(count: int) -> Callable[[Sequence[str]], object]:
-    from pybloom_live import BloomFilter  # noqa: PLC0415 - a peer may be missing
-
-    # It refuses to go beyond its capacity, and counts a little more than comes.
-    met = BloomFilter(count + 1000, ERROR_RATE)
-    return lambda urls: [not met.add(url) for url in urls]
-
-
-PEERS: dict[str, Callable[[int], Callable[[Sequence[str]], object]]] = {
-    "set of MD5": python_set,
-    "rbloom": rbloom,
-    "fastbloom-rs batch": fastbloom,
-    "fastbloom-rs": fastbloom_one_by_one,
-    "pybloom-live": pybloom,
-}
+def made_peer(name: str, count: int) -> Callable[[Sequence[str]], object]:
+    """The library's own call, without our coroutine around it."""
+    peer = made(name, count)
+    assert isinstance(peer, ForeignSet)
+    return peer.add
 
 
 def peers_here() -> list[str]:
     """The peers that are installed; tells of those that are not."""
     found = []
-    for name, make in PEERS.items():
+    for name in PEERS:
         try:
-            make(10)
-        except ImportError as error:
+            made(name, 10)
+        except Unavailable as error:
             report.tell(f"{name} is not measured: {error}")
         else:
             found.append(name)
@@ -134,8 +71,8 @@ def rates(stream: Stream, count: int, batch: int, *, rounds: int, peers: list[st
 
 async def one_round(stream: Stream, count: int, batch: int, peers: list[str]) -> dict[str, float]:
     """Links per second of each."""
-    ours = {name: make(count) for name, make in OURS.items()}
-    others = {name: PEERS[name](count) for name in peers}
+    ours = {name: made(name, count) for name in OURS}
+    others = {name: made_peer(name, count) for name in peers}
     spent_s = dict.fromkeys([*ours, *others], 0.0)
     turns = list(spent_s)
     links = 0
@@ -172,8 +109,8 @@ def _memory_in_this_process(name: str, count: int, seed: int) -> tuple[float, fl
     async def fill(distinct: int) -> tuple[int, int, int]:
         """Resident bytes before, after, and at the peak."""
         before = peak = process.memory_info().rss
-        visited = OURS[name](distinct) if name in OURS else None
-        add = PEERS[name](distinct) if visited is None else None
+        visited = made(name, distinct) if name in OURS else None
+        add = made_peer(name, distinct) if visited is None else None
         for batches in Stream(page, distinct=distinct, repeats=0.0, seed=seed).batches(64, at_once=4096):
             for urls in batches:
                 if visited is not None:
@@ -208,7 +145,7 @@ def growth_of_dsbf(stream: Stream, runs: int) -> tuple[float, float]:
 
 
 async def _grow(stream: Stream) -> tuple[list[float], list[float]]:
-    visited = SplittingSet(capacity=10_000, error_rate=ERROR_RATE)
+    visited = made("dsbf", 10_000)
     times, shares, wanted = [], [], 10_000.0
     for batches in stream.batches(64):
         for urls in batches:
@@ -234,7 +171,7 @@ def main() -> None:
     found = rates(usual, count, 64, rounds=3, peers=peers)
     for name, rate in found.items():
         report.tell(f"{count:>10,} URLs, batches of 64, 50 % repeats: {name:>20} {rate:>14,.0f} per s")
-    exact_memory, _ = tell_memory(peers, count, asked.seed)
+    exact_memory = tell_memory(peers, count, asked.seed)
     growing = Stream(real, distinct=count if asked.quick else 10_000_000, repeats=0.0, seed=asked.seed)
     over, worst_ms = growth_of_dsbf(growing, runs=2 if asked.quick else 3)
     best_peer = max((found[name] for name in peers), default=math.nan)
@@ -260,21 +197,19 @@ MEANINGS = {
 }
 
 
-def tell_memory(peers: list[str], count: int, seed: int) -> tuple[float, float]:
-    """Print what each costs a process; return what the exact set says of itself, and the set of digests' cost."""
-    set_of_digests = math.nan
+def tell_memory(peers: list[str], count: int, seed: int) -> float:
+    """Print what each costs a process; return what the exact set says of itself."""
     for name in [*OURS, *peers]:
         steady, peak = memory_of(name, count, seed)
-        set_of_digests = steady if name == "set of MD5" else set_of_digests
         report.tell(f"{count:>10,} URLs: {name:>20} {steady:>8.1f} bytes per URL, {peak:>8.1f} at the peak")
 
     async def exact() -> float:
-        visited = ExactSet()
+        visited = made("exact", count)
         for start in range(0, count, 4096):
             await visited.add_many([f"https://h/{number}" for number in range(start, min(start + 4096, count))])
         return visited.describe().memory_bytes / count
 
-    return asyncio.run(exact()), set_of_digests
+    return asyncio.run(exact())
 
 
 def tell_all_cases(real: list[str], peers: list[str], seed: int) -> None:

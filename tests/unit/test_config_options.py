@@ -8,10 +8,9 @@ import pytest
 
 from config import COMPARE_BACKENDS, load, render_show, render_toml, settings
 from config.loading.options import options_of
-from crawler.compare.measure.competitor import OTHERS
 from crawler.wiring.comparing import competitors
 from tests.unit.test_config_loader import MINIMAL, SEED, problems_of, written
-from visited.backends import BACKENDS
+from visited.backends import BACKENDS, PEERS
 
 HASHED = f"{MINIMAL}[visited]\nbackend = 'per-site'\n[visited.options]\nsite_bytes = '8 KiB'\nfilters = 40\n"
 
@@ -23,7 +22,7 @@ def test_every_visited_set_can_be_chosen_for_a_crawl() -> None:
 
 
 def test_a_comparison_takes_every_visited_set_and_those_of_other_libraries() -> None:
-    assert (*BACKENDS, *OTHERS) == COMPARE_BACKENDS
+    assert (*BACKENDS, *PEERS) == COMPARE_BACKENDS
 
 
 def test_options_are_read_from_a_file_with_their_lines(tmp_path: Path) -> None:

@@ -14,9 +14,8 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from crawler.compare.measure.making import Full, Maker
+from crawler.compare.measure.making import Maker
 from crawler.compare.measure.meter import told_bytes
-from crawler.compare.measure.others import Foreign
 from crawler.compare.measure.timing import READ_AHEAD, ReportProgress
 from crawler.compare.measure.trial import (
     Check,
@@ -32,7 +31,7 @@ from crawler.compare.measure.work import (
 )
 from crawler.compare.statistics import clustering
 from crawler.url.urls import host_of
-from visited import CannotForget, LocalSet
+from visited import CannotForget, Full, LocalSet
 
 _FORGET = 20_000
 
@@ -45,7 +44,7 @@ async def check(
     capacity = trial.competitor.capacity_for(work.survey.distinct)
     with TemporaryDirectory(dir=scratch) as directory:
         visited = make(trial.competitor, capacity, Path(directory) / "set")
-        witness = _Witness(visited, exact, effort, portal=work.survey.largest_host)
+        witness = _Witness(visited, exact, trial)
         step = max(1, work.survey.distinct // effort.looks)
         looks: list[Look] = []
         for ahead in chunks(batches(work), READ_AHEAD):
@@ -67,11 +66,13 @@ async def check(
 class _Witness:
     """Adds URLs to the competitor and to exact sets, and counts where their answers differ."""
 
-    def __init__(self, visited: LocalSet, exact: Callable[[], LocalSet], effort: Effort, *, portal: str) -> None:
+    def __init__(self, visited: LocalSet, exact: Callable[[], LocalSet], trial: Trial) -> None:
+        effort = trial.effort
         self._visited = visited
+        self._has_estimates = trial.competitor.has_estimates
         self._met, self._claimed = exact(), exact()
         self._sample = _Sample(effort.probes, effort.seed)
-        self._portal = portal
+        self._portal = trial.work.survey.largest_host
         self._of_portal = _Sample(effort.probes, effort.seed)
         self.links = self.distinct = 0
         self._lost = self._recovered = self._twice = 0
@@ -95,7 +96,6 @@ class _Witness:
         """Memory and rate now. It measures the rate by looking up absent URLs."""
         stats = self._visited.describe()
         absent = self._sample.absent(self.distinct)
-        has_estimates = not isinstance(self._visited, Foreign)
         answers = self._visited.has_many(absent)
         self._probes += len(answers)
         for place, hit in enumerate(answers):
@@ -105,11 +105,11 @@ class _Witness:
             told_bytes=told_bytes(stats),
             disk_bytes=stats.disk_bytes,
             fill=stats.fill,
-            told_rate=stats.false_positive_rate if has_estimates else None,
+            told_rate=stats.false_positive_rate if self._has_estimates else None,
             rate_sigma=stats.rate_sigma,
             probes=len(answers),
             hits=sum(answers),
-            told_lost=stats.expected_lost if has_estimates else None,
+            told_lost=stats.expected_lost if self._has_estimates else None,
             lost=self._lost,
             leaves=_number(stats.details.get("leaves")),
             splits=_number(stats.details.get("splits")),
@@ -118,13 +118,12 @@ class _Witness:
     def check(self) -> Check:
         stats = self._visited.describe()
         absent = self._of_portal.absent(0)
-        has_estimates = not isinstance(self._visited, Foreign)
         return Check(
             links=self.links,
             distinct=self.distinct,
             lost=self._lost,
-            told_lost=stats.expected_lost if has_estimates else None,
-            lost_sigma=stats.lost_sigma if has_estimates else None,
+            told_lost=stats.expected_lost if self._has_estimates else None,
+            lost_sigma=stats.lost_sigma if self._has_estimates else None,
             recovered=self._recovered - self._twice,
             twice=self._twice,
             clustering=clustering(self._hits_by_place[: self._sample.places], self._probes),

@@ -1,11 +1,8 @@
 """A competitor: a visited set and its parameters, as a value that is sent to another process."""
 
-from typing import Any, Final
+from typing import Any
 
 import msgspec
-
-OTHERS: Final = ("python-set", "rbloom", "fastbloom-rs", "pybloom-live", "pybloom-live-scalable", "redisbloom")
-"""Sets of other libraries. Each needs its own package, except the first."""
 
 
 class Competitor(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +28,8 @@ class Competitor(msgspec.Struct, frozen=True, kw_only=True):
     """URL of a Redis server."""
     options: dict[str, bool | int | float | str] = {}
     """More options of the backend, which override those above."""
+    has_estimates: bool = True
+    """Whether it knows its rate, its losses and its memory."""
     works: tuple[str, ...] = ()
     """Names of the works on which it is measured; empty means all."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from crawler.compare.measure.making import Maker, Unsaved
+from crawler.compare.measure.making import Maker
 from crawler.compare.measure.meter import Meter, growth, told_bytes
 from crawler.compare.measure.process import (
     forget_peak,
@@ -30,7 +30,7 @@ from crawler.compare.measure.work import (
     new_batches,
 )
 from crawler.compare.statistics import percentile
-from visited import CannotForget, LocalSet
+from visited import CannotForget, LocalSet, Unsaved
 
 READ_AHEAD = 4096
 """Links that are read before they are timed. They are few, because they count in the memory of the process."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from crawler.compare.measure.competitor import OTHERS, Competitor
+from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.trial import (
     Check,
     Crawled,
@@ -26,6 +26,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     work: str
     competitor: str
     backend: str
+    has_estimates: bool = True
+    """Whether the set knows its rate, its losses and its memory."""
     failed: str | None = None
     """Why a trial failed."""
     links_per_s: Spread | None = None
@@ -95,8 +97,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     def agrees(self) -> bool | None:
         """Whether rate, losses and memory agree with what the set reports; None if it reports nothing."""
         found = [abs(each) <= SIGMA for each in (self.rate_deviation, self.lost_deviation) if each is not None]
-        reports = self.backend not in OTHERS
-        if reports and self.told_bytes is not None and self.steady_bytes is not None:
+        if self.has_estimates and self.told_bytes is not None and self.steady_bytes is not None:
             difference = abs(self.steady_bytes - self.told_bytes)
             found.append(difference <= max(self.noise_bytes, MEMORY_SHARE * self.told_bytes))
         return all(found) if found else None
@@ -131,6 +132,7 @@ def _row(work: Work, competitor: Competitor, trials: Sequence[Done]) -> Row:
         work=work.name,
         competitor=competitor.name,
         backend=competitor.backend,
+        has_estimates=competitor.has_estimates,
         distinct=work.survey.distinct,
         capacity=competitor.capacity_for(work.survey.distinct),
     )

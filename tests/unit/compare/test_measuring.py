@@ -4,17 +4,15 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
+from config import CompareSet
 from crawler.compare.measure.checking import check
-from crawler.compare.measure.competitor import (
-    OTHERS,
-    Competitor,
-)
+from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.journal import Journal
-from crawler.compare.measure.making import Full, Unavailable
 from crawler.compare.measure.running import (
     Progress,
     ReportProgress,
@@ -35,10 +33,12 @@ from crawler.compare.measure.trial import (
 from crawler.compare.report.summary import rows
 from crawler.compare.statistics import SIGMA
 from crawler.wiring.compare_worker import make_set
+from crawler.wiring.comparing import competitors
 from tests.patience import PATIENCE_S
 from tests.unit.compare.bloomserver import serving
 from tests.unit.compare.making import BLOOM, EFFORT, EXACT, timing, work
-from visited.backends import BACKENDS
+from visited import Full, Unavailable
+from visited.backends import BACKENDS, PEERS
 from visited.digests.exact import ExactSet
 
 COMMAND = (sys.executable, "-P", "-m", "crawler.wiring.compare_worker")
@@ -286,11 +286,11 @@ def test_trials_that_ask_for_the_same_have_the_same_key() -> None:
     assert trial.key != msgspec.structs.replace(trial, work=work(10, seed=2)).key
 
 
-@pytest.mark.parametrize("backend", [name for name in OTHERS if name not in ("python-set", "redisbloom")])
+@pytest.mark.parametrize("backend", [name for name in PEERS if name not in ("python-set", "redisbloom")])
 async def test_other_libraries_take_part(backend: str, tmp_path: Path) -> None:
     if backend.startswith("pybloom"):
         pytest.importorskip("pybloom_live")
-    found = await checked(Competitor(name=backend, backend=backend), tmp_path, distinct=2000)
+    found = await checked(competitor_of(backend), tmp_path, distinct=2000)
     assert found.twice == 0
     assert found.told_lost is None
     assert found.looks[-1].told_bytes is None
@@ -298,12 +298,17 @@ async def test_other_libraries_take_part(backend: str, tmp_path: Path) -> None:
 
 async def test_redisbloom_is_asked_on_its_server_and_leaves_nothing_there(tmp_path: Path) -> None:
     with serving() as (url, sets):
-        made = Competitor(name="redisbloom", backend="redisbloom", server=url)
+        made = competitor_of("redisbloom", server=url)
         found = await checked(made, tmp_path, distinct=1000)
         assert sets == {}
     assert (found.lost, found.twice, found.told_lost) == (0, 0, None)
     assert found.looks[-1].told_bytes == 2000
     assert found.looks[-1].told_rate is None
+
+
+def competitor_of(backend: str, **settings: Any) -> Competitor:
+    [found] = competitors([CompareSet(backend=backend, **settings)])
+    return found
 
 
 async def test_redisbloom_that_takes_no_more_or_is_gone_says_so(tmp_path: Path) -> None:
