@@ -6,6 +6,7 @@ what the pipeline asks of its `components`, `page` holds the values, `record` ma
     url, discover, politeness     pure: what a URL is, which links to follow, when to ask a server again
     fetch, render, read, write    HTTP, a browser, links and text of pages, records and archives
     disk                          the directory of a crawl, and what to do when its disk is full
+    control                       the socket of a running crawl: requests and replies, server and clients
     compare, simweb               measurements of visited sets; a simulated web
     wiring, cli                   the only rooms that name concrete components
 

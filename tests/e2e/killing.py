@@ -108,7 +108,7 @@ class Victim:
         if not self.directory.has_state():
             return None
         copy = CrawlDirectory(self._folder / "copy")
-        aside = shutil.ignore_patterns("logs")
+        aside = shutil.ignore_patterns("logs", "control")
         shutil.copytree(self.directory.path, copy.path, ignore=aside)
         try:
             config = self._config()

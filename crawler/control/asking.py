@@ -1,0 +1,91 @@
+"""Asks running crawls from an event loop, as a supervisor and a daemon do."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from crawler.control import address
+from crawler.control.client import SILENCE_S, ConnectionLost, NoAnswer
+from crawler.control.process import pid_of, why_silent
+from crawler.control.replies import Refusal
+from crawler.control.requests import Request
+from crawler.control.wire import END, MAX_REPLY_BYTES, BadReply, decode_reply, encode_request
+
+_Reply = TypeVar("_Reply", bound=msgspec.Struct)
+
+
+class Channel:
+    """A connection to a running crawl. Requests of several tasks take turns."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, silence_s: float) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._silence_s = silence_s
+        self._turn = asyncio.Lock()
+        self.pid = pid_of(writer.get_extra_info("socket"))
+
+    async def ask(self, request: Request, expected: type[_Reply]) -> _Reply | Refusal:
+        """The reply to a request. Raises `NoAnswer` and `ConnectionLost`, after which the channel is useless, and
+        `ValueError` if the request is too long. So it is when the caller was cancelled."""
+        line = encode_request(request)
+        async with self._turn:
+            done = False
+            try:
+                reply = await self._ask(line, expected)
+                done = True
+            finally:
+                if not done:
+                    # A late reply must not be taken for that to the next request.
+                    self._writer.transport.abort()
+            return reply
+
+    async def _ask(self, line: bytes, expected: type[_Reply]) -> _Reply | Refusal:
+        try:
+            async with asyncio.timeout(self._silence_s):
+                self._writer.write(line)
+                await self._writer.drain()
+            while True:
+                async with asyncio.timeout(self._silence_s):
+                    received = await self._reader.readuntil(END)
+                reply = decode_reply(received, expected)
+                if reply is not None:
+                    return reply
+        except TimeoutError as error:
+            raise NoAnswer(why_silent(self.pid, self._silence_s)) from error
+        except (OSError, asyncio.IncompleteReadError) as error:
+            raise ConnectionLost("the crawl has closed the connection") from error
+        except (BadReply, asyncio.LimitOverrunError) as error:
+            raise NoAnswer(f"process {self.pid or 'unknown'} sent something else than a reply: {error}") from error
+
+
+@asynccontextmanager
+async def open_channel(directory: Path, *, silence_s: float = SILENCE_S) -> AsyncIterator[Channel | None]:
+    """A channel to the crawl in a directory; None if none listens there. Raises `SocketRefused` and `NoAnswer`."""
+    streams = await _connect(directory, silence_s) if address.check(directory) else None
+    if streams is None:
+        yield None
+        return
+    reader, writer = streams
+    try:
+        yield Channel(reader, writer, silence_s)
+    finally:
+        writer.transport.abort()
+
+
+async def _connect(directory: Path, silence_s: float) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+    try:
+        with address.address(directory) as short:
+            async with asyncio.timeout(silence_s):
+                return await asyncio.open_unix_connection(short, limit=MAX_REPLY_BYTES)
+    except (FileNotFoundError, ConnectionRefusedError):
+        return None
+    except (TimeoutError, BlockingIOError) as error:
+        raise NoAnswer(why_silent(None, silence_s)) from error
+    except OSError as error:
+        raise address.SocketRefused(
+            f"the crawl in {directory} can't be reached: {error.strerror or error}; run the command as its user"
+        ) from error

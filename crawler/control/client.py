@@ -1,0 +1,114 @@
+"""Asks a running crawl, and blocks until it has answered."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+
+from crawler.control import address
+from crawler.control.process import pid_of, why_silent
+from crawler.control.replies import Refusal
+from crawler.control.requests import Request
+from crawler.control.wire import END, MAX_REPLY_BYTES, BadReply, decode_reply, encode_request
+
+SILENCE_S: Final = 10.0
+"""A crawl that says nothing for this long does not answer."""
+_READ_BYTES: Final = 1 << 18
+
+_Reply = TypeVar("_Reply", bound=msgspec.Struct)
+
+
+class NoAnswer(Exception):
+    """A crawl did not answer. The message says why, and what to do."""
+
+
+class ConnectionLost(Exception):
+    """The crawl has closed the connection, as it does when it ends."""
+
+
+class Connection:
+    """A connection to a running crawl; `connect` makes it."""
+
+    def __init__(self, connection: socket.socket, silence_s: float) -> None:
+        self._connection = connection
+        self._silence_s = silence_s
+        self._buffer = bytearray()
+        self.pid = pid_of(connection)
+
+    def ask(self, request: Request, expected: type[_Reply]) -> _Reply | Refusal:
+        """The reply to a request. Raises `NoAnswer` and `ConnectionLost`, after which the connection is useless, and
+        `ValueError` if the request is too long."""
+        line = encode_request(request)
+        try:
+            self._connection.sendall(line)
+            while True:
+                reply = decode_reply(self._read_line(), expected)
+                if reply is not None:
+                    return reply
+        except (TimeoutError, BlockingIOError) as error:
+            raise NoAnswer(why_silent(self.pid, self._silence_s)) from error
+        except OSError as error:
+            raise ConnectionLost(str(error)) from error
+        except BadReply as error:
+            raise NoAnswer(f"process {self.pid or 'unknown'} sent something else than a reply: {error}") from error
+
+    def wait_for_end(self) -> None:
+        """Wait until the crawl closes the connection."""
+        self._connection.settimeout(None)
+        try:
+            while self._connection.recv(_READ_BYTES):
+                pass
+        except OSError:
+            return
+
+    def _read_line(self) -> bytes:
+        buffer, searched = self._buffer, 0
+        while (end := buffer.find(END, searched)) < 0:
+            searched = len(buffer)
+            if searched > MAX_REPLY_BYTES:
+                raise BadReply(f"a line of more than {MAX_REPLY_BYTES:,} bytes")
+            received = self._connection.recv(_READ_BYTES)
+            if not received:
+                raise ConnectionLost("the crawl has closed the connection")
+            buffer += received
+        line = bytes(buffer[: end + 1])
+        del buffer[: end + 1]
+        return line
+
+
+@contextmanager
+def connect(directory: Path, *, silence_s: float = SILENCE_S) -> Iterator[Connection | None]:
+    """A connection to the crawl in a directory; None if none listens there. Raises `SocketRefused` and `NoAnswer`."""
+    connection = _open(directory, silence_s) if address.check(directory) else None
+    if connection is None:
+        yield None
+        return
+    with connection:
+        yield Connection(connection, silence_s)
+
+
+def _open(directory: Path, silence_s: float) -> socket.socket | None:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.settimeout(silence_s)
+        with address.address(directory) as short:
+            connection.connect(short)
+    except (FileNotFoundError, ConnectionRefusedError):
+        connection.close()
+        return None
+    except (TimeoutError, BlockingIOError) as error:
+        connection.close()
+        raise NoAnswer(why_silent(None, silence_s)) from error
+    except OSError as error:
+        connection.close()
+        raise address.SocketRefused(
+            f"the crawl in {directory} can't be reached: {error.strerror or error}; run the command as the user of the "
+            "crawl"
+        ) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection

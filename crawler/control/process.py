@@ -1,0 +1,49 @@
+"""Why a process does not answer, as far as the system tells."""
+
+import re
+import socket
+import struct
+from pathlib import Path
+
+_CREDENTIALS = struct.Struct("3i")
+_STATE = re.compile(r"^State:\s+(\w)", re.MULTILINE)
+
+
+def pid_of(connection: socket.socket) -> int | None:
+    """The process at the other end of a connection; None if the system does not tell."""
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return None
+    pid, _, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, option, _CREDENTIALS.size))
+    return pid or None
+
+
+def why_silent(pid: int | None, silence_s: float) -> str:
+    """What a person should know and do about a process that says nothing."""
+    if pid is None:
+        return f"the process of the crawl does not answer within {silence_s:g} s; look whether it runs"
+    match state_of(pid):
+        case "T" | "t":
+            return (
+                f"process {pid}, which runs the crawl, is stopped (by Ctrl-Z, SIGSTOP or a debugger): "
+                f"`kill -CONT {pid}` lets it go on"
+            )
+        case "D":
+            return f"process {pid}, which runs the crawl, waits for the disk or the system: try again when that is over"
+        case "Z" | "X":
+            return f"process {pid}, which ran the crawl, has ended; try again"
+    return (
+        f"process {pid}, which runs the crawl, does not answer within {silence_s:g} s: it hangs, or the machine is "
+        f"overloaded. Try again; if it stays silent, `kill -INT {pid}` lets it finish what is in flight, and "
+        f"`kill -9 {pid}` ends it without loss: the next run fetches again what was in flight"
+    )
+
+
+def state_of(pid: int) -> str | None:
+    """The state of a process as /proc names it; None if that is unknown."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+    match = _STATE.search(status)
+    return match[1] if match else None

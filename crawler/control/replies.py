@@ -1,0 +1,187 @@
+"""What a crawl replies, in the forms that the commands print as JSON: moments as RFC 3339, states as words."""
+
+from typing import Literal
+
+import msgspec
+
+from crawler.status import Status
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """A request that was not carried out. Nothing has changed."""
+
+    message: str
+    """What was expected, what was found, and what to do."""
+    exit_code: int = 2
+    """The exit code of a command that gets this."""
+
+
+class CrawlStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A crawl at one moment."""
+
+    directory: str
+    running: bool
+    pid: int | None
+    """The process that runs it."""
+    paused: str | None
+    """Why the operator has paused it; None if it is not paused."""
+    stopping: bool = False
+    status: Status
+    """Of a crawl that does not run, the counts of this run are 0, and `visited` is null."""
+
+
+class PauseState(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a crawl is paused."""
+
+    paused: str | None
+    running: bool
+    in_flight: int = 0
+    """URLs in flight, which are finished."""
+
+
+class Stopping(msgspec.Struct, frozen=True, kw_only=True):
+    """A crawl is stopping, or does not run."""
+
+    running: bool
+    in_flight: int = 0
+
+
+Outcome = Literal["added", "known", "waits", "refused", "invalid", "forgotten", "unknown"]
+
+
+class JudgedUrl(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a URL in a request."""
+
+    url: str
+    outcome: Outcome
+    reason: str | None = None
+    """In words."""
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the URLs in a request, in their order."""
+
+    urls: list[JudgedUrl]
+
+
+class HealthForm(msgspec.Struct, frozen=True, kw_only=True):
+    """How a server has behaved lately."""
+
+    error_streak: int
+    answered: bool
+    trouble: str | None
+    pressure: int
+    probe_at: str | None
+
+
+class QueueForm(msgspec.Struct, frozen=True, kw_only=True):
+    """A queue."""
+
+    host: str
+    served: bool
+    key: str
+    size: int
+    wake_at: str | None
+    health: HealthForm
+    precedence: int
+    spent: int
+    budget: int | None
+    retired: bool
+    pace_s: float
+    address: str | None
+
+
+class Changed(msgspec.Struct, frozen=True, kw_only=True):
+    """The queues that a request has changed."""
+
+    queues: list[QueueForm]
+
+
+class QueueList(msgspec.Struct, frozen=True, kw_only=True):
+    """Queues, in the order that was asked for."""
+
+    queues: list[QueueForm]
+    left: int
+    """Further queues behind these."""
+
+
+class UrlForm(msgspec.Struct, frozen=True, kw_only=True):
+    """What a crawl knows about a URL that was admitted."""
+
+    canonical: str
+    state: str
+    number: int
+    found_at: str | None
+    via: str | None
+    status: int | None
+    reason: str | None
+    fetched_at: str | None
+    digest: str | None
+    etag: str | None
+    last_modified: str | None
+    hit_count: int
+    elsewhere: bool
+    due_at: str | None
+    """When it may be fetched at the earliest; None if it does not wait."""
+    message: str | None = None
+    truncated: str | None = None
+    """This and the message are in its page record, which the client reads."""
+    found: str
+    """Where it was found, for people."""
+    waits: str | None
+    """Why it waits, for people; None if it does not wait."""
+
+
+class UrlFound(msgspec.Struct, frozen=True, kw_only=True):
+    """A URL under its canonical form; `found` is None if the crawl does not know it."""
+
+    canonical: str
+    found: UrlForm | None
+
+
+class RefusedForm(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rule has refused on a host."""
+
+    rule: str
+    host: str | None
+    count: int
+    examples: list[str]
+
+
+class RefusedList(msgspec.Struct, frozen=True, kw_only=True):
+    """Rules and hosts, most refusals first."""
+
+    refused: list[RefusedForm]
+    left: int
+
+
+class HostForm(msgspec.Struct, frozen=True, kw_only=True):
+    """A host that is being served, or has URLs that wait."""
+
+    host: str
+    key: str
+    state: str
+    """ready, in-process, snoozed, inactive, retired"""
+    size: int
+    """URLs that wait in its queue, including leased ones."""
+    spent: int
+    leased: int
+    wake_at: str | None
+    waits: str
+    """What it does or why it waits, for people."""
+
+
+class HostList(msgspec.Struct, frozen=True, kw_only=True):
+    """Hosts: those in process first, then by the time at which they are next."""
+
+    hosts: list[HostForm]
+    left: int
+
+
+class ExportPiece(msgspec.Struct, frozen=True, kw_only=True):
+    """Lines of the export, and where the next piece begins; None at the end."""
+
+    lines: list[msgspec.Raw]
+    after: str | None
+    damaged: list[str]
+    """Keys of records that can't be decoded."""

@@ -1,0 +1,136 @@
+"""What can be asked of a crawl."""
+
+from typing import Literal
+
+import msgspec
+
+MAX_URLS = 1000
+"""URLs in one request."""
+MAX_ITEMS = 10_000
+"""Queues, hosts or lines in one reply."""
+MAX_BUDGET = 1 << 53
+MAX_PRECEDENCE = 255
+MAX_REASON = 2000
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to a crawl."""
+
+
+class GetStatus(Request, frozen=True, tag="status"):
+    """The state of the crawl: a `CrawlStatus`."""
+
+
+class Pause(Request, frozen=True, tag="pause"):
+    """Lease nothing until `Resume`, also after a restart. URLs in flight are finished. The reply is a `PauseState`."""
+
+    reason: str
+
+
+class Resume(Request, frozen=True, tag="resume"):
+    """End a pause. The reply is a `PauseState`."""
+
+
+class Stop(Request, frozen=True, tag="stop"):
+    """Finish the URLs in flight and end the process; with `now`, drop them. The reply is a `Stopping`."""
+
+    now: bool = False
+
+
+class Add(Request, frozen=True, tag="add"):
+    """Enqueue URLs. The reply is `Judged`.
+
+    A URL that the crawl knows or that is out of scope is not enqueued, unless with `force`.
+    """
+
+    urls: list[str]
+    precedence: int | None = None
+    force: bool = False
+
+
+class Forget(Request, frozen=True, tag="forget"):
+    """Remove settled URLs from ledger and visited set, so that they are new again. The reply is `Judged`."""
+
+    urls: list[str]
+
+
+class Retire(Request, frozen=True, tag="retire"):
+    """Stop serving a host. The reply is `Changed`."""
+
+    host: str
+
+
+class Unretire(Request, frozen=True, tag="unretire"):
+    """Serve a host again. The reply is `Changed`."""
+
+    host: str
+
+
+class SetBudget(Request, frozen=True, tag="budget"):
+    """Set the total budget of a host; None restores the general one. The reply is `Changed`."""
+
+    host: str
+    cost: int | None
+
+
+class InspectUrl(Request, frozen=True, tag="inspect-url"):
+    """What the crawl knows about a URL: an `UrlFound`."""
+
+    url: str
+
+
+QueueOrder = Literal["size", "wake", "errors", "key"]
+
+
+class InspectQueues(Request, frozen=True, tag="inspect-queues"):
+    """The queues that have URLs: a `QueueList`."""
+
+    sort: QueueOrder = "size"
+    match: str = ""
+    retired: bool = False
+    offset: int = 0
+    limit: int = 50
+
+
+class InspectVisited(Request, frozen=True, tag="inspect-visited"):
+    """What the visited set costs and loses: a `VisitedStats`."""
+
+
+class InspectRefused(Request, frozen=True, tag="inspect-refused"):
+    """What traps and quotas have refused, most first: a `RefusedList`."""
+
+    match: str = ""
+    limit: int = 50
+
+
+class Top(Request, frozen=True, tag="top"):
+    """The hosts that are being served, and why each waits: a `HostList`."""
+
+    match: str = ""
+    limit: int = 50
+
+
+class Export(Request, frozen=True, tag="export"):
+    """A piece of the ledger, in the order of canonical URLs: an `ExportPiece`."""
+
+    after: str = ""
+    pending: bool = False
+
+
+AnyRequest = (
+    GetStatus
+    | Pause
+    | Resume
+    | Stop
+    | Add
+    | Forget
+    | Retire
+    | Unretire
+    | SetBudget
+    | InspectUrl
+    | InspectQueues
+    | InspectVisited
+    | InspectRefused
+    | Top
+    | Export
+)

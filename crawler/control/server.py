@@ -1,0 +1,172 @@
+"""Answers requests on the socket of a crawl, in the crawl's event loop.
+
+A client can't hold the crawl: a request has a limited size, a connection has one request at a time, and a client that
+does not read its reply, or says nothing for long, is dropped.
+"""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+
+from crawler.control.replies import Refusal
+from crawler.control.requests import AnyRequest
+from crawler.control.wire import END, MAX_REQUEST_BYTES, WORKING, decode_request, encode_reply
+
+log = logging.getLogger(__name__)
+
+Answer = Callable[[AnyRequest], Awaitable[msgspec.Struct | Refusal]]
+"""Carries out a request. It must not hold the event loop."""
+
+_NO_DESCRIPTOR_S: Final = 1.0
+_DISCARDED_BYTES: Final = 1 << 16
+_FAILED: Final = 1
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """What clients may take."""
+
+    clients: int = 32
+    idle_s: float = 300.0
+    """How long a client may say nothing."""
+    heartbeat_s: float = 2.0
+    """How often a client hears that its request is being worked on."""
+    reading_s: float = 30.0
+    """How long a client may take to read a reply."""
+
+
+class ControlServer:
+    """Answers requests until it is cancelled. It closes the socket then."""
+
+    def __init__(self, listening: socket.socket, answer: Answer, *, bounds: Bounds | None = None) -> None:
+        self._listening = listening
+        self._answer = answer
+        self._bounds = bounds or Bounds()
+        self._clients: dict[_Client, None] = {}
+        """Those that have waited longest for their next request come first."""
+        self._may_have_room = asyncio.Event()
+
+    async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.TaskGroup() as group:
+                while True:
+                    try:
+                        connection, _ = await loop.sock_accept(self._listening)
+                    except OSError as error:
+                        log.warning("a client can't connect: %s", error)
+                        await asyncio.sleep(_NO_DESCRIPTOR_S)
+                        continue
+                    try:
+                        await self._make_room()
+                    except BaseException:
+                        connection.close()
+                        raise
+                    group.create_task(self._serve(connection))
+        finally:
+            self._listening.close()
+
+    async def _make_room(self) -> None:
+        """Drop the client that has been idle for longest if there are too many; if none is idle, wait for one."""
+        while len(self._clients) >= self._bounds.clients:
+            self._may_have_room.clear()
+            idle = next((client for client in self._clients if not client.is_busy), None)
+            if idle is not None:
+                idle.drop()
+            await self._may_have_room.wait()
+
+    async def _serve(self, connection: socket.socket) -> None:
+        client = None
+        try:
+            reader, writer = await asyncio.open_unix_connection(sock=connection, limit=MAX_REQUEST_BYTES)
+            # `drain` then waits until the system has taken everything.
+            writer.transport.set_write_buffer_limits(0)
+            client = _Client(reader, writer, self._bounds.reading_s)
+            self._clients[client] = None
+            await self._converse(client)
+        except (OSError, TimeoutError):
+            pass  # the client is gone, says nothing or does not read
+        finally:
+            if client is None:
+                connection.close()
+            else:
+                client.drop()
+                self._clients.pop(client, None)
+                self._may_have_room.set()
+
+    async def _converse(self, client: "_Client") -> None:
+        while True:
+            async with asyncio.timeout(self._bounds.idle_s):
+                line = await client.read_line()
+            if line is None:
+                return
+            if isinstance(line, Refusal):
+                await client.write(encode_reply(line))
+                await client.discard()
+                return
+            client.is_busy = True
+            await self._reply(client, line)
+            client.is_busy = False
+            self._clients[client] = self._clients.pop(client)
+            self._may_have_room.set()
+
+    async def _reply(self, client: "_Client", line: bytes) -> None:
+        request = decode_request(line)
+        if isinstance(request, Refusal):
+            await client.write(encode_reply(request))
+            return
+        answering = asyncio.create_task(self._carry_out(request))
+        try:
+            while not (await asyncio.wait({answering}, timeout=self._bounds.heartbeat_s))[0]:
+                await client.write(WORKING)
+        finally:
+            answering.cancel()
+            await asyncio.wait({answering})
+        await client.write(encode_reply(answering.result()))
+
+    async def _carry_out(self, request: AnyRequest) -> msgspec.Struct | Refusal:
+        try:
+            return await self._answer(request)
+        except Exception as error:
+            # A bug in an answer must not end the crawl.
+            log.exception("a request could not be answered: %s", type(request).__name__)
+            return Refusal(f"{str(error) or type(error).__name__}; the log of the crawl says more", _FAILED)
+
+
+class _Client:
+    """A connection. `drop` ends it."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, reading_s: float) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._reading_s = reading_s
+        self.is_busy = False
+
+    async def read_line(self) -> bytes | Refusal | None:
+        """The next request; None at the end."""
+        try:
+            return await self._reader.readuntil(END)
+        except asyncio.IncompleteReadError:
+            return None
+        except asyncio.LimitOverrunError:
+            return Refusal(f"expected a request of at most {MAX_REQUEST_BYTES:,} bytes; found a longer line")
+
+    async def write(self, line: bytes) -> None:
+        """Raises `TimeoutError` if the client does not read."""
+        async with asyncio.timeout(self._reading_s):
+            self._writer.write(line)
+            await self._writer.drain()
+
+    async def discard(self) -> None:
+        """Read what is left, because the system drops a reply that is unread when input is."""
+        async with asyncio.timeout(self._reading_s):
+            while await self._reader.read(_DISCARDED_BYTES):
+                pass
+
+    def drop(self) -> None:
+        with suppress(OSError):
+            self._writer.transport.abort()

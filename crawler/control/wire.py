@@ -1,0 +1,85 @@
+"""Requests and replies as lines of JSON. Pure."""
+
+from typing import Final, Literal, TypeVar
+
+import msgspec
+
+from crawler.control.replies import Refusal
+from crawler.control.requests import AnyRequest, Request
+
+VERSION: Final = 1
+MAX_REQUEST_BYTES: Final = 1 << 20
+MAX_REPLY_BYTES: Final = 1 << 26
+END: Final = b"\n"
+
+_Reply = TypeVar("_Reply")
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class _RequestLine(msgspec.Struct, frozen=True, kw_only=True):
+    version: int
+    request: msgspec.Raw
+
+
+class _ReplyLine(msgspec.Struct, frozen=True, kw_only=True):
+    version: int
+    reply: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    error: Refusal | None = None
+    working: bool = False
+
+
+class BadReply(ValueError):
+    """A line that is no reply to the request."""
+
+
+_encode = msgspec.json.Encoder().encode
+_REQUEST_LINES: Final = msgspec.json.Decoder(_RequestLine)
+_REQUESTS: Final = msgspec.json.Decoder(AnyRequest)
+_REPLY_LINES: Final = msgspec.json.Decoder(_ReplyLine)
+
+WORKING: Final = _encode({"version": VERSION, "working": True}) + END
+
+
+def encode_request(request: Request) -> bytes:
+    """The line of a request. Raises `ValueError` if it is longer than a crawl accepts."""
+    line = _encode({"version": VERSION, "request": request}) + END
+    if len(line) > MAX_REQUEST_BYTES:
+        raise ValueError(f"a request has at most {MAX_REQUEST_BYTES:,} bytes; this one has {len(line):,}")
+    return line
+
+
+def decode_request(line: bytes) -> AnyRequest | Refusal:
+    """The request in a line, or what is wrong with it."""
+    try:
+        envelope = _REQUEST_LINES.decode(line)
+        if envelope.version != VERSION:
+            return Refusal(
+                f"this crawl speaks version {VERSION} of the control protocol, and the request is of version "
+                f"{envelope.version}; use the version of onceover that runs the crawl"
+            )
+        request: AnyRequest = _REQUESTS.decode(envelope.request)
+    except _UNREADABLE as error:
+        return Refusal(f"expected a request as a line of JSON; found something else: {error}")
+    return request
+
+
+def encode_reply(reply: msgspec.Struct | Refusal) -> bytes:
+    name: Literal["error", "reply"] = "error" if isinstance(reply, Refusal) else "reply"
+    return _encode({"version": VERSION, name: reply}) + END
+
+
+def decode_reply(line: bytes, expected: type[_Reply]) -> _Reply | Refusal | None:
+    """The reply in a line; None if the crawl is still working on it. Raises `BadReply`."""
+    try:
+        envelope = _REPLY_LINES.decode(line)
+        if envelope.error is not None:
+            return envelope.error
+        if envelope.working:
+            return None
+        if envelope.version != VERSION:
+            raise BadReply(f"it speaks version {envelope.version} of the control protocol, and this command {VERSION}")
+        if envelope.reply is msgspec.UNSET:
+            raise BadReply("it sent neither a reply nor an error")
+        return msgspec.json.decode(envelope.reply, type=expected)
+    except _UNREADABLE as error:
+        raise BadReply(str(error)) from error
