@@ -8,10 +8,11 @@ from pathlib import Path
 
 import click
 
-from config import ConfigError, Loaded, changes, load
+from config import Loaded, load
 from crawler.cli.completion import complete_preset, complete_setting
 from crawler.cli.run.running import run_crawl
 from crawler.disk.directory import CrawlDirectory
+from crawler.library.opening import changed_settings
 
 Options = dict[str, tuple[str, object]]
 """For each key, the option that sets it, and the value."""
@@ -82,7 +83,7 @@ def crawl(
         again=again,
         max_pages=max_pages,
         rebuild=rebuild,
-        changed=_changes(loaded),
+        changed=changed_settings(loaded),
     )
     return run.exit_code
 
@@ -114,14 +115,3 @@ def _without_file(
 def _only_seeds(seeds: Sequence[str]) -> Options:
     """Options that replace all seeds by these."""
     return {"crawl.seeds": ("--seed", list(seeds)), "crawl.seed_files": ("--seed", [])} if seeds else {}
-
-
-def _changes(loaded: Loaded) -> list[str]:
-    """How the settings of this run differ from those of the last run."""
-    earlier = CrawlDirectory(Path(loaded.config.crawl.directory)).earlier_configuration
-    if earlier is None:
-        return []
-    try:
-        return changes(load(earlier, require_seeds=False).config, loaded)
-    except ConfigError as error:
-        return [f"the settings of the last run can't be read, and are replaced: {error.problems[0]}"]

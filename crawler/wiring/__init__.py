@@ -6,5 +6,5 @@ order, with the help of `discovering` (which URLs), `fetching`, `rendering`, `pr
 visited set for `visited.backend = "auto"`. `comparing` and `compare_worker` put comparison runs together. The room
 `recovery` brings frontier and output back into agreement.
 
-Only the command line imports this room.
+Only the library and the command line import this room.
 """

@@ -30,7 +30,7 @@ from visited import VisitedSet
 log = logging.getLogger(__name__)
 
 
-class Crawl(msgspec.Struct, frozen=True, kw_only=True):
+class OpenedCrawl(msgspec.Struct, frozen=True, kw_only=True):
     """A crawl that is ready to run."""
 
     engine: Engine
@@ -61,7 +61,7 @@ async def open_crawl(
     *,
     rebuild: bool = False,
     on_rebuild: RebuildProgress = lambda _what, _urls: None,
-) -> AsyncIterator[Crawl]:
+) -> AsyncIterator[OpenedCrawl]:
     """The crawl of a configuration in its locked directory. Leaving the context closes it in order.
 
     With `rebuild`, a frontier whose URLs are named by other rules is rebuilt instead of refused.
@@ -91,7 +91,7 @@ async def open_crawl(
             await requeue_newer_output(loaded.config, directory, state.frontier, urls)
         new_seeds = await state.frontier.add(discovery.seeds([seed.url for seed in seeds]))
         gauge = Gauge(engine.counters, state.frontier.describe, state.visited.describe)
-        yield Crawl(engine=engine, frontier=state.frontier, gauge=gauge, new_seeds=new_seeds)
+        yield OpenedCrawl(engine=engine, frontier=state.frontier, gauge=gauge, new_seeds=new_seeds)
 
 
 async def _open_state(

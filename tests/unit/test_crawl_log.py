@@ -6,8 +6,8 @@ import logging
 import pytest
 
 from config import load
-from crawler.cli.run.crawl_log import log_beginning, log_progress
 from crawler.counters import Counters
+from crawler.library.crawl_log import log_beginning, log_progress
 from crawler.progress import Gauge
 from frontier import Outcome, UrlState
 from frontier.memory import MemoryStore

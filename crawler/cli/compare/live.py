@@ -14,7 +14,6 @@ import msgspec
 
 from config import Loaded, load, toml_value
 from crawler.cli.codes import COMPLETE
-from crawler.cli.run.messages import Run
 from crawler.cli.run.running import run_crawl
 from crawler.compare.measure.competitor import Competitor
 from crawler.compare.measure.process import end_with_parent
@@ -26,6 +25,7 @@ from crawler.compare.measure.trial import (
 )
 from crawler.compare.measure.work import Live
 from crawler.disk.directory import CrawlDirectory
+from crawler.library.result import CrawlResult
 from crawler.page import LinkKind
 from crawler.simweb.expected import Kind
 from crawler.simweb.params import WorldParams
@@ -80,7 +80,7 @@ def _options(competitor: Competitor) -> list[str]:
     return [f"visited.options.{name}={toml_value(value)}" for name in names if (value := options.get(name)) is not None]
 
 
-def _run(loaded: Loaded) -> Run:
+def _run(loaded: Loaded) -> CrawlResult:
     with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())):
         return run_crawl(loaded, fresh=False, as_json=True, again="")
 

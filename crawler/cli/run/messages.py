@@ -6,27 +6,16 @@ import shlex
 import time
 from collections.abc import Callable
 
-import msgspec
 from rich.console import Console
 
 from crawler.engine import Ending
-from crawler.status import Status, number_of
-from crawler.wiring.crawl import Crawl
+from crawler.library.result import CrawlResult
+from crawler.status import number_of
+from crawler.wiring.crawl import OpenedCrawl
 
 log = logging.getLogger(__name__)
 
 REBUILD_INTERVAL_S = 1.0
-
-
-class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run ended."""
-
-    ending: Ending
-    exit_code: int
-    directory: str
-    new_seeds: int
-    resumed: bool
-    status: Status
 
 
 def warn_of_address_space() -> None:
@@ -52,7 +41,7 @@ def rebuild_printer(console: Console) -> Callable[[str, int], None]:
     return show
 
 
-def print_resumed(crawl: Crawl, console: Console) -> None:
+def print_resumed(crawl: OpenedCrawl, console: Console) -> None:
     stats = crawl.frontier.describe()
     settled = stats.done + stats.failed + stats.excluded
     console.print(
@@ -62,7 +51,7 @@ def print_resumed(crawl: Crawl, console: Console) -> None:
     )
 
 
-def ending_text(run: Run, again: str) -> str:
+def ending_text(run: CrawlResult, again: str) -> str:
     match run.ending:
         case Ending.COMPLETE if run.resumed and not run.status.responses and not run.status.failures:
             return "The crawl is complete: nothing was left to fetch."
@@ -76,7 +65,7 @@ def ending_text(run: Run, again: str) -> str:
             return f"Stopped. To go on: {again}"
 
 
-def _incomplete_text(run: Run) -> str:
+def _incomplete_text(run: CrawlResult) -> str:
     frontier, where = run.status.frontier, shlex.quote(run.directory)
     aside = frontier.missing - frontier.lost
     texts = []

@@ -5,33 +5,30 @@ import gc
 import logging
 import sys
 from collections.abc import Callable, Coroutine, Sequence
-from pathlib import Path
 
 import click
 import msgspec
 from rich.console import Console
 
-from config import Config, Loaded, render_toml
-from crawler.cli.codes import COMPLETE, FAILED, LIMIT, STOPPED
+from config import Loaded
 from crawler.cli.run.allocator import settle_allocator
-from crawler.cli.run.crawl_log import log_beginning, log_progress
 from crawler.cli.run.interrupts import Interrupts, interrupts, was_interrupted
 from crawler.cli.run.logs import logging_to
-from crawler.cli.run.messages import Run, ending_text, print_resumed, rebuild_printer, warn_of_address_space
+from crawler.cli.run.messages import ending_text, print_resumed, rebuild_printer, warn_of_address_space
 from crawler.cli.run.terminal import lasting_console, say
-from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.directory import CrawlDirectory
 from crawler.engine import Ending
+from crawler.library.crawl_log import log_progress
+from crawler.library.opening import lock_crawl, open_run
+from crawler.library.result import CrawlResult
 from crawler.progress import show_progress, summary
 from crawler.status import number_of
-from crawler.wiring.auto_backend import choose_backend
-from crawler.wiring.crawl import Crawl, check_configuration, open_crawl
+from crawler.wiring.crawl import OpenedCrawl
 
 log = logging.getLogger(__name__)
 
 SWITCH_INTERVAL_S = 0.001
 """A fifth of the default of Python."""
-
-_CODES = {Ending.COMPLETE: COMPLETE, Ending.INCOMPLETE: FAILED, Ending.LIMIT: LIMIT, Ending.SIGNAL: STOPPED}
 
 
 def run_crawl(
@@ -43,7 +40,7 @@ def run_crawl(
     max_pages: int | None = None,
     rebuild: bool = False,
     changed: Sequence[str] = (),
-) -> Run:
+) -> CrawlResult:
     """Crawl in the configured directory, which is locked meanwhile.
 
     `again` is the command that resumes the crawl, for the summary. `max_pages` limits this run alone. `rebuild`
@@ -52,49 +49,25 @@ def run_crawl(
     """
     console = lasting_console()
     settle_allocator()
-    # This must come before anything is deleted or locked.
-    check_configuration(loaded)
-    with CrawlDirectory(Path(loaded.config.crawl.directory)) as directory:
-        if fresh:
-            directory.clear()
-        _check_output(directory, loaded.config)
-        with logging_to(directory.log, console):
-            warn_of_address_space()
-            run = _in_event_loop(
-                _run(loaded, directory, console, max_pages=max_pages, rebuild=rebuild, changed=changed)
-            )
+    limited = loaded if max_pages is None else _with_page_limit(loaded, max_pages)
+    with lock_crawl(limited, fresh=fresh) as directory, logging_to(directory.log, console):
+        warn_of_address_space()
+        result = _in_event_loop(_run(limited, directory, console, rebuild=rebuild, changed=changed))
     if as_json:
-        say(msgspec.json.encode(run))
+        say(msgspec.json.encode(result))
     else:
         stdout = Console()
-        for line in summary(run.status, ending=ending_text(run, again), directory=run.directory, width=stdout.width):
+        ending = ending_text(result, again)
+        for line in summary(result.status, ending=ending, directory=result.directory, width=stdout.width):
             say(line)
         if stdout.is_terminal:
             say("    (--json prints these figures, and more, for programs)")
-    return run
-
-
-def _check_output(directory: CrawlDirectory, config: Config) -> None:
-    """Refuse to append the output of a new crawl to that of another: numbers of records would occur twice."""
-    in_memory = config.frontier.backend == "memory"
-    if directory.has_output() and (in_memory or not directory.has_state()):
-        why = "frontier.backend is memory, which can't resume it" if in_memory else "its state is missing"
-        back = "" if in_memory else f"rebuild it with `onceover inspect {directory.path} fsck --repair`, "
-        raise DirectoryRefused(
-            f"{directory.path} has the output of an earlier crawl, and {why}; {back}"
-            "choose another directory with --dir, or delete that crawl with --fresh"
-        )
+    return result
 
 
 async def _run(
-    loaded: Loaded,
-    directory: CrawlDirectory,
-    console: Console,
-    *,
-    max_pages: int | None,
-    rebuild: bool,
-    changed: Sequence[str],
-) -> Run:
+    loaded: Loaded, directory: CrawlDirectory, console: Console, *, rebuild: bool, changed: Sequence[str]
+) -> CrawlResult:
     this = asyncio.current_task()
     assert this is not None
     interrupted_before = was_interrupted()
@@ -102,39 +75,19 @@ async def _run(
         acting.act = this.cancel
         if interrupted_before:
             raise asyncio.CancelledError
-        limited = loaded if max_pages is None else _with_page_limit(loaded, max_pages)
-        async with open_crawl(limited, directory, rebuild=rebuild, on_rebuild=rebuild_printer(console)) as crawl:
-            if (reason := crawl.frontier.operator_hold) is not None:
-                raise DirectoryRefused(
-                    f"the crawl in {directory.path} is held: {reason}. "
-                    f"`onceover frontier release {directory.path}` lets it continue"
-                )
-            # Not earlier: if something is refused until here, the old configuration must stay.
-            directory.write_configuration(render_toml(loaded.lasting))
+        async with open_run(loaded, directory, rebuild=rebuild, on_rebuild=rebuild_printer(console)) as run:
             for line in changed:
                 console.print(f"Changed: {line}.", highlight=False, markup=False, soft_wrap=True)
                 log.info("changed: %s", line)
-            _, choice = choose_backend(loaded.config, directory)
-            if choice is not None:
-                console.print(f"{choice.text}.", highlight=False)
-            resumed = crawl.frontier.describe().admitted > crawl.new_seeds
-            if resumed:
-                print_resumed(crawl, console)
-            log_beginning(loaded.config, str(directory.path), resumed=resumed)
+            if run.choice is not None:
+                console.print(f"{run.choice}.", highlight=False)
+            if run.resumed:
+                print_resumed(run.crawl, console)
             if this.cancelling():
                 raise asyncio.CancelledError
-            ending = await _run_engine(crawl, console, acting, interval_s=loaded.config.progress.interval_s)
+            ending = await _run_engine(run.crawl, console, acting, interval_s=loaded.config.progress.interval_s)
             acting.act = lambda _: None
-            status = crawl.gauge.status()
-            log.info("ended: %s, %d pages in this run", ending, status.pages)
-    return Run(
-        ending=ending,
-        exit_code=_CODES[ending],
-        directory=str(directory.path),
-        new_seeds=crawl.new_seeds,
-        resumed=resumed,
-        status=status,
-    )
+            return run.result(ending)
 
 
 def _with_page_limit(loaded: Loaded, max_pages: int) -> Loaded:
@@ -142,7 +95,7 @@ def _with_page_limit(loaded: Loaded, max_pages: int) -> Loaded:
     return msgspec.structs.replace(loaded, config=msgspec.structs.replace(loaded.config, limits=limits))
 
 
-async def _run_engine(crawl: Crawl, console: Console, acting: Interrupts, *, interval_s: float) -> Ending:
+async def _run_engine(crawl: OpenedCrawl, console: Console, acting: Interrupts, *, interval_s: float) -> Ending:
     """Run the engine. The first signal lets the URLs in flight finish, the second one stops at once."""
     async with asyncio.TaskGroup() as group:
         displays = (
@@ -175,7 +128,7 @@ async def _keep_running(display: Coroutine[None, None, None]) -> None:
         log.exception("progress can't be shown any more; the crawl goes on")
 
 
-def _in_event_loop(work: Coroutine[None, None, Run]) -> Run:
+def _in_event_loop(work: Coroutine[None, None, CrawlResult]) -> CrawlResult:
     # Reference counting frees most objects of a page. The default frequency of garbage collection costs 5 % of the
     # rate.
     gc.freeze()

@@ -1,0 +1,110 @@
+"""Locks the directory of a crawl, and opens the crawl in it."""
+
+import logging
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import msgspec
+
+from config import Config, ConfigError, Loaded, changes, load, render_toml
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.engine import Ending
+from crawler.library.crawl_log import log_beginning
+from crawler.library.result import EXIT_CODES, CrawlResult
+from crawler.wiring.auto_backend import choose_backend
+from crawler.wiring.crawl import OpenedCrawl, RebuildProgress, check_configuration, open_crawl
+
+log = logging.getLogger(__name__)
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """A crawl that is open, and ready to run."""
+
+    crawl: OpenedCrawl
+    directory: str
+    resumed: bool
+    choice: str | None
+    """What `visited.backend = "auto"` has chosen, for people."""
+
+    def result(self, ending: Ending) -> CrawlResult:
+        """How this run ended, by its status now."""
+        status = self.crawl.gauge.status()
+        log.info("ended: %s, %d pages in this run", ending, status.pages)
+        return CrawlResult(
+            ending=ending,
+            exit_code=EXIT_CODES[ending],
+            directory=self.directory,
+            new_seeds=self.crawl.new_seeds,
+            resumed=self.resumed,
+            status=status,
+        )
+
+
+@contextmanager
+def lock_crawl(loaded: Loaded, *, fresh: bool = False) -> Iterator[CrawlDirectory]:
+    """The directory of a crawl, created if it is missing, and locked in this context. With `fresh`, state and output of
+    the crawl in it are deleted. Raises `ConfigError` and `DirectoryRefused`."""
+    # This must come before anything is deleted or locked.
+    check_configuration(loaded)
+    with CrawlDirectory(Path(loaded.config.crawl.directory)) as directory:
+        if fresh:
+            directory.clear()
+        _check_output(directory, loaded.config)
+        yield directory
+
+
+def _check_output(directory: CrawlDirectory, config: Config) -> None:
+    """Refuse to append the output of a new crawl to that of another: numbers of records would occur twice."""
+    in_memory = config.frontier.backend == "memory"
+    if directory.has_output() and (in_memory or not directory.has_state()):
+        why = "frontier.backend is memory, which can't resume it" if in_memory else "its state is missing"
+        back = "" if in_memory else f"rebuild it with `onceover inspect {directory.path} fsck --repair`, "
+        raise DirectoryRefused(
+            f"{directory.path} has the output of an earlier crawl, and {why}; {back}"
+            "choose another directory with --dir, or delete that crawl with --fresh"
+        )
+
+
+def changed_settings(loaded: Loaded) -> list[str]:
+    """How the settings of this run differ from those of the last run in its directory."""
+    earlier = CrawlDirectory(Path(loaded.config.crawl.directory)).earlier_configuration
+    if earlier is None:
+        return []
+    try:
+        return changes(load(earlier, require_seeds=False).config, loaded)
+    except ConfigError as error:
+        return [f"the settings of the last run can't be read, and are replaced: {error.problems[0]}"]
+
+
+@asynccontextmanager
+async def open_run(
+    loaded: Loaded,
+    directory: CrawlDirectory,
+    *,
+    rebuild: bool = False,
+    on_rebuild: RebuildProgress = lambda _what, _urls: None,
+) -> AsyncIterator[Run]:
+    """Open the crawl in its locked directory, and store its configuration there. Leaving the context closes it in
+    order.
+
+    With `rebuild`, stored URLs are rebuilt after a change of the rules. Raises whatever keeps a crawl from starting,
+    and `DirectoryRefused` if an operator holds it.
+    """
+    async with open_crawl(loaded, directory, rebuild=rebuild, on_rebuild=on_rebuild) as crawl:
+        if (reason := crawl.frontier.operator_hold) is not None:
+            raise DirectoryRefused(
+                f"the crawl in {directory.path} is held: {reason}. "
+                f"`onceover frontier release {directory.path}` lets it continue"
+            )
+        # Not earlier: if something is refused until here, the old configuration must stay.
+        directory.write_configuration(render_toml(loaded.lasting))
+        _, choice = choose_backend(loaded.config, directory)
+        resumed = crawl.frontier.describe().admitted > crawl.new_seeds
+        log_beginning(loaded.config, str(directory.path), resumed=resumed)
+        yield Run(
+            crawl=crawl,
+            directory=str(directory.path),
+            resumed=resumed,
+            choice=None if choice is None else choice.text,
+        )

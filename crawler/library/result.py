@@ -1,0 +1,32 @@
+"""How a run ended."""
+
+from typing import Final
+
+import msgspec
+
+from crawler.engine import Ending
+from crawler.status import Status
+
+EXIT_CODES: Final = {
+    Ending.COMPLETE: 0,
+    Ending.INCOMPLETE: 1,
+    Ending.LIMIT: 3,
+    Ending.SIGNAL: 4,
+}
+"""The exit code with which the command tells each ending."""
+
+
+class CrawlResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run ended."""
+
+    ending: Ending
+    exit_code: int
+    """0 the crawl is complete; 1 nothing is left to fetch, but URLs were lost to damage; 3 stopped by a limit; 4
+    stopped by a signal or by the program."""
+    directory: str
+    new_seeds: int
+    """Seeds that were not known before."""
+    resumed: bool
+    """Whether the directory had a crawl with URLs before this run."""
+    status: Status
+    """At the end."""
