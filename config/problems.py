@@ -6,7 +6,7 @@ import msgspec
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """One thing that the user has to correct."""
+    """One thing that the user has to correct, or should know."""
 
     message: str
     """What was expected, what was found, and what to do."""

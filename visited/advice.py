@@ -48,9 +48,9 @@ def advise(count: int, *, memory_bytes: int, error_rate: float = 1e-4) -> Option
 
 
 def _option(each: Descriptor, count: int, error_rate: float) -> Option | None:
-    if each.cost is None:
+    if each.cost is None or not each.is_advised:
         return None
-    cost = each.cost(count, error_rate)
+    cost = each.cost(count, error_rate, each.options())
     return Option(
         backend=each.name,
         memory_bytes=int(cost.memory_bytes),

@@ -83,8 +83,10 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     """A set that needs a capacity has a size that follows from capacity and rate."""
     folder: str | None = None
     """Name of its directory among those of a crawl; None if it has no files."""
-    cost: Callable[[int, float], Cost] | None = None
-    """Its cost for a number of URLs at a rate. Without it, advice leaves the set out."""
+    cost: Callable[[int, float, Any], Cost] | None = None
+    """Its cost for a number of URLs at a rate, with the options in their struct; None if there is no formula."""
+    is_advised: bool = False
+    """Whether advice may recommend it. It needs a formula for its cost."""
     is_exact: bool = False
     """Whether it never takes a new URL for a known one."""
     can_forget: bool = False

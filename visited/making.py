@@ -1,10 +1,10 @@
-"""Makes a visited set from its descriptor, parameters and options."""
+"""Makes a visited set from its descriptor, parameters and options, and computes its cost."""
 
 from collections.abc import Mapping
 
 import msgspec
 
-from visited.descriptor import CommonOptions, Descriptor, Parameters, checked_options
+from visited.descriptor import CommonOptions, Cost, Descriptor, Parameters, checked_options
 from visited.protocol import LocalSet
 from visited.wrappers.sharded import ShardedSet
 
@@ -33,4 +33,18 @@ def make_set(descriptor: Descriptor, parameters: Parameters, options: Mapping[st
             )
             for number in range(shards)
         ]
+    )
+
+
+def cost_of_set(descriptor: Descriptor, capacity: int, error_rate: float, options: Mapping[str, object]) -> Cost | None:
+    """The cost of the set with these options, once it holds its capacity; None if there is no formula."""
+    if descriptor.cost is None:
+        return None
+    shards = msgspec.convert(options, CommonOptions).shards
+    each = descriptor.cost(-(-capacity // shards), error_rate, checked_options(descriptor, options))
+    return msgspec.structs.replace(
+        each,
+        memory_bytes=each.memory_bytes * shards,
+        disk_bytes=each.disk_bytes * shards,
+        expected_lost=each.expected_lost * shards,
     )

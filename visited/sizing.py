@@ -65,8 +65,8 @@ def hashes_for(error_rate: float) -> int:
 
 
 def hashes_for_bits(bits: int, count: int) -> int:
-    """The best number of hash functions when m is given: k = (m/n)·ln 2, rounded, at least 1."""
-    return max(1, round(bits / count * math.log(2)))
+    """The best number of hash functions when m is given: k = (m/n)·ln 2, rounded, from 1 to `MAX_HASHES`."""
+    return min(max(1, round(bits / count * math.log(2))), MAX_HASHES)
 
 
 def rate_after(bits: int, hashes: int, count: float) -> float:

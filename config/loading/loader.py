@@ -40,8 +40,12 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
 
     def refuse(self, key: str, message: str) -> ConfigError:
         """An error about a value that only a later stage can check, such as a pattern or the name of a rule."""
+        return ConfigError([self.problem(key, message)])
+
+    def problem(self, key: str, message: str) -> Problem:
+        """A problem with a value, and where the value comes from."""
         origin = self.origins[key]
-        return ConfigError([Problem(message, where=None if origin == DEFAULT else origin, key=key)])
+        return Problem(message, where=None if origin == DEFAULT else origin, key=key)
 
     def of_sites(self, numbers: Iterable[int]) -> "Loaded":
         """The configuration where these blocks `[[site]]` match; they are numbered from 0, and later ones override

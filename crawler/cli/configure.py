@@ -14,6 +14,7 @@ from crawler.cli.completion import complete_preset, complete_setting
 from crawler.status import number_of
 from crawler.wiring.crawl import check_configuration
 from crawler.wiring.discovering import loaded_for
+from crawler.wiring.filter_size import filter_warnings
 
 MAX_VALUE_WIDTH = 24
 """In characters. A longer value moves the rest of its line to the right."""
@@ -24,6 +25,8 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
     valid: bool
     problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    """What the user should know about a valid configuration."""
     seeds: int | None = None
     """The number of seeds; None if the configuration is invalid, like `directory`."""
     directory: str | None = None
@@ -55,10 +58,15 @@ def check(configuration: Path, settings: tuple[str, ...], as_json: bool) -> int:
             raise
         click.echo(msgspec.json.encode(Checked(valid=False, problems=error.problems)))
         return USAGE
+    warnings = tuple(filter_warnings(loaded))
     if as_json:
-        checked = Checked(valid=True, seeds=len(loaded.seeds), directory=loaded.config.crawl.directory)
+        checked = Checked(
+            valid=True, warnings=warnings, seeds=len(loaded.seeds), directory=loaded.config.crawl.directory
+        )
         click.echo(msgspec.json.encode(checked))
         return COMPLETE
+    for warning in warnings:
+        click.echo(f"warning: {warning}", err=True)
     click.echo(
         f"{configuration} is valid: {number_of(len(loaded.seeds), 'seed')}, into {loaded.config.crawl.directory}"
     )

@@ -14,6 +14,7 @@ from crawler.library.crawl_log import log_beginning
 from crawler.library.result import EXIT_CODES, CrawlResult
 from crawler.wiring.auto_backend import choose_backend
 from crawler.wiring.crawl import OpenedCrawl, RebuildProgress, check_configuration, open_crawl
+from crawler.wiring.filter_size import filter_warnings
 
 log = logging.getLogger(__name__)
 
@@ -99,6 +100,8 @@ async def open_run(
             )
         # Not earlier: if something is refused until here, the old configuration must stay.
         directory.write_configuration(render_toml(loaded.lasting))
+        for warning in filter_warnings(loaded):
+            log.warning("%s", warning)
         _, choice = choose_backend(loaded.config, directory)
         resumed = crawl.frontier.describe().admitted > crawl.new_seeds
         log_beginning(loaded.config, str(directory.path), resumed=resumed)

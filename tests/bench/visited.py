@@ -25,7 +25,7 @@ from visited.peers.foreign import ForeignSet
 
 ERROR_RATE = 1e-4
 
-OURS = tuple(each.name for each in descriptors() if each.cost is not None and "directory" not in each.needs)
+OURS = tuple(each.name for each in descriptors() if each.is_advised and "directory" not in each.needs)
 """The sets in memory that `--advise` knows; the others are the literature's."""
 
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from crawler.cli.codes import COMPLETE, LIMIT
@@ -38,3 +39,15 @@ def test_a_crawl_is_handed_from_one_visited_set_to_the_next(tmp_path: Path, web:
     assert onceover("crawl", *options, *setting(*SETTINGS["dsbf"]), cwd=tmp_path).code == COMPLETE
     assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
     assert_sound(tmp_path / "crawl")
+
+
+def test_check_and_crawl_tell_it_and_go_on(tmp_path: Path, web: Web) -> None:
+    settings = setting("visited.backend=bloom", "visited.options.bits=64")
+    (tmp_path / "crawl.toml").write_text('[crawl]\nseeds = ["http://a.test/"]\n')
+    checked = onceover("config", "check", "crawl.toml", *settings, cwd=tmp_path)
+    assert checked.code == COMPLETE
+    assert "warning: --set: visited.options.bits: bloom with 64 bits is too small for 1,000,000 URLs" in checked.err
+    form = onceover("config", "check", "crawl.toml", "--json", *settings, cwd=tmp_path)
+    assert [each["key"] for each in msgspec.json.decode(form.out)["warnings"]] == ["visited.options.bits"]
+    crawled = onceover("crawl", *web.options, "--dir", "crawl", *settings, "--max-pages", "1", cwd=tmp_path)
+    assert "visited.options.bits: bloom with 64 bits is too small" in " ".join(crawled.err.split())

@@ -183,6 +183,7 @@ def test_a_simulated_web_says_that_it_serves_only_once_it_does() -> None:
 class Checked(msgspec.Struct, forbid_unknown_fields=True):
     valid: bool
     problems: list[dict[str, str | None]]
+    warnings: list[dict[str, str | None]]
     seeds: int | None
     directory: str | None
 
@@ -199,7 +200,7 @@ def test_a_check_is_told_to_programs_too(tmp_path: Path) -> None:
         "message": "unknown key; did you mean fetch.timeout_s?",
     }
     found = msgspec.json.decode(run("config", "check", right, "--json"), type=Checked)
-    assert found == Checked(valid=True, problems=[], seeds=1, directory="here")
+    assert found == Checked(valid=True, problems=[], warnings=[], seeds=1, directory="here")
     judged = msgspec.json.decode(run("config", "check", right, "--json", "--set", "scope.exclude=['(']"), type=Checked)
     assert (judged.valid, judged.problems[0]["key"]) == (False, "scope.exclude")
 

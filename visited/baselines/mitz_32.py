@@ -10,8 +10,9 @@ from visited import sizing
 from visited.batch import add_in_pieces
 from visited.bits.kernel import ADD, TEST
 from visited.bits.numpy_kernel import Words, hash_words, test_and_set
-from visited.descriptor import Descriptor, Parameters, SeedOption
+from visited.descriptor import Cost, Descriptor, Parameters, SeedOption
 from visited.filters.cells import FilterCells
+from visited.filters.cost import optimal_cost
 from visited.protocol import CannotForget, VisitedStats
 
 BACKEND = "mitz-32"
@@ -99,4 +100,8 @@ def _make(parameters: Parameters, options: SeedOption) -> Mitz32Set:
     return Mitz32Set(capacity=parameters.capacity, error_rate=parameters.error_rate, seed=options.seed)
 
 
-DESCRIPTOR = Descriptor(name=BACKEND, make=_make, options=SeedOption, needs=frozenset({"capacity"}))
+def _cost(count: int, error_rate: float, _options: SeedOption) -> Cost:
+    return optimal_cost(count, error_rate)
+
+
+DESCRIPTOR = Descriptor(name=BACKEND, make=_make, options=SeedOption, needs=frozenset({"capacity"}), cost=_cost)

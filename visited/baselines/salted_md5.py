@@ -11,8 +11,9 @@ from visited.batch import add_in_pieces
 from visited.bits.kernel import ADD, FORGET, TEST
 from visited.bits.numpy_counting import Cells, count_positions
 from visited.bits.numpy_kernel import Words, byte_view, encode
-from visited.descriptor import Descriptor, NoOptions, Parameters
+from visited.descriptor import Cost, Descriptor, NoOptions, Parameters
 from visited.filters.cells import FilterCells
+from visited.filters.cost import optimal_cost
 from visited.protocol import VisitedStats
 
 BACKEND = "salted-md5"
@@ -99,4 +100,8 @@ def _make(parameters: Parameters, _options: NoOptions) -> SaltedMd5Set:
     return SaltedMd5Set(capacity=parameters.capacity, error_rate=parameters.error_rate)
 
 
-DESCRIPTOR = Descriptor(name=BACKEND, make=_make, needs=frozenset({"capacity"}), can_forget=True)
+def _cost(count: int, error_rate: float, _options: NoOptions) -> Cost:
+    return optimal_cost(count, error_rate, cell_bits=32)
+
+
+DESCRIPTOR = Descriptor(name=BACKEND, make=_make, needs=frozenset({"capacity"}), cost=_cost, can_forget=True)

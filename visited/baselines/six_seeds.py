@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from visited.batch import add_in_pieces, check_batch
 from visited.bits.kernel import ADD, TEST
 from visited.bits.numpy_kernel import Words, test_and_set
-from visited.descriptor import Bits, BitsPerUrl, Descriptor, Parameters, bits_for_capacity
+from visited.descriptor import Bits, BitsPerUrl, Cost, Descriptor, Parameters, bits_for_capacity
 from visited.filters.cells import FilterCells
+from visited.filters.cost import filter_cost
 from visited.protocol import CannotForget, VisitedStats
 
 BACKEND = "six-seeds"
@@ -113,9 +114,17 @@ def _check_bits(bits: int) -> None:
         raise ValueError(f"bits must be a power of two from 64 to 2^31, found {bits:,}")
 
 
+def _bits(count: int, options: SixSeedOptions) -> int:
+    bits = bits_for_capacity(count, bits=options.bits, bits_per_url=options.bits_per_url)
+    return BITS if bits is None else bits
+
+
 def _make(parameters: Parameters, options: SixSeedOptions) -> SixSeedSet:
-    bits = bits_for_capacity(parameters.capacity, bits=options.bits, bits_per_url=options.bits_per_url)
-    return SixSeedSet(bits=BITS if bits is None else bits)
+    return SixSeedSet(bits=_bits(parameters.capacity, options))
 
 
-DESCRIPTOR = Descriptor(name=BACKEND, make=_make, options=SixSeedOptions)
+def _cost(count: int, _error_rate: float, options: SixSeedOptions) -> Cost:
+    return filter_cost(count, cells=_bits(count, options), hashes=len(SEEDS))
+
+
+DESCRIPTOR = Descriptor(name=BACKEND, make=_make, options=SixSeedOptions, cost=_cost)

@@ -120,10 +120,15 @@ def _make(_parameters: Parameters, _options: NoOptions) -> ExactSet:
     return ExactSet()
 
 
+def _cost(count: int, _error_rate: float, _options: NoOptions) -> Cost:
+    return Cost(memory_bytes=count * _BYTES_PER_URL)
+
+
 DESCRIPTOR = Descriptor(
     name=BACKEND,
     make=_make,
-    cost=lambda count, _error_rate: Cost(memory_bytes=count * _BYTES_PER_URL),
+    cost=_cost,
+    is_advised=True,
     is_exact=True,
     can_forget=True,
 )

@@ -184,12 +184,17 @@ def _make(parameters: Parameters, _options: NoOptions) -> LevelDBSet:
     return LevelDBSet(parameters.directory)
 
 
+def _cost(count: int, _error_rate: float, _options: NoOptions) -> Cost:
+    return Cost(memory_bytes=_MOST_BYTES, disk_bytes=count * _DISK_BYTES_PER_URL)
+
+
 DESCRIPTOR = Descriptor(
     name=BACKEND,
     make=_make,
     needs=frozenset({"directory"}),
     folder="exact",
-    cost=lambda count, _error_rate: Cost(memory_bytes=_MOST_BYTES, disk_bytes=count * _DISK_BYTES_PER_URL),
+    cost=_cost,
+    is_advised=True,
     is_exact=True,
     can_forget=True,
 )

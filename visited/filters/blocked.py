@@ -129,7 +129,7 @@ def _make(parameters: Parameters, options: SeedOption) -> BlockedSet:
     return BlockedSet(capacity=parameters.capacity, error_rate=parameters.error_rate, seed=options.seed)
 
 
-def _cost(count: int, error_rate: float) -> Cost:
+def _cost(count: int, error_rate: float, _options: SeedOption) -> Cost:
     bits, hashes = sizing.blocked_for(count, error_rate)
     return Cost(
         memory_bytes=bits / 8,
@@ -139,4 +139,6 @@ def _cost(count: int, error_rate: float) -> Cost:
     )
 
 
-DESCRIPTOR = Descriptor(name=BACKEND, make=_make, options=SeedOption, needs=frozenset({"capacity"}), cost=_cost)
+DESCRIPTOR = Descriptor(
+    name=BACKEND, make=_make, options=SeedOption, needs=frozenset({"capacity"}), cost=_cost, is_advised=True
+)

@@ -16,13 +16,13 @@ from visited.bits.kernel import (
 )
 from visited.descriptor import Bits, BitsPerUrl, Cost, Descriptor, Parameters, Seed, bits_for_capacity
 from visited.filters.cells import FilterCells
+from visited.filters.cost import filter_cost, optimal_cost
 from visited.protocol import CannotForget, VisitedStats
 
 BACKEND = "bloom"
 
 _MAX_PIECE = 8192
-_HIGHEST_RATE = 0.98
-"""If the options give the size, the rate follows from it, however bad it is."""
+_HIGHEST_RATE = 0.99
 
 
 class BloomOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,23 +128,24 @@ class BloomSet:
 
 
 def _make(parameters: Parameters, options: BloomOptions) -> BloomSet:
-    bits = bits_for_capacity(parameters.capacity, bits=options.bits, bits_per_url=options.bits_per_url)
+    capacity = parameters.capacity
+    bits = bits_for_capacity(capacity, bits=options.bits, bits_per_url=options.bits_per_url)
+    # If the options give the size, the rate follows from it, however bad it is.
+    rate = _cost(capacity, parameters.error_rate, options).false_positive_rate
     return BloomSet(
-        capacity=parameters.capacity,
-        error_rate=parameters.error_rate if bits is None else _HIGHEST_RATE,
+        capacity=capacity,
+        error_rate=parameters.error_rate if bits is None else min(max(rate, parameters.error_rate), _HIGHEST_RATE),
         seed=options.seed,
         bits=bits,
         hashes=options.hashes,
     )
 
 
-def _cost(count: int, error_rate: float) -> Cost:
-    bits, hashes = sizing.bits_for(count, error_rate), sizing.hashes_for(error_rate)
-    return Cost(
-        memory_bytes=bits / 8,
-        false_positive_rate=sizing.rate_after(bits, hashes, count),
-        expected_lost=sizing.expected_lost(bits, hashes, count),
-    )
+def _cost(count: int, error_rate: float, options: BloomOptions) -> Cost:
+    bits = bits_for_capacity(count, bits=options.bits, bits_per_url=options.bits_per_url)
+    if bits is None:
+        return optimal_cost(count, error_rate)
+    return filter_cost(count, cells=bits, hashes=options.hashes or sizing.hashes_for_bits(bits, count))
 
 
 DESCRIPTOR = Descriptor(
@@ -153,4 +154,5 @@ DESCRIPTOR = Descriptor(
     options=BloomOptions,
     needs=frozenset({"capacity"}),
     cost=_cost,
+    is_advised=True,
 )

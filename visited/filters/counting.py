@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import BinaryIO
 
-import msgspec
 import numpy as np
 
 from visited import sizing
@@ -16,8 +15,9 @@ from visited.bits.kernel import (
     Kernel,
     best_kernel,
 )
-from visited.descriptor import Cost, Descriptor, Parameters, SeedOption
+from visited.descriptor import Descriptor, Parameters, SeedOption
 from visited.filters.cells import FilterCells
+from visited.filters.cost import optimal_cost
 from visited.protocol import VisitedStats
 from visited.snapshot import Value
 
@@ -140,23 +140,19 @@ def _make(parameters: Parameters, options: SeedOption, *, width: int) -> Countin
     return CountingSet(capacity=parameters.capacity, error_rate=parameters.error_rate, width=width, seed=options.seed)
 
 
-def _cost(count: int, error_rate: float) -> Cost:
-    bits, hashes = sizing.bits_for(count, error_rate), sizing.hashes_for(error_rate)
-    return Cost(
-        memory_bytes=bits / 2,
-        false_positive_rate=sizing.rate_after(bits, hashes, count),
-        expected_lost=sizing.expected_lost(bits, hashes, count),
+def _describe(name: str, *, width: int) -> Descriptor:
+    return Descriptor(
+        name=name,
+        make=partial(_make, width=width),
+        options=SeedOption,
+        needs=frozenset({"capacity"}),
+        cost=lambda count, error_rate, _options: optimal_cost(count, error_rate, cell_bits=width),
+        # Larger counters cost more memory and lose as much.
+        is_advised=width == min(WIDTHS),
+        can_forget=True,
     )
 
 
-COUNTING_4 = Descriptor(
-    name=BACKEND,
-    make=partial(_make, width=4),
-    options=SeedOption,
-    needs=frozenset({"capacity"}),
-    cost=_cost,
-    can_forget=True,
-)
-# Advice only lists the smallest counters: larger ones cost more memory and lose as much.
-COUNTING_8 = msgspec.structs.replace(COUNTING_4, name="counting-8", make=partial(_make, width=8), cost=None)
-COUNTING_32 = msgspec.structs.replace(COUNTING_4, name="counting-32", make=partial(_make, width=32), cost=None)
+COUNTING_4 = _describe("counting", width=4)
+COUNTING_8 = _describe("counting-8", width=8)
+COUNTING_32 = _describe("counting-32", width=32)

@@ -283,7 +283,7 @@ def _make(parameters: Parameters, options: SeedOption) -> SplittingSet:
     )
 
 
-def _cost(count: int, error_rate: float) -> Cost:
+def _cost(count: int, error_rate: float, _options: SeedOption) -> Cost:
     return Cost(
         memory_bytes=sizing.bits_for(count, error_rate) / 8 * _SHARE_OF_BLOOM,
         disk_bytes=count * _LIST_BYTES_PER_URL,
@@ -293,5 +293,11 @@ def _cost(count: int, error_rate: float) -> Cost:
 
 
 DESCRIPTOR = Descriptor(
-    name=BACKEND, make=_make, options=SeedOption, needs=frozenset({"capacity"}), folder=BACKEND, cost=_cost
+    name=BACKEND,
+    make=_make,
+    options=SeedOption,
+    needs=frozenset({"capacity"}),
+    folder=BACKEND,
+    cost=_cost,
+    is_advised=True,
 )

@@ -11,7 +11,7 @@ from tests.unit.visited.sets import PARAMETERS, make_backend
 from visited import CannotForget
 from visited.backends import BACKENDS, descriptor, descriptors
 from visited.descriptor import Descriptor
-from visited.making import make_set
+from visited.making import cost_of_set, make_set
 
 URLS = [f"https://h{number % 17}.test/{number}" for number in range(5_000)]
 
@@ -63,9 +63,8 @@ async def test_a_set_writes_files_only_if_it_has_a_folder(described: Descriptor,
 
 @pytest.mark.parametrize("name", [each.name for each in descriptors() if each.cost is not None])
 async def test_the_formulas_of_cost_are_those_of_the_full_set(name: str, tmp_path: Path) -> None:
-    cost = descriptor(name).cost
-    assert cost is not None
-    expected = cost(len(URLS), 0.01)
+    expected = cost_of_set(descriptor(name), len(URLS), 0.01, {})
+    assert expected is not None
     parameters = msgspec.structs.replace(
         PARAMETERS, capacity=len(URLS), error_rate=0.01, directory=tmp_path if descriptor(name).folder else None
     )
@@ -76,6 +75,15 @@ async def test_the_formulas_of_cost_are_those_of_the_full_set(name: str, tmp_pat
     assert found.memory_bytes <= 1.3 * expected.memory_bytes + (1 << 18)
     assert found.false_positive_rate == pytest.approx(expected.false_positive_rate, rel=0.5, abs=1e-12)
     await visited.aclose()
+
+
+@pytest.mark.parametrize("options", [{"bits": 64}, {"bits": 1 << 24}, {"bits_per_url": 1}, {"bits_per_url": 1000}])
+async def test_a_bloom_filter_of_any_size_is_made_and_tells_the_rate_that_follows(options: dict[str, int]) -> None:
+    visited = make_set(descriptor("bloom"), PARAMETERS, options)
+    await visited.add_many([f"{url}/{turn}" for url in URLS for turn in range(4)])
+    cost = cost_of_set(descriptor("bloom"), PARAMETERS.capacity, PARAMETERS.error_rate, options)
+    assert cost is not None
+    assert visited.describe().false_positive_rate == pytest.approx(cost.false_positive_rate, rel=0.1, abs=1e-9)
 
 
 async def test_a_set_is_spread_over_shards_each_for_its_share_of_the_capacity(tmp_path: Path) -> None:
