@@ -50,8 +50,10 @@ class Pipeline:
         if lease.dead is not None:
             await self._settlement.settle_unfetched(lease, policy.for_dead_host(lease))
             return False
-        errand = components.robots.errand(url)
-        if not await self._may_begin(lease, policy, errand) or not await self._robots_allow(lease, policy, errand):
+        prerequisite = components.robots.prerequisite(url)
+        if not await self._may_begin(lease, policy, prerequisite):
+            return False
+        if not await self._robots_allow(lease, policy, prerequisite):
             return False
         crawl_delay_s = components.robots.crawl_delay(url)
         work.stage, work.since = "the server", components.monotonic()
@@ -76,10 +78,10 @@ class Pipeline:
                 await self._settlement.settle(lease, fetched, record, decision, answered_at=work.since)
         return is_page(lease, fetched, decision)
 
-    async def _may_begin(self, lease: Lease, policy: ResponsePolicy, errand: str | None) -> bool:
+    async def _may_begin(self, lease: Lease, policy: ResponsePolicy, prerequisite: str | None) -> bool:
         """Whether hours, quota and the groups of its host let the URL begin. If not, the lease is handled."""
         components, url = self._components, lease.url.url
-        asked_policy = policy if errand is None else components.policy_for(errand)
+        asked_policy = policy if prerequisite is None else components.policy_for(prerequisite)
         closed_s = asked_policy.closed_for_s(components.clock())
         if closed_s > 0:
             components.frontier.release(lease, cooldown_s=closed_s, reason="its hours")
@@ -88,30 +90,30 @@ class Pipeline:
         if quota is not None and (reason := quota.refusal(url)):
             await self._settlement.settle_unfetched(lease, Decision(cooldown_s=0.0, reason=reason))
             return False
-        address = None if components.addresses is None else await components.addresses.address(errand or url)
-        errand_key = None if errand is None else components.queue_key(errand)
-        return components.frontier.begin_fetch(lease, address=address, errand=errand_key)
+        address = None if components.addresses is None else await components.addresses.address(prerequisite or url)
+        prerequisite_key = None if prerequisite is None else components.queue_key(prerequisite)
+        return components.frontier.begin_fetch(lease, address=address, prerequisite=prerequisite_key)
 
-    async def _robots_allow(self, lease: Lease, policy: ResponsePolicy, errand: str | None) -> bool:
+    async def _robots_allow(self, lease: Lease, policy: ResponsePolicy, prerequisite: str | None) -> bool:
         """Whether robots.txt allows the URL now. If not, the lease is handled: the URL is excluded, or waits."""
         components, url = self._components, lease.url.url
-        verdict = await components.robots.allows(url, errand=errand)
+        verdict = await components.robots.allows(url, prerequisite=prerequisite)
         if verdict.asked:
             self.counters.robots_asked += 1
-            await self._relocate(lease, errand)
+            await self._relocate(lease, prerequisite)
         if self._options.sitemaps:
             await self._admit_sitemaps(lease)
-        asked_url = errand or url
+        asked_url = prerequisite or url
         rest_s = components.policy_for(asked_url).after_robots_s(
             verdict, crawl_delay_s=components.robots.crawl_delay(asked_url)
         )
-        if not verdict.known or (verdict.allowed and (verdict.asked or errand is not None)):
+        if not verdict.known or (verdict.allowed and (verdict.asked or prerequisite is not None)):
             # A host has just had a request, or this lease holds the turn of another host than it now needs.
-            own_rest_s = rest_s if errand is None else 0.0
+            own_rest_s = rest_s if prerequisite is None else 0.0
             components.frontier.release(lease, cooldown_s=own_rest_s, group_cooldown_s=rest_s, asked=verdict.asked)
             return False
         if not verdict.allowed:
-            await self._settle_disallowed(lease, policy, verdict, own=errand is None, rest_s=rest_s)
+            await self._settle_disallowed(lease, policy, verdict, own=prerequisite is None, rest_s=rest_s)
         return verdict.allowed
 
     async def _admit_sitemaps(self, lease: Lease) -> None:
@@ -140,15 +142,15 @@ class Pipeline:
         asked = verdict.asked or not decision.server_ok
         await self._settlement.settle_unfetched(lease, decision, message=verdict.message, asked=asked)
 
-    async def _relocate(self, lease: Lease, errand: str | None, *, address: str | None = None) -> None:
+    async def _relocate(self, lease: Lease, prerequisite: str | None, *, address: str | None = None) -> None:
         """Let the address rest that was asked. A host may have several, so it need not be the expected one."""
         components = self._components
         if components.addresses is None:
             return
-        address = address or await components.addresses.address(errand or lease.url.url)
+        address = address or await components.addresses.address(prerequisite or lease.url.url)
         if address is not None:
-            errand_key = None if errand is None else components.queue_key(errand)
-            components.frontier.relocate(lease, address=address, errand=errand_key)
+            prerequisite_key = None if prerequisite is None else components.queue_key(prerequisite)
+            components.frontier.relocate(lease, address=address, prerequisite=prerequisite_key)
 
     async def _settle_page(self, lease: Lease, page: Page, decision: Decision, *, answered_at: float) -> None:
         content = await self._reader.read(page, parent=lease.url)

@@ -47,14 +47,14 @@ class Robots(Protocol):
     `known`: if robots.txt redirects, the caller must ask again after that rest.
     """
 
-    def errand(self, url: str, /) -> str | None:
+    def prerequisite(self, url: str, /) -> str | None:
         """The URL that `allows` has to fetch next, if it is on another host: the caller must first wait for the turn of
         that host. None if there is no such URL."""
         ...
 
-    async def allows(self, url: str, /, *, errand: str | None = None) -> Verdict:
-        """`errand` is the URL for whose host the caller has waited. If `allows` would need another request than that,
-        it sends none, and the verdict is not `known`."""
+    async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
+        """`prerequisite` is the URL for whose host the caller has waited. If `allows` would need another request than
+        that, it sends none, and the verdict is not `known`."""
         ...
 
     def crawl_delay(self, url: str, /) -> float | None:

@@ -33,19 +33,19 @@ class Frontier(Protocol):
         """
         ...
 
-    def begin_fetch(self, lease: Lease, /, *, address: str | None, errand: str | None = None) -> bool:
+    def begin_fetch(self, lease: Lease, /, *, address: str | None, prerequisite: str | None = None) -> bool:
         """Ask for permission right before a request of the lease. `address` is where the request will go, if known.
         Returns False if others are asking that address now, or have just asked it. The lease has then been handed back;
         its URL is leased again when the address may be asked.
 
-        A request to another host may have to come first. Then `errand` is the key of the queue that a URL of that host
-        would belong to, and `address` is that host's. From now on the lease's queue also keeps the pace of that host,
-        until a lease on this errand ends with the server asked."""
+        A request to another host may have to come first. Then `prerequisite` is the key of the queue that a URL of
+        that host would belong to, and `address` is that host's. From now on the lease's queue also keeps the pace of
+        that host, until a lease for this prerequisite ends with the server asked."""
         ...
 
-    def relocate(self, lease: Lease, /, *, address: str, errand: str | None = None) -> None:
+    def relocate(self, lease: Lease, /, *, address: str, prerequisite: str | None = None) -> None:
         """Report the address that a request of the lease really went to. It becomes the address of the lease's queue,
-        or of its `errand` if the request was for that. So this address rests when the lease ends."""
+        or of its `prerequisite` if that was asked for. So this address rests when the lease ends."""
         ...
 
     async def done(

@@ -132,11 +132,11 @@ class QueueFrontier:
             raise StopAsyncIteration
         return lease
 
-    def begin_fetch(self, lease: Lease, /, *, address: str | None, errand: str | None = None) -> bool:
-        return self._settling.begin_fetch(lease, address, errand)
+    def begin_fetch(self, lease: Lease, /, *, address: str | None, prerequisite: str | None = None) -> bool:
+        return self._settling.begin_fetch(lease, address, prerequisite)
 
-    def relocate(self, lease: Lease, /, *, address: str, errand: str | None = None) -> None:
-        self._settling.relocate(lease, address, errand)
+    def relocate(self, lease: Lease, /, *, address: str, prerequisite: str | None = None) -> None:
+        self._settling.relocate(lease, address, prerequisite)
 
     # leases come back
 

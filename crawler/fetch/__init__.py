@@ -7,7 +7,7 @@ It does not follow redirects, so that scope, robots, politeness and the visited 
     robots      fetches, caches and obeys robots.txt
 
 All data of a server is limited: headers by count and size, bodies by size as received and as decoded, both by time and
-speed, and all bodies together by `body_budget`. `bodies` reads bodies; `coding` decodes Content-Encoding;
+speed, and all bodies together by `body_budget`. `response_reader` reads bodies; `coding` decodes Content-Encoding;
 `document_end` looks for the end of a document if the server leaves open whether the body is complete. A body over a
 limit is cut and marked, as in WARC: `length`, `time`, `disconnect`; `encoding` if it could be decoded only in part.
 

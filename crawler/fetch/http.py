@@ -9,7 +9,6 @@ import aiohttp
 from msgspec.structs import replace
 from yarl import URL
 
-from crawler.fetch.bodies import SentRequest, interpret, read_body
 from crawler.fetch.body_budget import BodyBudget, Claim
 from crawler.fetch.connect.failures import (
     NoContact,
@@ -23,6 +22,7 @@ from crawler.fetch.cookies import Cookies
 from crawler.fetch.headers import request_headers
 from crawler.fetch.hsts import StrictTransport
 from crawler.fetch.request_limits import RequestLimits
+from crawler.fetch.response_reader import SentRequest, interpret, read_body
 from crawler.page import Failure, FailureKind, Fetched, Page, Redirect, Request
 
 _log = logging.getLogger(__name__)

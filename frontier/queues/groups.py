@@ -5,7 +5,7 @@ each queue. A queue may belong to several groups. It waits for all of them.
 
 The ports of a host have their own queues and share the host's pace. Most hosts have one queue, with the name of the
 host, which keeps the host's pace alone. Such a queue joins the group of its host only when another queue does: the
-queue of another port, or a queue on an *errand*, whose next request goes to a host other than its own.
+queue of another port, or a queue with a *prerequisite*: its next request goes to a host other than its own.
 
 Queues that belong to the same groups are *peers*. What holds one back holds all back, so they wait as one entry. When a
 group closes, its peers are parked with it. When it opens, one entry returns for each free lease. So opening a group of
@@ -109,16 +109,16 @@ class Groups:
 
     def names(self, queue: Queue) -> tuple[str, ...]:
         """The groups that a queue belongs to, or would join."""
-        grouping, errand = self._grouping, queue.errand
+        grouping, prerequisite = self._grouping, queue.prerequisite
         names = grouping.groups_of(queue.key, queue.record.address)
         host = grouping.host_of_key(queue.key)
         if host is not None:
             group = group_of_host(host)
             if host != queue.key or group in self._groups:
                 names += (group,)
-        if errand is not None:
-            names += grouping.groups_of(errand.key, errand.address)
-            host = grouping.host_of_key(errand.key)
+        if prerequisite is not None:
+            names += grouping.groups_of(prerequisite.key, prerequisite.address)
+            host = grouping.host_of_key(prerequisite.key)
             if host is not None:
                 names += (group_of_host(host),)
             names = tuple(dict.fromkeys(names))

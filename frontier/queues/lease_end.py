@@ -19,6 +19,6 @@ class LeaseEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The rest of those groups that share the queue's cooldown."""
     asked: bool
     """Whether a server was asked; if so, the queue's groups rest too."""
-    ends_errand: bool
-    """Whether the request was the queue's errand."""
+    ends_prerequisite: bool
+    """Whether the queue's prerequisite was asked for."""
     now: float

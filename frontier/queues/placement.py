@@ -18,7 +18,7 @@ from frontier.queues.lifecycle import (
     QueueState,
     check_transition,
 )
-from frontier.queues.queue import Errand, Queue
+from frontier.queues.queue import Prerequisite, Queue
 from frontier.queues.ready import ReadyQueues
 from frontier.queues.snoozed import SnoozedQueues
 
@@ -65,11 +65,11 @@ class Placement:
         """The queue is not active any more."""
         del self.queues[queue.key]
         self.groups.leave(queue)
-        queue.errand = None
+        queue.prerequisite = None
 
-    def regroup(self, queue: Queue, address: str | None, errand: Errand | None, *, now: float) -> bool:
-        """Move a queue and its leases to the groups of this address and errand. Returns whether these groups would be
-        open without its leases."""
+    def regroup(self, queue: Queue, address: str | None, prerequisite: Prerequisite | None, *, now: float) -> bool:
+        """Move a queue and its leases to the groups of this address and prerequisite. Returns whether these groups
+        would be open without its leases."""
         before = self.groups.peers_of.get(queue.key)
         is_ready = queue.state is READY
         if is_ready:
@@ -79,7 +79,7 @@ class Placement:
         self.groups.leave(queue)
         if address != queue.record.address:
             queue.record = msgspec.structs.replace(queue.record, address=address)
-        queue.errand = errand
+        queue.prerequisite = prerequisite
         self._join(queue, now)
         if is_ready:
             self.ready.add(queue)
@@ -97,4 +97,4 @@ class Placement:
         for host in new_hosts:
             alone = self.queues.get(host)
             if alone is not None and alone is not queue:
-                self.regroup(alone, alone.record.address, alone.errand, now=now)
+                self.regroup(alone, alone.record.address, alone.prerequisite, now=now)

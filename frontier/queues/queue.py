@@ -57,7 +57,7 @@ class QueueRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The last known address of its server."""
 
 
-class Errand(msgspec.Struct, frozen=True, gc=False):
+class Prerequisite(msgspec.Struct, frozen=True, gc=False):
     """A request to another host that a queue needs before its own host can be asked."""
 
     key: str
@@ -70,12 +70,12 @@ class Queue:
     """The URLs that must take turns. Only `Schedule` and the code that stores the queue change it."""
 
     __slots__ = (
-        "errand",
         "fifo",
         "fifo_precedences",
         "key",
         "leased",
         "per_queue",
+        "prerequisite",
         "record",
         "rest_reason",
         "session_spent",
@@ -94,8 +94,8 @@ class Queue:
         self.fifo_precedences = 0
         """The precedences at which it has an entry there, as a bit set. All but its own are gaps."""
         self.session_spent = 0
-        self.errand: Errand | None = None
-        """The errand that its next request is for. A restart forgets it."""
+        self.prerequisite: Prerequisite | None = None
+        """What its next request is for, if not for one of its URLs. A restart forgets it."""
         self.rest_reason: str | None = None
         """Why its last URL was handed back, until another is leased."""
         self.state = EXHAUSTED

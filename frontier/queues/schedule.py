@@ -26,7 +26,7 @@ from frontier.queues.lifecycle import (
     next_state,
 )
 from frontier.queues.placement import Placement
-from frontier.queues.queue import Errand, Queue, QueueRecord
+from frontier.queues.queue import Prerequisite, Queue, QueueRecord
 
 SNOOZED_IN_MEMORY = 50_000
 READY_IN_MEMORY = 50_000
@@ -122,7 +122,7 @@ class Schedule:
         cost: int = 0,
         group_cooldown_s: float | None = None,
         asked: bool = True,
-        ends_errand: bool = False,
+        ends_prerequisite: bool = False,
         others_wait: bool = False,
     ) -> LeaseEnd:
         """Compute what `settle` will do at the end of a lease, if the queue does not change before. `others_wait` says
@@ -149,7 +149,7 @@ class Schedule:
             cost=cost,
             group_cooldown_s=cooldown_s if group_cooldown_s is None else group_cooldown_s,
             asked=asked,
-            ends_errand=ends_errand,
+            ends_prerequisite=ends_prerequisite,
             now=now,
         )
 
@@ -220,15 +220,15 @@ class Schedule:
             queue.state = IN_PROCESS
         return queue
 
-    def move(self, queue: Queue, address: str | None, *, errand: Errand | None = None, now: float) -> bool:
-        """Note where the next request of a leased queue goes: to that address of its host (None: as before), or on an
-        errand. Returns False if one of the queue's new groups is closed; the lease must then be handed back."""
+    def move(self, queue: Queue, address: str | None, *, prerequisite: Prerequisite | None = None, now: float) -> bool:
+        """Note where the next request of a leased queue goes: to that address of its host (None: as before), or to
+        a prerequisite. Returns False if one of the queue's new groups is closed; the lease must then be handed back."""
         if queue.leased < 1 or self._queues.get(queue.key) is not queue:
             raise IllegalTransition(f"queue {queue.key} has no lease and can't be moved")
         known = queue.record.address
-        if address in (None, known) and errand == queue.errand:
+        if address in (None, known) and prerequisite == queue.prerequisite:
             return True
-        return self._placement.regroup(queue, known if address is None else address, errand, now=now)
+        return self._placement.regroup(queue, known if address is None else address, prerequisite, now=now)
 
     def settle(self, queue: Queue, end: LeaseEnd, /) -> None:
         """End a lease as `plan_end` has computed it."""
@@ -253,7 +253,7 @@ class Schedule:
         if peers is not None:
             for group in peers.groups:
                 self._ready.admit_parked(group)
-        if end.ends_errand and self._queues.get(queue.key) is queue:
+        if end.ends_prerequisite and self._queues.get(queue.key) is queue:
             self._placement.regroup(queue, queue.record.address, None, now=end.now)
 
     def reconsider(self, queue: Queue, *, now: float) -> None:

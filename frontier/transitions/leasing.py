@@ -27,8 +27,8 @@ class OpenLease(msgspec.Struct, eq=False):
     queue: Queue
     superseded: bool = False
     """Whether its URL has been admitted again. Then the ledger and the queue know only the newer admission."""
-    on_errand: bool = False
-    """Whether its request goes to the host of the queue's errand."""
+    for_prerequisite: bool = False
+    """Whether its request is for the queue's prerequisite."""
 
 
 class Leases:

@@ -6,7 +6,7 @@ import msgspec
 
 from frontier.queues.lease_end import LeaseEnd
 from frontier.queues.lifecycle import INACTIVE, READY, SNOOZED
-from frontier.queues.queue import Errand, Health, QueueRecord
+from frontier.queues.queue import Health, Prerequisite, QueueRecord
 from frontier.records import Counters, PostponedUrl, QueueUpdate, precedence_of
 from frontier.store import Store
 from frontier.transitions.accounting import plan_update
@@ -159,33 +159,33 @@ class Settling:
         end = msgspec.structs.replace(end, record=record, state=staying.state, spills=False)
         return end, QueueUpdate(record, queue.record.position, update.group_rests)
 
-    def begin_fetch(self, lease: Lease, address: str | None, errand: str | None) -> bool:
+    def begin_fetch(self, lease: Lease, address: str | None, prerequisite: str | None) -> bool:
         held = self._leases.get(lease)
-        held.on_errand = errand is not None
+        held.for_prerequisite = prerequisite is not None
         queue, active = held.queue, self._active
-        if address is None and errand is None and queue.errand is None:
+        if address is None and prerequisite is None and queue.prerequisite is None:
             return True
         now = active.now()
-        if errand is None:
+        if prerequisite is None:
             is_open = active.schedule.move(queue, address, now=now)
         else:
-            is_open = active.schedule.move(queue, None, errand=Errand(errand, address), now=now)
+            is_open = active.schedule.move(queue, None, prerequisite=Prerequisite(prerequisite, address), now=now)
         if not is_open:
             self.release(lease, SPILL_S if active.schedule.must_spill(queue) else 0.0, asked=False)
             return False
-        if errand is not None and (rest_s := active.queue(errand).record.wake_at - now) > 0:
+        if prerequisite is not None and (rest_s := active.queue(prerequisite).record.wake_at - now) > 0:
             # It rests longer than its host's pace asks for: it does not answer, or has hours when it may be asked.
             self.release(lease, rest_s, asked=False, reason="another host")
             return False
         active.waiters.wake(min(active.schedule.leasable_count, 2))
         return True
 
-    def relocate(self, lease: Lease, address: str, errand: str | None) -> None:
+    def relocate(self, lease: Lease, address: str, prerequisite: str | None) -> None:
         queue, active = self._leases.get(lease).queue, self._active
-        if errand is None:
-            active.schedule.move(queue, address, errand=queue.errand, now=active.now())
+        if prerequisite is None:
+            active.schedule.move(queue, address, prerequisite=queue.prerequisite, now=active.now())
         else:
-            active.schedule.move(queue, None, errand=Errand(errand, address), now=active.now())
+            active.schedule.move(queue, None, prerequisite=Prerequisite(prerequisite, address), now=active.now())
         active.waiters.wake(min(active.schedule.leasable_count, 2))
 
     def _next_health(self, before: Health, outcome: Outcome) -> Health:
@@ -228,7 +228,7 @@ class Settling:
             cost=cost,
             group_cooldown_s=group_cooldown_s,
             asked=asked,
-            ends_errand=asked and held.on_errand,
+            ends_prerequisite=asked and held.for_prerequisite,
             others_wait=active.inactive.best_precedence is not None,
         )
         is_last = queue.leased == 1

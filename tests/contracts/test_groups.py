@@ -174,13 +174,13 @@ async def test_a_host_is_known_to_lie_where_it_was_asked_after_a_restart(crawl: 
 
 
 @in_virtual_time
-async def test_of_an_errand_the_address_rests_that_was_asked(crawl: Crawl) -> None:
+async def test_the_address_that_was_asked_for_a_prerequisite_rests(crawl: Crawl) -> None:
     crawl.settings = limited(ip=GroupLimit(at_once=1, rest_s=5.0))
     async with crawl.opened() as frontier:
         await frontier.add(pages(2, 1))
         out = await lease(frontier)
-        assert frontier.begin_fetch(out, address=ONE, errand="test,elsewhere")
-        frontier.relocate(out, address=OTHER, errand="test,elsewhere")
+        assert frontier.begin_fetch(out, address=ONE, prerequisite="test,elsewhere")
+        frontier.relocate(out, address=OTHER, prerequisite="test,elsewhere")
         frontier.release(out, asked=True)
         other = await lease(frontier)
         assert other.url.queue_key != out.url.queue_key

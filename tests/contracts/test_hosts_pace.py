@@ -1,4 +1,4 @@
-"""Queues of one host share its pace, and so does who asks it on an errand: by name, whatever the port."""
+"""Queues of one host share its pace, and so does a queue of which it is a prerequisite: by name, whatever the port."""
 
 import asyncio
 from collections.abc import Sequence
@@ -175,27 +175,27 @@ async def test_a_crash_is_no_way_around_the_pace_of_a_host(tmp_path: Path) -> No
     assert gaps_s(began) == [10.0] * 3
 
 
-# errands
+# prerequisites
 
 
-def on_errand(frontier: QueueFrontier, out: Lease, to: str, *, address: str | None = None) -> bool:
-    return frontier.begin_fetch(out, address=address, errand=f"test,{to}")
+def begin_prerequisite(frontier: QueueFrontier, out: Lease, to: str, *, address: str | None = None) -> bool:
+    return frontier.begin_fetch(out, address=address, prerequisite=f"test,{to}")
 
 
 @in_virtual_time
-async def test_an_errand_waits_for_the_host_that_is_asked_and_makes_it_rest(crawl: Crawl) -> None:
+async def test_a_prerequisite_waits_for_the_host_that_is_asked_and_makes_it_rest(crawl: Crawl) -> None:
     async with crawl.opened() as frontier:
         await frontier.add([page("b", "1"), page("b", "2")])
         busy = await lease(frontier)
         await frontier.add([page("a", "1"), page("a", "2")])
         out = await lease(frontier)
-        assert not on_errand(frontier, out, "b")
+        assert not begin_prerequisite(frontier, out, "b")
         assert await none_for(frontier, 60.0)
         await done(frontier, busy, 4.0)
         at = now()
         out = await lease(frontier)  # who has waited longer goes first
         assert (out.url.queue_key, now() - at) == ("test,a", 4.0)
-        assert on_errand(frontier, out, "b")
+        assert begin_prerequisite(frontier, out, "b")
         assert await none_for(frontier, 60.0)
         at = now()
         frontier.release(out, group_cooldown_s=7.0, asked=True)
@@ -204,11 +204,11 @@ async def test_an_errand_waits_for_the_host_that_is_asked_and_makes_it_rest(craw
 
 
 @in_virtual_time
-async def test_a_host_that_has_no_queue_yet_rests_after_an_errand_also_after_a_restart(crawl: Crawl) -> None:
+async def test_a_host_without_a_queue_rests_after_being_a_prerequisite_also_after_a_restart(crawl: Crawl) -> None:
     async with crawl.opened() as frontier:
         await frontier.add([page("a", "1"), page("a", "2")])
         out = await lease(frontier)
-        assert on_errand(frontier, out, "b")
+        assert begin_prerequisite(frontier, out, "b")
         frontier.release(out, group_cooldown_s=20.0, asked=True)
         await done(frontier, await lease(frontier), 1.0)
     await asyncio.sleep(1)
@@ -222,7 +222,7 @@ async def test_a_host_that_has_no_queue_yet_rests_after_an_errand_also_after_a_r
 
 
 @in_virtual_time
-async def test_an_errand_to_a_host_that_does_not_answer_waits_until_that_is_tried_again(crawl: Crawl) -> None:
+async def test_a_prerequisite_to_a_host_that_does_not_answer_waits_until_that_is_tried_again(crawl: Crawl) -> None:
     async with crawl.opened() as frontier:
         await frontier.add([page("b")])
         await frontier.retry(await lease(frontier), after_s=None, cooldown_s=90.0, group_cooldown_s=1.0, reason="dns")
@@ -230,14 +230,14 @@ async def test_an_errand_to_a_host_that_does_not_answer_waits_until_that_is_trie
         began = {}
         async for out in frontier:
             key = out.url.queue_key
-            if key == "test,b" or "errand" in began:
+            if key == "test,b" or "prerequisite" in began:
                 began[key] = now() - START
                 await done(frontier, out, 1.0)
-            elif on_errand(frontier, out, "b"):
-                began["errand"] = now() - START
+            elif begin_prerequisite(frontier, out, "b"):
+                began["prerequisite"] = now() - START
                 frontier.release(out, group_cooldown_s=1.0, asked=True)
-    assert min(began["errand"], began["test,b"]) == 90.0
-    assert abs(began["errand"] - began["test,b"]) >= 1.0
+    assert min(began["prerequisite"], began["test,b"]) == 90.0
+    assert abs(began["prerequisite"] - began["test,b"]) >= 1.0
 
 
 @in_virtual_time
@@ -252,7 +252,7 @@ async def test_two_hosts_that_need_each_other_both_get_their_answers(crawl: Craw
             if key in known:
                 asked.append((key, now() - START))
                 await done(frontier, out, 1.0)
-            elif on_errand(frontier, out, other):
+            elif begin_prerequisite(frontier, out, other):
                 asked.append((f"test,{other}", now() - START))
                 known.add(key)
                 await turns()
@@ -263,17 +263,17 @@ async def test_two_hosts_that_need_each_other_both_get_their_answers(crawl: Craw
 
 
 @in_virtual_time
-async def test_an_errand_keeps_the_pace_of_the_address_that_is_asked(crawl: Crawl) -> None:
+async def test_a_prerequisite_keeps_the_pace_of_the_address_that_is_asked(crawl: Crawl) -> None:
     crawl.settings = by_name(ip=GroupLimit(at_once=1, rest_s=5.0))
     async with crawl.opened() as frontier:
         await frontier.add([page("a", "1"), page("a", "2"), page("c")])
         first, second = await lease(frontier), await lease(frontier)
         assert frontier.begin_fetch(second, address="192.0.2.2")
-        assert not on_errand(frontier, first, "b", address="192.0.2.2")
+        assert not begin_prerequisite(frontier, first, "b", address="192.0.2.2")
         await done(frontier, second)
         out = await lease(frontier)
         assert now() - START == 5.0
-        assert on_errand(frontier, out, "b", address="192.0.2.2")
+        assert begin_prerequisite(frontier, out, "b", address="192.0.2.2")
         frontier.release(out, asked=True)
         # Its own host is elsewhere, and needs no rest for what others were asked.
         out = await lease(frontier)
@@ -282,11 +282,11 @@ async def test_an_errand_keeps_the_pace_of_the_address_that_is_asked(crawl: Craw
 
 
 @in_virtual_time
-async def test_an_errand_that_is_not_needed_any_more_holds_nobody(crawl: Crawl) -> None:
+async def test_a_prerequisite_that_is_not_needed_any_more_holds_nobody(crawl: Crawl) -> None:
     async with crawl.opened() as frontier:
         await frontier.add([page("a"), page("b")])
         first, second = await lease(frontier), await lease(frontier)
-        assert not on_errand(frontier, first, "b")
+        assert not begin_prerequisite(frontier, first, "b")
         await done(frontier, second, 3.0)
         again = await lease(frontier)
         assert frontier.begin_fetch(again, address=None)

@@ -127,13 +127,13 @@ class Rules:
     def __init__(self, verdicts: dict[str, list[Verdict]], events: list[Event]) -> None:
         self._verdicts = verdicts
         self.sitemaps: dict[str, Sequence[str]] = {}
-        self.errands: dict[str, str] = {}
+        self.prerequisites: dict[str, str] = {}
         self._events = events
 
-    def errand(self, url: str, /) -> str | None:
-        return self.errands.get(url)
+    def prerequisite(self, url: str, /) -> str | None:
+        return self.prerequisites.get(url)
 
-    async def allows(self, url: str, /, *, errand: str | None = None) -> Verdict:
+    async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
         self._events.append(("robots", url))
         await asyncio.sleep(0)
         verdicts = self._verdicts.get(url, [ALLOWED])
@@ -198,11 +198,11 @@ class Traced:
         await asyncio.sleep(0)
         await self._frontier.done(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, outcome=outcome)
 
-    def begin_fetch(self, lease: Lease, /, *, address: str | None, errand: str | None = None) -> bool:
-        return self._frontier.begin_fetch(lease, address=address, errand=errand)
+    def begin_fetch(self, lease: Lease, /, *, address: str | None, prerequisite: str | None = None) -> bool:
+        return self._frontier.begin_fetch(lease, address=address, prerequisite=prerequisite)
 
-    def relocate(self, lease: Lease, /, *, address: str, errand: str | None = None) -> None:
-        self._frontier.relocate(lease, address=address, errand=errand)
+    def relocate(self, lease: Lease, /, *, address: str, prerequisite: str | None = None) -> None:
+        self._frontier.relocate(lease, address=address, prerequisite=prerequisite)
 
     async def retry(
         self,

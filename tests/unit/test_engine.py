@@ -119,7 +119,7 @@ async def test_an_engine_cancelled_at_any_moment_leaves_what_was_in_flight_to_th
 def test_urls_that_nobody_is_asked_for_leave_turns_of_the_loop_to_others(
     hosts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def forbidden(self: Rules, url: str, /, *, errand: str | None = None) -> Verdict:
+    async def forbidden(self: Rules, url: str, /, *, prerequisite: str | None = None) -> Verdict:
         return FORBIDDEN
 
     async def written(self: Records, fetched: Fetched | None, record: PageRecord, /) -> None:

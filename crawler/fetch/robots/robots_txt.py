@@ -5,7 +5,8 @@ origin, such as one with a private address, everything on it is disallowed for t
 
 A robots.txt may redirect, up to five times. Each request counts as a request of its host, which then must rest. So
 `allows` sends at most one, and returns a verdict that is not `known`; the caller lets the host rest, and asks again. If
-the next request goes to another host, `errand` returns its URL, so that the caller can wait for the turn of that host.
+the next request goes to another host, `prerequisite` returns its URL, so that the caller can wait for that host's
+turn.
 """
 
 import asyncio
@@ -41,9 +42,9 @@ ReadRetryAfter = Callable[[str | None, float], float | None]
 class Robots(Protocol):
     """The part of a `Robots` that we need here."""
 
-    def errand(self, url: str, /) -> str | None: ...
+    def prerequisite(self, url: str, /) -> str | None: ...
 
-    async def allows(self, url: str, /, *, errand: str | None = None) -> Verdict: ...
+    async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict: ...
 
 
 class Hop(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,12 +95,12 @@ class RobotsTxt:
         """By origin, for each robots.txt that redirects, until we have reached the file."""
         self._reported: dict[str, float] = {}
 
-    def errand(self, url: str, /) -> str | None:
+    def prerequisite(self, url: str, /) -> str | None:
         if not self._hops or not self._is_obeyed(url) or (hop := self._hops.get(origin_of(url))) is None:
             return None
         return None if _host_name(hop.url) == _host_name(url) else hop.url
 
-    async def allows(self, url: str, /, *, errand: str | None = None) -> Verdict:
+    async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
         if not self._is_obeyed(url):
             return NONE
         origin = origin_of(url)
@@ -116,7 +117,7 @@ class RobotsTxt:
                     return hop.verdict
                 continue
             hop = self._hops.get(origin) or Hop(url=f"{origin}/robots.txt")
-            if self.errand(url) != errand:
+            if self.prerequisite(url) != prerequisite:
                 # The request would go to a host for which the caller has not waited.
                 return msgspec.structs.replace(hop.verdict, asked=False)
             async with self._single_flight.lead(origin):
@@ -213,7 +214,7 @@ class RobotsAtOnce:
 
     async def allows(self, url: str, /) -> Verdict:
         while True:
-            verdict = await self._robots.allows(url, errand=self._robots.errand(url))
+            verdict = await self._robots.allows(url, prerequisite=self._robots.prerequisite(url))
             if verdict.known:
                 return verdict
             await self._sleep(self._rest_s if verdict.asked else 0.0)
@@ -222,10 +223,10 @@ class RobotsAtOnce:
 class NoRobots:
     """Allows everything without a request; a `Robots` for crawls of one's own sites."""
 
-    def errand(self, url: str, /) -> str | None:
+    def prerequisite(self, url: str, /) -> str | None:
         return None
 
-    async def allows(self, url: str, /, *, errand: str | None = None) -> Verdict:
+    async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
         return NONE
 
     def crawl_delay(self, url: str, /) -> float | None:

@@ -451,21 +451,21 @@ async def test_each_redirect_is_a_turn_of_the_host_that_it_leads_to() -> None:
     }
     robots, url = world.robots, "http://a.test/private"
     for number in range(1, 4):
-        assert robots.errand(url) is None  # its own host, by whatever scheme and port
+        assert robots.prerequisite(url) is None  # its own host, by whatever scheme and port
         verdict = await robots.allows(url)
         assert (verdict.known, verdict.asked, verdict.duration_s, len(world.web.asked)) == (False, True, 0.5, number)
-    for number, errand in enumerate(("http://b.test/3", "https://b.test/4"), start=4):
-        assert robots.errand(url) == robots.errand("http://a.test/x") == errand
+    for number, prerequisite in enumerate(("http://b.test/3", "https://b.test/4"), start=4):
+        assert robots.prerequisite(url) == robots.prerequisite("http://a.test/x") == prerequisite
         for other in (None, "http://c.test/"):
-            verdict = await robots.allows(url, errand=other)
+            verdict = await robots.allows(url, prerequisite=other)
             assert (verdict.known, verdict.asked, len(world.web.asked)) == (False, False, number - 1)
-        verdict = await robots.allows(url, errand=errand)
+        verdict = await robots.allows(url, prerequisite=prerequisite)
         assert (verdict.known, verdict.asked, len(world.web.asked)) == (number == 5, True, number)
         assert verdict.pause_s == (60.0 if number == 5 else None)
     last = await robots.allows(url)
     assert (last.allowed, last.asked) == (False, False)
-    assert robots.errand(url) is None
-    assert robots.errand("https://a.test/") is None  # another origin, of which nothing is known yet
+    assert robots.prerequisite(url) is None
+    assert robots.prerequisite("https://a.test/") is None  # another origin, of which nothing is known yet
 
 
 async def test_who_waited_for_a_redirect_lets_the_host_rest_too() -> None:

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from frontier.queues.budgets import Budgets
 from frontier.queues.grouping import Grouping, GroupLimit, group_of_host
 from frontier.queues.lifecycle import SUCCESSORS, IllegalTransition, QueueState
-from frontier.queues.queue import Errand, Health, Queue, QueueRecord
+from frontier.queues.queue import Health, Prerequisite, Queue, QueueRecord
 from frontier.queues.schedule import Schedule
 
 KEYS = st.sampled_from(["a", "b", "c", "d", "a:1", "b:1"])
@@ -44,7 +44,7 @@ class Model:
         self.retired = False
         self.active = False
         self.address: str | None = None
-        self.errand: Errand | None = None
+        self.prerequisite: Prerequisite | None = None
         self.closing = False
         """Whether its session is over, and it leaves when its leases are back."""
 
@@ -145,9 +145,9 @@ class ScheduleMachine(RuleBasedStateMachine):
         model = self.models[key]
         names = {*self.grouping.groups_of(key, model.address)}
         names |= {group_of_host(key[0])} if self.hosts else set()
-        if model.errand is not None:
-            names |= {*self.grouping.groups_of(model.errand.key, model.errand.address)}
-            names |= {group_of_host(model.errand.key[0])} if self.hosts else set()
+        if model.prerequisite is not None:
+            names |= {*self.grouping.groups_of(model.prerequisite.key, model.prerequisite.address)}
+            names |= {group_of_host(model.prerequisite.key[0])} if self.hosts else set()
         return names
 
     def leased_in(self, group: str) -> int:
@@ -166,25 +166,25 @@ class ScheduleMachine(RuleBasedStateMachine):
         self.schedule.wake(self.now)
         queue = which.choice(self.out)
         model = self.models[queue.key]
-        if model.address == address and model.errand is None:
+        if model.address == address and model.prerequisite is None:
             assert self.schedule.move(queue, address, now=self.now)
             return
-        model.address, model.errand = address, None
+        model.address, model.prerequisite = address, None
         may_go_on = self.schedule.move(queue, address, now=self.now)
         assert may_go_on == self.is_open_but_for(queue.key)
 
     @precondition(lambda self: self.out)
     @rule(which=st.randoms(use_true_random=False), key=KEYS, address=st.sampled_from([None, "192.0.2.1", "192.0.2.2"]))
-    def send_on_errand(self, which: Random, key: str, address: str | None) -> None:
+    def send_to_prerequisite(self, which: Random, key: str, address: str | None) -> None:
         self.schedule.wake(self.now)
         queue = which.choice(self.out)
         model = self.models[queue.key]
-        errand = Errand(key, address)
-        if model.errand == errand:
-            assert self.schedule.move(queue, None, errand=errand, now=self.now)
+        prerequisite = Prerequisite(key, address)
+        if model.prerequisite == prerequisite:
+            assert self.schedule.move(queue, None, prerequisite=prerequisite, now=self.now)
             return
-        model.errand = errand
-        may_go_on = self.schedule.move(queue, None, errand=errand, now=self.now)
+        model.prerequisite = prerequisite
+        may_go_on = self.schedule.move(queue, None, prerequisite=prerequisite, now=self.now)
         assert may_go_on == self.is_open_but_for(queue.key)
 
     def is_open_but_for(self, key: str) -> bool:
@@ -231,13 +231,13 @@ class ScheduleMachine(RuleBasedStateMachine):
         removes_url = removes_url and model.size > 0
         was_full = self.schedule.snoozed_count >= 2
         group_cooldown_s = cooldown_s
-        if model.errand is not None:
+        if model.prerequisite is not None:
             group_cooldown_s = 3.0
         elif in_trouble:
             group_cooldown_s = min(cooldown_s, 1.0)
         rests = self.schedule.groups.plan_rests(queue, group_cooldown_s, now=self.now, in_trouble=in_trouble)
         alone = self.schedule.groups.lone_group(queue)
-        ends_errand = asked and model.errand is not None
+        ends_prerequisite = asked and model.prerequisite is not None
         end = self.schedule.plan_end(
             queue,
             removes_url=removes_url,
@@ -246,13 +246,13 @@ class ScheduleMachine(RuleBasedStateMachine):
             cost=cost,
             group_cooldown_s=group_cooldown_s,
             asked=asked,
-            ends_errand=ends_errand,
+            ends_prerequisite=ends_prerequisite,
             others_wait=others_wait,
         )
         self.schedule.settle(queue, end)
         if asked:
             for group in self.groups(queue.key):
-                if group == alone and ends_errand:
+                if group == alone and ends_prerequisite:
                     continue  # its own host was not asked
                 until = self.now + self.grouping.limit_of(group).rest_after_s(group_cooldown_s)
                 if until > self.now:
@@ -278,9 +278,9 @@ class ScheduleMachine(RuleBasedStateMachine):
                 assert (end.state is QueueState.INACTIVE) == (over and not model.is_retired)
             assert end.spills == (was_full and end.state is QueueState.SNOOZED)
         model.active = self.schedule.get(queue.key) is queue
-        if ends_errand or not model.active:
-            model.errand = None
-        assert queue.errand == model.errand
+        if ends_prerequisite or not model.active:
+            model.prerequisite = None
+        assert queue.prerequisite == model.prerequisite
         assert model.active or model.leased == 0
 
     @rule(key=KEYS)
@@ -292,7 +292,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         amend(queue, retired=True)
         self.schedule.reconsider(queue, now=self.now)
         self.models[key].active = self.models[key].leased > 0
-        self.models[key].errand = queue.errand
+        self.models[key].prerequisite = queue.prerequisite
 
     @precondition(lambda self: any(queue.record.size for queue in self.out))
     @rule()
