@@ -32,7 +32,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     """For the files of this set alone. None if nothing may be stored on disk; a set that needs files is not made
     then."""
     site_of: Callable[[str], str]
-    """Returns the site of a URL, which no module of this package knows."""
+    """Returns the host of a URL. No module of this package knows what a host is."""
+    domain_of: Callable[[str], str]
+    """Returns the registered domain of a URL."""
 
 
 class NoOptions(msgspec.Struct, frozen=True, kw_only=True):

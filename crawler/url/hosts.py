@@ -58,6 +58,15 @@ def surt_host(host: str, /) -> str:
 
 def registered_domain(host: str, /) -> str:
     """The registered domain of a host, `example.co.uk` for `www.example.co.uk`; without one, the host itself."""
+    return _known_registered_domain(host) if len(host) <= _LONGEST_REMEMBERED else _registered_domain(host)
+
+
+@lru_cache(maxsize=65_536)
+def _known_registered_domain(host: str) -> str:
+    return _registered_domain(host)
+
+
+def _registered_domain(host: str) -> str:
     host = host.rstrip(".") or host
     if host.startswith("[") or _is_ipv4(host):
         return host
@@ -78,7 +87,7 @@ def _domain_of_site(site: str) -> str:
     host, port = split_port(site)
     if host.startswith("[") or _is_ipv4(host):
         return site
-    return f"{surt_host(registered_domain('.'.join(reversed(host.split(',')))))}{port}"
+    return f"{surt_host(_registered_domain('.'.join(reversed(host.split(',')))))}{port}"
 
 
 def _is_ipv4(host: str) -> bool:

@@ -18,7 +18,7 @@ from crawler.url import canonical_2
 from crawler.url.canonical import RULES_VERSION, canonicalizer, identity_of
 from crawler.url.canonical_rules import DEFAULT_RULES, MARKS
 from crawler.url.components import UrlComponents
-from crawler.url.hosts import domain_of_site, is_name, split_port
+from crawler.url.hosts import domain_of_site, is_name, registered_domain, split_port
 from crawler.url.hrefs import (
     Base,
     Origin,
@@ -223,6 +223,11 @@ def join(base: str, href: str, /) -> str | None:
 def host_of(url: str, /) -> str:
     """Host of a serialised http or https URL, without port; IPv6 in brackets. Empty if the text is not a URL."""
     return split_port(_authority(url))[0] if "//" in url else ""
+
+
+def domain_of(url: str, /) -> str:
+    """Registered domain of a serialised http or https URL; the host itself where it has none."""
+    return registered_domain(host_of(url))
 
 
 def origin_of(url: str, /) -> str:

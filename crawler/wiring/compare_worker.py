@@ -18,7 +18,7 @@ from crawler.compare.measure.process import end_with_parent, limit_memory
 from crawler.compare.measure.timing import ReportProgress, measure_time
 from crawler.compare.measure.trial import Failed, Outcome, Trial
 from crawler.status import size
-from crawler.url.urls import host_of
+from crawler.url.urls import domain_of, host_of
 from visited import Full, LocalSet, Unavailable
 from visited.backends import descriptor
 from visited.descriptor import Parameters
@@ -30,7 +30,13 @@ _REPORT_STEP = 0.02
 
 def make_set(competitor: Competitor, distinct: int, directory: Path) -> LocalSet:
     """The visited set of a competitor, for a work with `distinct` URLs; see `crawler.compare.measure.making.Maker`."""
-    parameters = Parameters(capacity=distinct, error_rate=competitor.error_rate, directory=directory, site_of=host_of)
+    parameters = Parameters(
+        capacity=distinct,
+        error_rate=competitor.error_rate,
+        directory=directory,
+        site_of=host_of,
+        domain_of=domain_of,
+    )
     return make_described(descriptor(competitor.backend), parameters, competitor.all_options)
 
 

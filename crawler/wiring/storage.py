@@ -11,7 +11,7 @@ from crawler.discover.sites import Blocks, BySite
 from crawler.disk.directory import CrawlDirectory
 from crawler.url.canonical import RULES_VERSION
 from crawler.url.hosts import domain_of_site, name_of_site, split_port
-from crawler.url.urls import VERSIONS, UrlReader, host_of
+from crawler.url.urls import VERSIONS, UrlReader, domain_of, host_of
 from crawler.wiring.auto_backend import EXACT_ON_DISK, choose_backend
 from crawler.wiring.discovering import canonical_rules, queue_identity
 from frontier import DurableMap
@@ -203,6 +203,7 @@ def _make_chosen(chosen: Descriptor, config: Config, directory: CrawlDirectory) 
         error_rate=visited.error_rate,
         directory=directory.visited / chosen.folder if has_files and chosen.folder is not None else None,
         site_of=host_of,
+        domain_of=domain_of,
     )
     try:
         return make_set(chosen, parameters, {"site_bytes": visited.site_bytes, **visited.options})

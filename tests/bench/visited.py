@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 import psutil
 
+from crawler.url.urls import domain_of, host_of
 from tests.bench import report
 from tests.bench.urls import Stream, real_urls
 from visited import LocalSet, Unavailable
@@ -33,7 +34,8 @@ def made(name: str, count: int) -> LocalSet:
     """A set of ours or of another library."""
     # pybloom-live refuses to go beyond its capacity, and counts a little more than comes.
     capacity = count + 1000 if name in PEERS else count
-    return make_set(descriptor(name), Parameters(capacity=capacity, error_rate=ERROR_RATE, site_of=lambda _url: ""), {})
+    parameters = Parameters(capacity=capacity, error_rate=ERROR_RATE, site_of=host_of, domain_of=domain_of)
+    return make_set(descriptor(name), parameters, {})
 
 
 def made_peer(name: str, count: int) -> Callable[[Sequence[str]], object]:

@@ -12,7 +12,7 @@ from visited.backends import BACKENDS
 SETTINGS = {name: (f"visited.backend={name}", "visited.capacity=10000") for name in BACKENDS} | {
     "exact on disk": ("visited.backend=exact", "visited.store=leveldb"),
     "small filters": ("visited.backend=per-site", "visited.site_bytes=8192"),
-    "hashed sites": ("visited.backend=per-site", "visited.options.site_bytes=8 KiB", "visited.options.filters=5"),
+    "Apoidea": ("visited.backend=per-site", "visited.options={by='domain', site_bytes='8 KiB', filters=5}"),
     "shards": ("visited.backend=dsbf", "visited.capacity=10000", "visited.options.shards=3"),
     "white list": ("visited.backend=bloom", "visited.white_list=http://h00003.sim.test/"),
 }

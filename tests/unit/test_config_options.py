@@ -59,7 +59,10 @@ def test_an_option_from_elsewhere_overrides_that_of_the_file(
             "filtres = 3",
             ":6: visited.options.filtres: unknown option of per-site; did you mean visited.options.filters?",
         ),
-        ("zzz = 3", ":6: visited.options.zzz: unknown option of per-site; it has site_bytes, filters, seed, shards"),
+        (
+            "zzz = 3",
+            ":6: visited.options.zzz: unknown option of per-site; it has by, site_bytes, filters, seed, shards",
+        ),
         ("filters = 0", ":6: visited.options.filters: expected a whole number, 1 to 1_000_000_000, found 0"),
         ("filters = 'many'", ":6: visited.options.filters: expected a whole number, 1 to 1_000_000_000, found "),
         ("seed = 1\nshards = [2]", ":7: visited.options.shards: expected a whole number, 1 to 4096, found [2]"),

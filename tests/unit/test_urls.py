@@ -18,6 +18,7 @@ from crawler.url.urls import (
     BadUrl,
     Target,
     UrlReader,
+    domain_of,
     host_of,
     join,
     origin_of,
@@ -504,6 +505,20 @@ def test_queues_may_be_made_by_registered_domain(url: str, key: str) -> None:
     target = UrlReader(queue_by="domain").read(url, BASE)
     assert isinstance(target, Target)
     assert target.queue_key == key
+
+
+@pytest.mark.parametrize(
+    ("url", "domain"),
+    [
+        ("https://www.news.example.co.uk:8443/a", "example.co.uk"),
+        ("http://192.0.2.7:80/", "192.0.2.7"),
+        ("http://[::1]/", "[::1]"),
+        (f"http://{'a.' * 200}example.org/", "example.org"),
+        ("not a URL", ""),
+    ],
+)
+def test_the_registered_domain_of_a_serialised_url(url: str, domain: str) -> None:
+    assert domain_of(url) == domain
 
 
 def test_host_and_origin_of_a_serialised_url() -> None:

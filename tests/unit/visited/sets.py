@@ -169,7 +169,11 @@ def host_of(url: str) -> str:
     return url.split("/")[2] if url.count("/") > 1 else ""
 
 
-PARAMETERS = Parameters(capacity=CAPACITY, error_rate=ERROR_RATE, site_of=host_of)
+def domain_of(url: str) -> str:
+    return ".".join(host_of(url).split(".")[-2:])
+
+
+PARAMETERS = Parameters(capacity=CAPACITY, error_rate=ERROR_RATE, site_of=host_of, domain_of=domain_of)
 _WITH_KERNEL = (
     exact,
     bloom,

@@ -1,5 +1,6 @@
 """That the descriptor of each set says what the set does."""
 
+import io
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ import msgspec
 import pytest
 
 from tests.unit.visited.sets import PARAMETERS, make_backend
-from visited import CannotForget
+from visited import CannotForget, SnapshotRefused
 from visited.backends import BACKENDS, descriptor, descriptors
 from visited.descriptor import Descriptor
 from visited.making import cost_of_set, make_set
@@ -94,6 +95,19 @@ async def test_a_set_is_spread_over_shards_each_for_its_share_of_the_capacity(tm
     await leaves.add_many(URLS)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1", "2"]
     await leaves.aclose()
+
+
+async def test_the_hosts_of_a_domain_share_a_filter_if_the_options_say_so() -> None:
+    urls = [f"https://h{number}.d{number % 3}.test/" for number in range(30)]
+    by_host, by_domain = (make_set(descriptor("per-site"), PARAMETERS, {"by": by}) for by in ("host", "domain"))
+    for visited, filters in ((by_host, 30), (by_domain, 3)):
+        await visited.add_many(urls)
+        assert visited.describe().details["filters"] == filters
+    file = io.BytesIO()
+    by_host.dump(file)
+    file.seek(0)
+    with pytest.raises(SnapshotRefused, match="made with by = None"):
+        by_domain.load(file)
 
 
 def test_a_set_on_disk_is_not_made_without_a_directory() -> None:
