@@ -33,6 +33,8 @@ class Frontier(Protocol):
         """
         ...
 
+    async def __anext__(self) -> Lease: ...
+
     def begin_fetch(self, lease: Lease, /, *, address: str | None, prerequisite: str | None = None) -> bool:
         """Ask for permission right before a request of the lease. `address` is where the request will go, if known.
         Returns False if others are asking that address now, or have just asked it. The lease has then been handed back;
