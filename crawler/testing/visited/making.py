@@ -24,7 +24,9 @@ def make(
 ) -> LocalSet:
     """The empty set of a descriptor, as a crawl makes it, with a folder of its own below the directory."""
     folder = None if directory is None or found.folder is None else directory / found.folder
-    parameters = Parameters(capacity=capacity, error_rate=error_rate, directory=folder, site_of=host_of)
+    parameters = Parameters(
+        capacity=capacity, error_rate=error_rate, directory=folder, site_of=host_of, domain_of=domain_of
+    )
     return make_set(found, parameters, options or {})
 
 
@@ -36,3 +38,8 @@ def make_own(name: str, directory: Path | None = None) -> LocalSet:
 def host_of(url: str) -> str:
     """The host of a URL; empty if it has none."""
     return url.split("/")[2] if url.count("/") > 1 else ""
+
+
+def domain_of(url: str) -> str:
+    """The last two names of a URL's host."""
+    return ".".join(host_of(url).split(".")[-2:])
