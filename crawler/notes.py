@@ -1,25 +1,21 @@
-"""What is kept over a restart beside the frontier's URLs: notes, and how they are read.
+"""Notes, which are kept over a restart beside the frontier's URLs, and how they are read.
+
+The frontier promises them. The rooms of the crawler, which know no frontier, import them from here.
 
 A note may be damaged, or may have been written by another version. It is never worth a crawl: what can't be read is set
 aside, counted and logged, and the crawl goes on as if there were no such note.
 """
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import msgspec
 
+from frontier import Notes
+
+__all__ = ["Notes", "read_note"]
+
 _Read = TypeVar("_Read")
-
-
-class Notes(Protocol):
-    """A durable map. See `frontier.DurableMap`."""
-
-    def get(self, key: str, /) -> bytes | None: ...
-
-    def put(self, key: str, value: bytes, /) -> None: ...
-
-    def set_aside(self, key: str, why: Exception, /) -> None: ...
 
 
 def read_note(notes: Notes, key: str, read: Callable[[bytes], _Read], /) -> _Read | None:

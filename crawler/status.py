@@ -71,8 +71,8 @@ def status_of(
 
 def why_waiting(frontier: FrontierStats, in_flight: list[InFlight], *, monotonic: float) -> str | None:
     """What the crawl waits for; None if something began in the last two seconds or can begin now."""
-    if frontier.held is not None:
-        return f"held: {frontier.held}"
+    if frontier.paused is not None:
+        return f"paused: {frontier.paused}"
     if frontier.ready_queues and not in_flight:
         return None
     if in_flight:

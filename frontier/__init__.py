@@ -31,18 +31,30 @@ The rooms:
     transitions   changes the state: admit, lease, settle, operate; each change is one write batch
     leveldb       the store on disk
     upkeep        reads whole stores: check, repair, rebuild
+    states        opens stores as states, for the rest of the program
 
-The modules beside them: `protocol` and `values` are what users of a frontier see, `shell` is the frontier that they
-call. `store` is what the frontier needs from a store, `records` are what a store keeps, `memory` is the reference
-store. `snapshots` saves the visited set and `restore` fills it. `clock` never runs backwards."""
+Others may write frontiers too: the rest of the program sees what a frontier promises, never how it keeps that.
+`protocol` says what a running frontier promises, `state` what is kept between runs, `look_ups` what can be asked of
+that, and `values` what passes between. Most protocols are small, and a frontier may lack them. A `descriptor` says how
+the state of a backend is opened, on which `terms`, and what can be done to it; `backends` lists ours.
 
-from frontier.protocol import DurableMap, Frontier
+The other modules are about our own frontier: `shell` is what callers call. `store` is what it needs from a store,
+`records` are what a store keeps, `memory` is the reference store. `snapshots` saves the visited set and `restore` fills
+it. `pauses` are reasons to lease nothing. `clock` never runs backwards."""
+
+from frontier.look_ups import LedgerReads, Notes, QueueReads
+from frontier.pauses import Pauses
+from frontier.protocol import Forgetting, Frontier, Pausing, QueueControl, Recovering
 from frontier.values import (
     CrawlUrl,
+    Damaged,
     FrontierStats,
+    Health,
+    KnownUrl,
     Lease,
     LedgerEntry,
     Outcome,
+    QueueStatus,
     StoreFailed,
     StoreFull,
     StoreRefused,
@@ -51,12 +63,23 @@ from frontier.values import (
 
 __all__ = [
     "CrawlUrl",
-    "DurableMap",
+    "Damaged",
+    "Forgetting",
     "Frontier",
     "FrontierStats",
+    "Health",
+    "KnownUrl",
     "Lease",
     "LedgerEntry",
+    "LedgerReads",
+    "Notes",
     "Outcome",
+    "Pauses",
+    "Pausing",
+    "QueueControl",
+    "QueueReads",
+    "QueueStatus",
+    "Recovering",
     "StoreFailed",
     "StoreFull",
     "StoreRefused",

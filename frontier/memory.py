@@ -3,7 +3,7 @@
 import logging
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from frontier.queues.lifecycle import QueueState
 from frontier.queues.queue import Position, QueueRecord
 from frontier.records import Counters, JournalEntry, PendingUrl, PostponedUrl, QueueUpdate
-from frontier.values import LedgerEntry, UrlState
+from frontier.values import Damaged, KnownUrl, LedgerEntry, UrlState
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +75,28 @@ class MemoryReads:
     def ledger(self) -> Iterator[str]:
         yield from self.entries
 
+    # the ledger
+
+    def known(self, canonical: str, /) -> KnownUrl | None:
+        return next((known for known in self._known([canonical])), None)
+
+    def all_known(self, after: str = "", /) -> Iterator[KnownUrl | Damaged]:
+        return self._known(sorted(canonical for canonical in self.entries if canonical > after))
+
+    def _known(self, canonicals: Sequence[str]) -> Iterator[KnownUrl]:
+        waiting = {each.url.canonical: each.url for urls in self.pending_by_queue.values() for each in urls}
+        due_at = {each.pending.url.canonical: each.due_ms / 1000 for each in self.postponed}
+        waiting |= {each.pending.url.canonical: each.pending.url for each in self.postponed}
+        for canonical in canonicals:
+            entry = self.entries.get(canonical)
+            if entry is not None:
+                is_pending = entry.state is UrlState.PENDING
+                yield KnownUrl(
+                    entry=entry,
+                    waiting=waiting.get(canonical) if is_pending else None,
+                    due_at=due_at.get(canonical) if is_pending else None,
+                )
+
 
 class MemoryJournal:
     """Always empty: what it would restore ends with the process."""
@@ -92,27 +114,29 @@ class MemoryJournal:
 
 
 class MemoryMarks:
-    """Notes about who uses a `MemoryStore`."""
+    """The `Marks` of a `MemoryStore`."""
 
     def __init__(self) -> None:
         self.in_use = False
         self.crashed_at: float | None = None
-        self.held: str | None = None
+        self.paused: str | None = None
 
     def set_in_use(self, in_use: bool, /, *, crashed_at: float | None = None) -> None:
         self.in_use = in_use
         self.crashed_at = self.crashed_at if crashed_at is None else crashed_at
 
-    def set_held(self, reason: str | None, /) -> None:
-        self.held = reason
+    def set_paused(self, reason: str | None, /) -> None:
+        self.paused = reason
 
 
 class MemoryStore:
     """A `Store` in memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, identity: Mapping[str, str] | None = None) -> None:
+        self.identity = identity or {}
         self.counters = Counters()
-        self.reads = MemoryReads()
+        self.reads = self.ledger = MemoryReads()
+        self.notes = MemoryNotes()
         self.journal = MemoryJournal()
         self.marks = MemoryMarks()
 
@@ -218,8 +242,8 @@ class MemoryStore:
         self.counters = counters
 
 
-class MemoryMap:
-    """A `DurableMap` that ends with the process."""
+class MemoryNotes:
+    """`Notes` that end with the process."""
 
     def __init__(self) -> None:
         self._values: dict[str, bytes] = {}
@@ -229,6 +253,9 @@ class MemoryMap:
 
     def put(self, key: str, value: bytes, /) -> None:
         self._values[key] = value
+
+    def items(self, prefix: str, /) -> Iterator[tuple[str, bytes]]:
+        return (item for item in sorted(self._values.items()) if item[0].startswith(prefix))
 
     def set_aside(self, key: str, why: Exception, /) -> None:
         log.error("the value of %r can't be read and is set aside: %s", key, why)

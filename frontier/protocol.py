@@ -1,8 +1,10 @@
-"""The promise of a frontier."""
+"""What a running frontier promises: to the loop, in `Frontier`, and in small protocols of their own, which a frontier
+may lack, to an operator and to those who repair a crawl."""
 
 from collections.abc import AsyncIterator, Iterable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from frontier.pauses import Pauses
 from frontier.values import CrawlUrl, FrontierStats, Lease, LedgerEntry, Outcome
 
 
@@ -15,6 +17,12 @@ class Frontier(Protocol):
     A call that makes no sense raises `ValueError` and changes nothing. Once a change could not be stored, every further
     call raises `StoreFailed`.
     """
+
+    @property
+    def pauses(self) -> Pauses:
+        """While there is any, iteration waits. These pauses end with the process; for those of an operator see
+        `Pausing`."""
+        ...
 
     async def add(self, urls: Iterable[CrawlUrl], /, *, force: bool = False) -> int:
         """Enqueue the URLs that are new to the visited set, and return their number.
@@ -91,16 +99,13 @@ class Frontier(Protocol):
         statistics give `reason`. If the server was `asked` for something else, the queue's groups rest too."""
         ...
 
-    async def forget(self, canonicals: Iterable[str], /) -> int:
-        """Remove settled URLs from ledger and visited set, so that they are new again. Returns how many were known.
-        URLs that still wait are not removed.
-
-        Raises `visited.CannotForget` if the visited set can't forget.
-        """
-        ...
-
     async def status_of(self, canonical: str, /) -> LedgerEntry | None:
         """What became of a URL; None if it was never admitted."""
+        ...
+
+    async def skip_numbers(self, upto: int, /) -> bool:
+        """Give no URL a number up to this: output of a frontier that was newer has them. Returns whether any such
+        number was left."""
         ...
 
     def describe(self) -> FrontierStats:
@@ -116,14 +121,73 @@ class Frontier(Protocol):
         ...
 
 
-class DurableMap(Protocol):
-    """A small durable map beside the queues, for what must survive a restart, such as robots.txt rules."""
+@runtime_checkable
+class Pausing(Protocol):
+    """Can be paused by an operator, also over a restart. So can its state, while no frontier is open over it."""
 
-    def get(self, key: str, /) -> bytes | None: ...
+    @property
+    def paused(self) -> str | None:
+        """Why an operator has paused the crawl; None if none has."""
+        ...
 
-    def put(self, key: str, value: bytes, /) -> None: ...
+    async def pause(self, reason: str, /) -> None:
+        """Lease nothing until `resume`, whoever starts the crawl. Open leases can still be settled."""
+        ...
 
-    def set_aside(self, key: str, why: Exception, /) -> None:
-        """Remove a value that can't be read. It is logged, counted as quarantined, and kept with the other records that
-        the store can't read."""
+    async def resume(self) -> None:
+        """End the pause. Raises `ValueError` if there is none."""
+        ...
+
+
+@runtime_checkable
+class QueueControl(Protocol):
+    """Lets an operator say which queues are served. So does its state, while no frontier is open over it.
+
+    Each change survives a restart. A change that makes no sense raises `ValueError`. A queue that has no URL yet may be
+    named too.
+    """
+
+    async def retire(self, key: str, /) -> None:
+        """Serve a queue no more. Its open leases can still be settled, and new URLs for it are kept."""
+        ...
+
+    async def unretire(self, key: str, /) -> None:
+        """Serve a queue again that an operator has retired."""
+        ...
+
+    async def set_budget(self, key: str, budget: int | None, /) -> None:
+        """Give a queue its own total budget; with None, the general one applies again. The queue is retired if it has
+        spent its budget, and served again if not."""
+        ...
+
+
+@runtime_checkable
+class Forgetting(Protocol):
+    """Can forget URLs."""
+
+    async def forget(self, canonicals: Iterable[str], /) -> int:
+        """Remove settled URLs from ledger and visited set, so that they are new again. Returns how many were known.
+        URLs that still wait are not removed.
+
+        Raises `visited.CannotForget` if the visited set can't forget.
+        """
+        ...
+
+
+@runtime_checkable
+class Recovering(Protocol):
+    """Can be given what only the output of a crawl still knows."""
+
+    async def record(self, entries: Iterable[LedgerEntry], /) -> int:
+        """Enter URLs into the ledger that were settled elsewhere, so that they are not fetched here. Returns how many
+        were new. Entries without a number get one. Raises `ValueError` for an entry that is not settled."""
+        ...
+
+    async def add_anew(self, urls: Iterable[CrawlUrl], /) -> int:
+        """Fetch URLs again whose copies are lost. The same as `add` with `force`, but no server is asked whether a copy
+        is still current."""
+        ...
+
+    async def set_lost(self, count: int, /) -> None:
+        """From now on this many admitted URLs count as destroyed by damage without a trace."""
         ...

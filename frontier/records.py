@@ -114,13 +114,6 @@ COUNTS = (
 """The counts that can be computed from the other records of a store."""
 
 
-class Damaged(msgspec.Struct, frozen=True):
-    """A record that can't be decoded."""
-
-    key: bytes
-    message: str
-
-
 class JournalEntry(msgspec.Struct, frozen=True, array_like=True):
     """The canonical URLs that one transition admitted, and then those it forgot."""
 

@@ -64,8 +64,8 @@ class QueueFrontier:
         self._store = store
         self._link_counts = LinkCounts()
         self._active = ActiveQueues(store, settings, clock=now)
-        self.holds = self._active.holds
-        self._commit = Commit(store, self.holds, self._active.waiters)
+        self.pauses = self._active.pauses
+        self._commit = Commit(store, self.pauses, self._active.waiters)
         self._leases = Leases(self._later_links)
         self._admission = Admission(store, visited, self._active, self._leases, self._link_counts, self._commit)
         self._leasing = Leasing(store, self._active, self._leases, self._commit)
@@ -115,8 +115,6 @@ class QueueFrontier:
         return admitted
 
     async def add_anew(self, urls: Iterable[CrawlUrl], /) -> int:
-        """Fetch URLs again whose copies are lost. The same as `add` with `force`, but no server is asked whether a copy
-        is still current."""
         admitted = await self._admission.add(urls, force=True, drop_validators=True)
         await self._snapshotting.save_if_due()
         return admitted
@@ -203,17 +201,30 @@ class QueueFrontier:
 
     # an operator acts
 
-    async def operate(self, change: Callable[[Operator], _Result], /) -> _Result:
-        """Carry out what an operator asks for, as in `operate(lambda operator: operator.retire(key))`, and make it
-        durable. Raises `IllegalTransition` if it makes no sense."""
-        result = await self._commit.run(partial(change, self._operator))
+    @property
+    def paused(self) -> str | None:
+        return self._store.marks.paused
+
+    async def pause(self, reason: str, /) -> None:
+        await self._operate(partial(self._operator.pause, reason))
+
+    async def resume(self) -> None:
+        await self._operate(self._operator.resume)
+
+    async def retire(self, key: str, /) -> None:
+        await self._operate(partial(self._operator.retire, key))
+
+    async def unretire(self, key: str, /) -> None:
+        await self._operate(partial(self._operator.unretire, key))
+
+    async def set_budget(self, key: str, budget: int | None, /) -> None:
+        await self._operate(partial(self._operator.set_budget, key, budget))
+
+    async def _operate(self, change: Callable[[], _Result]) -> _Result:
+        """Carry out what an operator asks for, and make it durable."""
+        result = await self._commit.run(change)
         await self._commit.sync()
         return result
-
-    @property
-    def operator_hold(self) -> str | None:
-        """Why an operator holds the crawl, in the operator's words; None if none does."""
-        return self._store.marks.held
 
     async def reconsider(self) -> int:
         """Serve the queues again whose budgets now allow it, and return their number. Reads every queue."""
@@ -231,9 +242,13 @@ class QueueFrontier:
         return await self._admission.forget(canonicals)
 
     async def record(self, entries: Iterable[LedgerEntry], /) -> int:
-        """Enter URLs into the ledger that were settled elsewhere, so that they are not fetched here. Returns how many
-        were new. Entries without a number get one. Raises ValueError for an entry that is not settled."""
         return await self._admission.record(entries)
+
+    async def skip_numbers(self, upto: int, /) -> bool:
+        return await self._operate(partial(self._operator.skip_numbers, upto))
+
+    async def set_lost(self, count: int, /) -> None:
+        await self._operate(partial(self._operator.set_lost, count))
 
     async def status_of(self, canonical: str, /) -> LedgerEntry | None:
         entry = self._store.reads.entry(canonical)

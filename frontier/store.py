@@ -5,12 +5,13 @@ The caller has already decided which queue is next, when it may be asked again a
 journal numbers are given by the store.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
+from frontier.look_ups import Notes
 from frontier.queues.queue import Position, QueueRecord
 from frontier.records import Counters, JournalEntry, PendingUrl, PostponedUrl, QueueUpdate
-from frontier.values import LedgerEntry
+from frontier.values import Damaged, KnownUrl, LedgerEntry
 
 
 class StoreReads(Protocol):
@@ -65,6 +66,19 @@ class StoreReads(Protocol):
         ...
 
 
+class LedgerScan(Protocol):
+    """Reads the ledger for look-ups, exports and checks. Changes nothing, even where a record is damaged. Later links
+    are not in `LedgerEntry.hit_count`; see `StoreReads.link_count`."""
+
+    def known(self, canonical: str, /) -> KnownUrl | None:
+        """What is known about a URL; None if it was never admitted, or its entry can't be decoded."""
+        ...
+
+    def all_known(self, after: str = "", /) -> Iterator[KnownUrl | Damaged]:
+        """The ledger after the URL `after`, in the order of canonical URLs."""
+        ...
+
+
 class Journal(Protocol):
     """What the visited set has learned since its last snapshot."""
 
@@ -88,7 +102,7 @@ class Journal(Protocol):
 
 
 class Marks(Protocol):
-    """Notes about who uses the store."""
+    """Who uses the store, and who has paused the crawl."""
 
     @property
     def in_use(self) -> bool:
@@ -105,11 +119,11 @@ class Marks(Protocol):
         ...
 
     @property
-    def held(self) -> str | None:
-        """Why an operator has forbidden leases; None while they are allowed."""
+    def paused(self) -> str | None:
+        """Why an operator has paused the crawl; None while it is not paused."""
         ...
 
-    def set_held(self, reason: str | None, /) -> None: ...
+    def set_paused(self, reason: str | None, /) -> None: ...
 
 
 class Store(Protocol):
@@ -121,7 +135,18 @@ class Store(Protocol):
         ...
 
     @property
+    def identity(self) -> Mapping[str, str]:
+        """The settings that the stored URLs depend on, by name."""
+        ...
+
+    @property
+    def notes(self) -> Notes: ...
+
+    @property
     def reads(self) -> StoreReads: ...
+
+    @property
+    def ledger(self) -> LedgerScan: ...
 
     @property
     def journal(self) -> Journal: ...
@@ -185,4 +210,6 @@ class Store(Protocol):
         """Wait until all earlier transitions are as safe as the store was asked to make them."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Closing twice is harmless."""
+        ...

@@ -117,6 +117,62 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Links to this URL, seen so far."""
 
 
+class KnownUrl(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A URL of the ledger, and how it waits if it does."""
+
+    entry: LedgerEntry
+    waiting: CrawlUrl | None = None
+    """None if it is settled, or what waits can't be read."""
+    due_at: float | None = None
+    """When its next attempt is due, in seconds since 1970; None if it waits in its queue."""
+
+
+class Damaged(msgspec.Struct, frozen=True):
+    """A record that can't be decoded."""
+
+    key: bytes
+    message: str
+
+
+class Health(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """How the server of a queue has behaved lately."""
+
+    error_streak: int = 0
+    """Failures in a row. Either all of them were answers or none was."""
+    answered: bool = False
+    """Whether these failures were answers: the server sent a status and headers each time."""
+    trouble: str | None = None
+    """The reason of the last failure."""
+    pressure: int = 0
+    """How often the server has asked us to slow down, less its good answers since."""
+    probe_at: float = 0.0
+    """The server counts as dead until this time, in seconds since 1970."""
+
+
+class QueueStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What an operator sees of a queue."""
+
+    key: str
+    size: int = 0
+    """URLs that wait in it, the leased ones included."""
+    wake_at: float = 0.0
+    """It rests until this time, in seconds since 1970."""
+    health: Health = Health()
+    precedence: int = 128
+    """0..255; lower goes first."""
+    spent: int = 0
+    budget: int | None = None
+    """Its own total budget; None if the general one applies."""
+    retired: bool = False
+    """Whether an operator has retired it."""
+    pace_s: float = 0.0
+    """How long it rested after its server's last good answer."""
+    address: str | None = None
+    """The last known address of its server."""
+    served: bool = False
+    """Whether its URLs get fetched. If it has any and is not served, it is retired."""
+
+
 class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
     """Where the URLs are now. Counts are of URLs unless the name says queues."""
 
@@ -159,7 +215,7 @@ class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
     retired: int = 0
     """Waiting in retired queues."""
     retired_queues: int = 0
-    held: str | None = None
+    paused: str | None = None
     """Why nothing is leased; None while leases are allowed."""
 
     @property

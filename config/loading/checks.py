@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from ipaddress import ip_address, ip_network
-from typing import Final
 
 from config.contact import has_contact, owned_by_others, split_address
 from config.loading.seeds import Seed
@@ -14,14 +13,13 @@ from config.schema.fetch import Fetch
 from config.schema.frontier import Frontier
 from config.schema.render import Render
 from config.units import size_text
+from frontier.backends import descriptor as frontier_backend
 from visited.backends import descriptor
 
 DEFAULT = "default"
 """The origin of a value that no source gives."""
 
 _MAX_FILTER_BYTES = 2**37
-MIN_FREE_BYTES: Final = 64 * 1024 * 1024
-"""The frontier needs this much to be opened again after the disk was full."""
 _OWN_HEADERS = {
     "user-agent": "set fetch.user_agent",
     "accept-language": "set fetch.languages",
@@ -125,12 +123,12 @@ def _filter_size(config: Config, origins: Origins) -> str | None:
 def _needs_disk(config: Config, _: Origins) -> str | None:
     visited, frontier = config.visited, config.frontier
     if (
-        frontier.backend != "memory"
+        frontier_backend(frontier.backend).is_persistent
         or visited.backend == "auto"
         or "directory" not in descriptor(visited.backend).needs
     ):
         return None
-    return f"{visited.backend} keeps files, and frontier.backend = memory writes none"
+    return f"{visited.backend} keeps files, and frontier.backend = {frontier.backend} writes none"
 
 
 def _addresses(config: Config, _origins: Origins) -> str | None:
@@ -174,11 +172,11 @@ def _needs_no_prefixes(config: Config, _: Origins) -> str | None:
 
 
 def _min_free_bytes(config: Config, _: Origins) -> str | None:
-    found = config.output.min_free_bytes
-    if config.frontier.backend != "leveldb" or not 0 < found < MIN_FREE_BYTES:
+    found, needed = config.output.min_free_bytes, frontier_backend(config.frontier.backend).min_free_bytes
+    if not 0 < found < needed:
         return None
     return (
-        f'expected at least "{size_text(MIN_FREE_BYTES)}", which the frontier needs to recover from a full disk, or 0 '
+        f'expected at least "{size_text(needed)}", which the frontier needs to recover from a full disk, or 0 '
         f'to wait only when the disk is full; found "{size_text(found)}"'
     )
 

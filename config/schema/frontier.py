@@ -6,9 +6,10 @@ import msgspec
 from msgspec import Meta
 
 from config.schema.kinds import BYTES, DAY_S, END, MOST, SECONDS, Place, Text
+from frontier.backends import BACKENDS as FRONTIERS
 from visited.backends import BACKENDS
 
-FrontierBackend = Literal["memory", "leveldb"]
+FrontierBackend = Annotated[str, Meta(extra={"choices": tuple(FRONTIERS)})]
 VisitedBackend = Annotated[str, Meta(extra={"choices": (*BACKENDS, "auto")})]
 VisitedStore = Literal["memory", "leveldb"]
 QueueBy = Literal["host", "domain", "ip", "surt-prefix"]

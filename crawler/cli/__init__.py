@@ -1,7 +1,7 @@
 """The command line. Results go to stdout, everything else to stderr.
 
 Exit codes: 0 the crawl is complete; 1 failed; 2 wrong usage or configuration; 3 stopped by a limit; 4 stopped by a
-signal, with the state saved; 5 the crawl directory is locked, held or of another version.
+signal, with the state saved; 5 the crawl directory is locked, paused or of another version.
 """
 
 import errno

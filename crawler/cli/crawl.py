@@ -63,7 +63,7 @@ def crawl(
     finish. A second Ctrl-C stops at once.
 
     Exit codes: 0 complete, 1 failed, 2 wrong usage or configuration, 3 stopped by a limit, 4 stopped by a signal,
-    5 the directory is locked, held, of another version, or not the directory of a crawl.
+    5 the directory is locked, paused, of another version, or not the directory of a crawl.
     """
     options: Options = {} if directory is None else {"crawl.directory": ("--dir", directory)}
     if configuration is None and not seeds and directory is None:

@@ -14,22 +14,15 @@ from config import Config
 from crawler.cli.fsck import rebuild
 from crawler.cli.json_forms import digest_bytes, moment, seconds
 from crawler.cli.opening import open_stored
-from crawler.cli.operate import budget, hold, release, retire, unretire
+from crawler.cli.operate import budget, hold, pause, release, resume, retire, unretire
 from crawler.disk.directory import CrawlDirectory
 from crawler.page import digest_text
 from crawler.status import number_of
+from crawler.wiring.backends import lacks
 from crawler.wiring.discovering import read_url
-from crawler.wiring.storage import (
-    rules,
-    rules_version,
-    snapshots,
-    visited_set,
-)
-from frontier import CrawlUrl, LedgerEntry, UrlState
-from frontier.leveldb.encoding import Location
-from frontier.leveldb.store import LevelDBStore
-from frontier.records import Damaged
-from frontier.shell import QueueFrontier
+from crawler.wiring.storage import rules_version, visited_set
+from frontier import CrawlUrl, Damaged, KnownUrl, LedgerEntry, LedgerReads, Recovering, UrlState
+from frontier.state import FrontierState
 
 LINES_AT_ONCE = 1000
 
@@ -64,7 +57,7 @@ def frontier() -> None:
     """Change a crawl that does not run, or move its URLs to another."""
 
 
-for command in (retire, unretire, budget, hold, release, rebuild):
+for command in (retire, unretire, budget, pause, resume, hold, release, rebuild):
     frontier.add_command(command)
 
 
@@ -77,17 +70,20 @@ for command in (retire, unretire, budget, hold, release, rebuild):
 def export(directory: Path, after: str, pending: bool) -> None:
     """Print the URLs of the crawl in DIRECTORY as JSON Lines, in the order of their canonical forms."""
     encode = msgspec.json.Encoder().encode
-    with open_stored(directory) as (_, _, store):
-        for found in store.full_scan.entries(after):
-            if isinstance(found, Damaged):
-                click.echo(f"left out, because it can't be decoded: {found.key!r}", err=True)
-            elif not pending or found[1] is not None:
-                sys.stdout.buffer.write(encode(_line(store, *found)) + b"\n")
+    with open_stored(directory) as (_, config, state):
+        if not isinstance(state, LedgerReads):
+            raise lacks(config, "list its ledger")
+        for known in state.all_known(after):
+            if isinstance(known, Damaged):
+                click.echo(f"left out, because it can't be decoded: {known.key!r}", err=True)
+            elif not pending or known.entry.state is UrlState.PENDING:
+                sys.stdout.buffer.write(encode(_line(known)) + b"\n")
         sys.stdout.buffer.flush()
 
 
-def _line(store: LevelDBStore, entry: LedgerEntry, place: Location | None) -> Line:
-    if place is None:
+def _line(known: KnownUrl) -> Line:
+    entry, url = known.entry, known.waiting
+    if entry.state is not UrlState.PENDING:
         return Line(
             url=entry.canonical,
             state=entry.state.name.lower(),
@@ -99,12 +95,10 @@ def _line(store: LevelDBStore, entry: LedgerEntry, place: Location | None) -> Li
             digest=None if entry.digest is None else digest_text(entry.digest),
             etag=entry.etag,
             last_modified=entry.last_modified,
-            hit_count=entry.hit_count + store.reads.link_count(entry.canonical),
+            hit_count=entry.hit_count,
         )
-    waiting = store.full_scan.pending_at(place)
-    if waiting is None:
+    if url is None:
         return Line(url=entry.canonical, found_at=moment(entry.found_at))
-    url = waiting.url
     return Line(
         url=url.url,
         canonical=None if url.canonical == url.url else url.canonical,
@@ -114,8 +108,8 @@ def _line(store: LevelDBStore, entry: LedgerEntry, place: Location | None) -> Li
         via=url.via,
         kind=url.kind,
         found_at=moment(entry.found_at),
-        due_at=None if place.due_ms is None else moment(place.due_ms / 1000),
-        hit_count=url.link_count + store.reads.link_count(url.canonical),
+        due_at=moment(known.due_at),
+        hit_count=entry.hit_count,
     )
 
 
@@ -128,15 +122,17 @@ def import_(directory: Path, lines: TextIO) -> None:
     URLs that the crawl knows do not change, so you can simply repeat an interrupted import. Pending URLs are queued.
     All others are only entered in the ledger, and are not fetched.
     """
-    with open_stored(directory, to_change=True) as (crawl, config, store):
-        asyncio.run(_import(crawl, config, store, lines))
+    with open_stored(directory, to_change=True) as (crawl, config, state):
+        asyncio.run(_import(crawl, config, state, lines))
 
 
-async def _import(crawl: CrawlDirectory, config: Config, store: LevelDBStore, lines: TextIO) -> None:
-    version, visited = rules_version(store), visited_set(config, crawl, store)
-    frontier = await QueueFrontier.open(store, visited, snapshots=snapshots(config, crawl), settings=rules(config))
+async def _import(crawl: CrawlDirectory, config: Config, state: FrontierState, lines: TextIO) -> None:
+    version, visited = rules_version(state), visited_set(config, crawl, state.knows_many)
+    frontier = await state.open_frontier(visited)
     read = known = 0
     try:
+        if not isinstance(frontier, Recovering):
+            raise lacks(config, "be given URLs that were settled elsewhere")
         while batch := list(islice(_decode(lines, read), LINES_AT_ONCE)):
             read += len(batch)
             waiting = [_url(config, version, line) for line in batch if line.state == "pending"]

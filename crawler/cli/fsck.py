@@ -11,21 +11,14 @@ from crawler.cli.codes import COMPLETE, FAILED
 from crawler.cli.opening import lock_stored
 from crawler.disk.directory import CrawlDirectory
 from crawler.status import number_of
+from crawler.wiring.backends import frontier_backend, lacks
 from crawler.wiring.recovery.entries import batches
 from crawler.wiring.recovery.reconciliation import DAMAGED, Reconciliation
 from crawler.wiring.recovery.recover import recover
-from crawler.wiring.storage import (
-    open_leveldb,
-    rules,
-    snapshots,
-    visited_set,
-)
-from frontier.leveldb.store import LevelDBStore
-from frontier.shell import QueueFrontier
-from frontier.upkeep.fsck import Problem
-from frontier.upkeep.fsck import fsck as check_store
-from frontier.upkeep.salvage import move_away, repair_directory
-from frontier.upkeep.visited_check import check_visited
+from crawler.wiring.storage import open_state, repair_state, rules_version, visited_set
+from frontier import LedgerReads, Recovering
+from frontier.descriptor import Problem, Report
+from frontier.state import FrontierState
 
 
 @click.command()
@@ -41,14 +34,14 @@ def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, as_json: bool
             _repair(loaded, directory)
         if refetch:
             asyncio.run(_refetch(loaded, directory))
-        store = open_leveldb(loaded.config, directory)
+        state = open_state(loaded.config, directory)
         try:
-            report = check_store(store)
-            found = report.problems + asyncio.run(_check_visited(loaded.config, directory, store))
+            report = _check(loaded.config, state)
+            found = report.problems + asyncio.run(_check_visited(loaded.config, directory, state))
             if output:
-                found += [each.problem for each in Reconciliation(loaded, directory, store).differences()]
+                found += [each.problem for each in _reconciliation(loaded, directory, state).differences()]
         finally:
-            store.close()
+            state.close()
     # A snapshot that does not fit is no damage: a crash has torn it, or the settings have changed since.
     problems = [problem for problem in found if problem.kind not in ("snapshot", DAMAGED)]
     for problem in found:
@@ -67,18 +60,41 @@ def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, as_json: bool
     return FAILED if problems else COMPLETE
 
 
+def _check(config: Config, state: FrontierState) -> Report:
+    check = frontier_backend(config).upkeep.check
+    if check is None:
+        raise lacks(config, "check its state")
+    return check(state)
+
+
+async def _check_visited(config: Config, directory: CrawlDirectory, state: FrontierState) -> list[Problem]:
+    check = frontier_backend(config).upkeep.check_visited
+    if check is None:
+        return []
+    visited = visited_set(config, directory, state.knows_many)
+    try:
+        return await check(state, visited)
+    finally:
+        await visited.aclose()
+
+
+def _reconciliation(loaded: Loaded, directory: CrawlDirectory, state: FrontierState) -> Reconciliation:
+    if not isinstance(state, LedgerReads):
+        raise lacks(loaded.config, "list its ledger to be compared with the output; use --no-output")
+    return Reconciliation(loaded, directory, state, rules_version=rules_version(state))
+
+
 async def _refetch(loaded: Loaded, directory: CrawlDirectory) -> None:
     """Queue the URLs again whose output is missing. If URLs were lost without a trace, also queue all pages that may
     link to them."""
-    store = open_leveldb(loaded.config, directory)
-    config, lost = loaded.config, store.counters.lost
-    visited = visited_set(config, directory, store)
+    state = open_state(loaded.config, directory)
+    lost, visited = state.describe().lost, visited_set(loaded.config, directory, state.knows_many)
     try:
-        frontier = await QueueFrontier.open(
-            store, visited, snapshots=snapshots(config, directory), settings=rules(config)
-        )
+        frontier = await state.open_frontier(visited)
         try:
-            reconciliation = Reconciliation(loaded, directory, store)
+            if not isinstance(frontier, Recovering):
+                raise lacks(loaded.config, "fetch pages again whose copies are lost")
+            reconciliation = _reconciliation(loaded, directory, state)
             missing = [each.again for each in reconciliation.differences() if each.again is not None]
             count = await frontier.add_anew({url.canonical: url for url in missing}.values())
             click.echo(f"{number_of(count, 'URL')} whose output is missing will be fetched again", err=True)
@@ -86,7 +102,7 @@ async def _refetch(loaded: Loaded, directory: CrawlDirectory) -> None:
                 leading = 0
                 for batch in batches(reconciliation.pages()):
                     leading += await frontier.add_anew(batch)
-                await frontier.operate(lambda operator: operator.forget_lost())
+                await frontier.set_lost(0)
                 click.echo(
                     f"lost to damage: {number_of(lost, 'URL')}; {number_of(leading, 'page')} that may link to them "
                     "will be fetched again",
@@ -96,24 +112,23 @@ async def _refetch(loaded: Loaded, directory: CrawlDirectory) -> None:
             await frontier.aclose()
     finally:
         await visited.aclose()
+        state.close()
 
 
 def _repair(loaded: Loaded, directory: CrawlDirectory) -> None:
-    store, mended, copy = repair_directory(
-        directory.frontier, lambda: open_leveldb(loaded.config, directory, to_repair=True)
-    )
-    done = [
-        name.replace("_", " ") if found is True else f"{name.replace('_', ' ')}: {found}"
-        for name, found in msgspec.structs.asdict(mended).items()
-        if found
-    ]
-    click.echo(f"repaired: {', '.join(done) or 'nothing'}", err=True)
-    if copy is not None:
-        click.echo(f"a copy of the old frontier is kept in {copy}; delete it when the crawl works", err=True)
-    if directory.has_output() and (store.counters.lost or mended.salvaged == "tables" or not store.counters.admitted):
-        _recover(loaded, directory, store)
+    copy = directory.new_copy()
+    mended = repair_state(loaded.config, directory, copy)
+    click.echo(f"repaired: {', '.join(mended.done) or 'nothing'}", err=True)
+    if mended.is_copied:
+        _print_copy(copy)
+    if directory.has_output() and mended.is_incomplete:
+        _recover(loaded, directory, mended.state)
     else:
-        store.close()
+        mended.state.close()
+
+
+def _print_copy(copy: Path) -> None:
+    click.echo(f"a copy of the old frontier is kept in {copy}; delete it when the crawl works", err=True)
 
 
 @click.command()
@@ -130,27 +145,27 @@ def rebuild(path: Path) -> int:
     with lock_stored(path, to_repair=True) as (directory, loaded):
         if not directory.has_output():
             raise click.UsageError(f"the crawl in {path} has no output to rebuild a frontier from")
-        copy = move_away(directory.frontier) if directory.has_state() else None
-        store = open_leveldb(loaded.config, directory, to_repair=True)
+        copy = directory.move_frontier_away() if directory.has_state() else None
+        state = open_state(loaded.config, directory, may_begin=True)
         if copy is not None:
-            click.echo(f"a copy of the old frontier is kept in {copy}; delete it when the crawl works", err=True)
-        _recover(loaded, directory, store)
-        store = open_leveldb(loaded.config, directory, to_repair=True)
-        counters = store.counters
-        store.close()
-    click.echo(f"{counters.admitted:,} URLs, {counters.pending:,} pending")
-    return FAILED if counters.lost else COMPLETE
+            _print_copy(copy)
+        _recover(loaded, directory, state)
+        state = open_state(loaded.config, directory, may_begin=True)
+        stats = state.describe()
+        state.close()
+    click.echo(f"{stats.admitted:,} URLs, {stats.pending:,} pending")
+    return FAILED if stats.lost else COMPLETE
 
 
-def _recover(loaded: Loaded, directory: CrawlDirectory, store: LevelDBStore) -> None:
-    """Recover from the output what the store has lost. Closes the store."""
-    before = store.counters.lost
+def _recover(loaded: Loaded, directory: CrawlDirectory, state: FrontierState) -> None:
+    """Recover from the output what the state has lost. Closes the state."""
+    before = state.describe().lost
     try:
         recovered = asyncio.run(
-            recover(loaded, directory, store, progress=lambda count: click.echo(f"{count:,} records read", err=True))
+            recover(loaded, directory, state, progress=lambda count: click.echo(f"{count:,} records read", err=True))
         )
     finally:
-        store.close()
+        state.close()
     click.echo(
         f"from the output: {recovered.settled:,} settled URLs and {recovered.found:,} links that were not known, of "
         f"{recovered.records:,} records",
@@ -164,14 +179,3 @@ def _recover(loaded: Loaded, directory: CrawlDirectory, store: LevelDBStore) -> 
         )
     if before and not recovered.unread:
         click.echo("all lost URLs are known again to which a fetched page links", err=True)
-
-
-async def _check_visited(config: Config, directory: CrawlDirectory, store: LevelDBStore) -> list[Problem]:
-    saved = snapshots(config, directory)
-    if saved is None:
-        return []
-    visited = visited_set(config, directory, store)
-    try:
-        return await check_visited(store, visited, saved)
-    finally:
-        await visited.aclose()

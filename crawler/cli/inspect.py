@@ -21,14 +21,12 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.page import PageRecord
 from crawler.record import rfc3339
 from crawler.status import host_of, size
+from crawler.wiring.backends import lacks
 from crawler.wiring.discovering import read_url
-from crawler.wiring.storage import rules_version, snapshots, visited_set
+from crawler.wiring.storage import rules_version, visited_set
 from crawler.write.records import find_record
-from frontier import LedgerEntry
-from frontier.leveldb.encoding import Location
-from frontier.leveldb.store import LevelDBStore
-from frontier.queues.queue import Health, QueueRecord
-from frontier.restore import restore
+from frontier import Health, KnownUrl, LedgerEntry, LedgerReads, QueueReads, QueueStatus
+from frontier.state import FrontierState
 from visited import VisitedStats
 
 
@@ -53,28 +51,30 @@ inspect.add_command(fsck)
 @click.pass_obj
 def queues(path: Path, sort: str, match: str, retired: bool, offset: int, limit: int, as_json: bool) -> None:
     """List the queues that have URLs."""
-    with open_stored(path) as (_, _, store):
-        found = [record for record in store.reads.queues() if record.size and match in host_of(record.key)]
-    orders: dict[str, Callable[[QueueRecord], tuple[float, str]]] = {
-        "size": lambda record: (-record.size, record.key),
-        "wake": lambda record: (record.wake_at, record.key),
-        "errors": lambda record: (-record.health.error_streak, record.key),
-        "key": lambda record: (0.0, record.key),
+    with open_stored(path) as (_, config, state):
+        if not isinstance(state, QueueReads):
+            raise lacks(config, "list its queues")
+        found = [queue for queue in state.queues() if queue.size and match in host_of(queue.key)]
+    orders: dict[str, Callable[[QueueStatus], tuple[float, str]]] = {
+        "size": lambda queue: (-queue.size, queue.key),
+        "wake": lambda queue: (queue.wake_at, queue.key),
+        "errors": lambda queue: (-queue.health.error_streak, queue.key),
+        "key": lambda queue: (0.0, queue.key),
     }
     if retired:
-        found = [record for record in found if record.position is None]
+        found = [queue for queue in found if not queue.served]
     found.sort(key=orders[sort])
     shown = found[offset : offset + limit]
     if as_json:
-        for record in shown:
-            click.echo(msgspec.json.encode(queue_form(record)))
+        for queue in shown:
+            click.echo(msgspec.json.encode(queue_form(queue)))
         return
     table = Table("host", "URLs", "spent", "rests until", "errors in a row", "", box=None, pad_edge=False)
-    for record in shown:
-        wake = rfc3339(record.wake_at) if record.wake_at else ""
-        note = "retired" if record.position is None else _trouble(record.health)
+    for queue in shown:
+        wake = rfc3339(queue.wake_at) if queue.wake_at else ""
+        note = _trouble(queue.health) if queue.served else "retired"
         table.add_row(
-            host_of(record.key), f"{record.size:,}", f"{record.spent:,}", wake, str(record.health.error_streak), note
+            host_of(queue.key), f"{queue.size:,}", f"{queue.spent:,}", wake, str(queue.health.error_streak), note
         )
     Console().print(table)
     left = len(found) - offset - len(shown)
@@ -89,7 +89,7 @@ def _trouble(health: Health) -> str:
     return f"{health.trouble}{given_up}"
 
 
-class _KnownUrl(msgspec.Struct, frozen=True, kw_only=True):
+class _Known(msgspec.Struct, frozen=True, kw_only=True):
     """What a crawl knows about a URL that was admitted."""
 
     entry: LedgerEntry
@@ -108,12 +108,17 @@ class _KnownUrl(msgspec.Struct, frozen=True, kw_only=True):
 @click.pass_obj
 def url(path: Path, url: str, as_json: bool) -> int:
     """Show what the crawl knows about URL."""
-    with open_stored(path) as (directory, config, store):
+    with open_stored(path) as (directory, config, state):
+        if not isinstance(state, LedgerReads) or not isinstance(state, QueueReads):
+            raise lacks(config, "tell about its URLs and queues")
+        version = rules_version(state)
         try:
-            canonical = read_url(config, url, version=rules_version(store)).canonical
+            canonical = read_url(config, url, version=version).canonical
         except ValueError as error:
             raise click.UsageError(str(error)) from error
-        known = _look_up(canonical, directory, config, store)
+        found = state.known(canonical)
+        queue = None if found is None or found.waiting is None else state.queue(found.waiting.queue_key)
+        known = None if found is None else _complete(found, queue, directory, config, version)
     if as_json:
         click.echo(msgspec.json.encode(None if known is None else _form(known)))
     elif known is None:
@@ -125,23 +130,19 @@ def url(path: Path, url: str, as_json: bool) -> int:
     return FAILED if known is None else COMPLETE
 
 
-def _look_up(canonical: str, directory: CrawlDirectory, config: Config, store: LevelDBStore) -> _KnownUrl | None:
-    entry = store.reads.entry(canonical)
-    if entry is None:
-        return None
-    entry = msgspec.structs.replace(entry, hit_count=entry.hit_count + store.reads.link_count(canonical))
-    place = store.full_scan.location(canonical)
-    queue = None if place is None else store.reads.queue(place.queue_key)
-    return _KnownUrl(
-        entry=entry,
-        due_at=None if place is None or queue is None else _due_at(place, queue),
-        record=_last_record(directory, entry),
-        found=_found_by(entry, config, rules_version(store)),
-        waits=None if place is None or queue is None else _waits(place, queue),
+def _complete(
+    known: KnownUrl, queue: QueueStatus | None, directory: CrawlDirectory, config: Config, version: int
+) -> _Known:
+    return _Known(
+        entry=known.entry,
+        due_at=None if queue is None else _due_at(known, queue),
+        record=_last_record(directory, known.entry),
+        found=_found_by(known.entry, config, version),
+        waits=None if queue is None else _waits(known, queue),
     )
 
 
-def _form(known: _KnownUrl) -> dict[str, object]:
+def _form(known: _Known) -> dict[str, object]:
     record = known.record
     return {
         **entry_form(known.entry),
@@ -151,7 +152,7 @@ def _form(known: _KnownUrl) -> dict[str, object]:
     }
 
 
-def _lines(known: _KnownUrl) -> list[tuple[str, object]]:
+def _lines(known: _Known) -> list[tuple[str, object]]:
     entry, record = known.entry, known.record
     return [
         ("URL", entry.canonical),
@@ -181,18 +182,17 @@ def _last_record(directory: CrawlDirectory, entry: LedgerEntry) -> PageRecord | 
     return find_record(directory.records, entry.number) if directory.records.is_dir() else None
 
 
-def _due_at(place: Location, queue: QueueRecord) -> float:
+def _due_at(known: KnownUrl, queue: QueueStatus) -> float:
     """When the URL may be fetched at the earliest, in seconds since 1970."""
-    return max(0.0 if place.due_ms is None else place.due_ms / 1000, queue.wake_at)
+    return max(known.due_at or 0.0, queue.wake_at)
 
 
-def _waits(place: Location, queue: QueueRecord) -> str:
-    host = host_of(queue.key)
-    if queue.size and queue.position is None:
+def _waits(known: KnownUrl, queue: QueueStatus) -> str:
+    host, due_at = host_of(queue.key), _due_at(known, queue)
+    if queue.size and not queue.served:
         return f"for ever, because the queue of {host} is retired"
-    if place.due_ms is not None:
-        return f"for another attempt, due {rfc3339(_due_at(place, queue))}"
-    due_at = _due_at(place, queue)
+    if known.due_at is not None:
+        return f"for another attempt, due {rfc3339(due_at)}"
     when = f", which rests until {rfc3339(due_at)}" if due_at > time.time() else ""
     return f"in the queue of {host}, which holds {queue.size:,}{when}"
 
@@ -205,8 +205,8 @@ def _waits(place: Location, queue: QueueRecord) -> str:
 def refused(path: Path, match: str, limit: int, as_json: bool) -> None:
     """List what traps and quotas have refused, by rule and host, with examples."""
     found: list[tuple[str, str, RefusalCount]] = []
-    with open_stored(path) as (_, _, store):
-        for key, note in store.full_scan.durable_map(PREFIX):
+    with open_stored(path) as (_, _, state):
+        for key, note in state.notes.items(PREFIX):
             rule, _, host = key.removeprefix(PREFIX).partition(" ")
             if match in host:
                 with suppress(msgspec.DecodeError):
@@ -231,8 +231,8 @@ def refused(path: Path, match: str, limit: int, as_json: bool) -> None:
 @click.pass_obj
 def visited(path: Path, as_json: bool) -> None:
     """Show the size, fill and losses of the visited set."""
-    with open_stored(path) as (directory, config, store):
-        stats = asyncio.run(_describe_visited(config, directory, store))
+    with open_stored(path) as (directory, config, state):
+        stats = asyncio.run(_describe_visited(config, directory, state))
     if as_json:
         click.echo(msgspec.json.encode(stats))
         return
@@ -250,10 +250,10 @@ def visited(path: Path, as_json: bool) -> None:
         click.echo(f"{name:>13}  {value}")
 
 
-async def _describe_visited(config: Config, directory: CrawlDirectory, store: LevelDBStore) -> VisitedStats:
-    visited = visited_set(config, directory, store)
+async def _describe_visited(config: Config, directory: CrawlDirectory, state: FrontierState) -> VisitedStats:
+    visited = visited_set(config, directory, state.knows_many)
     try:
-        await restore(store, visited, snapshots(config, directory))
+        await state.restore(visited)
         return visited.describe()
     finally:
         await visited.aclose()

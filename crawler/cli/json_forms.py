@@ -8,10 +8,7 @@ import msgspec
 from crawler.page import digest_text
 from crawler.record import header_time, rfc3339
 from crawler.status import host_of
-from frontier import LedgerEntry
-from frontier.queues.queue import QueueRecord
-
-_INTERNAL = ("drained_to", "position")
+from frontier import LedgerEntry, QueueStatus
 
 
 def moment(seconds: float | None) -> str | None:
@@ -44,11 +41,8 @@ def entry_form(entry: LedgerEntry) -> dict[str, object]:
     }
 
 
-def queue_form(record: QueueRecord) -> dict[str, object]:
-    """A queue: its host, whether it is served, and its stored fields."""
-    stored = msgspec.structs.asdict(record)
-    for name in _INTERNAL:
-        del stored[name]
-    health = {**msgspec.structs.asdict(record.health), "probe_at": moment(record.health.probe_at)}
-    readable = {"wake_at": moment(record.wake_at), "health": health}
-    return {"host": host_of(record.key), "served": record.position is not None, **stored, **readable}
+def queue_form(queue: QueueStatus) -> dict[str, object]:
+    """A queue: its host, whether it is served, and all else that is known of it."""
+    health = {**msgspec.structs.asdict(queue.health), "probe_at": moment(queue.health.probe_at)}
+    readable = {"wake_at": moment(queue.wake_at), "health": health}
+    return {"host": host_of(queue.key), "served": queue.served, **msgspec.structs.asdict(queue), **readable}

@@ -1,7 +1,7 @@
 """Opens the crawl in a directory for commands that inspect, change or repair it.
 
-LevelDB can't be opened without writing. So a directory without write permission is read through a shadow: a temporary
-directory with links to the tables of LevelDB and copies of its few other files.
+A database can't be opened without writing. So a directory without write permission is read through a shadow: a
+temporary directory with copies of the files of frontier and visited set, and links to the tables of LevelDB.
 """
 
 import fcntl
@@ -14,22 +14,22 @@ from pathlib import Path
 
 from config import Config, Loaded, load
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.wiring.storage import open_leveldb
-from frontier.leveldb.store import LevelDBStore
+from crawler.wiring.storage import open_state
+from frontier.state import FrontierState
 
 
 @contextmanager
-def open_stored(path: Path, *, to_change: bool = False) -> Iterator[tuple[CrawlDirectory, Config, LevelDBStore]]:
-    """The store of a crawl that does not run, which is locked in this context.
+def open_stored(path: Path, *, to_change: bool = False) -> Iterator[tuple[CrawlDirectory, Config, FrontierState]]:
+    """The state of a crawl that does not run, which is locked in this context.
 
     With `to_change` it must be writable. Otherwise changes of it may be lost.
     """
     with lock_stored(path, to_change=to_change) as (directory, loaded):
-        store = open_leveldb(loaded.config, directory)
+        state = open_state(loaded.config, directory)
         try:
-            yield directory, loaded.config, store
+            yield directory, loaded.config, state
         finally:
-            store.close()
+            state.close()
 
 
 @contextmanager
@@ -46,13 +46,13 @@ def lock_stored(
         )
     if has_output and not has_state and not to_repair:
         raise DirectoryRefused(
-            f"the crawl in {path} has lost its frontier: expected {directory.frontier}, as frontier.backend leveldb "
-            f"leaves it. `onceover inspect {path} fsck --repair` rebuilds it from the output"
+            f"the crawl in {path} has lost its frontier: expected {directory.frontier}. "
+            f"`onceover inspect {path} fsck --repair` rebuilds it from the output"
         )
     if not directory.configuration.exists() or not (has_state or has_output):
         raise DirectoryRefused(
-            f"there is no crawl in {path}: expected {directory.configuration} and {directory.frontier}, "
-            "as frontier.backend leveldb leaves them; name the directory of a crawl"
+            f"there is no crawl in {path}: expected {directory.configuration} and {directory.frontier}; "
+            "name the directory of a crawl whose frontier.backend is not memory"
         )
     with _shadow(directory, needed=not to_repair and not to_change) as directory, directory:
         yield directory, load(directory.configuration, environ={}, require_seeds=False)

@@ -2,7 +2,7 @@
 
 crawl.toml         the configuration of the last run
 lock               held by the running process, with its pid
-frontier/          the frontier's LevelDB
+frontier/          the frontier's state
 frontier.before-*  copies from before a repair
 visited/           snapshots of the visited set
 records/*.jsonl    page records
@@ -15,9 +15,13 @@ import errno
 import fcntl
 import os
 import shutil
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+_OF_NEW_LEVELDB = ("LOG", "LOCK", "MANIFEST-")
+"""Files that a LevelDB has before it has anything to keep. A process may have died while it made one."""
 
 
 class DirectoryRefused(Exception):
@@ -74,9 +78,29 @@ class CrawlDirectory:
 
     def has_state(self) -> bool:
         """Whether there is a frontier, even if it is damaged."""
+        return self._has_leveldb() or any(
+            path.is_file() and path.stat().st_size and not path.name.startswith(_OF_NEW_LEVELDB)
+            for path in self.frontier.rglob("*")
+        )
+
+    def _has_leveldb(self) -> bool:
         return (self.frontier / "CURRENT").exists() or any(
             path.suffix in (".ldb", ".log") and path.stat().st_size for path in self.frontier.glob("*.l*")
         )
+
+    def new_copy(self) -> Path:
+        """A free name for a copy of the frontier."""
+        stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+        copy = self.path / f"{self.frontier.name}.before-{stamp}"
+        number = 1
+        while copy.exists():
+            number += 1
+            copy = self.path / f"{self.frontier.name}.before-{stamp}-{number}"
+        return copy
+
+    def move_frontier_away(self) -> Path:
+        """Move the frontier to where copies are. Returns its new directory."""
+        return self.frontier.rename(self.new_copy())
 
     def has_output(self) -> bool:
         """Whether there is any output."""
@@ -130,8 +154,10 @@ class CrawlDirectory:
             self._lock = None
 
     def _is_foreign(self) -> bool:
-        """Whether it holds files, but no crawl."""
-        return self.path.exists() and any(self.path.iterdir()) and not (self.lock.is_file() or self.has_state())
+        """Whether it holds files, but no crawl. A copy of a crawl may lack the lock."""
+        if not self.path.exists() or not any(self.path.iterdir()) or self.lock.is_file():
+            return False
+        return not (self._has_leveldb() or (self.configuration.exists() and self.has_state()))
 
     def write_configuration(self, text: str) -> None:
         """Write the configuration of this run. It is replaced in one step."""

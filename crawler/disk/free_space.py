@@ -1,4 +1,4 @@
-"""Watches the free space of the disk, and holds the crawl before a write fails because the disk is full."""
+"""Watches the free space of the disk, and pauses the crawl before a write fails because the disk is full."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ def free_bytes(path: Path) -> int:
 
 
 class FreeSpaceGuard:
-    """Calls `hold` with a reason when less than `min_free_bytes` is free in one of the directories, and `resume` when
+    """Calls `pause` with a reason when less than `min_free_bytes` is free in one of the directories, and `resume` when
     there is space again. Checks from `start` until `close`."""
 
     def __init__(
@@ -29,18 +29,18 @@ class FreeSpaceGuard:
         directories: Sequence[Path],
         *,
         min_free_bytes: int,
-        hold: Callable[[str], None],
+        pause: Callable[[str], None],
         resume: Callable[[], None],
         free: Callable[[Path], int] = free_bytes,
         interval_s: float = CHECK_INTERVAL_S,
     ) -> None:
         self._directories = directories
         self._min_free_bytes = min_free_bytes
-        self._hold = hold
+        self._pause = pause
         self._resume = resume
         self._free = free
         self._interval_s = interval_s
-        self._holds = False
+        self._is_paused = False
         self._unknown: set[Path] = set()
         """Directories whose free space was not known at the last check."""
         self._timer: asyncio.TimerHandle | None = None
@@ -60,13 +60,13 @@ class FreeSpaceGuard:
         free, directory = min(((free, path) for free, path in found if free is not None), default=(None, None))
         if free is None:
             return
-        if free < self._min_free_bytes and not self._holds:
-            self._holds = True
+        if free < self._min_free_bytes and not self._is_paused:
+            self._is_paused = True
             reason = f"{size(free)} free in {directory}, less than output.min_free_bytes ({size(self._min_free_bytes)})"
             log.warning("the crawl waits for disk space: %s", reason)
-            self._hold(reason)
-        elif self._holds and not self._unknown and free >= self._min_free_bytes * RESUME_FACTOR:
-            self._holds = False
+            self._pause(reason)
+        elif self._is_paused and not self._unknown and free >= self._min_free_bytes * RESUME_FACTOR:
+            self._is_paused = False
             log.warning("there is disk space again (%s free in %s); the crawl goes on", size(free), directory)
             self._resume()
 

@@ -17,19 +17,19 @@ DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class FullDiskRetry:
-    """Repeats writes that fail because the disk is full, until all of them succeed. The crawl is held meanwhile.
+    """Repeats writes that fail because the disk is full, until all of them succeed. The crawl is paused meanwhile.
 
-    Calls `hold` with a reason, and later `resume`. After `stop`, such a write fails.
+    Calls `pause` with a reason, and later `resume`. After `stop`, such a write fails.
     """
 
     def __init__(
-        self, *, hold: Callable[[str], None], resume: Callable[[], None], interval_s: float = RETRY_INTERVAL_S
+        self, *, pause: Callable[[str], None], resume: Callable[[], None], interval_s: float = RETRY_INTERVAL_S
     ) -> None:
-        self._hold = hold
+        self._pause = pause
         self._resume = resume
         self._interval_s = interval_s
         self._waiting = 0
-        self._holds = False
+        self._is_paused = False
         self._next_try: asyncio.Event | None = None
         self._stopped = False
 
@@ -40,7 +40,7 @@ class FullDiskRetry:
             while True:
                 try:
                     await write()
-                    if self._holds and self._waiting == 1:
+                    if self._is_paused and self._waiting == 1:
                         log.warning("there is disk space for the output again; the crawl goes on")
                     return
                 except OSError as error:
@@ -49,8 +49,8 @@ class FullDiskRetry:
                     await self._wait(error)
         finally:
             self._waiting -= 1
-            if self._holds and self._waiting == 0:
-                self._holds = False
+            if self._is_paused and self._waiting == 0:
+                self._is_paused = False
                 self._resume()
 
     def stop(self) -> None:
@@ -59,10 +59,10 @@ class FullDiskRetry:
         self._try_again()
 
     async def _wait(self, error: OSError) -> None:
-        if not self._holds:
-            self._holds = True
+        if not self._is_paused:
+            self._is_paused = True
             log.error("%s; the crawl waits for disk space", error)
-            self._hold(f"no space for the output: {os.strerror(error.errno or 0)} ({error.filename})")
+            self._pause(f"no space for the output: {os.strerror(error.errno or 0)} ({error.filename})")
         if self._next_try is None:
             self._next_try = asyncio.Event()
             asyncio.get_running_loop().call_later(self._interval_s, self._try_again)

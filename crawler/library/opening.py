@@ -13,8 +13,10 @@ from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning
 from crawler.library.result import EXIT_CODES, CrawlResult
 from crawler.wiring.auto_backend import choose_backend
+from crawler.wiring.backends import frontier_backend
 from crawler.wiring.crawl import OpenedCrawl, RebuildProgress, check_configuration, open_crawl
 from crawler.wiring.filter_size import filter_warnings
+from frontier import Pausing
 
 log = logging.getLogger(__name__)
 
@@ -57,10 +59,13 @@ def lock_crawl(loaded: Loaded, *, fresh: bool = False) -> Iterator[CrawlDirector
 
 def _check_output(directory: CrawlDirectory, config: Config) -> None:
     """Refuse to append the output of a new crawl to that of another: numbers of records would occur twice."""
-    in_memory = config.frontier.backend == "memory"
-    if directory.has_output() and (in_memory or not directory.has_state()):
-        why = "frontier.backend is memory, which can't resume it" if in_memory else "its state is missing"
-        back = "" if in_memory else f"rebuild it with `onceover inspect {directory.path} fsck --repair`, "
+    backend = frontier_backend(config)
+    if directory.has_output() and not (backend.is_persistent and directory.has_state()):
+        if backend.is_persistent:
+            why = "its state is missing"
+            back = f"rebuild it with `onceover inspect {directory.path} fsck --repair`, "
+        else:
+            why, back = f"frontier.backend is {backend.name}, which can't resume it", ""
         raise DirectoryRefused(
             f"{directory.path} has the output of an earlier crawl, and {why}; {back}"
             "choose another directory with --dir, or delete that crawl with --fresh"
@@ -90,13 +95,13 @@ async def open_run(
     order.
 
     With `rebuild`, stored URLs are rebuilt after a change of the rules. Raises whatever keeps a crawl from starting,
-    and `DirectoryRefused` if an operator holds it.
+    and `DirectoryRefused` if an operator has paused it.
     """
     async with open_crawl(loaded, directory, rebuild=rebuild, on_rebuild=on_rebuild) as crawl:
-        if (reason := crawl.frontier.operator_hold) is not None:
+        if isinstance(crawl.frontier, Pausing) and (reason := crawl.frontier.paused) is not None:
             raise DirectoryRefused(
-                f"the crawl in {directory.path} is held: {reason}. "
-                f"`onceover frontier release {directory.path}` lets it continue"
+                f"the crawl in {directory.path} is paused: {reason}. "
+                f"`onceover frontier resume {directory.path}` lets it continue"
             )
         # Not earlier: if something is refused until here, the old configuration must stay.
         directory.write_configuration(render_toml(loaded.lasting))

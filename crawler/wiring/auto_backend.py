@@ -7,6 +7,7 @@ import msgspec
 from config import Config
 from crawler.disk.directory import CrawlDirectory
 from crawler.status import number_of, size
+from crawler.wiring.backends import frontier_backend
 from visited.advice import Option, advise, options
 
 EXACT_ON_DISK = "exact-leveldb"
@@ -52,7 +53,7 @@ def choose_backend(config: Config, directory: CrawlDirectory) -> tuple[Config, C
     asked = (visited.capacity, visited.error_rate, visited.memory_bytes)
     if choice is None or (choice.capacity, choice.error_rate, choice.asked_bytes) != asked:
         choice = _choice(config)
-        if config.frontier.backend != "memory":
+        if frontier_backend(config).is_persistent:
             file.parent.mkdir(exist_ok=True)
             new = file.with_suffix(".new")
             new.write_bytes(msgspec.json.encode(choice))
@@ -84,7 +85,7 @@ def best_option(count: int, error_rate: float, *, memory_bytes: int, on_disk: bo
 def _choice(config: Config) -> Choice:
     visited = config.visited
     given = visited.memory_bytes or machine_bytes()
-    on_disk = config.frontier.backend != "memory"
+    on_disk = frontier_backend(config).is_persistent
     option = best_option(visited.capacity, visited.error_rate, memory_bytes=given, on_disk=on_disk)
     if option is None:
         # The crawl runs all the same. A set on disk takes the same memory for any number of URLs. Without a disk, take

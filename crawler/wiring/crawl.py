@@ -21,10 +21,12 @@ from crawler.url.canonical import RULES_VERSION
 from crawler.url.hosts import registered_domain
 from crawler.url.urls import Target, UrlReader
 from crawler.wiring import discovering, fetching, processing, rendering, storage
+from crawler.wiring.backends import frontier_backend
+from crawler.wiring.queue_settings import grouping
 from crawler.wiring.recovery.newer_output import requeue_newer_output
 from crawler.wiring.sites import Sites
-from frontier import DurableMap
-from frontier.shell import QueueFrontier
+from frontier import Frontier
+from frontier.state import FrontierState
 from visited import VisitedSet
 
 log = logging.getLogger(__name__)
@@ -34,7 +36,9 @@ class OpenedCrawl(msgspec.Struct, frozen=True, kw_only=True):
     """A crawl that is ready to run."""
 
     engine: Engine
-    frontier: QueueFrontier
+    frontier: Frontier
+    state: FrontierState
+    """What the frontier has stored, for look-ups."""
     gauge: Gauge
     new_seeds: int
     """Seeds that were not known before."""
@@ -44,14 +48,12 @@ RebuildProgress = Callable[[str, int], None]
 """Called with the name of what is being rebuilt, and the number of URLs so far."""
 
 
-class _State(msgspec.Struct, frozen=True, kw_only=True):
+class _Kept(msgspec.Struct, frozen=True, kw_only=True):
     """What a crawl keeps between runs."""
 
-    frontier: QueueFrontier
+    state: FrontierState
+    frontier: Frontier
     visited: VisitedSet
-    notes: DurableMap
-    rules_version: int
-    """The version of the canonical rules by which the stored URLs are named."""
 
 
 @asynccontextmanager
@@ -75,23 +77,25 @@ async def open_crawl(
     discovery = discovering.discovery(loaded, sites, urls, seeds)
     async with AsyncExitStack() as stack:
         recanonicalizer = discovering.recanonicalizer(loaded.config, urls) if rebuild else None
-        state = await _open_state(loaded.config, directory, recanonicalizer, on_rebuild, stack)
-        if state.rules_version != RULES_VERSION:
+        kept = await _open_state(loaded.config, directory, recanonicalizer, on_rebuild, stack)
+        rules_version = storage.rules_version(kept.state)
+        if rules_version != RULES_VERSION:
             log.warning(
                 "this crawl uses version %d of the canonical rules, with which it began; --rebuild changes it to "
                 "version %d",
-                state.rules_version,
+                rules_version,
                 RULES_VERSION,
             )
-            urls = discovering.url_reader(loaded, version=state.rules_version)
+            urls = discovering.url_reader(loaded, version=rules_version)
             discovery = discovering.discovery(loaded, sites, urls, seeds)
-        engine = await _engine(loaded, directory, sites, urls, seeds, discovery, state, stack)
-        _start_free_space_guard(loaded.config, directory, state.frontier, stack)
-        if loaded.config.frontier.backend != "memory":
-            await requeue_newer_output(loaded.config, directory, state.frontier, urls)
-        new_seeds = await state.frontier.add(discovery.seeds([seed.url for seed in seeds]))
-        gauge = Gauge(engine.counters, state.frontier.describe, state.visited.describe)
-        yield OpenedCrawl(engine=engine, frontier=state.frontier, gauge=gauge, new_seeds=new_seeds)
+        frontier = kept.frontier
+        engine = await _engine(loaded, directory, sites, urls, seeds, discovery, kept, stack)
+        _start_free_space_guard(loaded.config, directory, frontier, stack)
+        if frontier_backend(loaded.config).is_persistent:
+            await requeue_newer_output(loaded.config, directory, frontier, urls)
+        new_seeds = await frontier.add(discovery.seeds([seed.url for seed in seeds]))
+        gauge = Gauge(engine.counters, frontier.describe, kept.visited.describe)
+        yield OpenedCrawl(engine=engine, frontier=frontier, state=kept.state, gauge=gauge, new_seeds=new_seeds)
 
 
 async def _open_state(
@@ -100,30 +104,21 @@ async def _open_state(
     recanonicalizer: Recanonicalizer | None,
     on_rebuild: RebuildProgress,
     stack: AsyncExitStack,
-) -> _State:
-    """Open the frontier with its store and its visited set. `stack` closes them."""
-    store, notes = await storage.open_store(
-        config,
-        directory,
-        recanonicalizer=recanonicalizer,
-        progress=partial(on_rebuild, "the ledger by the new rules"),
-    )
-    try:
-        visited = storage.visited_set(config, directory, store)
-        stack.push_async_callback(visited.aclose)
-        frontier = await QueueFrontier.open(
-            store,
-            visited,
-            snapshots=storage.snapshots(config, directory),
-            settings=storage.rules(config),
-            rest_after_crash_s=config.politeness.min_delay_s,
-            rebuilding=partial(on_rebuild, "the visited set from the ledger"),
-        )
-    except BaseException:
-        store.close()
-        raise
+) -> _Kept:
+    """Open the frontier with its state and its visited set. `stack` closes them.
+
+    With a `recanonicalizer`, a state whose URLs are named by other rules is renamed instead of refused.
+    """
+    to_rename = recanonicalizer is not None and frontier_backend(config).is_persistent
+    state = storage.open_state(config, directory, to_rename=to_rename)
+    stack.callback(state.close)
+    if to_rename and recanonicalizer is not None:
+        await storage.rename(config, state, recanonicalizer, partial(on_rebuild, "the ledger by the new rules"))
+    visited = storage.visited_set(config, directory, state.knows_many)
+    stack.push_async_callback(visited.aclose)
+    frontier = await state.open_frontier(visited, rebuilding=partial(on_rebuild, "the visited set from the ledger"))
     stack.push_async_callback(frontier.aclose)
-    return _State(frontier=frontier, visited=visited, notes=notes, rules_version=storage.rules_version(store))
+    return _Kept(state=state, frontier=frontier, visited=visited)
 
 
 async def _engine(
@@ -133,13 +128,13 @@ async def _engine(
     urls: UrlReader,
     seeds: Sequence[Target],
     discovery: Discovery,
-    state: _State,
+    kept: _Kept,
     stack: AsyncExitStack,
 ) -> Engine:
     """Make the other components, and the engine over them. `stack` closes them."""
-    config, frontier, notes = loaded.config, state.frontier, state.notes
+    config, frontier, notes = loaded.config, kept.frontier, kept.state.notes
     full_disk = FullDiskRetry(
-        hold=partial(frontier.holds.hold, by="output"), resume=partial(frontier.holds.release, by="output")
+        pause=partial(frontier.pauses.pause, by="output"), resume=partial(frontier.pauses.resume, by="output")
     )
     sink = processing.sink(config, directory, full_disk)
     stack.push_async_callback(sink.aclose)
@@ -158,7 +153,7 @@ async def _engine(
         sink=sink,
         policy_for=sites.each(fetching.response_policy).of,
         queue_key=partial(discovering.queue_key, urls),
-        addresses=fetcher if "ip" in storage.grouping(config).limits else None,
+        addresses=fetcher if "ip" in grouping(config).limits else None,
         quota=None if quota is None else QuotaCounter(quota, refusals),
         sitemap_quota=QuotaCounter(discovering.sitemap_quota(sites, notes), refusals),
     )
@@ -174,13 +169,13 @@ async def _engine(
 
 
 def _start_free_space_guard(
-    config: Config, directory: CrawlDirectory, frontier: QueueFrontier, stack: AsyncExitStack
+    config: Config, directory: CrawlDirectory, frontier: Frontier, stack: AsyncExitStack
 ) -> None:
     guard = FreeSpaceGuard(
         [directory.path],
         min_free_bytes=config.output.min_free_bytes,
-        hold=partial(frontier.holds.hold, by="space"),
-        resume=partial(frontier.holds.release, by="space"),
+        pause=partial(frontier.pauses.pause, by="space"),
+        resume=partial(frontier.pauses.resume, by="space"),
     )
     stack.callback(guard.close)
     guard.start()

@@ -33,7 +33,7 @@ from crawler.url.urls import (
     site_of,
 )
 from crawler.wiring.sites import Sites
-from frontier import DurableMap
+from frontier import Notes
 
 
 def queue_identity(config: Config) -> str:
@@ -243,13 +243,13 @@ def _focus(config: Config) -> Focus:
     return Focus({word: float(weight) for word, _, weight in words})
 
 
-def quota(loaded: Loaded, sites: Sites, notes: DurableMap) -> Quota | None:
+def quota(loaded: Loaded, sites: Sites, notes: Notes) -> Quota | None:
     if all(_page_limits(there) == PageLimits() for there in [loaded, *sites.alone()]):
         return None
     return PageQuota(notes, sites.each(_page_limits).of)
 
 
-def sitemap_quota(sites: Sites, notes: DurableMap) -> Quota:
+def sitemap_quota(sites: Sites, notes: Notes) -> Quota:
     return SitemapQuota(notes, sites.each(_sitemap_limits).of)
 
 

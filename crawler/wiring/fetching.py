@@ -24,10 +24,10 @@ from crawler.protocols import Robots
 from crawler.url.ports import Ports
 from crawler.url.urls import origin_of
 from crawler.wiring.sites import Sites
-from frontier import DurableMap
+from frontier import Notes
 
 
-def fetcher(loaded: Loaded, sites: Sites, notes: DurableMap, *, ports: Ports) -> HttpFetcher:
+def fetcher(loaded: Loaded, sites: Sites, notes: Notes, *, ports: Ports) -> HttpFetcher:
     config = loaded.config
     fetch = config.fetch
     limits = sites.each(lambda there: _request_limits(there.config.fetch)).of
@@ -90,7 +90,7 @@ def routes(loaded: Loaded) -> Routes:
         raise loaded.refuse(f"fetch.{error.setting}", error.message) from None
 
 
-def robots(config: Config, sites: Sites, fetcher: HttpFetcher, notes: DurableMap) -> Robots:
+def robots(config: Config, sites: Sites, fetcher: HttpFetcher, notes: Notes) -> Robots:
     if not any(there.politeness.robots for there in [config, *(alone.config for alone in sites.alone())]):
         return NoRobots()
     return RobotsTxt(

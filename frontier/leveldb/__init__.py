@@ -3,8 +3,8 @@
 `store` implements the protocol `frontier.store.Store`: each transition becomes one write batch. `keys` defines the key
 space, `encoding` and `queue_records` the values. `writer` commits batches and numbers them, so that a lost one is
 noticed. `reads` answers what a running crawl asks. `full_scan` reads everything, for checks and exports. `journal`
-keeps what the visited set has learned since its last snapshot, `marks` who uses the store, `durable_map` small values
-for the crawler. `identity` refuses a database that is not a frontier's or has another format. `compaction` frees disk
+keeps what the visited set has learned since its last snapshot, `marks` who uses the store, `notes` small values for
+the crawler. `identity` refuses a database that is not a frontier's or has another format. `compaction` frees disk
 space in a thread. `group_sync` shares one disk sync among all tasks that wait for one. `database` is the only module
 that reads and writes through plyvel; `opening` opens a LevelDB and explains its errors.
 

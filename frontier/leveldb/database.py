@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
+import msgspec
 import plyvel
 
 from frontier.leveldb.group_sync import GroupSync
@@ -28,6 +29,9 @@ from frontier.leveldb.opening import (
 )
 from frontier.values import REPAIR_ADVICE, StoreFailed, StoreFull
 
+SPACE_TO_REOPEN_BYTES = 2 * WRITE_BUFFER_BYTES
+"""Enough to write the log again and go on for a while."""
+
 
 class Batch(Protocol):
     """A plyvel write batch; plyvel has no public name for it."""
@@ -39,24 +43,21 @@ class Batch(Protocol):
     def write(self) -> None: ...
 
 
+class SystemCalls(msgspec.Struct, frozen=True, kw_only=True):
+    """What a database asks of LevelDB and of the system. Tests replace it to inject faults."""
+
+    open_database: Callable[[Path], plyvel.DB] = open_leveldb
+    sync_file: Callable[[int], None] = os.fsync
+
+
 class Database:
     """The LevelDB of a directory; it is created if necessary. Raises `StoreRefused` if it is in use, `StoreFailed` if
     it can't be read, and `StoreFull` if the disk is full. After that, writes fail until `reopen` and `accept_writes`.
-
-    Tests inject faults through `open_database`, which replaces LevelDB, and `sync_file`, which replaces `fsync`.
     """
 
-    def __init__(
-        self,
-        directory: Path,
-        *,
-        durability: str,
-        open_database: Callable[[Path], plyvel.DB] | None = None,
-        sync_file: Callable[[int], None] = os.fsync,
-    ) -> None:
+    def __init__(self, directory: Path, *, durability: str, calls: SystemCalls | None = None) -> None:
         self.directory = directory
-        self._open_database = open_database or open_leveldb
-        self._sync_file = sync_file
+        self._calls = calls or SystemCalls()
         self._group_sync = GroupSync(self._sync_logs) if durability == "power" else None
         self._synced_logs: set[Path] = set()
         """Log files whose directory entries are on the disk."""
@@ -64,7 +65,7 @@ class Database:
         self._full = False
         self._sync_failed = False
         self._reading = _Reading(self)
-        self._db = self._open_database(directory)
+        self._db = self._calls.open_database(directory)
 
     # writing
 
@@ -109,9 +110,9 @@ class Database:
         logs = set(self.directory.glob("*.log"))
         for path in sorted(logs):
             with suppress(FileNotFoundError):
-                _call_with_descriptor(path, self._sync_file)
+                _call_with_descriptor(path, self._calls.sync_file)
         if not logs <= self._synced_logs:
-            _call_with_descriptor(self.directory, self._sync_file)
+            _call_with_descriptor(self.directory, self._calls.sync_file)
         self._synced_logs = logs
 
     def _sync_failure(self, error: OSError) -> StoreFailed:
@@ -149,7 +150,7 @@ class Database:
             return
         self._db.close()
         try:
-            self._db = self._open_database(self.directory)
+            self._db = self._calls.open_database(self.directory)
         except StoreFailed as error:
             if says_disk_is_full(str(error)):
                 raise StoreFull(str(error)) from error
@@ -180,11 +181,11 @@ class Database:
         trial = self.directory / "room"
         try:
             with trial.open("wb") as file:
-                os.posix_fallocate(file.fileno(), 0, 2 * WRITE_BUFFER_BYTES)
+                os.posix_fallocate(file.fileno(), 0, SPACE_TO_REOPEN_BYTES)
         except OSError as error:
             free_mib = shutil.disk_usage(self.directory).free / 2**20
             raise StoreFull(
-                f"{self.directory}: {error.strerror}: to go on, the frontier needs {2 * WRITE_BUFFER_BYTES >> 20} MiB "
+                f"{self.directory}: {error.strerror}: to go on, the frontier needs {SPACE_TO_REOPEN_BYTES >> 20} MiB "
                 f"of free space, and {free_mib:.1f} MiB are free"
             ) from error
         finally:

@@ -5,6 +5,8 @@ A record that can't be decoded is reported as `Damaged` and stays where it is.
 
 from collections.abc import Iterator
 
+import msgspec
+
 from frontier.leveldb import encoding
 from frontier.leveldb.database import Database
 from frontier.leveldb.encoding import DecodeError
@@ -16,12 +18,11 @@ from frontier.leveldb.keys import (
     location_key,
     order_in,
     position_of,
-    text,
     untext,
 )
 from frontier.queues.queue import Position
-from frontier.records import Damaged, JournalEntry, PendingUrl, PostponedUrl
-from frontier.values import LedgerEntry
+from frontier.records import JournalEntry, PendingUrl, PostponedUrl
+from frontier.values import Damaged, KnownUrl, LedgerEntry
 
 
 class FullScan:
@@ -71,11 +72,18 @@ class FullScan:
         for key in self._database.keys(b"X", b"Y"):
             yield key[1:]
 
-    def durable_map(self, prefix: str, /) -> Iterator[tuple[str, bytes]]:
-        """The keys of the durable map that begin with `prefix`, and their values."""
-        start = b"N" + text(prefix)
-        for key, value in self._database.items(start, start + b"\xff"):
-            yield untext(key[1:]), value
+    def known(self, canonical: str, /) -> KnownUrl | None:
+        found = self.entry(canonical)
+        return None if found is None else self._known(*found)
+
+    def all_known(self, after: str = "", /) -> Iterator[KnownUrl | Damaged]:
+        for found in self.entries(after):
+            yield found if isinstance(found, Damaged) else self._known(*found)
+
+    def _known(self, entry: LedgerEntry, location: encoding.Location | None) -> KnownUrl:
+        if location is None:
+            return KnownUrl(entry=entry)
+        return known_url(entry, location, self._database.get(location_key(location)))
 
     def entry(self, canonical: str, /) -> tuple[LedgerEntry, encoding.Location | None] | None:
         """The ledger entry of a URL; None if there is none, or it can't be decoded."""
@@ -106,6 +114,21 @@ class FullScan:
     def get(self, key: bytes, /) -> bytes | None:
         """The stored value of a key."""
         return self._database.get(key)
+
+
+def known_url(entry: LedgerEntry, location: encoding.Location, value: bytes | None) -> KnownUrl:
+    """What is known about a URL that waits, from its ledger entry and the record that is stored at its location."""
+    record = _decode_record_at(value, location)
+    if record is None:
+        return KnownUrl(entry=entry)
+    pending, reason, due_at = (
+        (record, entry.reason, None)
+        if isinstance(record, PendingUrl)
+        else (record.pending, record.reason, record.due_ms / 1000)
+    )
+    url = pending.url
+    entry = msgspec.structs.replace(entry, via=url.via, reason=reason, hit_count=url.link_count)
+    return KnownUrl(entry=entry, waiting=url, due_at=due_at)
 
 
 def decode_location(value: bytes | None, canonical: str) -> encoding.Location | None:

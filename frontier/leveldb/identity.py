@@ -1,6 +1,6 @@
 """Checks that a database is a frontier's, and has the format and the settings that it is opened with."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from frontier.leveldb.encoding import DecodeError
 from frontier.leveldb.keys import SPACES
 from frontier.leveldb.marks import IN_USE
 from frontier.records import Counters
+from frontier.terms import Terms, check_identity
 from frontier.values import REPAIR_ADVICE, StoreFailed, StoreRefused
 
 FORMAT = 2
@@ -25,24 +26,15 @@ _decode_counters = encoding.decoder(msgspec.msgpack.Decoder(Counters).decode)
 _decode_identity = encoding.decoder(msgspec.msgpack.Decoder(dict[str, str]).decode)
 
 
-def check_identity(
-    database: Database,
-    identity: Mapping[str, str],
-    *,
-    accepted: Mapping[str, Collection[str]],
-    to_rebuild: bool,
-    to_repair: bool,
-    may_begin: bool,
-) -> bool:
-    """Make an empty database a frontier's, if it `may_begin`. Returns whether the store has to be rebuilt.
+def check_terms(database: Database, terms: Terms) -> bool:
+    """Make an empty database a frontier's, if it may begin. Returns whether the URLs of the store have to be renamed.
 
-    Raises `StoreRefused` if the database is not a frontier's, or if a name has a value that is neither that in
-    `identity` nor one that is `accepted`. With `to_rebuild`, other values are allowed, and the store has to be rebuilt.
-    Raises `StoreFailed` if the database is damaged. With `to_repair`, a damaged identity is written again.
+    Raises `StoreRefused` if the database is not a frontier's, or not on these terms, and `StoreFailed` if it is
+    damaged. To be repaired, a damaged identity is written again.
     """
     found = database.get(_FORMAT)
     if found is None:
-        _begin(database, identity, to_repair=to_repair, may_begin=may_begin)
+        _begin(database, terms)
         return False
     if found != str(FORMAT).encode():
         raise StoreRefused(
@@ -52,34 +44,34 @@ def check_identity(
     try:
         stored = read_identity(database)
     except StoreFailed:
-        if not to_repair:
+        if not terms.to_repair:
             raise
-        stored = dict(identity)
+        stored = dict(terms.identity)
         _write_identity(database, stored)
     is_rebuilding = database.get(_REBUILDING) is not None
-    if to_rebuild:
-        return is_rebuilding or stored != {**stored, **identity}
+    if terms.to_rename:
+        return is_rebuilding or stored != {**stored, **terms.identity}
     if is_rebuilding:
         raise StoreRefused(
             f"a rebuild of {database.directory} by other rules was interrupted: run the same command with --rebuild "
             "again"
         )
-    _check_values(database.directory, stored, identity, accepted)
+    check_identity(database.directory, stored, terms)
     return False
 
 
-def _begin(database: Database, identity: Mapping[str, str], *, to_repair: bool, may_begin: bool) -> None:
+def _begin(database: Database, terms: Terms) -> None:
     """Write format and identity into a database that has no format."""
     directory = database.directory
     if next(database.keys(b"", b"\xff"), None) is None:
-        if not (may_begin or to_repair):
+        if not (terms.may_begin or terms.to_repair):
             raise empty_error(directory)
     elif not _looks_like_a_frontier(database):
         raise StoreRefused(f"{directory} holds a LevelDB that is not a frontier's; give the crawl another directory")
-    elif not to_repair:
+    elif not terms.to_repair:
         raise StoreFailed(f"the frontier in {directory} is damaged: it has no format; {REPAIR_ADVICE}")
     batch = database.batch()
-    batch.put(_IDENTITY, _encode(dict(identity)))
+    batch.put(_IDENTITY, _encode(dict(terms.identity)))
     batch.put(_FORMAT, str(FORMAT).encode())
     database.write(batch)
 
@@ -87,18 +79,6 @@ def _begin(database: Database, identity: Mapping[str, str], *, to_repair: bool, 
 def _looks_like_a_frontier(database: Database) -> bool:
     """Whether the first keys of a database without a format are those of a frontier."""
     return all(key[:1] in SPACES for key in islice(database.keys(b"", b"\xff"), _KEYS_CHECKED))
-
-
-def _check_values(
-    directory: Path, stored: Mapping[str, str], identity: Mapping[str, str], accepted: Mapping[str, Collection[str]]
-) -> None:
-    for name, value in identity.items():
-        if stored.get(name) != value and stored.get(name) not in accepted.get(name, ()):
-            raise StoreRefused(
-                f"{directory} was crawled with {name} = {stored.get(name)!r}; the configuration, or this version of "
-                f"onceover, now says {value!r}. URLs would be mistaken for others. Restore the setting, rename all "
-                "URLs with --rebuild, or start over with --fresh"
-            )
 
 
 def read_identity(database: Database) -> dict[str, str]:

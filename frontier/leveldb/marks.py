@@ -1,11 +1,11 @@
-"""Notes about who uses a store."""
+"""Who uses a store, and who has paused the crawl."""
 
 from frontier.leveldb.database import Database
 from frontier.leveldb.keys import SECONDS, text
 
 IN_USE = b"Min-use"
 _CRASHED = b"Mcrashed"
-_HELD = b"Mheld"
+_PAUSED = b"Mheld"
 
 
 class LevelDBMarks:
@@ -35,14 +35,14 @@ class LevelDBMarks:
         self._database.write(batch)
 
     @property
-    def held(self) -> str | None:
-        value = self._database.get(_HELD)
-        return None if value is None else value.decode("utf-8", "replace")  # a damaged reason is still a hold
+    def paused(self) -> str | None:
+        value = self._database.get(_PAUSED)
+        return None if value is None else value.decode("utf-8", "replace")  # a damaged reason is still a pause
 
-    def set_held(self, reason: str | None, /) -> None:
+    def set_paused(self, reason: str | None, /) -> None:
         batch = self._database.batch()
         if reason is None:
-            batch.delete(_HELD)
+            batch.delete(_PAUSED)
         else:
-            batch.put(_HELD, text(reason))
+            batch.put(_PAUSED, text(reason))
         self._database.write(batch)

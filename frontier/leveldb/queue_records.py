@@ -6,7 +6,8 @@ import msgspec
 
 from frontier.leveldb.encoding import DecodeError, decoder, encode_record
 from frontier.queues.lifecycle import QueueState
-from frontier.queues.queue import Health, Position, QueueRecord
+from frontier.queues.queue import Position, QueueRecord
+from frontier.values import Health
 
 _QUEUE = struct.Struct(">BBBQdIdQqQ")
 _POSITION = struct.Struct(">BQQ")

@@ -8,6 +8,7 @@ import msgspec
 from frontier.leveldb import encoding
 from frontier.leveldb.database import Database
 from frontier.leveldb.encoding import DecodeError
+from frontier.leveldb.full_scan import known_url
 from frontier.leveldb.keys import (
     SECONDS,
     U64,
@@ -93,22 +94,10 @@ class LevelDBReads:
             entry, location = encoding.decode_entry(value, canonical=canonical)
         except DecodeError as error:
             return self._replace_entry(canonical, value, error)
-        return entry if location is None else self._add_details(entry, location)
-
-    def _add_details(self, entry: LedgerEntry, location: encoding.Location) -> LedgerEntry:
-        """Complete the entry of a URL that is not settled from the record at its location."""
-        value = self._database.get(location_key(location))
-        if value is None:
+        if location is None:
             return entry
-        try:
-            if location.due_ms is None:
-                pending = encoding.decode_pending(value, queue_key=location.queue_key, order=location.order)
-                return msgspec.structs.replace(entry, via=pending.url.via, hit_count=pending.url.link_count)
-            postponed = encoding.decode_postponed(value, due_ms=location.due_ms)
-            url = postponed.pending.url
-            return msgspec.structs.replace(entry, via=url.via, reason=postponed.reason, hit_count=url.link_count)
-        except DecodeError:
-            return entry  # quarantined when it is read as a pending URL
+        # A damaged record of a URL that waits is quarantined when it is read as a pending URL.
+        return known_url(entry, location, self._database.get(location_key(location))).entry
 
     def _replace_entry(self, canonical: str, value: bytes, error: Exception) -> LedgerEntry:
         """Quarantine a damaged ledger entry, but keep its key: the visited set is rebuilt from the ledger's keys."""

@@ -1,14 +1,10 @@
 """The frontier's store in LevelDB. Each transition becomes one write batch."""
 
-import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import plyvel
-
 from frontier.leveldb.compaction import COMPACT_AFTER, Compaction
-from frontier.leveldb.database import Database
-from frontier.leveldb.durable_map import LevelDBMap
+from frontier.leveldb.database import Database, SystemCalls
 from frontier.leveldb.encoding import (
     encode_count,
     encode_entry,
@@ -19,7 +15,7 @@ from frontier.leveldb.encoding import (
 from frontier.leveldb.full_scan import FullScan
 from frontier.leveldb.identity import (
     begin_rebuild,
-    check_identity,
+    check_terms,
     empty_error,
     end_rebuild,
     read_counters,
@@ -35,64 +31,48 @@ from frontier.leveldb.keys import (
     postponed_key,
 )
 from frontier.leveldb.marks import LevelDBMarks
+from frontier.leveldb.notes import LevelDBNotes
 from frontier.leveldb.reads import LevelDBReads
 from frontier.leveldb.writer import Writer
 from frontier.records import Counters, JournalEntry, PendingUrl, PostponedUrl, QueueUpdate
+from frontier.terms import Terms
 from frontier.values import REPAIR_ADVICE, LedgerEntry, StoreFailed, StoreFull
 
 
 class LevelDBStore:
-    """A `Store` in the LevelDB of a directory; it is created if necessary.
-
-    `identity` names the settings that stored URLs depend on, such as the canonicalization. When the store was created,
-    each setting must have had the same value, or one that is `accepted`. Raises `StoreRefused` if the database is in
-    use, or of another format or identity, and `StoreFailed` if it can't be read.
-    """
+    """A `Store` in the LevelDB of a directory; it is created if necessary. Raises `StoreRefused` if the database is in
+    use, of another format or not on these terms, and `StoreFailed` if it can't be read."""
 
     def __init__(
         self,
         directory: Path,
+        terms: Terms,
         *,
-        identity: Mapping[str, str],
-        accepted: Mapping[str, Collection[str]] | None = None,
         durability: str = "process",
-        open_database: Callable[[Path], plyvel.DB] | None = None,
-        sync_file: Callable[[int], None] = os.fsync,
         compact_after: int = COMPACT_AFTER,
-        to_repair: bool = False,
-        to_rebuild: bool = False,
-        may_begin: bool = True,
+        calls: SystemCalls | None = None,
     ) -> None:
-        """For `open_database` and `sync_file`, see `Database`. The range of a queue is compacted after `compact_after`
-        URLs have left it. With `to_repair`, a damaged store is opened; with `to_rebuild`, one of another identity. An
-        empty store is refused unless a crawl `may_begin`."""
-        self._new_identity = dict(identity)
-        self._database = Database(directory, durability=durability, open_database=open_database, sync_file=sync_file)
+        """The range of a queue is compacted after `compact_after` URLs have left it."""
+        self._new_identity = dict(terms.identity)
+        self._database = Database(directory, durability=durability, calls=calls)
         try:
-            self.needs_rebuild = check_identity(
-                self._database,
-                identity,
-                accepted=accepted or {},
-                to_rebuild=to_rebuild,
-                to_repair=to_repair,
-                may_begin=may_begin,
-            )
+            self.needs_rebuild = check_terms(self._database, terms)
             """Whether it was opened to be rebuilt, and has to be."""
             self.identity: Mapping[str, str] = read_identity(self._database)
-            """The settings that the stored URLs depend on, by name."""
-            self.writer = Writer(self._database, read_counters(self._database, to_repair=to_repair))
-            if not to_repair:
-                self._check_intact(may_begin=may_begin)
+            self.writer = Writer(self._database, read_counters(self._database, to_repair=terms.to_repair))
+            if not terms.to_repair:
+                self._check_intact(may_begin=terms.may_begin)
             self.journal = LevelDBJournal(self._database, end=lambda: self.counters.journal_end)
             self.reads = LevelDBReads(self._database, self.writer)
         except BaseException:
             self._database.close()
             raise
         self.marks = LevelDBMarks(self._database)
-        self.durable_map = LevelDBMap(self._database, self.writer)
-        self.full_scan = FullScan(self._database)
+        self.notes = LevelDBNotes(self._database, self.writer)
+        self.full_scan = self.ledger = FullScan(self._database)
         self.sync = self._database.sync
         self._compaction = Compaction(self._compact, compact_after=compact_after)
+        self._closed = False
 
     def _check_intact(self, *, may_begin: bool) -> None:
         """Raise `StoreFailed` if batches are missing, counts don't add up, or the store is empty and must not be."""
@@ -201,12 +181,15 @@ class LevelDBStore:
                 f"the disk was full, but the last write to {directory} was stored all the same; start the crawl again"
             )
         self._database.accept_writes()
-        self.durable_map.write_rest()
+        self.notes.write_rest()
 
     def _compact(self, key: str, order: int) -> None:
         self._database.compact(pending_key(key, 0), pending_key(key, order))
 
     def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
         try:
             self._compaction.close()
         finally:

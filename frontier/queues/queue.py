@@ -3,6 +3,7 @@
 import msgspec
 
 from frontier.queues.lifecycle import EXHAUSTED, RETIRED, QueueState
+from frontier.values import Health
 
 
 class Position(msgspec.Struct, frozen=True, gc=False):
@@ -14,21 +15,6 @@ class Position(msgspec.Struct, frozen=True, gc=False):
     """The precedence of an inactive queue; the wake time of a snoozed one, in milliseconds since 1970."""
     turn: int
     """Orders queues of equal rank: first come, first served."""
-
-
-class Health(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """How the server of a queue has behaved lately."""
-
-    error_streak: int = 0
-    """Failures in a row. Either all of them were answers or none was."""
-    answered: bool = False
-    """Whether these failures were answers: the server sent a status and headers each time."""
-    trouble: str | None = None
-    """The reason of the last failure."""
-    pressure: int = 0
-    """How often the server has asked us to slow down, less its good answers since."""
-    probe_at: float = 0.0
-    """The server counts as dead until this time, in seconds since 1970."""
 
 
 class QueueRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -7,9 +7,10 @@ import msgspec
 
 from frontier.queues.budgets import Budgets, is_retired
 from frontier.queues.lifecycle import INACTIVE, SNOOZED, QueueState
-from frontier.queues.queue import Health, Position, Queue, QueueRecord
+from frontier.queues.queue import Position, Queue, QueueRecord
 from frontier.queues.settings import QueueSettings
 from frontier.records import Counters, PendingUrl, QueueUpdate
+from frontier.values import Health
 
 
 class QueueFill(msgspec.Struct, frozen=True, gc=False):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from frontier.pauses import OPERATOR, Pauses
 from frontier.queues.budgets import is_retired
 from frontier.queues.lease_end import LeaseEnd
 from frontier.queues.lifecycle import SNOOZED
@@ -17,7 +18,6 @@ from frontier.queues.settings import QueueSettings
 from frontier.records import Counters, QueueUpdate
 from frontier.store import Store
 from frontier.transitions.accounting import QueueFill, plan_update
-from frontier.transitions.holds import OPERATOR, Holds
 from frontier.transitions.inactive import InactiveQueues
 from frontier.transitions.prefetch import Prefetch
 from frontier.transitions.waiters import Waiters
@@ -53,9 +53,9 @@ class ActiveQueues:
         self.inactive = InactiveQueues(store, floor=settings.precedence_floor)
         self.prefetch = Prefetch(store.reads)
         self.waiters = Waiters(now=self.now, deadline=self.deadline, wake_due=self._wake_due)
-        self.holds = Holds(on_release=self.waiters.wake_all)
-        if store.marks.held is not None:
-            self.holds.hold(store.marks.held, by=OPERATOR)
+        self.pauses = Pauses(on_end=self.waiters.wake_all)
+        if store.marks.paused is not None:
+            self.pauses.pause(store.marks.paused, by=OPERATOR)
         self.next_due_ms = store.reads.next_due_ms()
         """When the first postponed URL comes due."""
         self._crashed_at: float | None = None
@@ -232,7 +232,7 @@ class ActiveQueues:
 
     def deadline(self) -> float | None:
         """When a queue or a group wakes next, or a postponed URL comes due; None if nothing does."""
-        if self.holds:
+        if self.pauses:
             return None
         queue = self.schedule.next_wake()
         times_ms = (self.next_due_ms, self.inactive.next_wake_ms)

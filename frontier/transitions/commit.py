@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
+from frontier.pauses import Pauses
 from frontier.store import Store
-from frontier.transitions.holds import Holds
 from frontier.transitions.uncancellable import FailOnError
 from frontier.transitions.waiters import Waiters
 from frontier.values import StoreFailed, StoreFull
@@ -28,9 +28,9 @@ SPACE_CHECK_S = 2.0
 class Commit:
     """Whether changes can be made, and how they wait for disk space."""
 
-    def __init__(self, store: Store, holds: Holds, waiters: Waiters) -> None:
+    def __init__(self, store: Store, pauses: Pauses, waiters: Waiters) -> None:
         self._store = store
-        self._holds = holds
+        self._pauses = pauses
         self._waiters = waiters
         self._space: asyncio.Event | None = None
         """Set when there is space again; None while there is."""
@@ -83,7 +83,7 @@ class Commit:
     async def _ask_again(self, ask: Callable[[], Awaitable[_Result]], full: StoreFull) -> _Result:
         """Ask the visited set until it has the disk space to answer."""
         log.error("%s; the crawl waits for disk space", full)
-        self._holds.hold(f"the disk is full: {full}", by="visited set")
+        self._pauses.pause(f"the disk is full: {full}", by="visited set")
         self._is_asking_visited = True
         try:
             while True:
@@ -97,7 +97,7 @@ class Commit:
                     return answer
         finally:
             self._is_asking_visited = False
-            self._holds.release(by="visited set")
+            self._pauses.resume(by="visited set")
 
     async def wait_for_space(self, error: StoreFull) -> None:
         """Wait until there is space again. Raises the error if the crawl is stopped meanwhile."""
@@ -108,12 +108,12 @@ class Commit:
             raise error
 
     def watch_space(self, error: StoreFull) -> asyncio.Event:
-        """Hold the crawl until there is space again. Returns the event that is set then."""
+        """Pause the crawl until there is space again. Returns the event that is set then."""
         if self._space is None:
             log.error("%s; the crawl waits for disk space", error)
             self._space = asyncio.Event()
             self._has_warned = False
-            self._holds.hold(f"the disk is full: {error}", by="disk")
+            self._pauses.pause(f"the disk is full: {error}", by="disk")
             asyncio.get_running_loop().call_later(SPACE_CHECK_S, self._check_space)
         return self._space
 
@@ -132,7 +132,7 @@ class Commit:
             if not self._has_warned:
                 log.warning("%s", error)
             self._has_warned = True
-            self._holds.hold(f"the disk is full: {error}", by="disk")  # some space may be free, but too little
+            self._pauses.pause(f"the disk is full: {error}", by="disk")  # some space may be free, but too little
             asyncio.get_running_loop().call_later(SPACE_CHECK_S, self._check_space)
             return
         except StoreFailed:
@@ -141,7 +141,7 @@ class Commit:
             log.warning("there is disk space again; the crawl goes on")
         self._space.set()
         self._space = None
-        self._holds.release(by="disk")
+        self._pauses.resume(by="disk")
 
     async def sync(self) -> None:
         """Wait until all changes so far are as safe as the store was asked to make them."""

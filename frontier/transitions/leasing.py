@@ -90,7 +90,7 @@ class Leasing:
             self._commit.check_failure()
             if self._commit.stopped:
                 return None
-            if active.holds:
+            if active.pauses:
                 await waiters.wait()
                 continue
             try:

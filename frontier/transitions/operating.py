@@ -2,36 +2,34 @@
 
 import msgspec
 
+from frontier.pauses import OPERATOR
 from frontier.queues.budgets import is_retired
 from frontier.queues.lifecycle import IllegalTransition
 from frontier.queues.queue import Queue, QueueRecord
 from frontier.store import Store
 from frontier.transitions.accounting import plan_update
 from frontier.transitions.active_queues import ActiveQueues
-from frontier.transitions.holds import OPERATOR
 
 
 class Operator:
-    """Each method is one transition, without await. A call that makes no sense raises `IllegalTransition`."""
+    """Each method is one transition, without await. For what they promise, see `frontier.protocol`. A call that makes
+    no sense raises `IllegalTransition`."""
 
     def __init__(self, store: Store, active: ActiveQueues) -> None:
         self._store = store
         self._active = active
 
-    def hold(self, reason: str) -> None:
-        """Lease nothing until `release`. Open leases can still be settled."""
-        self._store.marks.set_held(reason)
-        self._active.holds.hold(reason, by=OPERATOR)
+    def pause(self, reason: str) -> None:
+        self._store.marks.set_paused(reason)
+        self._active.pauses.pause(reason, by=OPERATOR)
 
-    def release(self) -> None:
-        """End the hold. Raises `IllegalTransition` if there is none."""
-        if self._store.marks.held is None:
-            raise IllegalTransition("no operator holds the crawl")
-        self._store.marks.set_held(None)
-        self._active.holds.release(by=OPERATOR)
+    def resume(self) -> None:
+        if self._store.marks.paused is None:
+            raise IllegalTransition("no operator has paused the crawl")
+        self._store.marks.set_paused(None)
+        self._active.pauses.resume(by=OPERATOR)
 
     def skip_numbers(self, upto: int) -> bool:
-        """Give no URL a number up to this. Returns whether any such number was left."""
         counters = self._active.copy_counters(self._active.now())
         if upto < counters.next_number:
             return False
@@ -39,29 +37,24 @@ class Operator:
         self._store.update_queues([], counters)
         return True
 
-    def forget_lost(self) -> None:
-        """Stop counting the URLs that damage has destroyed: all pages that link to them will be fetched again."""
+    def set_lost(self, count: int) -> None:
         counters = self._active.copy_counters(self._active.now())
-        counters.lost = 0
+        counters.lost = count
         self._store.update_queues([], counters)
 
     def retire(self, key: str) -> None:
-        """Serve a queue no more. Its open leases can still be settled, and new URLs for it are kept."""
         queue = self._active.queue(key)
         if queue.record.retired:
             raise IllegalTransition(f"queue {key} is retired by an operator")
         self._change(queue, msgspec.structs.replace(queue.record, retired=True))
 
     def unretire(self, key: str) -> None:
-        """Serve a queue again that an operator has retired."""
         queue = self._active.queue(key)
         if not queue.record.retired:
             raise IllegalTransition(f"queue {key} is not retired by an operator")
         self._change(queue, msgspec.structs.replace(queue.record, retired=False))
 
     def set_budget(self, key: str, budget: int | None) -> None:
-        """Give a queue its own total budget; with None, the general one applies again. The queue is retired if it has
-        spent its budget, and served again if not."""
         if budget is not None and budget < 0:
             raise IllegalTransition(f"a budget is at least 0, got {budget}")
         queue = self._active.queue(key)

@@ -6,7 +6,7 @@ import msgspec
 
 from frontier.queues.lease_end import LeaseEnd
 from frontier.queues.lifecycle import INACTIVE, READY, SNOOZED
-from frontier.queues.queue import Health, Prerequisite, QueueRecord
+from frontier.queues.queue import Prerequisite, QueueRecord
 from frontier.records import Counters, PostponedUrl, QueueUpdate, precedence_of
 from frontier.store import Store
 from frontier.transitions.accounting import plan_update
@@ -14,7 +14,7 @@ from frontier.transitions.active_queues import SPILL_S, ActiveQueues
 from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, OpenLease
 from frontier.transitions.link_counts import LinkCounts
-from frontier.values import CrawlUrl, Lease, LedgerEntry, Outcome, StoreFull, UrlState
+from frontier.values import CrawlUrl, Health, Lease, LedgerEntry, Outcome, StoreFull, UrlState
 
 log = logging.getLogger(__name__)
 

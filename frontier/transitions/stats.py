@@ -36,5 +36,5 @@ def describe(counters: Counters, active: ActiveQueues) -> FrontierStats:
         inactive_queues=max(0, counters.queues - len(schedule)),
         retired=counters.retired_urls,
         retired_queues=counters.retired_queues,
-        held=active.holds.reason,
+        paused=active.pauses.reason,
     )

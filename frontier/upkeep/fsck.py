@@ -4,38 +4,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-import msgspec
-
+from frontier.descriptor import Problem, Report
 from frontier.leveldb.encoding import DecodeError, Location
 from frontier.leveldb.store import LevelDBStore
 from frontier.queues.lifecycle import QueueState
 from frontier.queues.queue import Position, QueueRecord
-from frontier.records import ORDINAL_MASK, Counters, Damaged, PendingUrl
+from frontier.records import ORDINAL_MASK, Counters, PendingUrl
 from frontier.transitions.accounting import count_queue
-from frontier.values import UrlState
+from frontier.values import Damaged, UrlState
 
 _Record = TypeVar("_Record")
 
 BATCH = 4096
-
-
-class Problem(msgspec.Struct, frozen=True):
-    """One record that does not agree with another."""
-
-    kind: str
-    where: str
-    message: str
-
-
-class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What was read, and what is wrong."""
-
-    urls: int
-    pending: int
-    retrying: int
-    queues: int
-    quarantined: int
-    problems: list[Problem]
 
 
 def fsck(store: LevelDBStore) -> Report:

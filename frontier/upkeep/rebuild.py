@@ -11,30 +11,19 @@ before waiting; of two fetched ones, the later. Afterwards the visited set has t
 import asyncio
 from collections.abc import Callable
 
-import msgspec
-
+from frontier.descriptor import Naming, Renamed
 from frontier.leveldb.store import LevelDBStore
 from frontier.queues.settings import QueueSettings
-from frontier.records import Damaged
-from frontier.upkeep.renaming import Naming, Renaming
+from frontier.upkeep.renaming import Renaming
+from frontier.values import Damaged
 
 RENAMED_TOGETHER = 1000
 """URLs that are read between two writes, and renamed in one batch."""
 
 
-class Rebuilt(msgspec.Struct, kw_only=True):
-    """What was done. Counts of URLs."""
-
-    urls: int = 0
-    renamed: int = 0
-    """Of these, URLs that have another canonical form or queue."""
-    merged: int = 0
-    """Of these, URLs that were known under the new form already."""
-
-
 async def rebuild(
     store: LevelDBStore, naming: Naming, *, settings: QueueSettings, progress: Callable[[int], None] | None = None
-) -> Rebuilt:
+) -> Renamed:
     """Rename all URLs of a store that nobody else writes to. `progress` is called with the number of URLs so far.
 
     May raise `StoreFailed` or be cancelled. The store must then be rebuilt again.
@@ -52,4 +41,4 @@ async def rebuild(
             await asyncio.sleep(0)
     renaming.flush()
     store.end_rebuild()
-    return Rebuilt(urls=urls, renamed=renaming.renamed, merged=renaming.merged)
+    return Renamed(urls=urls, renamed=renaming.renamed, merged=renaming.merged)

@@ -2,10 +2,10 @@
 
 from collections import Counter
 from copy import copy
-from typing import Protocol
 
 import msgspec
 
+from frontier.descriptor import Naming
 from frontier.leveldb.encoding import (
     Location,
     encode_count,
@@ -25,19 +25,7 @@ from frontier.queues.queue import Queue, QueueRecord
 from frontier.queues.settings import QueueSettings
 from frontier.records import PendingUrl, PostponedUrl
 from frontier.transitions.accounting import plan_fill
-from frontier.values import CrawlUrl, LedgerEntry, UrlState
-
-
-class Naming(Protocol):
-    """The new rules. To apply them again changes nothing."""
-
-    def name_settled(self, canonical: str, /) -> str:
-        """The new canonical form of a settled URL. Only its old canonical form is known."""
-        ...
-
-    def name_pending(self, url: CrawlUrl, /) -> CrawlUrl:
-        """The URL with its new canonical form and queue key."""
-        ...
+from frontier.values import LedgerEntry, UrlState
 
 
 class _Known(msgspec.Struct, frozen=True):

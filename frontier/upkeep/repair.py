@@ -35,14 +35,13 @@ from frontier.records import (
     COUNTS,
     ORDINAL_MASK,
     Counters,
-    Damaged,
     PendingUrl,
     PostponedUrl,
     precedence_of,
 )
 from frontier.transitions.accounting import count_queue
 from frontier.upkeep.repair_batch import RepairBatch, Repaired, Salvaged
-from frontier.values import CrawlUrl, LedgerEntry, UrlState
+from frontier.values import CrawlUrl, Damaged, LedgerEntry, UrlState
 
 
 def repair(store: LevelDBStore, *, salvaged: Salvaged | None = None) -> Repaired:

@@ -5,7 +5,8 @@ from typing import Literal
 import msgspec
 
 from frontier.leveldb.store import LevelDBStore
-from frontier.records import Counters, Damaged
+from frontier.records import Counters
+from frontier.values import Damaged
 
 WRITTEN_TOGETHER = 1000
 

@@ -7,7 +7,6 @@ the table files, and needs no space for them until LevelDB replaces them.
 
 import os
 import shutil
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +15,7 @@ from tempfile import TemporaryDirectory
 import plyvel
 
 from frontier.leveldb.opening import (
+    BLOOM_BITS,
     TABLE_SUFFIXES,
     WRITE_BUFFER_BYTES,
     check_end,
@@ -23,20 +23,21 @@ from frontier.leveldb.opening import (
     open_leveldb,
 )
 from frontier.leveldb.store import LevelDBStore
-from frontier.upkeep.damaged_leveldb import run_leveldb
 from frontier.upkeep.repair import repair
 from frontier.upkeep.repair_batch import Repaired, Salvaged
 from frontier.values import StoreFailed
 
 
 def repair_directory(
-    directory: Path, open_store: Callable[[], LevelDBStore]
-) -> tuple[LevelDBStore, Repaired, Path | None]:
-    """Repair the store of a directory. Returns the open store, what was repaired, and, if anything was, the copy that
-    was made before. If nothing can be salvaged, the store starts empty."""
-    copy = copy_database(directory) if has_database(directory) else None
+    directory: Path, open_store: Callable[[], LevelDBStore], *, copy: Path
+) -> tuple[LevelDBStore, Repaired]:
+    """Repair the store of a directory. Returns the open store and what was repaired. If nothing can be salvaged, the
+    store starts empty. What was there before is in `copy` afterwards, unless nothing had to be repaired."""
+    is_there = has_database(directory)
     salvaged: Salvaged | None = None
-    if copy is not None and not is_readable(directory):
+    if is_there:
+        copy_database(directory, copy)
+    if is_there and not is_readable(directory):
         salvaged = salvage(directory)
         if salvaged == "nothing":
             shutil.rmtree(directory)
@@ -46,37 +47,19 @@ def repair_directory(
     except BaseException:
         store.close()
         raise
-    if copy is not None and repaired == Repaired():
+    if is_there and repaired == Repaired():
         shutil.rmtree(copy)
-        copy = None
-    return store, repaired, copy
+    return store, repaired
 
 
-def move_away(directory: Path) -> Path:
-    """Move a database away. Returns its new directory."""
-    return directory.rename(_free_name_beside(directory))
-
-
-def copy_database(directory: Path) -> Path:
-    """Copy a database to a directory beside it, and return that."""
-    copy = _free_name_beside(directory)
+def copy_database(directory: Path, copy: Path) -> None:
+    """Copy a database to a new directory on the same file system."""
     copy.mkdir()
     for path in _files(directory):
         if path.suffix in TABLE_SUFFIXES:
             os.link(path, copy / path.name)
         else:
             shutil.copy2(path, copy / path.name)
-    return copy
-
-
-def _free_name_beside(directory: Path) -> Path:
-    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-    copy = directory.with_name(f"{directory.name}.before-{stamp}")
-    number = 1
-    while copy.exists():
-        number += 1
-        copy = directory.with_name(f"{directory.name}.before-{stamp}-{number}")
-    return copy
 
 
 def is_readable(directory: Path) -> bool:
@@ -103,7 +86,7 @@ def _drop_damaged_logs(directory: Path) -> bool:
     """Let LevelDB drop the damaged blocks of its log."""
     if not _is_readable_without_logs(directory):
         return False  # LevelDB ends the process when it compacts a damaged table, and without CURRENT deletes all files
-    return run_leveldb("open", directory) and is_readable(directory)
+    return _succeeds(lambda: plyvel.DB(str(directory), paranoid_checks=False).close()) and is_readable(directory)
 
 
 def _is_readable_without_logs(directory: Path) -> bool:
@@ -120,7 +103,15 @@ def _is_readable_without_logs(directory: Path) -> bool:
 
 def _rebuild_from_tables(directory: Path) -> bool:
     _move_logs_into_tables(directory)
-    repaired = run_leveldb("repair", directory)
+    # With paranoid checks, blocks with a wrong checksum are left out.
+    repaired = _succeeds(
+        lambda: plyvel.repair_db(
+            str(directory),
+            paranoid_checks=True,
+            write_buffer_size=WRITE_BUFFER_BYTES,
+            bloom_filter_bits=BLOOM_BITS,
+        )
+    )
     shutil.rmtree(directory / "lost", ignore_errors=True)  # the copy has it
     return repaired and is_readable(directory)
 
@@ -140,7 +131,7 @@ def _tables_of(log: Path, scratch: Path) -> list[Path]:
     buffer_bytes = 2 * log.stat().st_size + WRITE_BUFFER_BYTES
     plyvel.DB(str(scratch), create_if_missing=True).close()
     shutil.copyfile(log, scratch / "000100.log")
-    run_leveldb("open", scratch, write_buffer_bytes=buffer_bytes)
+    _succeeds(lambda: plyvel.DB(str(scratch), write_buffer_size=buffer_bytes, paranoid_checks=False).close())
     return [path for path in _files(scratch) if path.suffix in TABLE_SUFFIXES]
 
 
@@ -151,3 +142,11 @@ def _next_number(directory: Path) -> int:
 
 def _files(directory: Path) -> list[Path]:
     return [path for path in directory.iterdir() if path.is_file()] if directory.is_dir() else []
+
+
+def _succeeds(act: Callable[[], None]) -> bool:
+    try:
+        act()
+    except plyvel.Error:
+        return False
+    return True

@@ -1,10 +1,10 @@
 """Checks that the visited set, as an opening would restore it, knows the whole ledger."""
 
+from frontier.descriptor import Problem
 from frontier.leveldb.store import LevelDBStore
 from frontier.records import JournalDamaged
 from frontier.restore import replay
 from frontier.snapshots import Snapshots
-from frontier.upkeep.fsck import Problem
 from visited import CannotForget, SnapshotRefused, VisitedSet
 
 BATCH = 4096

@@ -22,6 +22,7 @@ from frontier import CrawlUrl, Outcome, UrlState
 from frontier.leveldb.store import LevelDBStore
 from frontier.shell import QueueFrontier
 from frontier.snapshots import Snapshots
+from frontier.terms import Terms
 from tests.bench.report import Options, emit, options, spread, tell
 from visited.digests.exact import ExactSet
 
@@ -96,7 +97,7 @@ def pages(urls: int, hosts: int, seed: int) -> Iterator[list[CrawlUrl]]:
 
 
 async def opened(directory: Path) -> QueueFrontier:
-    store = LevelDBStore(directory / "frontier", identity={})
+    store = LevelDBStore(directory / "frontier", Terms(identity={}))
     return await QueueFrontier.open(store, ExactSet(), snapshots=Snapshots(directory / "visited", every=250_000))
 
 

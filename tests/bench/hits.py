@@ -12,6 +12,7 @@ from pathlib import Path
 
 from frontier import CrawlUrl
 from frontier.leveldb.store import LevelDBStore
+from frontier.terms import Terms
 from frontier.transitions.link_counts import LinkCounts
 from tests.bench.report import emit, options, tell
 
@@ -34,7 +35,7 @@ class Measured:
         each = urls // HOSTS
         counting = writing = self.longest_s = 0.0
         with tempfile.TemporaryDirectory() as directory:
-            store, hits = LevelDBStore(Path(directory) / "frontier", identity={}), LinkCounts()
+            store, hits = LevelDBStore(Path(directory) / "frontier", Terms(identity={})), LinkCounts()
             for _ in range(pages):
                 host = chance.randrange(HOSTS)
                 places = [*range(min(MENU, each)), *(int(chance.random() ** 2 * each) for _ in range(OTHERS))]

@@ -110,7 +110,7 @@ async def test_a_queue_whose_budget_is_spent_is_retired_and_its_urls_are_kept(cr
         assert (stats.pending, stats.retired, stats.retired_queues) == (0, 6, 2)
         assert await frontier.add([page("h1", "more")]) == 1
         assert frontier.describe().retired == 7
-        await frontier.operate(lambda operator: operator.set_budget("test,h1", 5))
+        await frontier.set_budget("test,h1", 5)
         assert len(await drain(frontier)) == 2
         assert (frontier.describe().pending, frontier.describe().retired) == (0, 5)
     await agree(crawl)
@@ -119,7 +119,7 @@ async def test_a_queue_whose_budget_is_spent_is_retired_and_its_urls_are_kept(cr
         # Its own budget holds, whatever that of all is now.
         assert hosts(await drain(frontier)) == ["h0"] * 4
         assert frontier.describe().retired_queues == 1
-        await frontier.operate(lambda operator: operator.set_budget("test,h1", None))
+        await frontier.set_budget("test,h1", None)
         assert hosts(await drain(frontier)) == ["h1"]
         assert frontier.describe().retired_queues == 0
     await agree(crawl)
@@ -143,61 +143,61 @@ async def test_an_operator_retires_a_queue_and_serves_it_again(crawl: Crawl) -> 
         await frontier.add(pages(2, 4))
         first, second = await lease(frontier), await lease(frontier)
         assert (first.url.queue_key, second.url.queue_key) == ("test,h0", "test,h1")
-        await frontier.operate(lambda operator: operator.retire("test,h0"))
+        await frontier.retire("test,h0")
         with pytest.raises(IllegalTransition, match="is retired by an operator"):
-            await frontier.operate(lambda operator: operator.retire("test,h0"))
+            await frontier.retire("test,h0")
         with pytest.raises(IllegalTransition, match="is not retired by an operator"):
-            await frontier.operate(lambda operator: operator.unretire("test,h1"))
+            await frontier.unretire("test,h1")
         await frontier.done(first, cooldown_s=0, outcome=DONE)
         await frontier.done(second, cooldown_s=0, outcome=DONE)
         assert set(hosts(await drain(frontier))) == {"h1"}
         assert frontier.describe().retired == 3
-        await frontier.operate(lambda operator: operator.retire("test,unknown"))
+        await frontier.retire("test,unknown")
         assert await frontier.add([page("unknown", "1"), page("h0", "new")]) == 2
     await agree(crawl)
     async with crawl.opened() as frontier:
         assert await drain(frontier) == []
         assert frontier.describe().retired == 5
-        await frontier.operate(lambda operator: operator.unretire("test,unknown"))
-        await frontier.operate(lambda operator: operator.unretire("test,h0"))
+        await frontier.unretire("test,unknown")
+        await frontier.unretire("test,h0")
         assert sorted(set(hosts(await drain(frontier)))) == ["h0", "unknown"]
         assert frontier.describe().retired_queues == 0
     await agree(crawl)
 
 
 @in_virtual_time
-async def test_a_hold_leases_nothing_and_lets_what_is_leased_be_settled(crawl: Crawl) -> None:
+async def test_a_pause_leases_nothing_and_lets_what_is_leased_be_settled(crawl: Crawl) -> None:
     async with crawl.opened() as frontier:
         await frontier.add(pages(2, 2))
         out = await lease(frontier)
-        frontier.holds.hold("the night", by="clock")
-        frontier.holds.hold("no room", by="disk")
+        frontier.pauses.pause("the night", by="clock")
+        frontier.pauses.pause("no room", by="disk")
         await frontier.done(out, cooldown_s=0, outcome=DONE)
         assert await none_for(frontier, 1000)
-        frontier.holds.release(by="clock")
-        assert frontier.describe().held == "no room"
+        frontier.pauses.resume(by="clock")
+        assert frontier.describe().paused == "no room"
         assert await none_for(frontier, 1000)
-        frontier.holds.release(by="disk")
-        assert frontier.describe().held is None
+        frontier.pauses.resume(by="disk")
+        assert frontier.describe().paused is None
         assert len(await drain(frontier)) == 3
 
 
 @in_virtual_time
-async def test_what_an_operator_holds_is_held_after_a_restart_too_until_it_is_released(crawl: Crawl) -> None:
+async def test_what_an_operator_pauses_is_paused_after_a_restart_too_until_it_is_resumed(crawl: Crawl) -> None:
     async with crawl.opened() as frontier:
         await frontier.add(pages(2, 2))
-        with pytest.raises(IllegalTransition, match="no operator holds"):
-            await frontier.operate(lambda operator: operator.release())
-        await frontier.operate(lambda operator: operator.hold("the site is moved"))
+        with pytest.raises(IllegalTransition, match="no operator has paused"):
+            await frontier.resume()
+        await frontier.pause("the site is moved")
         assert await none_for(frontier, 1000)
     async with crawl.opened() as frontier:
-        assert frontier.operator_hold == frontier.describe().held == "the site is moved"
+        assert frontier.paused == frontier.describe().paused == "the site is moved"
         assert await none_for(frontier, 1000)
-        await frontier.operate(lambda operator: operator.hold("and moved again"))
-        await frontier.operate(lambda operator: operator.release())
+        await frontier.pause("and moved again")
+        await frontier.resume()
         assert len(await drain(frontier)) == 4
     async with crawl.opened() as frontier:
-        assert frontier.operator_hold is None
+        assert frontier.paused is None
 
 
 @in_virtual_time

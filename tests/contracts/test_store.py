@@ -7,9 +7,10 @@ import msgspec
 import pytest
 
 from frontier import LedgerEntry, UrlState
-from frontier.queues.queue import Health, QueueRecord
+from frontier.queues.queue import QueueRecord
 from frontier.records import PendingUrl, PostponedUrl, QueueUpdate, order_of
 from frontier.store import Store
+from frontier.values import Health
 from tests.unit.frontier.crawls import Crawl, page
 
 

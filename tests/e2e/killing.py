@@ -20,11 +20,11 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.simweb.log import LogEntry, read_json_lines
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
-from crawler.wiring.storage import open_leveldb
+from frontier.descriptor import Report
 from frontier.leveldb.store import LevelDBStore
-from frontier.records import Damaged
-from frontier.upkeep.fsck import Report
+from frontier.values import Damaged
 from tests.e2e.crawling import COMPLETE, ONCEOVER, TIMEOUT_S, Web, environment, setting
+from tests.stores import open_leveldb
 
 Moment = Callable[[], object]
 """Asked again and again while a crawl runs; the crawl is killed when it is true."""
@@ -203,5 +203,5 @@ def _left(store: LevelDBStore) -> Left:
         attempts[postponed.pending.url.canonical] = postponed.pending.url.attempt
     known = frozenset(store.reads.ledger())
     origins = {canonical[: canonical.index("/", 7)] for canonical in known}
-    noted = frozenset(origin for origin in origins if store.durable_map.get(f"robots {origin}") is not None)
+    noted = frozenset(origin for origin in origins if store.notes.get(f"robots {origin}") is not None)
     return Left(settled=known - attempts.keys(), attempts=attempts, known_robots=noted)

@@ -528,15 +528,15 @@ def test_a_retired_host_is_left_alone_until_it_is_served_again(tmp_path: Path, w
     assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
 
 
-def test_a_held_crawl_does_not_start_until_it_is_released(tmp_path: Path, web: Web) -> None:
+def test_a_paused_crawl_does_not_start_until_it_is_resumed(tmp_path: Path, web: Web) -> None:
     options = [*web.options, "--dir", "crawl"]
     assert onceover("crawl", *options, "--max-pages", "10", cwd=tmp_path).code == LIMIT
-    assert onceover("frontier", "hold", "crawl", "--reason", "it is night", cwd=tmp_path).code == COMPLETE
+    assert onceover("frontier", "pause", "crawl", "--reason", "it is night", cwd=tmp_path).code == COMPLETE
     refused = onceover("crawl", *options, cwd=tmp_path)
     assert refused.code == REFUSED
-    assert "is held: it is night. `onceover frontier release crawl` lets it continue" in refused.err
+    assert "is paused: it is night. `onceover frontier resume crawl` lets it continue" in refused.err
     assert len(fetched(tmp_path / "crawl")) == 10
-    assert onceover("frontier", "release", "crawl", "--json", cwd=tmp_path).json() == {"held": None}
+    assert onceover("frontier", "resume", "crawl", "--json", cwd=tmp_path).json() == {"paused": None}
     assert onceover("crawl", *options, cwd=tmp_path).code == COMPLETE
     assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
 

@@ -38,7 +38,7 @@ def test_a_crawl_that_cannot_be_written_to_tells_what_it_told_before(tmp_path: P
         subprocess.run(["mount", "-o", "remount,ro", mount], check=True)
         assert looks(directory, tmp_path) == before
         assert tree(directory) == files
-        refused = onceover("frontier", "hold", directory, "--reason", "no", cwd=tmp_path)
+        refused = onceover("frontier", "pause", directory, "--reason", "no", cwd=tmp_path)
         assert_told(refused, REFUSED, "can't be used", "Read-only file system")
 
 

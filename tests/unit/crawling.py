@@ -176,6 +176,8 @@ class Traced:
     def __init__(self, frontier: QueueFrontier, events: list[Event]) -> None:
         self._frontier = frontier
         self._events = events
+        self.pauses = frontier.pauses
+        self.skip_numbers = frontier.skip_numbers
 
     async def add(self, urls: Iterable[CrawlUrl], /, *, force: bool = False) -> int:
         batch = list(urls)

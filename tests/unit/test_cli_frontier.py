@@ -12,10 +12,10 @@ from click.testing import CliRunner
 from config import load, render_toml
 from crawler.cli import onceover
 from crawler.disk.directory import CrawlDirectory
-from crawler.wiring.storage import open_leveldb
 from frontier import LedgerEntry
 from frontier.shell import QueueFrontier
 from frontier.upkeep.fsck import fsck
+from tests.stores import open_leveldb
 from tests.unit.frontier.crawls import DONE, page, pages
 from visited.digests.exact import ExactSet
 
@@ -169,7 +169,7 @@ def test_all_queues_of_a_host_that_is_fetched_in_parallel_are_changed_together(t
         (("retire", "none.test"), "has no queue of none.test; `onceover inspect"),
         (("unretire", "h0.test"), "queue test,h0 is not retired by an operator; nothing was changed"),
         (("budget", "h0.test", "much"), "expected a cost of 0 to 9,007,199,254,740,992, or `default`"),
-        (("release",), "no operator holds the crawl; nothing was changed"),
+        (("release",), "is not paused; nothing was changed"),
     ],
 )
 def test_an_act_that_makes_no_sense_is_refused(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
@@ -180,7 +180,7 @@ def test_an_act_that_makes_no_sense_is_refused(tmp_path: Path, arguments: tuple[
     assert told in ended.stderr
 
 
-def test_a_hold_is_told_and_an_act_after_a_crash_leaves_it_a_crash(tmp_path: Path) -> None:
+def test_a_pause_is_told_and_an_act_after_a_crash_leaves_it_a_crash(tmp_path: Path) -> None:
     here = made(tmp_path / "here", hosts=1)
 
     def in_use(*, become: bool = False) -> bool:
@@ -193,11 +193,18 @@ def test_a_hold_is_told_and_an_act_after_a_crash_leaves_it_a_crash(tmp_path: Pat
             return found
 
     in_use(become=True)
-    assert msgspec.json.decode(run("frontier", "hold", here, "--json")) == {"held": "held by the operator"}
-    run("frontier", "release", here)
-    assert run("frontier", "hold", here, "--reason", "rain") == f"{here} is held: rain\n"
-    run("frontier", "release", here)
+    assert msgspec.json.decode(run("frontier", "pause", here, "--json")) == {"paused": "paused by the operator"}
+    run("frontier", "resume", here)
+    assert run("frontier", "pause", here, "--reason", "rain") == f"{here} is paused: rain\n"
+    run("frontier", "resume", here)
     assert in_use()
+
+
+def test_the_old_words_for_pausing_still_work(tmp_path: Path) -> None:
+    here = made(tmp_path / "here", hosts=1)
+    assert run("frontier", "hold", here, "--reason", "rain") == f"{here} is paused: rain\n"
+    assert run("frontier", "release", here) == f"{here} is no longer paused: `onceover crawl` goes on\n"
+    assert "hold" not in run("frontier", "--help")
 
 
 def test_a_repair_of_what_is_sound_says_so(tmp_path: Path) -> None:

@@ -28,9 +28,9 @@ from config import (
     toml_value,
 )
 from config.loading.blocks import block_kinds
-from config.loading.checks import MIN_FREE_BYTES
 from config.settings import sections
 from config.show.markdown import render_markdown, with_tables
+from frontier.backends import descriptor
 from tests.unit.test_config_loader import CONTACT, DESIGNED, MINIMAL, problems_of, written
 
 MANUAL = Path(__file__).parents[2] / "docs" / "configuration.md"
@@ -62,7 +62,7 @@ def _valid(setting: Setting, seed_file: str) -> st.SearchStrategy[Any]:
         case "visited.capacity":
             return st.integers(1, 10**10)
         case "output.min_free_bytes":
-            return st.just(0) | st.integers(MIN_FREE_BYTES, int(setting.maximum or 0))
+            return st.just(0) | st.integers(descriptor("leveldb").min_free_bytes, int(setting.maximum or 0))
         case "visited.site_bytes":
             return st.integers(8, 2**27).map(lambda words: 8 * words)
     match setting.kind:

@@ -50,12 +50,12 @@ async def test_progress_is_told_each_minute(caplog: pytest.LogCaptureFixture) ->
 @in_virtual_time
 async def test_holds_are_told_with_their_reason_and_their_end(caplog: pytest.LogCaptureFixture) -> None:
     frontier = await QueueFrontier.open(MemoryStore(), ExactSet(), now=now)
-    frontier.holds.hold("199 B free", by="room")
-    frontier.holds.hold("198 B free", by="room")
-    frontier.holds.release(by="room")
-    frontier.holds.release(by="room")
+    frontier.pauses.pause("199 B free", by="room")
+    frontier.pauses.pause("198 B free", by="room")
+    frontier.pauses.resume(by="room")
+    frontier.pauses.resume(by="room")
     await frontier.aclose()
-    assert caplog.messages == ["held by room: 199 B free", "no longer held by room: 198 B free"]
+    assert caplog.messages == ["paused by room: 199 B free", "no longer paused by room: 198 B free"]
 
 
 @in_virtual_time

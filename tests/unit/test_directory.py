@@ -62,6 +62,21 @@ def test_a_copy_without_the_lock_is_known_by_its_frontier(tmp_path: Path) -> Non
         assert directory.has_state()
 
 
+def test_a_copy_without_the_lock_is_known_by_its_configuration_and_the_frontier_of_any_backend(tmp_path: Path) -> None:
+    (tmp_path / "frontier").mkdir()
+    (tmp_path / "frontier" / "urls.db").write_text("SQLite")
+    (tmp_path / "crawl.toml").touch()
+    with CrawlDirectory(tmp_path) as directory:
+        assert directory.has_state()
+
+
+def test_a_leveldb_that_was_never_finished_is_no_state(tmp_path: Path) -> None:
+    (tmp_path / "frontier").mkdir()
+    for name in ("LOG", "LOCK", "MANIFEST-000001"):
+        (tmp_path / "frontier" / name).write_text("made")
+    assert not CrawlDirectory(tmp_path).has_state()
+
+
 @pytest.mark.parametrize("name", ["file", "file/below"])
 def test_a_path_that_is_no_directory_is_refused_with_the_reason(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("mine")

@@ -20,7 +20,7 @@ from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, PageR
 from crawler.politeness.hours import Hours
 from crawler.politeness.pace import Pace
 from frontier import Lease, UrlState
-from frontier.memory import MemoryMap
+from frontier.memory import MemoryNotes
 from tests.unit.crawling import QUICK, SEED, START, Records, Rig, Rules, Site, Traced, failure, page, redirect, star
 from tests.unit.frontier.virtual_time import in_virtual_time
 
@@ -473,7 +473,7 @@ async def test_sitemaps_that_robots_txt_names_are_read_where_wanted_and_count_as
 @in_virtual_time
 async def test_a_host_that_has_given_enough_pages_is_asked_no_more_and_its_urls_say_why() -> None:
     rig = Rig(star(10))
-    rig.quota = PageQuota(MemoryMap(), lambda _: PageLimits(per_host=4))
+    rig.quota = PageQuota(MemoryNotes(), lambda _: PageLimits(per_host=4))
     async with rig.engine(concurrency=1) as engine:
         assert await engine.run() is Ending.COMPLETE
     assert engine.counters.pages == 4
@@ -506,7 +506,7 @@ def asked_sitemaps(rig: Rig) -> int:
 async def test_the_sitemaps_of_a_host_are_bounded_and_those_left_say_why() -> None:
     rig = Rig({**tree(4, 4)})
     rig.rules.sitemaps = {SEED: ["/0.xml"]}
-    notes = MemoryMap()
+    notes = MemoryNotes()
     rig.sitemap_quota = SitemapQuota(notes, lambda _: SitemapLimits(per_host=30, bytes_per_host=10**9))
     async with rig.engine(sitemaps=True, concurrency=1) as engine:
         assert await engine.run() is Ending.COMPLETE
@@ -536,7 +536,7 @@ async def test_the_bytes_of_a_hosts_sitemaps_are_bounded() -> None:
     rig = Rig({**site})
     rig.rules.sitemaps = {SEED: ["/0.xml"]}
     size = len(site["http://a.test/0.xml"].raw_body)
-    rig.sitemap_quota = SitemapQuota(MemoryMap(), lambda _: SitemapLimits(per_host=10**9, bytes_per_host=size + 1))
+    rig.sitemap_quota = SitemapQuota(MemoryNotes(), lambda _: SitemapLimits(per_host=10**9, bytes_per_host=size + 1))
     async with rig.engine(sitemaps=True, concurrency=1) as engine:
         assert await engine.run() is Ending.COMPLETE
     assert asked_sitemaps(rig) == 2

@@ -18,7 +18,7 @@ async def test_the_crawl_is_held_while_room_is_short_on_one_disk_and_goes_on_whe
     guard = FreeSpaceGuard(
         list(free),
         min_free_bytes=200,
-        hold=told.append,
+        pause=told.append,
         resume=lambda: told.append("resume"),
         free=lambda path: free[path],
         interval_s=5.0,
@@ -60,7 +60,7 @@ async def test_a_disk_that_cannot_be_asked_for_a_while_is_asked_again(caplog: py
     guard = FreeSpaceGuard(
         list(free),
         min_free_bytes=200,
-        hold=told.append,
+        pause=told.append,
         resume=lambda: told.append("resume"),
         free=ask,
         interval_s=5.0,

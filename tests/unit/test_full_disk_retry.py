@@ -39,7 +39,7 @@ async def write(sink: Sinks, number: int) -> None:
 
 
 def held(told: list[str]) -> FullDiskRetry:
-    return FullDiskRetry(hold=told.append, resume=lambda: told.append("resume"), interval_s=2)
+    return FullDiskRetry(pause=told.append, resume=lambda: told.append("resume"), interval_s=2)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])

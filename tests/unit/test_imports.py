@@ -15,7 +15,6 @@ TECHNOLOGIES = {
     "numpy",
     "plyvel",
     "protego",
-    "pytest",
     "redis",
     "rich",
     "selectolax",
@@ -39,7 +38,7 @@ def test_importing_what_the_engine_knows_loads_no_technology(module: str, reposi
     ("module", "ours"),
     [
         ("visited", {"visited"}),
-        ("config", {"config", "visited"}),
+        ("config", {"config", "frontier", "visited"}),
         ("frontier", {"frontier"}),
         ("crawler.page", {"crawler"}),
     ],

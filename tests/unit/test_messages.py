@@ -126,14 +126,14 @@ def test_a_setting_is_named_once_and_no_exception_of_python_is(
     assert (code, text[: len(words)]) == (USAGE, words)
 
 
-def test_a_second_hold_keeps_the_reason_of_the_first(
+def test_a_second_pause_keeps_the_reason_of_the_first(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     crawl = str(made(tmp_path / "crawl"))
-    run("frontier", "hold", crawl, "--reason", "the first")
-    assert said(capsys, monkeypatch, "frontier", "hold", crawl, "--reason", "the second") == (
+    run("frontier", "pause", crawl, "--reason", "the first")
+    assert said(capsys, monkeypatch, "frontier", "pause", crawl, "--reason", "the second") == (
         USAGE,
-        f"onceover: {crawl} is already held: the first; release it first\n",
+        f"onceover: {crawl} is already paused: the first; resume it first\n",
     )
 
 

@@ -18,7 +18,7 @@ from crawler.fetch.robots.cache import RobotsCache
 from crawler.fetch.robots.status import RobotsStatus
 from crawler.notes import Notes
 from frontier.leveldb.store import LevelDBStore
-from frontier.memory import MemoryMap
+from frontier.memory import MemoryNotes
 from frontier.upkeep.fsck import fsck
 from tests.unit.frontier.crawls import leveldb
 
@@ -79,18 +79,18 @@ def store(tmp_path: Path) -> Iterator[LevelDBStore]:
 async def test_a_note_that_cannot_be_read_is_set_aside_and_counted_and_the_crawl_goes_on(
     kind: str, damage: str, store: LevelDBStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    learn(store.durable_map)
-    assert set(known(store.durable_map).values()) == {True}
-    noted = store.durable_map.get(KEYS[kind])
+    learn(store.notes)
+    assert set(known(store.notes).values()) == {True}
+    noted = store.notes.get(KEYS[kind])
     assert noted is not None
-    store.durable_map.put(KEYS[kind], damaged := DAMAGES[damage](noted))
+    store.notes.put(KEYS[kind], damaged := DAMAGES[damage](noted))
     for _ in range(2):
-        assert known(store.durable_map) == dict.fromkeys(KEYS, True) | {kind: False}
+        assert known(store.notes) == dict.fromkeys(KEYS, True) | {kind: False}
     assert store.counters.quarantined == 1
     assert store._database.get(b"XN" + KEYS[kind].encode()) == damaged
     assert [KEYS[kind] in record.getMessage() for record in caplog.records if record.levelno == logging.ERROR] == [True]
-    learn(store.durable_map)
-    assert set(known(store.durable_map).values()) == {True}
+    learn(store.notes)
+    assert set(known(store.notes).values()) == {True}
     assert fsck(store).problems == []
 
 
@@ -103,14 +103,14 @@ async def test_a_note_that_cannot_be_read_is_set_aside_and_counted_and_the_crawl
     ],
 )
 async def test_a_cookie_that_was_never_kept_so_is_set_aside(kept: StoredCookie) -> None:
-    notes = MemoryMap()
+    notes = MemoryNotes()
     notes.put(KEYS["cookies"], msgspec.msgpack.encode([kept]))
     assert Cookies(notes).header(URL("http://a.test/")) is None
     assert notes.get(KEYS["cookies"]) is None
 
 
 def test_a_later_version_may_add_fields() -> None:
-    notes = MemoryMap()
+    notes = MemoryNotes()
     notes.put(
         KEYS["hsts"], msgspec.msgpack.encode({"expires_at": 2e9, "with_subdomains": True, "preloaded": {"since": 1}})
     )
@@ -120,7 +120,7 @@ def test_a_later_version_may_add_fields() -> None:
 @given(st.sampled_from(sorted(KEYS)), st.data())
 def test_no_damage_to_a_note_is_worth_the_crawl(kind: str, data: st.DataObject) -> None:
     async def resumed() -> None:
-        notes = MemoryMap()
+        notes = MemoryNotes()
         learn(notes)
         noted = bytearray(notes.get(KEYS[kind]) or b"")
         for place in data.draw(st.lists(st.integers(0, len(noted) - 1), min_size=1, max_size=3)):

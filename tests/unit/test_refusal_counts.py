@@ -20,12 +20,12 @@ from crawler.page import Link, LinkKind, Redirect
 from crawler.steps import at_once
 from crawler.url.urls import UrlReader
 from frontier import CrawlUrl
-from frontier.memory import MemoryMap
+from frontier.memory import MemoryNotes
 
 SEED = "https://a.test/"
 
 
-class Notebook(MemoryMap):
+class Notebook(MemoryNotes):
     """Notes, of which it is known how many were written."""
 
     def __init__(self) -> None:

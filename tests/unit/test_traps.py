@@ -16,7 +16,7 @@ from crawler.page import LinkKind
 from crawler.url import hrefs
 from crawler.url.hrefs import may_repeat
 from crawler.url.urls import BadUrl, UrlReader
-from frontier.memory import MemoryMap
+from frontier.memory import MemoryNotes
 from tests.patience import PATIENCE_S
 
 READER = UrlReader()
@@ -190,7 +190,7 @@ def test_a_pattern_leaves_out_what_machines_count(path: str, pattern: str) -> No
 
 
 def test_pages_are_counted_per_host_and_pattern_over_restarts() -> None:
-    notes = MemoryMap()
+    notes = MemoryNotes()
     quota = PageQuota(notes, lambda _: PageLimits(per_host=4, per_pattern=2))
     for number in range(2):
         assert quota.refusal(f"https://a.test/{number}") is None
@@ -207,7 +207,7 @@ def test_pages_are_counted_per_host_and_pattern_over_restarts() -> None:
 
 
 def test_the_pages_of_a_host_are_counted_together_whatever_port_they_come_from() -> None:
-    quota = PageQuota(MemoryMap(), lambda _: PageLimits(per_host=2))
+    quota = PageQuota(MemoryNotes(), lambda _: PageLimits(per_host=2))
     quota.spend("http://a.test/1")
     quota.spend("http://a.test:8080/2")
     assert quota.refusal("https://a.test:8443/") is OverQuota.HOST

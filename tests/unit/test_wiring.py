@@ -18,11 +18,14 @@ from crawler.engine import Ending
 from crawler.url.canonical_rules import DEFAULT_RULES
 from crawler.wiring.crawl import check_configuration, open_crawl
 from crawler.wiring.processing import sink
-from crawler.wiring.storage import grouping, open_leveldb, visited_set
+from crawler.wiring.queue_settings import grouping
+from crawler.wiring.storage import visited_set
 from frontier import StoreRefused
 from frontier.leveldb.store import LevelDBStore
 from frontier.memory import MemoryStore
 from frontier.shell import QueueFrontier
+from frontier.terms import Terms
+from tests.stores import open_leveldb
 from tests.unit.write.samples import Archived, archived, page, record_of
 from visited.bits.kernel import best_kernel
 
@@ -115,13 +118,14 @@ async def test_a_store_is_closed_when_the_frontier_over_it_cannot_be_opened(
         open_leveldb(config.config, directory).close()
 
 
+KNOWS_NONE = MemoryStore().reads.knows_many
 SHOP, NAME_BEFORE = "http://a.test/shop?cfid=1", "http://a.test/shop"
 
 
 def begun_with_version_2(directory: CrawlDirectory, rules: Sequence[str] = DEFAULT_RULES) -> None:
     """Make a crawl's store as the version before the last made it."""
     identity = {"urls.rules": f"2:{','.join(rules)}", "frontier.queue_by": "host"}
-    LevelDBStore(directory.frontier, identity=identity).close()
+    LevelDBStore(directory.frontier, Terms(identity=identity)).close()
 
 
 async def test_a_crawl_keeps_the_rules_that_it_was_begun_with_until_it_is_rebuilt(
@@ -291,7 +295,7 @@ async def test_queues_by_host_and_by_address_are_the_same_queues(tmp_path: Path)
 async def test_recent_urls_are_remembered_where_that_is_quicker_than_to_ask_the_set(
     tmp_path: Path, settings: list[str], has_cache: bool
 ) -> None:
-    visited = visited_set(loaded(*settings).config, CrawlDirectory(tmp_path), MemoryStore())
+    visited = visited_set(loaded(*settings).config, CrawlDirectory(tmp_path), KNOWS_NONE)
     assert ("recent_urls" in visited.describe().details) == has_cache
     await visited.aclose()
 
@@ -299,19 +303,19 @@ async def test_recent_urls_are_remembered_where_that_is_quicker_than_to_ask_the_
 def test_options_that_do_not_fit_the_capacity_are_an_error_of_the_configuration(tmp_path: Path) -> None:
     config = loaded("visited.backend=bloom", "visited.options.bits=64").config
     with pytest.raises(ConfigError, match=r"visited: 1,000,000 URLs at a rate of 0\.98 need 42,049 bits, found 64"):
-        visited_set(config, CrawlDirectory(tmp_path), MemoryStore())
+        visited_set(config, CrawlDirectory(tmp_path), KNOWS_NONE)
 
 
 @pytest.mark.parametrize(("backend", "is_verified"), [("raw", False), ("exact-leveldb", False), ("six-seeds", True)])
 async def test_only_sets_that_can_lose_urls_are_verified(backend: str, is_verified: bool, tmp_path: Path) -> None:
-    visited = visited_set(loaded(f"visited.backend={backend}").config, CrawlDirectory(tmp_path), MemoryStore())
+    visited = visited_set(loaded(f"visited.backend={backend}").config, CrawlDirectory(tmp_path), KNOWS_NONE)
     assert ("false_positives_caught" in visited.describe().details) == is_verified
     await visited.aclose()
 
 
 async def archive_of(directory: Path, *settings: str, bodies: Sequence[bytes]) -> tuple[list[Archived], int]:
     """The records of an archive that a configured sink writes, and its bytes."""
-    full_disk = FullDiskRetry(hold=lambda _: None, resume=lambda: None)
+    full_disk = FullDiskRetry(pause=lambda _: None, resume=lambda: None)
     written = sink(loaded(*settings).config, CrawlDirectory(directory), full_disk)
     for number, body in enumerate(bodies, 1):
         await written.write(page(number, body), record_of(page(number, body), number))

@@ -7,15 +7,12 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.url.urls import UrlReader
 from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.write.records import newest_records
-from frontier import UrlState
-from frontier.shell import QueueFrontier
+from frontier import Frontier, UrlState
 
 log = logging.getLogger(__name__)
 
 
-async def requeue_newer_output(
-    config: Config, directory: CrawlDirectory, frontier: QueueFrontier, urls: UrlReader
-) -> None:
+async def requeue_newer_output(config: Config, directory: CrawlDirectory, frontier: Frontier, urls: UrlReader) -> None:
     """Queue the pages again that were written but not settled, and log how many there are.
 
     After a kill these are the pages that were in flight. There are more if the frontier lost its last changes, as in a
@@ -41,7 +38,7 @@ async def requeue_newer_output(
             unknown.append(url)
     if newer:
         log.info("%d pages of the output were not settled when the crawl ended: they are fetched again", newer)
-    are_lost = await frontier.operate(lambda operator: operator.skip_numbers(highest))
+    are_lost = await frontier.skip_numbers(highest)
     if newer > in_flight or are_lost or unknown:
         log.warning(
             "the frontier is older than the output: its last changes are lost, as after a power failure; "

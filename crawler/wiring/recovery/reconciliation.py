@@ -9,15 +9,13 @@ from config import Loaded
 from crawler.disk.directory import CrawlDirectory
 from crawler.page import LinkKind, PageRecord
 from crawler.page.digests import digest_text
-from crawler.wiring import discovering, storage
+from crawler.wiring import discovering
 from crawler.wiring.recovery.number_set import NumberSet
 from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
-from frontier import CrawlUrl, LedgerEntry, UrlState
-from frontier.leveldb.store import LevelDBStore
-from frontier.records import Damaged
-from frontier.upkeep.fsck import Problem
+from frontier import CrawlUrl, Damaged, LedgerEntry, LedgerReads, UrlState
+from frontier.descriptor import Problem
 
 DAMAGED = "damaged-output"
 """A kind of problem that is only reported. What was lost by it is a problem of its own."""
@@ -39,17 +37,18 @@ class Reconciliation:
     are fetched again.
     """
 
-    def __init__(self, loaded: Loaded, directory: CrawlDirectory, store: LevelDBStore) -> None:
+    def __init__(self, loaded: Loaded, directory: CrawlDirectory, ledger: LedgerReads, *, rules_version: int) -> None:
+        """`rules_version` is that of the canonical rules by which the URLs of the ledger are named."""
         self._output = loaded.config.output
         self._directory = directory
-        self._store = store
-        self._urls = RecordUrls(discovering.url_reader(loaded, version=storage.rules_version(store)))
+        self._ledger = ledger
+        self._urls = RecordUrls(discovering.url_reader(loaded, version=rules_version))
         self._recorded = NumberSet()
         self._archivable = NumberSet()
         """Pages that a server sent, so that the archive must have them."""
         self._archived = NumberSet()
         self._sitemaps = NumberSet()
-        self._depths = bytearray(store.counters.next_number)
+        self._depths = bytearray(ledger.last_number + 1)
         """Depths by number, as far as records or archive tell them, for URLs that are fetched again."""
 
     def differences(self) -> Iterator[Difference]:
@@ -57,13 +56,13 @@ class Reconciliation:
             yield from self._records()
         if self._output.warc:
             yield from self._captures()
-        yield from self._ledger()
+        yield from self._unwritten()
 
     def pages(self) -> Iterator[CrawlUrl]:
         """The URLs of all pages that were fetched, to fetch them again."""
-        for found in self._store.full_scan.entries():
-            if not isinstance(found, Damaged) and found[0].state is UrlState.DONE:
-                url = self._again(found[0])
+        for known in self._ledger.all_known():
+            if not isinstance(known, Damaged) and known.entry.state is UrlState.DONE:
+                url = self._again(known.entry)
                 if url is not None:
                     yield url
 
@@ -98,7 +97,7 @@ class Reconciliation:
         names = [base]
         if record.kind in (LinkKind.REDIRECT, LinkKind.SITEMAP):
             names += [f"{base}#redirect-{number}" for number in range(1, MOST_REDIRECTS + 1)]
-        found = [known[0] for name in names if (known := self._store.full_scan.entry(name)) is not None]
+        found = [known.entry for name in names if (known := self._ledger.known(name)) is not None]
         return next((entry for entry in found if entry.number == record.number), found[0] if found else None)
 
     def _captures(self) -> Iterator[Difference]:
@@ -115,15 +114,16 @@ class Reconciliation:
             elif found.kind in MAIN_KINDS and found.number not in self._archived:
                 self._archived.add(found.number)
                 url = self._urls.of_url(found.url, depth=1, kind=LinkKind.LINK, via=None)
-                if url is not None and self._store.full_scan.entry(url.canonical) is None:
+                if url is not None and self._ledger.known(url.canonical) is None:
                     problem = Problem("output", found.url, "the archive has it, and the ledger does not")
                     yield Difference(problem, url)
 
-    def _ledger(self) -> Iterator[Difference]:
-        for found in self._store.full_scan.entries():
-            if isinstance(found, Damaged):
+    def _unwritten(self) -> Iterator[Difference]:
+        """Settled URLs that the output lacks."""
+        for known in self._ledger.all_known():
+            if isinstance(known, Damaged):
                 continue
-            entry = found[0]
+            entry = known.entry
             if entry.state is UrlState.PENDING or entry.elsewhere:
                 continue
             what = f"{entry.state.name.lower()} in the ledger"

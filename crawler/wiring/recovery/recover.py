@@ -6,7 +6,7 @@ read again from the archive. If it is not there either, only the settled URLs ar
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 
 import msgspec
@@ -17,6 +17,7 @@ from crawler.page import LinkKind, PageRecord, Redirect
 from crawler.protocols import Discovery, LinkExtractor
 from crawler.steps import at_once
 from crawler.wiring import discovering, processing, storage
+from crawler.wiring.backends import lacks
 from crawler.wiring.recovery.archived_pages import page_of_capture
 from crawler.wiring.recovery.entries import batches, entry_of_capture, entry_of_record
 from crawler.wiring.recovery.number_set import NumberSet
@@ -24,16 +25,14 @@ from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.wiring.sites import Sites
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
-from frontier import CrawlUrl, LedgerEntry, UrlState
-from frontier.leveldb.store import LevelDBStore
-from frontier.records import Damaged
-from frontier.shell import QueueFrontier
+from frontier import CrawlUrl, Damaged, LedgerEntry, LedgerReads, Recovering, UrlState
+from frontier.state import FrontierState
 
 Progress = Callable[[int], None]
 """Called with the number of records, or of captures, read so far."""
 
 
-class Recovered(msgspec.Struct, kw_only=True):
+class Recovered(msgspec.Struct, frozen=True, kw_only=True):
     """What a recovery found. Counts of URLs, but for `records`."""
 
     records: int = 0
@@ -46,22 +45,49 @@ class Recovered(msgspec.Struct, kw_only=True):
 
 
 async def recover(
-    loaded: Loaded, directory: CrawlDirectory, store: LevelDBStore, *, progress: Progress = lambda _: None
+    loaded: Loaded, directory: CrawlDirectory, state: FrontierState, *, progress: Progress = lambda _: None
 ) -> Recovered:
-    """Take into a store what the output tells and the store does not know, and close the store.
+    """Take into the state of a frontier what the output tells and the state does not know, and close the state.
 
-    URLs that the store knows do not change. Raises `ConfigError` and `StoreFailed`.
+    URLs that the state knows do not change. Raises `ConfigError`, also if the frontier can't be recovered, and
+    `StoreFailed`.
     """
-    return await _Recovery(loaded, directory, store, progress).run()
+    if not isinstance(state, LedgerReads):
+        raise lacks(loaded.config, "list its ledger, which a recovery from the output needs")
+    output = _Output(loaded, directory, version=storage.rules_version(state), progress=progress)
+    visited = storage.visited_set(loaded.config, directory, state.knows_many)
+    try:
+        frontier = await state.open_frontier(visited)
+        try:
+            if not isinstance(frontier, Recovering):
+                raise lacks(loaded.config, "be given what only the output of a crawl still knows")
+            settled = found = 0
+            for entries in chain(batches(output.entries()), batches(output.entries_of_captures())):
+                settled += await frontier.record(entries)
+            for links in chain(batches(output.links_of_records()), batches(output.links_of_pages())):
+                found += await frontier.add(links)
+            unread = output.unread(state)
+            lost = 0
+            if unread:
+                stats = frontier.describe()
+                # At least the URLs are lost whose numbers no known URL has.
+                lost = max(stats.lost - settled - found, state.last_number - stats.admitted, 1)
+            await frontier.set_lost(lost)
+        finally:
+            await frontier.aclose()
+    finally:
+        await visited.aclose()
+    return Recovered(records=output.records, settled=settled, found=found, unread=unread)
 
 
-class _Recovery:
-    def __init__(self, loaded: Loaded, directory: CrawlDirectory, store: LevelDBStore, progress: Progress) -> None:
+class _Output:
+    """What the output of a crawl tells. Entries are read before links."""
+
+    def __init__(self, loaded: Loaded, directory: CrawlDirectory, *, version: int, progress: Progress) -> None:
         sites = Sites(loaded)
-        urls = discovering.url_reader(loaded, version=storage.rules_version(store))
+        urls = discovering.url_reader(loaded, version=version)
         self._loaded = loaded
         self._directory = directory
-        self._store = store
         self._progress = progress
         self._urls = RecordUrls(urls)
         self._discovery: Discovery = discovering.discovery(loaded, sites, urls, discovering.seeds(loaded, urls))
@@ -69,56 +95,19 @@ class _Recovery:
         self._recorded = NumberSet()
         self._read = NumberSet()
         """Pages whose links are known."""
-        self._recovered = Recovered()
+        self.records = 0
+        """Records read so far, and pages of the archive without a record."""
 
-    async def run(self) -> Recovered:
-        config, recovered = self._loaded.config, self._recovered
-        visited = storage.visited_set(config, self._directory, self._store)
-        try:
-            frontier = await QueueFrontier.open(
-                self._store,
-                visited,
-                snapshots=storage.snapshots(config, self._directory),
-                settings=storage.rules(config),
-            )
-            try:
-                for entries in batches(self._entries()):
-                    recovered.settled += await frontier.record(entries)
-                for entries in batches(self._entries_of_captures()):
-                    recovered.settled += await frontier.record(entries)
-                for links in batches(self._links_of_records()):
-                    recovered.found += await frontier.add(links)
-                for links in batches(self._links_of_pages()):
-                    recovered.found += await frontier.add(links)
-                recovered.unread = self._unread()
-                self._count_lost()
-            finally:
-                await frontier.aclose()
-        finally:
-            await visited.aclose()
-        return recovered
-
-    def _count_lost(self) -> None:
-        """Update the number of lost URLs. If all pages could be read, all of their links are known again. Otherwise at
-        least the URLs are lost whose numbers no known URL has."""
-        recovered, counters = self._recovered, self._store.counters
-        lost = 0
-        if recovered.unread:
-            unknown = counters.next_number - 1 - counters.admitted
-            lost = max(counters.lost - recovered.settled - recovered.found, unknown, 1)
-        if lost != counters.lost:
-            self._store.update_queues([], msgspec.structs.replace(counters, lost=lost))
-
-    def _unread(self) -> int:
-        """How many fetched pages have unknown links."""
+    def unread(self, ledger: LedgerReads) -> int:
+        """How many fetched pages of the ledger have unknown links."""
         return sum(
             1
-            for found in self._store.full_scan.entries()
-            if not isinstance(found, Damaged)
-            and found[0].state is UrlState.DONE
-            and not found[0].elsewhere
-            and (found[0].status or 0) < 400
-            and found[0].number not in self._read
+            for known in ledger.all_known()
+            if not isinstance(known, Damaged)
+            and known.entry.state is UrlState.DONE
+            and not known.entry.elsewhere
+            and (known.entry.status or 0) < 400
+            and known.entry.number not in self._read
         )
 
     def _records(self) -> Iterator[PageRecord]:
@@ -129,21 +118,21 @@ class _Recovery:
                 self._progress(count)
             yield record
 
-    def _entries(self) -> Iterator[LedgerEntry]:
+    def entries(self) -> Iterator[LedgerEntry]:
         for record in self._records():
-            self._recovered.records += 1
+            self.records += 1
             self._recorded.add(record.number)
             url = self._urls.of_record(record)
             if url is not None and (entry := entry_of_record(record, url)) is not None:
                 yield entry
 
-    def _entries_of_captures(self) -> Iterator[LedgerEntry]:
+    def entries_of_captures(self) -> Iterator[LedgerEntry]:
         """The entries of pages that are in the archive and have no record."""
         for number, group in groupby(self._captures(whole=False), key=attrgetter("number")):
             found = {capture.kind: capture for capture in group}
             if number in self._recorded or "response" not in found:
                 continue
-            self._recovered.records += 1
+            self.records += 1
             facts = found["metadata"].metadata_fields() if "metadata" in found else {}
             url = self._urls.of_url(found["response"].url, depth=0, kind=LinkKind.LINK, via=facts.get("via"))
             with suppress(ValueError):
@@ -160,7 +149,7 @@ class _Recovery:
             if isinstance(capture, Capture):
                 yield capture
 
-    def _links_of_records(self) -> Iterator[CrawlUrl]:
+    def links_of_records(self) -> Iterator[CrawlUrl]:
         for record in self._records():
             parent = self._urls.of_record(record)
             if parent is None or record.state != "done":
@@ -181,7 +170,7 @@ class _Recovery:
         if isinstance(target, CrawlUrl):
             yield target
 
-    def _links_of_pages(self) -> Iterator[CrawlUrl]:
+    def links_of_pages(self) -> Iterator[CrawlUrl]:
         for number, group in groupby(self._captures(whole=True), key=attrgetter("number")):
             if number not in self._read:
                 found = {capture.kind: capture for capture in group}

@@ -9,7 +9,7 @@ from yarl import URL
 from crawler.fetch.cookies import MAX_BYTES, MAX_PER_SITE, Cookies
 from crawler.fetch.http import HttpFetcher
 from crawler.page import Page, Redirect, Request
-from frontier.memory import MemoryMap
+from frontier.memory import MemoryNotes
 from tests.fetchers import http_fetcher
 from tests.servers import RawServer, Script, Seen, page, raw_server
 
@@ -32,7 +32,7 @@ async def told(cookies: Cookies, url: str, *set_cookies: str) -> None:
 
 @asynccontextmanager
 async def serving(
-    *set_cookies: str, wanted: bool = True, notes: MemoryMap | None = None
+    *set_cookies: str, wanted: bool = True, notes: MemoryNotes | None = None
 ) -> AsyncIterator[tuple[RawServer, HttpFetcher]]:
     """A server that sets cookies where `/set` is asked for; their characters are octets."""
 
@@ -44,7 +44,7 @@ async def serving(
         fetcher = http_fetcher(
             hosts=dict.fromkeys(HOSTS, f"127.0.0.1:{server.port}"),
             cookies=wanted,
-            cookie_jar=Cookies(notes or MemoryMap()),
+            cookie_jar=Cookies(notes or MemoryNotes()),
         )
         try:
             yield server, fetcher
@@ -93,7 +93,7 @@ async def test_a_cookie_that_comes_with_a_redirect_goes_where_it_leads() -> None
 
     async with raw_server(script) as server:
         fetcher = http_fetcher(
-            hosts={"a.test": f"127.0.0.1:{server.port}"}, cookies=True, cookie_jar=Cookies(MemoryMap())
+            hosts={"a.test": f"127.0.0.1:{server.port}"}, cookies=True, cookie_jar=Cookies(MemoryNotes())
         )
         assert isinstance(await fetcher.fetch(Request(url="http://a.test/")), Redirect)
         await fetcher.fetch(Request(url="http://a.test/in"))
@@ -107,7 +107,7 @@ async def test_a_configured_cookie_stays_beside_them() -> None:
             hosts={"a.test": f"127.0.0.1:{server.port}"},
             headers={"Cookie": "k=v"},
             cookies=True,
-            cookie_jar=Cookies(MemoryMap()),
+            cookie_jar=Cookies(MemoryNotes()),
         )
         for _ in range(2):
             await fetcher.fetch(Request(url="http://a.test/"))
@@ -116,7 +116,7 @@ async def test_a_configured_cookie_stays_beside_them() -> None:
 
 
 async def test_cookies_outlive_a_restart_and_grow_old_meanwhile() -> None:
-    notes, clock = MemoryMap(), Clock()
+    notes, clock = MemoryNotes(), Clock()
     await told(
         Cookies(notes, clock=clock),
         "https://www.a.test/x/",
@@ -135,7 +135,7 @@ async def test_cookies_outlive_a_restart_and_grow_old_meanwhile() -> None:
 
 
 async def test_a_server_can_take_a_cookie_back() -> None:
-    notes = MemoryMap()
+    notes = MemoryNotes()
     cookies = Cookies(notes)
     await told(cookies, "http://a.test/", "a=1; Path=/")
     await told(cookies, "http://a.test/", "a=; Max-Age=0; Path=/")
@@ -144,7 +144,7 @@ async def test_a_server_can_take_a_cookie_back() -> None:
 
 
 async def test_what_a_site_may_have_kept_is_bounded() -> None:
-    notes = MemoryMap()
+    notes = MemoryNotes()
     cookies = Cookies(notes)
     await told(cookies, "http://a.test/", f"long={'x' * MAX_BYTES}")
     assert cookies.header(URL("http://a.test/")) is None
@@ -173,7 +173,7 @@ async def test_what_a_site_may_have_kept_is_bounded() -> None:
     ],
 )
 async def test_octets_that_are_no_text_cost_one_cookie_at_most(set_cookie: str, sent: str) -> None:
-    notes = MemoryMap()
+    notes = MemoryNotes()
     async with serving("a=1", set_cookie, "b=2", notes=notes) as (server, fetcher):
         for path in ("/set", "/again"):
             assert isinstance(await fetcher.fetch(Request(url=f"http://www.a.test{path}")), Page)
@@ -185,7 +185,7 @@ async def test_octets_that_are_no_text_cost_one_cookie_at_most(set_cookie: str, 
 
 @pytest.mark.parametrize("set_cookie", ["n=a\x01b", "n\x7f=a", "n=a; Path=/\x00", "n=a\tb", "n=a; Domain=\x02"])
 async def test_a_header_with_a_control_character_costs_one_cookie(set_cookie: str) -> None:
-    notes = MemoryMap()
+    notes = MemoryNotes()
     cookies = Cookies(notes)
     url = URL("http://a.test/")
     cookies.learn(url, ["a=1; Path=/", set_cookie, "b=2\t; Path=/"])
@@ -193,7 +193,7 @@ async def test_a_header_with_a_control_character_costs_one_cookie(set_cookie: st
 
 
 async def test_a_note_of_a_cookie_with_a_control_character_costs_no_other() -> None:
-    notes = MemoryMap()
+    notes = MemoryNotes()
     url = URL("http://a.test/")
     Cookies(notes).learn(url, ["a=1; Path=/", "b=2; Path=/!"])
     noted = notes.get("cookies a.test")
@@ -217,7 +217,7 @@ async def test_a_note_of_a_cookie_with_a_control_character_costs_no_other() -> N
     ],
 )
 async def test_a_value_is_sent_back_as_it_came(set_cookie: str, sent: str) -> None:
-    notes = MemoryMap()
+    notes = MemoryNotes()
     await told(Cookies(notes), "http://a.test/", f"{set_cookie}; Path=/")
     assert Cookies(notes).header(URL("http://a.test/")) == sent
 
@@ -242,13 +242,13 @@ async def test_a_value_is_sent_back_as_it_came(set_cookie: str, sent: str) -> No
     ],
 )
 async def test_a_name_with_a_prefix_keeps_its_promise(url: str, set_cookie: str, is_kept: bool) -> None:
-    cookies = Cookies(MemoryMap())
+    cookies = Cookies(MemoryNotes())
     await told(cookies, url, set_cookie)
     assert (cookies.header(URL("https://a.test/")) is not None) == is_kept
 
 
 async def test_an_address_is_a_site_of_its_own() -> None:
-    cookies = Cookies(MemoryMap())
+    cookies = Cookies(MemoryNotes())
     for host in ("192.0.2.1", "[2001:db8::1]"):
         await told(cookies, f"http://{host}/", "a=1; Path=/")
         assert cookies.header(URL(f"http://{host}:8080/")) == "a=1"

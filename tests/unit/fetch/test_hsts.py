@@ -7,7 +7,7 @@ import pytest
 from crawler.fetch.connect.routes import Routes
 from crawler.fetch.hsts import StrictTransport
 from crawler.page import Page, Redirect, Request
-from frontier.memory import MemoryMap
+from frontier.memory import MemoryNotes
 from tests.certificates import issued
 from tests.fetchers import http_fetcher
 from tests.servers import page, raw_server
@@ -15,7 +15,7 @@ from tests.unit.fetch.test_cookies import Clock
 
 
 def after(header: str, *, url: str = "https://www.a.test/") -> StrictTransport:
-    hsts = StrictTransport(MemoryMap(), clock=Clock())
+    hsts = StrictTransport(MemoryNotes(), clock=Clock())
     hsts.learn(url, header)
     return hsts
 
@@ -54,7 +54,7 @@ def test_addresses_have_none(host: str) -> None:
 
 
 def test_it_is_kept_over_a_restart_until_it_runs_out_or_is_taken_back() -> None:
-    notes, clock = MemoryMap(), Clock()
+    notes, clock = MemoryNotes(), Clock()
     StrictTransport(notes, clock=clock).learn("https://a.test/", 'max-age="3600"')
     resumed = StrictTransport(notes, clock=clock)
     assert resumed.upgrade("http://a.test/") is not None
@@ -73,7 +73,7 @@ async def test_an_http_url_becomes_a_redirect_once_the_server_has_said_so(tmp_pa
                 hosts={"a.test": f"127.0.0.1:{server.port}"},
                 authorities=[authorities],
                 routes=Routes(unverified=() if verified else ("a.test",)),
-                hsts=StrictTransport(MemoryMap()),
+                hsts=StrictTransport(MemoryNotes()),
             )
             assert isinstance(await fetcher.fetch(Request(url="https://a.test/")), Page)
             connections = server.connections

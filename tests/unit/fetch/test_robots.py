@@ -20,7 +20,7 @@ from crawler.fetch.robots.rules import (
 from crawler.fetch.robots.status import UNREACHABLE_LIMIT_S, RobotsLifetimes, RobotsStatus
 from crawler.page import REFUSALS, Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request, Verdict
 from crawler.politeness.pace import parse_retry_after
-from frontier.memory import MemoryMap
+from frontier.memory import MemoryNotes
 from tests.fetchers import http_fetcher
 
 DAY_S = 86400.0
@@ -71,13 +71,13 @@ class World:
         self,
         answer: Fetched,
         *,
-        notes: MemoryMap | None = None,
+        notes: MemoryNotes | None = None,
         max_origins: int = 100,
         lifetimes: RobotsLifetimes = RobotsLifetimes(min_delay_s=2.0),  # noqa: B008 - a value
         sitemap_paths: tuple[str, ...] = (),
     ) -> None:
         self.web = FakeWeb({"http://a.test/robots.txt": answer})
-        self.notes = notes if notes is not None else MemoryMap()
+        self.notes = notes if notes is not None else MemoryNotes()
         self.now = START
         self.slept: list[float] = []
         self.robots = RobotsTxt(
@@ -156,7 +156,7 @@ async def test_the_longest_crawl_delay_of_a_host_holds_for_all_its_ports_also_af
 
 
 async def test_no_host_makes_us_remember_the_crawl_delays_of_all_its_ports() -> None:
-    delays = CrawlDelays(MemoryMap(), max_hosts=2)
+    delays = CrawlDelays(MemoryNotes(), max_hosts=2)
     for port in range(1, 1000):
         delays.learn(f"http://a.test:{port}", float(port))
     assert delays.of("http://a.test/") == 999.0
@@ -230,7 +230,7 @@ async def test_a_long_file_is_read_in_a_thread(monkeypatch: pytest.MonkeyPatch, 
 
 @pytest.mark.parametrize("is_long", [False, True])
 async def test_a_long_file_of_the_notes_is_read_in_a_thread(monkeypatch: pytest.MonkeyPatch, is_long: bool) -> None:
-    notes = MemoryMap()
+    notes = MemoryNotes()
     answer = page(RULES + b"# \n" * (LONG_CHARACTERS // 3 if is_long else 1))
     before = World(answer, notes=notes)
     assert not (await before.allows("/private/x")).allowed
@@ -572,7 +572,7 @@ async def test_a_restart_does_not_begin_the_failures_anew() -> None:
 
 
 async def test_a_note_that_cannot_be_read_costs_a_request() -> None:
-    notes = MemoryMap()
+    notes = MemoryNotes()
     notes.put("robots http://a.test", b"\xc1 rubbish")
     world = World(page(RULES), notes=notes)
     assert not (await world.allows("/private")).allowed

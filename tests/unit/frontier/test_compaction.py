@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from config.loading.checks import MIN_FREE_BYTES
-from frontier.leveldb.opening import WRITE_BUFFER_BYTES
+from frontier.leveldb.database import SystemCalls
 from frontier.leveldb.store import LevelDBStore
 from frontier.shell import QueueFrontier
 from frontier.snapshots import Snapshots
+from frontier.terms import Terms
 from tests.unit.frontier.crawls import DONE, IDENTITY, check, drain, lease, now, page, turns
 from tests.unit.frontier.disk import Disk
 from tests.unit.frontier.virtual_time import in_virtual_time
@@ -44,7 +44,9 @@ class Gate(Disk):
 
 async def compacting(gate: Gate, directory: Path) -> tuple[LevelDBStore, QueueFrontier]:
     """A frontier whose giant queue is being compacted."""
-    store = LevelDBStore(directory / "frontier", identity=IDENTITY, open_database=gate.open, compact_after=5)
+    store = LevelDBStore(
+        directory / "frontier", Terms(identity=IDENTITY), compact_after=5, calls=SystemCalls(open_database=gate.open)
+    )
     frontier = await QueueFrontier.open(store, ExactSet(), snapshots=Snapshots(directory / "visited"), now=now)
     await frontier.add([page("giant", f"{number}") for number in range(30)])
     for _ in range(12):
@@ -96,12 +98,15 @@ async def test_a_store_whose_log_is_in_doubt_is_tried_again_until_it_opens(tmp_p
         os.fsync(descriptor)
 
     store = LevelDBStore(
-        tmp_path / "frontier", identity=IDENTITY, durability="power", open_database=gate.open, sync_file=sync
+        tmp_path / "frontier",
+        Terms(identity=IDENTITY),
+        durability="power",
+        calls=SystemCalls(open_database=gate.open, sync_file=sync),
     )
     frontier = await QueueFrontier.open(store, ExactSet(), now=now)
     syncs = False
     adding = asyncio.ensure_future(frontier.add([page("a")]))
-    while frontier.describe().held is None:
+    while frontier.describe().paused is None:
         await turns(1)
     gate.is_full = True
     await asyncio.sleep(20)
@@ -117,7 +122,7 @@ async def test_a_store_with_too_little_room_to_go_on_says_what_it_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     gate = Gate()
-    store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, open_database=gate.open)
+    store = LevelDBStore(tmp_path / "frontier", Terms(identity=IDENTITY), calls=SystemCalls(open_database=gate.open))
     frontier = await QueueFrontier.open(store, ExactSet(), now=now)
     allocate = os.posix_fallocate
 
@@ -131,13 +136,9 @@ async def test_a_store_with_too_little_room_to_go_on_says_what_it_lacks(
     gate.is_full = False  # but little is free
     await asyncio.sleep(60)
     assert not adding.done()
-    assert "to go on, the frontier needs 64 MiB of free space, and " in (frontier.describe().held or "")
+    assert "to go on, the frontier needs 64 MiB of free space, and " in (frontier.describe().paused or "")
     assert [each.levelname for each in caplog.records if "64 MiB" in each.getMessage()] == ["WARNING"]
     monkeypatch.setattr(os, "posix_fallocate", allocate)
     assert await adding == 1
-    assert frontier.describe().held is None
+    assert frontier.describe().paused is None
     await frontier.aclose()
-
-
-def test_a_guard_of_free_room_leaves_what_the_frontier_needs() -> None:
-    assert MIN_FREE_BYTES == 2 * WRITE_BUFFER_BYTES

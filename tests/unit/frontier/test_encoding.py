@@ -10,8 +10,9 @@ from frontier.leveldb import encoding
 from frontier.leveldb.encoding import DecodeError, Location
 from frontier.leveldb.queue_records import decode_queue, encode_queue
 from frontier.queues.lifecycle import QueueState
-from frontier.queues.queue import Health, Position, QueueRecord
+from frontier.queues.queue import Position, QueueRecord
 from frontier.records import Counters, PendingUrl, PostponedUrl, order_of, precedence_of
+from frontier.values import Health
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 SOME = st.none() | TEXT

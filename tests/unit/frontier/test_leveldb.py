@@ -15,6 +15,7 @@ import plyvel
 import pytest
 
 from frontier import Lease, StoreFailed, StoreRefused, UrlState
+from frontier.leveldb.database import SystemCalls
 from frontier.leveldb.group_sync import GroupSync
 from frontier.leveldb.journal import LevelDBJournal
 from frontier.leveldb.store import LevelDBStore
@@ -23,6 +24,7 @@ from frontier.queues.settings import QueueSettings
 from frontier.records import JournalDamaged
 from frontier.shell import QueueFrontier
 from frontier.snapshots import Snapshots, allocate_buffer
+from frontier.terms import Terms
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.repair import repair
 from tests.patience import PATIENCE_S
@@ -112,9 +114,9 @@ async def test_another_identity_is_refused_and_nothing_is_changed(tmp_path: Path
     with pytest.raises(
         StoreRefused, match=r"canonicalization = 'tests'; the configuration, .* now says 'other'.*--fresh"
     ):
-        LevelDBStore(tmp_path / "frontier", identity={"canonicalization": "other"})
+        LevelDBStore(tmp_path / "frontier", Terms(identity={"canonicalization": "other"}))
     with pytest.raises(StoreRefused, match="was crawled with queue_by = None"):
-        LevelDBStore(tmp_path / "frontier", identity={**IDENTITY, "queue_by": "host"})
+        LevelDBStore(tmp_path / "frontier", Terms(identity={**IDENTITY, "queue_by": "host"}))
     assert records(tmp_path) == before
 
 
@@ -239,7 +241,7 @@ async def test_a_damaged_queue_record_is_counted_anew_and_its_urls_are_served(tm
 async def test_the_time_of_a_crash_and_the_words_of_a_hold_may_be_damaged(tmp_path: Path) -> None:
     async with Crawl(tmp_path).opened() as frontier:
         await frontier.add(pages(1, 2))
-        await frontier.operate(lambda operator: operator.hold("the site moves"))
+        await frontier.pause("the site moves")
     store = leveldb(tmp_path)
     store.marks.set_in_use(False, crashed_at=5.0)
     store.close()
@@ -247,10 +249,10 @@ async def test_the_time_of_a_crash_and_the_words_of_a_hold_may_be_damaged(tmp_pa
         for key in (b"Mcrashed", b"Mheld"):
             damage(tmp_path, key, change)
         async with Crawl(tmp_path).opened() as frontier:
-            assert frontier.operator_hold is not None
+            assert frontier.paused is not None
             assert frontier.describe().pending == 2
     async with Crawl(tmp_path).opened() as frontier:
-        await frontier.operate(lambda operator: operator.release())
+        await frontier.resume()
         assert len(await drain(frontier)) == 2
 
 
@@ -263,7 +265,7 @@ async def test_a_crawl_that_lost_a_queue_out_of_its_line_is_not_complete(tmp_pat
     with pytest.raises(StoreFailed, match=r"5 URLs are in no queue that is served; repair it with .* --repair"):
         async with Crawl(tmp_path).opened() as frontier:
             await drain(frontier)
-    store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, to_repair=True)
+    store = LevelDBStore(tmp_path / "frontier", Terms(identity=IDENTITY, to_repair=True))
     repair(store)
     store.close()
     async with Crawl(tmp_path).opened() as frontier:
@@ -516,7 +518,7 @@ async def on_a_disk(directory: Path) -> tuple[Disk, LevelDBStore, QueueFrontier,
         await frontier.retry(await lease(frontier), after_s=5, cooldown_s=0)
         await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
     disk = Disk()
-    store = LevelDBStore(directory / "frontier", identity=IDENTITY, open_database=disk.open)
+    store = LevelDBStore(directory / "frontier", Terms(identity=IDENTITY), calls=SystemCalls(open_database=disk.open))
     frontier = await QueueFrontier.open(store, ExactSet(), snapshots=Snapshots(directory / "visited"), now=now)
     return disk, store, frontier, await lease(frontier)
 
@@ -526,30 +528,30 @@ async def on_a_disk(directory: Path) -> tuple[Disk, LevelDBStore, QueueFrontier,
 async def test_a_change_for_which_there_is_no_room_waits_for_it(tmp_path: Path, change: str) -> None:
     disk, store, frontier, out = await on_a_disk(tmp_path)
     before = frontier.describe()
-    store.durable_map.put("damaged", b"x")
+    store.notes.put("damaged", b"x")
     disk.is_full = True
     made = asyncio.ensure_future(make(change, frontier, out))
     adding, waiting = asyncio.ensure_future(frontier.add([page("other", "1")])), asyncio.ensure_future(anext(frontier))
     await asyncio.sleep(60)
-    store.durable_map.put("robots", b"a note is no reason to wait")
-    store.durable_map.set_aside("damaged", ValueError("nor is one that can't be read"))
+    store.notes.put("robots", b"a note is no reason to wait")
+    store.notes.set_aside("damaged", ValueError("nor is one that can't be read"))
     assert made.done() == (change == "release")
     assert not adding.done()
-    held = frontier.describe()
-    assert held.held is not None
-    assert "No space left" in held.held
-    assert (held.admitted, held.retrying, held.done) == (before.admitted, before.retrying, before.done)
+    stats = frontier.describe()
+    assert stats.paused is not None
+    assert "No space left" in stats.paused
+    assert (stats.admitted, stats.retrying, stats.done) == (before.admitted, before.retrying, before.done)
     assert disk.opened > 10
     disk.is_full = False
     await made
     assert await adding == 1
-    assert frontier.describe().held is None
+    assert frontier.describe().paused is None
     await waiting
     for each in list(frontier._leases):
         await frontier.done(each.lease, cooldown_s=0, outcome=DONE)
     await drain(frontier)
     assert frontier.describe().pending == frontier.describe().in_process == 0
-    assert store.durable_map.get("robots") == b"a note is no reason to wait"
+    assert store.notes.get("robots") == b"a note is no reason to wait"
     await frontier.aclose()
     await check(tmp_path)
 
@@ -601,7 +603,7 @@ async def test_a_change_that_cannot_be_written_ends_the_crawl_and_leaves_all_in_
     with pytest.raises(StoreFailed, match="remove the cause"):
         await frontier.done(out, cooldown_s=0, outcome=DONE)
     with pytest.raises(StoreFailed, match="earlier write"):
-        store.durable_map.put("note", b"1")
+        store.notes.put("note", b"1")
     snapshot, written = store.journal.snapshot_at, disk.written
     await frontier.aclose()
     assert (store.journal.snapshot_at, disk.written) == (snapshot, written)
@@ -616,7 +618,7 @@ async def test_a_change_that_cannot_be_written_ends_the_crawl_and_leaves_all_in_
 
 def test_the_drained_range_of_a_giant_queue_is_compacted(tmp_path: Path) -> None:
     async def crawl() -> None:
-        store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, compact_after=2000)
+        store = LevelDBStore(tmp_path / "frontier", Terms(identity=IDENTITY), compact_after=2000)
         compacted: list[tuple[str, int]] = []
         compact = store._compaction._compact
 
@@ -648,7 +650,9 @@ async def test_with_power_a_call_returns_when_the_disk_has_it_and_those_that_wai
         syncs.append(name)
         os.fsync(descriptor)
 
-    store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, durability="power", sync_file=sync)
+    store = LevelDBStore(
+        tmp_path / "frontier", Terms(identity=IDENTITY), durability="power", calls=SystemCalls(sync_file=sync)
+    )
     frontier = await QueueFrontier.open(store, ExactSet(), now=now)
     await asyncio.gather(*(frontier.add([page("a", f"{number}")]) for number in range(50)))
     assert "frontier" in syncs  # the directory has the name of the log
@@ -736,7 +740,9 @@ async def test_while_a_sync_takes_its_time_all_else_goes_on_and_nobody_is_told_t
         assert may_end.wait(PATIENCE_S)
         os.fsync(descriptor)
 
-    store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, durability="power", sync_file=slow)
+    store = LevelDBStore(
+        tmp_path / "frontier", Terms(identity=IDENTITY), durability="power", calls=SystemCalls(sync_file=slow)
+    )
     frontier = await QueueFrontier.open(store, ExactSet())
     first = asyncio.ensure_future(frontier.add([page("a")]))
     await asyncio.to_thread(begun.wait, 60)
@@ -763,7 +769,9 @@ async def test_a_sync_that_fails_ends_the_crawl(tmp_path: Path) -> None:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         os.fsync(descriptor)
 
-    store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, durability="power", sync_file=sync)
+    store = LevelDBStore(
+        tmp_path / "frontier", Terms(identity=IDENTITY), durability="power", calls=SystemCalls(sync_file=sync)
+    )
     frontier = await QueueFrontier.open(store, ExactSet(), now=now)
     can_sync = False
     with pytest.raises(StoreFailed, match="can't sync"):
@@ -774,9 +782,9 @@ async def test_a_sync_that_fails_ends_the_crawl(tmp_path: Path) -> None:
     await frontier.aclose()
 
 
-async def held(frontier: QueueFrontier) -> None:
+async def paused(frontier: QueueFrontier) -> None:
     """Until it is: the thread that syncs is not of the virtual time."""
-    while frontier.describe().held is None:
+    while frontier.describe().paused is None:
         await asyncio.to_thread(time.sleep, 0.001)
 
 
@@ -790,22 +798,24 @@ async def test_a_sync_for_which_there_is_no_room_waits_for_it(tmp_path: Path, nu
             raise OSError(number, os.strerror(number))
         os.fsync(descriptor)
 
-    store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, durability="power", sync_file=sync)
+    store = LevelDBStore(
+        tmp_path / "frontier", Terms(identity=IDENTITY), durability="power", calls=SystemCalls(sync_file=sync)
+    )
     frontier = await QueueFrontier.open(store, ExactSet(), snapshots=Snapshots(tmp_path / "visited"), now=now)
     assert await frontier.add(pages(3, 2)) == 6
     out = await lease(frontier)
     is_full = True
     settled = asyncio.ensure_future(frontier.done(out, cooldown_s=0, outcome=DONE))
     adding = asyncio.ensure_future(frontier.add([page("new")]))
-    await held(frontier)
+    await paused(frontier)
     await asyncio.sleep(60)
     assert not settled.done()
     assert not adding.done()
-    assert os.strerror(number) in (frontier.describe().held or "")
+    assert os.strerror(number) in (frontier.describe().paused or "")
     is_full = False
     await settled
     assert await adding == 1
-    assert frontier.describe().held is None
+    assert frontier.describe().paused is None
     assert len(await drain(frontier)) == 6
     await frontier.aclose()
     await check(tmp_path)
@@ -824,11 +834,13 @@ async def test_what_the_system_forgot_when_a_sync_failed_is_written_anew(tmp_pat
         os.fsync(descriptor)
 
     (tmp_path / "crawl").mkdir()
-    store = LevelDBStore(tmp_path / "crawl" / "frontier", identity=IDENTITY, durability="power", sync_file=sync)
+    store = LevelDBStore(
+        tmp_path / "crawl" / "frontier", Terms(identity=IDENTITY), durability="power", calls=SystemCalls(sync_file=sync)
+    )
     frontier = await QueueFrontier.open(store, ExactSet(), now=now)
     is_full = True
     adding = asyncio.ensure_future(frontier.add(pages(3, 2)))
-    await held(frontier)
+    await paused(frontier)
     is_full = False
     assert await adding == 6
     left = Crawl(tmp_path / "crawl").crashed(tmp_path / "left")
@@ -891,11 +903,11 @@ def asserted(condition: bool) -> None:
 
 def test_notes_outlive_the_process(tmp_path: Path) -> None:
     store = leveldb(tmp_path)
-    assert store.durable_map.get("robots http://a.test") is None
-    store.durable_map.put("robots http://a.test", b"\x00verdict")
+    assert store.notes.get("robots http://a.test") is None
+    store.notes.put("robots http://a.test", b"\x00verdict")
     store.close()
     store = leveldb(tmp_path)
-    assert store.durable_map.get("robots http://a.test") == b"\x00verdict"
+    assert store.notes.get("robots http://a.test") == b"\x00verdict"
     assert fsck(store).problems == []
     store.close()
 
@@ -930,7 +942,7 @@ async def test_queues_that_rest_or_make_room_while_the_disk_is_full_are_served_a
             await frontier.done(await lease(frontier), cooldown_s=50, outcome=DONE)
     rules = QueueSettings(min_active=1, snoozed_in_memory=0, budgets=Budgets(session=1))
     disk = Disk()
-    store = LevelDBStore(tmp_path / "frontier", identity=IDENTITY, open_database=disk.open)
+    store = LevelDBStore(tmp_path / "frontier", Terms(identity=IDENTITY), calls=SystemCalls(open_database=disk.open))
     frontier = await QueueFrontier.open(store, ExactSet(), settings=rules, now=now)
     out = await lease(frontier)
     disk.is_full = True

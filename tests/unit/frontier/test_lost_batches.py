@@ -9,12 +9,15 @@ import msgspec
 import plyvel
 import pytest
 
+from crawler.disk.directory import CrawlDirectory
 from frontier import StoreFailed, UrlState
+from frontier.descriptor import Report
 from frontier.leveldb.store import LevelDBStore
-from frontier.records import Damaged
-from frontier.upkeep.fsck import Report, fsck
+from frontier.terms import Terms
+from frontier.upkeep.fsck import fsck
 from frontier.upkeep.repair_batch import Repaired
 from frontier.upkeep.salvage import repair_directory
+from frontier.values import Damaged
 from tests.unit.frontier.crawls import DONE, IDENTITY, Crawl, check, drain, lease, leveldb, pages
 from tests.unit.frontier.virtual_time import in_virtual_time
 
@@ -34,7 +37,7 @@ def put(directory: Path, records: dict[bytes, bytes | None]) -> None:
 
 
 def report_of(directory: Path) -> Report:
-    store = LevelDBStore(directory / "frontier", identity=IDENTITY, to_repair=True)
+    store = LevelDBStore(directory / "frontier", Terms(identity=IDENTITY, to_repair=True))
     try:
         return fsck(store)
     finally:
@@ -43,7 +46,8 @@ def report_of(directory: Path) -> Report:
 
 def mended(directory: Path) -> Repaired:
     place = directory / "frontier"
-    store, done, _ = repair_directory(place, lambda: LevelDBStore(place, identity=IDENTITY, to_repair=True))
+    terms = Terms(identity=IDENTITY, to_repair=True)
+    store, done = repair_directory(place, lambda: LevelDBStore(place, terms), copy=CrawlDirectory(directory).new_copy())
     store.close()
     return done
 
@@ -127,7 +131,7 @@ async def test_counters_that_do_not_fit_are_told_and_mended(tmp_path: Path, name
     crawl = Crawl(tmp_path / "crawl")
     async with crawl.opened() as frontier:
         await frontier.add(pages(2, 6))
-    store = LevelDBStore(crawl.directory / "frontier", identity=IDENTITY)
+    store = LevelDBStore(crawl.directory / "frontier", Terms(identity=IDENTITY))
     store.writer.write_records({}, set(), msgspec.structs.replace(store.counters, **{name: wrong}))
     store.close()
     assert any(words in message for message in told(report_of(crawl.directory), "counter"))
@@ -267,7 +271,7 @@ async def test_a_crawl_whose_counts_do_not_add_up_is_not_complete(tmp_path: Path
 
 
 def states(directory: Path) -> Counter[UrlState]:
-    store = LevelDBStore(directory / "frontier", identity=IDENTITY)
+    store = LevelDBStore(directory / "frontier", Terms(identity=IDENTITY))
     try:
         return Counter(found[0].state for found in store.full_scan.entries() if not isinstance(found, Damaged))
     finally:

@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 
 import frontier.upkeep.rebuild
 from frontier import CrawlUrl, LedgerEntry, Outcome, StoreRefused, UrlState
+from frontier.descriptor import Renamed
 from frontier.leveldb.store import LevelDBStore
 from frontier.queues.settings import QueueSettings
 from frontier.shell import QueueFrontier
 from frontier.snapshots import Snapshots
+from frontier.terms import Terms
 from frontier.upkeep.fsck import fsck
-from frontier.upkeep.rebuild import Rebuilt, rebuild
+from frontier.upkeep.rebuild import rebuild
 from tests.unit.frontier.crawls import DONE, IDENTITY, Crawl, drain, lease, now, page
 from tests.unit.frontier.virtual_time import in_virtual_time
 from visited.digests.exact import ExactSet
@@ -40,10 +42,10 @@ class Shorter:
 
 
 def opened(directory: Path) -> LevelDBStore:
-    return LevelDBStore(directory / "frontier", identity=NEW, to_rebuild=True)
+    return LevelDBStore(directory / "frontier", Terms(identity=NEW, to_rename=True))
 
 
-async def rebuilt(directory: Path) -> Rebuilt:
+async def rebuilt(directory: Path) -> Renamed:
     store = opened(directory)
     try:
         return await rebuild(store, Shorter(), settings=QueueSettings())
@@ -167,7 +169,7 @@ async def test_what_has_its_new_name_already_is_left_alone(tmp_path: Path) -> No
     assert not store.needs_rebuild
     assert (await rebuild(store, Shorter(), settings=QueueSettings())).renamed == 0
     store.close()
-    LevelDBStore(tmp_path / "frontier", identity=NEW).close()
+    LevelDBStore(tmp_path / "frontier", Terms(identity=NEW)).close()
 
 
 class Died(Exception):
@@ -199,7 +201,7 @@ async def test_a_rebuild_that_was_broken_off_is_begun_again_and_ends_the_same(
     store.close()
     for identity in (IDENTITY, NEW):
         with pytest.raises(StoreRefused, match="was interrupted: run the same command with --rebuild again"):
-            LevelDBStore(crawl / "frontier", identity=identity)
+            LevelDBStore(crawl / "frontier", Terms(identity=identity))
     await rebuilt(crawl)
     assert_sound(crawl)
     assert entries(crawl) == entries(untouched)

@@ -7,6 +7,7 @@ import pytest
 
 from frontier import StoreFailed
 from frontier.leveldb.store import LevelDBStore
+from frontier.terms import Terms
 from frontier.upkeep.repair import repair
 from frontier.upkeep.repair_batch import Repaired
 from tests.unit.frontier.crawls import DONE, IDENTITY, Crawl, check, drain, lease, leveldb, page, pages
@@ -32,11 +33,11 @@ async def half_done(directory: Path) -> None:
         for _ in range(3):
             await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
         await frontier.retry(await lease(frontier), after_s=60, cooldown_s=0)
-        await frontier.operate(lambda operator: operator.retire("test,h2"))
+        await frontier.retire("test,h2")
 
 
 def mended(directory: Path) -> Repaired:
-    store = LevelDBStore(directory / "frontier", identity=IDENTITY, to_repair=True)
+    store = LevelDBStore(directory / "frontier", Terms(identity=IDENTITY, to_repair=True))
     try:
         return repair(store)
     finally:
@@ -46,7 +47,7 @@ def mended(directory: Path) -> Repaired:
 async def rest_of(directory: Path) -> set[str]:
     async with Crawl(directory).opened() as frontier:
         if frontier.describe().retired_queues:
-            await frontier.operate(lambda operator: operator.unretire("test,h2"))
+            await frontier.unretire("test,h2")
         return set(await drain(frontier))
 
 

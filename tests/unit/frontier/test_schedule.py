@@ -13,8 +13,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from frontier.queues.budgets import Budgets
 from frontier.queues.grouping import Grouping, GroupLimit, group_of_host
 from frontier.queues.lifecycle import SUCCESSORS, IllegalTransition, QueueState
-from frontier.queues.queue import Health, Prerequisite, Queue, QueueRecord
+from frontier.queues.queue import Prerequisite, Queue, QueueRecord
 from frontier.queues.schedule import Schedule
+from frontier.values import Health
 
 KEYS = st.sampled_from(["a", "b", "c", "d", "a:1", "b:1"])
 """Two hosts have a second port."""

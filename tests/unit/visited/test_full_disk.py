@@ -90,11 +90,11 @@ async def test_a_crawl_whose_set_finds_no_room_waits_as_for_its_store(
         ballast = fill(mount)
         adding = asyncio.ensure_future(frontier.add(pages(10, 500)))
         await asyncio.sleep(60)
-        assert "No space left" in (frontier.describe().held or "")
+        assert "No space left" in (frontier.describe().paused or "")
         assert not adding.done()
         ballast.unlink()
         assert await adding == 4_500
-        assert frontier.describe().held is None
+        assert frontier.describe().paused is None
         await frontier.aclose()
         await crawl.visited.aclose()
         async with crawl.opened(visited=make(mount)) as again:
@@ -268,10 +268,10 @@ async def test_a_crawl_whose_set_can_not_be_opened_again_waits_for_room(tmp_path
         assert await frontier.add(pages(10, 150)) == 500
         adding = asyncio.ensure_future(frontier.add(pages(10, 200)))
         await asyncio.sleep(60)
-        assert "No space left" in (frontier.describe().held or "")
+        assert "No space left" in (frontier.describe().paused or "")
         assert not adding.done()
     assert await adding == 500
-    assert frontier.describe().held is None
+    assert frontier.describe().paused is None
     with disk.full():
         assert await frontier.add(pages(10, 250)) == 500
     with disk.taken():

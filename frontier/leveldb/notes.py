@@ -1,14 +1,15 @@
-"""The `DurableMap` of a LevelDB store."""
+"""The `Notes` of a LevelDB store."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 
 from frontier.leveldb.database import Database
-from frontier.leveldb.keys import text
+from frontier.leveldb.keys import text, untext
 from frontier.leveldb.writer import Writer
 from frontier.values import StoreFull
 
 
-class LevelDBMap:
+class LevelDBNotes:
     """Small values by name. While the disk is full, new values are kept in memory."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
@@ -28,6 +29,14 @@ class LevelDBMap:
             self._database.write(batch)
         except StoreFull:
             self._unwritten[key] = value
+
+    def items(self, prefix: str, /) -> Iterator[tuple[str, bytes]]:
+        unwritten = {key: value for key, value in self._unwritten.items() if key.startswith(prefix)}
+        start = _stored_key(prefix)
+        for stored_key, value in self._database.items(start, start + b"\xff"):
+            key = untext(stored_key[1:])
+            yield key, unwritten.pop(key, value)
+        yield from unwritten.items()
 
     def set_aside(self, key: str, why: Exception, /) -> None:
         self._unwritten.pop(key, None)

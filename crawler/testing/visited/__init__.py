@@ -1,1 +1,0 @@
-"""What every visited set promises, as a suite of tests."""

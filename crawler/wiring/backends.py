@@ -1,0 +1,15 @@
+"""The backends that a configuration names."""
+
+from config import Config, ConfigError, Problem
+from frontier.backends import descriptor
+from frontier.descriptor import Descriptor
+
+
+def frontier_backend(config: Config) -> Descriptor:
+    """The backend of the frontier."""
+    return descriptor(config.frontier.backend)
+
+
+def lacks(config: Config, what: str) -> ConfigError:
+    """The error for what the backend of the frontier can't do: it completes "… can't …"."""
+    return ConfigError([Problem(f"{config.frontier.backend} can't {what}", key="frontier.backend")])

@@ -1,0 +1,69 @@
+"""How the frontier serves its queues."""
+
+import msgspec
+
+from config import Config, with_overrides
+from crawler.discover.sites import Blocks, BySite
+from crawler.url.hosts import domain_of_site, name_of_site, split_port
+from frontier.queues.budgets import Budgets
+from frontier.queues.grouping import Grouping, GroupLimit
+from frontier.queues.settings import QueueSettings
+
+
+def queue_settings(config: Config) -> QueueSettings:
+    frontier = config.frontier
+    blocks = Blocks([site.match for site in config.site])
+    sites = BySite(blocks, lambda chosen: with_overrides(config, [config.site[number] for number in chosen]))
+
+    def per_host(queue_key: str) -> int:
+        return sites.of_queue(queue_key).politeness.per_host
+
+    return QueueSettings(
+        per_queue=config.politeness.per_host,
+        per_queue_of=per_host if blocks else None,
+        budgets=Budgets(
+            session=frontier.session_budget,
+            total=frontier.total_budget,
+            total_of=(lambda key: sites.of_queue(key).frontier.total_budget) if blocks else None,
+            error_penalty=frontier.error_penalty,
+        ),
+        by_best_url=frontier.queue_order == "best-url",
+        precedence_floor=256 if frontier.precedence_floor is None else frontier.precedence_floor,
+        grouping=msgspec.structs.replace(grouping(config), per_host=per_host),
+    )
+
+
+def grouping(config: Config) -> Grouping:
+    """The groups of hosts that share a pace."""
+    politeness = config.politeness
+    limits = {
+        "ip": _limit(politeness.per_ip, politeness.ip_delay_s),
+        "domain": _limit(politeness.per_domain, politeness.domain_delay_s),
+    }
+    if config.frontier.queue_by == "ip":
+        at_once = min(politeness.per_host, politeness.per_ip or politeness.per_host)
+        limits["ip"] = GroupLimit(at_once=at_once, rest_s=politeness.ip_delay_s, shares_cooldown=True)
+    return Grouping(
+        limits={kind: limit for kind, limit in limits.items() if limit is not None},
+        groups_of_key=_domain,
+        host_of_key=_host,
+    )
+
+
+def _limit(at_once: int | None, rest_s: float) -> GroupLimit | None:
+    if at_once is None and not rest_s:
+        return None
+    return GroupLimit(at_once=at_once or 1, rest_s=rest_s)
+
+
+def _domain(queue_key: str) -> tuple[str, ...]:
+    return (f"domain {split_port(domain_of_site(queue_key.partition('#')[0]))[0]}",)
+
+
+def _host(queue_key: str) -> str | None:
+    """The host whose pace a queue shares. Queues of ports and directories share the pace of their host. Parallel queues
+    of a host, which have numbers, have a pace of their own."""
+    if ":" not in queue_key and "#" not in queue_key:
+        return queue_key
+    site, _, suffix = queue_key.partition("#")
+    return None if suffix.isdecimal() else name_of_site(site)

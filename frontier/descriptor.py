@@ -1,0 +1,134 @@
+"""What the rest of the program knows of a backend: its descriptor, which stands beside what opens its state."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from frontier.clock import steady_clock
+from frontier.queues.settings import QueueSettings
+from frontier.state import FrontierState
+from frontier.terms import Terms
+from frontier.values import CrawlUrl
+from visited import VisitedSet
+
+Durability = Literal["process", "power"]
+
+
+class Parameters(msgspec.Struct, frozen=True, kw_only=True):
+    """What any backend may use when its state is opened. Backends ignore what does not concern them."""
+
+    terms: Terms
+    directory: Path | None = None
+    """For the files of this frontier alone. None if nothing may be stored on disk."""
+    durability: Durability = "process"
+    """What a change survives once it has been made: a crash of the process, or also a power failure."""
+    settings: QueueSettings = QueueSettings()
+    """How queues are served."""
+    rest_after_crash_s: float = 0.0
+    """After a crash each queue rests at least for so long."""
+    snapshot_directory: Path | None = None
+    """For snapshots of the visited set. None if none may be stored."""
+    snapshot_every: int = 250_000
+    """New URLs between two snapshots."""
+    clock: Callable[[], float] = msgspec.field(default_factory=steady_clock)
+    """Seconds since 1970."""
+
+
+class NoOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a backend that has none of its own."""
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """One record that does not agree with another."""
+
+    kind: str
+    where: str
+    message: str
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What was read, and what is wrong."""
+
+    urls: int
+    pending: int
+    retrying: int
+    queues: int
+    quarantined: int
+    problems: list[Problem]
+
+
+class Naming(Protocol):
+    """New rules for the names of URLs. To apply them again changes nothing."""
+
+    def name_settled(self, canonical: str, /) -> str:
+        """The new canonical form of a settled URL. Only its old canonical form is known."""
+        ...
+
+    def name_pending(self, url: CrawlUrl, /) -> CrawlUrl:
+        """The URL with its new canonical form and queue key."""
+        ...
+
+
+class Renamed(msgspec.Struct, kw_only=True):
+    """What a renaming has done. Counts of URLs."""
+
+    urls: int = 0
+    renamed: int = 0
+    """Of these, URLs that have another canonical form or queue."""
+    merged: int = 0
+    """Of these, URLs that were known under the new form already."""
+
+
+class Mended(msgspec.Struct, frozen=True, kw_only=True):
+    """A state that was repaired, open, and what the repair has done."""
+
+    state: FrontierState
+    done: list[str]
+    """For people."""
+    is_copied: bool
+    """Whether the copy was kept. It is not if nothing had to be repaired."""
+    is_incomplete: bool
+    """Whether URLs are missing, which the output may still name."""
+
+
+class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be done to the whole state of a backend while no crawl runs. None means that it can't be done."""
+
+    check: Callable[[Any], Report] | None = None
+    """Checks every invariant of an open state. Reads everything."""
+    check_visited: Callable[[Any, VisitedSet], Awaitable[list[Problem]]] | None = None
+    """Restores an empty visited set from its snapshot, and finds the URLs of the ledger that it lacks."""
+    repair: Callable[[Parameters, Any, Path], Mended] | None = None
+    """Opens a damaged state, with the backend's options in their struct, and repairs it. The path is where a copy of
+    the old state goes."""
+    rename: Callable[[Any, Naming, Callable[[int], None] | None], Awaitable[Renamed | None]] | None = None
+    """Renames all URLs of a state that was opened for that; None if they have these names. Calls back with the number
+    of URLs so far."""
+
+
+class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
+    """A backend of the frontier as a value: how its state is opened, what it needs and can do."""
+
+    name: str
+    open: Callable[[Parameters, Any], FrontierState]
+    """Opens the state, or makes an empty one, with the backend's options in their struct. Raises `StoreRefused` if it
+    is in use, of another format, or not on these terms; `StoreFailed` if it is damaged; ValueError for options that do
+    not fit together."""
+    options: type[msgspec.Struct] = NoOptions
+    """Its own options: fields with defaults, limits and meanings, written like those of a configuration."""
+    is_persistent: bool = True
+    """Whether a crawl can be resumed from its state after the process has ended, and so also after a crash."""
+    min_free_bytes: int = 0
+    """What it needs of free disk space to go on after the disk was full."""
+    upkeep: Upkeep = Upkeep()
+
+
+def checked_options(descriptor: Descriptor, options: Mapping[str, object]) -> msgspec.Struct:
+    """The options of the backend in their struct, without those that it does not have. Raises ValueError for values
+    that are out of bounds or do not fit together."""
+    try:
+        return msgspec.convert(options, descriptor.options)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error

@@ -1,0 +1,58 @@
+"""What is kept beside a frontier or by it, as others read it: notes, queues and the ledger."""
+
+from collections.abc import Iterator
+from typing import Protocol, runtime_checkable
+
+from frontier.values import CrawlUrl, Damaged, KnownUrl, QueueStatus
+
+
+class Notes(Protocol):
+    """A small durable map beside the queues, for what must survive a restart, such as robots.txt rules."""
+
+    def get(self, key: str, /) -> bytes | None: ...
+
+    def put(self, key: str, value: bytes, /) -> None: ...
+
+    def items(self, prefix: str, /) -> Iterator[tuple[str, bytes]]:
+        """The keys that begin with `prefix`, and their values."""
+        ...
+
+    def set_aside(self, key: str, why: Exception, /) -> None:
+        """Remove a value that can't be read. It is logged, counted as quarantined, and kept with the other records that
+        the state can't read."""
+        ...
+
+
+@runtime_checkable
+class QueueReads(Protocol):
+    """Tells about queues."""
+
+    def queues(self) -> Iterator[QueueStatus]:
+        """All queues by key, including those without URLs."""
+        ...
+
+    def queue(self, key: str, /) -> QueueStatus | None:
+        """One queue; None if it is not known."""
+        ...
+
+    def next_urls(self, key: str, /, *, limit: int) -> list[CrawlUrl]:
+        """The first URLs of a queue in the order in which they are fetched, the leased ones included."""
+        ...
+
+
+@runtime_checkable
+class LedgerReads(Protocol):
+    """Tells about every URL ever admitted. Changes nothing, even where a record is damaged."""
+
+    @property
+    def last_number(self) -> int:
+        """The highest number that a URL was given; 0 if none was."""
+        ...
+
+    def known(self, canonical: str, /) -> KnownUrl | None:
+        """What is known about a URL; None if it was never admitted, or its entry can't be decoded."""
+        ...
+
+    def all_known(self, after: str = "", /) -> Iterator[KnownUrl | Damaged]:
+        """The ledger after the URL `after`, in the order of canonical URLs."""
+        ...

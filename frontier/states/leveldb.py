@@ -1,0 +1,63 @@
+"""The frontier in LevelDB."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from frontier.descriptor import Descriptor, Mended, Naming, NoOptions, Parameters, Problem, Renamed, Report, Upkeep
+from frontier.leveldb.database import SPACE_TO_REOPEN_BYTES
+from frontier.leveldb.store import LevelDBStore
+from frontier.states.store_state import StoreState
+from frontier.upkeep.fsck import fsck
+from frontier.upkeep.rebuild import rebuild
+from frontier.upkeep.salvage import repair_directory
+from frontier.upkeep.visited_check import check_visited
+from visited import VisitedSet
+
+LevelDBState = StoreState[LevelDBStore]
+
+
+def open_leveldb(parameters: Parameters, _: NoOptions) -> LevelDBState:
+    return StoreState(_open_store(parameters), parameters)
+
+
+def _open_store(parameters: Parameters) -> LevelDBStore:
+    if parameters.directory is None:
+        raise ValueError("leveldb needs a directory, found none")
+    return LevelDBStore(parameters.directory, parameters.terms, durability=parameters.durability)
+
+
+def _check(state: LevelDBState) -> Report:
+    return fsck(state.store)
+
+
+async def _check_visited(state: LevelDBState, visited: VisitedSet) -> list[Problem]:
+    return [] if state.snapshots is None else await check_visited(state.store, visited, state.snapshots)
+
+
+async def _rename(state: LevelDBState, naming: Naming, progress: Callable[[int], None] | None) -> Renamed | None:
+    if not state.store.needs_rebuild:
+        return None
+    return await rebuild(state.store, naming, settings=state.settings, progress=progress)
+
+
+def _repair(parameters: Parameters, _: NoOptions, copy: Path) -> Mended:
+    assert parameters.directory is not None
+    to_repair = msgspec.structs.replace(parameters, terms=msgspec.structs.replace(parameters.terms, to_repair=True))
+    store, repaired = repair_directory(parameters.directory, lambda: _open_store(to_repair), copy=copy)
+    done = [
+        name.replace("_", " ") if found is True else f"{name.replace('_', ' ')}: {found}"
+        for name, found in msgspec.structs.asdict(repaired).items()
+        if found
+    ]
+    is_incomplete = bool(store.counters.lost or repaired.salvaged == "tables" or not store.counters.admitted)
+    return Mended(state=StoreState(store, parameters), done=done, is_copied=copy.exists(), is_incomplete=is_incomplete)
+
+
+DESCRIPTOR = Descriptor(
+    name="leveldb",
+    open=open_leveldb,
+    min_free_bytes=SPACE_TO_REOPEN_BYTES,
+    upkeep=Upkeep(check=_check, check_visited=_check_visited, repair=_repair, rename=_rename),
+)

@@ -1,0 +1,12 @@
+"""The frontier in memory, which ends with the process."""
+
+from frontier.descriptor import Descriptor, NoOptions, Parameters
+from frontier.memory import MemoryStore
+from frontier.states.store_state import StoreState
+
+
+def open_memory(parameters: Parameters, _: NoOptions) -> StoreState[MemoryStore]:
+    return StoreState(MemoryStore(parameters.terms.identity), parameters)
+
+
+DESCRIPTOR = Descriptor(name="memory", open=open_memory, is_persistent=False)

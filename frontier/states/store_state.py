@@ -1,0 +1,150 @@
+"""A store as the state of a frontier."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Generic, TypeVar
+
+import msgspec
+
+from frontier.descriptor import Parameters
+from frontier.look_ups import Notes
+from frontier.queues.queue import QueueRecord
+from frontier.restore import restore
+from frontier.shell import QueueFrontier
+from frontier.snapshots import Snapshots
+from frontier.store import Store
+from frontier.transitions.active_queues import ActiveQueues
+from frontier.transitions.operating import Operator
+from frontier.transitions.stats import describe
+from frontier.values import CrawlUrl, Damaged, FrontierStats, KnownUrl, QueueStatus
+from visited import VisitedSet
+
+_Store = TypeVar("_Store", bound=Store)
+
+
+class StoreState(Generic[_Store]):
+    """A `FrontierState` over any store. It also is a `QueueReads` and a `LedgerReads`, and, while no frontier is open
+    over it, a `Pausing` and a `QueueControl`."""
+
+    def __init__(self, store: _Store, parameters: Parameters) -> None:
+        self.store = store
+        self.settings = parameters.settings
+        self.snapshots: Snapshots | None = None
+        """Of the visited set."""
+        if parameters.snapshot_directory is not None:
+            self.snapshots = Snapshots(parameters.snapshot_directory, every=parameters.snapshot_every)
+        self.knows_many = store.reads.knows_many
+        self._clock = parameters.clock
+        self._rest_after_crash_s = parameters.rest_after_crash_s
+        self._frontier: QueueFrontier | None = None
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        return self.store.identity
+
+    @property
+    def notes(self) -> Notes:
+        return self.store.notes
+
+    def describe(self) -> FrontierStats:
+        return describe(self.store.counters, self._at_rest())
+
+    async def restore(self, visited: VisitedSet, /, *, rebuilding: Callable[[int], None] | None = None) -> None:
+        await restore(self.store, visited, self.snapshots, rebuilding=rebuilding)
+
+    async def open_frontier(
+        self, visited: VisitedSet, /, *, rebuilding: Callable[[int], None] | None = None
+    ) -> QueueFrontier:
+        self._frontier = await QueueFrontier.open(
+            self.store,
+            visited,
+            snapshots=self.snapshots,
+            settings=self.settings,
+            now=self._clock,
+            rest_after_crash_s=self._rest_after_crash_s,
+            rebuilding=rebuilding,
+        )
+        return self._frontier
+
+    def close(self) -> None:
+        self.store.close()
+
+    def _at_rest(self) -> ActiveQueues:
+        """The queues as a frontier would find them now."""
+        return ActiveQueues(self.store, self.settings, clock=self._clock)
+
+    # look-ups
+
+    def queues(self) -> Iterator[QueueStatus]:
+        return map(_status, self.store.reads.queues())
+
+    def queue(self, key: str, /) -> QueueStatus | None:
+        record = self.store.reads.queue(key)
+        return None if record is None else _status(record)
+
+    def next_urls(self, key: str, /, *, limit: int) -> list[CrawlUrl]:
+        record = self.store.reads.queue(key)
+        if record is None:
+            return []
+        return [each.url for each in self.store.reads.pending_urls(key, after=record.drained_to, limit=limit)]
+
+    @property
+    def last_number(self) -> int:
+        return self.store.counters.next_number - 1
+
+    def known(self, canonical: str, /) -> KnownUrl | None:
+        known = self.store.ledger.known(canonical)
+        return None if known is None else self._with_links(known)
+
+    def all_known(self, after: str = "", /) -> Iterator[KnownUrl | Damaged]:
+        for known in self.store.ledger.all_known(after):
+            yield known if isinstance(known, Damaged) else self._with_links(known)
+
+    def _with_links(self, known: KnownUrl) -> KnownUrl:
+        links = self.store.reads.link_count(known.entry.canonical)
+        if not links:
+            return known
+        entry = msgspec.structs.replace(known.entry, hit_count=known.entry.hit_count + links)
+        return msgspec.structs.replace(known, entry=entry)
+
+    # an operator acts
+
+    @property
+    def paused(self) -> str | None:
+        return self.store.marks.paused
+
+    async def pause(self, reason: str, /) -> None:
+        await self._operate(lambda operator: operator.pause(reason))
+
+    async def resume(self) -> None:
+        await self._operate(Operator.resume)
+
+    async def retire(self, key: str, /) -> None:
+        await self._operate(lambda operator: operator.retire(key))
+
+    async def unretire(self, key: str, /) -> None:
+        await self._operate(lambda operator: operator.unretire(key))
+
+    async def set_budget(self, key: str, budget: int | None, /) -> None:
+        await self._operate(lambda operator: operator.set_budget(key, budget))
+
+    async def _operate(self, change: Callable[[Operator], None]) -> None:
+        if self._frontier is not None:
+            raise ValueError("a frontier is open over this state, and knows nothing of changes beside it; ask that")
+        change(Operator(self.store, self._at_rest()))
+        await self.store.sync()
+
+
+def _status(record: QueueRecord) -> QueueStatus:
+    return QueueStatus(
+        key=record.key,
+        size=record.size,
+        wake_at=record.wake_at,
+        health=record.health,
+        precedence=record.precedence,
+        spent=record.spent,
+        budget=record.budget,
+        retired=record.retired,
+        pace_s=record.pace_s,
+        address=record.address,
+        served=record.position is not None,
+    )

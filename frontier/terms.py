@@ -1,0 +1,34 @@
+"""On what terms a stored state may be opened."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import msgspec
+
+from frontier.values import StoreRefused
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """What a state must be like, and who opens it."""
+
+    identity: Mapping[str, str]
+    """The settings that stored URLs depend on, such as the canonicalization, by name."""
+    accepted: Mapping[str, Collection[str]] = {}
+    """Other values with which a state may have begun, by the name of the setting."""
+    may_begin: bool = True
+    """Whether an empty state is the beginning of a crawl. If not, something has destroyed it."""
+    to_rename: bool = False
+    """Open it with another identity too, to rename its URLs."""
+    to_repair: bool = False
+    """Open it although it is damaged."""
+
+
+def check_identity(place: Path, stored: Mapping[str, str], terms: Terms) -> None:
+    """Raise `StoreRefused` if the state in `place` began with other settings than `terms` name or accept."""
+    for name, value in terms.identity.items():
+        if stored.get(name) != value and stored.get(name) not in terms.accepted.get(name, ()):
+            raise StoreRefused(
+                f"{place} was crawled with {name} = {stored.get(name)!r}; the configuration, or this version of "
+                f"onceover, now says {value!r}. URLs would be mistaken for others. Restore the setting, rename all "
+                "URLs with --rebuild, or start over with --fresh"
+            )
