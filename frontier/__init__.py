@@ -44,7 +44,7 @@ it. `pauses` are reasons to lease nothing. `clock` never runs backwards."""
 
 from frontier.look_ups import LedgerReads, Notes, QueueReads
 from frontier.pauses import Pauses
-from frontier.protocol import Forgetting, Frontier, Pausing, QueueControl, Recovering
+from frontier.protocol import Frontier, Pausing, QueueControl, Recovering
 from frontier.values import (
     CrawlUrl,
     Damaged,
@@ -64,7 +64,6 @@ from frontier.values import (
 __all__ = [
     "CrawlUrl",
     "Damaged",
-    "Forgetting",
     "Frontier",
     "FrontierStats",
     "Health",

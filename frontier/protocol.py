@@ -99,6 +99,14 @@ class Frontier(Protocol):
         statistics give `reason`. If the server was `asked` for something else, the queue's groups rest too."""
         ...
 
+    async def forget(self, canonicals: Iterable[str], /) -> int:
+        """Remove settled URLs from ledger and visited set, so that they are new again. Returns how many were known.
+        URLs that still wait are not removed.
+
+        Raises `visited.CannotForget` if the visited set can't forget.
+        """
+        ...
+
     async def status_of(self, canonical: str, /) -> LedgerEntry | None:
         """What became of a URL; None if it was never admitted."""
         ...
@@ -158,19 +166,6 @@ class QueueControl(Protocol):
     async def set_budget(self, key: str, budget: int | None, /) -> None:
         """Give a queue its own total budget; with None, the general one applies again. The queue is retired if it has
         spent its budget, and served again if not."""
-        ...
-
-
-@runtime_checkable
-class Forgetting(Protocol):
-    """Can forget URLs."""
-
-    async def forget(self, canonicals: Iterable[str], /) -> int:
-        """Remove settled URLs from ledger and visited set, so that they are new again. Returns how many were known.
-        URLs that still wait are not removed.
-
-        Raises `visited.CannotForget` if the visited set can't forget.
-        """
         ...
 
 

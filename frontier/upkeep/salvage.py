@@ -15,7 +15,6 @@ from tempfile import TemporaryDirectory
 import plyvel
 
 from frontier.leveldb.opening import (
-    BLOOM_BITS,
     TABLE_SUFFIXES,
     WRITE_BUFFER_BYTES,
     check_end,
@@ -23,6 +22,7 @@ from frontier.leveldb.opening import (
     open_leveldb,
 )
 from frontier.leveldb.store import LevelDBStore
+from frontier.upkeep.damaged_leveldb import run_leveldb
 from frontier.upkeep.repair import repair
 from frontier.upkeep.repair_batch import Repaired, Salvaged
 from frontier.values import StoreFailed
@@ -86,7 +86,7 @@ def _drop_damaged_logs(directory: Path) -> bool:
     """Let LevelDB drop the damaged blocks of its log."""
     if not _is_readable_without_logs(directory):
         return False  # LevelDB ends the process when it compacts a damaged table, and without CURRENT deletes all files
-    return _succeeds(lambda: plyvel.DB(str(directory), paranoid_checks=False).close()) and is_readable(directory)
+    return run_leveldb("open", directory) and is_readable(directory)
 
 
 def _is_readable_without_logs(directory: Path) -> bool:
@@ -103,15 +103,7 @@ def _is_readable_without_logs(directory: Path) -> bool:
 
 def _rebuild_from_tables(directory: Path) -> bool:
     _move_logs_into_tables(directory)
-    # With paranoid checks, blocks with a wrong checksum are left out.
-    repaired = _succeeds(
-        lambda: plyvel.repair_db(
-            str(directory),
-            paranoid_checks=True,
-            write_buffer_size=WRITE_BUFFER_BYTES,
-            bloom_filter_bits=BLOOM_BITS,
-        )
-    )
+    repaired = run_leveldb("repair", directory)
     shutil.rmtree(directory / "lost", ignore_errors=True)  # the copy has it
     return repaired and is_readable(directory)
 
@@ -131,7 +123,7 @@ def _tables_of(log: Path, scratch: Path) -> list[Path]:
     buffer_bytes = 2 * log.stat().st_size + WRITE_BUFFER_BYTES
     plyvel.DB(str(scratch), create_if_missing=True).close()
     shutil.copyfile(log, scratch / "000100.log")
-    _succeeds(lambda: plyvel.DB(str(scratch), write_buffer_size=buffer_bytes, paranoid_checks=False).close())
+    run_leveldb("open", scratch, write_buffer_bytes=buffer_bytes)
     return [path for path in _files(scratch) if path.suffix in TABLE_SUFFIXES]
 
 
@@ -142,11 +134,3 @@ def _next_number(directory: Path) -> int:
 
 def _files(directory: Path) -> list[Path]:
     return [path for path in directory.iterdir() if path.is_file()] if directory.is_dir() else []
-
-
-def _succeeds(act: Callable[[], None]) -> bool:
-    try:
-        act()
-    except plyvel.Error:
-        return False
-    return True

@@ -140,7 +140,7 @@ class Case:
 
     def _written(self) -> int:
         folders = (self.directory.records, self.directory.warc)
-        return sum(path.stat().st_size for folder in folders for path in _files(folder))
+        return sum(_size(path) for folder in folders for path in _files(folder))
 
     def _options(self) -> list[str]:
         small = ("frontier.snapshot_every=40", "output.warc_max_bytes=100_000", "output.records_max_bytes=40_000")
@@ -222,6 +222,13 @@ class Case:
 
     def _all(self, verdict: str) -> str:
         return "\n".join([verdict, *self.told])
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:  # renamed meanwhile by the crawl that writes it
+        return 0
 
 
 def _files(folder: Path) -> list[Path]:

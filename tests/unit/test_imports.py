@@ -15,6 +15,7 @@ TECHNOLOGIES = {
     "numpy",
     "plyvel",
     "protego",
+    "pytest",
     "redis",
     "rich",
     "selectolax",

@@ -80,7 +80,8 @@ def test_the_wheel_names_the_command_the_license_and_no_tool_of_ours(unpacked: P
     assert "License-Expression: Apache-2.0" in metadata
     assert (info / "licenses" / "LICENSE").is_file()
     assert "Requires-Dist: aiohttp" in metadata
-    assert "Requires-Dist: pytest" not in metadata
+    pytest_lines = [line for line in metadata.splitlines() if line.startswith("Requires-Dist: pytest")]
+    assert all(line.endswith('extra == "testing"') for line in pytest_lines)
 
 
 def test_no_message_or_page_says_to_install_the_package_of_a_stranger(repository: Path) -> None:
@@ -96,6 +97,7 @@ def test_no_message_or_page_says_to_install_the_package_of_a_stranger(repository
     assert [line for line in told if "onceover" in line and "onceover-crawler" not in line] == []
     assert any("onceover-crawler[compare]" in line for line in told)
     assert any("onceover-crawler[pdf]" in line for line in told)
+    assert any("onceover-crawler[testing]" in line for line in told)
 
 
 def test_every_package_of_the_wheel_can_be_imported_from_it(unpacked: Path, tmp_path: Path) -> None:

@@ -1,13 +1,14 @@
 """Crawls for the tests: stores to open and open again, by a clock that is the event loop's."""
 
-import asyncio
-import shutil
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import BinaryIO
 
-from frontier import CrawlUrl, Lease, Outcome, UrlState
+from crawler.testing.frontier.crawls import DONE, START, Opening, copy_of_one_moment, drain, now, page, pages, turns
+from crawler.testing.frontier.crawls import SlowSet as RemoteSet
+from crawler.testing.frontier.crawls import next_lease as lease
+from crawler.testing.frontier.crawls import no_lease_for as none_for
+from crawler.testing.frontier.crawls import urls_of as urls
 from frontier.descriptor import Report
 from frontier.leveldb.store import LevelDBStore
 from frontier.memory import MemoryStore
@@ -18,27 +19,30 @@ from frontier.store import Store
 from frontier.terms import Terms
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.visited_check import check_visited
-from visited import VisitedSet, VisitedStats
+from visited import VisitedSet
 from visited.digests.exact import ExactSet
 
-START = 1_700_000_000.0
-"""When the event loop's clock says 0."""
+__all__ = [
+    "DONE",
+    "IDENTITY",
+    "START",
+    "Crawl",
+    "RemoteSet",
+    "check",
+    "drain",
+    "lease",
+    "leveldb",
+    "none_for",
+    "now",
+    "open_over",
+    "page",
+    "pages",
+    "snapshots",
+    "turns",
+    "urls",
+]
+
 IDENTITY = {"canonicalization": "tests"}
-DONE = Outcome(state=UrlState.DONE, status=200)
-
-
-def now() -> float:
-    return START + asyncio.get_running_loop().time()
-
-
-def page(host: str, path: str = "", *, precedence: int = 128, via: str | None = None) -> CrawlUrl:
-    """A URL of a host, which is its queue."""
-    url = f"http://{host}.test/{path}"
-    return CrawlUrl(url=url, canonical=url, queue_key=f"test,{host}", precedence=precedence, via=via)
-
-
-def pages(hosts: int, each: int) -> list[CrawlUrl]:
-    return [page(f"h{host}", f"p{number}") for number in range(each) for host in range(hosts)]
 
 
 def leveldb(directory: Path, *, durability: str = "process") -> LevelDBStore:
@@ -48,6 +52,18 @@ def leveldb(directory: Path, *, durability: str = "process") -> LevelDBStore:
 
 def snapshots(directory: Path, *, every: int = 500_000) -> Snapshots:
     return Snapshots(directory / "visited", every=every)
+
+
+async def open_over(store: Store, opening: Opening) -> QueueFrontier:
+    """A frontier over a store, as the suite wants it opened."""
+    return await QueueFrontier.open(
+        store,
+        opening.visited,
+        snapshots=None if isinstance(store, MemoryStore) else snapshots(opening.directory),
+        settings=opening.settings,
+        now=opening.clock,
+        rest_after_crash_s=opening.rest_after_crash_s,
+    )
 
 
 class Crawl:
@@ -109,8 +125,7 @@ class Crawl:
 
     def crashed(self, directory: Path) -> "Crawl":
         """What would be found if the process died now."""
-        while not _copied(self.directory, directory):
-            shutil.rmtree(directory, ignore_errors=True)
+        copy_of_one_moment(self.directory, directory)
         crawl = Crawl(directory, durability=self._durability)
         crawl.settings = self.settings
         return crawl
@@ -122,25 +137,6 @@ class Crawl:
             return fsck(store)
         finally:
             store.close()
-
-
-def _copied(directory: Path, to: Path) -> bool:
-    """Whether nothing changed meanwhile, as when LevelDB compacts: a crash is of one moment."""
-    before = _files(directory)
-    try:
-        shutil.copytree(directory, to)
-    except shutil.Error:
-        return False
-    return before == _files(directory)
-
-
-def _files(directory: Path) -> dict[str, tuple[int, int]]:
-    files = {}
-    for path in directory.rglob("*"):
-        with suppress(FileNotFoundError):
-            stat = path.stat()
-            files[str(path)] = (stat.st_size, stat.st_mtime_ns)
-    return files
 
 
 async def check(directory: Path, *, rebuilt: bool = False) -> Report:
@@ -159,77 +155,3 @@ async def check(directory: Path, *, rebuilt: bool = False) -> Report:
         return report
     finally:
         store.close()
-
-
-async def lease(frontier: QueueFrontier) -> Lease:
-    """The next lease, which must come within a virtual hour."""
-    async with asyncio.timeout(3600):
-        return await anext(frontier)
-
-
-async def none_for(frontier: QueueFrontier, seconds: float) -> bool:
-    """Whether no lease comes for so long."""
-    try:
-        async with asyncio.timeout(seconds):
-            await anext(frontier)
-    except TimeoutError:
-        return True
-    return False
-
-
-async def drain(frontier: QueueFrontier) -> list[str]:
-    """Fetch all there is, and return the URLs in order."""
-    fetched = []
-    async for out in frontier:
-        fetched.append(out.url.url)
-        await frontier.done(out, cooldown_s=0.0, outcome=DONE)
-    return fetched
-
-
-async def turns(count: int = 10) -> None:
-    """Let the other tasks go as far as they can."""
-    for _ in range(count):
-        await asyncio.sleep(0)
-
-
-def urls(found: Iterable[CrawlUrl]) -> list[str]:
-    return [url.url for url in found]
-
-
-class RemoteSet:
-    """A visited set as if on another machine: it takes what it is given at once, and answers when `answer` is set."""
-
-    def __init__(self) -> None:
-        self.local = ExactSet()
-        self.answer = asyncio.Event()
-        self.answer.set()
-        self.failure: Exception | None = None
-
-    async def add_many(self, urls: Sequence[str], /) -> list[bool]:
-        verdicts = await self.local.add_many(urls)
-        await self.answer.wait()
-        if self.failure is not None:
-            raise self.failure
-        return verdicts
-
-    async def forget_many(self, urls: Sequence[str], /) -> int:
-        known = await self.local.forget_many(urls)
-        await self.answer.wait()
-        if self.failure is not None:
-            raise self.failure
-        return known
-
-    def describe(self) -> VisitedStats:
-        return self.local.describe()
-
-    def dump(self, file: BinaryIO, /) -> None:
-        self.local.dump(file)
-
-    def load(self, file: BinaryIO, /) -> None:
-        self.local.load(file)
-
-    def __len__(self) -> int:
-        return len(self.local)
-
-    async def aclose(self) -> None:
-        return

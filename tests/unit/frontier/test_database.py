@@ -11,7 +11,7 @@ import pytest
 
 from frontier import StoreFailed
 from frontier.leveldb.database import Database
-from frontier.upkeep.salvage import is_readable
+from frontier.upkeep.salvage import is_readable, salvage
 
 LAST = b"\xff"
 KEYS: list[bytes] = [b"L%03d" % number for number in range(400)]
@@ -73,3 +73,17 @@ def test_a_database_is_readable_only_to_its_last_block(tmp_path: Path, table: Pa
                 db.compact_range(start=b"", stop=LAST)
                 db.put(b"M", b"")
                 assert len(list(db.iterator(include_value=False))) == len(KEYS) + 1
+
+
+@pytest.mark.parametrize("death", ["os.kill(os.getpid(), signal.SIGABRT)", "raise SystemError"])
+def test_a_leveldb_that_ends_its_process_does_not_end_the_repair(
+    tmp_path: Path, table: Path, monkeypatch: pytest.MonkeyPatch, death: str
+) -> None:
+    copytree(table.parent, tmp_path / "db")
+    (tmp_path / "db" / "CURRENT").unlink()
+    (tmp_path / "path").mkdir()
+    (tmp_path / "path" / "plyvel.py").write_text(f"import os, signal\n{death}\n")
+    with monkeypatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(tmp_path / "path"))
+        assert salvage(tmp_path / "db") == "nothing"
+    assert salvage(tmp_path / "db") == "tables"

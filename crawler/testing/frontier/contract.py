@@ -1,0 +1,27 @@
+"""The suite as a whole."""
+
+from crawler.testing.frontier.admission import AdmissionTests
+from crawler.testing.frontier.crashes import CrashTests
+from crawler.testing.frontier.failures import FailureTests
+from crawler.testing.frontier.forcing import ForcingTests
+from crawler.testing.frontier.full_disks import FullDiskTests
+from crawler.testing.frontier.leases import LeaseTests
+from crawler.testing.frontier.ledger import LedgerTests
+from crawler.testing.frontier.restarts import RestartTests
+from crawler.testing.frontier.settling import SettlingTests
+from crawler.testing.frontier.waiting import WaitingTests
+
+
+class FrontierContract(
+    AdmissionTests,
+    LeaseTests,
+    WaitingTests,
+    SettlingTests,
+    ForcingTests,
+    LedgerTests,
+    RestartTests,
+    FailureTests,
+    CrashTests,
+    FullDiskTests,
+):
+    """What every frontier promises, whatever it keeps its URLs in."""

@@ -1,0 +1,96 @@
+"""How URLs are admitted again."""
+
+import pytest
+
+from crawler.testing.frontier.crawls import START, Crawl, drain, next_lease, now, page, settle
+from crawler.testing.loops import in_virtual_time
+from frontier import CrawlUrl, Outcome, UrlState
+
+
+class ForcingTests:
+    """`add` with force."""
+
+    @in_virtual_time
+    async def test_force_admits_a_settled_url_anew(self, crawl: Crawl) -> None:
+        async with crawl.opened() as frontier:
+            await frontier.add([page("a")])
+            await drain(frontier)
+            assert frontier.describe().done == 1
+            assert await frontier.add([page("a")], force=True) == 1
+            stats = frontier.describe()
+            assert (stats.admitted, stats.done, stats.pending) == (1, 0, 1)
+            entry = await frontier.status_of("http://a.test/")
+            assert entry is not None
+            assert (entry.state, entry.number) == (UrlState.PENDING, 2)
+            assert await drain(frontier) == ["http://a.test/"]
+            assert frontier.describe().done == 1
+
+    @pytest.mark.parametrize(
+        ("state", "status", "had"),
+        [(UrlState.DONE, 200, '"1"'), (UrlState.DONE, 404, None), (UrlState.FAILED, None, None)],
+    )
+    @in_virtual_time
+    async def test_a_url_that_is_fetched_once_more_brings_the_validators_of_the_copy(
+        self, crawl: Crawl, state: UrlState, status: int | None, had: str | None
+    ) -> None:
+        async with crawl.opened() as frontier:
+            await frontier.add([page("a")])
+            outcome = Outcome(state=state, status=status, etag='"1"', last_modified="yesterday")
+            await frontier.done(await next_lease(frontier), cooldown_s=0, outcome=outcome)
+            await frontier.add([page("a")], force=True)
+            again = (await next_lease(frontier)).url
+            assert (again.had_etag, again.had_last_modified) == (had, had and "yesterday")
+
+    @in_virtual_time
+    async def test_force_leaves_a_url_that_waits_where_it_is(self, crawl: Crawl) -> None:
+        async with crawl.opened() as frontier:
+            await frontier.add([page("a", "1"), page("a", "2")])
+            await frontier.retry(await next_lease(frontier), after_s=5, cooldown_s=0)
+            assert await frontier.add([page("a", "1"), page("a", "2")], force=True) == 0
+            assert await drain(frontier) == ["http://a.test/2", "http://a.test/1"]
+
+    @pytest.mark.parametrize("per_queue", [1, 2])
+    @pytest.mark.parametrize("ending", ["done", "retry", "release"])
+    @in_virtual_time
+    async def test_force_admits_a_leased_url_once_more_as_a_redirect_to_itself_needs(
+        self, crawl: Crawl, ending: str, per_queue: int
+    ) -> None:
+        async with crawl.opened(per_queue=per_queue) as frontier:
+            await frontier.add([page("a", "1"), page("a", "2")])
+            lease = await next_lease(frontier)
+            url = lease.url
+            again = CrawlUrl(url=f"{url.url}?", canonical=url.canonical, queue_key=url.queue_key, redirects=1)
+            assert await frontier.add([again], force=True) == 1
+            assert await frontier.add([again], force=True) == 0  # it waits already
+            if ending == "done":
+                await settle(frontier, lease, 3)
+            elif ending == "retry":
+                await frontier.retry(lease, after_s=1, cooldown_s=3)
+            else:
+                frontier.release(lease, cooldown_s=3)
+            stats = frontier.describe()
+            assert (stats.admitted, stats.pending, stats.done, stats.retrying) == (2, 2, 0, 0)
+            entry = await frontier.status_of(lease.url.canonical)
+            assert entry is not None
+            assert (entry.state, entry.number) == (UrlState.PENDING, 3)
+        async with crawl.opened(per_queue=per_queue) as frontier:
+            fetched = await drain(frontier)
+            assert fetched == ["http://a.test/2", "http://a.test/1?"]
+            assert now() == START + 3
+            stats = frontier.describe()
+            assert (stats.done, stats.pending, stats.in_process_queues) == (2, 0, 0)
+
+    @in_virtual_time
+    async def test_a_leased_url_may_be_admitted_anew_in_another_queue(self, crawl: Crawl) -> None:
+        async with crawl.opened(per_queue=2) as frontier:
+            await frontier.add([page("a", "1"), page("a", "2")])
+            first, second = await next_lease(frontier), await next_lease(frontier)
+            moved = CrawlUrl(url="http://b.test/1", canonical=first.url.canonical, queue_key="test,b")
+            assert await frontier.add([moved], force=True) == 1
+            await settle(frontier, second, 9)
+            assert await frontier.add([page("a", "3")]) == 1  # its queue holds no URL, but has a lease out
+            await settle(frontier, first)
+            assert await drain(frontier) == ["http://b.test/1", "http://a.test/3"]
+            assert now() == START + 9
+            stats = frontier.describe()
+            assert (stats.admitted, stats.done) == (3, 3)

@@ -1,0 +1,1 @@
+"""What every visited set promises, as a suite of tests."""
