@@ -13,6 +13,7 @@ from frontier.terms import Terms
 from frontier.values import CrawlUrl
 from visited import VisitedSet
 
+Need = Literal["directory"]
 Durability = Literal["process", "power"]
 
 
@@ -112,12 +113,13 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     """A backend of the frontier as a value: how its state is opened, what it needs and can do."""
 
     name: str
-    open: Callable[[Parameters, Any], FrontierState]
+    make: Callable[[Parameters, Any], FrontierState]
     """Opens the state, or makes an empty one, with the backend's options in their struct. Raises `StoreRefused` if it
     is in use, of another format, or not on these terms; `StoreFailed` if it is damaged; ValueError for options that do
     not fit together."""
     options: type[msgspec.Struct] = NoOptions
     """Its own options: fields with defaults, limits and meanings, written like those of a configuration."""
+    needs: frozenset[Need] = frozenset()
     is_persistent: bool = True
     """Whether a crawl can be resumed from its state after the process has ended, and so also after a crash."""
     min_free_bytes: int = 0

@@ -41,7 +41,7 @@ def open_state(
     Raises `StoreRefused`, `StoreFailed` and `ConfigError`.
     """
     may_begin = not directory.has_output() if may_begin is None else may_begin
-    return frontier_backend(config).open(*_parameters(config, directory, may_begin=may_begin, to_rename=to_rename))
+    return frontier_backend(config).make(*_parameters(config, directory, may_begin=may_begin, to_rename=to_rename))
 
 
 async def rename(
@@ -83,7 +83,7 @@ def _parameters(
             may_begin=may_begin,
             to_rename=to_rename,
         ),
-        directory=directory.frontier if backend.is_persistent else None,
+        directory=directory.frontier if "directory" in backend.needs else None,
         durability=frontier.durability,
         settings=queue_settings(config),
         rest_after_crash_s=config.politeness.min_delay_s,

@@ -57,7 +57,8 @@ def _repair(parameters: Parameters, _: NoOptions, copy: Path) -> Mended:
 
 DESCRIPTOR = Descriptor(
     name="leveldb",
-    open=open_leveldb,
+    make=open_leveldb,
+    needs=frozenset({"directory"}),
     min_free_bytes=SPACE_TO_REOPEN_BYTES,
     upkeep=Upkeep(check=_check, check_visited=_check_visited, repair=_repair, rename=_rename),
 )

@@ -9,4 +9,4 @@ def open_memory(parameters: Parameters, _: NoOptions) -> StoreState[MemoryStore]
     return StoreState(MemoryStore(parameters.terms.identity), parameters)
 
 
-DESCRIPTOR = Descriptor(name="memory", open=open_memory, is_persistent=False)
+DESCRIPTOR = Descriptor(name="memory", make=open_memory, is_persistent=False)

@@ -8,9 +8,13 @@ from crawler.testing import FrontierContract
 from crawler.testing.frontier.crawls import Crawl, Opening, no_lease_for, page, settle
 from crawler.testing.loops import in_virtual_time
 from frontier import CrawlUrl
+from frontier.backends import descriptor
+from frontier.descriptor import Parameters
 from frontier.memory import MemoryStore
 from frontier.shell import QueueFrontier
-from tests.unit.frontier.crawls import check, leveldb, open_over
+from frontier.states.store_state import StoreState
+from frontier.terms import Terms
+from tests.unit.frontier.crawls import check, open_over
 from visited import VisitedSet
 from visited.digests.exact import ExactSet
 
@@ -47,7 +51,7 @@ class OurContract(FrontierContract):
 
 
 class TestMemory(OurContract):
-    is_persistent = False
+    descriptor = descriptor("memory")
     can_reopen = True
 
     @pytest.fixture(autouse=True)
@@ -57,10 +61,14 @@ class TestMemory(OurContract):
     async def open(self, opening: Opening) -> QueueFrontier:
         return await open_over(self.store, opening)
 
+    def open_state(self, opening: Opening) -> StoreState[MemoryStore]:
+        return StoreState(
+            self.store, Parameters(terms=Terms(identity={}), settings=opening.settings, clock=opening.clock)
+        )
+
 
 class TestLevelDB(OurContract):
-    async def open(self, opening: Opening) -> QueueFrontier:
-        return await open_over(leveldb(opening.directory), opening)
+    descriptor = descriptor("leveldb")
 
     def make_visited(self) -> VisitedSet:
         return ExactSet()

@@ -7,8 +7,10 @@ from crawler.testing.frontier.forcing import ForcingTests
 from crawler.testing.frontier.full_disks import FullDiskTests
 from crawler.testing.frontier.leases import LeaseTests
 from crawler.testing.frontier.ledger import LedgerTests
+from crawler.testing.frontier.operating import OperatingTests
 from crawler.testing.frontier.restarts import RestartTests
 from crawler.testing.frontier.settling import SettlingTests
+from crawler.testing.frontier.states import StateTests
 from crawler.testing.frontier.waiting import WaitingTests
 
 
@@ -19,6 +21,8 @@ class FrontierContract(
     SettlingTests,
     ForcingTests,
     LedgerTests,
+    StateTests,
+    OperatingTests,
     RestartTests,
     FailureTests,
     CrashTests,

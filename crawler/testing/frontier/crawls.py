@@ -2,8 +2,8 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
@@ -13,6 +13,7 @@ import pytest
 from crawler.testing.visited.making import make_own
 from frontier import CrawlUrl, Frontier, Lease, Outcome, UrlState
 from frontier.queues.settings import QueueSettings
+from frontier.state import FrontierState
 from visited import VisitedSet, VisitedStats
 
 START: Final = 1_700_000_000.0
@@ -37,12 +38,15 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
 class Opener(Protocol):
     """What a crawl needs of the suite."""
 
-    is_persistent: bool
+    @property
+    def is_persistent(self) -> bool: ...
 
     @property
     def can_reopen(self) -> bool: ...
 
     async def open(self, opening: Opening) -> Frontier: ...
+
+    def open_state(self, opening: Opening) -> FrontierState: ...
 
     def make_visited(self) -> VisitedSet: ...
 
@@ -73,9 +77,7 @@ class Crawl:
 
         Skips the rest of the test if this is the second one, and the state ends with the process.
         """
-        if self._was_open and not self._opener.can_reopen:
-            pytest.skip("its state ends with the frontier, so there is nothing to open again")
-        self._was_open = True
+        self._check_reopening()
         self.visited = self._opener.make_visited() if visited is None else visited
         return await self._opener.open(
             Opening(
@@ -86,6 +88,28 @@ class Crawl:
                 rest_after_crash_s=rest_after_crash_s,
             )
         )
+
+    @contextmanager
+    def state(self) -> Iterator[FrontierState]:
+        """The state without a frontier; it is closed at the end of the block. Skips like `open`."""
+        self._check_reopening()
+        state = self._opener.open_state(
+            Opening(
+                directory=self.directory,
+                visited=self.visited,
+                settings=self.settings or QueueSettings(),
+                clock=now,
+            )
+        )
+        try:
+            yield state
+        finally:
+            state.close()
+
+    def _check_reopening(self) -> None:
+        if self._was_open and not self._opener.can_reopen:
+            pytest.skip("its state ends with the frontier, so there is nothing to open again")
+        self._was_open = True
 
     @asynccontextmanager
     async def opened(

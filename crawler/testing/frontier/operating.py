@@ -1,0 +1,166 @@
+"""What an operator does, and what is recovered. Tests of small protocols that a frontier lacks are skipped."""
+
+import msgspec
+import pytest
+
+from crawler.testing.frontier.crawls import (
+    DONE,
+    START,
+    Crawl,
+    drain,
+    hosts_of,
+    next_lease,
+    no_lease_for,
+    page,
+    pages,
+    settle,
+    urls_of,
+)
+from crawler.testing.frontier.suite import FrontierSuite
+from crawler.testing.loops import in_virtual_time
+from frontier import LedgerEntry, Pausing, QueueControl, QueueReads, Recovering, UrlState
+
+
+class OperatingTests(FrontierSuite):
+    """Pauses, numbers, `Pausing`, `QueueControl` and `Recovering`."""
+
+    @in_virtual_time
+    async def test_while_there_is_a_pause_nothing_is_leased_and_what_is_leased_can_be_settled(
+        self, crawl: Crawl
+    ) -> None:
+        async with crawl.opened() as frontier:
+            await frontier.add(pages(2, 2))
+            lease = await next_lease(frontier)
+            frontier.pauses.pause("the night", by="clock")
+            frontier.pauses.pause("no space", by="disk")
+            await settle(frontier, lease)
+            assert await no_lease_for(frontier, 1000)
+            frontier.pauses.resume(by="clock")
+            assert frontier.describe().paused == "no space"
+            assert await no_lease_for(frontier, 1000)
+            frontier.pauses.resume(by="disk")
+            assert frontier.describe().paused is None
+            assert len(await drain(frontier)) == 3
+
+    @in_virtual_time
+    async def test_numbers_that_are_skipped_are_given_to_no_url(self, crawl: Crawl) -> None:
+        async with crawl.opened() as frontier:
+            await frontier.add([page("a")])
+            assert await frontier.skip_numbers(7)
+            assert not await frontier.skip_numbers(7)
+            assert not await frontier.skip_numbers(1)
+            await settle(frontier, await next_lease(frontier))
+        async with crawl.opened() as frontier:
+            await frontier.add([page("b")])
+            assert (await next_lease(frontier)).number == 8
+
+    @in_virtual_time
+    async def test_an_operator_pauses_the_crawl_also_over_a_restart(self, crawl: Crawl) -> None:
+        async with crawl.opened() as frontier:
+            if not isinstance(frontier, Pausing):
+                pytest.skip("it can't be paused by an operator")
+            await frontier.add(pages(2, 2))
+            with pytest.raises(ValueError, match="paused"):
+                await frontier.resume()
+            await frontier.pause("the site moves")
+            assert frontier.paused == frontier.describe().paused == "the site moves"
+            assert await no_lease_for(frontier, 1000)
+        async with crawl.opened() as frontier:
+            assert isinstance(frontier, Pausing)
+            assert frontier.describe().paused == "the site moves"
+            assert await no_lease_for(frontier, 1000)
+            await frontier.pause("and moves again")
+            await frontier.resume()
+            assert len(await drain(frontier)) == 4
+        with crawl.state() as state:
+            assert isinstance(state, Pausing)
+            assert state.paused is None
+            await state.pause("it is night")
+        async with crawl.opened() as frontier:
+            assert isinstance(frontier, Pausing)
+            assert frontier.paused == "it is night"
+            await frontier.resume()
+            assert await drain(frontier) == []
+
+    @in_virtual_time
+    async def test_an_operator_retires_a_queue_and_serves_it_again(self, crawl: Crawl) -> None:
+        async with crawl.opened() as frontier:
+            if not isinstance(frontier, QueueControl):
+                pytest.skip("its queues can't be retired")
+            await frontier.add(pages(2, 4))
+            first, second = await next_lease(frontier), await next_lease(frontier)
+            await frontier.retire("test,h0")
+            with pytest.raises(ValueError, match="retired"):
+                await frontier.retire("test,h0")
+            with pytest.raises(ValueError, match="retired"):
+                await frontier.unretire("test,h1")
+            await settle(frontier, first)
+            await settle(frontier, second)
+            assert set(hosts_of(await drain(frontier))) == {"h1"}
+            stats = frontier.describe()
+            assert (stats.pending, stats.retired, stats.retired_queues) == (0, 3, 1)
+            await frontier.retire("test,unknown")
+            assert await frontier.add([page("unknown", "1"), page("h0", "new")]) == 2
+        with crawl.state() as state:
+            assert isinstance(state, QueueControl)
+            await state.unretire("test,unknown")
+            if isinstance(state, QueueReads):
+                found = [(queue.key, queue.retired, queue.served) for queue in state.queues()]
+                assert found == [("test,h0", True, False), ("test,h1", False, False), ("test,unknown", False, True)]
+        async with crawl.opened() as frontier:
+            assert isinstance(frontier, QueueControl)
+            assert hosts_of(await drain(frontier)) == ["unknown"]
+            await frontier.unretire("test,h0")
+            assert hosts_of(await drain(frontier)) == ["h0"] * 4
+            assert frontier.describe().retired_queues == 0
+
+    @in_virtual_time
+    async def test_an_operator_gives_a_queue_a_budget(self, crawl: Crawl) -> None:
+        async with crawl.opened() as frontier:
+            if not isinstance(frontier, QueueControl):
+                pytest.skip("its queues have no budgets")
+            await frontier.add(pages(1, 4))
+            await frontier.set_budget("test,h0", 1)
+            assert len(await drain(frontier)) == 1
+            assert frontier.describe().retired == 3
+            await frontier.set_budget("test,h0", 3)
+            assert len(await drain(frontier)) == 2
+            await frontier.set_budget("test,h0", None)
+            assert len(await drain(frontier)) == 1
+
+    @in_virtual_time
+    async def test_what_was_settled_elsewhere_is_not_fetched(self, crawl: Crawl) -> None:
+        entries = [
+            LedgerEntry(canonical=f"http://a.test/{number}", state=UrlState.DONE, number=0, found_at=START, status=200)
+            for number in range(3)
+        ]
+        async with crawl.opened() as frontier:
+            if not isinstance(frontier, Recovering):
+                pytest.skip("it can't be recovered from the output")
+            with pytest.raises(ValueError, match=r"http://a\.test/0"):
+                await frontier.record([msgspec.structs.replace(entries[0], state=UrlState.PENDING)])
+            assert await frontier.record(entries) == 3
+            assert await frontier.record(entries) == 0
+            assert await frontier.add([page("a", f"{number}") for number in range(4)]) == 1
+            stats = frontier.describe()
+            assert (stats.admitted, stats.done, stats.pending) == (4, 3, 1)
+            assert await drain(frontier) == ["http://a.test/3"]
+            entry = await frontier.status_of("http://a.test/1")
+            assert entry is not None
+            assert (entry.state, entry.status, entry.number) == (UrlState.DONE, 200, 2)
+
+    @in_virtual_time
+    async def test_a_page_whose_copy_is_lost_is_fetched_again_without_validators(self, crawl: Crawl) -> None:
+        async with crawl.opened() as frontier:
+            if not isinstance(frontier, Recovering):
+                pytest.skip("it can't be recovered from the output")
+            await frontier.add([page("a")])
+            outcome = msgspec.structs.replace(DONE, etag='"1"')
+            await frontier.done(await next_lease(frontier), cooldown_s=0, outcome=outcome)
+            assert await frontier.add_anew([page("a")]) == 1
+            lease = await next_lease(frontier)
+            assert (urls_of([lease.url]), lease.url.had_etag) == (["http://a.test/"], None)
+            await settle(frontier, lease)
+            await frontier.set_lost(5)
+        with crawl.state() as state:
+            assert state.describe().lost == 5
