@@ -1,0 +1,192 @@
+"""A limit of pages, shared by parts that die, lose what they wrote, and hear instructions late, twice or never."""
+
+from collections.abc import Callable
+from random import Random
+
+import msgspec
+import pytest
+
+from crawler.parts.allowances import Bank, Instruction, Order, Purse, Statement
+
+
+class Stored(msgspec.Struct, frozen=True):
+    order: Order = Order()
+    allowed: int = 0
+    settled: frozenset[int] = frozenset()
+
+
+class Part:
+    """A part with numbered URLs, some of which are no pages."""
+
+    def __init__(self, number: int, urls: int) -> None:
+        self.number = number
+        self.urls = [number * 1000 + each for each in range(urls)]
+        self.stored = self.synced = Stored()
+        self.done: set[int] = set()
+        """URLs that are settled as no pages."""
+        self.output: set[int] = set()
+        """Numbers of pages in the output. It may keep what the store has lost."""
+        self.begun: dict[int, bool] = {}
+        """What was leased, and whether it was written."""
+        self.purse = self.open()
+
+    def open(self) -> Purse:
+        self.begun = {}
+        self.purse = Purse(
+            order=self.stored.order,
+            allowed=self.stored.allowed,
+            settled=len(self.stored.settled),
+            owed=self.output - self.stored.settled,
+        )
+        return self.purse
+
+    def waiting(self) -> list[int]:
+        return [url for url in self.urls if url not in self.stored.settled and url not in self.done | set(self.begun)]
+
+    def lease(self, choice: int) -> None:
+        waiting = self.waiting()
+        if waiting and self.purse.take_permit():
+            url = waiting[choice % len(waiting)]
+            self.purse.begin(url)
+            self.begun[url] = False
+
+    def go_on(self, choice: int, *, gives_up: bool) -> None:
+        if not self.begun:
+            return
+        url = list(self.begun)[choice % len(self.begun)]
+        is_page = url % 4 != 0
+        if gives_up and not self.begun[url]:
+            self.purse.release(url)
+            del self.begun[url]
+        elif is_page and not self.begun[url]:
+            self.output.add(url)
+            self.begun[url] = True
+        else:
+            del self.begun[url]
+            if is_page:
+                self.stored = msgspec.structs.replace(self.stored, settled=self.stored.settled | {url})
+            else:
+                self.done.add(url)
+            self.purse.settle(url, is_page=is_page)
+
+    def hear(self, instruction: Instruction) -> Statement:
+        if self.purse.obey(instruction):
+            self.stored = msgspec.structs.replace(self.stored, order=self.purse.order, allowed=self.purse.allowed)
+            self.synced = self.stored
+        return self.state()
+
+    def state(self) -> Statement:
+        return self.purse.state(is_idle=not self.waiting() and not self.begun)
+
+    def die(self, *, loses_power: bool) -> None:
+        if loses_power:
+            self.stored = self.synced
+        self.open()
+
+
+class Crawl:
+    def __init__(self, seed: int) -> None:
+        self.dice = Random(seed)
+        self.parts = [Part(number, self.dice.randrange(25)) for number in range(self.dice.randint(1, 4))]
+        self.limit = self.dice.randrange(40)
+        self.bank = self.new_bank()
+        self.to_parts: list[tuple[int, Instruction]] = []
+        self.to_bank: list[tuple[Bank, int, Statement]] = []
+
+    def new_bank(self) -> Bank:
+        self.bank = Bank(limit=self.limit, parts=len(self.parts))
+        return self.bank
+
+    def check(self) -> None:
+        pages = sum(len(part.output) for part in self.parts)
+        assert pages <= self.limit
+        assert sum(part.purse.allowed for part in self.parts) <= self.limit
+        for part in self.parts:
+            assert part.purse.used <= part.purse.allowed or not part.purse.allowed
+
+    def arrive(self, waiting: list[tuple[int, Instruction]]) -> tuple[int, Instruction] | None:
+        if not waiting:
+            return None
+        at = self.dice.randrange(len(waiting))
+        return waiting[at] if self.dice.random() < 0.2 else waiting.pop(at)
+
+    def step(self) -> None:
+        dice = self.dice
+        part = dice.choice(self.parts)
+        actions: list[tuple[int, Callable[[], None]]] = [
+            (6, lambda: part.lease(dice.randrange(1000))),
+            (8, lambda: part.go_on(dice.randrange(1000), gives_up=dice.random() < 0.1)),
+            (1, lambda: part.die(loses_power=dice.random() < 0.5)),
+            (2, lambda: setattr(part, "synced", part.stored)),
+            (2, lambda: self.to_parts.extend(self.bank.instructions().items())),
+            (4, self.tell_part),
+            (2, lambda: self.to_bank.append((self.bank, part.number, part.state()))),
+            (4, self.tell_bank),
+            (1, self.lose),
+        ]
+        if dice.random() < 0.01:
+            self.new_bank()
+        dice.choices([act for _, act in actions], [weight for weight, _ in actions])[0]()
+        self.check()
+
+    def tell_part(self) -> None:
+        if (found := self.arrive(self.to_parts)) is not None:
+            number, instruction = found
+            self.to_bank.append((self.bank, number, self.parts[number].hear(instruction)))
+
+    def tell_bank(self) -> None:
+        if self.to_bank:
+            bank, number, statement = self.to_bank.pop(0)
+            if bank is self.bank and self.dice.random() < 0.9:
+                bank.hear(number, statement)
+
+    def lose(self) -> None:
+        if self.to_parts:
+            self.to_parts.pop(self.dice.randrange(len(self.to_parts)))
+
+    def finish(self) -> None:
+        """Nothing goes wrong any more."""
+        for _ in range(400):
+            for part in self.parts:
+                for number, instruction in self.bank.instructions().items():
+                    self.bank.hear(number, self.parts[number].hear(instruction))
+                part.lease(0)
+                for _ in range(3 * len(part.begun)):
+                    part.go_on(0, gives_up=False)
+                self.bank.hear(part.number, part.state())
+                self.check()
+        there_are = sum(url % 4 != 0 for part in self.parts for url in part.urls)
+        pages = sum(len(part.output) for part in self.parts)
+        assert pages == min(self.limit, there_are)
+        assert self.bank.is_reached == (there_are >= self.limit)
+        assert self.bank.pages == pages
+
+
+@pytest.mark.parametrize("first", range(0, 150, 50))
+def test_a_limit_is_met_exactly_and_never_exceeded(first: int) -> None:
+    run(range(first, first + 50))
+
+
+@pytest.mark.long
+def test_a_limit_is_met_exactly_in_thousands_of_histories() -> None:
+    run(range(1000, 20_000))
+
+
+def run(seeds: range) -> None:
+    for seed in seeds:
+        crawl = Crawl(seed)
+        for _ in range(crawl.dice.randrange(400)):
+            crawl.step()
+        crawl.finish()
+
+
+def test_a_bank_gives_nothing_before_it_has_heard_all_parts() -> None:
+    bank, first, second = Bank(limit=10, parts=2), Part(0, 9), Part(1, 9)
+    first.lease(0)
+    assert first.purse.wants
+    for _ in range(2):  # each states what it has, then obeys this bank
+        bank.hear(0, first.hear(bank.instructions()[0]))
+        bank.hear(0, first.state())
+        assert 0 not in bank.instructions()
+        bank.hear(1, second.hear(bank.instructions()[1]))
+    assert bank.instructions()[0].allowed
