@@ -13,7 +13,7 @@ import msgspec
 from frontier.queues.budgets import Budgets, is_retired
 from frontier.queues.grouping import Grouping
 from frontier.queues.groups import Groups
-from frontier.queues.lease_end import LeaseEnd
+from frontier.queues.lease_end import Ending, LeaseEnd
 from frontier.queues.lifecycle import (
     IN_PROCESS,
     INACTIVE,
@@ -111,47 +111,26 @@ class Schedule:
         """The snoozed queue that wakes first."""
         return self._snoozed.first()
 
-    def plan_end(
-        self,
-        queue: Queue,
-        /,
-        *,
-        removes_url: bool,
-        cooldown_s: float,
-        now: float,
-        cost: int = 0,
-        group_cooldown_s: float | None = None,
-        asked: bool = True,
-        ends_prerequisite: bool = False,
-        others_wait: bool = False,
-    ) -> LeaseEnd:
+    def plan_end(self, queue: Queue, ending: Ending, /, *, now: float, others_wait: bool = False) -> LeaseEnd:
         """Compute what `settle` will do at the end of a lease, if the queue does not change before. `others_wait` says
         whether other queues wait to become active."""
         before, session = queue.record, self._budgets.session
         record = msgspec.structs.replace(
             before,
-            size=before.size - removes_url,
-            wake_at=max(before.wake_at, now + cooldown_s),
-            spent=before.spent + cost,
+            size=before.size - ending.removes_url,
+            wake_at=max(before.wake_at, now + ending.cooldown_s),
+            spent=before.spent + ending.cost,
         )
         state = next_state(
             size=record.size,
             leased=queue.leased - 1,
             per_queue=queue.per_queue,
             retired=is_retired(record, self._budgets),
-            session_over=others_wait and session is not None and queue.session_spent + cost >= session,
+            session_over=others_wait and session is not None and queue.session_spent + ending.cost >= session,
             resting=record.wake_at > now,
         )
-        return LeaseEnd(
-            record=record,
-            state=state,
-            spills=state is SNOOZED and queue.leased == 1 and (self.is_snoozed_full() or self.must_spill(queue)),
-            cost=cost,
-            group_cooldown_s=cooldown_s if group_cooldown_s is None else group_cooldown_s,
-            asked=asked,
-            ends_prerequisite=ends_prerequisite,
-            now=now,
-        )
+        spills = state is SNOOZED and queue.leased == 1 and (self.is_snoozed_full() or self.must_spill(queue))
+        return LeaseEnd(ending=ending, record=record, state=state, spills=spills, now=now)
 
     # transitions
 
@@ -240,11 +219,11 @@ class Schedule:
         self._placement.withdraw(queue)
         queue.record = end.record
         queue.leased -= 1
-        queue.session_spent += end.cost
+        queue.session_spent += end.ending.cost
         self._leased -= 1
         peers = self.groups.peers_of.get(queue.key)
         if peers is not None:
-            self.groups.end_lease(peers, end.group_cooldown_s, asked=end.asked, now=end.now)
+            self.groups.end_lease(peers, end.ending.group_rest_s, asked=end.ending.asked, now=end.now)
         if end.spills:
             queue.state = end.state
             self._placement.drop(queue)
@@ -253,7 +232,7 @@ class Schedule:
         if peers is not None:
             for group in peers.groups:
                 self._ready.admit_parked(group)
-        if end.ends_prerequisite and self._queues.get(queue.key) is queue:
+        if end.ending.ends_prerequisite and self._queues.get(queue.key) is queue:
             self._placement.regroup(queue, queue.record.address, None, now=end.now)
 
     def reconsider(self, queue: Queue, *, now: float) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from frontier.queues.lease_end import Ending
 from frontier.queues.queue import Queue
 from frontier.records import PendingUrl, PostponedUrl, order_of
 from frontier.store import Store
@@ -139,9 +140,7 @@ class Leasing:
                 self._correct_size(queue, now)
             except StoreFull:
                 schedule = active.schedule
-                schedule.settle(
-                    queue, schedule.plan_end(queue, removes_url=False, cooldown_s=0.0, now=now, asked=False)
-                )
+                schedule.settle(queue, schedule.plan_end(queue, Ending(removes_url=False, asked=False), now=now))
                 raise
         return None
 
@@ -150,7 +149,7 @@ class Leasing:
         active = self._active
         log.warning("queue %s has one URL less than counted: a damaged record was set aside", queue.key)
         counters = active.copy_counters(now)
-        end = active.schedule.plan_end(queue, removes_url=True, cooldown_s=0.0, now=now, asked=False)
+        end = active.schedule.plan_end(queue, Ending(removes_url=True, asked=False), now=now)
         update = plan_update(queue.record, end.record, counters, active.settings.budgets)
         self._store.update_queues([update], counters)
         active.apply_end(queue, msgspec.structs.replace(end, record=update.record), update)

@@ -4,7 +4,7 @@ import logging
 
 import msgspec
 
-from frontier.queues.lease_end import LeaseEnd
+from frontier.queues.lease_end import Ending, LeaseEnd
 from frontier.queues.lifecycle import INACTIVE, READY, SNOOZED
 from frontier.queues.queue import Prerequisite, QueueRecord
 from frontier.records import Counters, PostponedUrl, QueueUpdate, precedence_of
@@ -39,12 +39,16 @@ class Settling:
         # If no server was asked, nothing was learned about it.
         counters, end, update = self._plan_end(
             held,
-            cooldown_s,
-            group_cooldown_s=group_cooldown_s,
-            cost=self._cost(url, server_ok=outcome.server_ok),
+            Ending(
+                removes_url=not held.superseded,
+                cooldown_s=cooldown_s,
+                group_cooldown_s=group_cooldown_s,
+                cost=self._cost(url, server_ok=outcome.server_ok),
+                asked=asked,
+                ends_prerequisite=asked and held.for_prerequisite,
+            ),
             health=self._next_health(held.queue.record.health, outcome) if asked else None,
             pace_s=cooldown_s if outcome.server_ok and asked and cooldown_s > 0 else None,
-            asked=asked,
         )
         if held.superseded:
             self._store.update_queues([update], counters)
@@ -95,11 +99,14 @@ class Settling:
         outcome = Outcome(state=UrlState.PENDING, reason=reason, server_ok=False, answered=answered, pressure=pressure)
         counters, end, update = self._plan_end(
             held,
-            cooldown_s,
-            group_cooldown_s=group_cooldown_s,
-            cost=self._cost(url, server_ok=False),
+            Ending(
+                removes_url=after_s is not None and not held.superseded,
+                cooldown_s=cooldown_s,
+                group_cooldown_s=group_cooldown_s,
+                cost=self._cost(url, server_ok=False),
+                ends_prerequisite=held.for_prerequisite,
+            ),
             health=self._next_health(held.queue.record.health, outcome),
-            removes_url=after_s is not None,
         )
         if held.superseded:
             self._store.update_queues([update], counters)
@@ -129,12 +136,14 @@ class Settling:
         can_write = self._commit.failure is None and not self._commit.closed
         counters, end, update = self._plan_end(
             held,
-            cooldown_s,
-            group_cooldown_s=group_cooldown_s,
-            cost=0,
-            removes_url=False,
+            Ending(
+                removes_url=False,
+                cooldown_s=cooldown_s,
+                group_cooldown_s=group_cooldown_s,
+                asked=asked,
+                ends_prerequisite=asked and held.for_prerequisite,
+            ),
             pace_s=cooldown_s if asked and cooldown_s > 0 else None,
-            asked=asked,
         )
         if can_write and (cooldown_s > 0 or update.new_position is not None or update.group_rests):
             with self._commit.fail_on_error:
@@ -143,18 +152,16 @@ class Settling:
                 except StoreFull as error:
                     # The store then lacks a rest, which matters only after a crash. The queue keeps its position.
                     self._commit.watch_space(error)
-                    end, update = self._keep_active(held, cooldown_s, end, update)
+                    end, update = self._keep_active(held, end, update)
         queue.rest_reason = reason
         if not held.superseded:
             self._active.prefetch.put_back(held.pending)
         self._end(held, end, update)
 
-    def _keep_active(
-        self, held: OpenLease, cooldown_s: float, end: LeaseEnd, update: QueueUpdate
-    ) -> tuple[LeaseEnd, QueueUpdate]:
+    def _keep_active(self, held: OpenLease, end: LeaseEnd, update: QueueUpdate) -> tuple[LeaseEnd, QueueUpdate]:
         """The same end of a lease, but the queue stays in memory and keeps its position."""
         queue = held.queue
-        staying = self._active.schedule.plan_end(queue, removes_url=False, cooldown_s=cooldown_s, now=end.now)
+        staying = self._active.schedule.plan_end(queue, end.ending, now=end.now)
         record = msgspec.structs.replace(update.record, position=queue.record.position)
         end = msgspec.structs.replace(end, record=record, state=staying.state, spills=False)
         return end, QueueUpdate(record, queue.record.position, update.group_rests)
@@ -205,36 +212,23 @@ class Settling:
     def _plan_end(
         self,
         held: OpenLease,
-        cooldown_s: float,
+        ending: Ending,
         *,
-        group_cooldown_s: float | None,
-        cost: int,
         health: Health | None = None,
-        removes_url: bool = True,
         pace_s: float | None = None,
-        asked: bool = True,
     ) -> tuple[Counters, LeaseEnd, QueueUpdate]:
-        """What the end of the lease changes: counters that may be changed further, the schedule, and the queue."""
+        """What the end of the lease changes: counters that may be changed further, the schedule, and the queue. Without
+        a new health or pace, the queue keeps its own."""
         active, queue, settings = self._active, held.queue, self._active.settings
         before, schedule = queue.record, active.schedule
         now = active.now()
-        removes_url = removes_url and not held.superseded
         counters = active.copy_counters(now)
-        end = schedule.plan_end(
-            queue,
-            removes_url=removes_url,
-            cooldown_s=cooldown_s,
-            now=now,
-            cost=cost,
-            group_cooldown_s=group_cooldown_s,
-            asked=asked,
-            ends_prerequisite=asked and held.for_prerequisite,
-            others_wait=active.inactive.best_precedence is not None,
-        )
+        others_wait = active.inactive.best_precedence is not None
+        end = schedule.plan_end(queue, ending, now=now, others_wait=others_wait)
         is_last = queue.leased == 1
         health = before.health if health is None else health
         drained_to, precedence = (
-            self._drain(before) if removes_url and is_last else (before.drained_to, before.precedence)
+            self._drain(before) if ending.removes_url and is_last else (before.drained_to, before.precedence)
         )
         record = msgspec.structs.replace(
             end.record,
@@ -247,9 +241,9 @@ class Settling:
         if precedence >= settings.precedence_floor and state in (READY, SNOOZED) and is_last:
             state, spills = INACTIVE, False
         rests: tuple[tuple[str, float], ...] = ()
-        if asked:
+        if ending.asked:
             in_trouble = health.error_streak > 0
-            rests = schedule.groups.plan_rests(queue, end.group_cooldown_s, now=now, in_trouble=in_trouble)
+            rests = schedule.groups.plan_rests(queue, ending.group_rest_s, now=now, in_trouble=in_trouble)
         send_to = state if spills or state is INACTIVE else None
         update = plan_update(before, record, counters, settings.budgets, send_to=send_to, group_rests=rests)
         return counters, msgspec.structs.replace(end, record=update.record, state=state, spills=spills), update

@@ -14,6 +14,7 @@ import pytest
 from frontier import Lease
 from frontier.queues.budgets import Budgets
 from frontier.queues.grouping import Grouping, GroupLimit
+from frontier.queues.lease_end import Ending
 from frontier.queues.queue import Queue, QueueRecord
 from frontier.queues.schedule import Schedule
 from frontier.queues.settings import QueueSettings
@@ -331,8 +332,8 @@ def test_a_rest_that_ends_before_anyone_was_woken_hides_none_that_began_before()
     schedule.activate(queue, now=0.0)
     assert schedule.lease() is queue
     assert schedule.lease() is queue
-    schedule.settle(queue, schedule.plan_end(queue, removes_url=False, cooldown_s=1.0, now=0.0))
-    schedule.settle(queue, schedule.plan_end(queue, removes_url=False, cooldown_s=0.0, now=5.0))
+    schedule.settle(queue, schedule.plan_end(queue, Ending(removes_url=False, cooldown_s=1.0), now=0.0))
+    schedule.settle(queue, schedule.plan_end(queue, Ending(removes_url=False, cooldown_s=0.0), now=5.0))
     schedule.wake(5.0)
     assert schedule.lease() is queue
 
@@ -347,7 +348,7 @@ def test_a_queue_that_has_become_worse_while_it_waited_for_a_group_goes_behind_b
     schedule.activate(better, now=0.0)
     assert schedule.lease() is None
     worse.record = msgspec.structs.replace(worse.record, precedence=1)
-    schedule.settle(worse, schedule.plan_end(worse, removes_url=True, cooldown_s=0.0, now=0.0))
+    schedule.settle(worse, schedule.plan_end(worse, Ending(removes_url=True, cooldown_s=0.0), now=0.0))
     assert schedule.lease() is better
 
 
@@ -371,7 +372,9 @@ def calls_of_leases(hosts: int) -> int:
             taken = schedule.lease()
             assert taken is not None
             assert schedule.lease() is None
-            schedule.settle(taken, schedule.plan_end(taken, removes_url=True, cooldown_s=0.0, now=float(second)))
+            schedule.settle(
+                taken, schedule.plan_end(taken, Ending(removes_url=True, cooldown_s=0.0), now=float(second))
+            )
     finally:
         sys.setprofile(None)
     return calls
