@@ -12,15 +12,17 @@ rest. Nothing else of this project imports this package, because it needs pytest
 """
 
 try:
+    import hypothesis  # noqa: F401  # missing, it would only be named by the first suite that needs it
     import pytest
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        "crawler.testing needs pytest: pip install 'onceover-crawler[testing]'", name=error.name
+        "crawler.testing needs pytest and hypothesis: pip install 'onceover-crawler[testing]'", name=error.name
     ) from error
 
 # A failing assertion shows its values only in modules that pytest knows before they are imported.
-pytest.register_assert_rewrite("crawler.testing.frontier", "crawler.testing.loops")
+pytest.register_assert_rewrite("crawler.testing.frontier", "crawler.testing.loops", "crawler.testing.visited")
 
 from crawler.testing.frontier.contract import FrontierContract  # noqa: E402  # see above
+from crawler.testing.visited.contract import VisitedSetContract  # noqa: E402
 
-__all__ = ["FrontierContract"]
+__all__ = ["FrontierContract", "VisitedSetContract"]

@@ -130,7 +130,7 @@ def _job(work: Work, arguments: tuple[object, ...]) -> bytes:
     try:
         return pickle.dumps(path) + pickle.dumps(job)
     except (AttributeError, TypeError, pickle.PicklingError) as error:
-        pytest.fail(f"the attributes of {test!r} can't be sent to another process: {error}")
+        pytest.fail(f"the attributes of a {test_class.__qualname__} can't be sent to another process: {error}")
 
 
 def _module(name: str, file: str | None) -> ModuleType:

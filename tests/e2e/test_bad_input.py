@@ -13,6 +13,7 @@ import plyvel
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from crawler.testing.disks import mounted
 from frontier.leveldb.identity import FORMAT
 from tests.e2e.crawling import (
     COMPLETE,
@@ -34,7 +35,6 @@ from tests.e2e.crawling import (
     started,
     tree,
 )
-from tests.mounting import mounted
 from tests.servers import CLOSE, Script, head, page, raw_server
 
 LOCAL = setting("fetch.allow_private=true", "politeness.min_delay_s=0", "frontier.retry_delay_s=0.1")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from crawler.testing.disks import mounted
 from tests.e2e.crawling import COMPLETE, LIMIT, REFUSED, Web, assert_told, onceover, setting, started, tree
-from tests.mounting import mounted
 
 LOOKS = (
     ("inspect", "DIR", "queues", "--json"),

@@ -192,13 +192,12 @@ _WITH_KERNEL = (
 _PLAIN = (recent, white_listed, verified, verified_bloom, stacked)
 
 
-def _all() -> dict[str, Maker]:
-    made: dict[str, Maker] = {name: partial(make_backend, name) for name in BACKENDS}
-    made |= {make.__name__: make for make in _PLAIN}
-    for kernel in available_kernels():
-        for make in _WITH_KERNEL:
-            made[f"{make.__name__}-{kernel.name}"] = partial(make, kernel=kernel)
-    return made
-
-
-SETS: dict[str, Maker] = _all()
+DESCRIBED: dict[str, Maker] = {name: partial(make_backend, name) for name in BACKENDS}
+STACKED: dict[str, Maker] = {make.__name__: make for make in _PLAIN}
+"""Wrappers around sets."""
+BY_KERNEL: dict[str, Maker] = {
+    f"{make.__name__}-{kernel.name}": partial(make, kernel=kernel)
+    for kernel in available_kernels()
+    for make in _WITH_KERNEL
+}
+SETS: dict[str, Maker] = DESCRIBED | STACKED | BY_KERNEL

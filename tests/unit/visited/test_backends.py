@@ -8,18 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.unit.visited.sets import PARAMETERS, make_backend
-from visited import CannotForget, SnapshotRefused
+from tests.unit.visited.sets import PARAMETERS
+from visited import SnapshotRefused
 from visited.backends import BACKENDS, descriptor, descriptors
-from visited.descriptor import Descriptor
 from visited.making import cost_of_set, make_set
 
 URLS = [f"https://h{number % 17}.test/{number}" for number in range(5_000)]
-
-
-@pytest.fixture(params=list(BACKENDS))
-def described(request: pytest.FixtureRequest) -> Descriptor:
-    return descriptor(request.param)
 
 
 def test_each_name_leads_to_a_descriptor_of_this_name() -> None:
@@ -31,35 +25,6 @@ def test_each_name_leads_to_a_descriptor_of_this_name() -> None:
 def test_the_names_can_be_read_without_numpy_and_without_any_set() -> None:
     code = "import sys, visited.backends; print([name for name in sys.modules if name in ('numpy', 'plyvel')])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
-
-
-def test_each_set_has_defaults_for_all_its_options(described: Descriptor) -> None:
-    assert msgspec.convert({}, described.options) == described.options()
-
-
-async def test_a_set_can_forget_if_its_descriptor_says_so(described: Descriptor, tmp_path: Path) -> None:
-    visited = make_backend(described.name, tmp_path)
-    await visited.add_many(URLS[:100])
-    if described.can_forget:
-        assert await visited.forget_many(URLS[:10]) == 10
-    else:
-        with pytest.raises(CannotForget):
-            await visited.forget_many(URLS[:10])
-    await visited.aclose()
-
-
-async def test_a_set_is_exact_if_its_descriptor_says_so(described: Descriptor, tmp_path: Path) -> None:
-    visited = make_backend(described.name, tmp_path)
-    await visited.add_many(URLS)
-    assert (visited.describe().false_positive_rate == 0) == described.is_exact
-    await visited.aclose()
-
-
-async def test_a_set_writes_files_only_if_it_has_a_folder(described: Descriptor, tmp_path: Path) -> None:
-    visited = make_backend(described.name, tmp_path)
-    await visited.add_many(URLS)
-    await visited.aclose()
-    assert bool(list(tmp_path.iterdir())) == (described.folder is not None)
 
 
 @pytest.mark.parametrize("name", [each.name for each in descriptors() if each.cost is not None])

@@ -11,15 +11,16 @@ from typing import Any
 
 import plyvel
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import precondition, rule
 
+from crawler.testing.disks import fill, mounted
+from crawler.testing.visited.random_calls import LENGTHS, SHORT, STARTS, SetMachine, run_random_calls
+from crawler.testing.visited.random_calls import some_urls as urls_of
 from frontier import StoreFull
-from tests.mounting import mounted
 from tests.unit.frontier.crawls import Crawl, pages
 from tests.unit.frontier.virtual_time import in_virtual_time
-from tests.unit.visited.test_state_machines import LENGTHS, STARTS, Machine, now, urls_of
 from visited import DiskFull, VisitedSet
 from visited.digests.exact import ExactSet
 from visited.digests.exact_leveldb import LevelDBSet
@@ -33,15 +34,6 @@ ON_DISK: dict[str, Callable[[Path], VisitedSet]] = {
     ),
 }
 WITH_DISK = pytest.mark.parametrize("make", ON_DISK.values(), ids=ON_DISK)
-
-
-def fill(mount: Path) -> Path:
-    """Take all the room there is."""
-    ballast = mount / "ballast"
-    with ballast.open("wb", buffering=0) as file, suppress(OSError):
-        while True:
-            file.write(bytes(4096))
-    return ballast
 
 
 def dumped(visited: VisitedSet) -> io.BytesIO:
@@ -191,14 +183,14 @@ class Database:
         self._db.close()
 
 
-class FullMachine(Machine):
+class FullMachine(SetMachine):
     """A set on a disk that is full at times."""
 
     disk: Disk
 
     @rule(batches=st.lists(st.tuples(STARTS, LENGTHS), max_size=4), dumps=st.booleans())
     def go_on_while_it_is_full(self, batches: list[tuple[int, int]], dumps: bool) -> None:
-        now(self.visited.add_many([]))  # it is there
+        self.call(self.visited.add_many([]))  # it is there
         with self.disk.full():
             for start, length in batches:
                 self.check_add(urls_of(start, length))
@@ -208,7 +200,7 @@ class FullMachine(Machine):
     @precondition(lambda self: self.can_forget)
     @rule(start=STARTS)
     def forget_while_it_is_full(self, start: int) -> None:
-        now(self.visited.add_many([]))
+        self.call(self.visited.add_many([]))
         with self.disk.full():
             self.forget(start, 10)
 
@@ -240,16 +232,8 @@ def test_it_is_a_set_whatever_happens_on_a_disk_that_is_full_at_times(
             return LevelDBSet(directory / "exact", spill=100, open_database=disk.open)
         return ON_DISK[name](directory)
 
-    run_state_machine_as_test(
-        type("MachineOnDisk", (FullMachine,), {"maker": staticmethod(make), "disk": disk}),
-        settings=settings(
-            max_examples=10,
-            stateful_step_count=25,
-            deadline=None,
-            derandomize=True,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    machine = type("MachineOnDisk", (FullMachine,), {"disk": disk})
+    run_random_calls(make, settings(SHORT, max_examples=10, stateful_step_count=25), machine=machine)
 
 
 @in_virtual_time

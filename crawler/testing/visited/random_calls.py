@@ -1,67 +1,70 @@
-"""Every set against a Python set, through random adds, repeats, forgets, snapshots, crashes and reloads."""
+"""A visited set against a Python set, through random adds, repeats, forgets, snapshots, crashes and reloads."""
 
+import asyncio
 import gc
 import io
 import shutil
 import tempfile
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
-import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from tests.unit.visited.sets import SETS, Maker
-from visited import CannotForget
+from crawler.testing.visited.suite import VisitedSetSuite
+from visited import CannotForget, VisitedSet
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 STARTS, LENGTHS = st.integers(0, 1_500), st.integers(0, 250)
+SHORT: Final = settings(
+    max_examples=20,
+    stateful_step_count=20,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
 
 
-def now(call: Coroutine[object, object, Result]) -> Result:
-    """Run a coroutine that never waits."""
-    try:
-        call.send(None)
-    except StopIteration as done:
-        result: Result = done.value
-        return result
-    raise AssertionError("a local set waited for something")
+class RandomCallTests(VisitedSetSuite):
+    """Calls in an order that nobody has thought of."""
+
+    def test_it_is_a_set_whatever_is_called(self) -> None:
+        run_random_calls(self.make_set, SHORT)
 
 
-def urls_of(start: int, length: int, *, step: int = 1) -> list[str]:
-    return [f"http://h{number % 7}.example/{number * 31}" for number in range(start, start + length * step, step)]
-
-
-class Machine(RuleBasedStateMachine):
+class SetMachine(RuleBasedStateMachine):
     """The set, and the URLs that it must know."""
 
-    maker: Maker
+    make_set: Callable[[Path], VisitedSet]
 
     def __init__(self) -> None:
         super().__init__()
+        self.loop = asyncio.new_event_loop()
+        gc.freeze()  # so that a collection looks at what this machine makes, and takes no time
         self.directory = Path(tempfile.mkdtemp(prefix="visited-"))
-        self.visited = self.maker(self.directory)
+        self.visited = self.make_set(self.directory)
         self.known: set[str] = set()
         self.saved: tuple[bytes, set[str]] | None = None
         self.can_forget = True
 
     @rule(start=STARTS, length=LENGTHS, step=st.integers(1, 3))
     def add(self, start: int, length: int, step: int) -> None:
-        self.check_add(urls_of(start, length, step=step))
+        self.check_add(some_urls(start, length, step=step))
 
     @rule(start=STARTS, length=st.integers(0, 40))
     def add_with_repeats_in_the_batch(self, start: int, length: int) -> None:
-        urls = urls_of(start, length)
+        urls = some_urls(start, length)
         self.check_add([*urls, *urls[::2], *urls[:3]])
 
     @precondition(lambda self: self.can_forget)
     @rule(start=STARTS, length=st.integers(0, 60))
     def forget(self, start: int, length: int) -> None:
-        urls = urls_of(start, length)
+        urls = some_urls(start, length)
         try:
-            forgotten = now(self.visited.forget_many(urls))
+            forgotten = self.call(self.visited.forget_many(urls))
         except CannotForget:
             self.can_forget = False
         else:
@@ -79,11 +82,11 @@ class Machine(RuleBasedStateMachine):
     def crash_and_reload(self, closes: bool) -> None:
         assert self.saved is not None
         if closes:
-            now(self.visited.aclose())
+            self.call(self.visited.aclose())
         # Without closing the object is dropped, as a process that is killed drops it.
         del self.visited
-        gc.collect()  # what stands in a circle would hold its files until some later moment
-        self.visited = self.maker(self.directory)
+        gc.collect()  # an object in a circle would keep its files until some later moment
+        self.visited = self.make_set(self.directory)
         self.visited.load(io.BytesIO(self.saved[0]))
         self.known = set(self.saved[1])
 
@@ -100,43 +103,31 @@ class Machine(RuleBasedStateMachine):
         assert self.visited.describe().count == len(self.known)
 
     def check_add(self, urls: list[str]) -> None:
+        """Add URLs, and compare the answer."""
         known, expected = set(self.known), []
         for url in urls:
             expected.append(url not in known)
             known.add(url)
-        assert now(self.visited.add_many(urls)) == expected
+        assert self.call(self.visited.add_many(urls)) == expected
         self.known = known
 
+    def call(self, call: Coroutine[None, None, _Result]) -> _Result:
+        """The result of a call of the set."""
+        return self.loop.run_until_complete(call)
+
     def teardown(self) -> None:
-        now(self.visited.aclose())
+        self.call(self.visited.aclose())
+        self.loop.close()
+        gc.unfreeze()
         shutil.rmtree(self.directory)
 
 
-def machine_of(name: str) -> type[Machine]:
-    """Hypothesis makes machines without arguments, so each set has a class of its own."""
-    return type(f"MachineOf{name}", (Machine,), {"maker": staticmethod(SETS[name])})
+def run_random_calls(
+    make_set: Callable[[Path], VisitedSet], chosen: settings, *, machine: type[SetMachine] = SetMachine
+) -> None:
+    """Try many orders of calls. Hypothesis makes machines without arguments, so each set has a class of its own."""
+    run_state_machine_as_test(type("Machine", (machine,), {"make_set": staticmethod(make_set)}), settings=chosen)
 
 
-@pytest.mark.parametrize("name", SETS)
-def test_it_is_a_set_whatever_happens(name: str) -> None:
-    run_state_machine_as_test(
-        machine_of(name),
-        settings=settings(
-            max_examples=20,
-            stateful_step_count=20,
-            deadline=None,
-            derandomize=True,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", SETS)
-def test_it_is_a_set_whatever_happens_and_however_long(name: str) -> None:
-    run_state_machine_as_test(
-        machine_of(name),
-        settings=settings(
-            max_examples=150, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
-        ),
-    )
+def some_urls(start: int, length: int, *, step: int = 1) -> list[str]:
+    return [f"http://h{number % 7}.example/{number * 31}" for number in range(start, start + length * step, step)]

@@ -1,0 +1,137 @@
+"""What a visited set answers, and what it says about itself."""
+
+import random
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import pytest
+
+from crawler.testing.loops import in_event_loop
+from crawler.testing.visited.suite import Make, VisitedSetSuite, dump_and_close, load, urls_of
+from visited import CannotForget
+
+STRANGE: Final = (
+    "",
+    " ",
+    "a\x00b",
+    "é",
+    "e\u0301",
+    "\ud800",
+    "\udcff\ud800",
+    "😀",
+    "a" * 100_000,
+    "http://x/\n",
+    "http://\udcff/",
+)
+"""Strings that no URL parser would let pass."""
+
+
+class AnswerTests(VisitedSetSuite):
+    """A URL is new once."""
+
+    @in_event_loop
+    async def test_a_url_is_new_once(self, make: Make) -> None:
+        visited = make()
+        urls = urls_of(0, 500)
+        assert await visited.add_many(urls) == [True] * 500
+        assert await visited.add_many(urls) == [False] * 500
+        assert len(visited) == 500
+        await visited.aclose()
+
+    @in_event_loop
+    async def test_a_url_that_stands_twice_in_a_batch_is_new_once(self, make: Make) -> None:
+        visited = make()
+        one, two = urls_of(0, 2)
+        assert await visited.add_many([one, two, one, one, two]) == [True, True, False, False, False]
+        assert len(visited) == 2
+        await visited.aclose()
+
+    @in_event_loop
+    async def test_an_empty_batch_changes_nothing(self, make: Make) -> None:
+        visited = make()
+        assert await visited.add_many([]) == []
+        assert len(visited) == 0
+        await visited.aclose()
+
+    @in_event_loop
+    async def test_any_string_is_a_url_to_it(self, make: Make) -> None:
+        visited = make()
+        assert await visited.add_many(STRANGE) == [True] * len(STRANGE)
+        assert await visited.add_many(STRANGE[::-1]) == [False] * len(STRANGE)
+        again = load(make, await dump_and_close(visited))
+        assert await again.add_many(STRANGE) == [False] * len(STRANGE)
+        await again.aclose()
+
+    @in_event_loop
+    async def test_a_batch_that_is_no_sequence_of_strings_is_refused_and_changes_nothing(self, make: Make) -> None:
+        """`visited.batch.check_batch` checks it."""
+        visited = make()
+        with pytest.raises(TypeError, match="int"):
+            await visited.add_many(["http://a/", 7])  # type: ignore[list-item]
+        with pytest.raises(TypeError, match="str"):
+            await visited.add_many("http://a/")
+        for batch in (iter(["http://a/"]), {"http://a/"}, {"http://a/": 1}):
+            with pytest.raises(TypeError, match=type(batch).__name__):
+                await visited.add_many(batch)  # type: ignore[arg-type]
+            with pytest.raises((TypeError, CannotForget), match=r".+"):
+                await visited.forget_many(batch)  # type: ignore[arg-type]
+        assert len(visited) == 0
+        assert await visited.add_many(["http://a/"]) == [True]
+        await visited.aclose()
+
+    @in_event_loop
+    async def test_the_way_urls_are_cut_into_batches_does_not_matter(self, make: Make, tmp_path: Path) -> None:
+        chance = random.Random(3)
+        known = urls_of(0, 900)
+        urls = [chance.choice(known) for _ in range(2_000)]
+        visited = make()
+        whole = await visited.add_many(urls)
+        await visited.aclose()
+        other = self.make_set(tmp_path / "other")
+        verdicts: list[bool] = []
+        while len(verdicts) < len(urls):
+            verdicts += await other.add_many(urls[len(verdicts) : len(verdicts) + chance.randint(1, 90)])
+        assert verdicts == whole
+        await other.aclose()
+
+    @in_event_loop
+    async def test_stats_add_up(self, make: Make) -> None:
+        visited = make()
+        before = visited.describe()
+        assert before.count == 0
+        assert before.expected_lost == 0
+        await visited.add_many(urls_of(0, 800))
+        stats = visited.describe()
+        assert stats.count == len(visited) == 800
+        assert stats.memory_bytes > 0
+        assert 0 <= stats.false_positive_rate < 0.02
+        assert 0 <= stats.expected_lost < 8
+        assert stats.fill is None or 0 < stats.fill < 1
+        assert stats.backend
+        assert msgspec.json.decode(msgspec.json.encode(stats), type=type(stats)) == stats
+        await visited.aclose()
+
+    @in_event_loop
+    async def test_forgotten_urls_are_new_again_or_it_says_that_it_can_not_forget(self, make: Make) -> None:
+        visited = make()
+        urls = urls_of(0, 300)
+        await visited.add_many(urls)
+        try:
+            assert await visited.forget_many([*urls[:100], *urls_of(5_000, 5_100)]) == 100
+        except CannotForget:
+            assert len(visited) == 300
+            assert await visited.add_many(urls) == [False] * 300
+        else:
+            assert len(visited) == 200
+            assert await visited.forget_many(urls[:100]) == 0
+            assert await visited.add_many(urls) == [True] * 100 + [False] * 200
+            assert await visited.forget_many([urls[0], urls[0]]) == 1
+        await visited.aclose()
+
+    @in_event_loop
+    async def test_closing_twice_is_harmless(self, make: Make) -> None:
+        visited = make()
+        await visited.add_many(urls_of(0, 3))
+        await visited.aclose()
+        await visited.aclose()
