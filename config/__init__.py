@@ -10,7 +10,7 @@ A value has one of five sources. Each overrides those before it:
     a preset             a file of this package, which `extends` in the user's file names
     the user's file      TOML
     the environment      ONCEOVER_FETCH__TIMEOUT_S=5
-    the command line     --set fetch.timeout_s=5
+    the command line     --set fetch.timeout_s=5; or the program, set={"fetch.timeout_s": 5}
 
 The room `loading` reads them in steps. Each source gives *entries* (key, value, origin) and its own problems. The
 strongest entry of each key is checked against its setting. Then the values are checked against each other, and the
@@ -26,16 +26,17 @@ value is None.
 The room `show` writes a configuration out. `problems` has the errors, `settings` the schema as values, `units` and
 `toml` the texts of values, `presets` the presets; `contact` says whether site owners can reach the person who crawls.
 
-Only the command line and the wiring import this package; each component gets plain values. Of the rest of the project,
-the package knows the descriptors of visited sets. It imports that of a set, and with it NumPy, only to check its
-options. It checks neither URLs nor patterns: components that do so call `Loaded.refuse` to make an error with the right
-place.
+Only the command line, the library and the wiring import this package; each component gets plain values. Of the rest of
+the project, the package knows the descriptors of visited sets. It imports that of a set, and with it NumPy, only to
+check its options. It checks neither URLs nor patterns: components that do so call `Loaded.refuse` to make an error with
+the right place.
 """
 
 from config.contact import has_contact, owned_by_others
 from config.loading.loader import Loaded, load
 from config.loading.seeds import Seed
 from config.loading.sites import with_overrides
+from config.loading.tables import values_of
 from config.presets import preset_text, presets
 from config.problems import ConfigError, Problem
 from config.schema import Config
@@ -93,5 +94,6 @@ __all__ = [
     "render_toml",
     "settings",
     "toml_value",
+    "values_of",
     "with_overrides",
 ]

@@ -1,14 +1,17 @@
 """The crawl itself, and the rooms for each of its tasks.
 
+Programs import from here what they need to crawl (`Crawl`, `crawl_sync`) and to bring own components; docs/library.md
+shows how. These names are loaded when they are used, so importing this package is quick.
+
 `engine` is the loop. `pipeline` takes one URL from its lease to its end, and `settlement` settles it. `protocols` says
 what the pipeline asks of its `components`, `page` holds the values, `record` makes page records. The rooms:
 
     url, discover, politeness     pure: what a URL is, which links to follow, when to ask a server again
     fetch, render, read, write    HTTP, a browser, links and text of pages, records and archives
     disk                          the directory of a crawl, and what to do when its disk is full
-    control                       the socket of a running crawl: requests and replies, server and clients
     compare, simweb               measurements of visited sets; a simulated web
-    wiring, cli                   the only rooms that name concrete components
+    wiring                        makes the concrete components, and puts them together
+    library, cli                  a crawl for programs, and for people
 
 The life of a URL: a link to it is found, resolved, in scope, canonicalized and new to the visited set. The URL enters
 the ledger and its queue. A worker leases it, robots.txt allows it, and it is fetched, decoded and extracted. The sinks
@@ -18,3 +21,77 @@ flight. Whatever stops a URL on its way leaves a reason.
 The rooms know `page` and `url`, but not each other. What the world does (a dead server, a page of garbage) is a value
 of a closed union. An exception that reaches the engine is a bug, and ends the crawl.
 """
+
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+_HOMES: Final = {
+    "Config": "config",
+    "ConfigError": "config",
+    "Crawl": "crawler.library.crawl",
+    "CrawlResult": "crawler.library.result",
+    "CrawledPage": "crawler.library.page",
+    "DirectoryRefused": "crawler.disk.directory",
+    "Ending": "crawler.engine",
+    "Extract": "crawler.page",
+    "Failure": "crawler.page",
+    "Fetched": "crawler.page",
+    "Link": "crawler.page",
+    "LinkExtractor": "crawler.protocols",
+    "LinkKind": "crawler.page",
+    "NotModified": "crawler.page",
+    "NotTaken": "crawler.protocols",
+    "Page": "crawler.page",
+    "PageLink": "crawler.library.page",
+    "PageRecord": "crawler.page",
+    "Redirect": "crawler.page",
+    "Sink": "crawler.protocols",
+    "Status": "crawler.status",
+    "StoreFailed": "frontier",
+    "StoreRefused": "frontier",
+    "SyncCrawl": "crawler.library.sync",
+    "VisitedSet": "visited",
+    "crawl_sync": "crawler.library.sync",
+    "read_records": "crawler.write.records",
+}
+"""The module of each name. `__init__.pyi` says the same to type checkers."""
+
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'crawler' has no attribute {name!r}")
+    value: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})
+
+
+def _check_packages() -> None:
+    """Refuse to work if other files hide our packages. Python takes those beside the script, and in PYTHONPATH, first.
+
+    Raises `ImportError`. A file that hides this package itself is found by Python, or by `onceover_crawler`.
+    """
+    root = Path(__file__).resolve().parents[1]
+    for name in ("config", "frontier", "visited"):
+        try:
+            spec = find_spec(name)
+        except ValueError:  # something is loaded under that name that was never imported
+            spec = None
+        found = None if spec is None else spec.origin
+        if found is not None and Path(found).resolve().parents[1] != root:
+            raise ImportError(
+                f"{found} hides the package {name!r} of onceover, which is in {root}: rename it, or move it out of the "
+                "folder of the script and out of PYTHONPATH",
+                name=name,
+                path=found,
+            )
+
+
+_check_packages()

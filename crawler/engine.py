@@ -20,6 +20,8 @@ class Ending(StrEnum):
     """Nothing is left to fetch, but URLs were lost to damage, or set aside because they can't be read."""
     LIMIT = "limit"
     SIGNAL = "signal"
+    STOPPED = "stopped"
+    """By the program that runs it."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):

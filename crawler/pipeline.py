@@ -36,7 +36,7 @@ class Pipeline:
         self._settlement = Settlement(components, self.counters)
 
     async def process(self, lease: Lease, /) -> bool:
-        """Take a URL from its lease to its end. Returns whether it counts as a page."""
+        """Take a URL from its lease to its end. Returns whether it was settled and counts as a page."""
         work = InFlight(lease.url.url, "robots.txt", self._components.monotonic())
         self.counters.in_flight[lease.number] = work
         try:
@@ -68,15 +68,18 @@ class Pipeline:
         if decision.retry_after_s is not None:
             await self._settlement.retry(lease, decision, answered_at=work.since)
             return False
+        is_settled = await self._settle(lease, fetched, decision, answered_at=work.since)
+        return is_settled and is_page(lease, fetched, decision)
+
+    async def _settle(self, lease: Lease, fetched: Fetched, decision: Decision, *, answered_at: float) -> bool:
         match fetched:
             case Page():
-                await self._settle_page(lease, fetched, decision, answered_at=work.since)
+                return await self._settle_page(lease, fetched, decision, answered_at=answered_at)
             case Redirect():
-                await self._settle_redirect(lease, fetched, decision, answered_at=work.since)
+                return await self._settle_redirect(lease, fetched, decision, answered_at=answered_at)
             case NotModified() | Failure():
                 record = fetched_record(lease, fetched)
-                await self._settlement.settle(lease, fetched, record, decision, answered_at=work.since)
-        return is_page(lease, fetched, decision)
+                return await self._settlement.settle(lease, fetched, record, decision, answered_at=answered_at)
 
     async def _may_begin(self, lease: Lease, policy: ResponsePolicy, prerequisite: str | None) -> bool:
         """Whether hours, quota and the groups of its host let the URL begin. If not, the lease is handled."""
@@ -152,7 +155,7 @@ class Pipeline:
             prerequisite_key = None if prerequisite is None else components.queue_key(prerequisite)
             components.frontier.relocate(lease, address=address, prerequisite=prerequisite_key)
 
-    async def _settle_page(self, lease: Lease, page: Page, decision: Decision, *, answered_at: float) -> None:
+    async def _settle_page(self, lease: Lease, page: Page, decision: Decision, *, answered_at: float) -> bool:
         content = await self._reader.read(page, parent=lease.url)
         sha1, discovered = content.sha1, content.discovered
         if discovered is not None:
@@ -168,7 +171,7 @@ class Pipeline:
             refused=discovered.refused if discovered else None,
             refusals=discovered.refusals if discovered and self._options.refusals else None,
         )
-        await self._settlement.settle(
+        return await self._settlement.settle(
             lease,
             page,
             record,
@@ -181,7 +184,7 @@ class Pipeline:
 
     async def _settle_redirect(
         self, lease: Lease, redirect: Redirect, decision: Decision, *, answered_at: float
-    ) -> None:
+    ) -> bool:
         target = self._components.discovery.redirect(redirect, parent=lease.url)
         sha1 = await self._reader.sha1(redirect.body)
         if isinstance(target, str):
@@ -193,7 +196,7 @@ class Pipeline:
             self.counters.links += 1
             record = fetched_record(lease, redirect, sha1=sha1, redirect=target.url)
             links = [target]
-        await self._settlement.settle(
+        return await self._settlement.settle(
             lease, redirect, record, decision, answered_at=answered_at, sha1=sha1, links=links
         )
 

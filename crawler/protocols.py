@@ -126,6 +126,11 @@ class Quota(Protocol):
         ...
 
 
+class NotTaken(Exception):
+    """Raised by a sink that does not take a page now. The page is not done: its URL is handed back, and the page is
+    fetched again later. It must be raised before another sink has the page."""
+
+
 class Sink(Protocol):
     """Where pages and records go."""
 
@@ -134,7 +139,8 @@ class Sink(Protocol):
         None for a URL that was not fetched.
 
         A page is written again, with the same number, if the crawl crashed before it was done. If it can't be written,
-        this raises `OSError` and leaves nothing of it in the output: the page is not done.
+        this raises `OSError` and leaves nothing of it in the output: the page is not done. The first sink may also
+        raise `NotTaken`.
         """
         ...
 

@@ -8,7 +8,7 @@ from crawler.components import Components
 from crawler.counters import Counters
 from crawler.page import Failure, Fetched, LinkKind, NotModified, Page, PageRecord, Redirect
 from crawler.politeness.response_policy import Decision
-from crawler.protocols import Quota
+from crawler.protocols import NotTaken, Quota
 from crawler.record import unfetched_record
 from crawler.steps import LINKS_AT_ONCE
 from frontier import CrawlUrl, Lease, Outcome, UrlState
@@ -32,11 +32,16 @@ class Settlement:
         sha1: bytes | None = None,
         links: Sequence[CrawlUrl] = (),
         self_links: int = 0,
-    ) -> None:
-        """Settle a URL that was fetched. The rests of its server began at `answered_at` (monotonic)."""
+    ) -> bool:
+        """Settle a URL that was fetched. The rests of its server began at `answered_at` (monotonic). Returns False if
+        the URL was handed back instead, because a sink did not take it."""
         if decision.failed:
             record = msgspec.structs.replace(record, state="failed", reason=decision.reason)
-        await self._components.sink.write(fetched, record)
+        try:
+            await self._components.sink.write(fetched, record)
+        except NotTaken:
+            self._hand_back(lease, decision, asked=decision.asked, answered_at=answered_at)
+            return False
         await self.admit(links)
         await self._components.frontier.done(
             lease,
@@ -59,6 +64,7 @@ class Settlement:
             ),
         )
         self._count_settled(lease, fetched, decision)
+        return True
 
     async def settle_unfetched(
         self, lease: Lease, decision: Decision, *, message: str | None = None, asked: bool = False
@@ -69,7 +75,12 @@ class Settlement:
         state = UrlState.FAILED if decision.failed else UrlState.EXCLUDED
         if lease.dead is not None:
             message = f"not asked for: its host failed {lease.error_streak} times in a row"
-        await self._components.sink.write(None, unfetched_record(lease, reason=reason, state=state, message=message))
+        try:
+            record = unfetched_record(lease, reason=reason, state=state, message=message)
+            await self._components.sink.write(None, record)
+        except NotTaken:
+            self._hand_back(lease, decision, asked=asked)
+            return
         await self._components.frontier.done(
             lease,
             cooldown_s=decision.cooldown_s,
@@ -100,6 +111,14 @@ class Settlement:
             reason=decision.reason,
             pressure=decision.pressure,
             answered=decision.answered,
+        )
+
+    def _hand_back(self, lease: Lease, decision: Decision, *, asked: bool, answered_at: float | None = None) -> None:
+        self._components.frontier.release(
+            lease,
+            cooldown_s=self._remaining_s(decision.cooldown_s, answered_at),
+            group_cooldown_s=self._remaining_host_s(decision, answered_at),
+            asked=asked,
         )
 
     async def admit(self, urls: Sequence[CrawlUrl]) -> None:
@@ -145,11 +164,14 @@ class Settlement:
 
 
 def is_page(lease: Lease, fetched: Fetched, decision: Decision) -> bool:
-    """Whether a settled URL counts as a page: its status is 2xx or 304, and it is not a sitemap."""
-    return (
-        not decision.failed
-        and lease.url.kind != LinkKind.SITEMAP
-        and (isinstance(fetched, NotModified) or (isinstance(fetched, Page) and fetched.status < 300))
+    """Whether a settled URL counts as a page."""
+    return not decision.failed and counts_as_page(fetched, kind=lease.url.kind)
+
+
+def counts_as_page(fetched: Fetched | None, *, kind: str) -> bool:
+    """Whether that counts as a page if it did not fail: its status is 2xx or 304, and it is not a sitemap."""
+    return kind != LinkKind.SITEMAP and (
+        isinstance(fetched, NotModified) or (isinstance(fetched, Page) and fetched.status < 300)
     )
 
 

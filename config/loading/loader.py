@@ -14,6 +14,7 @@ from config.loading.options import check_options
 from config.loading.seeds import Seed, read_seed_file
 from config.loading.sites import with_overrides
 from config.loading.sources import Block, Entry, Source, option_source
+from config.loading.tables import program_source
 from config.loading.values import checked_value
 from config.problems import ConfigError, Problem
 from config.schema import Config
@@ -65,6 +66,7 @@ def load(
     *,
     overrides: Sequence[str] = (),
     options: Mapping[str, tuple[str, object]] | None = None,
+    tables: Sequence[tuple[str, Mapping[str, object]]] = (),
     environ: Mapping[str, str] | None = None,
     preset: str | None = None,
     as_run: bool = False,
@@ -73,12 +75,14 @@ def load(
     """Load a configuration file, or a configuration without a file.
 
     Each of these overrides those before it: defaults, `preset`, the preset that the file `extends`, the file, the
-    environment, `overrides` (the arguments of `--set`), `options` (for a key, the option of the command and its value,
-    as `("--dir", "crawls/a")`). A file that was written `as_run` has a value for every setting, so there `preset`
-    overrides the file. A value that another one overrides is not checked. Raises `ConfigError` with all problems.
+    environment, `overrides` (the arguments of `--set`), `tables` (what a program gives: for messages a name, and values
+    by key), `options` (for a key, the option of the command and its value, as `("--dir", "crawls/a")`). A file that was
+    written `as_run` has a value for every setting, so there `preset` overrides the file. A value that another one
+    overrides is not checked. Raises `ConfigError` with all problems.
     """
     file = Path(path) if path is not None else None
     sources = read_sources(file, overrides=overrides, environ=environ or {}, preset=preset, as_run=as_run)
+    sources += [program_source(values, origin) for origin, values in tables]
     sources.append(option_source(options or {}))
     problems = [problem for source in sources for problem in source.problems]
     strongest = _strongest(entry for source in sources for entry in source.entries)
@@ -115,7 +119,7 @@ def load(
 
 def _lasting_limits(sources: Sequence[Source]) -> Limits:
     """The limits without those for this run alone, which are given as text."""
-    written = (entry for source in sources for entry in source.entries if entry.raw is None)
+    written = (entry for source in sources if source.is_lasting for entry in source.entries if entry.raw is None)
     strongest = {key: entry for key, entry in _strongest(written).items() if key.startswith("limits.")}
     return _config(_check_values(strongest, settings())[0]).limits
 

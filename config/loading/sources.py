@@ -47,6 +47,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     problems: list[Problem] = []
     extends: Entry | None = None
     """The preset that a file extends."""
+    is_lasting: bool = True
+    """Whether its limits also apply to later runs, unless they are given as text."""
 
 
 def toml_source(text: str, name: str) -> Source:
@@ -59,6 +61,11 @@ def toml_source(text: str, name: str) -> Source:
     except RecursionError:
         return Source(problems=[Problem("not usable: lists or tables are nested too deeply", where=name)])
     return _TomlReader(Lines(text), name).read(tables)
+
+
+def table_source(tables: Mapping[str, Any], name: str) -> Source:
+    """The entries of tables that are not written in a text. Messages call them `name`."""
+    return _TomlReader(Lines(""), name).read(tables)
 
 
 class _TomlReader:

@@ -3,15 +3,19 @@
 import asyncio
 import logging
 import platform
+import time
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import Final
 
 from config import Config, non_defaults
 from crawler.progress import Gauge, line
+from crawler.status import number_of
 
 log = logging.getLogger(__name__)
 
 INTERVAL_S: Final = 60.0
+REBUILD_INTERVAL_S: Final = 5.0
 
 
 def log_beginning(config: Config, directory: str, *, resumed: bool) -> None:
@@ -26,6 +30,19 @@ def log_beginning(config: Config, directory: str, *, resumed: bool) -> None:
     )
     for setting in non_defaults(config):
         log.info("set: %s", setting)
+
+
+def log_rebuild() -> Callable[[str, int], None]:
+    """A function that logs the progress of a rebuild, at most once in some seconds."""
+    logged_at = time.monotonic()
+
+    def progress(what: str, urls: int) -> None:
+        nonlocal logged_at
+        if time.monotonic() - logged_at >= REBUILD_INTERVAL_S:
+            logged_at = time.monotonic()
+            log.info("rebuilding %s: %s so far", what, number_of(urls, "URL"))
+
+    return progress
 
 
 async def log_progress(gauge: Gauge, *, interval_s: float = INTERVAL_S) -> None:

@@ -12,6 +12,7 @@ from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning
 from crawler.library.result import EXIT_CODES, CrawlResult
+from crawler.wiring.additions import NO_ADDITIONS, Additions
 from crawler.wiring.auto_backend import choose_backend
 from crawler.wiring.backends import frontier_backend
 from crawler.wiring.crawl import OpenedCrawl, RebuildProgress, check_configuration, open_crawl
@@ -29,6 +30,12 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     resumed: bool
     choice: str | None
     """What `visited.backend = "auto"` has chosen, for people."""
+
+    @property
+    def has_urls(self) -> bool:
+        """Whether any URL is still to be fetched."""
+        stats = self.crawl.frontier.describe()
+        return bool(stats.pending or stats.retrying)
 
     def result(self, ending: Ending) -> CrawlResult:
         """How this run ended, by its status now."""
@@ -90,6 +97,7 @@ async def open_run(
     *,
     rebuild: bool = False,
     on_rebuild: RebuildProgress = lambda _what, _urls: None,
+    additions: Additions = NO_ADDITIONS,
 ) -> AsyncIterator[Run]:
     """Open the crawl in its locked directory, and store its configuration there. Leaving the context closes it in
     order.
@@ -97,7 +105,7 @@ async def open_run(
     With `rebuild`, stored URLs are rebuilt after a change of the rules. Raises whatever keeps a crawl from starting,
     and `DirectoryRefused` if an operator has paused it.
     """
-    async with open_crawl(loaded, directory, rebuild=rebuild, on_rebuild=on_rebuild) as crawl:
+    async with open_crawl(loaded, directory, rebuild=rebuild, on_rebuild=on_rebuild, additions=additions) as crawl:
         if isinstance(crawl.frontier, Pausing) and (reason := crawl.frontier.paused) is not None:
             raise DirectoryRefused(
                 f"the crawl in {directory.path} is paused: {reason}. "

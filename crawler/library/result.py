@@ -12,6 +12,7 @@ EXIT_CODES: Final = {
     Ending.INCOMPLETE: 1,
     Ending.LIMIT: 3,
     Ending.SIGNAL: 4,
+    Ending.STOPPED: 4,
 }
 """The exit code with which the command tells each ending."""
 
@@ -30,3 +31,9 @@ class CrawlResult(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the directory had a crawl with URLs before this run."""
     status: Status
     """At the end."""
+
+    @property
+    def had_nothing_left(self) -> bool:
+        """Whether the crawl was complete before this run."""
+        is_idle = not self.status.responses and not self.status.failures
+        return self.ending is Ending.COMPLETE and self.resumed and is_idle

@@ -66,6 +66,12 @@ def to_text(body: bytes, encoding: Encoding, /) -> str:
     return _decode(body, name)
 
 
+def decode(body: bytes, name: str, /) -> str:
+    """Decode a body whose encoding is known; drop the byte order mark."""
+    bom_bytes = next((len(mark) for mark, of in _BOMS if of == name and body.startswith(mark)), 0)
+    return to_text(body, Encoding(name, "default", bom_bytes))
+
+
 def _decode(body: bytes, name: str) -> str:
     if name in SINGLE_BYTE:
         # For these, Python is several times as fast as the library.

@@ -20,12 +20,13 @@ from crawler.protocols import Discovery
 from crawler.url.canonical import RULES_VERSION
 from crawler.url.hosts import registered_domain
 from crawler.url.urls import Target, UrlReader
-from crawler.wiring import discovering, fetching, processing, rendering, storage
+from crawler.wiring import discovering, fetching, processing, rendering, seeding, storage
+from crawler.wiring.additions import NO_ADDITIONS, Additions
 from crawler.wiring.backends import frontier_backend
 from crawler.wiring.queue_settings import grouping
 from crawler.wiring.recovery.newer_output import requeue_newer_output
 from crawler.wiring.sites import Sites
-from frontier import Frontier
+from frontier import CrawlUrl, Frontier
 from frontier.state import FrontierState
 from visited import VisitedSet
 
@@ -42,6 +43,8 @@ class OpenedCrawl(msgspec.Struct, frozen=True, kw_only=True):
     gauge: Gauge
     new_seeds: int
     """Seeds that were not known before."""
+    read_seeds: Callable[[Sequence[str]], list[CrawlUrl]]
+    """Reads URLs that are to be added as seeds. Raises `ValueError`, with all that can't be crawled."""
 
 
 RebuildProgress = Callable[[str, int], None]
@@ -63,6 +66,7 @@ async def open_crawl(
     *,
     rebuild: bool = False,
     on_rebuild: RebuildProgress = lambda _what, _urls: None,
+    additions: Additions = NO_ADDITIONS,
 ) -> AsyncIterator[OpenedCrawl]:
     """The crawl of a configuration in its locked directory. Leaving the context closes it in order.
 
@@ -73,11 +77,11 @@ async def open_crawl(
     registered_domain("example.org")  # loads the list of public suffixes now, because that takes a while
     sites = Sites(loaded)
     urls = discovering.url_reader(loaded)
-    seeds = discovering.seeds(loaded, urls)
+    seeds = seeding.seeds(loaded, urls)
     discovery = discovering.discovery(loaded, sites, urls, seeds)
     async with AsyncExitStack() as stack:
         recanonicalizer = discovering.recanonicalizer(loaded.config, urls) if rebuild else None
-        kept = await _open_state(loaded.config, directory, recanonicalizer, on_rebuild, stack)
+        kept = await _open_state(loaded.config, directory, recanonicalizer, on_rebuild, additions.visited, stack)
         rules_version = storage.rules_version(kept.state)
         if rules_version != RULES_VERSION:
             log.warning(
@@ -89,13 +93,20 @@ async def open_crawl(
             urls = discovering.url_reader(loaded, version=rules_version)
             discovery = discovering.discovery(loaded, sites, urls, seeds)
         frontier = kept.frontier
-        engine = await _engine(loaded, directory, sites, urls, seeds, discovery, kept, stack)
+        engine = await _engine(loaded, directory, sites, urls, seeds, discovery, kept, additions, stack)
         _start_free_space_guard(loaded.config, directory, frontier, stack)
         if frontier_backend(loaded.config).is_persistent:
             await requeue_newer_output(loaded.config, directory, frontier, urls)
         new_seeds = await frontier.add(discovery.seeds([seed.url for seed in seeds]))
         gauge = Gauge(engine.counters, frontier.describe, kept.visited.describe)
-        yield OpenedCrawl(engine=engine, frontier=frontier, state=kept.state, gauge=gauge, new_seeds=new_seeds)
+        yield OpenedCrawl(
+            engine=engine,
+            frontier=frontier,
+            state=kept.state,
+            gauge=gauge,
+            new_seeds=new_seeds,
+            read_seeds=partial(seeding.added_seeds, loaded.config, urls, discovery),
+        )
 
 
 async def _open_state(
@@ -103,6 +114,7 @@ async def _open_state(
     directory: CrawlDirectory,
     recanonicalizer: Recanonicalizer | None,
     on_rebuild: RebuildProgress,
+    visited_instead: VisitedSet | None,
     stack: AsyncExitStack,
 ) -> _Kept:
     """Open the frontier with its state and its visited set. `stack` closes them.
@@ -114,7 +126,7 @@ async def _open_state(
     stack.callback(state.close)
     if to_rename and recanonicalizer is not None:
         await storage.rename(config, state, recanonicalizer, partial(on_rebuild, "the ledger by the new rules"))
-    visited = storage.visited_set(config, directory, state.knows_many)
+    visited = storage.visited_set(config, directory, state.knows_many, instead=visited_instead)
     stack.push_async_callback(visited.aclose)
     frontier = await state.open_frontier(visited, rebuilding=partial(on_rebuild, "the visited set from the ledger"))
     stack.push_async_callback(frontier.aclose)
@@ -129,6 +141,7 @@ async def _engine(
     seeds: Sequence[Target],
     discovery: Discovery,
     kept: _Kept,
+    additions: Additions,
     stack: AsyncExitStack,
 ) -> Engine:
     """Make the other components, and the engine over them. `stack` closes them."""
@@ -136,7 +149,7 @@ async def _engine(
     full_disk = FullDiskRetry(
         pause=partial(frontier.pauses.pause, by="output"), resume=partial(frontier.pauses.resume, by="output")
     )
-    sink = processing.sink(config, directory, full_disk)
+    sink = processing.sink(config, directory, full_disk, before=additions.sinks)
     stack.push_async_callback(sink.aclose)
     fetcher = fetching.fetcher(loaded, sites, notes, ports=discovering.ports(loaded, seeds))
     stack.push_async_callback(fetcher.aclose)
@@ -147,7 +160,7 @@ async def _engine(
     components = Components(
         frontier=frontier,
         fetcher=rendering_fetcher,
-        extractor=processing.extractor(loaded),
+        extractor=additions.extractor(processing.extractor(loaded)),
         robots=robots,
         discovery=TrapCounter(discovery, refusals),
         sink=sink,
@@ -183,7 +196,7 @@ def _start_free_space_guard(
 
 def check_configuration(loaded: Loaded) -> None:
     """Check what only the components can judge: places, seeds, patterns, rules. Raises `ConfigError`."""
-    discovering.scope(loaded, Sites(loaded), discovering.seeds(loaded, discovering.url_reader(loaded)))
+    discovering.scope(loaded, Sites(loaded), seeding.seeds(loaded, discovering.url_reader(loaded)))
     processing.extractor(loaded)
     fetching.routes(loaded)
     for each in (loaded, *Sites(loaded).alone()):

@@ -1,10 +1,10 @@
-"""Makes what decides which URLs are crawled: seeds, scope, traps, order and quotas."""
+"""Makes what decides which URLs are crawled: scope, traps, order and quotas."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from config import Config, ConfigError, Loaded, Problem
+from config import Config, Loaded
 from crawler.discover.discovery import ScopedDiscovery
 from crawler.discover.focus import Focus
 from crawler.discover.precedence import OrderedDiscovery
@@ -18,8 +18,6 @@ from crawler.discover.recanonicalize import Recanonicalizer
 from crawler.discover.scope import Reach, Scope
 from crawler.discover.surt_prefixes import QueuePrefixes, SurtPrefixes, parse_list
 from crawler.discover.traps import Traps
-from crawler.fetch.connect.guard import Guard
-from crawler.fetch.connect.names import StaticNames
 from crawler.page import EMBEDDED, LinkKind
 from crawler.protocols import Discovery, Quota
 from crawler.url.canonical import RULES_VERSION
@@ -100,43 +98,6 @@ def read_url(config: Config, url: str, *, version: int = RULES_VERSION) -> Targe
 def loaded_for(loaded: Loaded, url: str) -> Loaded:
     """The configuration for a URL. Raises `ValueError` if `url` is not a URL, and `ConfigError`."""
     return Sites(loaded).each(lambda there: there).of(read_url(loaded.config, url).url)
-
-
-def seeds(loaded: Loaded, urls: UrlReader) -> list[Target]:
-    """The seeds. Raises `ConfigError` with all that can't be crawled."""
-    targets = []
-    problems = []
-    static = StaticNames(loaded.config.fetch.hosts)
-    guard = Guard(networks=loaded.config.fetch.allow_networks)
-    for seed in loaded.seeds:
-        try:
-            target = urls.seed(seed.url)
-            if not loaded.config.fetch.allow_private:
-                _check_public(target, static, guard)
-        except ValueError as error:
-            problems.append(Problem(str(error), where=seed.origin, key="crawl.seeds"))
-        else:
-            targets.append(target)
-    if problems:
-        raise ConfigError(problems)
-    return targets
-
-
-def _check_public(seed: Target, static: StaticNames, guard: Guard) -> None:
-    """Refuse a seed now that the fetcher would refuse later. Links are checked when the crawl connects to their
-    host."""
-    host = seed.host.strip("[]")
-    if static.find(host) is not None:
-        return
-    if seed.host.startswith("[") or host.rpartition(".")[2].isdecimal():
-        why = guard.refusal(host)
-    else:
-        why = guard.refusal_of_name(host)
-    if why is not None:
-        raise ValueError(
-            f"seed '{seed.url}' can't be crawled: {host} is not a public address ({why}); "
-            "if you may crawl it, set fetch.allow_private = true, or list its network in fetch.allow_networks"
-        )
 
 
 def discovery(loaded: Loaded, sites: Sites, urls: UrlReader, seeds: list[Target]) -> Discovery:

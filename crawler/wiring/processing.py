@@ -1,6 +1,6 @@
 """Makes what processes a fetched page: the extractor and the sinks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
 from config import Config, Loaded
@@ -45,8 +45,9 @@ def _pdf_reader(loaded: Loaded) -> Callable[[bytes], PdfContent]:
     return read_pdf
 
 
-def sink(config: Config, directory: CrawlDirectory, full_disk: FullDiskRetry) -> Sink:
-    sinks: list[Sink] = []
+def sink(config: Config, directory: CrawlDirectory, full_disk: FullDiskRetry, *, before: Sequence[Sink] = ()) -> Sink:
+    """The sinks of the configuration as one, after those that a program adds."""
+    sinks = list(before)
     durability = config.frontier.durability
     if config.output.warc:
         sinks.append(_warc_sink(config, directory))

@@ -99,14 +99,18 @@ def rules_version(state: FrontierState) -> int:
 
 
 def visited_set(
-    config: Config, directory: CrawlDirectory, knows_many: Callable[[Sequence[str]], list[bool]]
+    config: Config,
+    directory: CrawlDirectory,
+    knows_many: Callable[[Sequence[str]], list[bool]],
+    *,
+    instead: VisitedSet | None = None,
 ) -> VisitedSet:
-    """The configured visited set, empty. A set on disk is in the crawl's directory. `knows_many` confirms, by the
-    ledger, URLs that a filter calls known."""
+    """The configured visited set, empty, or that of a program `instead`. A set on disk is in the crawl's directory.
+    `knows_many` confirms, by the ledger, URLs that a filter calls known."""
     config, _ = choose_backend(config, directory)
-    chosen = _chosen_set(config)
-    visited: VisitedSet = _make_chosen(chosen, config, directory)
-    if config.visited.verify and not chosen.is_exact:
+    chosen = None if instead is not None else _chosen_set(config)
+    visited: VisitedSet = instead if instead is not None else _make_chosen(_chosen_set(config), config, directory)
+    if config.visited.verify and not (chosen is not None and chosen.is_exact):
 
         async def known(urls: Sequence[str]) -> Sequence[bool]:
             return knows_many(urls)
@@ -114,7 +118,7 @@ def visited_set(
         visited = VerifiedSet(visited, known)
     if config.visited.white_list:
         visited = WhiteListSet(visited, config.visited.white_list)
-    if not config.visited.recent or _is_faster_than_cache(chosen):
+    if not config.visited.recent or (chosen is not None and _is_faster_than_cache(chosen)):
         return visited
     return RecentUrls(visited, size=config.visited.recent)
 

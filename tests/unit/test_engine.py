@@ -1,7 +1,7 @@
 """That the loop keeps its order, its limits and its counts, and can be stopped anywhere."""
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
@@ -19,9 +19,24 @@ from crawler.engine import Ending, Limits
 from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, PageRecord, Verdict
 from crawler.politeness.hours import Hours
 from crawler.politeness.pace import Pace
+from crawler.protocols import NotTaken
 from frontier import Lease, UrlState
 from frontier.memory import MemoryNotes
-from tests.unit.crawling import QUICK, SEED, START, Records, Rig, Rules, Site, Traced, failure, page, redirect, star
+from tests.unit.crawling import (
+    QUICK,
+    SEED,
+    START,
+    Event,
+    Records,
+    Rig,
+    Rules,
+    Site,
+    Traced,
+    failure,
+    page,
+    redirect,
+    star,
+)
 from tests.unit.frontier.virtual_time import in_virtual_time
 
 UNREACHABLE = Verdict(allowed=False, reason="unreachable", asked=True, retry_after_s=5.0, message="connect: refused")
@@ -57,6 +72,47 @@ async def test_no_more_fetches_are_out_than_the_concurrency() -> None:
     async with rig.engine(concurrency=5) as engine:
         await engine.run()
     assert rig.web.most_busy == 5
+
+
+class Refusing(Records):
+    """A sink that does not take what it gets first, by URL."""
+
+    def __init__(self, events: list[Event], *, refusals: int) -> None:
+        super().__init__(events)
+        self.left = defaultdict[str, int](lambda: refusals)
+
+    async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+        self.left[record.url] -= 1
+        if self.left[record.url] >= 0:
+            raise NotTaken
+        await super().write(page, record)
+
+
+@in_virtual_time
+async def test_what_a_sink_does_not_take_is_handed_back_and_comes_again() -> None:
+    dead = "http://dead.test/"
+    site: Site = {SEED: page(SEED, ["/a", "/forbidden", "/moved", dead]), "http://a.test/a": page("http://a.test/a")}
+    site |= {"http://a.test/moved": redirect("http://a.test/moved", "/b"), dead: failure(dead, FailureKind.BAD_URL)}
+    rig = Rig(site, verdicts={"http://a.test/forbidden": [FORBIDDEN]})
+    rig.sink = Refusing(rig.events, refusals=2)
+    async with rig.engine(limits=Limits(pages=100)) as engine:
+        assert await engine.run() is Ending.COMPLETE
+    assert set(rig.urls) == {*site, "http://a.test/forbidden", "http://a.test/b"}
+    assert Counter(rig.urls) == dict.fromkeys(rig.urls, 1)
+    assert rig.of(SEED)[-6:] == ["lease", "robots", "fetch", "extract", "sink", "done"]
+    assert rig.of(SEED).count("release") == 2
+    assert (engine.counters.pages, engine.counters.failed) == (2, 1)
+    assert engine.counters.excluded == {"robots": 1}
+    assert all(record.attempts <= 1 for record in rig.sink.records)
+
+
+@in_virtual_time
+async def test_what_no_sink_takes_is_no_page_for_the_limit() -> None:
+    rig = Rig(star(10))
+    rig.sink = Refusing(rig.events, refusals=3)
+    async with rig.engine(limits=Limits(pages=4)) as engine:
+        assert await engine.run() is Ending.LIMIT
+    assert len(rig.urls) == engine.counters.pages == 4
 
 
 @in_virtual_time

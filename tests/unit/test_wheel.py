@@ -1,4 +1,4 @@
-"""What is handed out: the four packages with their data, and nothing else."""
+"""What is handed out: the four packages with their data, the module of the command, and nothing else."""
 
 import re
 import shutil
@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 PACKAGES = ("config", "crawler", "frontier", "visited")
-BUILT_FROM = ("pyproject.toml", "setup.py", "LICENSE", "README.md")
+COMMAND = "onceover_crawler"
+BUILT_FROM = (f"{COMMAND}.py", "pyproject.toml", "setup.py", "LICENSE", "README.md")
 NOT_SHIPPED = {".c", ".h", ".pyc", ".so"}
 """Sources of the extension and what the interpreter and the compiler left here."""
 
@@ -51,13 +52,15 @@ def unpacked(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     return build(repository, tmp_path_factory.mktemp("wheel"))
 
 
-def test_the_wheel_holds_exactly_the_four_packages_and_their_data(unpacked: Path, repository: Path) -> None:
+def test_the_wheel_holds_exactly_the_four_packages_their_data_and_the_module_of_the_command(
+    unpacked: Path, repository: Path
+) -> None:
     expected = {
         f"{package}/{name}"
         for package in PACKAGES
         for name in files_in(repository / package)
         if "__pycache__" not in name and Path(name).suffix not in NOT_SHIPPED
-    }
+    } | {f"{COMMAND}.py"}
     shipped = {name for name in files_in(unpacked) if not name.startswith("onceover_crawler-")}
     extensions = {name for name in shipped if name.endswith(".so")}
 
@@ -75,7 +78,7 @@ def test_the_wheel_names_the_command_the_license_and_no_tool_of_ours(unpacked: P
     [info] = unpacked.glob("onceover_crawler-*.dist-info")
     metadata = (info / "METADATA").read_text(encoding="utf-8")
 
-    assert "onceover = crawler.start:main" in (info / "entry_points.txt").read_text(encoding="utf-8").splitlines()
+    assert f"onceover = {COMMAND}:main" in (info / "entry_points.txt").read_text(encoding="utf-8").splitlines()
     assert "Name: onceover-crawler" in metadata.splitlines()
     assert "License-Expression: Apache-2.0" in metadata
     assert (info / "licenses" / "LICENSE").is_file()

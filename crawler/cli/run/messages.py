@@ -53,7 +53,7 @@ def print_resumed(crawl: OpenedCrawl, console: Console) -> None:
 
 def ending_text(run: CrawlResult, again: str) -> str:
     match run.ending:
-        case Ending.COMPLETE if run.resumed and not run.status.responses and not run.status.failures:
+        case Ending.COMPLETE if run.had_nothing_left:
             return "The crawl is complete: nothing was left to fetch."
         case Ending.COMPLETE:
             return "The crawl is complete."
@@ -61,7 +61,7 @@ def ending_text(run: CrawlResult, again: str) -> str:
             return _incomplete_text(run)
         case Ending.LIMIT:
             return f"Stopped by a limit. To go on: {again}"
-        case Ending.SIGNAL:
+        case Ending.SIGNAL | Ending.STOPPED:
             return f"Stopped. To go on: {again}"
 
 

@@ -16,7 +16,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.page import LinkKind, PageRecord, Redirect
 from crawler.protocols import Discovery, LinkExtractor
 from crawler.steps import at_once
-from crawler.wiring import discovering, processing, storage
+from crawler.wiring import discovering, processing, seeding, storage
 from crawler.wiring.backends import lacks
 from crawler.wiring.recovery.archived_pages import page_of_capture
 from crawler.wiring.recovery.entries import batches, entry_of_capture, entry_of_record
@@ -90,7 +90,7 @@ class _Output:
         self._directory = directory
         self._progress = progress
         self._urls = RecordUrls(urls)
-        self._discovery: Discovery = discovering.discovery(loaded, sites, urls, discovering.seeds(loaded, urls))
+        self._discovery: Discovery = discovering.discovery(loaded, sites, urls, seeding.seeds(loaded, urls))
         self._extractor: LinkExtractor = processing.extractor(loaded)
         self._recorded = NumberSet()
         self._read = NumberSet()

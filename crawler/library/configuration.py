@@ -1,0 +1,75 @@
+"""Reads the configuration of a crawl from what a program gives."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from config import Config, ConfigError, Loaded, Problem, load, values_of
+from crawler.disk.directory import CrawlDirectory
+from crawler.url.urls import UrlReader, origin_of
+
+Options = dict[str, tuple[str, object]]
+"""For each key, the argument that gives it, and the value."""
+
+
+def read_configuration(
+    config: str | os.PathLike[str] | Config | None,
+    *,
+    seeds: Iterable[str] | None,
+    directory: str | os.PathLike[str] | None,
+    values: Mapping[str, object],
+    preset: str | None,
+) -> Loaded:
+    """The configuration of a file or a `Config`, or one without a file. `seeds`, `directory` and `values` override it;
+    the environment overrides a file.
+
+    With neither a configuration nor seeds, it is that of the last run in the directory. Without a directory and without
+    a name, the crawl is named after the host of its first seed. Raises `ConfigError`.
+    """
+    options: Options = {}
+    if seeds is not None:
+        urls = [seeds] if isinstance(seeds, str) else list(seeds)
+        options |= {"crawl.seeds": ("seeds", urls), "crawl.seed_files": ("seeds", [])}
+    if directory is not None:
+        options["crawl.directory"] = ("directory", os.fspath(directory))
+    tables = [("set", values)]
+    if isinstance(config, Config):
+        tables.insert(0, ("Config", values_of(config)))
+    elif config is not None:
+        return load(Path(config), tables=tables, options=options, environ=os.environ, preset=preset)
+    elif seeds is None and not _has_seeds(values):
+        return _load_earlier(directory, tables, preset)
+    loaded = load(None, tables=tables, options=options, environ=os.environ, preset=preset)
+    if loaded.origins["crawl.directory"] == loaded.origins["crawl.name"] == "default":
+        named = {"crawl.name": ("seeds", _name(loaded.seeds[0].url))}
+        loaded = load(None, tables=tables, options=options | named, environ=os.environ, preset=preset)
+    return loaded
+
+
+def _has_seeds(values: Mapping[str, object]) -> bool:
+    return any(key in values for key in ("crawl", "crawl.seeds", "crawl.seed_files"))
+
+
+def _load_earlier(
+    directory: str | os.PathLike[str] | None, tables: list[tuple[str, Mapping[str, object]]], preset: str | None
+) -> Loaded:
+    if directory is None:
+        raise ConfigError(
+            [Problem("there is nothing to crawl: give a configuration file, or seeds, or the directory of a crawl")]
+        )
+    earlier = CrawlDirectory(Path(directory)).earlier_configuration
+    if earlier is None:
+        message = f"there is no crawl in {os.fspath(directory)}: give a configuration file or seeds"
+        raise ConfigError([Problem(message, where="directory")])
+    options: Options = {"crawl.directory": ("directory", os.fspath(directory))}
+    return load(earlier, tables=tables, options=options, environ=os.environ, preset=preset, as_run=True)
+
+
+def _name(seed: str) -> str:
+    """The name of a crawl from its seed, for its directory: host and port."""
+    try:
+        place = origin_of(UrlReader().seed(seed).url).partition("://")[2]
+    except ValueError:
+        return "crawl"  # the seed is refused later, with all others
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", place).strip("._-")[:100]

@@ -1,0 +1,252 @@
+"""A crawl as a program runs it."""
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from config import Config
+from crawler.library.configuration import read_configuration
+from crawler.library.consumer import Consumer
+from crawler.library.crawl_log import log_rebuild
+from crawler.library.handout import Handout, Turn
+from crawler.library.opening import changed_settings, lock_crawl, open_run
+from crawler.library.page import CrawledPage
+from crawler.library.result import CrawlResult
+from crawler.library.running import EngineTask
+from crawler.protocols import LinkExtractor, Sink
+from crawler.status import Status, number_of
+from crawler.wiring.additions import Additions
+from visited import VisitedSet
+
+log = logging.getLogger(__name__)
+
+_PROGRAM = "the program"
+
+
+class Crawl:
+    """A crawl that a program runs: a context, and an iterator over its pages.
+
+        async with Crawl("site.toml") as crawl:
+            async for page in crawl:
+                print(page.url, page.title)
+
+    Opening it begins the crawl in its directory, or resumes the one that is there. A page's *turn* ends when the loop
+    asks for the next page. Only then is the page settled: its record is written, and its links are followed. A page
+    whose turn does not end (`break`, an exception, cancellation, a crash) is not settled, and comes again, in another
+    loop or when the crawl is opened again. So each page comes at least once, and few come twice.
+
+    Fetching goes on while the loop works; if `fetch.concurrency` pages wait for the loop, it pauses. Several tasks may
+    iterate at once, each in a loop of its own; each page comes to one of them.
+
+    Leaving the context stops the crawl in order, as SIGTERM stops the command: the URLs in flight are finished. If it
+    is cancelled meanwhile, it stops at once. A `Crawl` is opened once, and belongs to one event loop; to continue the
+    crawl, make another.
+    """
+
+    def __init__(
+        self,
+        config: str | os.PathLike[str] | Config | None = None,
+        *,
+        seeds: Iterable[str] | None = None,
+        directory: str | os.PathLike[str] | None = None,
+        set: Mapping[str, object] | None = None,  # noqa: A002 - as the command calls it
+        preset: str | None = None,
+        fresh: bool = False,
+        rebuild: bool = False,
+        sinks: Sequence[Sink] = (),
+        extractor: LinkExtractor | None = None,
+        visited: VisitedSet | None = None,
+        all_urls: bool = False,
+    ) -> None:
+        """Reads the configuration, as `onceover crawl` does, and opens nothing yet. Raises `ConfigError`.
+
+        config: a TOML file or a `Config`. Without it and without seeds, that of the last run in `directory`.
+        seeds: URLs to start from. They replace those of the configuration.
+        directory: for state and output. The default is `crawls/NAME`, where NAME is that of the file or, without a
+            file, the host of the first seed.
+        set: other values, such as `{"limits.pages": 100}`. They override file and environment. Limits in it apply to
+            this run only.
+        preset: the name of a preset to use instead of the defaults.
+        fresh: first delete the state and output of the crawl in the directory.
+        rebuild: rebuild the stored URLs after a change of `urls.rules` or `frontier.queue_by`.
+        sinks: these also get each page, before it is in the output of the crawl. The crawl closes them.
+        extractor: reads pages instead of that of the configuration.
+        visited: an empty visited set, instead of that of the configuration.
+        all_urls: iterate over each URL that ends: also redirects, errors, sitemaps, and URLs that a rule excludes.
+            Otherwise only over pages: URLs with a 2xx status or 304, without sitemaps.
+        """
+        _check_methods("sinks", sinks, "write", "aclose")
+        _check_methods("extractor", [] if extractor is None else [extractor], "extract")
+        _check_methods("visited", [] if visited is None else [visited], "add_many", "forget_many", "describe", "aclose")
+        self._loaded = read_configuration(config, seeds=seeds, directory=directory, values=set or {}, preset=preset)
+        self._fresh = fresh
+        self._rebuild = rebuild
+        self._sinks = tuple(sinks)
+        self._handout = handout = Handout(all_urls=all_urls, limit=self._loaded.config.fetch.concurrency)
+        self._additions = Additions(
+            sinks=(handout, *sinks),
+            extractor=lambda configured: handout.keep_extracts_of(extractor or configured),
+            visited=visited,
+        )
+        self._was_opened = False
+        self._stack = AsyncExitStack()
+        self._engine: EngineTask | None = None
+        """None while the crawl is not open."""
+        self._result: CrawlResult | None = None
+
+    # open and close
+
+    async def open(self) -> Self:
+        """The same as entering the context, for a crawl that several cells of a notebook use; `aclose` ends it.
+
+        Raises `ConfigError`, `DirectoryRefused`, `StoreRefused` and `StoreFailed`, with what to do.
+        """
+        if self._was_opened:
+            raise RuntimeError("a Crawl is opened once: make another one to continue the crawl")
+        self._was_opened = True
+        loaded = self._loaded
+        async with AsyncExitStack() as stack:
+            for sink in self._sinks:
+                stack.push_async_callback(sink.aclose)
+            directory = stack.enter_context(lock_crawl(loaded, fresh=self._fresh))
+            changed = changed_settings(loaded)
+            opening = open_run(
+                loaded, directory, rebuild=self._rebuild, on_rebuild=log_rebuild(), additions=self._additions
+            )
+            run = await stack.enter_async_context(opening)
+            for line in changed:
+                log.info("changed: %s", line)
+            if run.choice is not None:
+                log.info("%s", run.choice)
+            pauses = run.crawl.frontier.pauses
+            self._handout.pause = partial(pauses.pause, by="the iteration")
+            self._handout.resume = partial(pauses.resume, by="the iteration")
+            self._engine = EngineTask(run, on_start=self._handout.begin, on_end=self._handout.end)
+            self._stack = stack.pop_all()
+        return self
+
+    async def aclose(self) -> None:
+        """Stop the crawl in order, and close it. Closing twice is harmless.
+
+        If this is cancelled, the crawl stops at once; what is stored is whole nevertheless. Raises what has ended the
+        crawl, unless an iterator has raised it.
+        """
+        engine, self._engine = self._engine, None
+        if engine is None:
+            return
+        async with self._stack.pop_all():
+            try:
+                engine.stop()
+                self._handout.close()  # pages that no loop takes are handed back
+                await engine.finish()
+            finally:
+                self._result = engine.result
+        engine.raise_failure()
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, asyncio.CancelledError | KeyboardInterrupt) and self._engine is not None:
+            urls = number_of(self._engine.in_flight, "URL in flight is done", "URLs in flight are done")
+            log.warning("stopping when %s; interrupt again to stop at once", urls)
+        await self.aclose()
+
+    # iterate or run
+
+    def __aiter__(self) -> AsyncIterator[CrawledPage]:
+        """Iterate over pages, in the order in which they arrive, until the crawl ends.
+
+        Raises what ends the crawl, such as `StoreFailed`.
+        """
+        if self._opened.was_started and not self._handout.is_used:
+            raise RuntimeError("this crawl is run by `run`, which hands out no pages")
+        self._handout.is_used = True
+        return Consumer(self._take_turn)
+
+    async def run(self) -> CrawlResult:
+        """Crawl to the end without handing out pages, for a program that only needs output or sinks."""
+        if self._handout.is_used:
+            raise RuntimeError("this crawl hands out its pages: iterate over it, or `run` it, not both")
+        await self._opened.wait()
+        return self.result
+
+    async def _take_turn(self) -> Turn | None:
+        engine = self._engine
+        if engine is None:
+            return None
+        engine.start()
+        turn = await self._handout.take()
+        if turn is None:
+            engine.raise_failure()
+        return turn
+
+    # steer
+
+    async def add(self, urls: str | Iterable[str], *, force: bool = False) -> int:
+        """Add URLs as seeds, and return how many are new. Scope is not asked about them, and their hosts belong to the
+        crawl as those of other seeds do. With `force`, settled URLs are fetched again.
+
+        Raises `ValueError`, with all URLs that can't be crawled; then none is added.
+        """
+        crawl = self._opened.crawl
+        return await crawl.frontier.add(crawl.read_seeds([urls] if isinstance(urls, str) else list(urls)), force=force)
+
+    def pause(self, reason: str = "paused by the program") -> None:
+        """Begin no further URL until `resume`. Pages in flight still come. The pause ends with this process."""
+        self._opened.crawl.frontier.pauses.pause(reason, by=_PROGRAM)
+
+    def resume(self) -> None:
+        """End the pause."""
+        self._opened.crawl.frontier.pauses.resume(by=_PROGRAM)
+
+    def stop(self, *, at_once: bool = False) -> None:
+        """Begin no further URL. The pages in flight still come, then iteration ends. With `at_once`, it ends now, and
+        they come when the crawl is opened again."""
+        self._opened.stop(at_once=at_once)
+        if at_once:
+            self._handout.close()
+
+    # ask
+
+    def status(self) -> Status:
+        """What the crawl has done and what it waits for, now; after its end, what it was then."""
+        return self.result.status if self._engine is None else self._engine.crawl.gauge.status()
+
+    @property
+    def result(self) -> CrawlResult:
+        """How the crawl ended. Raises `RuntimeError` before its end."""
+        result = self._result if self._engine is None else self._engine.result
+        if result is None:
+            raise RuntimeError("the crawl has not ended")
+        return result
+
+    @property
+    def config(self) -> Config:
+        return self._loaded.config
+
+    @property
+    def directory(self) -> Path:
+        """Where state and output are."""
+        return Path(self._loaded.config.crawl.directory)
+
+    @property
+    def _opened(self) -> EngineTask:
+        if self._engine is None:
+            raise RuntimeError("the crawl is not open: use it within `async with`")
+        return self._engine
+
+
+def _check_methods(name: str, given: Iterable[object], *methods: str) -> None:
+    for each in given:
+        missing = [method for method in methods if not callable(getattr(each, method, None))]
+        if missing:
+            raise TypeError(f"{name}: expected objects with the methods {', '.join(methods)}, found {each!r}")

@@ -1,0 +1,194 @@
+"""Gives pages to the program, and waits until it has finished with each.
+
+The handout is the first sink of a crawl. `write` offers the page and returns when its *turn* is over: when the consumer
+that got the page asks for the next one. Only then do the other sinks get the page, and only then is it settled. If the
+turn does not end, because the consumer went away or the crawl ends, the sink does not take the page (`NotTaken`): its
+URL is handed back, and comes again.
+
+Each worker of the crawl waits with its own page, so fetching goes on while the program works. When `limit` pages wait
+for a consumer, the crawl leases nothing until half of them are taken.
+
+Handing out and taking back happens in the thread of the event loop. Only `abandon` may be called from any thread,
+because a consumer may be freed in any.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from weakref import ref
+
+from crawler.library.page import CrawledPage, crawled_page
+from crawler.page import Extract, Fetched, Page, PageRecord
+from crawler.protocols import LinkExtractor, NotTaken
+from crawler.settlement import counts_as_page
+
+
+class Turn:
+    """The time during which one consumer has a page."""
+
+    def __init__(self, page: CrawledPage) -> None:
+        self.page = page
+        self._loop = asyncio.get_running_loop()
+        self._ended: asyncio.Future[bool] = self._loop.create_future()
+
+    async def wait(self) -> None:
+        """Wait for the end. Raises `NotTaken` if the page was given back."""
+        if not await self._ended:
+            raise NotTaken
+
+    def end(self) -> None:
+        """The consumer has finished with the page."""
+        self._settle(True)
+
+    def give_back(self) -> None:
+        """The page has no consumer."""
+        self._settle(False)
+
+    def abandon(self) -> None:
+        """The same as `give_back`, from any thread."""
+        with suppress(RuntimeError):  # the loop is closed, and the crawl with it
+            self._loop.call_soon_threadsafe(self.give_back)
+
+    def _settle(self, is_over: bool) -> None:
+        if not self._ended.done():
+            self._ended.set_result(is_over)
+
+
+class Handout:
+    """A sink that gives pages to consumers, each page to one."""
+
+    def __init__(self, *, all_urls: bool, limit: int) -> None:
+        """`all_urls`: hands out each URL that ends, not only pages. `limit`: so many pages may wait."""
+        self._all_urls = all_urls
+        self._limit = limit
+        self._waiting: deque[Turn] = deque()
+        self._open: set[Turn] = set()
+        self._takers: deque[asyncio.Future[Turn | None]] = deque()
+        self._extracts = Extracts()
+        self._is_full = False
+        self._closed = False
+        self._ended = False
+        self.is_used = False
+        """Whether pages are handed out. If not, every page is taken at once."""
+        self.pause: Callable[[str], object] = lambda _: None
+        """Called with a reason when `limit` pages wait; then the crawl must lease nothing until `resume`."""
+        self.resume: Callable[[], object] = lambda: None
+
+    # the side of the crawl
+
+    async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+        extract = self._extracts.take(page) if isinstance(page, Page) else None
+        if not self.is_used or not (self._all_urls or _is_page(page, record)):
+            return
+        if self._closed:
+            raise NotTaken
+        turn = Turn(crawled_page(record, page, extract))
+        self._open.add(turn)
+        self._offer(turn)
+        try:
+            await turn.wait()
+        finally:
+            self._open.discard(turn)
+            if turn in self._waiting:
+                self._waiting.remove(turn)
+                self._check_level()
+
+    async def aclose(self) -> None:
+        self.close()
+
+    def keep_extracts_of(self, extractor: LinkExtractor, /) -> LinkExtractor:
+        """The extractor, with whose extracts pages are handed out."""
+        return _Keeping(extractor, self._extracts)
+
+    # the side of the program
+
+    async def take(self) -> Turn | None:
+        """The turn with the next page; None when no more pages come."""
+        if self._waiting:
+            turn = self._waiting.popleft()
+            self._check_level()
+            return turn
+        if self._ended or self._closed:
+            return None
+        taker: asyncio.Future[Turn | None] = asyncio.get_running_loop().create_future()
+        self._takers.append(taker)
+        try:
+            return await taker
+        except asyncio.CancelledError:
+            given = None if taker.cancelled() else taker.result()
+            if given is not None and given in self._open:
+                self._offer(given, first=True)
+            raise
+
+    def end(self) -> None:
+        """No more pages come, until `begin`."""
+        self._ended = True
+        while self._takers:
+            taker = self._takers.popleft()
+            if not taker.done():
+                taker.set_result(None)
+
+    def begin(self) -> None:
+        """Pages come."""
+        self._ended = False
+
+    def close(self) -> None:
+        """Give all pages back: those that wait, those that consumers have, and those that still come."""
+        self._closed = True
+        self._waiting.clear()
+        for turn in self._open:
+            turn.give_back()
+        self.end()
+
+    def _offer(self, turn: Turn, *, first: bool = False) -> None:
+        while self._takers:
+            taker = self._takers.popleft()
+            if not taker.done():
+                taker.set_result(turn)
+                return
+        if first:
+            self._waiting.appendleft(turn)
+        else:
+            self._waiting.append(turn)
+        self._check_level()
+
+    def _check_level(self) -> None:
+        if not self._is_full and len(self._waiting) >= self._limit:
+            self._is_full = True
+            self.pause(f"{len(self._waiting)} pages wait for the program")
+        elif self._is_full and len(self._waiting) <= self._limit // 2:
+            self._is_full = False
+            self.resume()
+
+
+class Extracts:
+    """Keeps the extracts of pages until they are handed out."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[ref[Page], Extract]] = {}
+        """By the id of the page, because a page can't be hashed."""
+
+    def keep(self, page: Page, extract: Extract) -> None:
+        self._kept[id(page)] = (ref(page), extract)
+
+    def take(self, page: Page) -> Extract | None:
+        owner, extract = self._kept.pop(id(page), (None, None))
+        return extract if owner is not None and owner() is page else None
+
+
+class _Keeping:
+    """An extractor that keeps its extracts."""
+
+    def __init__(self, extractor: LinkExtractor, extracts: Extracts) -> None:
+        self._extractor = extractor
+        self._extracts = extracts
+
+    def extract(self, page: Page, /) -> Extract:
+        extract = self._extractor.extract(page)
+        self._extracts.keep(page, extract)
+        return extract
+
+
+def _is_page(page: Fetched | None, record: PageRecord) -> bool:
+    return record.state == "done" and counts_as_page(page, kind=record.kind)

@@ -1,0 +1,23 @@
+"""What a program adds to the components of a crawl."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from crawler.protocols import LinkExtractor, Sink
+from visited import VisitedSet
+
+
+class Additions(msgspec.Struct, frozen=True, kw_only=True):
+    """Components in addition to those of the configuration, or instead of them."""
+
+    sinks: Sequence[Sink] = ()
+    """Before those of the configuration, in this order."""
+    extractor: Callable[[LinkExtractor], LinkExtractor] = lambda configured: configured
+    """Returns the extractor to use, given that of the configuration."""
+    visited: VisitedSet | None = None
+    """An empty set, instead of that of the configuration."""
+
+
+NO_ADDITIONS: Final = Additions()
