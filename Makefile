@@ -27,7 +27,7 @@ RUNS := $(VENV)/ready-to-run
 TESTS := $(VENV)/ready-to-test
 BENCHES := $(VENV)/ready-to-bench
 INSTALL = $(BIN)/python -m pip install --quiet --constraint constraints.txt
-BUILT_FROM := pyproject.toml setup.py constraints.txt $(wildcard visited/bits/*.c crawler/url/*.[ch] crawler/read/*/*.[ch])
+BUILT_FROM := pyproject.toml setup.py constraints.txt $(wildcard frontier/link_table/*.c visited/bits/*.[ch] crawler/url/*.[ch] crawler/read/*/*.[ch])
 
 # What SEEDS may name is anything but white space, so it passes the shell in quotes.
 SEED_OPTIONS = $(foreach seed,$(value SEEDS),--seed '$(subst ','\'',$(seed))')
@@ -86,9 +86,9 @@ $(RUNS): $(MADE) $(BUILT_FROM)
 		$(BIN)/python -m pip uninstall --quiet --yes plyvel; \
 		echo 'plyvel could not be built against libleveldb-dev; its wheel is taken, which is slower.' >&2; }
 	PYTHONWARNINGS=ignore $(INSTALL) --build-constraint constraints.txt --editable .
-	@[ ! -e visited/bits/_kernel.c ] || $(BIN)/python -c 'import sys, visited.bits._kernel; \
+	@[ ! -e visited/bits/_kernel.c ] || $(BIN)/python -c 'import sys, visited.bits._kernel; from frontier.link_table import table; \
 		from crawler.url import hrefs; from crawler.read.elements import markup; from crawler.read.html import scan; \
-		sys.exit(not (hrefs.IS_COMPILED and markup.IS_COMPILED and scan.IS_COMPILED))' 2>/dev/null || \
+		sys.exit(not all(each.IS_COMPILED for each in (table, hrefs, markup, scan)))' 2>/dev/null || \
 		echo 'Built without its C code, which needs a compiler and Python.h: everything works, only slower.' >&2
 	@touch $@
 

@@ -5,17 +5,20 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 SOURCES = (
+    "frontier/link_table/_link_table.c",
     "visited/bits/_kernel.c",
     "crawler/url/_hrefs.c",
     "crawler/read/elements/_markup.c",
     "crawler/read/html/_scan.c",
 )
 
+HEADERS = sorted(str(header) for source in SOURCES for header in Path(source).parent.glob("_*.h"))
+
 extensions = [
     Extension(
         source.removesuffix(".c").replace("/", "."),
         sources=[source],
-        depends=sorted(map(str, Path(source).parent.glob(f"{Path(source).stem}_*.h"))),
+        depends=HEADERS,
         define_macros=[("Py_LIMITED_API", "0x030B0000")],
         py_limited_api=True,
         # Without a compiler or Python.h everything works, only slower.

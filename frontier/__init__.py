@@ -30,6 +30,7 @@ The rooms:
     queues        decides which queue is served next; pure, takes `now`
     transitions   changes the state: admit, lease, settle, operate; each change is one write batch
     leveldb       the store on disk
+    link_table    counts links in memory
     upkeep        reads whole stores: check, repair, rebuild
     states        opens stores as states, for the rest of the program
 

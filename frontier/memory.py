@@ -8,6 +8,7 @@ from operator import attrgetter
 
 import msgspec
 
+from frontier.link_table.table import LinkCount, url_digest
 from frontier.queues.lifecycle import QueueState
 from frontier.queues.queue import Position, QueueRecord
 from frontier.records import Counters, JournalEntry, PendingUrl, PostponedUrl, QueueUpdate
@@ -26,7 +27,8 @@ class MemoryReads:
         self.pending_by_queue: dict[str, list[PendingUrl]] = {}
         self.postponed: list[PostponedUrl] = []
         self.entries: dict[str, LedgerEntry] = {}
-        self.links: Counter[str] = Counter()
+        self.links: Counter[bytes] = Counter()
+        """By the digests of canonical URLs."""
         self.records: dict[str, QueueRecord] = {}
         self.group_wakes: dict[str, float] = {}
         self.positions: dict[QueueState, list[tuple[int, int, str]]] = {
@@ -52,7 +54,7 @@ class MemoryReads:
         return self.entries.get(canonical)
 
     def link_count(self, canonical: str, /) -> int:
-        return self.links[canonical]
+        return self.links[url_digest(canonical)]
 
     def knows_many(self, canonicals: Sequence[str], /) -> list[bool]:
         return [canonical in self.entries for canonical in canonicals]
@@ -190,7 +192,7 @@ class MemoryStore:
     def forget(self, canonicals: Sequence[str], counters: Counters, /) -> None:
         for canonical in canonicals:
             del self.reads.entries[canonical]
-            del self.reads.links[canonical]
+            del self.reads.links[url_digest(canonical)]
         self._write([], counters)
 
     def record(self, entries: Sequence[LedgerEntry], counters: Counters, /) -> None:
@@ -201,9 +203,9 @@ class MemoryStore:
     def update_queues(self, queues: Sequence[QueueUpdate], counters: Counters, /) -> None:
         self._write(queues, counters)
 
-    def add_links(self, links: Sequence[tuple[str, int]], /) -> None:
-        for canonical, more in links:
-            self.reads.links[canonical] += more
+    def add_links(self, links: Sequence[LinkCount], /) -> None:
+        for digest, more in links:
+            self.reads.links[digest] += more
 
     def resume(self) -> None:
         return

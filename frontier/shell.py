@@ -62,7 +62,7 @@ class QueueFrontier:
         now: Callable[[], float],
     ) -> None:
         self._store = store
-        self._link_counts = LinkCounts()
+        self._link_counts = LinkCounts(now=now())
         self._active = ActiveQueues(store, settings, clock=now)
         self.pauses = self._active.pauses
         self._commit = Commit(store, self.pauses, self._active.waiters)

@@ -8,6 +8,7 @@ journal numbers are given by the store.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
+from frontier.link_table.table import LinkCount
 from frontier.look_ups import Notes
 from frontier.queues.queue import Position, QueueRecord
 from frontier.records import Counters, JournalEntry, PendingUrl, PostponedUrl, QueueUpdate
@@ -195,8 +196,8 @@ class Store(Protocol):
         """Write queue updates alone."""
         ...
 
-    def add_links(self, links: Sequence[tuple[str, int]], /) -> None:
-        """Add to the link counts of URLs: sorted canonical forms, and how many links."""
+    def add_links(self, links: Sequence[LinkCount], /) -> None:
+        """Add to the link counts of URLs, in the order of their digests."""
         ...
 
     # disk

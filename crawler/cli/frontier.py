@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TextIO
+from typing import Annotated, TextIO
 
 import click
 import msgspec
@@ -25,6 +25,8 @@ from frontier import CrawlUrl, Damaged, KnownUrl, LedgerEntry, LedgerReads, Reco
 from frontier.state import FrontierState
 
 LINES_AT_ONCE = 1000
+MAX_LINK_COUNT = 1 << 53
+"""A sum of many such counts still fits into the store."""
 
 
 class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -49,7 +51,7 @@ class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
     etag: str | None = None
     last_modified: str | None = None
     """As the server wrote it, because it is sent back like that."""
-    hit_count: int | None = None
+    hit_count: Annotated[int, msgspec.Meta(ge=0, le=MAX_LINK_COUNT)] | None = None
 
 
 @click.group()

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from frontier.leveldb import encoding
-from frontier.leveldb.database import Database
+from frontier.leveldb.database import Batch, Database
 from frontier.leveldb.encoding import DecodeError
 from frontier.leveldb.keys import SPACES
 from frontier.leveldb.marks import IN_USE
@@ -15,7 +15,9 @@ from frontier.records import Counters
 from frontier.terms import Terms, check_identity
 from frontier.values import REPAIR_ADVICE, StoreFailed, StoreRefused
 
-FORMAT = 2
+FORMAT = 3
+_READABLE_FORMATS = (b"2", b"3")
+"""Format 2 has no space `C`. Its stores become format 3 when they get one."""
 _KEYS_CHECKED = 1000
 _FORMAT = b"Mformat"
 _IDENTITY = b"Midentity"
@@ -36,10 +38,11 @@ def check_terms(database: Database, terms: Terms) -> bool:
     if found is None:
         _begin(database, terms)
         return False
-    if found != str(FORMAT).encode():
+    if found not in _READABLE_FORMATS:
+        readable = " and ".join(map(bytes.decode, _READABLE_FORMATS))
         raise StoreRefused(
-            f"{database.directory} has frontier format {found.decode('latin-1')}, this version reads format {FORMAT}; "
-            "use the version that wrote it, or another directory"
+            f"{database.directory} has frontier format {found.decode('latin-1')}, this version reads formats "
+            f"{readable}; use the version that wrote it, or another directory"
         )
     try:
         stored = read_identity(database)
@@ -72,8 +75,13 @@ def _begin(database: Database, terms: Terms) -> None:
         raise StoreFailed(f"the frontier in {directory} is damaged: it has no format; {REPAIR_ADVICE}")
     batch = database.batch()
     batch.put(_IDENTITY, _encode(dict(terms.identity)))
-    batch.put(_FORMAT, str(FORMAT).encode())
+    mark_format(batch)
     database.write(batch)
+
+
+def mark_format(batch: Batch) -> None:
+    """The store now has what only this format has."""
+    batch.put(_FORMAT, str(FORMAT).encode())
 
 
 def _looks_like_a_frontier(database: Database) -> bool:
@@ -111,6 +119,7 @@ def begin_rebuild(database: Database) -> None:
     batch = database.batch()
     batch.put(_REBUILDING, b"")
     batch.put(IN_USE, b"")
+    mark_format(batch)
     database.write(batch)
 
 

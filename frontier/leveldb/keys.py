@@ -5,7 +5,8 @@ The first byte of a key names its space. Numbers are big-endian, so that keys so
     P  queue key, 0x00, order u64      a pending URL
     R  due u64 (ms), number u64        a postponed URL
     L  canonical URL                   ledger entry: what became of it, or its location
-    H  canonical URL                   links to it, in addition to those that its own record counts
+    C  digest of a canonical URL       links to it, in addition to those that its own record counts
+    H  canonical URL                   the same, as stores of format 2 counted them
     Q  queue key                       the queue's record: size, wake time, error streak, budget, position
     I  precedence u8, turn u64         the key of an inactive queue
     W  wake time u64 (ms), turn u64    the key of a queue that rests and was spilled from memory
@@ -23,7 +24,7 @@ from frontier.leveldb.encoding import Location
 from frontier.queues.lifecycle import INACTIVE, SNOOZED
 from frontier.queues.queue import Position
 
-SPACES = (b"P", b"R", b"L", b"H", b"Q", b"I", b"W", b"J", b"B", b"M", b"G", b"N", b"X")
+SPACES = (b"P", b"R", b"L", b"C", b"H", b"Q", b"I", b"W", b"J", b"B", b"M", b"G", b"N", b"X")
 
 U16 = struct.Struct(">H")
 U64 = struct.Struct(">Q")
@@ -58,7 +59,11 @@ def ledger_key(canonical: str) -> bytes:
     return b"L" + canonical.encode("utf-8", "surrogatepass")
 
 
-def links_key(canonical: str) -> bytes:
+def links_key(digest: bytes) -> bytes:
+    return b"C" + digest
+
+
+def old_links_key(canonical: str) -> bytes:
     return b"H" + canonical.encode("utf-8", "surrogatepass")
 
 

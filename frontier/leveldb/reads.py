@@ -17,6 +17,7 @@ from frontier.leveldb.keys import (
     ledger_key,
     links_key,
     location_key,
+    old_links_key,
     order_in,
     pending_space,
     position_key,
@@ -26,6 +27,7 @@ from frontier.leveldb.keys import (
 )
 from frontier.leveldb.queue_records import decode_queue, encode_queue
 from frontier.leveldb.writer import Writer
+from frontier.link_table.table import url_digest
 from frontier.queues.lifecycle import INACTIVE, SNOOZED
 from frontier.queues.queue import Position, QueueRecord
 from frontier.records import PendingUrl, PostponedUrl
@@ -40,8 +42,9 @@ class LevelDBReads:
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
-        self._has_links = next(database.keys(b"H", b"I"), None) is not None
-        """Whether link counts were ever written. Most crawls keep them in memory until the end."""
+        self.has_links = next(database.keys(b"C", b"D"), None) is not None
+        """Whether link counts were ever written."""
+        self._has_old_links = next(database.keys(b"H", b"I"), None) is not None
 
     def pending_urls(self, key: str, /, *, after: int, limit: int) -> list[PendingUrl]:
         start, stop = _range_after(key, after)
@@ -109,16 +112,17 @@ class LevelDBReads:
         return entry
 
     def link_count(self, canonical: str, /) -> int:
-        return self.link_counts([canonical])[0] if self._has_links else 0
+        count = 0
+        if self.has_links:
+            [count] = self.counts([links_key(url_digest(canonical))])
+        if self._has_old_links:
+            count += self.counts([old_links_key(canonical)])[0]
+        return count
 
-    def link_counts(self, canonicals: Sequence[str], /) -> list[int]:
-        keys = [links_key(canonical) for canonical in canonicals]
+    def counts(self, keys: Sequence[bytes], /) -> list[int]:
+        """The numbers stored under these keys; 0 for those that are missing."""
         values = self._database.get_many(keys)
         return [0 if value is None else self._decode_count(key, value) for key, value in zip(keys, values, strict=True)]
-
-    def expect_links(self) -> None:
-        """Link counts have been written."""
-        self._has_links = True
 
     def _decode_count(self, key: bytes, value: bytes) -> int:
         try:

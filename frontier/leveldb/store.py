@@ -18,6 +18,7 @@ from frontier.leveldb.identity import (
     check_terms,
     empty_error,
     end_rebuild,
+    mark_format,
     read_counters,
     read_identity,
 )
@@ -26,6 +27,7 @@ from frontier.leveldb.keys import (
     U64,
     ledger_key,
     links_key,
+    old_links_key,
     pending_key,
     pending_space,
     postponed_key,
@@ -34,6 +36,7 @@ from frontier.leveldb.marks import LevelDBMarks
 from frontier.leveldb.notes import LevelDBNotes
 from frontier.leveldb.reads import LevelDBReads
 from frontier.leveldb.writer import Writer
+from frontier.link_table.table import LinkCount, url_digest
 from frontier.records import Counters, JournalEntry, PendingUrl, PostponedUrl, QueueUpdate
 from frontier.terms import Terms
 from frontier.values import REPAIR_ADVICE, LedgerEntry, StoreFailed, StoreFull
@@ -145,7 +148,8 @@ class LevelDBStore:
         batch = self._database.batch()
         for canonical in canonicals:
             batch.delete(ledger_key(canonical))
-            batch.delete(links_key(canonical))
+            batch.delete(links_key(url_digest(canonical)))
+            batch.delete(old_links_key(canonical))
         write_journal(batch, counters, JournalEntry([], list(canonicals)))
         self.writer.commit(batch, [], counters)
 
@@ -159,13 +163,16 @@ class LevelDBStore:
     def update_queues(self, queues: Sequence[QueueUpdate], counters: Counters, /) -> None:
         self.writer.commit(self._database.batch(), queues, counters)
 
-    def add_links(self, links: Sequence[tuple[str, int]], /) -> None:
-        known = self.reads.link_counts([canonical for canonical, _ in links])
+    def add_links(self, links: Sequence[LinkCount], /) -> None:
+        keys = [links_key(digest) for digest, _ in links]
+        known = self.reads.counts(keys)
         batch = self._database.batch()
-        for (canonical, more), before in zip(links, known, strict=True):
-            batch.put(links_key(canonical), encode_count(before + more))
+        if not self.reads.has_links:
+            mark_format(batch)
+        for key, (_, more), before in zip(keys, links, known, strict=True):
+            batch.put(key, encode_count(before + more))
         self._database.write(batch)
-        self.reads.expect_links()
+        self.reads.has_links = True
 
     # disk
 
@@ -200,6 +207,7 @@ class LevelDBStore:
     def begin_rebuild(self) -> None:
         """Mark the store as being rebuilt, and drop the snapshot and the journal of the visited set."""
         begin_rebuild(self._database)
+        self.reads.has_links = True
         self.journal.drop()
 
     def end_rebuild(self) -> None:

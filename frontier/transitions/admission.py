@@ -85,11 +85,12 @@ class Admission:
             if new or force:
                 admit = partial(self._admit, batch, new, force=force, drop_validators=drop_validators)
                 admitted = await self._commit.run(admit, is_required=True)
-            if self._link_counts.must_write:
+            now = self._active.now()
+            if self._link_counts.must_write(now):
                 # At least as many as came, so that there are never more than twice the maximum.
                 at_once = len(batch) + _LINK_COUNTS_WRITTEN
                 with suppress(StoreFull):
-                    await self._commit.run(partial(self._link_counts.write, self._store, at_once=at_once))
+                    await self._commit.run(partial(self._link_counts.write, self._store, at_once=at_once, now=now))
             return admitted
 
     async def _forget(self, canonicals: Iterable[str]) -> int:

@@ -17,10 +17,12 @@ from frontier.leveldb.encoding import (
 from frontier.leveldb.keys import (
     ledger_key,
     links_key,
+    old_links_key,
     pending_key,
     postponed_key,
 )
 from frontier.leveldb.store import LevelDBStore
+from frontier.link_table.table import url_digest
 from frontier.queues.queue import Queue, QueueRecord
 from frontier.queues.settings import QueueSettings
 from frontier.records import PendingUrl, PostponedUrl
@@ -131,8 +133,8 @@ class Renaming:
 
     def _move_link_count(self, old: str, new: str, link_count: int) -> None:
         if link_count:
-            self._deletes.add(links_key(old))
-            self._puts[links_key(new)] = encode_count(link_count)
+            self._deletes |= {links_key(url_digest(old)), old_links_key(old), old_links_key(new)}
+            self._puts[links_key(url_digest(new))] = encode_count(link_count)
 
     def _new_name(self, known: _Known) -> str | None:
         """The new canonical form; None if neither form nor queue changes."""

@@ -255,8 +255,8 @@ def test_what_an_earlier_version_exported_is_imported(tmp_path: Path) -> None:
     assert (told["found_at"], told["fetched_at"]) == ("2026-11-20T19:30:00.000Z", "2026-11-20T19:30:01.250Z")
 
 
-@pytest.mark.parametrize("field", ['"found_at": "yesterday"', '"digest": "sha1:1"'])
-def test_a_moment_or_digest_that_is_none_is_refused_with_its_line(field: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("field", ['"found_at": "yesterday"', '"digest": "sha1:1"', '"hit_count": -1'])
+def test_a_moment_digest_or_count_that_is_none_is_refused_with_its_line(field: str, tmp_path: Path) -> None:
     there = made(tmp_path / "there")
     with pytest.raises(click.UsageError, match="line 1 is not a URL as `frontier export` prints it"):
         run("frontier", "import", there, given=f'{{"url": "http://a.test/", {field}}}\n')

@@ -2,7 +2,7 @@
 #ifndef ONCEOVER_KERNEL_HASH_H
 #define ONCEOVER_KERNEL_HASH_H
 
-#include "_kernel_batch.h"
+#include "_kernel_urls.h"
 
 typedef struct {
     uint64_t h1, h2;

@@ -101,7 +101,7 @@ async def test_another_format_is_refused_and_nothing_is_changed(tmp_path: Path) 
         await frontier.add(pages(2, 2))
     damage(tmp_path, b"Mformat", lambda _: b"9")
     before = records(tmp_path)
-    with pytest.raises(StoreRefused, match="has frontier format 9, this version reads format 2"):
+    with pytest.raises(StoreRefused, match="has frontier format 9, this version reads formats 2 and 3"):
         leveldb(tmp_path)
     assert records(tmp_path) == before
 

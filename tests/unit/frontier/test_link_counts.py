@@ -5,16 +5,20 @@ import os
 import random
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+import plyvel
 import pytest
 
 from frontier import CrawlUrl, StoreFull
+from frontier.leveldb.keys import links_key
+from frontier.link_table.table import LinkCount, PythonLinkTable, make_link_table, url_digest
 from frontier.memory import MemoryStore
 from frontier.store import Store
-from frontier.transitions.link_counts import LinkCounts
-from tests.unit.frontier.crawls import DONE, Crawl, leveldb, page, pages
+from frontier.transitions.link_counts import WRITE_ALL_EVERY_S, LinkCounts
+from tests.unit.frontier.crawls import DONE, Crawl, leveldb, page, pages, turn_into_format_2
 from tests.unit.frontier.virtual_time import in_virtual_time
 
 
@@ -23,14 +27,20 @@ class Watched(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__()
-        self.batches: list[list[str]] = []
+        self.batches: list[list[bytes]] = []
         self.is_full = False
 
-    def add_links(self, links: Sequence[tuple[str, int]], /) -> None:
+    def add_links(self, links: Sequence[LinkCount], /) -> None:
         if self.is_full:
             raise StoreFull(os.strerror(errno.ENOSPC))
-        self.batches.append([canonical for canonical, _ in links])
+        self.batches.append([digest for digest, _ in links])
         super().add_links(links)
+
+
+@pytest.fixture(params=[make_link_table, PythonLinkTable], ids=["best", "python"], autouse=True)
+def table(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the counts use this implementation."""
+    monkeypatch.setattr("frontier.transitions.link_counts.make_link_table", request.param)
 
 
 def known(counts: LinkCounts, urls: Sequence[CrawlUrl]) -> None:
@@ -38,16 +48,16 @@ def known(counts: LinkCounts, urls: Sequence[CrawlUrl]) -> None:
 
 
 def test_links_are_added_up_and_written_in_order_some_at_a_time() -> None:
-    counts, store, chance, expected = LinkCounts(max_counts=50), Watched(), random.Random(1), Counter[str]()
+    counts, store, chance, expected = LinkCounts(max_counts=50, now=0), Watched(), random.Random(1), Counter[str]()
     urls = pages(4, 100)
     for _ in range(500):
         batch = chance.choices(urls, k=10)
         known(counts, batch)
         expected.update(url.canonical for url in batch)
-        if counts.must_write:
+        if counts.must_write(0):
             store.is_full = chance.random() < 0.2
             try:
-                counts.write(store, at_once=20)
+                counts.write(store, at_once=20, now=0)
             except StoreFull:
                 store.is_full = False
         url = chance.choice(urls).canonical
@@ -56,19 +66,19 @@ def test_links_are_added_up_and_written_in_order_some_at_a_time() -> None:
     assert all(batch == sorted(set(batch)) and len(batch) <= 20 for batch in store.batches)
     for _ in counts.write_all(store, at_once=20):
         pass
-    assert not counts.must_write
+    assert not counts.must_write(0)
     assert {url.canonical: store.reads.link_count(url.canonical) for url in urls} == {
         url.canonical: expected[url.canonical] for url in urls
     }
 
 
 def test_what_somebody_else_keeps_is_not_written_too() -> None:
-    counts, store = LinkCounts(max_counts=1), Watched()
+    counts, store = LinkCounts(max_counts=1, now=0), Watched()
     urls = pages(1, 3)
     known(counts, urls)
-    counts.write(store, at_once=1)
+    counts.write(store, at_once=1, now=0)
     known(counts, urls)
-    assert [counts.pop(url.canonical) for url in urls] == [1, 2, 2]
+    assert sorted(counts.pop(url.canonical) for url in urls) == [1, 2, 2]
     assert [counts.get(url.canonical) for url in urls] == [0, 0, 0]
     for _ in counts.write_all(store, at_once=1):
         pass
@@ -76,23 +86,23 @@ def test_what_somebody_else_keeps_is_not_written_too() -> None:
 
 
 def test_what_is_added_up_stays_bounded() -> None:
-    counts, store = LinkCounts(max_counts=50), Watched()
+    counts, store = LinkCounts(max_counts=50, now=0), Watched()
     for url in pages(10, 200):
         known(counts, [url])
-        if counts.must_write:
-            counts.write(store, at_once=2)
+        if counts.must_write(0):
+            counts.write(store, at_once=2, now=0)
     assert sum(map(len, store.batches)) >= 2000 - 60
 
 
 def test_urls_with_many_links_are_written_seldom_and_stay_bounded() -> None:
-    counts, store = LinkCounts(max_counts=500), Watched()
+    counts, store = LinkCounts(max_counts=500, now=0), Watched()
     menu = pages(1, 300)
     for number in range(4_000):
         known(counts, [*menu, page(f"once-{number}")])
-        if counts.must_write:
-            counts.write(store, at_once=100)
-    writes = Counter(canonical for batch in store.batches for canonical in batch)
-    of_menu = sum(writes[url.canonical] for url in menu)
+        if counts.must_write(0):
+            counts.write(store, at_once=100, now=0)
+    writes = Counter(digest for batch in store.batches for digest in batch)
+    of_menu = sum(writes[url_digest(url.canonical)] for url in menu)
     assert 0 < of_menu < 300 * 4_000 // 500
     assert sum(counts.get(page(f"once-{number}").canonical) for number in range(4_000)) <= 1_000
     for _ in counts.write_all(store, at_once=100):
@@ -101,12 +111,35 @@ def test_urls_with_many_links_are_written_seldom_and_stay_bounded() -> None:
 
 
 def test_urls_that_all_have_many_links_stay_bounded_too() -> None:
-    counts, store = LinkCounts(max_counts=500), Watched()
+    counts, store = LinkCounts(max_counts=500, now=0), Watched()
     for number in range(5_000):
         known(counts, [page(f"{number}")] * 5)
-        if counts.must_write:
-            counts.write(store, at_once=10)
+        if counts.must_write(0):
+            counts.write(store, at_once=10, now=0)
     assert sum(counts.get(page(f"{number}").canonical) > 0 for number in range(5_000)) <= 1_000
+
+
+def test_after_ten_minutes_all_is_written_that_was_counted_before() -> None:
+    counts, store, menu = LinkCounts(max_counts=500, now=0), Watched(), pages(1, 300)
+    for _ in range(10):
+        known(counts, menu)
+    assert not counts.must_write(WRITE_ALL_EVERY_S - 1)
+    began = 0
+    while counts.must_write(WRITE_ALL_EVERY_S):
+        counts.write(store, at_once=40, now=WRITE_ALL_EVERY_S)
+        known(counts, [page(f"new-{began}")])
+        began += 1
+    assert 8 <= began <= 10
+    assert {store.reads.link_count(url.canonical) for url in menu} == {10}
+    assert not counts.must_write(2 * WRITE_ALL_EVERY_S - 1)
+    assert counts.must_write(2 * WRITE_ALL_EVERY_S)
+
+
+def test_without_counts_nothing_is_written_after_ten_minutes() -> None:
+    counts = LinkCounts(now=0)
+    assert not counts.must_write(WRITE_ALL_EVERY_S)
+    known(counts, [page("a")])
+    assert counts.must_write(WRITE_ALL_EVERY_S)
 
 
 def written(directory: Path) -> dict[str, int]:
@@ -152,12 +185,12 @@ async def test_counts_are_forgotten_with_their_urls(tmp_path: Path) -> None:
 
 
 def test_a_count_that_cannot_be_read_is_set_aside_and_begins_anew(tmp_path: Path) -> None:
-    store = leveldb(tmp_path)
-    store.add_links([("http://a.test/", 3)])
-    store.writer.write_records({b"Hhttp://a.test/": b"\xc1"}, set(), store.counters)
+    store, key = leveldb(tmp_path), links_key(url_digest("http://a.test/"))
+    store.add_links([(url_digest("http://a.test/"), 3)])
+    store.writer.write_records({key: b"\xc1"}, set(), store.counters)
     assert store.reads.link_count("http://a.test/") == 0
-    assert list(store.full_scan.quarantined_keys()) == [b"Hhttp://a.test/"]
-    store.add_links([("http://a.test/", 3)])
+    assert list(store.full_scan.quarantined_keys()) == [key]
+    store.add_links([(url_digest("http://a.test/"), 3)])
     assert store.reads.link_count("http://a.test/") == 3
     store.close()
 
@@ -167,10 +200,42 @@ def test_a_store_adds_up_what_it_is_told(tmp_path: Path, kind: str) -> None:
     store: Store = Crawl(tmp_path, kind=kind).store()
     assert store.reads.link_count("http://a.test/") == 0
     for more in (1, 1000):
-        store.add_links([("http://a.test/", more), ("http://b.test/\ud800", more)])
+        store.add_links([(url_digest(each), more) for each in ("http://a.test/", "http://b.test/\ud800")])
     assert (
         store.reads.link_count("http://a.test/"),
         store.reads.link_count("http://b.test/\ud800"),
         store.reads.link_count("http://"),
     ) == (1001, 1001, 0)
     store.close()
+
+
+def format_of(directory: Path) -> bytes | None:
+    with closing(plyvel.DB(str(directory / "frontier"))) as database:
+        value: bytes | None = database.get(b"Mformat")
+        return value
+
+
+@in_virtual_time
+async def test_counts_of_an_older_store_are_kept_added_to_and_forgotten(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path)
+    async with crawl.opened() as frontier:
+        await frontier.add([page("a"), page("b")])
+    turn_into_format_2(crawl.directory, {page("a").canonical: 7, page("b").canonical: 300})
+    async with crawl.opened(visited=crawl.visited) as frontier:
+        out = [await anext(frontier), await anext(frontier)]
+        assert [lease.hit_count for lease in out] == [8, 301]
+    assert format_of(crawl.directory) == b"2"
+    async with crawl.opened(visited=crawl.visited) as frontier:
+        await frontier.add([page("a"), page("a")])
+    assert format_of(crawl.directory) == b"3"
+    async with crawl.opened(visited=crawl.visited) as frontier:
+        await frontier.done(await anext(frontier), cooldown_s=0, outcome=DONE)
+        entry = await frontier.status_of(page("a").canonical)
+        assert entry is not None
+        assert entry.hit_count == 10
+        await frontier.forget([page("a").canonical])
+        await frontier.add([page("a")])
+        entry = await frontier.status_of(page("a").canonical)
+        assert entry is not None
+        assert entry.hit_count == 1
+    assert crawl.fsck().problems == []
