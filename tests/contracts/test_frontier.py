@@ -1,10 +1,7 @@
 """The promises of every frontier, kept by ours."""
 
-from pathlib import Path
-
 import pytest
 
-from crawler.testing import FrontierContract
 from crawler.testing.frontier.crawls import Crawl, Opening, no_lease_for, page, settle
 from crawler.testing.loops import in_virtual_time
 from frontier import CrawlUrl
@@ -14,9 +11,8 @@ from frontier.memory import MemoryStore
 from frontier.shell import QueueFrontier
 from frontier.states.store_state import StoreState
 from frontier.terms import Terms
-from tests.unit.frontier.crawls import check, open_over
-from visited import VisitedSet
-from visited.digests.exact import ExactSet
+from tests.contracts.active_queues import ActiveQueueTests
+from tests.unit.frontier.crawls import open_over
 
 UNSTORABLE = {
     "precedence must be": page("a", "low", precedence=-1),
@@ -26,7 +22,7 @@ UNSTORABLE = {
 }
 
 
-class OurContract(FrontierContract):
+class OurContract(ActiveQueueTests):
     """What our frontier promises beyond, whatever store it has."""
 
     @pytest.mark.parametrize("message", UNSTORABLE)
@@ -69,9 +65,3 @@ class TestMemory(OurContract):
 
 class TestLevelDB(OurContract):
     descriptor = descriptor("leveldb")
-
-    def make_visited(self) -> VisitedSet:
-        return ExactSet()
-
-    async def check(self, directory: Path) -> None:
-        await check(directory)

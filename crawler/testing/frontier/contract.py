@@ -8,6 +8,11 @@ from crawler.testing.frontier.full_disks import FullDiskTests
 from crawler.testing.frontier.leases import LeaseTests
 from crawler.testing.frontier.ledger import LedgerTests
 from crawler.testing.frontier.operating import OperatingTests
+from crawler.testing.frontier.queues.groups import GroupTests
+from crawler.testing.frontier.queues.hosts import HostTests
+from crawler.testing.frontier.queues.prerequisites import PrerequisiteTests
+from crawler.testing.frontier.queues.settings import SettingTests
+from crawler.testing.frontier.queues.trouble import TroubleTests
 from crawler.testing.frontier.restarts import RestartTests
 from crawler.testing.frontier.settling import SettlingTests
 from crawler.testing.frontier.states import StateTests
@@ -23,6 +28,11 @@ class FrontierContract(
     LedgerTests,
     StateTests,
     OperatingTests,
+    SettingTests,
+    TroubleTests,
+    GroupTests,
+    HostTests,
+    PrerequisiteTests,
     RestartTests,
     FailureTests,
     CrashTests,

@@ -9,7 +9,7 @@ from crawler.testing.loops import in_virtual_time
 from crawler.testing.processes import Report, kill_after
 from frontier import Frontier, UrlState
 
-_KILLED_AFTER: Final = (1, 40, 150)
+_KILLED_AFTER: Final = (1, 120)
 """Acknowledged calls, after which a process is killed."""
 _HOSTS: Final = 5
 _CALLS: Final = 1_000_000

@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
@@ -37,6 +37,9 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
 
 class Opener(Protocol):
     """What a crawl needs of the suite."""
+
+    @property
+    def ignored_settings(self) -> Collection[str]: ...
 
     @property
     def is_persistent(self) -> bool: ...
@@ -75,9 +78,11 @@ class Crawl:
     ) -> Frontier:
         """Open the next frontier, with a new visited set if none is given, and a clock that is `behind_s` behind.
 
-        Skips the rest of the test if this is the second one, and the state ends with the process.
+        Skips the rest of the test if this is the second one, and the state ends with the process; or if the frontier
+        ignores one of the settings.
         """
         self._check_reopening()
+        self._check_settings()
         self.visited = self._opener.make_visited() if visited is None else visited
         return await self._opener.open(
             Opening(
@@ -128,6 +133,11 @@ class Crawl:
             yield frontier
         finally:
             await frontier.aclose()
+
+    def _check_settings(self) -> None:
+        for name in self._opener.ignored_settings:
+            if self.settings is not None and getattr(self.settings, name) != getattr(QueueSettings(), name):
+                pytest.skip(f"it ignores the setting {name}")
 
     def need_persistence(self) -> None:
         """Skip the rest of the test if the state ends with the process."""

@@ -113,6 +113,7 @@ class OperatingTests(FrontierSuite):
             await frontier.unretire("test,h0")
             assert hosts_of(await drain(frontier)) == ["h0"] * 4
             assert frontier.describe().retired_queues == 0
+        await crawl.check()
 
     @in_virtual_time
     async def test_an_operator_gives_a_queue_a_budget(self, crawl: Crawl) -> None:
@@ -131,23 +132,27 @@ class OperatingTests(FrontierSuite):
     @in_virtual_time
     async def test_what_was_settled_elsewhere_is_not_fetched(self, crawl: Crawl) -> None:
         entries = [
-            LedgerEntry(canonical=f"http://a.test/{number}", state=UrlState.DONE, number=0, found_at=START, status=200)
-            for number in range(3)
+            LedgerEntry(canonical=f"http://a.test/{number}", state=state, number=0, found_at=START, status=200)
+            for number, state in enumerate([UrlState.DONE, UrlState.FAILED, UrlState.EXCLUDED])
         ]
         async with crawl.opened() as frontier:
             if not isinstance(frontier, Recovering):
                 pytest.skip("it can't be recovered from the output")
-            with pytest.raises(ValueError, match=r"http://a\.test/0"):
-                await frontier.record([msgspec.structs.replace(entries[0], state=UrlState.PENDING)])
-            assert await frontier.record(entries) == 3
+            await frontier.add([page("a", "0")])
+            with pytest.raises(ValueError, match=r"http://a\.test/1"):
+                await frontier.record([msgspec.structs.replace(entries[1], state=UrlState.PENDING)])
+            assert await frontier.record([*entries, entries[1]]) == 2
             assert await frontier.record(entries) == 0
             assert await frontier.add([page("a", f"{number}") for number in range(4)]) == 1
+            assert await drain(frontier) == ["http://a.test/0", "http://a.test/3"]
             stats = frontier.describe()
-            assert (stats.admitted, stats.done, stats.pending) == (4, 3, 1)
-            assert await drain(frontier) == ["http://a.test/3"]
+            assert (stats.admitted, stats.done, stats.failed, stats.excluded) == (4, 2, 1, 1)
             entry = await frontier.status_of("http://a.test/1")
             assert entry is not None
-            assert (entry.state, entry.status, entry.number) == (UrlState.DONE, 200, 2)
+            assert (entry.state, entry.status, entry.number) == (UrlState.FAILED, 200, 2)
+        await crawl.check()
+        async with crawl.opened() as frontier:
+            assert await frontier.add([page("a", f"{number}") for number in range(4)]) == 0
 
     @in_virtual_time
     async def test_a_page_whose_copy_is_lost_is_fetched_again_without_validators(self, crawl: Crawl) -> None:

@@ -1,14 +1,15 @@
 """What the parts of the suite have in common: how a frontier is opened."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pytest
 
-from crawler.testing.frontier.crawls import Crawl, Opening
+from crawler.testing.frontier.crawls import Crawl, Opening, now
 from crawler.testing.visited.making import make_own
 from frontier import Frontier
 from frontier.descriptor import Descriptor, Parameters, checked_options
+from frontier.queues.settings import QueueSettings
 from frontier.state import FrontierState
 from frontier.terms import Terms
 from visited import VisitedSet
@@ -20,6 +21,8 @@ class FrontierSuite:
     descriptor: Descriptor
     options: Mapping[str, object] = {}
     """Of the backend."""
+    ignored_settings: Collection[str] = ()
+    """Names of fields of `QueueSettings` that the backend ignores. Tests that need them are skipped."""
 
     @property
     def is_persistent(self) -> bool:
@@ -58,7 +61,20 @@ class FrontierSuite:
         return make_own("exact")
 
     async def check(self, directory: Path) -> None:
-        """Check that the closed state agrees with itself."""
+        """Check that the closed state agrees with itself, as far as its descriptor can."""
+        upkeep = self.descriptor.upkeep
+        if upkeep.check is None or not self.is_persistent:
+            return
+        visited = self.make_visited()
+        state = self.open_state(Opening(directory=directory, visited=visited, settings=QueueSettings(), clock=now))
+        try:
+            report = upkeep.check(state)
+            assert report.problems == []
+            if upkeep.check_visited is not None:
+                assert await upkeep.check_visited(state, visited) == []
+                assert len(visited) == report.urls
+        finally:
+            state.close()
 
     @pytest.fixture
     def crawl(self, tmp_path: Path) -> Crawl:

@@ -13,7 +13,7 @@ import pytest
 
 from frontier import Lease, Outcome, UrlState
 from frontier.shell import QueueFrontier
-from tests.unit.frontier.crawls import DONE, Crawl, check, drain, lease, page, pages, urls
+from tests.unit.frontier.crawls import DONE, Crawl, check, drain, lease, page
 from tests.unit.frontier.virtual_time import in_virtual_time
 
 State = tuple[int, int, int, int, int]
@@ -162,27 +162,12 @@ async def settled(frontier: QueueFrontier, names: set[str]) -> set[str]:
     return {name for name, entry in entries.items() if entry is not None and entry.state is UrlState.DONE}
 
 
-@pytest.mark.parametrize("durability", ["process", "power"])
 @in_virtual_time
-async def test_what_a_killed_process_had_acknowledged_is_there(tmp_path: Path, durability: str) -> None:
-    await storm(tmp_path / "crawl", 3, durability=durability)
+async def test_what_a_killed_process_had_acknowledged_is_there(tmp_path: Path) -> None:
+    await storm(tmp_path / "crawl", 3, durability="power")
 
 
 @pytest.mark.long
 @in_virtual_time
 async def test_what_many_killed_processes_had_acknowledged_is_there(tmp_path: Path) -> None:
     await storm(tmp_path / "crawl", 200, durability="process")
-
-
-@in_virtual_time
-async def test_a_crash_repeats_what_was_leased_and_nothing_else(tmp_path: Path) -> None:
-    crawl = Crawl(tmp_path / "crawl")
-    frontier = await crawl.open()
-    await frontier.add(pages(3, 2))
-    await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
-    await lease(frontier)
-    left = crawl.crashed(tmp_path / "left")
-    await frontier.aclose()
-    async with left.opened() as frontier:
-        assert sorted(await drain(frontier)) == sorted(set(urls(pages(3, 2))) - {"http://h0.test/p0"})
-        assert await frontier.add(pages(3, 2)) == 0
