@@ -32,8 +32,10 @@ check its options. It checks neither URLs nor patterns: components that do so ca
 the right place.
 """
 
+from config.backends import Backend, Backends
 from config.contact import has_contact, owned_by_others
 from config.loading.loader import Loaded, load
+from config.loading.named import named_backends
 from config.loading.seeds import Seed
 from config.loading.sites import with_overrides
 from config.loading.tables import values_of
@@ -47,7 +49,7 @@ from config.schema.frontier import Durability, Frontier, FrontierBackend, QueueB
 from config.schema.politeness import Politeness
 from config.schema.scope import Scope, Urls, Within
 from config.schema.site import Site
-from config.settings import Setting, settings
+from config.settings import Setting, settings, settings_of
 from config.show.changes import changes, non_defaults
 from config.show.json_schema import json_schema
 from config.show.render import Row, render_show, render_toml
@@ -56,6 +58,8 @@ from config.units import parse_size
 
 __all__ = [
     "COMPARE_BACKENDS",
+    "Backend",
+    "Backends",
     "CompareSet",
     "CompareWork",
     "Config",
@@ -85,6 +89,7 @@ __all__ = [
     "has_contact",
     "json_schema",
     "load",
+    "named_backends",
     "non_defaults",
     "owned_by_others",
     "parse_size",
@@ -93,6 +98,7 @@ __all__ = [
     "render_show",
     "render_toml",
     "settings",
+    "settings_of",
     "toml_value",
     "values_of",
     "with_overrides",

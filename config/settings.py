@@ -30,6 +30,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     minimum: float | None
     maximum: float | None
     choices: tuple[str, ...]
+    backends: str | None
+    """The kind of the backends that it names, or whose options it holds. It may also name a plug-in."""
     options_of: str | None
     """The key of the setting that chooses the backend, for a table of its options."""
     later: str | None
@@ -53,8 +55,12 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         """The range, the choices or the form, for people; empty if it has none."""
         if self.choices:
             return " or ".join(f'"{choice}"' for choice in self.choices)
-        if self.minimum is None or self.maximum is None:
+        if self.minimum is None and self.maximum is None:
             return self.form or ""
+        if self.maximum is None:
+            return f"at least {self._number(self.minimum or 0)}"
+        if self.minimum is None:
+            return f"at most {self._number(self.maximum)}"
         if self.minimum == self.maximum:
             return f"only {self._number(self.minimum)}"
         return f"{self._number(self.minimum)} to {self._number(self.maximum)}"
@@ -66,25 +72,32 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
             case "bool":
                 return "true or false"
             case "choice":
-                return self.limits
+                return self.limits + self._or_plugin
             case "int":
-                return f"a whole number, {self.limits}"
+                return self._limited("a whole number")
             case "float":
-                return f"a number, {self.limits}"
+                return self._limited("a number")
             case "seconds":
-                return f'a duration, {self.limits}, as a number of seconds or as text such as "500 ms", "10 min"'
+                return self._limited("a duration") + ', as a number of seconds or as text such as "500 ms", "10 min"'
             case "bytes":
-                return f'a size, {self.limits}, as a whole number of bytes or as text such as "512 KiB", "20 MB"'
+                return self._limited("a size") + ', as a whole number of bytes or as text such as "512 KiB", "20 MB"'
             case "text":
-                return f"text, {self.limits}"
+                return self._limited("text")
             case "texts":
-                return f"a list of texts, each {self.limits}"
+                return self._limited("a list of texts", joined=", each ") + self._or_plugin
             case "ints":
-                return f"a list of whole numbers, each {self.limits}"
+                return self._limited("a list of whole numbers", joined=", each ")
             case "table":
-                return f"a table such as {self.limits}"
+                return self._limited("a table", joined=" such as ")
             case "options":
                 return "a table of options"
+
+    @property
+    def _or_plugin(self) -> str:
+        return ', or a plug-in, as "package.module:Name"' if self.backends is not None else ""
+
+    def _limited(self, what: str, *, joined: str = ", ") -> str:
+        return f"{what}{joined}{self.limits}" if self.limits else what
 
     def _number(self, value: float) -> str:
         if self.kind == "seconds":
@@ -143,7 +156,7 @@ def overrides_of(hint: object) -> tuple[str, ...] | None:
 
 def _choices(hint: Any, notes: dict[str, Any]) -> tuple[str, ...]:
     # `msgspec.inspect` sorts them, but the order of the schema is better for people.
-    plain = get_args(hint)[0]
+    plain = get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
     return get_args(plain) if get_origin(plain) is Literal else notes.get("choices", ())
 
 
@@ -165,15 +178,16 @@ def _setting(section: str, field: inspect.Field, hint: Any) -> Setting:
     return Setting(
         section=section,
         name=field.name,
-        kind=_kind(type_, notes),
+        kind=_kind(type_, notes, f"{section}.{field.name}"),
         default=_default(field),
         required=field.required,
         optional=optional,
-        meaning=notes["description"],
+        meaning=notes.get("description", ""),
         unit=notes.get("unit"),
         minimum=getattr(item, "ge", None),
         maximum=getattr(item, "le", None),
         choices=_choices(hint, notes),
+        backends=notes.get("backends"),
         options_of=notes.get("options_of"),
         later=notes.get("later"),
         form=notes.get("form"),
@@ -195,7 +209,7 @@ def _unwrap(type_: inspect.Type) -> tuple[inspect.Type, dict[str, Any]]:
     return type_, {}
 
 
-def _kind(type_: inspect.Type, notes: dict[str, Any]) -> Kind:
+def _kind(type_: inspect.Type, notes: dict[str, Any], key: str) -> Kind:
     unit = notes.get("unit")
     match type_:
         case inspect.BoolType():
@@ -212,4 +226,4 @@ def _kind(type_: inspect.Type, notes: dict[str, Any]) -> Kind:
             return "ints" if isinstance(_unwrap(type_.item_type)[0], inspect.IntType) else "texts"
         case inspect.DictType():
             return "options" if "options_of" in notes else "table"
-    raise TypeError(f"a setting can't be a {type_}")
+    raise TypeError(f"{key} can't be a {type(type_).__name__.removesuffix('Type')}")

@@ -1,5 +1,7 @@
 """Chooses a visited set by the number of URLs and the memory."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from visited import sizing
@@ -19,11 +21,13 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     """New URLs that it loses until then without verification."""
 
 
-def options(count: int, error_rate: float) -> list[Option]:
-    """Compute what each backend would cost for `count` URLs at the rate, in the order of preference."""
+def options(count: int, error_rate: float, *, among: Iterable[Descriptor] | None = None) -> list[Option]:
+    """Compute what each set would cost for `count` URLs at the rate, in the order of preference. `among` are the sets,
+    which need a formula for their cost; None means those of ours that advice may recommend."""
     sizing.check_capacity(count)
     sizing.check_error_rate(error_rate)
-    found = (_option(each, count, error_rate) for each in descriptors())
+    chosen = (each for each in descriptors() if each.is_advised) if among is None else among
+    found = (_option(each, count, error_rate) for each in chosen)
     return [option for option in found if option is not None]
 
 
@@ -48,7 +52,7 @@ def advise(count: int, *, memory_bytes: int, error_rate: float = 1e-4) -> Option
 
 
 def _option(each: Descriptor, count: int, error_rate: float) -> Option | None:
-    if each.cost is None or not each.is_advised:
+    if each.cost is None:
         return None
     cost = each.cost(count, error_rate, each.options())
     return Option(

@@ -3,8 +3,11 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from ipaddress import ip_address, ip_network
+from typing import Protocol
 
+from config.backends import Backends
 from config.contact import has_contact, owned_by_others, split_address
 from config.loading.seeds import Seed
 from config.problems import Problem
@@ -13,8 +16,6 @@ from config.schema.fetch import Fetch
 from config.schema.frontier import Frontier
 from config.schema.render import Render
 from config.units import size_text
-from frontier.backends import descriptor as frontier_backend
-from visited.backends import descriptor
 
 DEFAULT = "default"
 """The origin of a value that no source gives."""
@@ -41,10 +42,20 @@ Origins = Mapping[str, str]
 Check = Callable[[Config, Origins], str | None]
 
 
-def cross_check(config: Config, origins: Origins, *, about: AbstractSet[str] | None = None) -> Iterator[Problem]:
+class CheckOfBackend(Protocol):
+    def __call__(self, config: Config, origins: Origins, /, *, backends: Backends) -> str | None: ...
+
+
+def cross_check(
+    config: Config, origins: Origins, backends: Backends, *, about: AbstractSet[str] | None = None
+) -> Iterator[Problem]:
     """Problems between values that are each valid; with `about`, only problems that concern these keys. `origins` does
     not contain keys that are already refused."""
-    for keys, check in _CHECKS:
+    checks: list[tuple[tuple[str, ...], Check]] = [
+        *_CHECKS,
+        *((keys, partial(check, backends=backends)) for keys, check in _CHECKS_OF_BACKENDS),
+    ]
+    for keys, check in checks:
         if about is not None and about.isdisjoint(keys):
             continue
         if all(key in origins for key in keys) and (message := check(config, origins)):
@@ -107,11 +118,11 @@ def _not_above(lower: float, upper: float, upper_key: str, origins: Origins) -> 
     return f"expected at most {upper_key}, which is {upper:g} ({origins[upper_key]}), found {lower:g}"
 
 
-def _filter_size(config: Config, origins: Origins) -> str | None:
+def _filter_size(config: Config, origins: Origins, /, *, backends: Backends) -> str | None:
     visited = config.visited
     need = math.ceil(-visited.capacity * math.log(visited.error_rate) / math.log(2) ** 2 / 8)
-    # The descriptor comes last: it imports the set.
-    if need <= _MAX_FILTER_BYTES or visited.backend == "auto" or "capacity" not in descriptor(visited.backend).needs:
+    # The backend comes last: to find it imports it.
+    if need <= _MAX_FILTER_BYTES or "capacity" not in backends.find("visited", visited.backend).needs:
         return None
     rate = f"{visited.error_rate:g} ({origins['visited.error_rate']})"
     return (
@@ -120,12 +131,11 @@ def _filter_size(config: Config, origins: Origins) -> str | None:
     )
 
 
-def _needs_disk(config: Config, _: Origins) -> str | None:
+def _needs_disk(config: Config, _: Origins, /, *, backends: Backends) -> str | None:
     visited, frontier = config.visited, config.frontier
     if (
-        frontier_backend(frontier.backend).is_persistent
-        or visited.backend == "auto"
-        or "directory" not in descriptor(visited.backend).needs
+        backends.find("frontier", frontier.backend).is_persistent
+        or "directory" not in backends.find("visited", visited.backend).needs
     ):
         return None
     return f"{visited.backend} keeps files, and frontier.backend = {frontier.backend} writes none"
@@ -171,8 +181,8 @@ def _needs_no_prefixes(config: Config, _: Origins) -> str | None:
     return f"expected none with frontier.queue_by = {config.frontier.queue_by}: they are for surt-prefix"
 
 
-def _min_free_bytes(config: Config, _: Origins) -> str | None:
-    found, needed = config.output.min_free_bytes, frontier_backend(config.frontier.backend).min_free_bytes
+def _min_free_bytes(config: Config, _: Origins, /, *, backends: Backends) -> str | None:
+    found, needed = config.output.min_free_bytes, backends.find("frontier", config.frontier.backend).min_free_bytes
     if not 0 < found < needed:
         return None
     return (
@@ -186,12 +196,14 @@ _CHECKS: tuple[tuple[tuple[str, ...], Check], ...] = (
     (("frontier.retry_delay_s", "frontier.retry_max_delay_s"), _retries),
     (("fetch.connect_timeout_s", "fetch.timeout_s"), _timeouts),
     (("render.wait_s", "render.timeout_s"), _rendering),
-    (("visited.capacity", "visited.error_rate", "visited.backend"), _filter_size),
-    (("visited.backend", "frontier.backend"), _needs_disk),
     (("frontier.queue_by", "frontier.queue_prefixes"), _needs_prefixes),
     (("frontier.queue_prefixes", "frontier.queue_by"), _needs_no_prefixes),
-    (("output.min_free_bytes", "frontier.backend"), _min_free_bytes),
     (("fetch.hosts",), _addresses),
     (("fetch.allow_networks",), _networks),
     (("fetch.headers",), _headers),
+)
+_CHECKS_OF_BACKENDS: tuple[tuple[tuple[str, ...], CheckOfBackend], ...] = (
+    (("visited.capacity", "visited.error_rate", "visited.backend"), _filter_size),
+    (("visited.backend", "frontier.backend"), _needs_disk),
+    (("output.min_free_bytes", "frontier.backend"), _min_free_bytes),
 )

@@ -7,6 +7,7 @@ from typing import cast
 
 import msgspec
 
+from config.backends import Backends, OwnBackends
 from config.loading.blocks import block_key, block_kinds, with_blocks
 from config.loading.checks import DEFAULT, check_seeds, cross_check
 from config.loading.files import read_sources
@@ -31,6 +32,8 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     `--set` or another option. A key of a block is written `site[1].match`, and the block itself `site[1]`."""
     seeds: tuple[Seed, ...]
     """Those of `seeds`, then those of the seed files, in their order."""
+    backends: Backends = OwnBackends()
+    """The backends that it may name."""
     limits: Limits | None = None
     """The limits that also apply to later runs; None if these are all limits."""
 
@@ -58,7 +61,9 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
                 name = block_key(block_kinds()["site"], number + 1)
                 origins[key] = f"{self.origins[f'{name}.{key}']}, {name}"
         config = with_overrides(self.config, [self.config.site[number] for number in chosen])
-        return Loaded(config=msgspec.structs.replace(config, site=()), origins=origins, seeds=self.seeds)
+        return msgspec.structs.replace(
+            self, config=msgspec.structs.replace(config, site=()), origins=origins, limits=None
+        )
 
 
 def load(
@@ -71,6 +76,7 @@ def load(
     preset: str | None = None,
     as_run: bool = False,
     require_seeds: bool = True,
+    backends: Backends = OwnBackends(),  # noqa: B008 - a value without state
 ) -> Loaded:
     """Load a configuration file, or a configuration without a file.
 
@@ -78,7 +84,7 @@ def load(
     environment, `overrides` (the arguments of `--set`), `tables` (what a program gives: for messages a name, and values
     by key), `options` (for a key, the option of the command and its value, as `("--dir", "crawls/a")`). A file that was
     written `as_run` has a value for every setting, so there `preset` overrides the file. A value that another one
-    overrides is not checked. Raises `ConfigError` with all problems.
+    overrides is not checked. `backends` are those that it may name. Raises `ConfigError` with all problems.
     """
     file = Path(path) if path is not None else None
     sources = read_sources(file, overrides=overrides, environ=environ or {}, preset=preset, as_run=as_run)
@@ -86,7 +92,7 @@ def load(
     sources.append(option_source(options or {}))
     problems = [problem for source in sources for problem in source.problems]
     strongest = _strongest(entry for source in sources for entry in source.entries)
-    values, refused = _check_values(strongest, settings())
+    values, refused = _check_values(strongest, settings(), backends)
     problems += refused.values()
     origins = dict.fromkeys(settings(), DEFAULT) | {key: entry.origin for key, entry in strongest.items()}
     origins = {key: origin for key, origin in origins.items() if key not in refused}
@@ -95,14 +101,14 @@ def load(
         given_as_text = strongest["crawl.seed_files"].raw is not None
         _anchor(values, Path() if file is None or given_as_text else file.parent)
     config = _config(values)
-    problems += cross_check(config, origins)
+    problems += cross_check(config, origins, backends)
     config, block_origins, refused_in_blocks = _with_blocks(
-        config, [block for source in sources for block in source.blocks]
+        config, [block for source in sources for block in source.blocks], backends
     )
     origins |= block_origins
     problems += refused_in_blocks
     if not problems:
-        problems += _check_sites(Loaded(config=config, origins=origins, seeds=()))
+        problems += _check_sites(Loaded(config=config, origins=origins, seeds=(), backends=backends))
     seeds = _listed_seeds(config, strongest)
     for name in config.crawl.seed_files:
         read = read_seed_file(_relative(Path(name)), named_at=origins["crawl.seed_files"])
@@ -114,14 +120,15 @@ def load(
     problems += check_seeds(config, origins, seeds=seeds, required=require_seeds and not silent)
     if problems:
         raise ConfigError(problems)
-    return Loaded(config=config, origins=origins, seeds=tuple(seeds), limits=_lasting_limits(sources))
+    limits = _lasting_limits(sources, backends)
+    return Loaded(config=config, origins=origins, seeds=tuple(seeds), backends=backends, limits=limits)
 
 
-def _lasting_limits(sources: Sequence[Source]) -> Limits:
+def _lasting_limits(sources: Sequence[Source], backends: Backends) -> Limits:
     """The limits without those for this run alone, which are given as text."""
     written = (entry for source in sources if source.is_lasting for entry in source.entries if entry.raw is None)
     strongest = {key: entry for key, entry in _strongest(written).items() if key.startswith("limits.")}
-    return _config(_check_values(strongest, settings())[0]).limits
+    return _config(_check_values(strongest, settings(), backends)[0]).limits
 
 
 def _strongest(entries: Iterable[Entry]) -> dict[str, Entry]:
@@ -139,7 +146,7 @@ def _strongest(entries: Iterable[Entry]) -> dict[str, Entry]:
 
 
 def _check_values(
-    entries: Mapping[str, Entry], known: Mapping[str, Setting]
+    entries: Mapping[str, Entry], known: Mapping[str, Setting], backends: Backends
 ) -> tuple[dict[str, object], dict[str, Problem]]:
     """The valid values, and the problems of the others, by key."""
     values: dict[str, object] = {}
@@ -148,16 +155,21 @@ def _check_values(
         if key not in known:
             continue
         try:
-            values[key] = checked_value(known[key], entry)
+            values[key] = checked_value(known[key], entry, backends)
         except ValueError as error:
             refused[key] = Problem(str(error), where=entry.origin, key=key)
     for table, setting in known.items():
-        options = {key: entry for key, entry in entries.items() if key.startswith(f"{table}.")}
-        if setting.options_of is None or not options or setting.options_of in refused:
+        if setting.options_of is None or setting.options_of in refused:
             continue
-        backend = values.get(setting.options_of, known[setting.options_of].default)
-        if isinstance(backend, str):
-            values[table], refused_options = check_options(options, table, backend)
+        options = {key: entry for key, entry in entries.items() if key.startswith(f"{table}.")}
+        chooser = known[setting.options_of]
+        name, kind = values.get(setting.options_of, chooser.default), setting.backends
+        # Ours need no option. Not to ask for them saves their import.
+        if isinstance(name, str) and kind is not None and (options or name not in chooser.choices):
+            origin = entries[setting.options_of].origin if setting.options_of in entries else DEFAULT
+            values[table], refused_options = check_options(
+                options, table, (kind, name), origin=origin, backends=backends
+            )
             refused |= refused_options
     return values, refused
 
@@ -185,7 +197,9 @@ def _config(values: Mapping[str, object]) -> Config:
     return msgspec.convert(tables, Config)
 
 
-def _with_blocks(config: Config, blocks: Iterable[Block]) -> tuple[Config, dict[str, str], list[Problem]]:
+def _with_blocks(
+    config: Config, blocks: Iterable[Block], backends: Backends
+) -> tuple[Config, dict[str, str], list[Problem]]:
     """The configuration with its blocks, the origins of their values, and the problems with them."""
     problems: list[Problem] = []
     origins: dict[str, str] = {}
@@ -196,7 +210,7 @@ def _with_blocks(config: Config, blocks: Iterable[Block]) -> tuple[Config, dict[
         origins[block_key(kind, number)] = block.origin
         given = {entry.key: entry for entry in block.entries}
         origins |= {block_key(kind, number, key): entry.origin for key, entry in given.items()}
-        values, refused = _check_values(given, kind.settings)
+        values, refused = _check_values(given, kind.settings, backends)
         problems += [
             msgspec.structs.replace(problem, key=block_key(kind, number, key)) for key, problem in refused.items()
         ]
@@ -216,7 +230,7 @@ def _check_sites(loaded: Loaded) -> list[Problem]:
     problems: list[Problem] = []
     for number, site in enumerate(loaded.config.site):
         there = loaded.of_sites([number])
-        problems += cross_check(there.config, there.origins, about=frozenset(site.overrides))
+        problems += cross_check(there.config, there.origins, loaded.backends, about=frozenset(site.overrides))
     return problems
 
 

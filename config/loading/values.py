@@ -5,6 +5,7 @@ import re
 
 import msgspec
 
+from config.backends import Backends
 from config.loading.sources import Entry
 from config.loading.suggest import did_you_mean
 from config.settings import Setting
@@ -14,7 +15,7 @@ from config.units import parse_duration, parse_size
 _SHOWN = 80
 
 
-def checked_value(setting: Setting, entry: Entry) -> object:
+def checked_value(setting: Setting, entry: Entry, backends: Backends) -> object:
     """The value of the entry in the type of its setting. Raises `ValueError`, which says what was expected and
     found."""
     value = entry.value if entry.raw is None else _from_text(setting, entry)
@@ -23,11 +24,13 @@ def checked_value(setting: Setting, entry: Entry) -> object:
     try:
         found = msgspec.convert(_normal(setting, value), setting.type)
     except msgspec.ValidationError as error:
-        raise ValueError(_refusal(setting, value, str(error))) from None
+        raise ValueError(_refusal(setting, value, str(error), backends)) from None
     except (ValueError, OverflowError):
-        raise ValueError(_refusal(setting, value, "")) from None
-    if setting.choices and found not in setting.choices:
-        raise ValueError(_refusal(setting, value, ""))
+        raise ValueError(_refusal(setting, value, "", backends)) from None
+    for number, name in enumerate(found if isinstance(found, tuple) else (found,)):
+        is_other = setting.backends is not None and isinstance(name, str) and backends.is_other(setting.backends, name)
+        if setting.choices and name not in setting.choices and not is_other:
+            raise ValueError(_refusal(setting, value, f"$[{number}]", backends))
     return found
 
 
@@ -64,7 +67,7 @@ def _normal(setting: Setting, value: object) -> object:
     return value
 
 
-def _refusal(setting: Setting, value: object, error: str) -> str:
+def _refusal(setting: Setting, value: object, error: str, backends: Backends) -> str:
     found = value
     if isinstance(value, list) and (item := re.search(r"\$\[(\d+)\]", error)):
         found = value[int(item[1])]
@@ -73,7 +76,8 @@ def _refusal(setting: Setting, value: object, error: str) -> str:
     shown = toml_value(found)
     shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
     later = f"; {setting.later}" if setting.later else ""
-    meant = did_you_mean(value, setting.choices, written='"{}"') if isinstance(value, str) else None
+    others = () if setting.backends is None else backends.others(setting.backends)
+    meant = did_you_mean(found, (*setting.choices, *others), written='"{}"') if isinstance(found, str) else None
     return f"expected {setting.expected}, found {shown}{f'; {meant}' if meant else ''}{later}"
 
 

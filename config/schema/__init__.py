@@ -6,6 +6,7 @@ A section of the file is a struct, and its docstring says what the section is ab
     unit      "seconds" and "bytes" also accept text with a unit ("5 min", "20 MB"); any other word is only shown
     form      what a text must look like, in words; it completes "text, …" or "a list of texts, each …"
     choices   the names that a text may be, where they are not known here, such as those of visited sets
+    backends  the kind of backends that it names; such a text may also name a plug-in
     options_of  the setting that chooses the backend whose options a table holds
     later     what to add to a refusal if a later version will accept more
 

@@ -5,11 +5,11 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import BYTES, DAY_S, HOSTS, MOST, SECONDS, Text
+from config.schema.kinds import BYTES, DAY_S, HOSTS, MOST, SECONDS, Options, Text
 from visited.backends import BACKENDS, PEERS
 
 COMPARE_BACKENDS = (*BACKENDS, *PEERS)
-CompareBackend = Annotated[str, Meta(extra={"choices": COMPARE_BACKENDS})]
+CompareBackend = Annotated[str, Meta(extra={"choices": COMPARE_BACKENDS, "backends": "visited"})]
 CompareLive = Literal["no", "simweb", "seeds"]
 CompareFigure = Literal[
     "bytes",
@@ -144,11 +144,11 @@ class CompareSet(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
     options: Annotated[
-        dict[str, bool | int | float | str],
+        Options,
         Meta(
             description="Options of the backend, like [visited.options], also those that have no setting here. "
             "They override the settings above.",
-            extra={"options_of": "backend"},
+            extra={"options_of": "backend", "backends": "visited"},
         ),
     ] = {}
     works: Annotated[

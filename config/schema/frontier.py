@@ -5,12 +5,13 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import BYTES, DAY_S, END, MOST, SECONDS, Place, Text
+from config.schema.kinds import BYTES, DAY_S, END, MOST, SECONDS, Options, Place, Text
 from frontier.backends import BACKENDS as FRONTIERS
 from visited.backends import BACKENDS
 
-FrontierBackend = Annotated[str, Meta(extra={"choices": tuple(FRONTIERS)})]
-VisitedBackend = Annotated[str, Meta(extra={"choices": (*BACKENDS, "auto")})]
+FrontierBackend = Annotated[str, Meta(extra={"choices": tuple(FRONTIERS), "backends": "frontier"})]
+VisitedBackend = Annotated[str, Meta(extra={"choices": (*BACKENDS, "auto"), "backends": "visited"})]
+Candidate = Annotated[str, Meta(extra={"choices": tuple(BACKENDS), "backends": "visited"})]
 VisitedStore = Literal["memory", "leveldb"]
 QueueBy = Literal["host", "domain", "ip", "surt-prefix"]
 Durability = Literal["process", "power"]
@@ -36,6 +37,13 @@ class Frontier(msgspec.Struct, frozen=True, kw_only=True):
             "nothing after the run."
         ),
     ] = "leveldb"
+    options: Annotated[
+        Options,
+        Meta(
+            description="Options of the backend, as a table [frontier.options]. Each backend has its own.",
+            extra={"options_of": "frontier.backend", "backends": "frontier"},
+        ),
+    ] = {}
     queue_by: Annotated[
         QueueBy,
         Meta(
@@ -174,15 +182,15 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
             "and lose some pages: bloom; blocked, which is faster and a little larger; counting, "
             "with counters of 4, 8 or 32 bits, which can forget URLs; dsbf, which grows as needed; "
             "per-site, with a fixed filter for each host. exact-leveldb is exact with store leveldb. The "
-            "others are sets of the literature, for comparison. auto chooses from exact, dsbf and bloom, once "
-            "for a crawl, the set that loses least in memory_bytes.",
+            "others are sets of the literature, for comparison. auto chooses among candidates, once "
+            "for a crawl, the first that fits into memory_bytes. It may also be the name or the path of a plug-in.",
         ),
     ] = "exact"
     options: Annotated[
-        dict[str, bool | int | float | str],
+        Options,
         Meta(
             description="Options of the backend, as a table [visited.options]. Each backend has its own.",
-            extra={"options_of": "visited.backend"},
+            extra={"options_of": "visited.backend", "backends": "visited"},
         ),
     ] = {}
     store: Annotated[
@@ -205,6 +213,13 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: Annotated[
         Annotated[int, Meta(ge=1_000_000, le=MOST, extra=BYTES)] | None,
         Meta(description="Memory that auto may use. Unset means a quarter of the memory of the machine."),
+    ] = None
+    candidates: Annotated[
+        tuple[Candidate, ...] | None,
+        Meta(
+            description="Backends from which auto chooses: the first one that fits into memory_bytes. It takes one "
+            "that keeps files only if no other fits. Unset means exact, dsbf, bloom, blocked, counting, exact-leveldb."
+        ),
     ] = None
     site_bytes: Annotated[
         int,

@@ -1,6 +1,6 @@
 """Types of values that several sections use."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta
 
@@ -15,6 +15,8 @@ Place = Annotated[
         extra={"form": 'a host, a domain as "*.example.org", a URL up to its last slash, or a SURT prefix'},
     ),
 ]
+Options = dict[str, Any]
+"""Options of a backend, checked by its own structs."""
 SECONDS = {"unit": "seconds"}
 BYTES = {"unit": "bytes"}
 HOSTS = {"unit": "hosts"}

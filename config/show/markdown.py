@@ -3,14 +3,16 @@
 import sys
 from pathlib import Path
 
+from config.backends import OwnBackends
 from config.loading.blocks import BlockKind, block_kinds
-from config.loading.options import KEY, options_of
+from config.loading.options import options_of
 from config.settings import Setting, section_meaning, sections, settings
 from config.show.render import value_text
 from visited.backends import BACKENDS
 
 BEGIN = "<!-- settings: made by `python -m config.show.markdown docs/configuration.md` from config/schema/ -->"
 END = "<!-- end of settings -->"
+_OPTIONS = "visited.options"
 _OPTIONS_HEAD = "| backend | key | default | may be | meaning |\n| --- | --- | --- | --- | --- |"
 _HEAD = "| key | default | may be | meaning |\n| --- | --- | --- | --- |"
 
@@ -32,19 +34,19 @@ def with_tables(text: str) -> str:
 
 def _section(section: str) -> str:
     rows = "\n".join(_row(setting) for setting in settings().values() if setting.section == section)
-    options = f"\n\n{_options()}" if KEY.startswith(f"{section}.") else ""
+    options = f"\n\n{_options()}" if _OPTIONS.startswith(f"{section}.") else ""
     return f"### [{section}]\n\n{section_meaning(section)}\n\n{_HEAD}\n{rows}{options}"
 
 
 def _options() -> str:
     rows: dict[str, list[str]] = {}
     for backend in BACKENDS:
-        for setting in options_of(backend).values():
+        for setting in options_of(OwnBackends().find("visited", backend), _OPTIONS).values():
             rows.setdefault(_row(setting), []).append(backend)
     written = "\n".join(
         f"| {'all' if len(having) == len(BACKENDS) else ', '.join(having)} {row}" for row, having in rows.items()
     )
-    return f"### [{KEY}]\n\nThe options of each backend.\n\n{_OPTIONS_HEAD}\n{written}"
+    return f"### [{_OPTIONS}]\n\nThe options of each backend.\n\n{_OPTIONS_HEAD}\n{written}"
 
 
 def _blocks(kind: BlockKind) -> str:
@@ -65,7 +67,8 @@ def _may_be(setting: Setting) -> str:
         case "bool":
             return "`true` or `false`"
         case "choice":
-            return ", ".join(f"`{choice}`" for choice in setting.choices)
+            more = ", a plug-in" if setting.backends is not None else ""
+            return ", ".join(f"`{choice}`" for choice in setting.choices) + more
         case "options":
             return "options of the backend"
         case "texts":

@@ -1,6 +1,7 @@
 """Writes a configuration out: as rows for people, and as TOML that loads to the same configuration."""
 
 import textwrap
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -43,8 +44,9 @@ def render_show(loaded: Loaded) -> list[Row]:
     rows: list[Row] = []
     for key, setting in settings().items():
         value = value_of(loaded.config, setting)
-        if setting.kind == "options" and value:
-            rows += _options(loaded, key)
+        if isinstance(value, Mapping) and value and setting.options_of is not None:
+            chooser = settings()[setting.options_of]
+            rows += _options(loaded, setting, str(value_of(loaded.config, chooser)), value)
             continue
         rows.append(Row(key=key, value=value_text(setting, value), origin=loaded.origins[key], meaning=setting.meaning))
     for kind in block_kinds().values():
@@ -57,16 +59,17 @@ def render_show(loaded: Loaded) -> list[Row]:
     return rows
 
 
-def _options(loaded: Loaded, table: str) -> list[Row]:
-    known = options_of(loaded.config.visited.backend)
+def _options(loaded: Loaded, table: Setting, backend: str, values: Mapping[str, object]) -> list[Row]:
+    """A row for each option that is set."""
+    known = options_of(loaded.backends.find(table.backends or "", backend), table.key)
     return [
         Row(
-            key=f"{table}.{name}",
+            key=f"{table.key}.{name}",
             value=value_text(known[name], value),
-            origin=loaded.origins[f"{table}.{name}"],
+            origin=loaded.origins[f"{table.key}.{name}"],
             meaning=known[name].meaning,
         )
-        for name, value in loaded.config.visited.options.items()
+        for name, value in values.items()
     ]
 
 

@@ -21,12 +21,15 @@ from crawler.cli.crawl import crawl
 from crawler.cli.demo import demo
 from crawler.cli.frontier import frontier
 from crawler.cli.inspect import inspect
+from crawler.cli.plugins import plugins
 from crawler.cli.run.interrupts import interrupt_on_signals
 from crawler.cli.run.terminal import drop_unprinted, open_missing_streams, say
 from crawler.cli.simulate import simweb
 from crawler.compare.measure.folder import FolderRefused
 from crawler.disk.directory import DirectoryRefused
 from crawler.fetch.connect.aiohttp_contract import ClientRefused
+from crawler.wiring.plugins.blame import PluginFailed
+from crawler.wiring.plugins.loading import PluginRefused
 from frontier import StoreFailed, StoreRefused
 from visited import DiskFull, KernelRefused
 
@@ -40,7 +43,7 @@ def onceover() -> None:
     """Crawl a web: every page once, politely, without losing any."""
 
 
-for command in (compare, crawl, config, demo, frontier, inspect, simweb):
+for command in (compare, crawl, config, demo, frontier, inspect, plugins, simweb):
     onceover.add_command(command)
 
 
@@ -57,12 +60,15 @@ def main() -> None:
     except click.ClickException as error:
         _complain_of_usage(error)
         sys.exit(error.exit_code)
-    except (ClientRefused, ConfigError, KernelRefused) as error:
+    except (ClientRefused, ConfigError, KernelRefused, PluginRefused) as error:
         _complain(error)
         sys.exit(USAGE)
     except (DirectoryRefused, FolderRefused, StoreRefused) as error:
         _complain(error)
         sys.exit(REFUSED)
+    except PluginFailed as error:
+        _complain(error)
+        sys.exit(FAILED)
     except _BROKEN as error:
         _complain(error_text(error))
         drop_unprinted()

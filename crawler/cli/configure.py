@@ -8,13 +8,15 @@ from pathlib import Path
 import click
 import msgspec
 
-from config import Config, ConfigError, Problem, json_schema, load, preset_text, presets, render_show, render_toml
+from config import Config, ConfigError, Problem, json_schema, preset_text, presets, render_show, render_toml
 from crawler.cli.codes import COMPLETE, USAGE
 from crawler.cli.completion import complete_preset, complete_setting
 from crawler.status import number_of
+from crawler.wiring.configuration import load
 from crawler.wiring.crawl import check_configuration
 from crawler.wiring.discovering import loaded_for
 from crawler.wiring.filter_size import filter_warnings
+from crawler.wiring.plugins.catalog import Catalog
 
 MAX_VALUE_WIDTH = 24
 """In characters. A longer value moves the rest of its line to the right."""
@@ -143,4 +145,4 @@ def init(file: Path | None, preset: str | None) -> None:
 @config.command()
 def schema() -> None:
     """Print the JSON Schema of a configuration, for editors."""
-    click.echo(json.dumps(json_schema(), indent=2))
+    click.echo(json.dumps(json_schema(Catalog()), indent=2))

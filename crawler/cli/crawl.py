@@ -8,11 +8,12 @@ from pathlib import Path
 
 import click
 
-from config import Loaded, load
+from config import Loaded
 from crawler.cli.completion import complete_preset, complete_setting
 from crawler.cli.run.running import run_crawl
 from crawler.disk.directory import CrawlDirectory
 from crawler.library.opening import changed_settings
+from crawler.wiring.configuration import load
 
 Options = dict[str, tuple[str, object]]
 """For each key, the option that sets it, and the value."""

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 
-from config import load
 from crawler.cli.codes import COMPLETE, FAILED
 from crawler.cli.completion import complete_setting
 from crawler.cli.run.running import run_crawl
@@ -16,6 +15,7 @@ from crawler.simweb.params import demo_params
 from crawler.simweb.process import running
 from crawler.simweb.world import World
 from crawler.url.urls import UrlReader
+from crawler.wiring.configuration import load
 from crawler.write.records import read_records
 
 _SETTINGS = (

@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from config import Config, Loaded, load
+from config import Config, Loaded
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.wiring.configuration import load
+from crawler.wiring.plugins.blame import blaming, plugins_of
 from crawler.wiring.storage import open_state
 from frontier.state import FrontierState
 
@@ -55,7 +57,9 @@ def lock_stored(
             "name the directory of a crawl whose frontier.backend is not memory"
         )
     with _shadow(directory, needed=not to_repair and not to_change) as directory, directory:
-        yield directory, load(directory.configuration, environ={}, require_seeds=False)
+        loaded = load(directory.configuration, environ={}, require_seeds=False)
+        with blaming(plugins_of(loaded.config)):
+            yield directory, loaded
 
 
 @contextmanager

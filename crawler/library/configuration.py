@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from config import Config, ConfigError, Loaded, Problem, load, values_of
+from config import Config, ConfigError, Loaded, Problem, values_of
 from crawler.disk.directory import CrawlDirectory
 from crawler.url.urls import UrlReader, origin_of
+from crawler.wiring.configuration import load
 
 Options = dict[str, tuple[str, object]]
 """For each key, the argument that gives it, and the value."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from config import Config, ConfigError, Loaded, changes, load, render_toml
+from config import Config, ConfigError, Loaded, changes, render_toml
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning
@@ -15,6 +15,7 @@ from crawler.library.result import EXIT_CODES, CrawlResult
 from crawler.wiring.additions import NO_ADDITIONS, Additions
 from crawler.wiring.auto_backend import choose_backend
 from crawler.wiring.backends import frontier_backend
+from crawler.wiring.configuration import load
 from crawler.wiring.crawl import OpenedCrawl, RebuildProgress, check_configuration, open_crawl
 from crawler.wiring.filter_size import filter_warnings
 from frontier import Pausing

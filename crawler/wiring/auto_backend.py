@@ -1,14 +1,19 @@
 """Chooses the visited set for `visited.backend = "auto"`: by the formulas, once for a crawl."""
 
 import os
+from collections.abc import Sequence
 
 import msgspec
 
-from config import Config
+from config import Config, ConfigError, Problem, settings_of
 from crawler.disk.directory import CrawlDirectory
 from crawler.status import number_of, size
 from crawler.wiring.backends import frontier_backend
-from visited.advice import Option, advise, options
+from crawler.wiring.plugins.catalog import descriptor
+from crawler.wiring.plugins.kinds import VISITED
+from visited.advice import Option, options
+from visited.backends import descriptors
+from visited.descriptor import Descriptor
 
 EXACT_ON_DISK = "exact-leveldb"
 _SHARE_OF_MACHINE = 0.25
@@ -21,6 +26,8 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     error_rate: float
     asked_bytes: int | None
     """`visited.memory_bytes`."""
+    candidates: tuple[str, ...] | None = None
+    """`visited.candidates`."""
     given_bytes: int
     """The memory that was available."""
     option: Option
@@ -50,8 +57,8 @@ def choose_backend(config: Config, directory: CrawlDirectory) -> tuple[Config, C
         return config, None
     file = directory.visited / "choice.json"
     choice = msgspec.json.decode(file.read_bytes(), type=Choice) if file.exists() else None
-    asked = (visited.capacity, visited.error_rate, visited.memory_bytes)
-    if choice is None or (choice.capacity, choice.error_rate, choice.asked_bytes) != asked:
+    asked = (visited.capacity, visited.error_rate, visited.memory_bytes, visited.candidates)
+    if choice is None or (choice.capacity, choice.error_rate, choice.asked_bytes, choice.candidates) != asked:
         choice = _choice(config)
         if frontier_backend(config).is_persistent:
             file.parent.mkdir(exist_ok=True)
@@ -72,33 +79,90 @@ def choose_backend(config: Config, directory: CrawlDirectory) -> tuple[Config, C
     )
 
 
-def best_option(count: int, error_rate: float, *, memory_bytes: int, on_disk: bool = True) -> Option | None:
-    """The set that loses least in this memory. If no set in memory fits, it is the one on disk; None if that must not
-    be used, or does not fit either."""
+def candidates(config: Config) -> list[Descriptor]:
+    """The sets from which `auto` chooses, the best first. Raises `ConfigError` if it can't choose one of them."""
+    names = config.visited.candidates
+    if names is None:
+        return _advised()
     try:
-        return advise(count, memory_bytes=memory_bytes, error_rate=error_rate)
-    except ValueError:
-        [option] = (each for each in options(count, error_rate) if each.backend == EXACT_ON_DISK)
-        return option if on_disk and option.memory_bytes <= memory_bytes else None
+        if not names:
+            raise ValueError("expected at least one, found none")
+        return [candidate(name) for name in names]
+    except ValueError as error:
+        raise ConfigError([Problem(str(error), key="visited.candidates")]) from error
+
+
+def candidate(name: str) -> Descriptor:
+    """The visited set of that name, if it can be chosen by its formulas. Raises ValueError if it can't."""
+    found: Descriptor = descriptor(VISITED, name)
+    if found.cost is None:
+        raise ValueError(f"{name} can't be chosen by formulas, because it has none for its cost")
+    required = [setting.name for setting in settings_of(found.options, "visited.options") if setting.required]
+    if required:
+        raise ValueError(f"{name} can't be chosen by formulas, because it needs its options {', '.join(required)}")
+    return found
+
+
+def _advised() -> list[Descriptor]:
+    return [each for each in descriptors() if each.is_advised]
+
+
+def best_option(
+    count: int,
+    error_rate: float,
+    *,
+    memory_bytes: int,
+    on_disk: bool = True,
+    among: Sequence[Descriptor] | None = None,
+) -> Option | None:
+    """The first set that fits in this memory, `among` these or ours; None if none does. A set that needs a directory is
+    only chosen if no other fits, and if `on_disk` allows it."""
+    in_memory, needing_disk = _options(count, error_rate, among)
+    fitting = [each for each in (*in_memory, *(needing_disk if on_disk else ())) if each.memory_bytes <= memory_bytes]
+    return fitting[0] if fitting else None
+
+
+def _options(count: int, error_rate: float, among: Sequence[Descriptor] | None) -> tuple[list[Option], list[Option]]:
+    """Those that need no directory, and those that need one."""
+    given = _advised() if among is None else among
+    return (
+        options(count, error_rate, among=[each for each in given if "directory" not in each.needs]),
+        options(count, error_rate, among=[each for each in given if "directory" in each.needs]),
+    )
 
 
 def _choice(config: Config) -> Choice:
     visited = config.visited
     given = visited.memory_bytes or machine_bytes()
     on_disk = frontier_backend(config).is_persistent
-    option = best_option(visited.capacity, visited.error_rate, memory_bytes=given, on_disk=on_disk)
+    among = candidates(config)
+    option = best_option(visited.capacity, visited.error_rate, memory_bytes=given, on_disk=on_disk, among=among)
     if option is None:
-        # The crawl runs all the same. A set on disk takes the same memory for any number of URLs. Without a disk, take
-        # the set that starts small and grows.
-        nearest = EXACT_ON_DISK if on_disk else "dsbf"
-        [option] = (each for each in options(visited.capacity, visited.error_rate) if each.backend == nearest)
+        option = _nearest(config, among, on_disk=on_disk)
     return Choice(
         capacity=visited.capacity,
         error_rate=visited.error_rate,
         asked_bytes=visited.memory_bytes,
+        candidates=visited.candidates,
         given_bytes=given,
         option=option,
     )
+
+
+def _nearest(config: Config, among: Sequence[Descriptor], *, on_disk: bool) -> Option:
+    """The set to take if none fits, because the crawl runs all the same."""
+    visited = config.visited
+    in_memory, needing_disk = _options(visited.capacity, visited.error_rate, among)
+    usable = [*in_memory, *needing_disk] if on_disk else in_memory
+    if not usable:
+        raise ConfigError(
+            [Problem("all of them keep files, and frontier.backend = memory writes none", key="visited.candidates")]
+        )
+    if visited.candidates is None:
+        # A set on disk takes the same memory for any number of URLs. Without a disk, take the set that starts small and
+        # grows.
+        return next(each for each in usable if each.backend == (EXACT_ON_DISK if on_disk else "dsbf"))
+    return min(usable, key=lambda each: each.memory_bytes)
 
 
 def machine_bytes() -> int:

@@ -1,13 +1,15 @@
 """The backends that a configuration names."""
 
 from config import Config, ConfigError, Problem
-from frontier.backends import descriptor
+from crawler.wiring.plugins.catalog import descriptor
+from crawler.wiring.plugins.kinds import FRONTIER
 from frontier.descriptor import Descriptor
 
 
 def frontier_backend(config: Config) -> Descriptor:
     """The backend of the frontier."""
-    return descriptor(config.frontier.backend)
+    found: Descriptor = descriptor(FRONTIER, config.frontier.backend)
+    return found
 
 
 def lacks(config: Config, what: str) -> ConfigError:

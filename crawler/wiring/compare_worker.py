@@ -19,8 +19,10 @@ from crawler.compare.measure.timing import ReportProgress, measure_time
 from crawler.compare.measure.trial import Failed, Outcome, Trial
 from crawler.status import size
 from crawler.url.urls import domain_of, host_of
+from crawler.wiring.plugins.blame import PluginFailed, blaming
+from crawler.wiring.plugins.catalog import descriptor, find
+from crawler.wiring.plugins.kinds import VISITED
 from visited import Full, LocalSet, Unavailable
-from visited.backends import descriptor
 from visited.descriptor import Parameters
 from visited.digests.exact import ExactSet
 from visited.making import make_set as make_described
@@ -37,7 +39,7 @@ def make_set(competitor: Competitor, distinct: int, directory: Path) -> LocalSet
         site_of=host_of,
         domain_of=domain_of,
     )
-    return make_described(descriptor(competitor.backend), parameters, competitor.all_options)
+    return make_described(descriptor(VISITED, competitor.backend), parameters, competitor.all_options)
 
 
 async def _measure(trial: Trial, scratch: Path, report: ReportProgress) -> Outcome:
@@ -51,12 +53,14 @@ def _outcome(trial: Trial, report: ReportProgress) -> Outcome:
     if limit is not None:
         limit_memory(limit)
     try:
-        with tempfile.TemporaryDirectory(prefix="onceover-compare-") as scratch:
+        plugin = find(VISITED, trial.competitor.backend)
+        plugins = [] if plugin.is_ours else [plugin]
+        with tempfile.TemporaryDirectory(prefix="onceover-compare-") as scratch, blaming(plugins):
             return asyncio.run(_measure(trial, Path(scratch), report))
     except MemoryError:
         allowed = "" if limit is None else f"; {size(limit)} were allowed"
         return Failed(reason=f"out of memory{allowed}")
-    except (Full, Unavailable, ValueError, OSError) as error:
+    except (Full, OSError, PluginFailed, Unavailable, ValueError) as error:
         return Failed(reason=str(error))
 
 

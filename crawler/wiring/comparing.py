@@ -29,8 +29,10 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.simweb.params import WorldParams
 from crawler.url.urls import UrlReader
 from crawler.wiring.discovering import url_reader
+from crawler.wiring.plugins.catalog import descriptor, find
+from crawler.wiring.plugins.kinds import VISITED
+from crawler.wiring.plugins.loading import load
 from crawler.write.records import read_records
-from visited.backends import descriptor
 from visited.descriptor import checked_options
 from visited.digests.exact import ExactSet
 
@@ -54,12 +56,16 @@ DEFAULT_SETS = (
 def competitors(sets: Sequence[CompareSet]) -> list[Competitor]:
     """The competitors, each with a unique name."""
     names = unique_names([each.name or each.backend for each in sets])
-    return [
-        Competitor(
-            **{**msgspec.structs.asdict(each), "name": name}, has_estimates=descriptor(each.backend).has_estimates
-        )
-        for each, name in zip(sets, names, strict=True)
-    ]
+    return [_competitor(each, name) for each, name in zip(sets, names, strict=True)]
+
+
+def _competitor(each: CompareSet, name: str) -> Competitor:
+    found = find(VISITED, each.backend)
+    return Competitor(
+        **{**msgspec.structs.asdict(each), "name": name},
+        package="" if found.package is None else str(found.package),
+        has_estimates=load(found).has_estimates,
+    )
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
@@ -90,7 +96,7 @@ def check_comparison(loaded: Loaded) -> None:
         for name in each.works:
             _check_known(loaded, f"compare.set[{number}]", name, works, "compare.work")
         try:
-            checked_options(descriptor(each.backend), each.all_options)
+            checked_options(descriptor(VISITED, each.backend), each.all_options)
         except ValueError as error:
             raise loaded.refuse(f"compare.set[{number}]", str(error)) from error
     for number, expected in enumerate(compare.expect, start=1):

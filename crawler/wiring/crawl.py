@@ -23,6 +23,7 @@ from crawler.url.urls import Target, UrlReader
 from crawler.wiring import discovering, fetching, processing, rendering, seeding, storage
 from crawler.wiring.additions import NO_ADDITIONS, Additions
 from crawler.wiring.backends import frontier_backend
+from crawler.wiring.plugins.blame import blaming, plugins_of
 from crawler.wiring.queue_settings import grouping
 from crawler.wiring.recovery.newer_output import requeue_newer_output
 from crawler.wiring.sites import Sites
@@ -80,6 +81,7 @@ async def open_crawl(
     seeds = seeding.seeds(loaded, urls)
     discovery = discovering.discovery(loaded, sites, urls, seeds)
     async with AsyncExitStack() as stack:
+        stack.enter_context(blaming(plugins_of(loaded.config)))
         recanonicalizer = discovering.recanonicalizer(loaded.config, urls) if rebuild else None
         kept = await _open_state(loaded.config, directory, recanonicalizer, on_rebuild, additions.visited, stack)
         rules_version = storage.rules_version(kept.state)

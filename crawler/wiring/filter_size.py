@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from config import Loaded, Problem
 from crawler.status import size
-from visited.backends import descriptor
+from crawler.wiring.plugins.catalog import descriptor
+from crawler.wiring.plugins.kinds import VISITED
 from visited.descriptor import Cost
 from visited.making import cost_of_set
 
@@ -17,7 +18,7 @@ def filter_warnings(loaded: Loaded) -> Iterator[Problem]:
     visited = loaded.config.visited
     if visited.backend == "auto":
         return
-    cost = cost_of_set(descriptor(visited.backend), visited.capacity, visited.error_rate, visited.options)
+    cost = cost_of_set(descriptor(VISITED, visited.backend), visited.capacity, visited.error_rate, visited.options)
     if cost is None or cost.false_positive_rate <= visited.error_rate * _TOLERANCE:
         return
     first = next((f"visited.options.{name}" for name in visited.options), "visited.capacity")
@@ -26,7 +27,7 @@ def filter_warnings(loaded: Loaded) -> Iterator[Problem]:
 
 def _message(loaded: Loaded, cost: Cost) -> str:
     visited = loaded.config.visited
-    needed = cost_of_set(descriptor("bloom"), visited.capacity, visited.error_rate, {})
+    needed = cost_of_set(descriptor(VISITED, "bloom"), visited.capacity, visited.error_rate, {})
     assert needed is not None
     rescue = (
         "visited.verify rescues these, which takes time"

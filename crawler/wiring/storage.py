@@ -13,13 +13,14 @@ from crawler.url.urls import VERSIONS, UrlReader, domain_of, host_of
 from crawler.wiring.auto_backend import EXACT_ON_DISK, choose_backend
 from crawler.wiring.backends import frontier_backend, lacks
 from crawler.wiring.discovering import canonical_rules, queue_identity
+from crawler.wiring.plugins.catalog import descriptor
+from crawler.wiring.plugins.kinds import VISITED
 from crawler.wiring.queue_settings import queue_settings
-from frontier.descriptor import Mended
+from frontier.descriptor import Mended, checked_options
 from frontier.descriptor import Parameters as FrontierParameters
 from frontier.state import FrontierState
 from frontier.terms import Terms
 from visited import VisitedSet
-from visited.backends import descriptor
 from visited.bits.kernel import best_kernel
 from visited.descriptor import Descriptor, Parameters
 from visited.making import make_set
@@ -41,7 +42,10 @@ def open_state(
     Raises `StoreRefused`, `StoreFailed` and `ConfigError`.
     """
     may_begin = not directory.has_output() if may_begin is None else may_begin
-    return frontier_backend(config).make(*_parameters(config, directory, may_begin=may_begin, to_rename=to_rename))
+    try:
+        return frontier_backend(config).make(*_parameters(config, directory, may_begin=may_begin, to_rename=to_rename))
+    except ValueError as error:
+        raise ConfigError([Problem(str(error), key="frontier")]) from error
 
 
 async def rename(
@@ -90,7 +94,7 @@ def _parameters(
         snapshot_directory=directory.visited if backend.is_persistent else None,
         snapshot_every=frontier.snapshot_every,
     )
-    return parameters, backend.options()
+    return parameters, checked_options(backend, frontier.options)
 
 
 def rules_version(state: FrontierState) -> int:
@@ -132,7 +136,10 @@ def _chosen_set(config: Config) -> Descriptor:
     """The configured set; `visited.store` chooses among the exact ones."""
     visited = config.visited
     on_disk = visited.store == "leveldb" and frontier_backend(config).is_persistent
-    return descriptor(EXACT_ON_DISK if visited.backend == "exact" and on_disk else visited.backend)
+    chosen: Descriptor = descriptor(
+        VISITED, EXACT_ON_DISK if visited.backend == "exact" and on_disk else visited.backend
+    )
+    return chosen
 
 
 def _make_chosen(chosen: Descriptor, config: Config, directory: CrawlDirectory) -> VisitedSet:

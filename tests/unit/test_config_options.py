@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from config import COMPARE_BACKENDS, load, render_show, render_toml, settings
+from config.backends import OwnBackends
 from config.loading.options import options_of
 from crawler.wiring.comparing import competitors
 from tests.unit.test_config_loader import MINIMAL, SEED, problems_of, written
@@ -93,7 +94,10 @@ def test_options_that_do_not_fit_together_are_refused(backend: str, option: str,
         ("backend = 'per-site'\noptions = { filtres = 3 }", ":5: compare.set[1].options.filtres: unknown option of "),
         ("backend = 'per-site'\n[compare.set.options]\nfilters = 0", ":6: compare.set[1].options.filters: expected "),
         ("backend = 'bloom'\noptions.hashes = 3", ":5: compare.set[1].options: expected bits or bits_per_url beside "),
-        ("backend = 'rbloom'\noptions.seed = 3", ":5: compare.set[1].options.seed: unknown option; rbloom has none"),
+        (
+            "backend = 'rbloom'\noptions.seed = 3",
+            ":5: compare.set[1].options.seed: unknown option of rbloom; it has shards",
+        ),
         ("options.seed = 3", ":3: compare.set[1]: expected backend, "),
     ],
 )
@@ -131,7 +135,7 @@ def test_a_set_that_keeps_files_is_refused_for_a_frontier_in_memory() -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_each_option_has_a_meaning_and_its_default_is_valid(backend: str) -> None:
-    for setting in options_of(backend).values():
+    for setting in options_of(OwnBackends().find("visited", backend), "visited.options").values():
         assert setting.meaning.endswith(".")
         assert not setting.required
 

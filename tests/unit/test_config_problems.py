@@ -30,7 +30,10 @@ HUGE = "9" * 5000
         ("zzz = 1", "zzz: unknown key; `onceover config show` lists all keys"),
         ("outputs = 1", "outputs: unknown key; did you mean [output]?"),
         ("output = 1", "output: expected a section, [output], found one value"),
-        ("frontier.backend = 'redis'", 'frontier.backend: expected "memory" or "leveldb", found "redis"'),
+        (
+            "frontier.backend = 'redis'",
+            'frontier.backend: expected "memory" or "leveldb", or a plug-in, as "package.module:Name", found "redis"',
+        ),
         ("visited.backend = 3", 'visited.backend: expected "exact" or '),
         ("visited.options = 3", "visited.options: expected a table of options, found 3"),
         (

@@ -13,7 +13,7 @@ from config import toml_value
 from crawler.cli.codes import COMPLETE, FAILED
 from crawler.compare.report.table import columns_of, share
 from crawler.status import number_of, size
-from crawler.wiring.auto_backend import EXACT_ON_DISK, best_option, machine_bytes
+from crawler.wiring.auto_backend import EXACT_ON_DISK, best_option, candidate, machine_bytes
 from visited.advice import Option, options
 
 
@@ -30,18 +30,19 @@ class Advised(msgspec.Struct, frozen=True, kw_only=True):
     """The section [visited] for it."""
 
 
-def advise_on(urls: str, *, loss: float, memory_bytes: int | None, as_json: bool) -> int:
-    """Print which backends fit, with their parameters.
+def advise_on(urls: str, *, loss: float, memory_bytes: int | None, backends: Sequence[str] = (), as_json: bool) -> int:
+    """Print which of these backends fit, or of ours if there are none, with their parameters.
 
     A filter whose error rate is the allowed loss loses less than that, because its rate is lower until it is full.
     """
     count = _count(urls)
     given = machine_bytes() if memory_bytes is None else memory_bytes
     try:
-        found = options(count, loss)
+        among = [candidate(name) for name in backends] or None
+        found = options(count, loss, among=among)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    best = best_option(count, loss, memory_bytes=given)
+    best = best_option(count, loss, memory_bytes=given, among=among)
     advised = Advised(
         urls_expected=count,
         loss=loss,

@@ -10,9 +10,10 @@ import click
 import msgspec
 from rich.console import Console
 
-from config import COMPARE_BACKENDS, CompareSet, CompareWork, Loaded, load, parse_size
+from config import CompareSet, CompareWork, Loaded, parse_size
 from crawler.cli.codes import COMPLETE, FAILED, STOPPED
 from crawler.cli.compare.advice import advise_on
+from crawler.cli.compare.backend_names import check_backends, complete_backend
 from crawler.cli.compare.measuring import Plan, compare_sets
 from crawler.cli.completion import complete_preset, complete_setting
 from crawler.compare.measure.folder import Folder
@@ -21,6 +22,7 @@ from crawler.compare.report.page import page
 from crawler.compare.report.table import render
 from crawler.compare.report.value import Report
 from crawler.wiring import comparing
+from crawler.wiring.configuration import load
 
 _MIN_COLUMNS = 150
 """Width of a table that is not shown on a terminal."""
@@ -56,8 +58,10 @@ class _Asked(msgspec.Struct, frozen=True, kw_only=True):
     "--backend",
     "backends",
     multiple=True,
-    type=click.Choice(COMPARE_BACKENDS),
-    help="A visited set to compare, instead of those in the file. Repeat it for more.",
+    callback=check_backends,
+    shell_complete=complete_backend,
+    metavar="NAME",
+    help="A visited set to compare, instead of those in the file; with --advise, to choose from. Repeat it for more.",
 )
 @click.option(
     "--preset", metavar="NAME", shell_complete=complete_preset, help="A preset to use instead of the defaults."
@@ -99,7 +103,13 @@ def compare(**given: Any) -> int:
         return _run(asked)
     if asked.urls_expected is None:
         raise click.UsageError("--advise needs the expected number of URLs: --urls-expected 2e8, for example")
-    return advise_on(asked.urls_expected, loss=asked.loss, memory_bytes=_size(asked.memory), as_json=asked.as_json)
+    return advise_on(
+        asked.urls_expected,
+        loss=asked.loss,
+        memory_bytes=_size(asked.memory),
+        backends=asked.backends,
+        as_json=asked.as_json,
+    )
 
 
 def _run(asked: _Asked) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from config import Loaded, load, toml_value
+from config import ConfigError, Loaded, toml_value
 from crawler.cli.codes import COMPLETE
 from crawler.cli.run.running import run_crawl
 from crawler.compare.measure.competitor import Competitor
@@ -32,8 +32,12 @@ from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
 from crawler.simweb.world import World
 from crawler.url.urls import UrlReader
+from crawler.wiring.configuration import load
+from crawler.wiring.plugins.blame import PluginFailed
+from crawler.wiring.plugins.catalog import descriptor
+from crawler.wiring.plugins.kinds import VISITED
 from crawler.write.records import read_records
-from visited.backends import BACKENDS, descriptor
+from visited.backends import PEERS
 from visited.descriptor import CommonOptions
 
 _CAPACITY = 1_000_000
@@ -41,7 +45,7 @@ _CAPACITY = 1_000_000
 
 def crawl_with(live: Live, competitor: Competitor, directory: Path) -> Outcome:
     """Crawl with this competitor as visited set, without verification and cache, which would hide its losses."""
-    if competitor.backend not in BACKENDS:
+    if competitor.backend in PEERS:
         return Failed(
             reason=f"{competitor.backend} can't be the visited set of a crawl; it can only be compared on links"
         )
@@ -74,7 +78,7 @@ def crawl_with(live: Live, competitor: Competitor, directory: Path) -> Outcome:
 
 
 def _options(competitor: Competitor) -> list[str]:
-    structs = (descriptor(competitor.backend).options, CommonOptions)
+    structs = (descriptor(VISITED, competitor.backend).options, CommonOptions)
     names = [field.name for struct in structs for field in msgspec.structs.fields(struct)]
     options = competitor.all_options
     return [f"visited.options.{name}={toml_value(value)}" for name in names if (value := options.get(name)) is not None]
@@ -115,7 +119,7 @@ def main() -> None:
     try:
         with tempfile.TemporaryDirectory(prefix="onceover-compare-") as scratch:
             outcome = crawl_with(trial.work.stream, trial.competitor, Path(scratch))
-    except (OSError, ValueError) as error:
+    except (ConfigError, OSError, PluginFailed, ValueError) as error:
         outcome = Failed(reason=str(error))
     sys.stdout.buffer.write(msgspec.json.encode({"outcome": outcome}) + b"\n")
     sys.stdout.buffer.flush()

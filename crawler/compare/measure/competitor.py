@@ -26,8 +26,10 @@ class Competitor(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     server: str | None = None
     """URL of a Redis server."""
-    options: dict[str, bool | int | float | str] = {}
+    options: dict[str, Any] = {}
     """More options of the backend, which override those above."""
+    package: str = ""
+    """The package of a plug-in, with its version. What was measured with another version is measured again."""
     has_estimates: bool = True
     """Whether it knows its rate, its losses and its memory."""
     works: tuple[str, ...] = ()
@@ -35,9 +37,15 @@ class Competitor(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def all_options(self) -> dict[str, Any]:
-        """The options of its backend, and others that it does not have."""
-        return {**msgspec.structs.asdict(self), **self.options}
+        """The options of its backend, and others that it does not have. An option that is not set here has the default
+        of the backend, not ours."""
+        set_here = {name: getattr(self, name) for name in _OPTIONS if getattr(self, name) != getattr(_DEFAULTS, name)}
+        return {**set_here, **self.options}
 
     def capacity_for(self, distinct: int) -> int:
         """Number of URLs for which it is sized, on a work with `distinct` URLs."""
         return max(1, distinct) if self.capacity is None else self.capacity
+
+
+_OPTIONS = ("bits", "bits_per_url", "hashes", "site_bytes", "filters", "shards", "seed", "server")
+_DEFAULTS = Competitor(name="", backend="")

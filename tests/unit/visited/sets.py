@@ -7,6 +7,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from tests.unit.visited.short_hashes import short_hashes
 from visited import LocalSet, SnapshotRefused, VisitedSet, VisitedStats
 from visited.backends import BACKENDS, descriptor
 from visited.baselines.fingerprints import FingerprintSet
@@ -165,6 +166,10 @@ class WithLedger:
         await self._inner.aclose()
 
 
+def simple(_directory: Path) -> VisitedSet:
+    return short_hashes()
+
+
 def host_of(url: str) -> str:
     return url.split("/")[2] if url.count("/") > 1 else ""
 
@@ -189,7 +194,7 @@ _WITH_KERNEL = (
     fingerprints,
     exact_leveldb,
 )
-_PLAIN = (recent, white_listed, verified, verified_bloom, stacked)
+_PLAIN = (simple, recent, white_listed, verified, verified_bloom, stacked)
 
 
 DESCRIBED: dict[str, Maker] = {name: partial(make_backend, name) for name in BACKENDS}

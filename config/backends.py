@@ -1,0 +1,76 @@
+"""What the configuration knows of backends: their names, options and needs.
+
+It knows the visited sets and frontiers of this project by their descriptors. The caller of `load` may know more: other
+kinds of backends, and those of other packages.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from frontier.backends import BACKENDS as FRONTIERS
+from frontier.backends import descriptor as frontier_descriptor
+from visited.backends import BACKENDS, PEERS, descriptor
+from visited.descriptor import CommonOptions
+
+
+class Backend(msgspec.Struct, frozen=True, kw_only=True):
+    """What a configuration must fulfil for a backend."""
+
+    options: tuple[type[msgspec.Struct], ...] = ()
+    """Their fields are its options."""
+    needs: frozenset[str] = frozenset()
+    is_persistent: bool = True
+    """Of a frontier: whether a crawl can be resumed from it."""
+    min_free_bytes: int = 0
+    """Of a frontier: what it needs to go on after the disk was full."""
+
+
+class Backends(Protocol):
+    """The backends that a configuration may name. The `kind` is the one that a setting of the schema names."""
+
+    def others(self, kind: str, /) -> Sequence[str]:
+        """The names of the backends that other packages have registered."""
+        ...
+
+    def is_other(self, kind: str, name: str, /) -> bool:
+        """Whether another package has a backend of that name, or of that path. Raises ValueError if it can't be used,
+        or if two backends have that name."""
+        ...
+
+    def find(self, kind: str, name: str, /) -> Backend:
+        """The backend of that name, ours or another; one without options and needs if there is none."""
+        ...
+
+    def all(self, kind: str, /) -> Iterable[Backend]:
+        """Ours, and those that other packages have registered and that can be used. This imports them."""
+        ...
+
+
+class OwnBackends:
+    """The backends of this project."""
+
+    def others(self, _kind: str, /) -> Sequence[str]:
+        return ()
+
+    def is_other(self, _kind: str, _name: str, /) -> bool:
+        return False
+
+    def all(self, kind: str, /) -> Iterable[Backend]:
+        return [self.find(kind, name) for name in {"visited": BACKENDS, "frontier": FRONTIERS}.get(kind, ())]
+
+    def find(self, kind: str, name: str, /) -> Backend:
+        """This imports the backend."""
+        if kind == "visited" and name in (*BACKENDS, *PEERS):
+            visited = descriptor(name)
+            return Backend(options=(visited.options, CommonOptions), needs=frozenset(visited.needs))
+        if kind == "frontier" and name in FRONTIERS:
+            frontier = frontier_descriptor(name)
+            return Backend(
+                options=(frontier.options,),
+                needs=frozenset(frontier.needs),
+                is_persistent=frontier.is_persistent,
+                min_free_bytes=frontier.min_free_bytes,
+            )
+        return Backend()

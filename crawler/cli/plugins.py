@@ -1,0 +1,43 @@
+"""onceover plugins"""
+
+import click
+import msgspec
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from crawler.cli.codes import COMPLETE, FAILED
+from crawler.compare.report.table import columns_of
+from crawler.wiring.plugins.listing import ListedBackend, list_backends
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with the options in full.")
+def plugins(as_json: bool) -> int:
+    """List the backends that are installed, and what is wrong with those that can't be used.
+
+    Other packages register theirs as entry points: onceover.visited, for example.
+
+    Exit codes: 0 all can be used, 1 some can't.
+    """
+    found = list(list_backends())
+    if as_json:
+        click.echo(msgspec.json.encode(found))
+    else:
+        _show(found)
+    return FAILED if any(each.broken for each in found) else COMPLETE
+
+
+def _show(found: list[ListedBackend]) -> None:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
+    for name in ("kind", "name", "from", "options"):
+        table.add_column(name, no_wrap=name != "options")
+    for each in found:
+        options = "can't be used" if each.broken else ", ".join(option.name for option in each.options)
+        table.add_row(each.kind, each.name, f"{each.package} {each.version}", options)
+    stdout = Console()
+    # The table is never narrower than its names, whatever the width of the terminal.
+    Console(width=max(stdout.width, columns_of(table))).print(table, highlight=False)
+    for each in found:
+        if each.broken:
+            click.echo(f"{each.broken} ({each.place})")

@@ -1,0 +1,10 @@
+"""Loads configurations, which may name backends of other packages."""
+
+from functools import partial
+from typing import Final
+
+import config
+from crawler.wiring.plugins.catalog import Catalog
+
+load: Final = partial(config.load, backends=Catalog())  # noqa: TID251 - this is what others use
+"""`config.load`, with all backends that are installed."""

@@ -1,0 +1,15 @@
+"""Finds backends: ours, and those of other packages, the plug-ins.
+
+A backend is told by a value, its *descriptor*, at a place: `package.module:NAME`. The configuration names the backend
+
+    by its name     which is ours, or which a package has registered as an entry point of `onceover.visited` or the like
+    by its path     the place itself; there may also be the class, or a function that makes the component
+
+`kinds` lists the kinds of backends, with the places of ours. `packages` knows what is installed. `loading` imports a
+backend that is named, and checks what it finds. `catalog` puts these together, and tells the configuration which
+options and needs a backend has. `blame` names the package when a plug-in fails while the crawl runs. `listing`
+describes all of them, for `onceover plugins`.
+
+A plug-in is imported only when it is named. Whatever is wrong with it becomes a `PluginRefused`, whose one line names
+the plug-in and its package.
+"""

@@ -1,0 +1,88 @@
+"""Names the package of a plug-in that fails while the crawl runs."""
+
+import errno
+import logging
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from traceback import FrameSummary
+from types import TracebackType
+
+from config import Config, named_backends
+from crawler.wiring.plugins.catalog import find
+from crawler.wiring.plugins.kinds import KINDS
+from crawler.wiring.plugins.loading import NamedBackend, in_one_line
+
+log = logging.getLogger(__name__)
+
+_OURS = frozenset({"config", "crawler", "frontier", "visited"})
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class PluginFailed(Exception):
+    """A plug-in raised what it must not raise. The message is one line; the traceback is in the log."""
+
+
+def plugins_of(config: Config) -> list[NamedBackend]:
+    """The plug-ins that a configuration names."""
+    found = []
+    for kind, name in named_backends(config):
+        try:
+            backend = find(KINDS[kind], name)
+        except KeyError:
+            continue  # not the name of a backend, such as auto
+        if not backend.is_ours and _top(backend.place) not in _OURS:
+            found.append(backend)
+    return found
+
+
+@contextmanager
+def blaming(plugins: Sequence[NamedBackend]) -> Iterator[None]:
+    """A context in which an error that one of the plug-ins has raised becomes a `PluginFailed`.
+
+    The last code that ran, of ours and theirs, has raised it: libraries that this code called are not to blame. A full
+    disk is not the fault of a plug-in.
+    """
+    try:
+        yield
+    except (Exception, BaseExceptionGroup) as error:
+        for leaf in _leaves(error):
+            blamed = None if _is_disk_full(leaf) else _blamed(plugins, leaf.__traceback__)
+            if blamed is not None:
+                plugin, frame = blamed
+                log.info("%s failed", plugin.title, exc_info=error)
+                place = f"{Path(frame.filename).name}, line {frame.lineno}"
+                raise PluginFailed(
+                    f"{plugin.title} failed: {in_one_line(leaf)} ({place}); what was saved is kept"
+                ) from error
+        raise
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _leaves(each)
+    else:
+        yield error
+
+
+def _is_disk_full(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno in _DISK_FULL
+
+
+def _blamed(plugins: Sequence[NamedBackend], trace: TracebackType | None) -> tuple[NamedBackend, FrameSummary] | None:
+    modules = [frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(trace)]
+    for module, frame in zip(reversed(modules), reversed(traceback.extract_tb(trace)), strict=True):
+        top = _top(module)
+        for plugin in plugins:
+            if _top(plugin.place) == top:
+                return plugin, frame
+        if top in _OURS:
+            return None
+    return None
+
+
+def _top(place: str) -> str:
+    """The package at the top of a module or a place."""
+    return place.partition(":")[0].partition(".")[0]

@@ -1,0 +1,146 @@
+"""Imports the descriptor of a backend, and checks it."""
+
+import errno
+from collections.abc import Callable
+from functools import reduce, wraps
+from importlib import import_module
+from typing import Any
+
+import msgspec
+
+from config import settings_of
+from crawler.wiring.plugins.kinds import KINDS, Kind
+from crawler.wiring.plugins.packages import Package
+
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+_WIDTH = 300
+
+
+class PluginRefused(ValueError):
+    """A plug-in can't be used. The message is one line, which names it and its package."""
+
+
+class NamedBackend(msgspec.Struct, frozen=True, kw_only=True):
+    """A backend that was found, but not imported yet."""
+
+    kind: Kind
+    name: str
+    """As the configuration names it."""
+    place: str
+    """`package.module:NAME` of its descriptor."""
+    package: Package | None
+    """None if it is ours, or just a file."""
+    is_ours: bool = False
+
+    @property
+    def title(self) -> str:
+        """What it is, for messages."""
+        return f'the {self.kind.noun} "{self.name}"{"" if self.package is None else f" of {self.package}"}'
+
+    def refuse(self, why: BaseException | str, *, what: str = "can't be used") -> PluginRefused:
+        """An error in one line."""
+        return PluginRefused(f"{self.title} {what}: {in_one_line(why)}")
+
+
+def in_one_line(error: BaseException | str) -> str:
+    """What went wrong, without line breaks. A ValueError has a message for people."""
+    text = " ".join(str(error).split())
+    text = text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…"
+    if text and isinstance(error, str | ValueError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def load(backend: NamedBackend) -> Any:
+    """The descriptor of a backend, which is imported. Raises `PluginRefused`.
+
+    The descriptor of a plug-in gets the name by which it was named. What it makes is checked, and any error but a lack
+    of memory or of disk space becomes a `PluginRefused`.
+    """
+    try:
+        thing = _import(backend.place)
+        descriptor = _descriptor(backend, thing)
+        if backend.is_ours:
+            return descriptor
+        _check(backend.kind, descriptor)
+    except PluginRefused:
+        raise
+    except (Exception, SystemExit) as error:
+        raise backend.refuse(error) from error
+    changes = {"name": backend.name, "make": _checked_maker(backend, descriptor.make)}
+    if getattr(descriptor, "cost", None) is not None:
+        changes["cost"] = _refusing(backend, descriptor.cost, what="can't tell its cost")
+    return msgspec.structs.replace(descriptor, **changes)
+
+
+def _import(place: str) -> Any:
+    module, _, attributes = place.partition(":")
+    return reduce(getattr, attributes.split("."), import_module(module))
+
+
+def _descriptor(backend: NamedBackend, thing: Any) -> Any:
+    """The descriptor of that thing: itself; or the one beside a class or a function, which makes its components by it;
+    or a new one without options."""
+    kind = backend.kind
+    if isinstance(thing, kind.descriptor):
+        return thing
+    for other in KINDS.values():
+        if isinstance(thing, other.descriptor):
+            raise backend.refuse(f"expected the descriptor of a {kind.noun}, found that of a {other.noun}")
+    if not callable(thing):
+        expected = f"{kind.descriptor.__module__}.{kind.descriptor.__name__}"
+        raise backend.refuse(f"expected a {expected} or a class at {backend.place}, found {type(thing).__name__}")
+    beside = vars(import_module(backend.place.partition(":")[0])).values()
+    found = (each for each in beside if isinstance(each, kind.descriptor) and getattr(each, "make", None) is thing)
+    return next(found, None) or kind.adopt(backend.name, thing)
+
+
+def _check(kind: Kind, descriptor: Any) -> None:
+    """Raises TypeError for a descriptor that can't be used, which would only show later."""
+    if not callable(descriptor.make):
+        raise TypeError(f"expected a function or a class as make, found {type(descriptor.make).__name__}")
+    options = descriptor.options
+    if not (isinstance(options, type) and issubclass(options, msgspec.Struct)):
+        raise TypeError(f"expected a msgspec.Struct as options, found {options!r}")
+    taken = {setting.name for struct in kind.common for setting in settings_of(struct, "options")}
+    for setting in settings_of(options, "options"):
+        if setting.name in taken:
+            raise TypeError(f"its option {setting.name} has the name of one that each {kind.noun} has")
+    if unknown := set(descriptor.needs) - kind.needs:
+        raise TypeError(f"needs may have {', '.join(sorted(kind.needs))}, found {', '.join(sorted(unknown))}")
+    folder = getattr(descriptor, "folder", None)
+    if folder is not None and not folder.isidentifier():
+        raise TypeError(f"expected a plain name as folder, found {folder!r}")
+
+
+def _checked_maker(backend: NamedBackend, make: Callable[..., Any]) -> Callable[..., Any]:
+    make_any = _refusing(backend, make, what="can't be made")
+
+    @wraps(make)
+    def make_component(*arguments: Any) -> Any:
+        component = make_any(*arguments)
+        missing = [name for name in backend.kind.methods if not callable(getattr(component, name, None))]
+        if missing:
+            found = f"its maker returned {type(component).__name__}, which has no {', '.join(missing)}"
+            raise backend.refuse(f"expected a {backend.kind.noun}, but {found}", what="can't be made")
+        return component
+
+    return make_component
+
+
+def _refusing(backend: NamedBackend, call: Callable[..., Any], *, what: str) -> Callable[..., Any]:
+    """The function, such that its errors become a `PluginRefused`."""
+    passed: tuple[type[Exception], ...] = (MemoryError, *backend.kind.raises)
+
+    @wraps(call)
+    def call_it(*arguments: Any) -> Any:
+        try:
+            return call(*arguments)
+        except passed:
+            raise
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in _DISK_FULL:
+                raise
+            raise backend.refuse(error, what=what) from error
+
+    return call_it

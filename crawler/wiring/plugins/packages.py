@@ -1,0 +1,50 @@
+"""What installed packages have registered, and to which package a module belongs."""
+
+from collections.abc import Sequence
+from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points, packages_distributions
+
+import msgspec
+
+
+class Package(msgspec.Struct, frozen=True):
+    """An installed package."""
+
+    name: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+class Registration(msgspec.Struct, frozen=True):
+    """The entry point of a plug-in."""
+
+    name: str
+    place: str
+    """`package.module:NAME`"""
+    package: Package
+
+
+def registrations(group: str, name: str | None = None) -> Sequence[Registration]:
+    """What the installed packages have registered in a group, of that name if one is given; by name and package."""
+    found = entry_points(group=group) if name is None else entry_points(group=group, name=name)
+    return sorted(map(_registration, found), key=lambda each: (each.name, each.package.name))
+
+
+def package_of_module(module: str) -> Package | None:
+    """The package that has installed a module; None if it is just a file on the path of imports."""
+    top = module.partition(".")[0]
+    # Most packages have the name of their module. To look for another one means to read the metadata of all.
+    return _package(top) or next(filter(None, map(_package, packages_distributions().get(top, ()))), None)
+
+
+def _registration(entry: EntryPoint) -> Registration:
+    assert entry.dist is not None
+    return Registration(entry.name, entry.value, Package(entry.dist.name, entry.dist.version))
+
+
+def _package(name: str) -> Package | None:
+    try:
+        return Package(name, distribution(name).version)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,86 @@
+"""A plug-in that fails while the crawl runs is named, and the rest of the code is not blamed on it."""
+
+import errno
+import logging
+import sys
+
+import pytest
+
+from crawler.wiring.configuration import load
+from crawler.wiring.plugins.blame import PluginFailed, blaming, plugins_of
+from crawler.wiring.plugins.loading import NamedBackend
+from tests.unit.plugins.installing import SETS, Site
+
+FAILING = f"""{SETS}
+    import errno
+    import json
+
+    def fail(kind):
+        if kind == "library":
+            json.loads("{{")
+        if kind == "ours":
+            from visited.descriptor import checked_options
+            checked_options(None, {{}})
+        raise OSError(errno.ENOSPC, "full") if kind == "disk" else KeyError(kind)
+"""
+
+
+@pytest.fixture
+def plugins(site: Site) -> list[NamedBackend]:
+    site.add("failing-sets", "failing_sets", FAILING, entries={"visited.failing": "failing_sets:DESCRIPTOR"})
+    config = load(None, overrides=["visited.backend=failing"], require_seeds=False).config
+    [plugin] = plugins_of(config)
+    return [plugin]
+
+
+def fail(kind: str) -> None:
+    sys.modules["failing_sets"].fail(kind)
+
+
+def fail_in_a_group() -> None:
+    """As a task group does."""
+    try:
+        fail("a key")
+    except KeyError as error:
+        raise BaseExceptionGroup("several", [ValueError(), error]) from None
+
+
+@pytest.mark.parametrize("group", [False, True])
+def test_the_error_of_a_plug_in_names_it_and_the_log_has_the_traceback(
+    group: bool, plugins: list[NamedBackend], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    with pytest.raises(PluginFailed) as failed, blaming(plugins):
+        fail_in_a_group() if group else fail("a key")
+    text = str(failed.value)
+    assert text.startswith(
+        "the visited set \"failing\" of failing-sets 1.0 failed: KeyError: 'a key' (failing_sets.py, "
+    )
+    assert "in fail" in caplog.text
+    assert "Traceback" in caplog.text
+
+
+def test_a_library_that_a_plug_in_calls_is_its_own_affair(plugins: list[NamedBackend]) -> None:
+    with pytest.raises(PluginFailed, match=r"failed: Expecting property name"), blaming(plugins):
+        fail("library")
+
+
+def test_code_of_ours_that_a_plug_in_calls_is_not_blamed_on_it(plugins: list[NamedBackend]) -> None:
+    with pytest.raises(AttributeError), blaming(plugins):
+        fail("ours")
+
+
+def test_a_full_disk_is_nobodys_fault(plugins: list[NamedBackend]) -> None:
+    with pytest.raises(OSError, match="full") as failed, blaming(plugins):
+        fail("disk")
+    assert failed.value.errno == errno.ENOSPC
+
+
+def test_other_errors_are_not_blamed_on_a_plug_in(plugins: list[NamedBackend]) -> None:
+    with pytest.raises(ZeroDivisionError), blaming(plugins):
+        _ = 1 / 0
+
+
+def test_our_own_backends_are_no_plug_ins() -> None:
+    config = load(None, overrides=["visited.backend=bloom"], require_seeds=False).config
+    assert plugins_of(config) == []

@@ -1,0 +1,209 @@
+"""Visited sets of other packages: how a configuration names them, and what is refused."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from config import ConfigError, Loaded, json_schema, render_show, render_toml
+from crawler.disk.directory import CrawlDirectory
+from crawler.wiring.configuration import load
+from crawler.wiring.plugins.catalog import Catalog, descriptor
+from crawler.wiring.plugins.kinds import VISITED
+from crawler.wiring.storage import visited_set
+from tests.unit.plugins.installing import SETS, Site
+from visited.descriptor import Parameters
+from visited.making import make_set
+
+SEED = 'crawl.seeds=["https://a.test/"]'
+
+
+def known_to_none(urls: Sequence[str]) -> list[bool]:
+    return [False] * len(urls)
+
+
+PARAMETERS = Parameters(capacity=1000, error_rate=0.01, site_of=str, domain_of=str)
+
+
+def loaded(*overrides: str) -> Loaded:
+    return load(None, overrides=[SEED, *overrides])
+
+
+def refusal(*overrides: str) -> str:
+    with pytest.raises(ConfigError) as refused:
+        loaded(*overrides)
+    [problem] = refused.value.problems
+    assert "\n" not in str(problem)
+    return str(problem)
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "crawl.toml"
+    path.write_text(f'[crawl]\nseeds = ["https://a.test/"]\n{text}')
+    return path
+
+
+@pytest.fixture
+def strings(site: Site) -> Site:
+    site.add("string-sets", "string_sets", entries={"visited.strings": "string_sets:DESCRIPTOR"}, version="2.1")
+    return site
+
+
+@pytest.mark.parametrize("name", ["strings", "string_sets:DESCRIPTOR", "string_sets:StringSet", "string_sets:Plain"])
+async def test_a_set_is_named_by_its_entry_point_or_by_the_path_of_its_descriptor_or_class(
+    name: str, strings: Site, tmp_path: Path
+) -> None:
+    found = loaded(f"visited.backend={name}", "visited.verify=false")
+    made = visited_set(found.config, CrawlDirectory(tmp_path), known_to_none)
+    assert await made.add_many(["a", "b", "a"]) == [True, True, False]
+    assert made.describe().backend == "strings"
+    assert descriptor(VISITED, name).name == name
+
+
+async def test_its_options_reach_its_maker(strings: Site) -> None:
+    options = loaded(
+        "visited.backend=strings", "visited.options.letters=7", 'visited.options.alphabets=["a-z", "0-9"]'
+    ).config.visited.options
+    assert options == {"letters": 7, "alphabets": ("a-z", "0-9")}
+    made = make_set(descriptor(VISITED, "strings"), PARAMETERS, options)
+    assert made.options.letters == 7  # type: ignore[attr-defined]
+    assert make_set(descriptor(VISITED, "strings"), PARAMETERS, {"shards": 3}).describe().details["shards"] == 3
+
+
+def test_its_options_are_checked_with_their_lines_and_shown_with_their_meanings(strings: Site, tmp_path: Path) -> None:
+    path = write(tmp_path, '[visited]\nbackend = "strings"\n[visited.options]\nletters = 0\nalphabet = 3\n')
+    with pytest.raises(ConfigError) as refused:
+        load(path)
+    assert [str(each) for each in refused.value.problems] == [
+        f"{path}:6: visited.options.letters: expected a whole number, 1 to 100, found 0",
+        f"{path}:7: visited.options.alphabet: unknown option of strings; did you mean visited.options.alphabets?",
+    ]
+    found = load(write(tmp_path, '[visited]\nbackend = "strings"\n[visited.options]\nletters = 9\n'))
+    [row] = [row for row in render_show(found) if row.key.startswith("visited.options")]
+    assert (row.key, row.value, row.meaning) == ("visited.options.letters", "9", "Length of a URL.")
+    (tmp_path / "again.toml").write_text(render_toml(found.config))
+    assert load(tmp_path / "again.toml").config == found.config
+
+
+def test_a_set_of_a_comparison_may_be_a_plug_in(strings: Site, tmp_path: Path) -> None:
+    block = '[[compare.set]]\nbackend = "strings"\noptions = { letters = 5 }\n[[compare.set]]\nbackend = "strngs"\n'
+    with pytest.raises(ConfigError, match='did you mean "strings"'):
+        load(write(tmp_path, block))
+    assert load(write(tmp_path, block.replace("strngs", "bloom"))).config.compare.set[0].options == {"letters": 5}
+
+
+def test_the_schema_of_a_configuration_has_the_names_that_are_installed(strings: Site) -> None:
+    visited = json_schema(Catalog())["properties"]["visited"]["properties"]
+    assert "strings" in visited["backend"]["anyOf"][0]["enum"]
+    assert "letters" in visited["options"]["properties"]
+
+
+BROKEN = {
+    "import blooom_filters": "ModuleNotFoundError: No module named 'blooom_filters'",
+    "raise RuntimeError('line 1\\nline 2')": "RuntimeError: line 1 line 2",
+    "import sys; sys.exit(3)": "SystemExit: 3",
+    "x = (": "SyntaxError: '(' was never closed",
+    "pass": "AttributeError: module 'broken_sets' has no attribute 'DESCRIPTOR'",
+    "DESCRIPTOR = 3": "expected a visited.descriptor.Descriptor or a class at broken_sets:DESCRIPTOR, found int",
+    "from visited.descriptor import *; DESCRIPTOR = Descriptor(name='a', make=3)": "TypeError: expected a function or",
+    "from visited.descriptor import *; DESCRIPTOR = Descriptor(name='a', make=print, options=dict)": (
+        "expected a msgspec.Struct as options, found <class 'dict'>"
+    ),
+    "from visited.descriptor import *; DESCRIPTOR = Descriptor(name='a', make=print, options=CommonOptions)": (
+        "its option shards has the name of one that each visited set has"
+    ),
+    "from visited.descriptor import *; DESCRIPTOR = Descriptor(name='a', make=print, needs={'gold'})": (
+        "needs may have capacity, directory, found gold"
+    ),
+    "from visited.descriptor import *; DESCRIPTOR = Descriptor(name='a', make=print, folder='../up')": (
+        "expected a plain name as folder, found '../up'"
+    ),
+    """
+    import msgspec
+    from visited.descriptor import *
+    class Options(msgspec.Struct):
+        when: complex = 1j
+    DESCRIPTOR = Descriptor(name='a', make=print, options=Options)
+    """: "options.when can't be a ",
+}
+
+
+@pytest.mark.parametrize("code", BROKEN)
+def test_a_broken_plug_in_is_refused_in_one_line_that_names_its_package(code: str, site: Site) -> None:
+    site.add("broken-sets", "broken_sets", code, entries={"visited.broken": "broken_sets:DESCRIPTOR"})
+    problem = refusal("visited.backend=broken")
+    beginning = '--set: visited.backend: the visited set "broken" of broken-sets 1.0 can\'t be used: '
+    assert problem.startswith(beginning), problem
+    assert BROKEN[code] in problem
+
+
+def test_a_path_that_leads_nowhere_is_refused(site: Site) -> None:
+    problem = refusal("visited.backend=no_such.module:Set")
+    assert problem == (
+        '--set: visited.backend: the visited set "no_such.module:Set" can\'t be used: ModuleNotFoundError: No module '
+        "named 'no_such'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("maker", "problem"),
+    [
+        ("lambda p: 1 / 0", "can't be made: ZeroDivisionError: division by zero"),
+        ("lambda: None", "can't be made: TypeError: <lambda>() takes 0 positional arguments but 1 was given"),
+        ("lambda p: 5", "can't be made: expected a visited set, but its maker returned int, which has no add_many, "),
+    ],
+)
+def test_a_maker_that_fails_is_an_error_that_names_the_package(
+    maker: str, problem: str, site: Site, tmp_path: Path
+) -> None:
+    site.add("broken-sets", "broken_sets", f"make = {maker}", entries={"visited.broken": "broken_sets:make"})
+    found = loaded("visited.backend=broken")
+    with pytest.raises(ConfigError) as refused:
+        visited_set(found.config, CrawlDirectory(tmp_path), known_to_none)
+    expected = f'visited: the visited set "broken" of broken-sets 1.0 {problem}'
+    assert str(refused.value).replace("make()", "<lambda>()").startswith(expected)
+
+
+def test_a_name_that_two_packages_have_is_refused_and_a_path_still_works(strings: Site) -> None:
+    strings.add("other-sets", "other_sets", SETS, entries={"visited.strings": "other_sets:DESCRIPTOR"})
+    assert refusal("visited.backend=strings") == (
+        '--set: visited.backend: "strings" is the name of 2 visited sets: name the path of one, '
+        '"other_sets:DESCRIPTOR" of other-sets 1.0 and "string_sets:DESCRIPTOR" of string-sets 2.1'
+    )
+    loaded("visited.backend=other_sets:DESCRIPTOR")
+
+
+def test_a_name_of_ours_that_a_package_has_too_is_refused_when_it_is_named(site: Site) -> None:
+    site.add("other-sets", "other_sets", SETS, entries={"visited.bloom": "other_sets:DESCRIPTOR"})
+    loaded("visited.capacity=10")
+    problem = refusal("visited.backend=bloom")
+    assert '"visited.filters.bloom:DESCRIPTOR" of onceover and "other_sets:DESCRIPTOR" of other-sets 1.0' in problem
+    loaded("visited.backend=visited.filters.bloom:DESCRIPTOR", "visited.options.hashes=3", "visited.options.bits=640")
+
+
+def test_an_option_without_a_default_must_be_given(site: Site) -> None:
+    code = SETS.replace("letters: Annotated", "server: str\n        letters: Annotated")
+    site.add("string-sets", "string_sets", code, entries={"visited.strings": "string_sets:DESCRIPTOR"})
+    assert refusal("visited.backend=strings") == "--set: visited.options.server: expected text, found none"
+    loaded("visited.backend=strings", "visited.options.server=here")
+
+
+def test_a_plug_in_is_imported_only_when_it_is_named(site: Site) -> None:
+    site.add("loud-sets", "loud_sets", "raise SystemExit", entries={"visited.loud": "loud_sets:DESCRIPTOR"})
+    loaded("visited.backend=bloom")
+    assert "loud" in Catalog().others("visited")
+
+
+def test_auto_chooses_among_candidates(strings: Site, tmp_path: Path) -> None:
+    from crawler.wiring.auto_backend import choose_backend  # noqa: PLC0415
+
+    def choice(*overrides: str) -> str:
+        config = loaded("visited.backend=auto", "visited.capacity=1_000_000", *overrides).config
+        return choose_backend(config, CrawlDirectory(tmp_path))[0].visited.backend
+
+    assert choice('visited.candidates=["strings", "bloom"]', "visited.memory_bytes=200 MB") == "strings"
+    assert choice('visited.candidates=["strings", "bloom"]', "visited.memory_bytes=50 MB") == "bloom"
+    assert choice("visited.memory_bytes=200 MB") == "exact"
+    with pytest.raises(ConfigError, match=r"visited.candidates: raw can't be chosen by formulas"):
+        choice('visited.candidates=["raw"]')
+    assert refusal('visited.candidates=["strngs"]').endswith('found "strngs"; did you mean "strings"?')
