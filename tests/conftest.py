@@ -4,9 +4,10 @@ import asyncio
 import contextlib
 import inspect
 import os
+import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Generator, Iterator
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from aiohttp import ClientResponse
 from hypothesis import HealthCheck, settings
 
 REPOSITORY = Path(__file__).parents[1]
+MEMORY = "/dev/shm"
 CORPORA = REPOSITORY.parent / "shared" / "corpora"
 
 # The machine's speed must not decide whether a test passes, so nothing is timed.
@@ -51,6 +53,13 @@ def corpora() -> Path:
     if not CORPORA.is_dir():
         pytest.skip(f"no corpora at {CORPORA}: they are not part of the repository")
     return CORPORA
+
+
+@pytest.fixture
+def memory_path() -> Iterator[Path]:
+    """A directory in memory where there is such a place, for tests that sync often and are not about the disk."""
+    with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as directory:
+        yield Path(directory)
 
 
 def _children() -> set[int]:

@@ -20,9 +20,12 @@ except ModuleNotFoundError as error:
     ) from error
 
 # A failing assertion shows its values only in modules that pytest knows before they are imported.
-pytest.register_assert_rewrite("crawler.testing.frontier", "crawler.testing.loops", "crawler.testing.visited")
+pytest.register_assert_rewrite(
+    "crawler.testing.frontier", "crawler.testing.loops", "crawler.testing.sink", "crawler.testing.visited"
+)
 
 from crawler.testing.frontier.contract import FrontierContract  # noqa: E402  # see above
+from crawler.testing.sink.contract import SinkContract  # noqa: E402
 from crawler.testing.visited.contract import VisitedSetContract  # noqa: E402
 
-__all__ = ["FrontierContract", "VisitedSetContract"]
+__all__ = ["FrontierContract", "SinkContract", "VisitedSetContract"]

@@ -5,34 +5,30 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
+from fastwarc.warc import ArchiveIterator as FastArchiveIterator
 from warcio.archiveiterator import ArchiveIterator
 from warcio.recordloader import ArcWarcRecord
 
-from crawler.page import Extract, NotModified, Page, PageRecord, Redirect, body_sha1
-from crawler.record import fetched_record
+from crawler.page import Page
+from crawler.testing.sink import pages
+from crawler.testing.sink.pages import NOON, lease, record_of
 from crawler.write.warc_records import NUMBER_FIELD
-from frontier import CrawlUrl, Lease
 
-NOON = 1_700_000_000.25
-HTML = [(b"Server", b"nginx"), (b"Content-Type", b"text/html; charset=utf-8")]
-SENT = [("Host", "h1.sim.test:8080"), ("User-Agent", "onceover/1.0 (+https://example.org/)"), ("Accept", "*/*")]
+__all__ = [
+    "HTML",
+    "NOON",
+    "SENT",
+    "Archived",
+    "archived",
+    "lease",
+    "numbers",
+    "numbers_by_fastwarc",
+    "page",
+    "record_of",
+]
 
-
-def lease(number: int, *, url: str | None = None, attempt: int = 0) -> Lease:
-    address = url or f"http://h1.sim.test:8080/page/{number}?a=b"
-    return Lease(
-        number=number,
-        hit_count=3,
-        url=CrawlUrl(
-            url=address,
-            canonical=address,
-            queue_key="test,sim,h1",
-            depth=2,
-            via="http://h1.sim.test:8080/",
-            anchor="a page",
-            attempt=attempt,
-        ),
-    )
+HTML = pages.page(0).headers
+SENT = pages.page(0).request_headers
 
 
 def page(
@@ -46,28 +42,18 @@ def page(
     status: int = 200,
     reason: str = "OK",
 ) -> Page:
-    text = f"<title>Page {number}</title> <p>Number {number}.".encode() if body is None else body
-    return Page(
-        url=f"http://h1.sim.test:8080/page/{number}?a=b",
+    sample = pages.page(number)
+    text = sample.body if body is None else body
+    return msgspec.structs.replace(
+        sample,
         status=status,
         reason=reason,
         http_version=http_version,
         headers=list(headers),
-        request_headers=SENT,
-        ip="127.0.0.1",
-        port=8080,
-        fetched_at=NOON + number % 1000,
-        duration_s=0.0123,
         body=text,
         raw_body=text if raw_body is None else raw_body,
         truncated=truncated,
     )
-
-
-def record_of(fetched: Page | Redirect | NotModified, number: int) -> PageRecord:
-    extract = Extract(content_type="text/html", base_url=fetched.url, charset="UTF-8", title=f"Page {number}")
-    sha1 = None if isinstance(fetched, NotModified) else body_sha1(fetched.body)
-    return fetched_record(lease(number), fetched, extract=extract, references=["http://h1.sim.test:8080/"], sha1=sha1)
 
 
 class Archived(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,6 +83,18 @@ def numbers(directory: Path) -> list[int]:
     """The record numbers of the responses and revisits of a directory, in order."""
     main = {"response", "revisit"}
     return [entry.number for entry in archived(directory) if entry.kind in main and entry.number is not None]
+
+
+def numbers_by_fastwarc(directory: Path) -> list[int]:
+    """The same as `numbers`, read ten times as fast. Fails on a wrong digest or a torn file, too."""
+    found = []
+    for path in sorted(directory.glob("*.warc.gz*")):
+        gzip.decompress(path.read_bytes())
+        for record in FastArchiveIterator(str(path), parse_http=False):
+            assert record.verify_block_digest()
+            if record.headers["WARC-Type"] in {"response", "revisit"}:
+                found.append(int(record.headers[NUMBER_FIELD]))
+    return found
 
 
 def _archived(file: str, record: ArcWarcRecord) -> Archived:

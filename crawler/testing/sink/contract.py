@@ -1,0 +1,9 @@
+"""The suite as a whole."""
+
+from crawler.testing.sink.crashes import CrashTests
+from crawler.testing.sink.full_disks import FullDiskTests
+from crawler.testing.sink.writing import WritingTests
+
+
+class SinkContract(WritingTests, CrashTests, FullDiskTests):
+    """What every sink promises, wherever it writes."""

@@ -1,0 +1,73 @@
+"""Pages and records to write."""
+
+from typing import Final
+
+from crawler.page import Extract, Failure, FailureKind, NotModified, Page, PageRecord, Redirect, body_sha1
+from crawler.protocols import Sink
+from crawler.record import fetched_record, unfetched_record
+from frontier import CrawlUrl, Lease
+
+NOON: Final = 1_700_000_000.25
+
+
+def lease(number: int, *, attempt: int = 0) -> Lease:
+    """The lease of the page of that number."""
+    url = f"http://h1.sim.test:8080/page/{number}?a=b"
+    return Lease(
+        number=number,
+        hit_count=3,
+        url=CrawlUrl(
+            url=url,
+            canonical=url,
+            queue_key="test,sim,h1",
+            depth=2,
+            via="http://h1.sim.test:8080/",
+            anchor="a page",
+            attempt=attempt,
+        ),
+    )
+
+
+def page(number: int) -> Page:
+    """A small page."""
+    body = f"<title>Page {number}</title> <p>Number {number}.".encode()
+    return Page(
+        url=lease(number).url.url,
+        status=200,
+        reason="OK",
+        http_version="1.1",
+        headers=[(b"Server", b"nginx"), (b"Content-Type", b"text/html; charset=utf-8")],
+        request_headers=[("Host", "h1.sim.test:8080"), ("User-Agent", "onceover/1.0"), ("Accept", "*/*")],
+        ip="127.0.0.1",
+        port=8080,
+        fetched_at=NOON + number % 1000,
+        duration_s=0.0123,
+        body=body,
+        raw_body=body,
+    )
+
+
+def record_of(fetched: Page | Redirect | NotModified, number: int) -> PageRecord:
+    """The record of a page, as the page of that number."""
+    extract = Extract(content_type="text/html", base_url=fetched.url, charset="UTF-8", title=f"Page {number}")
+    sha1 = None if isinstance(fetched, NotModified) else body_sha1(fetched.body)
+    return fetched_record(lease(number), fetched, extract=extract, references=["http://h1.sim.test:8080/"], sha1=sha1)
+
+
+async def write(sink: Sink, number: int) -> None:
+    """Write the page of a number."""
+    fetched = page(number)
+    await sink.write(fetched, record_of(fetched, number))
+
+
+async def write_unfetched(sink: Sink, number: int) -> None:
+    """Write the record of a URL that was not fetched."""
+    await sink.write(None, unfetched_record(lease(number), reason="robots"))
+
+
+async def write_failure(sink: Sink, number: int) -> None:
+    """Write the record of a URL whose server did not answer."""
+    failure = Failure(
+        url=lease(number).url.url, kind=FailureKind.TIMEOUT, message="60 s", fetched_at=NOON, duration_s=60
+    )
+    await sink.write(failure, fetched_record(lease(number), failure))
