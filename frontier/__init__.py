@@ -45,8 +45,9 @@ it. `pauses` are reasons to lease nothing. `clock` never runs backwards."""
 
 from frontier.look_ups import LedgerReads, Notes, QueueReads
 from frontier.pauses import Pauses
-from frontier.protocol import Frontier, Pausing, QueueControl, Recovering
+from frontier.protocol import Frontier, Pausing, QueueControl, Recovering, Serving
 from frontier.values import (
+    ActiveQueue,
     CrawlUrl,
     Damaged,
     FrontierStats,
@@ -63,6 +64,7 @@ from frontier.values import (
 )
 
 __all__ = [
+    "ActiveQueue",
     "CrawlUrl",
     "Damaged",
     "Frontier",
@@ -80,6 +82,7 @@ __all__ = [
     "QueueReads",
     "QueueStatus",
     "Recovering",
+    "Serving",
     "StoreFailed",
     "StoreFull",
     "StoreRefused",

@@ -1,11 +1,11 @@
 """What a running frontier promises: to the loop, in `Frontier`, and in small protocols of their own, which a frontier
 may lack, to an operator and to those who repair a crawl."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Protocol, runtime_checkable
 
 from frontier.pauses import Pauses
-from frontier.values import CrawlUrl, FrontierStats, Lease, LedgerEntry, Outcome
+from frontier.values import ActiveQueue, CrawlUrl, FrontierStats, Lease, LedgerEntry, Outcome
 
 
 class Frontier(Protocol):
@@ -166,6 +166,16 @@ class QueueControl(Protocol):
     async def set_budget(self, key: str, budget: int | None, /) -> None:
         """Give a queue its own total budget; with None, the general one applies again. The queue is retired if it has
         spent its budget, and served again if not."""
+        ...
+
+
+@runtime_checkable
+class Serving(Protocol):
+    """Tells which queues it serves, and why each waits."""
+
+    def active_queues(self) -> Iterator[ActiveQueue]:
+        """The queues that are being served now. May be read while the frontier goes on: a queue that is not served any
+        more is left out."""
         ...
 
 

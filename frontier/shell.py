@@ -7,7 +7,7 @@ queues. `commit` makes each change as soon as the store accepts it.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import TypeVar
@@ -27,9 +27,10 @@ from frontier.transitions.link_counts import LinkCounts
 from frontier.transitions.operating import Operator
 from frontier.transitions.settling import Settling
 from frontier.transitions.snapshotting import Snapshotting
-from frontier.transitions.stats import describe
+from frontier.transitions.stats import active_queues, describe
 from frontier.transitions.uncancellable import run_uncancellable
 from frontier.values import (
+    ActiveQueue,
     CrawlUrl,
     FrontierStats,
     Lease,
@@ -259,6 +260,9 @@ class QueueFrontier:
     def _later_links(self, canonical: str) -> int:
         """The links to a URL that its own record does not count."""
         return self._link_counts.get(canonical) + self._store.reads.link_count(canonical)
+
+    def active_queues(self) -> Iterator[ActiveQueue]:
+        return active_queues(self._active)
 
     def describe(self) -> FrontierStats:
         return describe(self._store.counters, self._active)

@@ -1,6 +1,7 @@
 """The values that pass between a frontier and its callers."""
 
 from enum import IntEnum
+from typing import Literal
 
 import msgspec
 
@@ -171,6 +172,27 @@ class QueueStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The last known address of its server."""
     served: bool = False
     """Whether its URLs get fetched. If it has any and is not served, it is retired."""
+
+
+class ActiveQueue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What an operator sees of a queue that is being served."""
+
+    key: str
+    state: Literal["in-process", "ready", "held-back", "snoozed"]
+    """`held-back` is ready but for a group that it belongs to."""
+    size: int
+    """URLs that wait in it, the leased ones included."""
+    spent: int
+    leased: int
+    wake_at: float
+    """It rests until this time, in seconds since 1970."""
+    rest_reason: str | None
+    """Why it rests, if the release of its last lease gave a reason."""
+    health: Health
+    group: str | None = None
+    """The group that holds it back."""
+    group_wake_at: float | None = None
+    """When that group may be asked, in seconds since 1970; None if it is being asked now."""
 
 
 class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):

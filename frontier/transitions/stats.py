@@ -1,8 +1,15 @@
 """Describes where the URLs of a frontier are now, from the counters and the active queues."""
 
+from collections.abc import Iterator
+from typing import Final, Literal
+
+from frontier.queues.lifecycle import IN_PROCESS, READY, QueueState
+from frontier.queues.queue import Queue
 from frontier.records import Counters
 from frontier.transitions.active_queues import ActiveQueues
-from frontier.values import FrontierStats
+from frontier.values import ActiveQueue, FrontierStats
+
+_STATES: Final[dict[QueueState, Literal["in-process", "ready"]]] = {IN_PROCESS: "in-process", READY: "ready"}
 
 
 def describe(counters: Counters, active: ActiveQueues) -> FrontierStats:
@@ -37,4 +44,30 @@ def describe(counters: Counters, active: ActiveQueues) -> FrontierStats:
         retired=counters.retired_urls,
         retired_queues=counters.retired_queues,
         paused=active.pauses.reason,
+    )
+
+
+def active_queues(active: ActiveQueues) -> Iterator[ActiveQueue]:
+    """The queues that are active now. The caller may go on with other work between two of them."""
+    for key in [queue.key for queue in active.schedule]:
+        queue = active.schedule.get(key)
+        if queue is not None:
+            yield _describe_queue(active, queue)
+
+
+def _describe_queue(active: ActiveQueues, queue: Queue) -> ActiveQueue:
+    record = queue.record
+    peers = active.schedule.groups.peers_of.get(queue.key) if queue.state is READY else None
+    group = None if peers is None else peers.closed_group
+    return ActiveQueue(
+        key=queue.key,
+        state="held-back" if group is not None else _STATES.get(queue.state, "snoozed"),
+        size=record.size,
+        spent=record.spent,
+        leased=queue.leased,
+        wake_at=record.wake_at,
+        rest_reason=queue.rest_reason,
+        health=record.health,
+        group=None if group is None else group.name,
+        group_wake_at=group.wake_at if group is not None and group.resting else None,
     )
