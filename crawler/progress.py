@@ -93,26 +93,37 @@ def line(status: Status) -> str:
 
 def table(status: Status) -> Group:
     """The status as a table, for a terminal."""
-    frontier = status.frontier
-    settled = frontier.done + frontier.failed + frontier.excluded
-    urls = [f"{frontier.pending:,} queued", f"{frontier.retrying:,} to try again"]
-    urls.append(f"{settled:,} of {frontier.admitted:,} settled")
-    hosts = [f"{frontier.in_process_queues:,} in process", f"{frontier.ready_queues:,} ready"]
-    hosts.append(f"{frontier.snoozed_queues:,} resting")
-    rows = [
-        ("pages", f"{status.pages:,} · {rate(status.recent_pages_per_s)} · {size(status.bytes_received)}"),
-        ("URLs", " · ".join(urls)),
-        ("hosts", " · ".join(hosts)),
-        *_common_rows(status),
-        ("time", duration(status.elapsed_s)),
-    ]
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", justify="right")
     grid.add_column(overflow="fold")
-    for name, value in rows:
+    for name, value in rows_of(status):
         grid.add_row(name, Text(value))
     # The last line is always there, so that the lines above do not jump.
     return Group(grid, Text(status.waiting or "", style="yellow"))
+
+
+def rows_of(status: Status) -> list[tuple[str, str]]:
+    """The status of a running crawl: names and values."""
+    return [
+        ("pages", f"{status.pages:,} · {rate(status.recent_pages_per_s)} · {size(status.bytes_received)}"),
+        *frontier_rows(status.frontier),
+        *_common_rows(status),
+        ("time", duration(status.elapsed_s)),
+    ]
+
+
+def frontier_rows(frontier: FrontierStats) -> list[tuple[str, str]]:
+    """What is known about a crawl whether it runs or not: names and values."""
+    settled = frontier.done + frontier.failed + frontier.excluded
+    urls = [f"{frontier.pending:,} queued", f"{frontier.retrying:,} to try again"]
+    urls.append(f"{settled:,} of {frontier.admitted:,} settled")
+    if frontier.retired:
+        urls.append(f"{frontier.retired:,} retired")
+    hosts = [f"{frontier.in_process_queues:,} in process", f"{frontier.ready_queues:,} ready"]
+    hosts.append(f"{frontier.snoozed_queues:,} resting")
+    if frontier.inactive_queues:
+        hosts.append(f"{frontier.inactive_queues:,} inactive")
+    return [("URLs", " · ".join(urls)), ("hosts", " · ".join(hosts))]
 
 
 def summary(status: Status, *, ending: str, directory: str, width: int = 80) -> list[str]:

@@ -21,13 +21,20 @@ from crawler.cli.crawl import crawl
 from crawler.cli.demo import demo
 from crawler.cli.frontier import frontier
 from crawler.cli.inspect import inspect
+from crawler.cli.operate.hosts import budget, retire, unretire
+from crawler.cli.operate.pausing import pause, resume, status, stop
+from crawler.cli.operate.top import top
+from crawler.cli.operate.urls import add, forget
 from crawler.cli.plugins import plugins
 from crawler.cli.run.interrupts import interrupt_on_signals
 from crawler.cli.run.terminal import drop_unprinted, open_missing_streams, say
 from crawler.cli.simulate import simweb
 from crawler.compare.measure.folder import FolderRefused
+from crawler.control.address import SocketRefused
+from crawler.control.client import NoAnswer
 from crawler.disk.directory import DirectoryRefused
 from crawler.fetch.connect.aiohttp_contract import ClientRefused
+from crawler.operate.target import Refused
 from crawler.wiring.plugins.blame import PluginFailed
 from crawler.wiring.plugins.loading import PluginRefused
 from frontier import StoreFailed, StoreRefused
@@ -44,6 +51,8 @@ def onceover() -> None:
 
 
 for command in (compare, crawl, config, demo, frontier, inspect, plugins, simweb):
+    onceover.add_command(command)
+for command in (status, pause, resume, stop, add, forget, retire, unretire, budget, top):
     onceover.add_command(command)
 
 
@@ -63,7 +72,13 @@ def main() -> None:
     except (ClientRefused, ConfigError, KernelRefused, PluginRefused) as error:
         _complain(error)
         sys.exit(USAGE)
-    except (DirectoryRefused, FolderRefused, StoreRefused) as error:
+    except Refused as error:
+        _complain(error)
+        sys.exit(error.exit_code)
+    except NoAnswer as error:
+        _complain(error)
+        sys.exit(FAILED)
+    except (DirectoryRefused, FolderRefused, SocketRefused, StoreRefused) as error:
         _complain(error)
         sys.exit(REFUSED)
     except PluginFailed as error:

@@ -8,8 +8,8 @@ import msgspec
 
 from config import Config, Loaded
 from crawler.cli.codes import COMPLETE, FAILED
-from crawler.cli.opening import lock_stored
 from crawler.disk.directory import CrawlDirectory
+from crawler.operate.opening import lock_stored
 from crawler.status import number_of
 from crawler.wiring.backends import frontier_backend, lacks
 from crawler.wiring.recovery.entries import batches

@@ -22,6 +22,10 @@ class SocketRefused(Exception):
     """The socket can't be bound, or must not be used. The message says why, and what to do."""
 
 
+class SocketOfOther(SocketRefused):
+    """The socket belongs to another user."""
+
+
 def listen(directory: Path) -> socket.socket:
     """A socket that listens in a directory whose lock the caller holds. Raises `SocketRefused`."""
     path = directory / NAME
@@ -76,7 +80,7 @@ def check(directory: Path) -> bool:
         raise SocketRefused(f"expected the socket of a crawl at {path}, found {_kind(found.st_mode)}; move it away")
     if os.geteuid() not in (found.st_uid, 0):
         user = _user(found.st_uid)
-        raise SocketRefused(
+        raise SocketOfOther(
             f"the crawl in {directory} belongs to {user}: run the command as {user} or as root, as with sudo -u {user}"
         )
     mode = stat.S_IMODE(found.st_mode)

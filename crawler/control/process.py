@@ -6,6 +6,7 @@ import struct
 from pathlib import Path
 
 _CREDENTIALS = struct.Struct("3i")
+_STOPPED = ("T", "t")
 _STATE = re.compile(r"^State:\s+(\w)", re.MULTILINE)
 
 
@@ -22,12 +23,12 @@ def why_silent(pid: int | None, silence_s: float) -> str:
     """What a person should know and do about a process that says nothing."""
     if pid is None:
         return f"the process of the crawl does not answer within {silence_s:g} s; look whether it runs"
+    if is_stopped(pid):
+        return (
+            f"process {pid}, which runs the crawl, is stopped (by Ctrl-Z, SIGSTOP or a debugger): `kill -CONT {pid}` "
+            "lets it go on"
+        )
     match state_of(pid):
-        case "T" | "t":
-            return (
-                f"process {pid}, which runs the crawl, is stopped (by Ctrl-Z, SIGSTOP or a debugger): "
-                f"`kill -CONT {pid}` lets it go on"
-            )
         case "D":
             return f"process {pid}, which runs the crawl, waits for the disk or the system: try again when that is over"
         case "Z" | "X":
@@ -37,6 +38,11 @@ def why_silent(pid: int | None, silence_s: float) -> str:
         f"overloaded. Try again; if it stays silent, `kill -INT {pid}` lets it finish what is in flight, and "
         f"`kill -9 {pid}` ends it without loss: the next run fetches again what was in flight"
     )
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether somebody has stopped the process for a while."""
+    return state_of(pid) in _STOPPED
 
 
 def state_of(pid: int) -> str | None:

@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from crawler.status import Status
+from frontier import FrontierStats
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -26,8 +27,9 @@ class CrawlStatus(msgspec.Struct, frozen=True, kw_only=True):
     paused: str | None
     """Why the operator has paused it; None if it is not paused."""
     stopping: bool = False
-    status: Status
-    """Of a crawl that does not run, the counts of this run are 0, and `visited` is null."""
+    frontier: FrontierStats
+    run: Status | None
+    """The counts of this run; None if the crawl does not run."""
 
 
 class PauseState(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,9 +42,9 @@ class PauseState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stopping(msgspec.Struct, frozen=True, kw_only=True):
-    """A crawl is stopping, or does not run."""
+    """A crawl is stopping, or did not run."""
 
-    running: bool
+    was_running: bool
     in_flight: int = 0
 
 
@@ -185,3 +187,9 @@ class ExportPiece(msgspec.Struct, frozen=True, kw_only=True):
     after: str | None
     damaged: list[str]
     """Keys of records that can't be decoded."""
+
+
+class Imported(msgspec.Struct, frozen=True, kw_only=True):
+    """How many URLs of an import were new."""
+
+    added: int

@@ -1,16 +1,20 @@
 """What can be asked of a crawl."""
 
-from typing import Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
-MAX_URLS = 1000
-"""URLs in one request."""
-MAX_ITEMS = 10_000
-"""Queues, hosts or lines in one reply."""
-MAX_BUDGET = 1 << 53
-MAX_PRECEDENCE = 255
-MAX_REASON = 2000
+MAX_URLS: Final = 1000
+"""URLs or lines in one request."""
+MAX_ITEMS: Final = 10_000
+"""Queues, hosts or refusals in one reply."""
+MAX_BUDGET: Final = 1 << 53
+MAX_PRECEDENCE: Final = 255
+MAX_REASON: Final = 2000
+_MAX_OFFSET: Final = 1_000_000
+
+Urls = Annotated[list[str], msgspec.Meta(max_length=MAX_URLS)]
+Limit = Annotated[int, msgspec.Meta(ge=1, le=MAX_ITEMS)]
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +28,7 @@ class GetStatus(Request, frozen=True, tag="status"):
 class Pause(Request, frozen=True, tag="pause"):
     """Lease nothing until `Resume`, also after a restart. URLs in flight are finished. The reply is a `PauseState`."""
 
-    reason: str
+    reason: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_REASON)]
 
 
 class Resume(Request, frozen=True, tag="resume"):
@@ -32,7 +36,8 @@ class Resume(Request, frozen=True, tag="resume"):
 
 
 class Stop(Request, frozen=True, tag="stop"):
-    """Finish the URLs in flight and end the process; with `now`, drop them. The reply is a `Stopping`."""
+    """Finish the URLs in flight and end the process; with `now`, drop them. The reply is a `Stopping`, or none if
+    that happens at once."""
 
     now: bool = False
 
@@ -43,15 +48,15 @@ class Add(Request, frozen=True, tag="add"):
     A URL that the crawl knows or that is out of scope is not enqueued, unless with `force`.
     """
 
-    urls: list[str]
-    precedence: int | None = None
+    urls: Urls
+    precedence: Annotated[int, msgspec.Meta(ge=0, le=MAX_PRECEDENCE)] | None = None
     force: bool = False
 
 
 class Forget(Request, frozen=True, tag="forget"):
     """Remove settled URLs from ledger and visited set, so that they are new again. The reply is `Judged`."""
 
-    urls: list[str]
+    urls: Urls
 
 
 class Retire(Request, frozen=True, tag="retire"):
@@ -70,7 +75,7 @@ class SetBudget(Request, frozen=True, tag="budget"):
     """Set the total budget of a host; None restores the general one. The reply is `Changed`."""
 
     host: str
-    cost: int | None
+    cost: Annotated[int, msgspec.Meta(ge=0, le=MAX_BUDGET)] | None
 
 
 class InspectUrl(Request, frozen=True, tag="inspect-url"):
@@ -88,8 +93,8 @@ class InspectQueues(Request, frozen=True, tag="inspect-queues"):
     sort: QueueOrder = "size"
     match: str = ""
     retired: bool = False
-    offset: int = 0
-    limit: int = 50
+    offset: Annotated[int, msgspec.Meta(ge=0, le=_MAX_OFFSET)] = 0
+    limit: Limit = 50
 
 
 class InspectVisited(Request, frozen=True, tag="inspect-visited"):
@@ -100,14 +105,14 @@ class InspectRefused(Request, frozen=True, tag="inspect-refused"):
     """What traps and quotas have refused, most first: a `RefusedList`."""
 
     match: str = ""
-    limit: int = 50
+    limit: Limit = 50
 
 
 class Top(Request, frozen=True, tag="top"):
     """The hosts that are being served, and why each waits: a `HostList`."""
 
     match: str = ""
-    limit: int = 50
+    limit: Limit = 50
 
 
 class Export(Request, frozen=True, tag="export"):
@@ -115,6 +120,12 @@ class Export(Request, frozen=True, tag="export"):
 
     after: str = ""
     pending: bool = False
+
+
+class Import(Request, frozen=True, tag="import"):
+    """Enter URLs of another crawl, as lines of its export. The reply is an `Imported`."""
+
+    lines: Annotated[list[msgspec.Raw], msgspec.Meta(max_length=MAX_URLS)]
 
 
 AnyRequest = (
@@ -133,4 +144,5 @@ AnyRequest = (
     | InspectRefused
     | Top
     | Export
+    | Import
 )

@@ -23,7 +23,8 @@ Answer = Callable[[AnyRequest], Awaitable[msgspec.Struct | Refusal]]
 """Carries out a request. It must not hold the event loop."""
 
 _NO_DESCRIPTOR_S: Final = 1.0
-_DISCARDED_BYTES: Final = 1 << 16
+_READ_BYTES: Final = 1 << 16
+_MAX_DISCARDED_BYTES: Final = 4 * MAX_REQUEST_BYTES
 _FAILED: Final = 1
 
 
@@ -162,10 +163,11 @@ class _Client:
             await self._writer.drain()
 
     async def discard(self) -> None:
-        """Read what is left, because the system drops a reply that is unread when input is."""
+        """Read what is left, as far as is reasonable, because the system drops a reply when input is unread."""
         async with asyncio.timeout(self._reading_s):
-            while await self._reader.read(_DISCARDED_BYTES):
-                pass
+            left = _MAX_DISCARDED_BYTES
+            while left > 0 and (read := await self._reader.read(_READ_BYTES)):
+                left -= len(read)
 
     def drop(self) -> None:
         with suppress(OSError):

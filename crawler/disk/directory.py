@@ -2,6 +2,7 @@
 
 crawl.toml         the configuration of the last run
 lock               held by the running process, with its pid
+control            the socket by which a running crawl is controlled
 frontier/          the frontier's state
 frontier.before-*  copies from before a repair
 visited/           snapshots of the visited set
@@ -26,6 +27,18 @@ _OF_NEW_LEVELDB = ("LOG", "LOCK", "MANIFEST-")
 
 class DirectoryRefused(Exception):
     """The directory can't be used: it is locked, or it holds something else. Nothing was changed."""
+
+
+class DirectoryInUse(DirectoryRefused):
+    """Another process has locked the directory."""
+
+    def __init__(self, path: Path, holder: str) -> None:
+        """`holder` is what stands in the lock."""
+        self.pid = int(holder) if holder.isdecimal() else None
+        super().__init__(
+            f"the crawl directory {path} is in use by process {self.pid or 'unknown'}; wait until it ends, or stop it: "
+            f"`onceover stop {path}` lets a crawl finish what is in flight"
+        )
 
 
 class CrawlDirectory:
@@ -138,10 +151,7 @@ class CrawlDirectory:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             holder = os.pread(lock, 32, 0).decode("ascii", "replace").strip()
-            raise DirectoryRefused(
-                f"the crawl directory {self.path} is in use by process {holder or 'unknown'}; "
-                "wait until it ends, or stop it (kill -INT lets it finish what is in flight)"
-            ) from error
+            raise DirectoryInUse(self.path, holder) from error
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
 

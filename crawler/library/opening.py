@@ -1,7 +1,7 @@
 """Locks the directory of a crawl, and opens the crawl in it."""
 
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning
 from crawler.library.result import EXIT_CODES, CrawlResult
+from crawler.operate.running import RunningCrawl, answer_operator
 from crawler.wiring.additions import NO_ADDITIONS, Additions
 from crawler.wiring.auto_backend import choose_backend
 from crawler.wiring.backends import frontier_backend
@@ -27,10 +28,20 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """A crawl that is open, and ready to run."""
 
     crawl: OpenedCrawl
+    loaded: Loaded
+    place: CrawlDirectory
     directory: str
     resumed: bool
     choice: str | None
     """What `visited.backend = "auto"` has chosen, for people."""
+
+    async def answer_operator(self, *, stop: Callable[[bool], object]) -> None:
+        """Let commands such as `onceover pause` reach the crawl while it runs, until cancelled. `stop` ends the run; if
+        called with True, at once."""
+        try:
+            await answer_operator(RunningCrawl(self.crawl, self.loaded, self.place, stop=stop))
+        except Exception:
+            log.exception("commands can't reach the crawl any more; it goes on")
 
     @property
     def has_urls(self) -> bool:
@@ -110,7 +121,7 @@ async def open_run(
         if isinstance(crawl.frontier, Pausing) and (reason := crawl.frontier.paused) is not None:
             raise DirectoryRefused(
                 f"the crawl in {directory.path} is paused: {reason}. "
-                f"`onceover frontier resume {directory.path}` lets it continue"
+                f"`onceover resume {directory.path}` lets it continue"
             )
         # Not earlier: if something is refused until here, the old configuration must stay.
         directory.write_configuration(render_toml(loaded.lasting))
@@ -121,6 +132,8 @@ async def open_run(
         log_beginning(loaded.config, str(directory.path), resumed=resumed)
         yield Run(
             crawl=crawl,
+            loaded=loaded,
+            place=directory,
             directory=str(directory.path),
             resumed=resumed,
             choice=None if choice is None else choice.text,

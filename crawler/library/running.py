@@ -87,11 +87,15 @@ class EngineTask:
         ending = Ending.STOPPED
         try:
             async with asyncio.TaskGroup() as group:
-                progress = group.create_task(log_progress(self._run.crawl.gauge))
+                beside = (
+                    group.create_task(log_progress(self._run.crawl.gauge)),
+                    group.create_task(self._run.answer_operator(stop=lambda now: self.stop(at_once=now))),
+                )
                 try:
                     ending = await self._run.crawl.engine.run()
                 finally:
-                    progress.cancel()
+                    for each in beside:
+                        each.cancel()
         finally:
             self.result = self._run.result(ending)
             self._on_end()

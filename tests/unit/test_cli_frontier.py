@@ -15,6 +15,7 @@ from crawler.disk.directory import CrawlDirectory
 from frontier import LedgerEntry
 from frontier.shell import QueueFrontier
 from frontier.upkeep.fsck import fsck
+from tests.e2e.operating import command_here
 from tests.stores import open_leveldb
 from tests.unit.frontier.crawls import DONE, page, pages
 from visited.digests.exact import ExactSet
@@ -88,11 +89,11 @@ def test_a_line_needs_no_more_than_a_url(tmp_path: Path) -> None:
 )
 def test_a_line_that_is_no_url_is_refused_with_its_place(tmp_path: Path, line: str) -> None:
     there = made(tmp_path / "there")
-    ended = CliRunner().invoke(
-        onceover, ["frontier", "import", str(there)], input=f'{{"url": "http://a.test/"}}\n{line}\n'
-    )
-    assert ended.exit_code == 2
-    assert "line 2" in ended.stderr or "mailto:x" in ended.stderr
+    lines = tmp_path / "lines"
+    lines.write_text(f'{{"url": "http://a.test/"}}\n{line}\n')
+    ended = command_here("frontier", "import", str(there), str(lines))
+    assert ended.code == 2
+    assert "line 2" in ended.err or "mailto:x" in ended.err
 
 
 def test_queues_are_paged_and_filtered(tmp_path: Path) -> None:
@@ -175,9 +176,9 @@ def test_all_queues_of_a_host_that_is_fetched_in_parallel_are_changed_together(t
 def test_an_act_that_makes_no_sense_is_refused(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
     here = made(tmp_path / "here", hosts=1)
     act, *rest = arguments
-    ended = CliRunner().invoke(onceover, ["frontier", act, str(here), *rest])
-    assert ended.exit_code == 2
-    assert told in ended.stderr
+    ended = command_here("frontier", act, str(here), *rest)
+    assert ended.code == 2
+    assert told in ended.err
 
 
 def test_a_pause_is_told_and_an_act_after_a_crash_leaves_it_a_crash(tmp_path: Path) -> None:
@@ -193,7 +194,8 @@ def test_a_pause_is_told_and_an_act_after_a_crash_leaves_it_a_crash(tmp_path: Pa
             return found
 
     in_use(become=True)
-    assert msgspec.json.decode(run("frontier", "pause", here, "--json")) == {"paused": "paused by the operator"}
+    state = msgspec.json.decode(run("frontier", "pause", here, "--json"))
+    assert state == {"paused": "paused by the operator", "running": False, "in_flight": 0}
     run("frontier", "resume", here)
     assert run("frontier", "pause", here, "--reason", "rain") == f"{here} is paused: rain\n"
     run("frontier", "resume", here)
@@ -203,7 +205,7 @@ def test_a_pause_is_told_and_an_act_after_a_crash_leaves_it_a_crash(tmp_path: Pa
 def test_the_old_words_for_pausing_still_work(tmp_path: Path) -> None:
     here = made(tmp_path / "here", hosts=1)
     assert run("frontier", "hold", here, "--reason", "rain") == f"{here} is paused: rain\n"
-    assert run("frontier", "release", here) == f"{here} is no longer paused: `onceover crawl` goes on\n"
+    assert run("frontier", "release", here) == f"{here} is no longer paused: `onceover crawl --dir {here}` goes on\n"
     assert "hold" not in run("frontier", "--help")
 
 

@@ -92,7 +92,7 @@ def test_an_imported_url_is_not_said_to_be_on_the_list_of_seeds(tmp_path: Path) 
     run("frontier", "import", crawl, given='{"url": "http://seed.test/"}\n{"url": "http://carried.test/"}\n')
     assert "on the list of seeds" in run("inspect", crawl, "url", "http://seed.test/")
     carried = run("inspect", crawl, "url", "http://carried.test/")
-    assert "in a file of seeds or by an import" in carried
+    assert "in a file of seeds, or added by an operator or an import" in carried
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,10 @@ from crawler.cli.run.terminal import lasting_console, say
 from crawler.disk.directory import CrawlDirectory
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_progress
-from crawler.library.opening import lock_crawl, open_run
+from crawler.library.opening import Run, lock_crawl, open_run
 from crawler.library.result import CrawlResult
 from crawler.progress import show_progress, summary
 from crawler.status import number_of
-from crawler.wiring.crawl import OpenedCrawl
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +84,7 @@ async def _run(
                 print_resumed(run.crawl, console)
             if this.cancelling():
                 raise asyncio.CancelledError
-            ending = await _run_engine(run.crawl, console, acting, interval_s=loaded.config.progress.interval_s)
+            ending = await _run_engine(run, console, acting)
             acting.act = lambda _: None
             return run.result(ending)
 
@@ -95,15 +94,11 @@ def _with_page_limit(loaded: Loaded, max_pages: int) -> Loaded:
     return msgspec.structs.replace(loaded, config=msgspec.structs.replace(loaded.config, limits=limits))
 
 
-async def _run_engine(crawl: OpenedCrawl, console: Console, acting: Interrupts, *, interval_s: float) -> Ending:
-    """Run the engine. The first signal lets the URLs in flight finish, the second one stops at once."""
+async def _run_engine(run: Run, console: Console, acting: Interrupts) -> Ending:
+    """Run the engine. The first signal lets the URLs in flight finish, the second one stops at once. So do commands."""
+    crawl = run.crawl
     async with asyncio.TaskGroup() as group:
-        displays = (
-            group.create_task(_keep_running(show_progress(crawl.gauge, console, interval_s=interval_s))),
-            group.create_task(_keep_running(log_progress(crawl.gauge))),
-        )
         running = group.create_task(crawl.engine.run())
-        running.add_done_callback(lambda _: [each.cancel() for each in displays])
 
         def drain(name: str) -> None:
             urls = number_of(len(crawl.engine.counters.in_flight), "URL in flight is done", "URLs in flight are done")
@@ -116,7 +111,17 @@ async def _run_engine(crawl: OpenedCrawl, console: Console, acting: Interrupts, 
             log.info("%s: stopping at once", name)
             running.cancel()
 
+        def stop_by_command(now: bool) -> None:
+            (stop if now else drain)("onceover stop")
+
         acting.act = drain
+        interval_s = run.loaded.config.progress.interval_s
+        beside = [
+            group.create_task(_keep_running(show_progress(crawl.gauge, console, interval_s=interval_s))),
+            group.create_task(_keep_running(log_progress(crawl.gauge))),
+            group.create_task(run.answer_operator(stop=stop_by_command)),
+        ]
+        running.add_done_callback(lambda _: [each.cancel() for each in beside])
     return Ending.SIGNAL if running.cancelled() else running.result()
 
 

@@ -32,7 +32,7 @@ from crawler.control.wire import (
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=50)
 requests: st.SearchStrategy[AnyRequest] = st.one_of(
     st.builds(GetStatus),
-    st.builds(Pause, reason=texts),
+    st.builds(Pause, reason=texts.filter(bool)),
     st.builds(Resume),
     st.builds(Stop, now=st.booleans()),
     st.builds(Add, urls=st.lists(texts), precedence=st.none() | st.integers(0, 255), force=st.booleans()),

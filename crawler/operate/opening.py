@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from config import Config, Loaded
-from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from config import Loaded
+from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.wiring.configuration import load
 from crawler.wiring.plugins.blame import blaming, plugins_of
 from crawler.wiring.storage import open_state
@@ -21,7 +21,7 @@ from frontier.state import FrontierState
 
 
 @contextmanager
-def open_stored(path: Path, *, to_change: bool = False) -> Iterator[tuple[CrawlDirectory, Config, FrontierState]]:
+def open_stored(path: Path, *, to_change: bool = False) -> Iterator[tuple[CrawlDirectory, Loaded, FrontierState]]:
     """The state of a crawl that does not run, which is locked in this context.
 
     With `to_change` it must be writable. Otherwise changes of it may be lost.
@@ -29,7 +29,7 @@ def open_stored(path: Path, *, to_change: bool = False) -> Iterator[tuple[CrawlD
     with lock_stored(path, to_change=to_change) as (directory, loaded):
         state = open_state(loaded.config, directory)
         try:
-            yield directory, loaded.config, state
+            yield directory, loaded, state
         finally:
             state.close()
 
@@ -96,10 +96,7 @@ def _check_unused(directory: CrawlDirectory) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise DirectoryRefused(
-                f"the crawl directory {directory.path} is in use by process {lock.read(32).strip() or 'unknown'}; "
-                "wait until it ends"
-            ) from error
+            raise DirectoryInUse(directory.path, lock.read(32).strip()) from error
         yield
 
 

@@ -1,0 +1,75 @@
+"""onceover retire, unretire, budget"""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from crawler.cli.operate.options import as_json, directory
+from crawler.control.replies import Changed, QueueForm
+from crawler.control.requests import MAX_BUDGET, AnyRequest, Retire, SetBudget, Unretire
+from crawler.operate.reach import reach
+from crawler.status import number_of
+
+_host = click.argument("host")
+
+
+def _cost(_context: click.Context, _argument: click.Parameter, value: str) -> int | None:
+    """The budget; None for `default`."""
+    if value == "default":
+        return None
+    if value.isascii() and value.isdigit() and int(value) <= MAX_BUDGET:
+        return int(value)
+    raise click.BadParameter(
+        f"expected a cost of 0 to {MAX_BUDGET:,}, or `default` for frontier.total_budget, found {value!r}"
+    )
+
+
+@click.command()
+@directory
+@_host
+@as_json
+def retire(directory: Path, host: str, as_json: bool) -> None:
+    """Stop serving HOST. Its URLs are kept, also those that are found later."""
+    _change(directory, Retire(host=host), as_json)
+
+
+@click.command()
+@directory
+@_host
+@as_json
+def unretire(directory: Path, host: str, as_json: bool) -> None:
+    """Serve HOST again after `retire`."""
+    _change(directory, Unretire(host=host), as_json)
+
+
+@click.command()
+@directory
+@_host
+@click.argument("cost", callback=_cost)
+@as_json
+def budget(directory: Path, host: str, cost: int | None, as_json: bool) -> None:
+    """Set the total budget of HOST to COST, instead of frontier.total_budget. With `default`, that applies again.
+
+    A fetch costs 1, or what frontier.cost says.
+    """
+    _change(directory, SetBudget(host=host, cost=cost), as_json)
+
+
+def _change(directory: Path, request: AnyRequest, as_json: bool) -> None:
+    with reach(directory, to_change=True) as crawl:
+        changed = crawl.ask(request, Changed)
+    for queue in changed.queues:
+        click.echo(msgspec.json.encode(queue) if as_json else f"{queue.host} {_describe(queue, request)}")
+
+
+def _describe(queue: QueueForm, request: AnyRequest) -> str:
+    kept = number_of(queue.size, "URL is kept", "URLs are kept")
+    if isinstance(request, Retire):
+        return f"is retired: {kept}, and not fetched"
+    spent = f"{queue.spent:,} spent" if queue.budget is None else f"{queue.spent:,} of {queue.budget:,} spent"
+    if queue.retired:
+        return f"is still retired: {spent}, {kept}"
+    if queue.size and not queue.served:
+        return f"is retired, because its budget is spent: {spent}, {kept}"
+    return f"is served: {spent}, {number_of(queue.size, 'URL waits', 'URLs wait')}"

@@ -1,0 +1,72 @@
+"""onceover top"""
+
+import time
+from pathlib import Path
+
+import click
+import msgspec
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from crawler.cli.operate.options import as_json, directory
+from crawler.control.replies import CrawlStatus, HostList
+from crawler.control.requests import MAX_ITEMS, GetStatus, Top
+from crawler.operate.reach import ReachedCrawl, reach
+from crawler.progress import frontier_rows
+from crawler.status import rate
+
+_LINES_BESIDE_HOSTS = 8
+_MIN_WIDTH = 20
+_WIDE = 1000
+"""Columns where nobody looks at a screen."""
+
+
+@click.command()
+@directory
+@click.option("--match", default="", metavar="TEXT", help="Only hosts that contain TEXT.")
+@click.option("--limit", type=click.IntRange(1, MAX_ITEMS), metavar="N", help="Hosts; by default, as many as fit.")
+@click.option("--interval", type=click.FloatRange(min=0.1), default=1.0, show_default=True, metavar="SECONDS")
+@click.option("--once", is_flag=True, help="Print it once. So it is if stdout is not a terminal.")
+@as_json
+def top(directory: Path, match: str, limit: int | None, interval: float, once: bool, as_json: bool) -> None:
+    """Show which hosts the crawl in DIR serves, and why each waits, until Ctrl-C or the end of the crawl."""
+    console = Console()
+    with reach(directory) as crawl:
+        if as_json:
+            click.echo(msgspec.json.encode(crawl.ask(Top(match=match, limit=limit or 50), HostList)))
+            return
+        if once or not console.is_terminal or not crawl.is_running:
+            console = console if console.is_terminal else Console(width=_WIDE)
+            console.print(_screen(crawl, directory, Top(match=match, limit=limit or 50)))
+            return
+        with Live(console=console, auto_refresh=False, screen=True) as live:
+            while True:
+                shown = limit or max(1, console.height - _LINES_BESIDE_HOSTS)
+                live.update(_screen(crawl, directory, Top(match=match, limit=shown)), refresh=True)
+                time.sleep(interval)
+
+
+def _screen(crawl: ReachedCrawl, directory: Path, request: Top) -> Group:
+    status, hosts = crawl.ask(GetStatus(), CrawlStatus), crawl.ask(request, HostList)
+    lines = [_heading(status, directory)]
+    lines += [f"{name:>5}  {value}" for name, value in frontier_rows(status.frontier)]
+    lines.append("" if status.run is None else status.run.waiting or "")
+    table = Table(box=None, pad_edge=False)
+    for name in ("host", "state", "URLs", "spent", "until"):
+        table.add_column(name, no_wrap=True, justify="right" if name in ("URLs", "spent") else "left")
+    table.add_column("why", overflow="ellipsis", no_wrap=True, min_width=_MIN_WIDTH)
+    for host in hosts.hosts:
+        until = "" if host.wake_at is None else host.wake_at[11:19]
+        table.add_row(host.host, host.state, f"{host.size:,}", f"{host.spent:,}", until, host.waits)
+    left = [Text(f"and {hosts.left:,} more; --limit or --match shows them")] if hosts.left else []
+    return Group(*map(Text, lines), table, *left)
+
+
+def _heading(status: CrawlStatus, directory: Path) -> str:
+    run = status.run
+    if run is None:
+        return f"{directory} does not run"
+    does = "is stopping" if status.stopping else "runs"
+    return f"{directory} {does} in process {status.pid}: {run.pages:,} pages, {rate(run.recent_pages_per_s)}"

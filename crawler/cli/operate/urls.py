@@ -1,0 +1,128 @@
+"""onceover add, forget"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, TextIO
+
+import click
+import msgspec
+
+from crawler.cli.codes import COMPLETE, FAILED
+from crawler.cli.operate.options import as_json, directory
+from crawler.control.replies import Judged, JudgedUrl
+from crawler.control.requests import MAX_PRECEDENCE, MAX_URLS, Add, AnyRequest, Forget
+from crawler.control.wire import MAX_REQUEST_BYTES
+from crawler.operate.reach import reach
+
+_PIECE_BYTES: Final = MAX_REQUEST_BYTES // 8
+"""A URL as JSON may take six times its characters."""
+_MAX_URL: Final = _PIECE_BYTES // 8
+_SHOWN_EACH: Final = 20
+_FAILURES: Final = frozenset({"refused", "invalid", "waits"})
+
+_urls = click.argument("urls", metavar="URL...", nargs=-1)
+_from_file = click.option(
+    "--from",
+    "file",
+    type=click.File(encoding="utf-8"),
+    metavar="FILE",
+    help="Take URLs from FILE too, one on each line. Empty lines and lines that begin with # are skipped. "
+    "- is standard input.",
+)
+
+
+@click.command()
+@directory
+@_urls
+@_from_file
+@click.option(
+    "--precedence",
+    type=click.IntRange(0, MAX_PRECEDENCE),
+    metavar="N",
+    help="When they are fetched: 0 first, 255 last. By default, like seeds.",
+)
+@click.option("--force", is_flag=True, help="Also fetch what was fetched before, or is out of scope.")
+@as_json
+def add(
+    directory: Path, urls: tuple[str, ...], file: TextIO | None, precedence: int | None, force: bool, as_json: bool
+) -> int:
+    """Add each URL to the queues of the crawl in DIR.
+
+    URLs that the crawl knows are not added again, so you can repeat the command. Exits with 1 if a URL was refused.
+    """
+    return _send(
+        directory,
+        _given(urls, file),
+        lambda piece: Add(urls=piece, precedence=precedence, force=force),
+        as_json=as_json,
+        failures=_FAILURES - {"waits"},
+    )
+
+
+@click.command()
+@directory
+@_urls
+@_from_file
+@as_json
+def forget(directory: Path, urls: tuple[str, ...], file: TextIO | None, as_json: bool) -> int:
+    """Forget each URL, as if the crawl in DIR had never met it: when a page links to it, it is fetched again.
+
+    URLs that are still to be fetched are kept; then the command exits with 1. So it does if the visited set can't
+    forget.
+    """
+    return _send(directory, _given(urls, file), lambda piece: Forget(urls=piece), as_json=as_json, failures=_FAILURES)
+
+
+def _given(urls: Sequence[str], file: TextIO | None) -> Iterator[str]:
+    if not urls and file is None:
+        raise click.UsageError("there is no URL: name some, or a file with --from")
+    yield from urls
+    for line in file or ():
+        text = line.strip()
+        if text and not text.startswith("#"):
+            yield text
+
+
+def _send(
+    directory: Path,
+    urls: Iterator[str],
+    request: Callable[[list[str]], AnyRequest],
+    *,
+    as_json: bool,
+    failures: frozenset[str],
+) -> int:
+    counts: Counter[str] = Counter()
+    with reach(directory, to_change=True) as crawl:
+        for piece in _pieces(urls):
+            judged = crawl.ask(request(piece), Judged).urls
+            for each in judged:
+                counts[each.outcome] += 1
+                if as_json:
+                    click.echo(msgspec.json.encode(each))
+                elif counts.total() <= _SHOWN_EACH or each.outcome in failures:
+                    click.echo(_line(each), err=each.outcome in failures)
+    if not as_json and counts.total() > _SHOWN_EACH:
+        click.echo(", ".join(f"{outcome}: {count:,}" for outcome, count in counts.most_common()))
+    return FAILED if any(counts[outcome] for outcome in failures) else COMPLETE
+
+
+def _pieces(urls: Iterator[str]) -> Iterator[list[str]]:
+    """As many URLs as a request may have."""
+    piece: list[str] = []
+    size = 0
+    for url in urls:
+        if len(url) > _MAX_URL:
+            raise click.UsageError(f"expected URLs of at most {_MAX_URL:,} characters, found {len(url):,}: {url[:80]}…")
+        if len(piece) == MAX_URLS or size + len(url) > _PIECE_BYTES:
+            yield piece
+            piece, size = [], 0
+        piece.append(url)
+        size += len(url)
+    if piece:
+        yield piece
+
+
+def _line(judged: JudgedUrl) -> str:
+    reason = "" if judged.reason is None else f" ({judged.reason})"
+    return f"{judged.outcome:>9}  {judged.url}{reason}"

@@ -1,0 +1,82 @@
+"""From a request to its reply."""
+
+from typing import assert_never
+
+import msgspec
+
+from config import ConfigError
+from crawler.control.replies import Refusal
+from crawler.control.requests import (
+    Add,
+    AnyRequest,
+    Export,
+    Forget,
+    GetStatus,
+    Import,
+    InspectQueues,
+    InspectRefused,
+    InspectUrl,
+    InspectVisited,
+    Pause,
+    Resume,
+    Retire,
+    SetBudget,
+    Stop,
+    Top,
+    Unretire,
+)
+from crawler.operate import copying, hosts, looking, pausing, queues, urls
+from crawler.operate.target import OperatedCrawl, Refused
+from frontier import StoreFailed
+
+_FAILED = 1
+_USAGE = 2
+
+
+async def answer(crawl: OperatedCrawl, request: AnyRequest) -> msgspec.Struct | Refusal:
+    """Carry out a request. It does not hold the event loop for long."""
+    try:
+        return await _carry_out(crawl, request)
+    except Refused as error:
+        return Refusal(str(error), error.exit_code)
+    except ConfigError as error:
+        return Refusal(str(error), _USAGE)
+    except StoreFailed as error:
+        return Refusal(str(error), _FAILED)
+
+
+async def _carry_out(crawl: OperatedCrawl, request: AnyRequest) -> msgspec.Struct:
+    match request:
+        case GetStatus():
+            return crawl.status()
+        case Pause(reason=reason):
+            return await pausing.pause(crawl, reason)
+        case Resume():
+            return await pausing.resume(crawl)
+        case Stop(now=now):
+            return crawl.stop(now=now)
+        case Add():
+            return await urls.add(crawl, request)
+        case Forget(urls=texts):
+            return await urls.forget(crawl, texts)
+        case Retire(host=host):
+            return await queues.retire(crawl, host)
+        case Unretire(host=host):
+            return await queues.unretire(crawl, host)
+        case SetBudget(host=host, cost=cost):
+            return await queues.set_budget(crawl, host, cost)
+        case InspectUrl(url=url):
+            return await urls.look_up(crawl, url)
+        case InspectQueues():
+            return await queues.list_queues(crawl, request)
+        case InspectVisited():
+            return await crawl.visited()
+        case InspectRefused():
+            return await looking.list_refused(crawl, request)
+        case Top():
+            return await hosts.list_hosts(crawl, request)
+        case Export():
+            return await copying.export_piece(crawl, request)
+        case Import():
+            return await copying.import_lines(crawl, request)
+    assert_never(request)

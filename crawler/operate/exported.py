@@ -1,0 +1,78 @@
+"""One URL of the ledger, as a line of an export or an import."""
+
+from typing import Annotated, Final
+
+import msgspec
+
+from crawler.operate.forms import digest_bytes, moment, seconds
+from crawler.page import digest_text
+from frontier import KnownUrl, UrlState
+
+MAX_LINK_COUNT: Final = 1 << 53
+"""A sum of many such counts still fits into the store."""
+
+
+class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One URL of the ledger, as a line of JSON. An imported line only needs `url`."""
+
+    url: str
+    canonical: str | None = None
+    """The canonical form, if it is not that of `url`."""
+    state: str = "pending"
+    queue: str | None = None
+    precedence: int = 128
+    depth: int = 0
+    via: str | None = None
+    kind: str = "link"
+    found_at: str | float | None = None
+    """Moments are RFC 3339. Earlier versions exported seconds since 1970."""
+    due_at: str | float | None = None
+    status: int | None = None
+    reason: str | None = None
+    fetched_at: str | float | None = None
+    digest: str | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    """As the server wrote it, because it is sent back like that."""
+    hit_count: Annotated[int, msgspec.Meta(ge=0, le=MAX_LINK_COUNT)] | None = None
+
+
+def read_line(text: str | bytes | msgspec.Raw) -> Line:
+    """Raises `ValueError`, with the reason."""
+    line = msgspec.json.decode(text, type=Line)
+    if line.state.upper() not in UrlState.__members__:
+        raise ValueError(f"state {line.state!r} is none of pending, done, failed, excluded")
+    for when in (line.found_at, line.due_at, line.fetched_at):
+        seconds(when)
+    digest_bytes(line.digest)
+    return line
+
+
+def line_of(known: KnownUrl) -> Line:
+    entry, waiting = known.entry, known.waiting
+    if waiting is None:
+        return Line(
+            url=entry.canonical,
+            state=entry.state.name.lower(),
+            via=entry.via,
+            found_at=moment(entry.found_at),
+            status=entry.status,
+            reason=entry.reason,
+            fetched_at=moment(entry.fetched_at),
+            digest=None if entry.digest is None else digest_text(entry.digest),
+            etag=entry.etag,
+            last_modified=entry.last_modified,
+            hit_count=entry.hit_count,
+        )
+    return Line(
+        url=waiting.url,
+        canonical=None if waiting.canonical == waiting.url else waiting.canonical,
+        queue=waiting.queue_key,
+        precedence=waiting.precedence,
+        depth=waiting.depth,
+        via=waiting.via,
+        kind=waiting.kind,
+        found_at=moment(entry.found_at),
+        due_at=moment(known.due_at),
+        hit_count=entry.hit_count,
+    )

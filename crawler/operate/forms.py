@@ -1,0 +1,74 @@
+"""Values of the frontier in the forms of replies: the same as in records, so that one program reads both."""
+
+import base64
+from datetime import datetime
+
+from crawler.control.replies import HealthForm, QueueForm, UrlForm
+from crawler.page import digest_text
+from crawler.record import header_time, rfc3339
+from crawler.status import host_of
+from frontier import KnownUrl, QueueStatus
+
+
+def moment(seconds: float | None) -> str | None:
+    """Seconds since 1970 as RFC 3339; None for 0 and None."""
+    return rfc3339(seconds) if seconds else None
+
+
+def seconds(when: str | float | None) -> float:
+    """Seconds since 1970 of a moment as `moment` writes it, or as earlier versions did, in seconds; 0 for None. Raises
+    `ValueError`."""
+    if not isinstance(when, str):
+        return when or 0.0
+    return datetime.fromisoformat(when).timestamp()
+
+
+def digest_bytes(text: str | None) -> bytes | None:
+    """The bytes of a digest as records write it. Raises `ValueError`."""
+    return None if text is None else base64.b32decode(text.removeprefix("sha1:"))
+
+
+def queue_form(queue: QueueStatus) -> QueueForm:
+    health = queue.health
+    return QueueForm(
+        host=host_of(queue.key),
+        served=queue.served,
+        key=queue.key,
+        size=queue.size,
+        wake_at=moment(queue.wake_at),
+        health=HealthForm(
+            error_streak=health.error_streak,
+            answered=health.answered,
+            trouble=health.trouble,
+            pressure=health.pressure,
+            probe_at=moment(health.probe_at),
+        ),
+        precedence=queue.precedence,
+        spent=queue.spent,
+        budget=queue.budget,
+        retired=queue.retired,
+        pace_s=queue.pace_s,
+        address=queue.address,
+    )
+
+
+def url_form(known: KnownUrl, *, due_at: float | None, found: str, waits: str | None) -> UrlForm:
+    entry = known.entry
+    return UrlForm(
+        canonical=entry.canonical,
+        state=entry.state.name.lower(),
+        number=entry.number,
+        found_at=moment(entry.found_at),
+        via=entry.via,
+        status=entry.status,
+        reason=entry.reason,
+        fetched_at=moment(entry.fetched_at),
+        digest=None if entry.digest is None else digest_text(entry.digest),
+        etag=entry.etag,
+        last_modified=header_time(entry.last_modified),
+        hit_count=entry.hit_count,
+        elsewhere=entry.elsewhere,
+        due_at=moment(due_at),
+        found=found,
+        waits=waits,
+    )

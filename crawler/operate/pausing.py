@@ -1,0 +1,25 @@
+"""pause, resume"""
+
+from crawler.control.replies import PauseState
+from crawler.operate.target import OperatedCrawl, Refused, pausing
+
+
+async def pause(crawl: OperatedCrawl, reason: str) -> PauseState:
+    operator = pausing(crawl)
+    if operator.paused is not None:
+        raise Refused(f"{crawl.directory.path} is already paused: {operator.paused}; resume it first")
+    await operator.pause(reason)
+    return _state(crawl, reason)
+
+
+async def resume(crawl: OperatedCrawl) -> PauseState:
+    operator = pausing(crawl)
+    if operator.paused is None:
+        raise Refused(f"{crawl.directory.path} is not paused; nothing was changed")
+    await operator.resume()
+    return _state(crawl, None)
+
+
+def _state(crawl: OperatedCrawl, paused: str | None) -> PauseState:
+    status = crawl.status()
+    return PauseState(paused=paused, running=status.running, in_flight=len(crawl.in_flight))

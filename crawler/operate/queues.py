@@ -1,0 +1,78 @@
+"""retire, unretire, budget; the list of queues"""
+
+from collections.abc import Awaitable, Callable
+
+from crawler.control.replies import Changed, QueueForm, QueueList
+from crawler.control.requests import InspectQueues, QueueOrder
+from crawler.operate.forms import queue_form
+from crawler.operate.slices import in_slices
+from crawler.operate.target import OperatedCrawl, Refused, queue_control, queue_reads
+from crawler.status import host_of
+from frontier import QueueStatus
+
+_KEPT_TOGETHER = 20_000
+"""Queues in memory beyond those that are asked for, until the best of them are chosen."""
+
+_ORDERS: dict[QueueOrder, Callable[[QueueStatus], tuple[float, str]]] = {
+    "size": lambda queue: (-queue.size, queue.key),
+    "wake": lambda queue: (queue.wake_at, queue.key),
+    "errors": lambda queue: (-queue.health.error_streak, queue.key),
+    "key": lambda queue: (0.0, queue.key),
+}
+
+
+async def retire(crawl: OperatedCrawl, host: str) -> Changed:
+    return await _change_queues(crawl, host, queue_control(crawl).retire)
+
+
+async def unretire(crawl: OperatedCrawl, host: str) -> Changed:
+    return await _change_queues(crawl, host, queue_control(crawl).unretire)
+
+
+async def set_budget(crawl: OperatedCrawl, host: str, cost: int | None) -> Changed:
+    control = queue_control(crawl)
+    return await _change_queues(crawl, host, lambda key: control.set_budget(key, cost))
+
+
+async def _change_queues(crawl: OperatedCrawl, host: str, change: Callable[[str], Awaitable[None]]) -> Changed:
+    """Change the queues of a host, which has several with frontier.parallel_queues. Queues that need no change are
+    skipped; if none needs one, that is refused."""
+    reads, path = queue_reads(crawl), crawl.directory.path
+    keys = [queue.key async for queue in in_slices(reads.queues()) if _is_of(host, queue.key)]
+    if not keys:
+        raise Refused(f"{path} has no queue of {host}; `onceover inspect {path} queues` lists them")
+    changed: list[QueueForm] = []
+    refusal = None
+    for key in keys:
+        try:
+            await change(key)
+        except ValueError as error:
+            refusal = error
+        else:
+            queue = reads.queue(key)
+            changed += [] if queue is None else [queue_form(queue)]
+    if not changed:
+        raise Refused(f"{path}: {refusal}; nothing was changed")
+    return Changed(queues=changed)
+
+
+def _is_of(host: str, key: str) -> bool:
+    """Whether HOST, as people or `inspect queues` write it, is the host of the queue."""
+    return host == key or host.lower() in (shown := host_of(key), shown.partition("#")[0])
+
+
+async def list_queues(crawl: OperatedCrawl, request: InspectQueues) -> QueueList:
+    order, wanted = _ORDERS[request.sort], request.offset + request.limit
+    best: list[QueueStatus] = []
+    count = 0
+    async for queue in in_slices(queue_reads(crawl).queues()):
+        if not queue.size or request.match not in host_of(queue.key) or (request.retired and queue.served):
+            continue
+        count += 1
+        best.append(queue)
+        if len(best) >= wanted + _KEPT_TOGETHER:
+            best.sort(key=order)
+            del best[wanted:]
+    best.sort(key=order)
+    shown = best[request.offset : wanted]
+    return QueueList(queues=[queue_form(queue) for queue in shown], left=max(0, count - request.offset - len(shown)))

@@ -1,0 +1,85 @@
+"""Lets a running crawl answer on the socket in its directory."""
+
+import logging
+import os
+from collections.abc import Callable
+from functools import partial
+
+from config import Loaded
+from crawler.control import address
+from crawler.control.address import SocketRefused
+from crawler.control.replies import CrawlStatus, Stopping
+from crawler.control.server import ControlServer
+from crawler.counters import InFlight
+from crawler.disk.directory import CrawlDirectory
+from crawler.operate.answers import answer
+from crawler.wiring.crawl import OpenedCrawl
+from frontier import Frontier, Pausing
+from frontier.state import FrontierState
+from visited import VisitedStats
+
+log = logging.getLogger(__name__)
+
+
+class RunningCrawl:
+    """An `OperatedCrawl` that this process runs."""
+
+    def __init__(
+        self, opened: OpenedCrawl, loaded: Loaded, directory: CrawlDirectory, *, stop: Callable[[bool], object]
+    ) -> None:
+        """`stop` ends the run: it lets URLs in flight finish, or, if called with True, drops them."""
+        self.directory = directory
+        self.loaded = loaded
+        self._opened = opened
+        self._stop = stop
+        self._stopping = False
+
+    @property
+    def state(self) -> FrontierState:
+        return self._opened.state
+
+    @property
+    def operator(self) -> object:
+        return self._opened.frontier
+
+    @property
+    def in_flight(self) -> list[InFlight]:
+        return list(self._opened.engine.counters.in_flight.values())
+
+    async def frontier(self) -> Frontier:
+        return self._opened.frontier
+
+    async def visited(self) -> VisitedStats:
+        return self._opened.gauge.status().visited
+
+    def status(self) -> CrawlStatus:
+        frontier, run = self._opened.frontier, self._opened.gauge.status()
+        return CrawlStatus(
+            directory=str(self.directory.path),
+            running=True,
+            pid=os.getpid(),
+            paused=frontier.paused if isinstance(frontier, Pausing) else None,
+            stopping=self._stopping,
+            frontier=run.frontier,
+            run=run,
+        )
+
+    def stop(self, *, now: bool) -> Stopping:
+        self._stopping = True
+        in_flight = len(self.in_flight)
+        self._stop(now)
+        return Stopping(was_running=True, in_flight=in_flight)
+
+
+async def answer_operator(crawl: RunningCrawl) -> None:
+    """Answer on the socket until cancelled. A crawl whose directory takes no socket goes on without."""
+    place = crawl.directory.path
+    try:
+        listening = address.listen(place)
+    except SocketRefused as error:
+        log.warning("while this crawl runs, commands such as `onceover status` can't reach it: %s", error)
+        return
+    try:
+        await ControlServer(listening, partial(answer, crawl)).run()
+    finally:
+        address.remove(place)

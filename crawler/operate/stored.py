@@ -1,0 +1,76 @@
+"""A crawl that does not run, opened from its directory."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from config import Loaded
+from crawler.control.replies import CrawlStatus, Stopping
+from crawler.counters import InFlight
+from crawler.disk.directory import CrawlDirectory
+from crawler.operate.opening import open_stored
+from crawler.wiring.storage import visited_set
+from frontier import Frontier, Pausing
+from frontier.state import FrontierState
+from visited import VisitedSet, VisitedStats
+
+
+class StoredCrawl:
+    """An `OperatedCrawl` that no process runs. This one has its lock."""
+
+    def __init__(
+        self, directory: CrawlDirectory, loaded: Loaded, state: FrontierState, stack: AsyncExitStack, *, named: Path
+    ) -> None:
+        """`stack` closes what is opened later. `named` is the directory as its user names it."""
+        self.directory = directory
+        self.loaded = loaded
+        self.state = state
+        self._stack = stack
+        self._named = named
+        self._frontier: Frontier | None = None
+
+    @property
+    def operator(self) -> object:
+        return self.state
+
+    @property
+    def in_flight(self) -> list[InFlight]:
+        return []
+
+    async def frontier(self) -> Frontier:
+        if self._frontier is None:
+            self._frontier = await self.state.open_frontier(self._make_visited())
+            self._stack.push_async_callback(self._frontier.aclose)
+        return self._frontier
+
+    def _make_visited(self) -> VisitedSet:
+        visited = visited_set(self.loaded.config, self.directory, self.state.knows_many)
+        self._stack.push_async_callback(visited.aclose)
+        return visited
+
+    async def visited(self) -> VisitedStats:
+        visited = self._make_visited()
+        await self.state.restore(visited)
+        return visited.describe()
+
+    def status(self) -> CrawlStatus:
+        paused = self.state.paused if isinstance(self.state, Pausing) else None
+        return CrawlStatus(
+            directory=str(self._named),
+            running=False,
+            pid=None,
+            paused=paused,
+            frontier=self.state.describe(),
+            run=None,
+        )
+
+    def stop(self, *, now: bool) -> Stopping:
+        return Stopping(was_running=False)
+
+
+@asynccontextmanager
+async def open_crawl(path: Path, *, to_change: bool) -> AsyncIterator[StoredCrawl]:
+    """The crawl in a directory, locked in this context. Raises `DirectoryRefused`, and whatever `open_state` raises."""
+    with open_stored(path, to_change=to_change) as (directory, loaded, state):
+        async with AsyncExitStack() as stack:
+            yield StoredCrawl(directory, loaded, state, stack, named=path)

@@ -1,0 +1,96 @@
+"""What an operator acts on: a crawl that runs, or one that is opened from its directory.
+
+Frontiers of other people may lack what only operators need. The functions return what can do it, or raise `Refused`.
+"""
+
+from typing import Protocol
+
+from config import Loaded
+from crawler.control.replies import CrawlStatus, Stopping
+from crawler.counters import InFlight
+from crawler.disk.directory import CrawlDirectory
+from frontier import Frontier, LedgerReads, Pausing, QueueControl, QueueReads, Recovering, Serving
+from frontier.state import FrontierState
+from visited import VisitedStats
+
+
+class Refused(Exception):
+    """A request can't be carried out. Nothing has changed. The message says what to do."""
+
+    def __init__(self, message: str, exit_code: int = 2) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class OperatedCrawl(Protocol):
+    """A crawl, and whoever runs it."""
+
+    @property
+    def directory(self) -> CrawlDirectory: ...
+
+    @property
+    def loaded(self) -> Loaded:
+        """Its configuration."""
+        ...
+
+    @property
+    def state(self) -> FrontierState: ...
+
+    @property
+    def operator(self) -> object:
+        """The frontier of a running crawl, the state of another one: a `Pausing` and a `QueueControl`, if its backend
+        can do that."""
+        ...
+
+    @property
+    def in_flight(self) -> list[InFlight]: ...
+
+    async def frontier(self) -> Frontier:
+        """The frontier. Of a crawl that does not run, it is opened now, which takes as long as a start."""
+        ...
+
+    async def visited(self) -> VisitedStats: ...
+
+    def status(self) -> CrawlStatus: ...
+
+    def stop(self, *, now: bool) -> Stopping: ...
+
+
+def pausing(crawl: OperatedCrawl) -> Pausing:
+    if not isinstance(operator := crawl.operator, Pausing):
+        raise _lacks("be paused")
+    return operator
+
+
+def queue_control(crawl: OperatedCrawl) -> QueueControl:
+    if not isinstance(operator := crawl.operator, QueueControl):
+        raise _lacks("retire queues or give them budgets")
+    return operator
+
+
+def queue_reads(crawl: OperatedCrawl) -> QueueReads:
+    if not isinstance(state := crawl.state, QueueReads):
+        raise _lacks("tell about its queues")
+    return state
+
+
+def ledger_reads(crawl: OperatedCrawl) -> LedgerReads:
+    if not isinstance(state := crawl.state, LedgerReads):
+        raise _lacks("tell about its URLs")
+    return state
+
+
+async def recovering(crawl: OperatedCrawl) -> Recovering:
+    if not isinstance(frontier := await crawl.frontier(), Recovering):
+        raise _lacks("take URLs that another crawl has settled")
+    return frontier
+
+
+def serving(crawl: OperatedCrawl) -> Serving:
+    if not isinstance(operator := crawl.operator, Serving):
+        raise _lacks("tell which hosts it serves")
+    return operator
+
+
+def _lacks(what: str) -> Refused:
+    return Refused(f"the frontier of this crawl can't {what}: frontier.backend names one that lacks it")

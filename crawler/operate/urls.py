@@ -1,0 +1,175 @@
+"""add, forget; what is known about a URL"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from crawler.control.replies import Judged, JudgedUrl, UrlFound
+from crawler.control.requests import Add
+from crawler.operate.forms import url_form
+from crawler.operate.target import OperatedCrawl, Refused, ledger_reads, queue_reads
+from crawler.record import rfc3339
+from crawler.status import host_of
+from crawler.url.urls import Target
+from crawler.wiring import discovering, seeding
+from crawler.wiring.sites import Sites
+from crawler.wiring.storage import rules_version
+from frontier import (
+    CrawlUrl,
+    Frontier,
+    KnownUrl,
+    LedgerEntry,
+    QueueStatus,
+    UrlState,
+)
+from visited import CannotForget
+
+_ADDED_TOGETHER: Final = 50
+"""URLs that are added while the event loop waits."""
+
+
+async def look_up(crawl: OperatedCrawl, url: str) -> UrlFound:
+    canonical = _read(crawl, url).canonical
+    ledger = ledger_reads(crawl)
+    known = ledger.known(canonical)
+    if known is None:
+        return UrlFound(canonical=canonical, found=None)
+    known = await _with_current_links(crawl, known)
+    waiting = known.waiting
+    queues = queue_reads(crawl)
+    queue = None if waiting is None else queues.queue(waiting.queue_key)
+    form = url_form(
+        known,
+        due_at=None if queue is None else max(known.due_at or 0.0, queue.wake_at),
+        found=_found_by(crawl, known.entry),
+        waits=None if queue is None else _waits(known, queue),
+    )
+    return UrlFound(canonical=canonical, found=form)
+
+
+async def _with_current_links(crawl: OperatedCrawl, known: KnownUrl) -> KnownUrl:
+    """A running frontier keeps the newest link counts in memory."""
+    if not crawl.status().running:
+        return known
+    entry = await (await crawl.frontier()).status_of(known.entry.canonical)
+    return known if entry is None else msgspec.structs.replace(known, entry=entry)
+
+
+def _read(crawl: OperatedCrawl, url: str) -> Target:
+    try:
+        return discovering.read_url(crawl.loaded.config, url, version=rules_version(crawl.state))
+    except ValueError as error:
+        raise Refused(str(error)) from error
+
+
+def _found_by(crawl: OperatedCrawl, entry: LedgerEntry) -> str:
+    if entry.via is not None:
+        return f"on {entry.via}"
+    version, config = rules_version(crawl.state), crawl.loaded.config
+    if entry.canonical in {
+        discovering.read_url(config, seed, version=version).canonical for seed in config.crawl.seeds
+    }:
+        return "on the list of seeds"
+    return "in a file of seeds, or added by an operator or an import"
+
+
+def _waits(known: KnownUrl, queue: QueueStatus) -> str:
+    host = host_of(queue.key)
+    if queue.size and not queue.served:
+        return f"for ever, because the queue of {host} is retired"
+    due_at = max(known.due_at or 0.0, queue.wake_at)
+    if known.due_at is not None:
+        return f"for another attempt, due {rfc3339(due_at)}"
+    when = f", which rests until {rfc3339(due_at)}" if due_at > time.time() else ""
+    return f"in the queue of {host}, which holds {queue.size:,}{when}"
+
+
+async def add(crawl: OperatedCrawl, request: Add) -> Judged:
+    """Add URLs in pieces, so that the crawl goes on meanwhile."""
+    adding = await _Adding.open(crawl, request)
+    judged: list[JudgedUrl] = []
+    for at in range(0, len(request.urls), _ADDED_TOGETHER):
+        judged += await adding.add(request.urls[at : at + _ADDED_TOGETHER])
+        await asyncio.sleep(0)
+    return Judged(urls=judged)
+
+
+class _Adding:
+    """Judges URLs by the scope of the crawl, and adds them to its frontier."""
+
+    def __init__(self, crawl: OperatedCrawl, frontier: Frontier, request: Add) -> None:
+        loaded, sites = crawl.loaded, Sites(crawl.loaded)
+        self._frontier = frontier
+        self._request = request
+        self._config = loaded.config
+        self._urls = discovering.url_reader(loaded, version=rules_version(crawl.state))
+        seeds = seeding.seeds(loaded, self._urls)
+        self._scope = discovering.scope(loaded, sites, seeds)
+        self._discovery = discovering.discovery(loaded, sites, self._urls, seeds)
+
+    @classmethod
+    async def open(cls, crawl: OperatedCrawl, request: Add) -> "_Adding":
+        return cls(crawl, await crawl.frontier(), request)
+
+    async def add(self, texts: Sequence[str]) -> list[JudgedUrl]:
+        read = [self._read(text) for text in texts]
+        urls = [url for url in read if isinstance(url, CrawlUrl)]
+        before = [await self._frontier.status_of(url.canonical) for url in urls]
+        await self._frontier.add(urls, force=self._request.force)
+        after = [await self._frontier.status_of(url.canonical) for url in urls]
+        judged = iter([self._judge(*each) for each in zip(urls, before, after, strict=True)])
+        return [next(judged) if isinstance(url, CrawlUrl) else url for url in read]
+
+    def _read(self, text: str) -> CrawlUrl | JudgedUrl:
+        try:
+            (url,) = seeding.added_seeds(self._config, self._urls, self._discovery, [text])
+        except ValueError as error:
+            return JudgedUrl(url=text, outcome="invalid", reason=str(error))
+        refusal = None if self._request.force else self._scope.refusal(self._urls.seed(url.url), depth=0)
+        if refusal is not None:
+            return JudgedUrl(url=url.url, outcome="refused", reason=f"{refusal}; --force adds it all the same")
+        precedence = self._request.precedence
+        return url if precedence is None else msgspec.structs.replace(url, precedence=precedence)
+
+    def _judge(self, url: CrawlUrl, before: LedgerEntry | None, after: LedgerEntry | None) -> JudgedUrl:
+        if after is None:
+            why = "the visited set takes it for known, as filters do now and then; --force adds it"
+            return JudgedUrl(url=url.url, outcome="refused", reason=why)
+        if before is None:
+            return JudgedUrl(url=url.url, outcome="added")
+        if before.state is UrlState.PENDING:
+            return JudgedUrl(url=url.url, outcome="waits", reason="it is in its queue already")
+        if self._request.force:
+            return JudgedUrl(url=url.url, outcome="added", reason=f"again: {_settled(before)}")
+        return JudgedUrl(url=url.url, outcome="known", reason=f"{_settled(before)}; --force fetches it again")
+
+
+def _settled(entry: LedgerEntry) -> str:
+    what = entry.reason if entry.status is None else str(entry.status)
+    return entry.state.name.lower() + ("" if what is None else f", {what}")
+
+
+async def forget(crawl: OperatedCrawl, texts: Sequence[str]) -> Judged:
+    """Forget settled URLs."""
+    targets = [_read(crawl, text) for text in texts]
+    frontier = await crawl.frontier()
+    before = [await frontier.status_of(target.canonical) for target in targets]
+    settled = [entry.canonical for entry in before if entry is not None and entry.state is not UrlState.PENDING]
+    try:
+        await frontier.forget(settled)
+    except CannotForget as error:
+        raise Refused(f"nothing was forgotten: {error}") from error
+    return Judged(
+        urls=[_judge_forgotten(target, entry) for target, entry in zip(targets, before, strict=True)],
+    )
+
+
+def _judge_forgotten(target: Target, before: LedgerEntry | None) -> JudgedUrl:
+    if before is None:
+        return JudgedUrl(url=target.url, outcome="unknown", reason="the crawl has never met it")
+    if before.state is UrlState.PENDING:
+        return JudgedUrl(url=target.url, outcome="waits", reason="it is still to be fetched, and is kept")
+    return JudgedUrl(url=target.url, outcome="forgotten", reason=f"was {_settled(before)}")
