@@ -17,7 +17,8 @@ class Ending(StrEnum):
 
     COMPLETE = "complete"
     INCOMPLETE = "incomplete"
-    """Nothing is left to fetch, but URLs were lost to damage, or set aside because they can't be read."""
+    """Nothing is left to fetch, but URLs were lost to damage, set aside because they can't be read, or lost on their
+    way between the parts of the crawl."""
     LIMIT = "limit"
     SIGNAL = "signal"
     STOPPED = "stopped"
@@ -75,7 +76,7 @@ class Engine:
         stats = self._components.frontier.describe()
         if stats.pending or stats.retrying:
             return self._ending
-        return Ending.INCOMPLETE if stats.missing else Ending.COMPLETE
+        return Ending.INCOMPLETE if stats.missing or stats.gaps else Ending.COMPLETE
 
     def stop(self, ending: Ending = Ending.SIGNAL) -> None:
         """Begin no further URL. The URLs in flight are finished."""

@@ -29,6 +29,7 @@ The rooms:
 
     queues        decides which queue is served next; pure, takes `now`
     transitions   changes the state: admit, lease, settle, operate; each change is one write batch
+    sending       where links go that belong to another part of the crawl
     leveldb       the store on disk
     link_table    counts links in memory
     upkeep        reads whole stores: check, repair, rebuild
@@ -41,9 +42,13 @@ the state of a backend is opened, on which `terms`, and what can be done to it; 
 
 The other modules are about our own frontier: `shell` is what callers call. `store` is what it needs from a store,
 `records` are what a store keeps, `memory` is the reference store. `snapshots` saves the visited set and `restore` fills
-it. `pauses` are reasons to lease nothing. `clock` never runs backwards."""
+it. `pauses` are reasons to lease nothing. `clock` never runs backwards.
+
+A crawl may have several *parts*, each with a frontier of its own. `parts` says what such a frontier promises beside the
+rest, `parcels` in which form links travel, and `part_links` keeps these promises over a store."""
 
 from frontier.look_ups import LedgerReads, Notes, QueueReads
+from frontier.parts import Misrouted, Part, PartLinks, Place
 from frontier.pauses import Pauses
 from frontier.protocol import Frontier, Pausing, QueueControl, Recovering, Serving
 from frontier.values import (
@@ -74,10 +79,14 @@ __all__ = [
     "Lease",
     "LedgerEntry",
     "LedgerReads",
+    "Misrouted",
     "Notes",
     "Outcome",
+    "Part",
+    "PartLinks",
     "Pauses",
     "Pausing",
+    "Place",
     "QueueControl",
     "QueueReads",
     "QueueStatus",

@@ -35,6 +35,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     """New URLs between two snapshots."""
     clock: Callable[[], float] = msgspec.field(default_factory=steady_clock)
     """Seconds since 1970."""
+    owner: Callable[[str], int] | None = None
+    """The part that a queue belongs to, by its key; None unless the terms name a part."""
 
 
 class NoOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -45,8 +45,8 @@ class LedgerReads(Protocol):
     """Tells about every URL ever admitted. Changes nothing, even where a record is damaged."""
 
     @property
-    def last_number(self) -> int:
-        """The highest number that a URL was given; 0 if none was."""
+    def numbers_given(self) -> int:
+        """How many numbers were given to URLs, or skipped."""
         ...
 
     def known(self, canonical: str, /) -> KnownUrl | None:

@@ -9,10 +9,23 @@ from operator import attrgetter
 import msgspec
 
 from frontier.link_table.table import LinkCount, url_digest
+from frontier.parts import Part
 from frontier.queues.lifecycle import QueueState
 from frontier.queues.queue import Position, QueueRecord
-from frontier.records import Counters, JournalEntry, PendingUrl, PostponedUrl, QueueUpdate
-from frontier.values import Damaged, KnownUrl, LedgerEntry, UrlState
+from frontier.records import (
+    NO_TRANSIT,
+    Counters,
+    Incarnation,
+    JournalEntry,
+    Parcel,
+    PendingUrl,
+    PostponedUrl,
+    QueueUpdate,
+    Transit,
+    Trimmed,
+    first_number,
+)
+from frontier.values import Damaged, KnownUrl, LedgerEntry, StoreFailed, UrlState
 
 log = logging.getLogger(__name__)
 
@@ -131,12 +144,48 @@ class MemoryMarks:
         self.paused = reason
 
 
+class MemoryOutbox:
+    """The `Outbox` of a `MemoryStore`."""
+
+    def __init__(self) -> None:
+        self.incarnation: Incarnation | None = None
+        self._trimmed: dict[int, Trimmed] = {}
+        self._parcels: dict[int, list[bytes]] = {}
+        """By receiver; the first one follows the last one that was deleted."""
+
+    def trimmed(self, receiver: int, /) -> Trimmed:
+        return self._trimmed.get(receiver, Trimmed())
+
+    def end(self, receiver: int, /) -> int:
+        return self.trimmed(receiver).index + len(self._parcels.get(receiver, []))
+
+    def parcels(self, receiver: int, first: int, last: int, /) -> list[bytes]:
+        base = self.trimmed(receiver).index
+        found = self._parcels.get(receiver, [])[first - base - 1 : last - base] if first > base else []
+        if len(found) <= last - first:
+            raise StoreFailed(f"of the parcels {first} to {last} for part {receiver}, only {len(found)} are there")
+        return found
+
+    def trim(self, receiver: int, trimmed: Trimmed, /) -> None:
+        del self._parcels.get(receiver, [])[: trimmed.index - self.trimmed(receiver).index]
+        self._trimmed[receiver] = trimmed
+
+    def begin(self, incarnation: Incarnation, /) -> None:
+        self.incarnation = incarnation
+
+    def append(self, parcel: Parcel) -> None:
+        self._parcels.setdefault(parcel.receiver, []).append(parcel.content)
+
+
 class MemoryStore:
     """A `Store` in memory."""
 
-    def __init__(self, identity: Mapping[str, str] | None = None) -> None:
+    def __init__(self, identity: Mapping[str, str] | None = None, *, part: Part | None = None) -> None:
         self.identity = identity or {}
-        self.counters = Counters()
+        self.part = part
+        self.counters = Counters(next_number=first_number(part.lineage if part is not None else 0))
+        self.outbox = MemoryOutbox()
+        self._positions: dict[tuple[int, int], int] = {}
         self.reads = self.ledger = MemoryReads()
         self.notes = MemoryNotes()
         self.journal = MemoryJournal()
@@ -149,7 +198,14 @@ class MemoryStore:
         queues: Sequence[QueueUpdate],
         counters: Counters,
         /,
+        *,
+        transit: Transit = NO_TRANSIT,
     ) -> None:
+        for parcel in transit.parcels:
+            self.outbox.append(parcel)
+        if transit.position is not None:
+            place = transit.position.place
+            self._positions[transit.position.sender, place.incarnation] = place.sequence
         for pending in superseded:
             self._remove(pending)
         for pending in admitted:
@@ -207,10 +263,16 @@ class MemoryStore:
         for digest, more in links:
             self.reads.links[digest] += more
 
+    def positions(self) -> Mapping[tuple[int, int], int]:
+        return self._positions.copy()
+
     def resume(self) -> None:
         return
 
     async def sync(self) -> None:
+        return
+
+    async def make_safe(self) -> None:
         return
 
     def close(self) -> None:
@@ -241,6 +303,7 @@ class MemoryStore:
                     insort(self.reads.positions[new.state], (new.rank, new.turn, record.key))
             self.reads.group_wakes.update(queue.group_rests)
             self.reads.records[record.key] = record
+        counters.batches += 1
         self.counters = counters
 
 

@@ -1,10 +1,15 @@
 """What a store keeps, and the updates it is given."""
 
+from collections.abc import Sequence
+
 import msgspec
 
+from frontier.parts import Place
 from frontier.queues.queue import Position, QueueRecord
 from frontier.values import CrawlUrl
 
+NUMBER_BITS = 40
+"""The number of a URL is the lineage of its part (16 bits, 0 for a crawl that is not in parts) above a counter."""
 ORDINAL_BITS = 56
 ORDINAL_MASK = (1 << ORDINAL_BITS) - 1
 """An order is a precedence (8 bits) above an ordinal: one number that sorts as the URLs of a queue are fetched."""
@@ -17,6 +22,20 @@ def order_of(precedence: int, ordinal: int) -> int:
 
 def precedence_of(order: int) -> int:
     return order >> ORDINAL_BITS
+
+
+def first_number(lineage: int) -> int:
+    """The first number that a part gives."""
+    return lineage << NUMBER_BITS | 1
+
+
+def lineage_of(number: int) -> int:
+    return number >> NUMBER_BITS
+
+
+def number_after(next_number: int, used: int) -> int:
+    """The next number to be given, after one was found in use. Numbers of other lineages do not matter."""
+    return max(next_number, used + 1) if lineage_of(used) == lineage_of(next_number) else next_number
 
 
 class PendingUrl(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -38,6 +57,49 @@ class PostponedUrl(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Milliseconds since 1970."""
     reason: str | None = None
     """Why it was not fetched."""
+
+
+class Parcel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """URLs of another part of the crawl, in the outbox."""
+
+    receiver: int
+    index: int
+    """Counts the parcels for this receiver. The next one to be read follows the last one that was deleted."""
+    content: bytes
+    """See `parcels`."""
+
+
+class InboxPosition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """How many parcels of a sender were admitted."""
+
+    sender: int
+    place: Place
+
+
+class Trimmed(msgspec.Struct, frozen=True, gc=False):
+    """Up to where the outbox for one receiver has been deleted."""
+
+    index: int = 0
+    place: Place | None = None
+    """The same as the receiver knows it; None if nothing was deleted."""
+
+
+class Incarnation(msgspec.Struct, frozen=True, array_like=True):
+    """The last opening of a part, for checks."""
+
+    number: int
+    bases: dict[int, int] = {}
+    """By receiver, the index of the parcel before the one that has sequence number 1."""
+
+
+class Transit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What a transition writes about links on their way between parts."""
+
+    parcels: Sequence[Parcel] = ()
+    position: InboxPosition | None = None
+
+
+NO_TRANSIT = Transit()
 
 
 class QueueUpdate(msgspec.Struct, frozen=True, gc=False):
@@ -85,6 +147,10 @@ class Counters(msgspec.Struct, kw_only=True, array_like=True, gc=False):
     """The number of the newest batch that changed any of this, for stores on disk."""
     lost: int = 0
     """Admitted URLs that damage has destroyed without a trace."""
+    generation: int = 0
+    """How often URLs were forgotten."""
+    gaps: int = 0
+    """How often links from another part were lost on their way."""
 
     @property
     def imbalance(self) -> str | None:

@@ -15,8 +15,10 @@ from typing import TypeVar
 import msgspec
 
 from frontier.clock import steady_clock
+from frontier.part_links import StoredPartLinks
 from frontier.queues.settings import QueueSettings
 from frontier.restore import restore
+from frontier.sending.outgoing import open_outgoing
 from frontier.snapshots import Snapshots
 from frontier.store import Store
 from frontier.transitions.active_queues import ActiveQueues
@@ -61,6 +63,7 @@ class QueueFrontier:
         snapshots: Snapshots | None,
         settings: QueueSettings,
         now: Callable[[], float],
+        owner: Callable[[str], int] | None = None,
     ) -> None:
         self._store = store
         self._link_counts = LinkCounts(now=now())
@@ -68,8 +71,17 @@ class QueueFrontier:
         self.pauses = self._active.pauses
         self._commit = Commit(store, self.pauses, self._active.waiters)
         self._leases = Leases(self._later_links)
-        self._admission = Admission(store, visited, self._active, self._leases, self._link_counts, self._commit)
-        self._leasing = Leasing(store, self._active, self._leases, self._commit)
+        outgoing = open_outgoing(store, owner)
+        self._admission = Admission(
+            store, visited, self._active, self._leases, self._link_counts, self._commit, outgoing=outgoing
+        )
+        self.part_links: StoredPartLinks | None = None
+        """Links to and from the other parts of the crawl; None if it has no parts."""
+        if outgoing is not None:
+            self.part_links = StoredPartLinks(
+                store, outgoing, self._admission, self._active, self._leases, self._commit
+            )
+        self._leasing = Leasing(store, self._active, self._leases, self._commit, is_part=outgoing is not None)
         self._settling = Settling(store, self._active, self._leases, self._link_counts, self._commit)
         self._operator = Operator(store, self._active)
         self._snapshotting = Snapshotting(store, visited, snapshots, self._commit, self._admission.lock)
@@ -86,8 +98,11 @@ class QueueFrontier:
         now: Callable[[], float] | None = None,
         rest_after_crash_s: float = 0.0,
         rebuilding: Callable[[int], None] | None = None,
+        owner: Callable[[str], int] | None = None,
     ) -> "QueueFrontier":
         """Resume the crawl in the store, or begin one. `settings` override `per_queue`.
+
+        The store of a part needs `owner`, which gives the part that a queue belongs to by its key.
 
         After a crash we cannot know which servers had just been asked, so every queue first rests for its usual delay,
         and at least for `rest_after_crash_s`.
@@ -95,8 +110,14 @@ class QueueFrontier:
         The visited set must be empty. It is filled from its snapshot and the journal. If these are missing or damaged,
         it is filled from the ledger, and `rebuilding` is called with the number of URLs so far.
         """
-        settings = settings or QueueSettings(per_queue=per_queue)
-        frontier = cls(store, visited, snapshots=snapshots, settings=settings, now=now or steady_clock())
+        frontier = cls(
+            store,
+            visited,
+            snapshots=snapshots,
+            settings=settings or QueueSettings(per_queue=per_queue),
+            now=now or steady_clock(),
+            owner=owner,
+        )
         await restore(store, visited, snapshots, rebuilding=rebuilding)
         if store.counters.retired_queues:
             await frontier.reconsider()

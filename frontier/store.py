@@ -10,8 +10,19 @@ from typing import Protocol
 
 from frontier.link_table.table import LinkCount
 from frontier.look_ups import Notes
+from frontier.parts import Part
 from frontier.queues.queue import Position, QueueRecord
-from frontier.records import Counters, JournalEntry, PendingUrl, PostponedUrl, QueueUpdate
+from frontier.records import (
+    NO_TRANSIT,
+    Counters,
+    Incarnation,
+    JournalEntry,
+    PendingUrl,
+    PostponedUrl,
+    QueueUpdate,
+    Transit,
+    Trimmed,
+)
 from frontier.values import Damaged, KnownUrl, LedgerEntry
 
 
@@ -127,8 +138,45 @@ class Marks(Protocol):
     def set_paused(self, reason: str | None, /) -> None: ...
 
 
+class Outbox(Protocol):
+    """Parcels for other parts. See `frontier.parts`."""
+
+    def trimmed(self, receiver: int, /) -> Trimmed:
+        """Up to where parcels have been deleted."""
+        ...
+
+    def end(self, receiver: int, /) -> int:
+        """The index of the last parcel; of the last one that was deleted if there is none."""
+        ...
+
+    def parcels(self, receiver: int, first: int, last: int, /) -> list[bytes]:
+        """The parcels from one index to another. Raises `StoreFailed` if one is missing."""
+        ...
+
+    def trim(self, receiver: int, trimmed: Trimmed, /) -> None:
+        """Delete parcels, and note up to where."""
+        ...
+
+    def begin(self, incarnation: Incarnation, /) -> None:
+        """Note that the part has been opened."""
+        ...
+
+
 class Store(Protocol):
-    """Keeps pending URLs, postponed URLs, the ledger, queue records and the journal."""
+    """Keeps pending URLs, postponed URLs, the ledger, queue records and the journal; for a part of a crawl, also the
+    links on their way to and from other parts."""
+
+    @property
+    def part(self) -> Part | None:
+        """Which part of its crawl the store belongs to; None if the crawl has no parts."""
+        ...
+
+    @property
+    def outbox(self) -> Outbox: ...
+
+    def positions(self) -> Mapping[tuple[int, int], int]:
+        """How many parcels were admitted, by sender and its incarnation."""
+        ...
 
     @property
     def counters(self) -> Counters:
@@ -164,8 +212,11 @@ class Store(Protocol):
         queues: Sequence[QueueUpdate],
         counters: Counters,
         /,
+        *,
+        transit: Transit = NO_TRANSIT,
     ) -> None:
-        """Write URLs as pending, and into ledger and journal. Remove the URLs that they supersede from their queues."""
+        """Write URLs as pending, and into ledger and journal. Remove the URLs that they supersede from their queues.
+        Put parcels into the outbox, and note how many were admitted from another part's."""
         ...
 
     def settle(self, pending: PendingUrl, entry: LedgerEntry, queue: QueueUpdate, counters: Counters, /) -> None:
@@ -209,6 +260,10 @@ class Store(Protocol):
 
     async def sync(self) -> None:
         """Wait until all earlier transitions are as safe as the store was asked to make them."""
+        ...
+
+    async def make_safe(self) -> None:
+        """Wait until all earlier transitions are on the disk, whatever the store was asked."""
         ...
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from frontier.parts import Part
 from frontier.values import StoreRefused
 
 
@@ -21,6 +22,23 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """Open it with another identity too, to rename its URLs."""
     to_repair: bool = False
     """Open it although it is damaged."""
+    part: Part | None = None
+    """Which part of a crawl it belongs to; None for a crawl that is not in parts."""
+
+
+def check_part(place: Path, stored: Part | None, part: Part | None) -> None:
+    """Raise `StoreRefused` if the state in `place` belongs to another part than `part`."""
+    if stored == part:
+        return
+    if stored is None:
+        raise StoreRefused(
+            f"{place} belongs to a crawl that is not in parts, and is opened as {part}; give the crawl as many parts "
+            "as it has, or another directory"
+        )
+    raise StoreRefused(
+        f"{place} belongs to {stored}, and is opened as {part or 'a crawl that is not in parts'}; give the crawl as "
+        "many parts as it has, or another directory"
+    )
 
 
 def check_identity(place: Path, stored: Mapping[str, str], terms: Terms) -> None:

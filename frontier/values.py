@@ -232,6 +232,8 @@ class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
     """Records that could not be decoded and were quarantined."""
     lost: int = 0
     """Admitted URLs that damage has destroyed without a trace."""
+    gaps: int = 0
+    """How often links from another part of the crawl were lost on their way."""
     inactive_queues: int = 0
     """Queues with URLs that wait to become active, or that rest and were spilled to the store."""
     retired: int = 0

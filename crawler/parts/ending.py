@@ -20,8 +20,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     transitions: int
     """The number of changes that its store has seen."""
     is_idle: bool
-    """Whether nothing is pending, leased, retrying or resting, nothing holds the part, and all counts of links that it
-    has not sent are in its outbox."""
+    """Whether nothing is pending, leased, retrying or resting, nothing holds the part, nobody is adding URLs, and all
+    counts of links that it has not sent are in its outbox."""
     welcomed_by: Mapping[int, int]
     """By receiver: its incarnation, if it has welcomed this part's incarnation."""
     unconfirmed: Mapping[int, int]
@@ -96,11 +96,21 @@ def _may_be_complete(reports: Mapping[int, Report]) -> bool:
 
 
 class Gate:
-    """A part's side: whether operators may add URLs."""
+    """A part's side: whether operators may add URLs. While one is adding, the part is not idle."""
 
     def __init__(self) -> None:
         self.is_closed = False
         self.has_ended = False
+        self.adding = 0
+        """Operators who are adding URLs now."""
+
+    def enter(self) -> bool:
+        """An operator wants to add URLs. If that is allowed, `leave` has to follow."""
+        self.adding += not self.is_closed
+        return not self.is_closed
+
+    def leave(self) -> None:
+        self.adding -= 1
 
     def close(self) -> None:
         self.is_closed = True

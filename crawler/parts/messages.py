@@ -8,14 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-INCARNATION_BITS = 64
-
-
-class Place(msgspec.Struct, frozen=True, gc=False):
-    """A place in the sequence of one incarnation of a sender: all parcels up to `sequence`."""
-
-    incarnation: int
-    sequence: int
+from frontier import Place
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from crawler.parts.messages import Confirm, Hello, Parcels, Place, Skip, Welcome
+from crawler.parts.messages import Confirm, Hello, Parcels, Skip, Welcome
+from frontier import Place
 
 
 class Intake(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from crawler.parts.messages import Confirm, Hello, Parcels, Place, ProtocolBroken, Skip, Welcome
+from crawler.parts.messages import Confirm, Hello, Parcels, ProtocolBroken, Skip, Welcome
+from frontier import Place
 
 WINDOW = 256
 """Parcels in transit to one receiver: those that were sent and are not committed there."""

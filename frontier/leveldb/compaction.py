@@ -16,26 +16,28 @@ class Compaction:
     """Counts the URLs that leave each queue, and compacts the drained range of a queue when that is worth it.
 
     `compact(key, order)` rewrites the range of a queue up to that order. It runs in a thread, one call at a time. The
-    database must not be closed meanwhile: LevelDB would crash or hang.
+    database must not be closed meanwhile: LevelDB would crash or hang. The outbox for another part is such a queue,
+    too: its key is the number of that part.
     """
 
-    def __init__(self, compact: Callable[[str, int], None], *, compact_after: int = COMPACT_AFTER) -> None:
+    def __init__(self, compact: Callable[[str | int, int], None], *, compact_after: int = COMPACT_AFTER) -> None:
         self._compact = compact
         self._compact_after = compact_after
-        self._drained: dict[str, int] = {}
+        self._drained: dict[str | int, int] = {}
         self._jobs: list[Future[None]] = []
         """Jobs that may still be waiting or running."""
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="frontier-compaction")
 
-    def count_drained(self, key: str, order: int) -> None:
-        """A URL has left a queue; it had this order."""
-        drained = self._drained.get(key, 0) + 1
+    def count_drained(self, key: str | int, order: int, *, entries: int = 1) -> None:
+        """Entries have left a queue; the last one had this order."""
+        before = self._drained.get(key, 0)
+        drained = before + entries
         if drained >= self._compact_after:
             del self._drained[key]
             self._jobs = [job for job in self._jobs if not job.done()]
             self._jobs.append(self._thread.submit(self._compact, key, order))
         else:
-            if drained == 1 and len(self._drained) >= MAX_QUEUES:
+            if not before and len(self._drained) >= MAX_QUEUES:
                 self._drained.clear()  # with so many queues, none is a giant
             self._drained[key] = drained
 

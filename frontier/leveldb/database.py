@@ -58,7 +58,8 @@ class Database:
     def __init__(self, directory: Path, *, durability: str, calls: SystemCalls | None = None) -> None:
         self.directory = directory
         self._calls = calls or SystemCalls()
-        self._group_sync = GroupSync(self._sync_logs) if durability == "power" else None
+        self._group_sync = GroupSync(self._sync_logs)
+        self._syncs_always = durability == "power"
         self._synced_logs: set[Path] = set()
         """Log files whose directory entries are on the disk."""
         self._failure: Exception | None = None
@@ -93,13 +94,15 @@ class Database:
                 f"can't write to {self.directory}: {message_of(error)}; everything settled so far is safe: "
                 "free some space or repair the disk, then start the crawl again"
             ) from error
-        if self._group_sync is not None:
-            self._group_sync.count_write()
+        self._group_sync.count_write()
 
     async def sync(self) -> None:
         """Wait until all earlier writes are as safe as the durability asks."""
-        if self._group_sync is None:
-            return
+        if self._syncs_always:
+            await self.make_safe()
+
+    async def make_safe(self) -> None:
+        """Wait until all earlier writes are on the disk."""
         try:
             await self._group_sync.wait()
         except OSError as error:
@@ -129,8 +132,7 @@ class Database:
 
     def close(self) -> None:
         try:
-            if self._group_sync is not None:
-                self._group_sync.close(sync_rest=self._failure is None)
+            self._group_sync.close(sync_rest=self._syncs_always and self._failure is None)
         except OSError as error:
             raise self._sync_failure(error) from error
         finally:
@@ -159,8 +161,7 @@ class Database:
     def accept_writes(self) -> None:
         """The caller has checked the reopened database: writes succeed again."""
         self._full, self._failure, self._sync_failed = False, None, False
-        if self._group_sync is not None:
-            self._group_sync.reset()
+        self._group_sync.reset()
 
     def _move_logs_into_tables(self) -> bool:
         """Bring what the system could not sync to the disk. The system may have forgotten it, but LevelDB still has it
@@ -213,6 +214,17 @@ class Database:
                     here.append((key, items.value()))
                     items.next()
         return found
+
+    def last_key(self, start: bytes, stop: bytes) -> bytes | None:
+        """The last key of a range; None if the range is empty."""
+        with self._reading, self._db.raw_iterator(verify_checksums=True) as items:
+            items.seek(stop)
+            if items.valid():
+                items.prev()
+            else:
+                items.seek_to_last()
+            key: bytes | None = items.key() if items.valid() else None
+            return None if key is None or key < start else key
 
     def get_many(self, keys: Iterable[bytes]) -> list[bytes | None]:
         with self._reading:

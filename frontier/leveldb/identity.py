@@ -11,20 +11,25 @@ from frontier.leveldb.database import Batch, Database
 from frontier.leveldb.encoding import DecodeError
 from frontier.leveldb.keys import SPACES
 from frontier.leveldb.marks import IN_USE
+from frontier.parts import Part
 from frontier.records import Counters
-from frontier.terms import Terms, check_identity
+from frontier.terms import Terms, check_identity, check_part
 from frontier.values import REPAIR_ADVICE, StoreFailed, StoreRefused
 
 FORMAT = 3
-_READABLE_FORMATS = (b"2", b"3")
+FORMAT_OF_PARTS = 4
+"""Versions that know nothing of parts must not open one: they would not carry its links."""
+_READABLE_FORMATS = (b"2", b"3", b"4")
 """Format 2 has no space `C`. Its stores become format 3 when they get one."""
 _KEYS_CHECKED = 1000
 _FORMAT = b"Mformat"
 _IDENTITY = b"Midentity"
 _REBUILDING = b"Mrebuilding"
+_PART = b"Mpart"
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_counters = encoding.decoder(msgspec.msgpack.Decoder(Counters).decode)
+_decode_part = encoding.decoder(msgspec.msgpack.Decoder(Part).decode)
 _decode_identity = encoding.decoder(msgspec.msgpack.Decoder(dict[str, str]).decode)
 
 
@@ -39,18 +44,19 @@ def check_terms(database: Database, terms: Terms) -> bool:
         _begin(database, terms)
         return False
     if found not in _READABLE_FORMATS:
-        readable = " and ".join(map(bytes.decode, _READABLE_FORMATS))
+        *others, last = map(bytes.decode, _READABLE_FORMATS)
         raise StoreRefused(
             f"{database.directory} has frontier format {found.decode('latin-1')}, this version reads formats "
-            f"{readable}; use the version that wrote it, or another directory"
+            f"{', '.join(others)} and {last}; use the version that wrote it, or another directory"
         )
+    _check_part(database, terms, is_part=found == _format(is_part=True))
     try:
         stored = read_identity(database)
     except StoreFailed:
         if not terms.to_repair:
             raise
         stored = dict(terms.identity)
-        _write_identity(database, stored)
+        _write(database, {_IDENTITY: _encode(stored)})
     is_rebuilding = database.get(_REBUILDING) is not None
     if terms.to_rename:
         return is_rebuilding or stored != {**stored, **terms.identity}
@@ -63,6 +69,33 @@ def check_terms(database: Database, terms: Terms) -> bool:
     return False
 
 
+def _format(*, is_part: bool) -> bytes:
+    return str(FORMAT_OF_PARTS if is_part else FORMAT).encode()
+
+
+def _check_part(database: Database, terms: Terms, *, is_part: bool) -> None:
+    """Raise `StoreRefused` if the store is not the one of the part that is to be opened. To be repaired, a damaged
+    record of its part is written again."""
+    try:
+        stored = read_part(database) if is_part else None
+    except StoreFailed:
+        if not terms.to_repair or terms.part is None:
+            raise
+        _write(database, {_PART: _encode(terms.part)})
+        return
+    check_part(database.directory, stored, terms.part)
+
+
+def read_part(database: Database) -> Part:
+    """Which part of its crawl a store belongs to. Raises `StoreFailed` if its record is damaged."""
+    try:
+        return _decode_part(database.get(_PART) or b"")
+    except DecodeError as error:
+        raise StoreFailed(
+            f"the frontier in {database.directory} is damaged: the record of its part: {error}; {REPAIR_ADVICE}"
+        ) from error
+
+
 def _begin(database: Database, terms: Terms) -> None:
     """Write format and identity into a database that has no format."""
     directory = database.directory
@@ -73,15 +106,24 @@ def _begin(database: Database, terms: Terms) -> None:
         raise StoreRefused(f"{directory} holds a LevelDB that is not a frontier's; give the crawl another directory")
     elif not terms.to_repair:
         raise StoreFailed(f"the frontier in {directory} is damaged: it has no format; {REPAIR_ADVICE}")
+    part = {} if terms.part is None else {_PART: _encode(terms.part)}
+    _write(
+        database,
+        {_IDENTITY: _encode(dict(terms.identity)), _FORMAT: _format(is_part=terms.part is not None), **part},
+    )
+
+
+def _write(database: Database, values: Mapping[bytes, bytes]) -> None:
     batch = database.batch()
-    batch.put(_IDENTITY, _encode(dict(terms.identity)))
-    mark_format(batch)
+    for key, value in values.items():
+        batch.put(key, value)
     database.write(batch)
 
 
-def mark_format(batch: Batch) -> None:
-    """The store now has what only this format has."""
-    batch.put(_FORMAT, str(FORMAT).encode())
+def mark_format(database: Database, batch: Batch) -> None:
+    """The store now has what format 2 does not have."""
+    if database.get(_FORMAT) == b"2":
+        batch.put(_FORMAT, _format(is_part=False))
 
 
 def _looks_like_a_frontier(database: Database) -> bool:
@@ -99,12 +141,6 @@ def read_identity(database: Database) -> dict[str, str]:
         ) from error
 
 
-def _write_identity(database: Database, identity: Mapping[str, str]) -> None:
-    batch = database.batch()
-    batch.put(_IDENTITY, _encode(dict(identity)))
-    database.write(batch)
-
-
 def empty_error(directory: Path) -> StoreFailed:
     """The error for a store that is empty although the crawl has output."""
     return StoreFailed(
@@ -119,7 +155,7 @@ def begin_rebuild(database: Database) -> None:
     batch = database.batch()
     batch.put(_REBUILDING, b"")
     batch.put(IN_USE, b"")
-    mark_format(batch)
+    mark_format(database, batch)
     database.write(batch)
 
 

@@ -16,6 +16,12 @@ The first byte of a key names its space. Numbers are big-endian, so that keys so
     G  name                            when the rest of a group ends: f64, seconds since 1970
     N  key                             the durable map
     X  its old key                     a record that could not be decoded
+
+A part of a crawl also has
+
+    O  receiver u16, index u64         a parcel in the outbox
+    T  receiver u16                    up to where the outbox has been deleted
+    S  sender u16, incarnation u64     how many parcels of the sender were admitted: u64
 """
 
 import struct
@@ -24,12 +30,13 @@ from frontier.leveldb.encoding import Location
 from frontier.queues.lifecycle import INACTIVE, SNOOZED
 from frontier.queues.queue import Position
 
-SPACES = (b"P", b"R", b"L", b"C", b"H", b"Q", b"I", b"W", b"J", b"B", b"M", b"G", b"N", b"X")
+SPACES = (b"P", b"R", b"L", b"C", b"H", b"Q", b"I", b"W", b"J", b"B", b"M", b"G", b"N", b"X", b"O", b"T", b"S")
 
 U16 = struct.Struct(">H")
 U64 = struct.Struct(">Q")
 U64_PAIR = struct.Struct(">QQ")
 SECONDS = struct.Struct(">d")
+_PARCEL = struct.Struct(">HQ")
 _INACTIVE = struct.Struct(">cBQ")
 _SNOOZED = struct.Struct(">cQQ")
 
@@ -88,6 +95,30 @@ def position_of(key: bytes) -> Position:
         return Position(INACTIVE, rank, turn)
     _, rank, turn = _SNOOZED.unpack(key)
     return Position(SNOOZED, rank, turn)
+
+
+def parcel_key(receiver: int, index: int) -> bytes:
+    return b"O" + _PARCEL.pack(receiver, index)
+
+
+def parcel_of(key: bytes) -> tuple[int, int]:
+    """The receiver and the index that a key of `O` names."""
+    receiver, index = _PARCEL.unpack(key[1:])
+    return receiver, index
+
+
+def trimmed_key(receiver: int) -> bytes:
+    return b"T" + U16.pack(receiver)
+
+
+def inbox_key(sender: int, incarnation: int) -> bytes:
+    return b"S" + _PARCEL.pack(sender, incarnation)
+
+
+def sender_of(key: bytes) -> tuple[int, int]:
+    """The sender and its incarnation that a key of `S` names."""
+    sender, incarnation = _PARCEL.unpack(key[1:])
+    return sender, incarnation
 
 
 def location_key(location: Location) -> bytes:

@@ -28,18 +28,33 @@ from frontier.leveldb.keys import (
     ledger_key,
     links_key,
     old_links_key,
+    parcel_key,
     pending_key,
     pending_space,
     postponed_key,
 )
 from frontier.leveldb.marks import LevelDBMarks
 from frontier.leveldb.notes import LevelDBNotes
+from frontier.leveldb.outbox import LevelDBOutbox, read_positions, write_transit
 from frontier.leveldb.reads import LevelDBReads
 from frontier.leveldb.writer import Writer
 from frontier.link_table.table import LinkCount, url_digest
-from frontier.records import Counters, JournalEntry, PendingUrl, PostponedUrl, QueueUpdate
+from frontier.records import (
+    NO_TRANSIT,
+    Counters,
+    JournalEntry,
+    PendingUrl,
+    PostponedUrl,
+    QueueUpdate,
+    Transit,
+    first_number,
+    lineage_of,
+)
 from frontier.terms import Terms
 from frontier.values import REPAIR_ADVICE, LedgerEntry, StoreFailed, StoreFull
+
+_URLS_OF_PARCEL = 10
+"""As many URLs take the space of a usual parcel."""
 
 
 class LevelDBStore:
@@ -62,7 +77,8 @@ class LevelDBStore:
             self.needs_rebuild = check_terms(self._database, terms)
             """Whether it was opened to be rebuilt, and has to be."""
             self.identity: Mapping[str, str] = read_identity(self._database)
-            self.writer = Writer(self._database, read_counters(self._database, to_repair=terms.to_repair))
+            self.part = terms.part
+            self.writer = Writer(self._database, self._read_counters(to_repair=terms.to_repair))
             if not terms.to_repair:
                 self._check_intact(may_begin=terms.may_begin)
             self.journal = LevelDBJournal(self._database, end=lambda: self.counters.journal_end)
@@ -74,7 +90,9 @@ class LevelDBStore:
         self.notes = LevelDBNotes(self._database, self.writer)
         self.full_scan = self.ledger = FullScan(self._database)
         self.sync = self._database.sync
+        self.make_safe = self._database.make_safe
         self._compaction = Compaction(self._compact, compact_after=compact_after)
+        self.outbox = LevelDBOutbox(self._database, count_deleted=self._count_deleted)
         self._closed = False
 
     def _check_intact(self, *, may_begin: bool) -> None:
@@ -90,9 +108,20 @@ class LevelDBStore:
         if (imbalance := self.counters.imbalance) is not None:
             raise StoreFailed(f"the frontier in {directory} is damaged: {imbalance}; {REPAIR_ADVICE}")
 
+    def _read_counters(self, *, to_repair: bool) -> Counters:
+        """The counters. A part whose lineage is new begins with the first number of that."""
+        counters = read_counters(self._database, to_repair=to_repair)
+        first = first_number(0 if self.part is None else self.part.lineage)
+        if lineage_of(counters.next_number) != lineage_of(first):
+            counters.next_number = first
+        return counters
+
     @property
     def counters(self) -> Counters:
         return self.writer.counters
+
+    def positions(self) -> Mapping[tuple[int, int], int]:
+        return read_positions(self._database)
 
     # transitions
 
@@ -103,6 +132,8 @@ class LevelDBStore:
         queues: Sequence[QueueUpdate],
         counters: Counters,
         /,
+        *,
+        transit: Transit = NO_TRANSIT,
     ) -> None:
         batch = self._database.batch()
         put, pack = batch.put, U64.pack
@@ -113,7 +144,9 @@ class LevelDBStore:
             url = pending.url
             put(spaces[url.queue_key] + pack(pending.order), encode_pending(pending))
             put(ledger_key(url.canonical), encode_location(pending))
-        write_journal(batch, counters, JournalEntry([pending.url.canonical for pending in admitted], []))
+        if admitted:
+            write_journal(batch, counters, JournalEntry([pending.url.canonical for pending in admitted], []))
+        write_transit(batch, transit)
         self.writer.commit(batch, queues, counters)
 
     def settle(self, pending: PendingUrl, entry: LedgerEntry, queue: QueueUpdate, counters: Counters, /) -> None:
@@ -168,7 +201,7 @@ class LevelDBStore:
         known = self.reads.counts(keys)
         batch = self._database.batch()
         if not self.reads.has_links:
-            mark_format(batch)
+            mark_format(self._database, batch)
         for key, (_, more), before in zip(keys, links, known, strict=True):
             batch.put(key, encode_count(before + more))
         self._database.write(batch)
@@ -183,15 +216,21 @@ class LevelDBStore:
         if not self._compaction.drop_waiting():
             raise StoreFull(f"{directory} can't be opened again while it is being compacted")
         self._database.reopen()
-        if read_counters(self._database) != self.counters:
+        if self._read_counters(to_repair=False) != self.counters:
             raise StoreFailed(
                 f"the disk was full, but the last write to {directory} was stored all the same; start the crawl again"
             )
         self._database.accept_writes()
         self.notes.write_rest()
 
-    def _compact(self, key: str, order: int) -> None:
-        self._database.compact(pending_key(key, 0), pending_key(key, order))
+    def _compact(self, key: str | int, order: int) -> None:
+        if isinstance(key, int):
+            self._database.compact(parcel_key(key, 0), parcel_key(key, order))
+        else:
+            self._database.compact(pending_key(key, 0), pending_key(key, order))
+
+    def _count_deleted(self, receiver: int, index: int, count: int) -> None:
+        self._compaction.count_drained(receiver, index, entries=_URLS_OF_PARCEL * count)
 
     def close(self) -> None:
         if self._closed:

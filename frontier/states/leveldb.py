@@ -29,7 +29,7 @@ def _open_store(parameters: Parameters) -> LevelDBStore:
 
 
 def _check(state: LevelDBState) -> Report:
-    return fsck(state.store)
+    return fsck(state.store, owner=state.owner)
 
 
 async def _check_visited(state: LevelDBState, visited: VisitedSet) -> list[Problem]:

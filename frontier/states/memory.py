@@ -6,7 +6,7 @@ from frontier.states.store_state import StoreState
 
 
 def open_memory(parameters: Parameters, _: NoOptions) -> StoreState[MemoryStore]:
-    return StoreState(MemoryStore(parameters.terms.identity), parameters)
+    return StoreState(MemoryStore(parameters.terms.identity, part=parameters.terms.part), parameters)
 
 
 DESCRIPTOR = Descriptor(name="memory", make=open_memory, is_persistent=False)

@@ -8,6 +8,7 @@ import msgspec
 from frontier.descriptor import Parameters
 from frontier.look_ups import Notes
 from frontier.queues.queue import QueueRecord
+from frontier.records import first_number, lineage_of
 from frontier.restore import restore
 from frontier.shell import QueueFrontier
 from frontier.snapshots import Snapshots
@@ -35,6 +36,7 @@ class StoreState(Generic[_Store]):
         self.knows_many = store.reads.knows_many
         self._clock = parameters.clock
         self._rest_after_crash_s = parameters.rest_after_crash_s
+        self.owner = parameters.owner
         self._frontier: QueueFrontier | None = None
 
     @property
@@ -62,6 +64,7 @@ class StoreState(Generic[_Store]):
             now=self._clock,
             rest_after_crash_s=self._rest_after_crash_s,
             rebuilding=rebuilding,
+            owner=self.owner,
         )
         return self._frontier
 
@@ -88,8 +91,9 @@ class StoreState(Generic[_Store]):
         return [each.url for each in self.store.reads.pending_urls(key, after=record.drained_to, limit=limit)]
 
     @property
-    def last_number(self) -> int:
-        return self.store.counters.next_number - 1
+    def numbers_given(self) -> int:
+        following = self.store.counters.next_number
+        return following - first_number(lineage_of(following))
 
     def known(self, canonical: str, /) -> KnownUrl | None:
         known = self.store.ledger.known(canonical)

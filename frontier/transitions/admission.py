@@ -8,10 +8,21 @@ import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from types import MappingProxyType
 
 import msgspec
 
-from frontier.records import ORDINAL_BITS, Counters, PendingUrl, order_of
+from frontier.records import (
+    NO_TRANSIT,
+    ORDINAL_BITS,
+    Counters,
+    InboxPosition,
+    PendingUrl,
+    Transit,
+    number_after,
+    order_of,
+)
+from frontier.sending.outgoing import Chosen, Outgoing
 from frontier.store import Store
 from frontier.transitions.accounting import plan_fill
 from frontier.transitions.active_queues import ActiveQueues
@@ -40,13 +51,17 @@ class Admission:
         leases: Leases,
         link_counts: LinkCounts,
         commit: Commit,
+        *,
+        outgoing: Outgoing | None = None,
     ) -> None:
+        """`outgoing` takes the URLs of other parts of the crawl."""
         self._store = store
         self._visited = visited
         self._active = active
         self._leases = leases
         self._link_counts = link_counts
         self._commit = commit
+        self._outgoing = outgoing
         self.lock = asyncio.Lock()
 
     async def add(self, urls: Iterable[CrawlUrl], *, force: bool, drop_validators: bool = False) -> int:
@@ -55,7 +70,24 @@ class Admission:
         if not batch:
             return 0
         check_urls(batch)
-        return await self._finish(self._add(batch, force=force, drop_validators=drop_validators))
+        chosen: Chosen = {}
+        if self._outgoing is not None:
+            batch, foreign = self._outgoing.split(batch)
+            if force and foreign:
+                receiver, others = next(iter(foreign.items()))
+                raise ValueError(f"{others[0].url} belongs to part {receiver} of the crawl: add it there")
+            chosen = self._outgoing.choose(foreign)
+        return await self._finish(self._add(batch, chosen, force=force, drop_validators=drop_validators))
+
+    async def receive(self, urls: Sequence[CrawlUrl], position: InboxPosition) -> int:
+        """Admit URLs of this part that another part has sent, and store how far it has come."""
+        check_urls(urls)
+        return await self._finish(self._add(urls, position=position))
+
+    async def send(self, chosen: Chosen) -> None:
+        """Put URLs into the outbox."""
+        if chosen:
+            await self._finish(self._add([], chosen))
 
     async def forget(self, canonicals: Iterable[str]) -> int:
         """See `Frontier.forget`."""
@@ -74,16 +106,26 @@ class Admission:
         await self._commit.sync()
         return count
 
-    async def _add(self, batch: list[CrawlUrl], *, force: bool, drop_validators: bool) -> int:
+    async def _add(
+        self,
+        batch: Sequence[CrawlUrl],
+        chosen: Chosen = MappingProxyType({}),
+        *,
+        position: InboxPosition | None = None,
+        force: bool = False,
+        drop_validators: bool = False,
+    ) -> int:
         async with self.lock:
             canonicals = [url.canonical for url in batch]
-            verdicts = await self._commit.ask_visited(partial(self._visited.add_many, canonicals))
+            verdicts: Sequence[bool] = ()
+            if batch:
+                verdicts = await self._commit.ask_visited(partial(self._visited.add_many, canonicals))
             new = [url for url, is_new in zip(batch, verdicts, strict=True) if is_new]
             admitted = 0
             if not force:
                 self._link_counts.add(batch, canonicals, verdicts)
-            if new or force:
-                admit = partial(self._admit, batch, new, force=force, drop_validators=drop_validators)
+            if new or force or chosen or position is not None:
+                admit = partial(self._admit, batch, new, chosen, position, force=force, drop_validators=drop_validators)
                 admitted = await self._commit.run(admit, is_required=True)
             now = self._active.now()
             if self._link_counts.must_write(now):
@@ -118,7 +160,16 @@ class Admission:
 
     # transitions
 
-    def _admit(self, batch: list[CrawlUrl], new: list[CrawlUrl], *, force: bool, drop_validators: bool) -> int:
+    def _admit(
+        self,
+        batch: Sequence[CrawlUrl],
+        new: list[CrawlUrl],
+        chosen: Chosen,
+        position: InboxPosition | None,
+        *,
+        force: bool,
+        drop_validators: bool,
+    ) -> int:
         active, urls = self._active, new
         again: dict[str, tuple[CrawlUrl, LedgerEntry | None]] = {}
         superseded: list[OpenLease] = []
@@ -126,7 +177,8 @@ class Admission:
             again = self._find_readmissible(batch, {url.canonical for url in new}, drop_validators=drop_validators)
             superseded = [held for held in self._leases if held.pending.url.canonical in again and not held.superseded]
             urls = [*new, *(url for url, _ in again.values())]
-        if not urls:
+        parcels = self._outgoing.pack(chosen) if chosen and self._outgoing is not None else []
+        if not urls and not parcels and position is None:
             return 0
         # Before the counters are copied, because a damaged record is counted when it is found.
         queues = active.queues([url.queue_key for url in urls])
@@ -144,7 +196,15 @@ class Admission:
             removed[held.queue.key] = removed.get(held.queue.key, 0) + 1
         admitted = self._number(urls, counters)
         fills = plan_fill(admitted, queues, counters, active.settings, removed=removed)
-        self._store.admit(admitted, [held.pending for held in superseded], [fill.update for fill in fills], counters)
+        self._store.admit(
+            admitted,
+            [held.pending for held in superseded],
+            [fill.update for fill in fills],
+            counters,
+            transit=Transit(parcels=parcels, position=position) if parcels or position is not None else NO_TRANSIT,
+        )
+        if self._outgoing is not None:
+            self._outgoing.apply(chosen, parcels)
         active.apply_fills(fills, now)
         for held in superseded:
             held.superseded = True
@@ -183,6 +243,7 @@ class Admission:
         for entry in settled:
             _subtract(counters, entry)
         counters.admitted -= len(settled)
+        counters.generation += 1
         self._store.forget(names, counters)
 
     def _enter(self, entries: Sequence[LedgerEntry]) -> None:
@@ -192,7 +253,7 @@ class Admission:
         for entry in entries:
             number = entry.number or counters.next_number
             numbered.append(msgspec.structs.replace(entry, number=number))
-            counters.next_number = max(counters.next_number, number + 1)
+            counters.next_number = number_after(counters.next_number, number)
             counters.admitted += 1
             counters.done += entry.state is UrlState.DONE
             counters.failed += entry.state is UrlState.FAILED

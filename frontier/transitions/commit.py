@@ -143,11 +143,12 @@ class Commit:
         self._space = None
         self._pauses.resume(by="disk")
 
-    async def sync(self) -> None:
-        """Wait until all changes so far are as safe as the store was asked to make them."""
+    async def sync(self, *, whatever_durability: bool = False) -> None:
+        """Wait until all changes so far are as safe as the store was asked to make them; or on the disk,
+        `whatever_durability` it has."""
         while True:
             try:
-                return await self._store.sync()
+                return await (self._store.make_safe() if whatever_durability else self._store.sync())
             except StoreFull as error:
                 try:
                     await self.wait_for_space(error)

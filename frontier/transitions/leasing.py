@@ -78,11 +78,15 @@ class Leases:
 class Leasing:
     """Takes the next lease."""
 
-    def __init__(self, store: Store, active: ActiveQueues, leases: Leases, commit: Commit) -> None:
+    def __init__(
+        self, store: Store, active: ActiveQueues, leases: Leases, commit: Commit, *, is_part: bool = False
+    ) -> None:
+        """A part of a crawl is never complete by itself: other parts may have links for it."""
         self._store = store
         self._active = active
         self._leases = leases
         self._commit = commit
+        self._is_part = is_part
 
     async def wait_for_lease(self) -> Lease | None:
         """Wait for the next lease. Returns None when the crawl is complete or has been stopped."""
@@ -108,8 +112,11 @@ class Leasing:
                 return lease
             if active.is_complete():
                 self._check_balance()
-                waiters.wake_all()
-                return None
+                if not self._is_part:
+                    waiters.wake_all()
+                    return None
+                await waiters.wait()
+                continue
             if active.inactive.best_precedence is not None:
                 await asyncio.sleep(0)  # all queues activated so far rest, but there are more
             else:

@@ -6,6 +6,7 @@ from frontier.pauses import OPERATOR
 from frontier.queues.budgets import is_retired
 from frontier.queues.lifecycle import IllegalTransition
 from frontier.queues.queue import Queue, QueueRecord
+from frontier.records import number_after
 from frontier.store import Store
 from frontier.transitions.accounting import plan_update
 from frontier.transitions.active_queues import ActiveQueues
@@ -31,9 +32,10 @@ class Operator:
 
     def skip_numbers(self, upto: int) -> bool:
         counters = self._active.copy_counters(self._active.now())
-        if upto < counters.next_number:
+        following = number_after(counters.next_number, upto)
+        if following == counters.next_number:
             return False
-        counters.next_number = upto + 1
+        counters.next_number = following
         self._store.update_queues([], counters)
         return True
 

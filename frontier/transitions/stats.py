@@ -40,6 +40,7 @@ def describe(counters: Counters, active: ActiveQueues) -> FrontierStats:
         troubled_queues=counters.troubled_queues,
         quarantined=counters.quarantined,
         lost=counters.lost,
+        gaps=counters.gaps,
         inactive_queues=max(0, counters.queues - len(schedule)),
         retired=counters.retired_urls,
         retired_queues=counters.retired_queues,

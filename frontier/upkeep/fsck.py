@@ -9,8 +9,9 @@ from frontier.leveldb.encoding import DecodeError, Location
 from frontier.leveldb.store import LevelDBStore
 from frontier.queues.lifecycle import QueueState
 from frontier.queues.queue import Position, QueueRecord
-from frontier.records import ORDINAL_MASK, Counters, PendingUrl
+from frontier.records import ORDINAL_MASK, Counters, PendingUrl, lineage_of
 from frontier.transitions.accounting import count_queue
+from frontier.upkeep.part_checks import Owner, check_links
 from frontier.values import Damaged, UrlState
 
 _Record = TypeVar("_Record")
@@ -18,8 +19,9 @@ _Record = TypeVar("_Record")
 BATCH = 4096
 
 
-def fsck(store: LevelDBStore) -> Report:
-    """Check a store that nobody writes to. Reads all of it; memory grows with the queues, not with the URLs.
+def fsck(store: LevelDBStore, *, owner: Owner | None = None) -> Report:
+    """Check a store that nobody writes to. Reads all of it; memory grows with the queues, not with the URLs. `owner`
+    gives the part of the crawl that a queue belongs to, by its key.
 
     Quarantined records are not problems, and neither is what is missing because of them.
     """
@@ -32,6 +34,7 @@ def fsck(store: LevelDBStore) -> Report:
     check.numbers()
     check.journal()
     check.losses()
+    check.problems.extend(check_links(store, owner))
     return Report(
         urls=sum(check.states.values()),
         pending=check.pending_count,
@@ -94,7 +97,7 @@ class _Check:
     def _check_location(self, pending: PendingUrl, due_ms: int | None) -> None:
         """Check that the ledger knows where a URL waits."""
         highest, url = self._highest, pending.url
-        highest.next_number = max(highest.next_number, pending.number)
+        self._note_number(pending.number)
         highest.next_ordinal = max(highest.next_ordinal, pending.order & ORDINAL_MASK)
         expected = Location(pending.number, url.queue_key, pending.order, due_ms)
         try:
@@ -107,11 +110,16 @@ class _Check:
     def entries(self) -> None:
         for entry, location in self._decode(self._scan.entries()):
             self.states[entry.state] += 1
-            self._highest.next_number = max(self._highest.next_number, entry.number)
+            self._note_number(entry.number)
             if location is not None and not self._scan.has(location):
                 self._report(
                     "lost", entry.canonical, f"the ledger has it in queue {location.queue_key}, but it is not there"
                 )
+
+    def _note_number(self, number: int) -> None:
+        # Numbers of other lineages are of no interest: they will not be given again here.
+        if lineage_of(number) == lineage_of(self._store.counters.next_number):
+            self._highest.next_number = max(self._highest.next_number, number)
 
     def queues(self) -> None:
         positions = self._positions()

@@ -40,5 +40,6 @@ async def rebuild(
                 progress(urls)
             await asyncio.sleep(0)
     renaming.flush()
+    renaming.rename_parcels()
     store.end_rebuild()
     return Renamed(urls=urls, renamed=renaming.renamed, merged=renaming.merged)

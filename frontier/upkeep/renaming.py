@@ -18,11 +18,13 @@ from frontier.leveldb.keys import (
     ledger_key,
     links_key,
     old_links_key,
+    parcel_key,
     pending_key,
     postponed_key,
 )
 from frontier.leveldb.store import LevelDBStore
 from frontier.link_table.table import url_digest
+from frontier.parcels import decode_parcel, encode_parcel
 from frontier.queues.queue import Queue, QueueRecord
 from frontier.queues.settings import QueueSettings
 from frontier.records import PendingUrl, PostponedUrl
@@ -112,6 +114,15 @@ class Renaming:
         self._touched |= {canonical, entry.canonical}
         if self._merge(known, canonical):
             self._move(known, canonical)
+
+    def rename_parcels(self) -> None:
+        """Rename the URLs in the outbox. They stay in their parcels, because rules never move a URL to another part."""
+        for receiver, index, content in self._store.outbox.all_parcels():
+            urls = decode_parcel(content)
+            renamed = [self._naming.name_pending(url) for url in urls]
+            if renamed != urls:
+                batch = {parcel_key(receiver, index): encode_parcel(renamed)}
+                self._store.writer.write_records(batch, (), copy(self._store.counters))
 
     def _merge(self, known: _Known, canonical: str) -> bool:
         """Merge a URL with the one that has its new name, if there is one. Returns whether the URL itself stays."""

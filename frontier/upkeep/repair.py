@@ -20,6 +20,7 @@ from frontier.leveldb.full_scan import decode_location, decode_url_at
 from frontier.leveldb.keys import (
     ledger_key,
     location_key,
+    parcel_key,
     pending_key,
     position_key,
     postponed_key,
@@ -29,6 +30,7 @@ from frontier.leveldb.keys import (
 from frontier.leveldb.queue_records import encode_queue
 from frontier.leveldb.reads import DAMAGED
 from frontier.leveldb.store import LevelDBStore
+from frontier.parcels import EMPTY_PARCEL, decode_parcel
 from frontier.queues.lifecycle import QueueState
 from frontier.queues.queue import Position, QueueRecord
 from frontier.records import (
@@ -37,6 +39,9 @@ from frontier.records import (
     Counters,
     PendingUrl,
     PostponedUrl,
+    first_number,
+    lineage_of,
+    number_after,
     precedence_of,
 )
 from frontier.transitions.accounting import count_queue
@@ -53,6 +58,7 @@ def repair(store: LevelDBStore, *, salvaged: Salvaged | None = None) -> Repaired
     batch.flush()
     _count_entries(store, batch.counters)
     _repair_queues(store, batch, _repair_positions(store, batch, queues), queues)
+    _repair_outbox(store, batch)
     _repair_journal(store, batch)
     _repair_counters(store, batch)
     if batch.repaired.missing_batches:
@@ -71,7 +77,7 @@ def _repair_entries(store: LevelDBStore, batch: RepairBatch) -> None:
             batch.put(found.key, encode_entry(entry))
             continue
         entry, location = found
-        batch.counters.next_number = max(batch.counters.next_number, entry.number + 1)
+        batch.counters.next_number = number_after(batch.counters.next_number, entry.number)
         if location is not None and store.full_scan.pending_at(location) is None:
             _put_back(batch, entry, location)
 
@@ -126,7 +132,7 @@ def _repair_locations(store: LevelDBStore, batch: RepairBatch) -> _Queues:
 def _repair_location(batch: RepairBatch, pending: PendingUrl, due_ms: int | None) -> bool:
     """Returns whether the URL stays here. It does not if it also waits where the ledger has it."""
     url, counters = pending.url, batch.counters
-    counters.next_number = max(counters.next_number, pending.number + 1)
+    counters.next_number = number_after(counters.next_number, pending.number)
     counters.next_ordinal = max(counters.next_ordinal, (pending.order & ORDINAL_MASK) + 1)
     here = Location(pending.number, url.queue_key, pending.order, due_ms)
     key = ledger_key(url.canonical)
@@ -192,6 +198,23 @@ def _repair_queues(store: LevelDBStore, batch: RepairBatch, positions: dict[str,
         count_queue(batch.counters, correct.size, correct.health, is_served=correct.position is not None)
 
 
+def _repair_outbox(store: LevelDBStore, batch: RepairBatch) -> None:
+    """Put an empty parcel in the place of each that is damaged or missing. Their links are lost."""
+    expected: dict[int, int] = {}
+    for receiver, index, content in store.outbox.all_parcels():
+        for missing in range(expected.get(receiver, store.outbox.trimmed(receiver).index + 1), index):
+            batch.repaired.parcels += 1
+            batch.put(parcel_key(receiver, missing), EMPTY_PARCEL)
+        expected[receiver] = index + 1
+        try:
+            decode_parcel(content)
+        except ValueError as error:
+            key = parcel_key(receiver, index)
+            batch.repaired.parcels += 1
+            batch.quarantine(Damaged(key, str(error)))
+            batch.put(key, EMPTY_PARCEL)
+
+
 def _repair_journal(store: LevelDBStore, batch: RepairBatch) -> None:
     """Drop the journal and the snapshot if the visited set can't rely on them."""
     repaired = batch.repaired
@@ -208,7 +231,8 @@ def _count_lost(before: Counters, found: Counters) -> int:
     """How many URLs were destroyed without a trace. If the counters were damaged too, this is at most the number of
     numbers that no URL has: URLs that were forgotten or fetched again leave such numbers too."""
     are_newest = before.next_number >= found.next_number
-    return max(0, (before.admitted if are_newest else found.next_number - 1) - found.admitted)
+    given = found.next_number - first_number(lineage_of(found.next_number))
+    return max(0, (before.admitted if are_newest else given) - found.admitted)
 
 
 def _journal_has_gap(store: LevelDBStore, counters: Counters) -> bool:
@@ -237,5 +261,8 @@ def _repair_counters(store: LevelDBStore, batch: RepairBatch) -> None:
     for name in ("next_number", "next_ordinal", "next_turn"):
         setattr(after, name, max(getattr(after, name), getattr(before, name)))
     after.lost += repaired.lost
+    if store.part is not None:
+        # Parcels that came last may be lost without a trace.
+        after.gaps += repaired.parcels + bool(repaired.missing_batches or repaired.salvaged)
     after.batches = before.batches
     batch.flush(after)

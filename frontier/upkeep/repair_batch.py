@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from frontier.leveldb.store import LevelDBStore
-from frontier.records import Counters
+from frontier.records import Counters, first_number, lineage_of
 from frontier.values import Damaged
 
 WRITTEN_TOGETHER = 1000
@@ -31,6 +31,8 @@ class Repaired(msgspec.Struct, kw_only=True):
     duplicates: int = 0
     """Second locations of URLs that waited twice."""
     counters: int = 0
+    parcels: int = 0
+    """Parcels for other parts of the crawl that were damaged or missing."""
     missing_batches: int = 0
     lost: int = 0
     """Admitted URLs that were destroyed without a trace."""
@@ -44,7 +46,13 @@ class RepairBatch:
         before = store.counters
         self.repaired = repaired
         self.counters = Counters(
-            quarantined=before.quarantined, journal_end=before.journal_end, clock=before.clock, lost=before.lost
+            next_number=first_number(lineage_of(before.next_number)),
+            quarantined=before.quarantined,
+            journal_end=before.journal_end,
+            clock=before.clock,
+            lost=before.lost,
+            generation=before.generation,
+            gaps=before.gaps,
         )
         self._store = store
         self._puts: dict[bytes, bytes] = {}

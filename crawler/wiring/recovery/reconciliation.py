@@ -10,6 +10,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.page import LinkKind, PageRecord
 from crawler.page.digests import digest_text
 from crawler.wiring import discovering
+from crawler.wiring.recovery.depths import Depths
 from crawler.wiring.recovery.number_set import NumberSet
 from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.write.records import read_records
@@ -48,7 +49,7 @@ class Reconciliation:
         """Pages that a server sent, so that the archive must have them."""
         self._archived = NumberSet()
         self._sitemaps = NumberSet()
-        self._depths = bytearray(ledger.last_number + 1)
+        self._depths = Depths()
         """Depths by number, as far as records or archive tell them, for URLs that are fetched again."""
 
     def differences(self) -> Iterator[Difference]:
@@ -86,8 +87,7 @@ class Reconciliation:
         yield from map(_damaged_line, damaged)
 
     def _note(self, number: int, kind: str, depth: int) -> None:
-        if number < len(self._depths):
-            self._depths[number] = min(depth, 255)
+        self._depths[number] = depth
         if kind == LinkKind.SITEMAP:
             self._sitemaps.add(number)
 
@@ -143,7 +143,7 @@ class Reconciliation:
 
     def _again(self, entry: LedgerEntry) -> CrawlUrl | None:
         url, _, mark = entry.canonical.partition("#")
-        depth = self._depths[entry.number] if entry.number < len(self._depths) else 0
+        depth = self._depths[entry.number]
         if entry.number in self._sitemaps or (entry.via or "").endswith("/robots.txt"):
             kind = LinkKind.SITEMAP  # robots.txt leads to nothing else
         elif entry.via is None:

@@ -71,7 +71,7 @@ async def recover(
             if unread:
                 stats = frontier.describe()
                 # At least the URLs are lost whose numbers no known URL has.
-                lost = max(stats.lost - settled - found, state.last_number - stats.admitted, 1)
+                lost = max(stats.lost - settled - found, state.numbers_given - stats.admitted, 1)
             await frontier.set_lost(lost)
         finally:
             await frontier.aclose()

@@ -101,7 +101,7 @@ async def test_another_format_is_refused_and_nothing_is_changed(tmp_path: Path) 
         await frontier.add(pages(2, 2))
     damage(tmp_path, b"Mformat", lambda _: b"9")
     before = records(tmp_path)
-    with pytest.raises(StoreRefused, match="has frontier format 9, this version reads formats 2 and 3"):
+    with pytest.raises(StoreRefused, match="has frontier format 9, this version reads formats 2, 3 and 4"):
         leveldb(tmp_path)
     assert records(tmp_path) == before
 
@@ -619,10 +619,10 @@ async def test_a_change_that_cannot_be_written_ends_the_crawl_and_leaves_all_in_
 def test_the_drained_range_of_a_giant_queue_is_compacted(tmp_path: Path) -> None:
     async def crawl() -> None:
         store = LevelDBStore(tmp_path / "frontier", Terms(identity=IDENTITY), compact_after=2000)
-        compacted: list[tuple[str, int]] = []
+        compacted: list[tuple[str | int, int]] = []
         compact = store._compaction._compact
 
-        def noted(key: str, order: int) -> None:
+        def noted(key: str | int, order: int) -> None:
             compact(key, order)
             compacted.append((key, order))
 

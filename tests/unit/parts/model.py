@@ -12,12 +12,12 @@ from random import Random
 import msgspec
 
 from crawler.parts.ending import Answer, Gate, Report
-from crawler.parts.messages import Confirm, Hello, Parcels, Place, Skip, Welcome
+from crawler.parts.messages import Confirm, Hello, Parcels, Skip, Welcome
 from crawler.parts.ownership import Ownership
 from crawler.parts.receiver import Positions, Receiver
 from crawler.parts.sender import Sender
-from frontier import CrawlUrl
-from frontier.transitions.sent import SentUrls
+from frontier import CrawlUrl, Place
+from frontier.sending.sent import SentUrls
 
 WINDOW = 3
 
@@ -233,19 +233,26 @@ class Part:
         sender = self.senders[connection.receiver]
         match message:
             case Welcome():
-                self.sent[connection.receiver].forget()
+                self.forget_sent(connection.receiver)
                 if (skip := sender.connect(message)) is not None:
                     connection.to_receiver.append(skip)
             case Confirm():
                 safe = sender.safe
                 confirmed = sender.confirm(message)
                 if confirmed.forgets:
-                    self.sent[connection.receiver].forget()
+                    self.forget_sent(connection.receiver)
                 if confirmed.trim_to is not None:
-                    assert sender.trimmed is not None
-                    del self.stored.outbox[connection.receiver][: confirmed.trim_to - safe]
-                    self.stored.trimmed[connection.receiver] = sender.trimmed
-                    # Deleting what is safe changes nothing for others, so it is no transition.
+                    self.trim(connection.receiver, confirmed.trim_to, safe_before=safe)
+
+    def forget_sent(self, receiver: int) -> None:
+        self.sent[receiver].forget()
+
+    def trim(self, receiver: int, upto: int, *, safe_before: int) -> None:
+        trimmed = self.senders[receiver].trimmed
+        assert trimmed is not None
+        del self.stored.outbox[receiver][: upto - safe_before]
+        self.stored.trimmed[receiver] = trimmed
+        # Deleting what is safe changes nothing for others, so it is no transition.
 
     def confirm(self, connection: Sending) -> None:
         if (confirm := self.receiver.confirm(connection.sender)) is not None:

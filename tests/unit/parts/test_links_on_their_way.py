@@ -32,7 +32,7 @@ class Links(RuleBasedStateMachine):
     def begin(self, seed: int, parts: int, pages: int) -> None:
         self.world = World(seed, pages=pages, parts=parts)
         incarnations = count(1)
-        self.parts = [Part(number, self.world, [0, 1], lambda: next(incarnations)) for number in range(parts)]
+        self.parts = [self.make_part(number, lambda: next(incarnations)) for number in range(parts)]
         self.connections: dict[tuple[int, int], list[Sending]] = {}
         self.added: set[int] = set()
         """Pages that an operator has added."""
@@ -41,6 +41,9 @@ class Links(RuleBasedStateMachine):
         self.asked: set[int] = set()
         self.has_ended = False
         self.has_restored = False
+
+    def make_part(self, number: int, draw: Callable[[], int]) -> Part:
+        return Part(number, self.world, [0, 1], draw)
 
     def living(self, choice: int) -> Part | None:
         living = [part for part in self.parts if part.is_alive]

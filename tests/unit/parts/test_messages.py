@@ -4,9 +4,10 @@ import msgspec
 import pytest
 
 from crawler.parts.ending import Answer, EndWatch, Gate, Report, Step
-from crawler.parts.messages import Confirm, Hello, Parcels, Place, ProtocolBroken, Welcome
+from crawler.parts.messages import Confirm, Hello, Parcels, ProtocolBroken, Welcome
 from crawler.parts.receiver import Receiver
 from crawler.parts.sender import Confirmed, Sender
+from frontier import Place
 
 
 def sender(*, waiting: int = 5, trimmed: Place | None = None) -> Sender:
@@ -206,6 +207,16 @@ def test_an_answer_to_an_earlier_wave_does_not_count() -> None:
 def test_a_crawl_of_one_part_ends_too() -> None:
     watch, only = EndWatch(1), msgspec.structs.replace(IDLE, welcomed_by={})
     assert [take(watch, only, closed=True) for _ in range(2)] == [Step.ASK_AGAIN, Step.END]
+
+
+def test_a_gate_that_is_closed_lets_nobody_in_and_those_inside_finish() -> None:
+    gate = Gate()
+    assert gate.enter()
+    gate.close()
+    assert not gate.enter()
+    assert gate.adding == 1
+    gate.leave()
+    assert gate.adding == 0
 
 
 def test_a_gate_stays_closed_after_the_end() -> None:

@@ -1,0 +1,103 @@
+"""Links on their way to and from other parts of the crawl.
+
+Nothing is searched for: the outbox of a receiver is read from behind the last parcel that was deleted. Deleted ranges
+are compacted now and then, as those of queues are.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
+from typing import TypeVar
+
+import msgspec
+
+from frontier.leveldb import encoding
+from frontier.leveldb.database import Batch, Database
+from frontier.leveldb.keys import U64, inbox_key, parcel_key, parcel_of, sender_of, trimmed_key
+from frontier.records import Incarnation, Transit, Trimmed
+from frontier.values import REPAIR_ADVICE, StoreFailed
+
+_INCARNATION = b"Mincarnation"
+_Record = TypeVar("_Record")
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_trimmed = encoding.decoder(msgspec.msgpack.Decoder(Trimmed).decode)
+_decode_incarnation = encoding.decoder(msgspec.msgpack.Decoder(Incarnation).decode)
+
+
+def write_transit(batch: Batch, transit: Transit) -> None:
+    """Write a transition's parcels and position with a batch."""
+    for parcel in transit.parcels:
+        batch.put(parcel_key(parcel.receiver, parcel.index), parcel.content)
+    if (position := transit.position) is not None:
+        place = position.place
+        batch.put(inbox_key(position.sender, place.incarnation), U64.pack(place.sequence))
+
+
+def read_positions(database: Database) -> Mapping[tuple[int, int], int]:
+    """How many parcels were admitted, by sender and its incarnation."""
+    return {sender_of(key): int.from_bytes(value, "big") for key, value in database.items(b"S", b"T")}
+
+
+class LevelDBOutbox:
+    """The `Outbox` of a database. `count_deleted` is told how many parcels for a receiver were deleted, and up to which
+    index."""
+
+    def __init__(self, database: Database, *, count_deleted: Callable[[int, int, int], None]) -> None:
+        self._database = database
+        self._count_deleted = count_deleted
+
+    @property
+    def incarnation(self) -> Incarnation | None:
+        """The last opening; None if there was none."""
+        value = self._database.get(_INCARNATION)
+        return None if value is None else self._decode(_decode_incarnation, value, "its last incarnation")
+
+    def trimmed(self, receiver: int, /) -> Trimmed:
+        value = self._database.get(trimmed_key(receiver))
+        return Trimmed() if value is None else self._decode(_decode_trimmed, value, f"its outbox for part {receiver}")
+
+    def end(self, receiver: int, /) -> int:
+        key = self._database.last_key(parcel_key(receiver, self.trimmed(receiver).index), parcel_key(receiver + 1, 0))
+        return self.trimmed(receiver).index if key is None else parcel_of(key)[1]
+
+    def parcels(self, receiver: int, first: int, last: int, /) -> list[bytes]:
+        items = self._database.first(parcel_key(receiver, first), parcel_key(receiver, last + 1), last - first + 1)
+        for index, (key, _) in zip(count(first), items, strict=False):
+            if parcel_of(key)[1] != index:
+                raise self._gap(receiver, index)
+        if len(items) <= last - first:
+            raise self._gap(receiver, first + len(items))
+        return [value for _, value in items]
+
+    def _gap(self, receiver: int, index: int) -> StoreFailed:
+        return StoreFailed(
+            f"the frontier in {self._database.directory} is damaged: parcel {index} for part {receiver} is missing; "
+            f"{REPAIR_ADVICE}"
+        )
+
+    def trim(self, receiver: int, trimmed: Trimmed, /) -> None:
+        before = self.trimmed(receiver).index
+        batch = self._database.batch()
+        for index in range(before + 1, trimmed.index + 1):
+            batch.delete(parcel_key(receiver, index))
+        batch.put(trimmed_key(receiver), _encode(trimmed))
+        self._database.write(batch)
+        self._count_deleted(receiver, trimmed.index, trimmed.index - before)
+
+    def begin(self, incarnation: Incarnation, /) -> None:
+        batch = self._database.batch()
+        batch.put(_INCARNATION, _encode(incarnation))
+        self._database.write(batch)
+
+    def all_parcels(self) -> Iterator[tuple[int, int, bytes]]:
+        """Every parcel: its receiver, its index and its content."""
+        for key, value in self._database.items(b"O", b"P"):
+            yield *parcel_of(key), value
+
+    def _decode(self, decode: Callable[[bytes], _Record], value: bytes, what: str) -> _Record:
+        try:
+            return decode(value)
+        except encoding.DecodeError as error:
+            raise StoreFailed(
+                f"the frontier in {self._database.directory} is damaged: {what}: {error}; {REPAIR_ADVICE}"
+            ) from error

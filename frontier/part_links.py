@@ -1,0 +1,108 @@
+"""Links on their way between the parts of a crawl."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from frontier.parcels import decode_parcels
+from frontier.parts import Misrouted, Part, Place
+from frontier.records import InboxPosition, Transit
+from frontier.sending.outgoing import Outgoing
+from frontier.store import Store
+from frontier.transitions.active_queues import ActiveQueues
+from frontier.transitions.admission import Admission
+from frontier.transitions.commit import Commit
+from frontier.transitions.leasing import Leases
+
+
+class StoredPartLinks:
+    """The `PartLinks` of a frontier over a store."""
+
+    def __init__(
+        self,
+        store: Store,
+        outgoing: Outgoing,
+        admission: Admission,
+        active: ActiveQueues,
+        leases: Leases,
+        commit: Commit,
+    ) -> None:
+        self._store = store
+        self._outgoing = outgoing
+        self._admission = admission
+        self._active = active
+        self._leases = leases
+        self._commit = commit
+
+    @property
+    def part(self) -> Part:
+        return self._outgoing.part
+
+    @property
+    def incarnation(self) -> int:
+        return self._outgoing.incarnation
+
+    @property
+    def generation(self) -> int:
+        return self._store.counters.generation
+
+    @property
+    def transitions(self) -> int:
+        return self._store.counters.batches
+
+    @property
+    def is_idle(self) -> bool:
+        return not (self._leases or self._active.pauses or self._outgoing.has_spared or not self._active.is_complete())
+
+    def owns(self, queue_key: str, /) -> bool:
+        return self._outgoing.owner(queue_key) == self.part.number
+
+    # out
+
+    def waiting(self, receiver: int, /) -> int:
+        return self._outgoing.waiting(receiver)
+
+    def trimmed(self, receiver: int, /) -> Place | None:
+        return self._outgoing.trimmed(receiver)
+
+    def watch(self, on_parcels: Callable[[int, int], None], /) -> None:
+        self._outgoing.watch(on_parcels)
+
+    def parcels(self, receiver: int, first: int, last: int, /) -> list[bytes]:
+        self._commit.check()
+        return self._outgoing.parcels(receiver, first, last)
+
+    async def trim(self, receiver: int, place: Place, /) -> None:
+        await self._commit.run(partial(self._outgoing.trim, receiver, place))
+
+    def forget_sent(self, receiver: int, /) -> None:
+        self._outgoing.forget_sent(receiver)
+
+    async def send_counts(self) -> None:
+        await self._admission.send(self._outgoing.take_spared())
+
+    # in
+
+    def positions(self) -> Mapping[tuple[int, int], int]:
+        return self._store.positions()
+
+    async def admit(self, sender: int, place: Place, parcels: Sequence[bytes], /) -> int:
+        urls = decode_parcels(parcels)
+        for url in urls:
+            if (owner := self._outgoing.owner(url.queue_key)) != self.part.number:
+                raise Misrouted(
+                    f"part {self.part.number} was sent {url.url} by part {sender}, which belongs to part {owner}; "
+                    "the parts of a crawl must be run by the same version, with the same configuration"
+                )
+        return await self._admission.receive(urls, InboxPosition(sender=sender, place=place))
+
+    async def skip(self, sender: int, place: Place, /) -> None:
+        await self._commit.run(partial(self._skip, sender, place))
+
+    def _skip(self, sender: int, place: Place) -> None:
+        counters = self._active.copy_counters(self._active.now())
+        counters.gaps += 1
+        transit = Transit(position=InboxPosition(sender=sender, place=place))
+        self._store.admit([], [], [], counters, transit=transit)
+
+    async def make_safe(self) -> None:
+        await self._commit.sync(whatever_durability=True)

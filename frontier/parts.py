@@ -1,0 +1,132 @@
+"""What a frontier promises when it is one part of a crawl.
+
+The parts are numbered from 0. Each has a frontier of its own, and a queue belongs to one of them. `Frontier.add` admits
+URLs of the part's own queues. The others go to the *outbox* in the same transition, as *parcels*: one for each part
+that they belong to. Whoever carries parcels to the other parts uses `PartLinks`.
+
+An *incarnation* is a random number of 64 bits, drawn each time a frontier is opened. Within it, the parcels for one
+receiver have sequence numbers from 1, including those that an earlier incarnation has left in the outbox.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+INCARNATION_BITS = 64
+MAX_PARTS = 1024
+MAX_LINEAGE = (1 << 16) - 1
+MAX_PARCEL_URLS = 512
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """Which part of its crawl a state belongs to."""
+
+    number: int
+    parts: int
+    """How many parts the crawl has."""
+    lineage: int = 0
+    """Stands above the counter in the numbers of URLs, so that they are unique in all parts. No two directories of a
+    crawl have the same, not even one after the other."""
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.number < self.parts <= MAX_PARTS and 0 <= self.lineage <= MAX_LINEAGE):
+            raise ValueError(
+                f"a part has a number below that of the parts, at most {MAX_PARTS} parts, and a lineage of up to "
+                f"{MAX_LINEAGE}; found {self}"
+            )
+
+    def __str__(self) -> str:
+        return f"part {self.number} of {self.parts} (lineage {self.lineage})"
+
+
+class Place(msgspec.Struct, frozen=True, gc=False):
+    """A place in the sequence of one incarnation of a sender: all parcels up to `sequence`."""
+
+    incarnation: int
+    sequence: int
+
+
+class Misrouted(ValueError):
+    """URLs came to a part that they do not belong to. Nothing of them was stored."""
+
+
+class PartLinks(Protocol):
+    """Links on their way between the parts of a crawl, as one part sees them.
+
+    What changes something is a transition, as in `Frontier`. Parcels are bytes that any part can read.
+    """
+
+    @property
+    def part(self) -> Part: ...
+
+    @property
+    def incarnation(self) -> int: ...
+
+    @property
+    def generation(self) -> int:
+        """Grows when URLs are forgotten. Senders must then forget that they have sent them."""
+        ...
+
+    @property
+    def transitions(self) -> int:
+        """How many changes the store has seen."""
+        ...
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits, nothing is leased, nothing pauses the part, and no count of links has to be sent."""
+        ...
+
+    def owns(self, queue_key: str, /) -> bool:
+        """Whether a queue belongs to this part."""
+        ...
+
+    # out
+
+    def waiting(self, receiver: int, /) -> int:
+        """How many parcels for a part are in the outbox."""
+        ...
+
+    def trimmed(self, receiver: int, /) -> Place | None:
+        """The last parcel for a part that was deleted from the outbox; None if there is none."""
+        ...
+
+    def watch(self, on_parcels: Callable[[int, int], None], /) -> None:
+        """Call back after each transition that has put parcels into the outbox: the receiver, and how many."""
+        ...
+
+    def parcels(self, receiver: int, first: int, last: int, /) -> list[bytes]:
+        """The parcels for a part from one sequence number to another. Raises `StoreFailed` if one is not there."""
+        ...
+
+    async def trim(self, receiver: int, place: Place, /) -> None:
+        """Delete parcels for a part: it has them, and they are safe there."""
+        ...
+
+    def forget_sent(self, receiver: int, /) -> None:
+        """A part may lack URLs that were sent to it. If a page links to them, send them again."""
+        ...
+
+    async def send_counts(self) -> None:
+        """Put the counts of links that were not sent, because their URLs had been, into the outbox."""
+        ...
+
+    # in
+
+    def positions(self) -> Mapping[tuple[int, int], int]:
+        """How many parcels were admitted, by sender and its incarnation."""
+        ...
+
+    async def admit(self, sender: int, place: Place, parcels: Sequence[bytes], /) -> int:
+        """Admit parcels of a part, the last of which is at `place`, and store that, in one transition. Returns how many
+        of their URLs were new. Raises `Misrouted`, and `ValueError` for a parcel that can't be read."""
+        ...
+
+    async def skip(self, sender: int, place: Place, /) -> None:
+        """Parcels up to this place are lost: store the place, and count the gap. A crawl with a gap is not complete."""
+        ...
+
+    async def make_safe(self) -> None:
+        """Wait until all earlier transitions are on the disk, whatever the durability of the store."""
+        ...

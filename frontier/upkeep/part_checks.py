@@ -1,0 +1,87 @@
+"""Checks the links on their way between the parts of a crawl, in one store and across all of them."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from frontier.descriptor import Problem
+from frontier.leveldb.store import LevelDBStore
+from frontier.parcels import decode_parcel
+from frontier.parts import Part
+from frontier.records import lineage_of
+
+Owner = Callable[[str], int]
+"""The part that a queue belongs to, by its key."""
+
+OUTBOX, INBOX, PART = "outbox", "inbox", "part"
+
+
+def check_links(store: LevelDBStore, owner: Owner | None) -> Iterator[Problem]:
+    """The problems of one store that nobody writes to. Without `owner`, it is not checked whether queues and links
+    belong where they are."""
+    part = store.part
+    if part is None:
+        return
+    yield from _check_outbox(store, part, owner)
+    for sender, incarnation in store.positions():
+        if sender == part.number or sender >= part.parts:
+            yield Problem(INBOX, f"{incarnation:x}", f"it has a position of part {sender}, which is none of the others")
+    if lineage_of(store.counters.next_number) != part.lineage:
+        found = lineage_of(store.counters.next_number)
+        yield Problem(PART, "number", f"its numbers are of lineage {found}, but it is {part}")
+    if store.counters.gaps:
+        yield Problem("gap", str(store.counters.gaps), "this often links from other parts were lost on their way")
+    for record in store.reads.queues() if owner is not None else ():
+        if record.size and owner is not None and owner(record.key) != part.number:
+            yield Problem(PART, record.key, f"the queue has URLs, but belongs to part {owner(record.key)}")
+
+
+def _check_outbox(store: LevelDBStore, part: Part, owner: Owner | None) -> Iterator[Problem]:
+    expected: dict[int, int] = {}
+    for receiver, index, content in store.outbox.all_parcels():
+        where = f"part {receiver}, parcel {index}"
+        if receiver == part.number or receiver >= part.parts:
+            yield Problem(OUTBOX, where, f"it is in the outbox of {part}")
+            continue
+        following = expected.get(receiver, store.outbox.trimmed(receiver).index + 1)
+        if index != following:
+            yield Problem(OUTBOX, where, f"expected parcel {following} before it")
+        expected[receiver] = index + 1
+        try:
+            urls = decode_parcel(content)
+        except ValueError as error:
+            yield Problem("damaged", where, str(error))
+            continue
+        for url in urls if owner is not None else ():
+            if owner is not None and owner(url.queue_key) != receiver:
+                yield Problem(OUTBOX, where, f"{url.url} belongs to part {owner(url.queue_key)}")
+
+
+def check_parts(stores: Sequence[LevelDBStore]) -> Iterator[Problem]:
+    """Where the stores of all parts of a crawl do not agree. Nobody writes to any of them."""
+    parts = [store.part for store in stores if store.part is not None]
+    if sorted(part.number for part in parts) != list(range(len(stores))) or {part.parts for part in parts} != {
+        len(stores)
+    }:
+        told = ", ".join(str(part) for part in parts) or "none"
+        yield Problem(PART, "crawl", f"expected all {len(stores)} parts of a crawl of {len(stores)}, found {told}")
+        return
+    if len({part.lineage for part in parts}) < len(parts):
+        yield Problem(PART, "crawl", f"two parts have the same lineage: {', '.join(str(part) for part in parts)}")
+    by_number = {store.part.number: store for store in stores if store.part is not None}
+    for sender, sending in by_number.items():
+        for receiver, receiving in by_number.items():
+            if sender != receiver:
+                yield from _check_pair(sender, sending, receiver, receiving)
+
+
+def _check_pair(sender: int, sending: LevelDBStore, receiver: int, receiving: LevelDBStore) -> Iterator[Problem]:
+    where = f"part {sender} to part {receiver}"
+    positions, incarnation = receiving.positions(), sending.outbox.incarnation
+    # After a power failure a sender may have lost what it has sent. It draws a new incarnation when it is opened.
+    if incarnation is not None and not sending.marks.in_use:
+        end = sending.outbox.end(receiver) - incarnation.bases.get(receiver, 0)
+        position = positions.get((sender, incarnation.number), 0)
+        if position > end:
+            yield Problem(INBOX, where, f"{position} parcels were admitted, but only {end} were sent")
+    place = sending.outbox.trimmed(receiver).place
+    if place is not None and positions.get((sender, place.incarnation), 0) < place.sequence:
+        yield Problem("gap", where, f"parcels up to {place.sequence} were deleted, but not all of them were admitted")
