@@ -72,6 +72,7 @@ class StoredPartLinks:
         return self._outgoing.parcels(receiver, first, last)
 
     async def trim(self, receiver: int, place: Place, /) -> None:
+        self._outgoing.check_place(receiver, place)
         await self._commit.run(partial(self._outgoing.trim, receiver, place))
 
     def forget_sent(self, receiver: int, /) -> None:

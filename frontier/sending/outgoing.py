@@ -104,11 +104,13 @@ class Outgoing:
         base = self._bases[receiver]
         return self._outbox.parcels(receiver, base + first, base + last)
 
-    def trim(self, receiver: int, place: Place) -> None:
-        """Without await, and the store has it before this object knows it."""
-        trimmed = Trimmed(self._bases[receiver] + place.sequence, place)
-        if place.incarnation != self.incarnation or not trimmed.index <= self._ends[receiver]:
+    def check_place(self, receiver: int, place: Place) -> None:
+        """Raise ValueError for a place that this incarnation has not reached."""
+        if place.incarnation != self.incarnation or self._bases[receiver] + place.sequence > self._ends[receiver]:
             raise ValueError(f"part {receiver} can't have {place} of incarnation {self.incarnation}")
+
+    def trim(self, receiver: int, place: Place) -> None:
+        trimmed = Trimmed(self._bases[receiver] + place.sequence, place)
         if trimmed.index > self._trimmed[receiver].index:
             self._outbox.trim(receiver, trimmed)
             self._trimmed[receiver] = trimmed

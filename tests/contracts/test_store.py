@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from frontier import LedgerEntry, UrlState
+from frontier import LedgerEntry, Place, StoreFailed, UrlState
 from frontier.queues.queue import QueueRecord
-from frontier.records import PendingUrl, PostponedUrl, QueueUpdate, order_of
+from frontier.records import InboxPosition, Parcel, PendingUrl, PostponedUrl, QueueUpdate, Transit, Trimmed, order_of
 from frontier.store import Store
 from frontier.values import Health
 from tests.unit.frontier.crawls import Crawl, page
@@ -150,4 +150,53 @@ def test_the_ledger_lists_what_was_admitted_and_not_forgotten(crawl: Crawl) -> N
     assert sorted(store.reads.ledger()) == names[2:]
     assert store.reads.knows_many([*names, "http://a.test/5"]) == [False, False, True, True, False]
     assert store.reads.entry(names[0]) is None
+    store.close()
+
+
+def parcel(receiver: int, index: int, *, size: int = 8) -> Parcel:
+    return Parcel(receiver=receiver, index=index, content=f"{receiver}-{index}".encode() * size)
+
+
+def send(store: Store, *parcels: Parcel, position: InboxPosition | None = None) -> None:
+    store.admit([], [], [], copy(store.counters), transit=Transit(parcels=parcels, position=position))
+
+
+def test_parcels_are_read_in_order_for_each_receiver_from_behind_the_deleted_ones(crawl: Crawl) -> None:
+    store = crawl.store()
+    assert (store.outbox.end(1), store.outbox.trimmed(1)) == (0, Trimmed())
+    send(store, parcel(1, 1), parcel(2, 1), parcel(1, 2))
+    send(store, parcel(1, 3), parcel(300, 1))
+    assert [store.outbox.end(receiver) for receiver in (0, 1, 2, 300)] == [0, 3, 1, 1]
+    assert store.outbox.parcels(1, 1, 3) == [parcel(1, index).content for index in (1, 2, 3)]
+    assert store.outbox.parcels(1, 2, 2) == [parcel(1, 2).content]
+    store.outbox.trim(1, Trimmed(2, Place(77, 2)))
+    assert (store.outbox.end(1), store.outbox.trimmed(1)) == (3, Trimmed(2, Place(77, 2)))
+    assert store.outbox.parcels(1, 3, 3) == [parcel(1, 3).content]
+    store.outbox.trim(1, Trimmed(3, Place(77, 3)))
+    assert (store.outbox.end(1), store.outbox.end(2)) == (3, 1)
+    send(store, parcel(1, 4))
+    assert store.outbox.parcels(1, 4, 4) == [parcel(1, 4).content]
+    for first, last in ((3, 4), (4, 5), (5, 5)):
+        with pytest.raises(StoreFailed):
+            store.outbox.parcels(1, first, last)
+    store.close()
+
+
+def test_positions_are_kept_for_each_incarnation_of_each_sender(crawl: Crawl) -> None:
+    store = crawl.store()
+    assert store.positions() == {}
+    highest = (1 << 64) - 1
+    for sender, incarnation, sequence in ((1, 5, 1), (1, 5, 2), (1, highest, 9), (2, 5, 3)):
+        send(store, position=InboxPosition(sender=sender, place=Place(incarnation, sequence)))
+    assert store.positions() == {(1, 5): 2, (1, highest): 9, (2, 5): 3}
+    store.close()
+
+
+def test_links_to_other_parts_change_nothing_for_the_queues(crawl: Crawl) -> None:
+    store = crawl.store()
+    admit(store, waiting("a", 1))
+    ended, batches = store.counters.journal_end, store.counters.batches
+    send(store, parcel(1, 1), position=InboxPosition(sender=2, place=Place(5, 1)))
+    assert numbers(store, "a") == [1]
+    assert (store.counters.journal_end, store.counters.batches) == (ended, batches + 1)
     store.close()
