@@ -301,8 +301,8 @@ async def test_recent_urls_are_remembered_where_that_is_quicker_than_to_ask_the_
 
 
 def test_options_that_do_not_fit_the_capacity_are_an_error_of_the_configuration(tmp_path: Path) -> None:
-    config = loaded("visited.backend=bloom", "visited.options.bits=64").config
-    with pytest.raises(ConfigError, match=r"visited: 1,000,000 URLs at a rate of 0\.98 need 42,049 bits, found 64"):
+    config = loaded("visited.backend=mitz-32", "visited.capacity=10_000_000_000").config
+    with pytest.raises(ConfigError, match="visited: 32-bit hashes reach 2,147,483,648 bits; 10,000,000,000 URLs need"):
         visited_set(config, CrawlDirectory(tmp_path), KNOWS_NONE)
 
 
