@@ -16,8 +16,14 @@ import msgspec
 import pytest
 import trustme
 from click.testing import CliRunner
+from rich.console import Console
 
 from crawler.cli import onceover as command_line
+from crawler.cli.operate.pausing import status_lines
+from crawler.cli.operate.top import screen
+from crawler.control.replies import CrawlStatus, HostForm, HostList, PauseState, Refusal
+from crawler.control.requests import Pause
+from crawler.control.wire import decode_reply, decode_request
 from crawler.counters import Counters
 from crawler.page import PageRecord
 from crawler.progress import line as progress_line
@@ -321,12 +327,82 @@ def check_places(block: Block, folder: Path, shell: Shell) -> None:
     assert code == COMPLETE, printed
 
 
+def running_status() -> CrawlStatus:
+    tally = Counters()
+    tally.pages, tally.bytes_received, tally.links, tally.admitted = 91, 384_700, 2_792, 243
+    tally.responses[200] = 97
+    counts = FrontierStats(
+        admitted=244,
+        pending=147,
+        in_process=0,
+        retrying=1,
+        done=96,
+        failed=0,
+        excluded=0,
+        ready_queues=0,
+        in_process_queues=0,
+        snoozed_queues=5,
+        next_wake_s=0.4,
+        next_wake_key="org,example,www",
+    )
+    visited = VisitedStats(backend="exact", count=244, capacity=None, memory_bytes=5_100)
+    run = status_of(tally, counts, visited, elapsed_s=6.0, recent_pages_per_s=15, monotonic=6.0)
+    return CrawlStatus(directory="", running=True, pid=1207, paused=None, frontier=counts, run=run)
+
+
+def check_status(block: Block, folder: Path, shell: Shell) -> None:
+    assert block.text.splitlines() == status_lines(running_status(), Path("crawls/mysite"))
+
+
+ROW_OF_TOP = re.compile(r"(\S+) +(\S+) +([\d,]+) +([\d,]+) +(\d\d:\d\d:\d\d)? +(.+)")
+
+
+def check_top(block: Block, folder: Path, shell: Shell) -> None:
+    """What is shown is how such hosts are shown."""
+    rows = [match.groups() for line in block.text.splitlines() if (match := ROW_OF_TOP.fullmatch(line))]
+    hosts = [
+        HostForm(
+            host=host,
+            key="",
+            state=state,
+            size=_number(size),
+            spent=_number(spent),
+            leased=0,
+            wake_at=None if until is None else f"2026-11-22T{until}.000Z",
+            waits=waits,
+        )
+        for host, state, size, spent, until, waits in rows
+    ]
+    assert len(hosts) == 5
+    status = running_status()
+    assert status.run is not None
+    status = msgspec.structs.replace(status, run=msgspec.structs.replace(status.run, waiting=None))
+    console = Console(width=200)
+    with console.capture() as shown:
+        console.print(screen(status, HostList(hosts=hosts, left=0), Path("crawls/mysite")))
+    assert without_numbers(block.text) == without_numbers(shown.get())
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+def check_protocol(block: Block, folder: Path, shell: Shell) -> None:
+    request, reply, error = block.text.encode().splitlines()
+    assert isinstance(decode_request(request), Pause)
+    assert isinstance(decode_reply(reply, PauseState), PauseState)
+    assert isinstance(decode_reply(error, PauseState), Refusal)
+
+
 SHOWN_ELSEWHERE = {
     ("README.md", "The crawl is complete."): check_summary,
     ("README.md", "crawls/site/"): check_crawl_directory,
     ("README.md", "config/ "): check_folders,
     ("docs/commands.md", "4.0 s · 15 pages"): check_progress_lines,
     ("docs/comparing.md", "Recommended"): check_advice,
+    ("docs/control.md", "crawls/mysite runs in process 1207\n"): check_status,
+    ("docs/control.md", "crawls/mysite runs in process 1207:"): check_top,
+    ("docs/control.md", '{"version"'): check_protocol,
     ("docs/configuration.md", "3 problems"): check_problems,
     ("docs/reading.md", "www.example.org "): check_places,
 }

@@ -42,18 +42,18 @@ def test_a_crawl_that_cannot_be_written_to_tells_what_it_told_before(tmp_path: P
         assert_told(refused, REFUSED, "can't be used", "Read-only file system")
 
 
-def test_a_crawl_that_runs_is_not_looked_into_through_a_path_that_cannot_be_written_to(
-    tmp_path: Path, web: Web
-) -> None:
+def test_a_crawl_that_runs_answers_through_a_path_that_cannot_be_written_to(tmp_path: Path, web: Web) -> None:
     with mounted("-o", "size=100m", at=tmp_path / "mount") as mount:
         (tmp_path / "view").mkdir()
         options = [*web.options, "--dir", str(mount / "crawl"), *setting("politeness.min_delay_s=30")]
         with started("crawl", *options, cwd=tmp_path) as crawl:
-            crawl.wait_until((mount / "crawl" / "crawl.toml").exists, "its configuration")
+            crawl.wait_until((mount / "crawl" / "control").is_socket, "its socket")
             subprocess.run(["mount", "--bind", mount, tmp_path / "view"], check=True)
             try:
                 subprocess.run(["mount", "-o", "remount,bind,ro", tmp_path / "view"], check=True)
-                ended = onceover("inspect", tmp_path / "view" / "crawl", "queues", cwd=tmp_path)
+                ended = onceover("status", tmp_path / "view" / "crawl", "--json", cwd=tmp_path)
+                refused = onceover("inspect", tmp_path / "view" / "crawl", "fsck", cwd=tmp_path)
             finally:
                 subprocess.run(["umount", "--lazy", tmp_path / "view"], check=True)
-        assert_told(ended, REFUSED, f"in use by process {crawl.pid}")
+        assert ended.json()["pid"] == crawl.pid
+        assert_told(refused, REFUSED, f"in use by process {crawl.pid}")

@@ -27,14 +27,20 @@ def status(directory: Path, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(found))
         return
-    click.echo(_heading(found, directory))
+    for line in status_lines(found, directory):
+        click.echo(line)
+
+
+def status_lines(found: CrawlStatus, directory: Path) -> list[str]:
+    """The status for people."""
+    lines = [_heading(found, directory)]
     rows = frontier_rows(found.frontier) if found.run is None else rows_of(found.run)
     if found.run is not None and found.run.waiting is not None:
         rows.append(("waits", found.run.waiting))
     for name, value in rows:
         head = f"{name:>10}  "
-        for line in textwrap.wrap(value, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head)):
-            click.echo(line)
+        lines += textwrap.wrap(value, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
+    return lines
 
 
 def _heading(found: CrawlStatus, directory: Path) -> str:

@@ -39,17 +39,21 @@ def top(directory: Path, match: str, limit: int | None, interval: float, once: b
             return
         if once or not console.is_terminal or not crawl.is_running:
             console = console if console.is_terminal else Console(width=_WIDE)
-            console.print(_screen(crawl, directory, Top(match=match, limit=limit or 50)))
+            console.print(_ask(crawl, directory, Top(match=match, limit=limit or 50)))
             return
         with Live(console=console, auto_refresh=False, screen=True) as live:
             while True:
                 shown = limit or max(1, console.height - _LINES_BESIDE_HOSTS)
-                live.update(_screen(crawl, directory, Top(match=match, limit=shown)), refresh=True)
+                live.update(_ask(crawl, directory, Top(match=match, limit=shown)), refresh=True)
                 time.sleep(interval)
 
 
-def _screen(crawl: ReachedCrawl, directory: Path, request: Top) -> Group:
-    status, hosts = crawl.ask(GetStatus(), CrawlStatus), crawl.ask(request, HostList)
+def _ask(crawl: ReachedCrawl, directory: Path, request: Top) -> Group:
+    return screen(crawl.ask(GetStatus(), CrawlStatus), crawl.ask(request, HostList), directory)
+
+
+def screen(status: CrawlStatus, hosts: HostList, directory: Path) -> Group:
+    """The picture of a crawl for people."""
     lines = [_heading(status, directory)]
     lines += [f"{name:>5}  {value}" for name, value in frontier_rows(status.frontier)]
     lines.append("" if status.run is None else status.run.waiting or "")
