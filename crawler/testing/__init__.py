@@ -21,11 +21,13 @@ except ModuleNotFoundError as error:
 
 # A failing assertion shows its values only in modules that pytest knows before they are imported.
 pytest.register_assert_rewrite(
-    "crawler.testing.frontier", "crawler.testing.loops", "crawler.testing.sink", "crawler.testing.visited"
+    *("crawler.testing.frontier", "crawler.testing.loops", "crawler.testing.read", "crawler.testing.sink"),
+    "crawler.testing.visited",
 )
 
 from crawler.testing.frontier.contract import FrontierContract  # noqa: E402  # see above
+from crawler.testing.read.contract import HtmlExtractorContract, LinkExtractorContract  # noqa: E402
 from crawler.testing.sink.contract import SinkContract  # noqa: E402
 from crawler.testing.visited.contract import VisitedSetContract  # noqa: E402
 
-__all__ = ["FrontierContract", "SinkContract", "VisitedSetContract"]
+__all__ = ["FrontierContract", "HtmlExtractorContract", "LinkExtractorContract", "SinkContract", "VisitedSetContract"]

@@ -14,7 +14,10 @@ from crawler.read.elements.hostile import (
     is_hostile,
     readable_bytes,
 )
+from crawler.read.elements.xhtml import xhtml_to_html
 from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.options import Options
+from tests.patience import PATIENCE_S
 from tests.unit.read.suites import page, real_pages
 
 
@@ -156,3 +159,21 @@ def test_a_page_with_more_tags_than_memory_is_read_in_part_and_says_so() -> None
     assert [link.href for link in found.links] == ["first"]
     assert found.error is not None
     assert "600007 bytes" in found.error
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["'/" * 200_000, '"https:\\/' * 100_000, "'/" + "\\/" * 200_000, "'//" + "a" * 400_000],
+    ids=lambda script: script[:8],
+)
+@pytest.mark.timeout(PATIENCE_S)
+def test_hostile_scripts_take_no_hostile_time(script: str) -> None:
+    extractor = LexborExtractor(options=Options(scripts=True))
+    for media_type, text in (("", script), ("application/ld+json", script), ("application/ld+json", "[" * 100_000)):
+        assert extractor.extract(page(f"<script type='{media_type}'>{text}</script>".encode())).error is None
+
+
+@pytest.mark.parametrize("piece", [b"<a ", b"<a/", b"<![CDATA[", b"<!--", b"<script>", b"<a b='", b"<script/><script>"])
+@pytest.mark.timeout(PATIENCE_S)
+def test_hostile_xhtml_takes_no_hostile_time(piece: bytes) -> None:
+    xhtml_to_html(piece * 200_000)

@@ -1,0 +1,64 @@
+"""What a page says about itself."""
+
+import pytest
+
+from crawler.testing.read.suite import HtmlExtractorSuite
+
+
+class MetadataTests(HtmlExtractorSuite):
+    """Title, author, description, abstract, language, base and robots directives."""
+
+    def test_metadata_is_read_from_the_head(self) -> None:
+        extract = self.read(
+            "<html lang=de-AT><title> A\n title </title><meta name=Author content=' Ada  L. '>"
+            "<meta name=description content='What it\nis about.'><link rel=canonical href=../c><p>Text.",
+        )
+        assert extract.title == "A title"
+        assert extract.author == "Ada L."
+        assert extract.description == extract.abstract == "What it is about."
+        assert extract.language == "de-AT"
+        assert extract.canonical == "https://example.org/c"
+
+    def test_open_graph_stands_in_for_what_is_missing(self) -> None:
+        extract = self.read("<meta property=og:title content=T><meta property=og:description content=D><p>Text.")
+        assert (extract.title, extract.description, extract.abstract) == ("T", "D", "D")
+
+    def test_the_abstract_is_the_first_sentences_of_a_page_without_description(self) -> None:
+        html = (
+            "<script>var p = 1</script><h1>H</h1><p> </p><p>One  is first.</p><p>Two <i>is</i> second.</p><p>"
+            + "x " * 500
+        )
+        extract = self.read(html)
+        assert extract.description is None
+        assert extract.abstract is not None
+        assert extract.abstract.startswith("One is first. Two is second. x x")
+        assert len(extract.abstract) <= 301
+
+    def test_an_svg_title_is_not_the_pages(self) -> None:
+        assert self.read("<body><svg><title>icon</title></svg><p>x").title is None
+
+    def test_the_first_base_decides_wherever_it_stands(self) -> None:
+        extract = self.read("<base target=_top><a href=x>x</a><base href=../b/><base href=/c/>")
+        assert extract.base_url == "https://example.org/b/"
+        assert self.read("<base href=''><base href=/b/>").base_url == "https://example.org/a/page.html"
+
+    @pytest.mark.parametrize("base", ["javascript:x", "http://[", "data:,"])
+    def test_a_base_that_is_no_web_address_is_ignored(self, base: str) -> None:
+        assert self.read(f"<base href='{base}'><a href=x>x</a>").base_url == "https://example.org/a/page.html"
+
+    def test_a_base_that_is_longer_than_any_url_is_ignored(self) -> None:
+        # Each href would have to be joined to all of it.
+        html = f"<base href='https://e.org/{'x' * 20_000}/'><a href=x>x</a>"
+        assert self.read(html).base_url == "https://example.org/a/page.html"
+
+    def test_robots_directives_for_all_and_for_this_agent_are_read(self) -> None:
+        assert not self.read("<meta name=robots content=all>").noindex
+        extract = self.read("<meta name=ROBOTS content='NoIndex'><meta name=otherbot content=nofollow><a href=x>x</a>")
+        assert (extract.noindex, extract.nofollow) == (True, False)
+        assert extract.links[0].rel == ""
+        extract = self.read("<a href=x rel=me>x</a><meta name=onceover content=none>")
+        assert (extract.noindex, extract.nofollow) == (True, True)
+        assert extract.links[0].rel == "me nofollow"
+
+    def test_a_paragraph_that_is_left_open_ends_with_the_next(self) -> None:
+        assert self.read("<p>One <b>and</b> a half.<p>Two.<p>Three.").abstract == "One and a half. Two. Three."

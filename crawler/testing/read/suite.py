@@ -1,0 +1,65 @@
+"""What the parts of the suites have in common: how an extractor is made, and pages for it."""
+
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+
+from crawler.page import Extract, LinkKind, Page
+from crawler.protocols import LinkExtractor
+from crawler.read.options import DEFAULT_OPTIONS, Options
+
+PATIENCE_S: Final = 600.0
+"""A page that takes longer takes forever. Even a slow machine reads it in seconds."""
+
+Headers = tuple[tuple[str, str], ...]
+HTML: Final[Headers] = (("Content-Type", "text/html"),)
+
+
+class LinkExtractorSuite:
+    """Makes an extractor. Override its method."""
+
+    def make_extractor(self) -> LinkExtractor:
+        raise NotImplementedError(f"{type(self).__name__} needs a method `make_extractor`")
+
+
+class HtmlExtractorSuite(LinkExtractorSuite):
+    """Makes an extractor that reads HTML."""
+
+    def make_extractor(self, *, agent: str = "onceover", options: Options = DEFAULT_OPTIONS) -> LinkExtractor:
+        """`agent` is the name by which robots directives address the crawler, `options` what is read on request."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method `make_extractor`")
+
+    def read(self, html: str | bytes, **options: Any) -> Extract:
+        """The extract of a page without errors."""
+        body = html if isinstance(html, bytes) else html.encode()
+        extract = self.make_extractor(options=Options(**options)).extract(page(body))
+        assert extract.error is None
+        return extract
+
+
+def page(body: bytes, *, url: str = "https://example.org/a/page.html", headers: Headers = HTML) -> Page:
+    return Page(
+        url=url,
+        status=200,
+        headers=[(name.encode(), value.encode("latin-1")) for name, value in headers],
+        fetched_at=0.0,
+        duration_s=0.1,
+        body=body,
+        raw_body=body,
+    )
+
+
+def hrefs(extract: Extract, *kinds: LinkKind) -> list[str]:
+    """The links of some kinds, or all, in their order."""
+    return [link.href for link in extract.links if not kinds or link.kind in kinds]
+
+
+def within_patience(call: Callable[[], object]) -> None:
+    """Fail the test if a call does not end."""
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(PATIENCE_S)
+    if thread.is_alive():
+        pytest.fail(f"it should take seconds, and has not ended after {PATIENCE_S:.0f} s")

@@ -1,0 +1,11 @@
+"""The three extractors."""
+
+from collections.abc import Callable
+
+from crawler.protocols import LinkExtractor
+from crawler.read.html.bs4 import Bs4Extractor
+from crawler.read.html.lexbor import LexborExtractor
+from crawler.read.html.lxml import LxmlExtractor
+
+Make = Callable[..., LinkExtractor]
+MAKERS: list[Make] = [LexborExtractor, LxmlExtractor, Bs4Extractor]

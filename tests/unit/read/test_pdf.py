@@ -1,0 +1,42 @@
+"""Links and metadata of PDF documents."""
+
+import io
+
+import pytest
+from pypdf import PdfWriter, annotations
+
+from crawler.page import LinkKind
+from crawler.read.options import Options
+from crawler.read.pdf import read_pdf
+from tests.unit.read.extractors import MAKERS, Make
+from tests.unit.read.suites import page
+
+
+@pytest.fixture(params=MAKERS, ids=lambda make: make.__name__)
+def make(request: pytest.FixtureRequest) -> Make:
+    return request.param  # type: ignore[no-any-return]
+
+
+def _pdf(*uris: str) -> bytes:
+    writer = PdfWriter()
+    for uri in uris:
+        writer.add_blank_page(100, 100)
+        writer.add_annotation(len(writer.pages) - 1, annotations.Link(rect=(0, 0, 9, 9), url=uri))
+    writer.add_metadata({"/Title": " A  title ", "/Author": "Ada"})
+    file = io.BytesIO()
+    writer.write(file)
+    return file.getvalue()
+
+
+def test_links_of_pdf_documents_are_read_where_wanted(make: Make) -> None:
+    body = _pdf("https://e.org/a", "/b?c")
+    assert list(make().extract(page(body, headers=(("Content-Type", "text/html"),))).links) == []
+    reader = make(options=Options(pdf=read_pdf))
+    found = reader.extract(page(body, headers=()))
+    assert (found.content_type, found.title, found.author) == ("application/pdf", "A title", "Ada")
+    assert [(link.href, link.kind) for link in found.links] == [
+        ("https://e.org/a", LinkKind.LINK),
+        ("/b?c", LinkKind.LINK),
+    ]
+    for broken in (body[: len(body) // 2], b"%PDF-1.7 nothing", body.replace(b"/Annots", b"/Annotz")):
+        assert reader.extract(page(broken, headers=())).content_type == "application/pdf"
