@@ -21,13 +21,24 @@ except ModuleNotFoundError as error:
 
 # A failing assertion shows its values only in modules that pytest knows before they are imported.
 pytest.register_assert_rewrite(
-    *("crawler.testing.frontier", "crawler.testing.loops", "crawler.testing.read", "crawler.testing.sink"),
-    "crawler.testing.visited",
+    *(f"crawler.testing.{name}" for name in ("fetch", "frontier", "loops", "read", "sink", "url", "visited"))
 )
 
-from crawler.testing.frontier.contract import FrontierContract  # noqa: E402  # see above
+from crawler.testing.fetch.contract import FetcherContract  # noqa: E402  # see above
+from crawler.testing.fetch.robots import RobotsContract  # noqa: E402
+from crawler.testing.frontier.contract import FrontierContract  # noqa: E402
 from crawler.testing.read.contract import HtmlExtractorContract, LinkExtractorContract  # noqa: E402
 from crawler.testing.sink.contract import SinkContract  # noqa: E402
+from crawler.testing.url.contract import CanonicalRuleContract  # noqa: E402
 from crawler.testing.visited.contract import VisitedSetContract  # noqa: E402
 
-__all__ = ["FrontierContract", "HtmlExtractorContract", "LinkExtractorContract", "SinkContract", "VisitedSetContract"]
+__all__ = [
+    "CanonicalRuleContract",
+    "FetcherContract",
+    "FrontierContract",
+    "HtmlExtractorContract",
+    "LinkExtractorContract",
+    "RobotsContract",
+    "SinkContract",
+    "VisitedSetContract",
+]

@@ -1,0 +1,117 @@
+"""What every `Fetcher` promises, whatever a server does."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import count, repeat
+from typing import Final
+
+import pytest
+
+from crawler.page import Failure, NotModified, Page, Redirect, Request
+from crawler.protocols import Fetcher
+from crawler.testing.fetch.http import loopback_http
+from crawler.testing.fetch.raw_server import CLOSE, HANG, RESET, RawServer, Script, head, page, raw_server
+from crawler.testing.loops import in_event_loop
+
+PATHS: Final = (
+    *("/page", "/empty", "/missing", "/redirect", "/loop", "/current", "/close", "/reset", "/cut", "/hang"),
+    *("/garbage", "/endless", "/endless-headers", "/no-gzip"),
+)
+
+
+def scripts() -> dict[str, Script]:
+    """What servers do, by path."""
+    headers = (b"".join(b"A%d: b\r\n" % number for number in range(start, start + 100)) for start in count(0, 100))
+    return {
+        "/page": [page(b"<p>hello")],
+        "/empty": [page(b"")],
+        "/missing": [page(b"no", status=b"404 Not Found")],
+        "/redirect": [page(b"", b"Location: /page", status=b"301 Moved")],
+        "/loop": [page(b"", b"Location: /loop", status=b"302 Found")],
+        "/current": [head(status=b"304 Not Modified")],
+        "/close": [CLOSE],
+        "/reset": [RESET],
+        "/cut": [head(b"Content-Length: 100"), b"half", CLOSE],
+        "/hang": [HANG],
+        "/garbage": [b"\0\xff\r\n\r\n" * 100, CLOSE],
+        "/endless": [head(), repeat(b"x" * 1000)],
+        "/endless-headers": [b"HTTP/1.1 200 OK\r\n", headers],
+        "/no-gzip": [page(b"plain", b"Content-Encoding: gzip")],
+    }
+
+
+class FetcherContract:
+    """What every fetcher promises, whatever a server does."""
+
+    def make_fetcher(self, http: Fetcher) -> Fetcher:
+        """A fetcher that may connect to 127.0.0.1. It may pass requests on to `http`, which is closed after it.
+
+        One that connects by itself must give up servers that never answer, and bodies that never end.
+        """
+        raise NotImplementedError(f"{type(self).__name__} needs a method `make_fetcher`")
+
+    @asynccontextmanager
+    async def fetcher(self) -> AsyncIterator[Fetcher]:
+        http = loopback_http(hanging="/hang")
+        fetcher = self.make_fetcher(http)
+        try:
+            yield fetcher
+        finally:
+            await fetcher.aclose()
+            await http.aclose()
+
+    @pytest.mark.parametrize("path", PATHS)
+    @in_event_loop
+    async def test_whatever_a_server_does_is_a_value(self, path: str) -> None:
+        async with raw_server(scripts()) as server, self.fetcher() as fetcher:
+            fetched = await fetcher.fetch(Request(url=server.url(path)))
+            assert isinstance(fetched, Page | Redirect | NotModified | Failure)
+            assert fetched.url == server.url(path)
+            assert fetched.duration_s >= 0
+            assert server.targets == [path]
+
+    @in_event_loop
+    async def test_no_server_spoils_the_next(self) -> None:
+        async with raw_server(scripts()) as server, self.fetcher() as fetcher:
+            for path in PATHS:
+                await fetcher.fetch(Request(url=server.url(path)))
+                fetched = await fetcher.fetch(Request(url=server.url("/page")))
+                assert isinstance(fetched, Page)
+                assert fetched.body == b"<p>hello"
+
+    @in_event_loop
+    async def test_redirects_are_not_followed(self) -> None:
+        async with raw_server(scripts()) as server, self.fetcher() as fetcher:
+            fetched = await fetcher.fetch(Request(url=server.url("/redirect")))
+            assert isinstance(fetched, Redirect)
+            assert fetched.location == "/page"
+            assert server.targets == ["/redirect"]
+
+    @pytest.mark.parametrize("path", ["/hang", "/endless"])
+    @in_event_loop
+    async def test_cancelled_it_closes_the_connection_and_raises(self, path: str) -> None:
+        async with raw_server(scripts()) as server, self.fetcher() as fetcher:
+            task = asyncio.create_task(self._fetch(fetcher, server, path))
+            await server.asked.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await server.gone.wait()
+
+    async def _fetch(self, fetcher: Fetcher, server: RawServer, path: str) -> object:
+        return await fetcher.fetch(Request(url=server.url(path)))
+
+    @in_event_loop
+    async def test_fetches_do_not_mix(self) -> None:
+        async with raw_server(scripts()) as server, self.fetcher() as fetcher:
+            urls = [server.url(f"/{number}") for number in range(20)]
+            pages = await asyncio.gather(*(fetcher.fetch(Request(url=url)) for url in urls))
+            assert [page.url for page in pages] == urls
+            assert sorted(server.targets) == sorted(f"/{number}" for number in range(20))
+
+    @in_event_loop
+    async def test_closing_twice_is_harmless(self) -> None:
+        async with self.fetcher() as fetcher:
+            await fetcher.aclose()
+            await fetcher.aclose()

@@ -1,0 +1,30 @@
+"""The fetcher of HTTP to which other fetchers pass requests on. It may connect to 127.0.0.1."""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from crawler.fetch.connect.network import Network
+from crawler.fetch.headers import default_headers
+from crawler.fetch.http import HttpFetcher
+from crawler.fetch.request_limits import RequestLimits
+
+PATIENCE_S: Final = 600.0
+"""No server of the suite takes longer, unless it never answers."""
+HANG_S: Final = 0.5
+"""How long the fetcher waits for a server that never answers."""
+MAX_BODY_BYTES: Final = 50_000
+
+
+def loopback_http(*, hanging: str) -> HttpFetcher:
+    """`hanging` is the path of URLs that are never answered."""
+    patient = RequestLimits(
+        headers=default_headers("onceover/1.0", {}),
+        timeout_s=PATIENCE_S,
+        connect_timeout_s=PATIENCE_S,
+        head_timeout_s=PATIENCE_S,
+        max_body_bytes=MAX_BODY_BYTES,
+    )
+    brief = replace(patient, timeout_s=HANG_S)
+    network = Network(allow_private=True, head_timeout_s=lambda _: PATIENCE_S)
+    return HttpFetcher(network, limits=lambda url: brief if url.endswith(hanging) else patient)
