@@ -1,19 +1,17 @@
 """The 6-seed filter of the crawling literature: 2<<24 bits, and six multiplicative hashes of the URL's characters."""
 
 from collections.abc import Sequence
-from typing import BinaryIO, NoReturn
+from functools import partial
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-from visited.batch import add_in_pieces, check_batch
-from visited.bits.kernel import ADD, TEST
-from visited.bits.numpy_kernel import Words, test_and_set
+from visited.baselines.numpy_filter import NumpyFilter
+from visited.batch import check_batch
+from visited.bits.numpy_kernel import Words
 from visited.descriptor import Bits, BitsPerUrl, Cost, Descriptor, Parameters, bits_for_capacity
 from visited.filters.cells import FilterCells
 from visited.filters.cost import filter_cost
-from visited.protocol import CannotForget, VisitedStats
 
 BACKEND = "six-seeds"
 BITS = 2 << 24
@@ -35,78 +33,43 @@ class SixSeedOptions(msgspec.Struct, frozen=True, kw_only=True):
             _check_bits(self.bits)
 
 
-class SixSeedSet:
-    """A baseline for comparison: result = seed·result + character over the UTF-16 units, in 32 bits; & (bits - 1)."""
+def six_seeds(*, bits: int = BITS) -> NumpyFilter:
+    """A baseline for comparison: result = seed·result + character over the UTF-16 units, in 32 bits; & (bits - 1).
 
-    def __init__(self, *, bits: int = BITS) -> None:
-        """`bits` must be a power of two from 64 to 2^31."""
-        _check_bits(bits)
-        self._bits = bits
-        self._cells = FilterCells(
-            backend=BACKEND,
-            capacity=_CAPACITY * bits // BITS,
-            error_rate=0.01,
-            cells=bits,
-            hashes=len(SEEDS),
-            size_bytes=bits // 8,
-            dtype=np.uint8,
-            parameters={"hash": "six seeds"},
-        )
+    `bits` must be a power of two from 64 to 2^31.
+    """
+    _check_bits(bits)
+    cells = FilterCells(
+        backend=BACKEND,
+        capacity=_CAPACITY * bits // BITS,
+        error_rate=0.01,
+        cells=bits,
+        hashes=len(SEEDS),
+        size_bytes=bits // 8,
+        dtype=np.uint8,
+        parameters={"hash": "six seeds"},
+    )
+    return NumpyFilter(cells, partial(_positions, bits=bits), piece=_PIECE)
 
-    async def add_many(self, urls: Sequence[str], /) -> list[bool]:
-        return add_in_pieces(urls, _PIECE, self._add_piece)
 
-    def has_many(self, urls: Sequence[str], /) -> list[bool]:
-        """Return for each URL whether it is known, without remembering it. For inspection and comparison."""
-        known: list[bool] = (~self._probe(urls, TEST)[0]).tolist()
-        return known
-
-    async def forget_many(self, _urls: Sequence[str], /) -> NoReturn:
-        raise CannotForget("a Bloom filter can't forget: its bits are shared; use counting or exact")
-
-    def describe(self) -> VisitedStats:
-        return self._cells.describe({"bits": self._bits, "bits_set": self._cells.ones})
-
-    def dump(self, file: BinaryIO, /) -> None:
-        self._cells.dump(file)
-
-    def load(self, file: BinaryIO, /) -> None:
-        self._cells.restore(self._cells.read(file))
-
-    def __len__(self) -> int:
-        return self._cells.losses.count
-
-    async def aclose(self) -> None:
-        """Nothing to close."""
-
-    def _probe(self, urls: Sequence[str], mode: int) -> tuple[NDArray[np.bool_], int]:
-        return test_and_set(self._cells.array, self._positions(urls), mode)
-
-    def _add_piece(self, urls: Sequence[str]) -> list[bool]:
-        absent, ones = self._probe(urls, ADD)
-        self._cells.count_lost(urls, absent)
-        self._cells.count_batch(int(absent.sum()), ones)
-        verdicts: list[bool] = absent.tolist()
-        return verdicts
-
-    def _positions(self, urls: Sequence[str]) -> Words:
-        check_batch(urls)
-        texts = [url.encode("utf-16-le", "surrogatepass") for url in urls]
-        lengths = np.array([len(text) // 2 for text in texts])
-        # Processes all URLs one character at a time. The longest come first, so those that have ended are at the back.
-        order = np.argsort(-lengths, kind="stable")
-        longest = int(lengths.max(initial=0))
-        units = np.zeros((longest, len(urls)), dtype=np.uint32)
-        for column, row in enumerate(order.tolist()):
-            units[: lengths[row], column] = np.frombuffer(texts[row], dtype="<u2")
-        results = np.zeros((len(SEEDS), len(urls)), dtype=np.uint32)
-        seeds = np.array(SEEDS, dtype=np.uint32)[:, None]
-        remaining = np.searchsorted(-lengths[order], -np.arange(longest), side="left").tolist()
-        for place, width in enumerate(remaining):
-            results[:, :width] = results[:, :width] * seeds + units[place, :width]
-        positions = np.empty((len(urls), len(SEEDS)), dtype=np.uint64)
-        positions[order] = (results & np.uint32(self._bits - 1)).T
-        return positions
+def _positions(urls: Sequence[str], *, bits: int) -> Words:
+    check_batch(urls)
+    texts = [url.encode("utf-16-le", "surrogatepass") for url in urls]
+    lengths = np.array([len(text) // 2 for text in texts])
+    # Processes all URLs one character at a time. The longest come first, so those that have ended are at the back.
+    order = np.argsort(-lengths, kind="stable")
+    longest = int(lengths.max(initial=0))
+    units = np.zeros((longest, len(urls)), dtype=np.uint32)
+    for column, row in enumerate(order.tolist()):
+        units[: lengths[row], column] = np.frombuffer(texts[row], dtype="<u2")
+    results = np.zeros((len(SEEDS), len(urls)), dtype=np.uint32)
+    seeds = np.array(SEEDS, dtype=np.uint32)[:, None]
+    remaining = np.searchsorted(-lengths[order], -np.arange(longest), side="left").tolist()
+    for place, width in enumerate(remaining):
+        results[:, :width] = results[:, :width] * seeds + units[place, :width]
+    positions = np.empty((len(urls), len(SEEDS)), dtype=np.uint64)
+    positions[order] = (results & np.uint32(bits - 1)).T
+    return positions
 
 
 def _check_bits(bits: int) -> None:
@@ -119,8 +82,8 @@ def _bits(count: int, options: SixSeedOptions) -> int:
     return BITS if bits is None else bits
 
 
-def _make(parameters: Parameters, options: SixSeedOptions) -> SixSeedSet:
-    return SixSeedSet(bits=_bits(parameters.capacity, options))
+def _make(parameters: Parameters, options: SixSeedOptions) -> NumpyFilter:
+    return six_seeds(bits=_bits(parameters.capacity, options))
 
 
 def _cost(count: int, _error_rate: float, options: SixSeedOptions) -> Cost:

@@ -42,7 +42,7 @@ class FilterCells:
         """A snapshot is only loaded if `parameters`, capacity, rate, cells and hashes are equal."""
         self._backend = backend
         self._capacity = capacity
-        self._cell_count = cells
+        self.cell_count = cells
         self._hashes = hashes
         self._size_bytes = size_bytes
         self._dtype = dtype
@@ -72,7 +72,7 @@ class FilterCells:
 
     def rate(self) -> float:
         """The false-positive rate, from the fill."""
-        return sizing.rate_from_fill(self.ones, self._cell_count, self._hashes)
+        return sizing.rate_from_fill(self.ones, self.cell_count, self._hashes)
 
     def count_batch(self, new: int, ones: int) -> None:
         """Count the new URLs of a batch and the cells that they set. A batch must be small against the filter.
@@ -81,7 +81,7 @@ class FilterCells:
         """
         if new:
             # A URL's rate is that before it was added: the last URL's own cells do not count.
-            mean_rate = ((self.ones + (ones - ones / new) / 2) / self._cell_count) ** self._hashes
+            mean_rate = ((self.ones + (ones - ones / new) / 2) / self.cell_count) ** self._hashes
         else:
             mean_rate = self.rate()
         self.count_batch_at(new, ones, mean_rate=mean_rate)
@@ -117,7 +117,7 @@ class FilterCells:
             count=self.losses.count,
             capacity=self._capacity,
             memory_bytes=allocated_bytes(self._size_bytes) + allocated_bytes(SKETCH_BYTES) + tables_bytes,
-            fill=self.ones / self._cell_count,
+            fill=self.ones / self.cell_count,
             false_positive_rate=self.rate() if rate is None else rate,
             expected_lost=self.losses.expected_lost,
             lost_sigma=self.losses.lost_sigma,

@@ -6,9 +6,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from visited.baselines.mitz_32 import Mitz32Set
+from visited.baselines.mitz_32 import mitz_32
+from visited.baselines.numpy_filter import NumpyFilter
 from visited.baselines.salted_md5 import salted_hashes
-from visited.baselines.six_seeds import SEEDS, SixSeedSet
+from visited.baselines.six_seeds import SEEDS, six_seeds
 from visited.bits.kernel import (
     ADD,
     TEST,
@@ -29,7 +30,7 @@ def as_utf_16(text: str) -> str:
     return "".join(f"{digit}\0" for digit in text)
 
 
-Guava = BloomSet | Mitz32Set
+Guava = BloomSet | NumpyFilter
 
 
 def made_64(kernel: Kernel) -> Guava:
@@ -37,7 +38,7 @@ def made_64(kernel: Kernel) -> Guava:
 
 
 def made_32(_kernel: Kernel) -> Guava:
-    return Mitz32Set(capacity=1_000_000, error_rate=0.03)
+    return mitz_32(capacity=1_000_000, error_rate=0.03)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +105,7 @@ def test_the_six_seed_hash_is_javas() -> None:
 
     urls = ["http://www.163.com", "http://example.com/ä", "", "http://example.com/" + "x" * 300 + "\U0001f600"]
     for url in urls:
-        visited = SixSeedSet()
+        visited = six_seeds()
         asyncio.run(visited.add_many([url]))
         assert visited.describe().details["bits_set"] == len({java(url, seed) for seed in SEEDS})
         assert visited.has_many([url]) == [True]

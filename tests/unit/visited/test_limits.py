@@ -13,8 +13,8 @@ from typing_extensions import Buffer
 
 from visited import VisitedSet
 from visited.baselines.per_site import PerSiteSet
-from visited.baselines.salted_md5 import SaltedMd5Set
-from visited.baselines.six_seeds import SixSeedSet
+from visited.baselines.salted_md5 import salted_md5
+from visited.baselines.six_seeds import six_seeds
 from visited.bits.kernel import (
     ADD,
     TEST,
@@ -124,8 +124,8 @@ OVERRUNNING: dict[str, Callable[[], VisitedSet]] = {
     "bloom": lambda: BloomSet(capacity=500, error_rate=0.01),
     "blocked": lambda: BlockedSet(capacity=500, error_rate=0.01),
     "counting": lambda: CountingSet(capacity=500, error_rate=0.01),
-    "salted-md5": lambda: SaltedMd5Set(capacity=500, error_rate=0.01),
-    "six-seeds": lambda: SixSeedSet(bits=1 << 13),
+    "salted-md5": lambda: salted_md5(capacity=500, error_rate=0.01),
+    "six-seeds": lambda: six_seeds(bits=1 << 13),
 }
 
 
@@ -169,8 +169,8 @@ async def test_the_first_site_over_its_size_is_told_of_once(caplog: pytest.LogCa
         (lambda: BlockedSet(capacity=10, error_rate=0.1, seed=1 << 32), "seed must be a number from 0"),
         (lambda: BloomSet(capacity=10, error_rate=0.1, seed=-1), "seed must be a number from 0"),
         (lambda: CountingSet(capacity=-1, error_rate=0.1), "capacity must be at least 1 URL"),
-        (lambda: SixSeedSet(bits=1000), "power of two"),
-        (lambda: SaltedMd5Set(capacity=10**9, error_rate=0.01), "4,294,967,296 counters"),
+        (lambda: six_seeds(bits=1000), "power of two"),
+        (lambda: salted_md5(capacity=10**9, error_rate=0.01), "4,294,967,296 counters"),
         (lambda: PerSiteSet(key=str, bytes_per_site=3), "multiple of 8"),
         (lambda: PerSiteSet(key=str, filters=0), "filters must be at least 1"),
     ],

@@ -27,9 +27,9 @@ from visited.bits.memory import trim_heap
 from visited.baselines.per_site import PerSiteSet
 from visited.baselines.raw_urls import RawUrlSet
 from visited.wrappers.recent import RecentUrls
-from visited.baselines.salted_md5 import SaltedMd5Set
+from visited.baselines.salted_md5 import salted_md5
 from visited.wrappers.sharded import ShardedSet
-from visited.baselines.six_seeds import SixSeedSet
+from visited.baselines.six_seeds import six_seeds
 from visited.wrappers.whitelist import WhiteListSet
 
 directory = Path(sys.argv[4])
@@ -96,15 +96,15 @@ FIXED = [
     ("lambda n: SplittingSet(capacity=n, error_rate=1e-14, leaf_bits=1 << 21)", 1_200_000),
     ("lambda n: PerSiteSet(key=lambda url: url[-2:], bytes_per_site=131_072)", 20_000),
     ("lambda n: PerSiteSet(key=lambda url: url, bytes_per_site=64)", 40_000),
-    ("lambda n: SixSeedSet(bits=1 << 27)", 60_000),
-    ("lambda n: SaltedMd5Set(capacity=n * 10, error_rate=1e-2)", 45_000),
+    ("lambda n: six_seeds(bits=1 << 27)", 60_000),
+    ("lambda n: salted_md5(capacity=n * 10, error_rate=1e-2)", 45_000),
 ]
 # Larger still: what their tables have outgrown, up to a megabyte, may stay as well.
 OF_STRINGS = [
     ("lambda n: RawUrlSet()", 250_000),
-    ("lambda n: RecentUrls(SixSeedSet(bits=64), size=n)", 300_000),
+    ("lambda n: RecentUrls(six_seeds(bits=64), size=n)", 300_000),
     (
-        "lambda n: WhiteListSet(SixSeedSet(bits=64), (f'https://h{number % 50}/{number}' for number in range(n)))",
+        "lambda n: WhiteListSet(six_seeds(bits=64), (f'https://h{number % 50}/{number}' for number in range(n)))",
         300_000,
     ),
 ]

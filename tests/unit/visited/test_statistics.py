@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from tests.unit.visited.corpus import real_urls
 from visited import VisitedSet
 from visited.baselines.per_site import PerSiteSet
-from visited.baselines.salted_md5 import SaltedMd5Set
-from visited.baselines.six_seeds import SixSeedSet
+from visited.baselines.salted_md5 import salted_md5
+from visited.baselines.six_seeds import six_seeds
 from visited.bits.kernel import available_kernels
 from visited.filters.blocked import BlockedSet
 from visited.filters.bloom import BloomSet
@@ -39,7 +39,7 @@ FILTERS: dict[str, Callable[[float], Asking]] = {
     "counting, 32 bits": lambda rate: CountingSet(capacity=CAPACITY, error_rate=rate, width=32),
     "dsbf, small leaves": lambda rate: SplittingSet(capacity=1_000, error_rate=rate, leaf_bits=1 << 15),
     "dsbf, one leaf": lambda rate: SplittingSet(capacity=CAPACITY, error_rate=rate),
-    "salted md5": lambda rate: SaltedMd5Set(capacity=CAPACITY, error_rate=rate),
+    "salted md5": lambda rate: salted_md5(capacity=CAPACITY, error_rate=rate),
 }
 
 
@@ -94,8 +94,8 @@ OVERRUN: dict[str, Callable[[int], VisitedSet]] = {
     "bloom": lambda seed: BloomSet(capacity=1_000, error_rate=0.01, seed=seed),
     "blocked": lambda seed: BlockedSet(capacity=1_000, error_rate=0.01, seed=seed),
     "counting": lambda seed: CountingSet(capacity=1_000, error_rate=0.01, seed=seed),
-    "salted md5": lambda _seed: SaltedMd5Set(capacity=1_000, error_rate=0.01),
-    "six seeds": lambda _seed: SixSeedSet(bits=1 << 14),
+    "salted md5": lambda _seed: salted_md5(capacity=1_000, error_rate=0.01),
+    "six seeds": lambda _seed: six_seeds(bits=1 << 14),
 }
 
 
@@ -142,7 +142,7 @@ async def test_a_filter_per_site_errs_as_its_sites_say() -> None:
 
 async def test_the_six_seed_filter_is_full_at_ten_million() -> None:
     # A 64th of it, with a 64th of the URLs.
-    visited = SixSeedSet(bits=(2 << 24) // 64)
+    visited = six_seeds(bits=(2 << 24) // 64)
     done = 0
     for millions, rate in [(3.49, 0.01), (5, 0.043), (10, 0.33)]:
         target = int(millions * 1e6 / 64)
@@ -158,7 +158,7 @@ async def test_the_six_seed_filter_is_full_at_ten_million() -> None:
 
 @pytest.mark.long
 async def test_the_six_seed_filter_saturates_as_the_table_says() -> None:
-    visited = SixSeedSet()
+    visited = six_seeds()
     done = 0
     for millions, rate in [(1.36, 1e-4), (2.13, 1e-3), (3.49, 0.01), (5, 0.043), (10, 0.33)]:
         target = int(millions * 1e6)
