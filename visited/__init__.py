@@ -36,9 +36,11 @@ asks without adding. It is for inspection and comparison, not for the crawl.
 
 from visited.protocol import (
     CannotForget,
+    CannotList,
     DiskFull,
     Full,
     KernelRefused,
+    ListingSet,
     LocalSet,
     SnapshotRefused,
     Unavailable,
@@ -49,9 +51,11 @@ from visited.protocol import (
 
 __all__ = [
     "CannotForget",
+    "CannotList",
     "DiskFull",
     "Full",
     "KernelRefused",
+    "ListingSet",
     "LocalSet",
     "SnapshotRefused",
     "Unavailable",

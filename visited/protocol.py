@@ -1,13 +1,17 @@
 """The protocol of a visited set, its values and its errors."""
 
-from collections.abc import Sequence
-from typing import BinaryIO, Protocol
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO, Protocol, runtime_checkable
 
 import msgspec
 
 
 class CannotForget(Exception):
     """Raised by `forget_many` of a set that can't remove a URL, such as a Bloom filter."""
+
+
+class CannotList(Exception):
+    """Raised by `urls` of a set that does not keep its URLs."""
 
 
 class KernelRefused(Exception):
@@ -111,4 +115,14 @@ class LocalSet(VisitedSet, Protocol):
 
     def has_many(self, urls: Sequence[str], /) -> list[bool]:
         """Return for each URL whether it is known, without remembering it."""
+        ...
+
+
+@runtime_checkable
+class ListingSet(LocalSet, Protocol):
+    """A local set that may keep its URLs."""
+
+    def urls(self) -> Iterator[str]:
+        """List the URLs that the set has called new, minus forgotten ones. Raises `CannotList` if it does not keep
+        them."""
         ...

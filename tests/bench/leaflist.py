@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from tests.bench import report
 from visited.splitting.leaf_list import LeafList
+from visited.splitting.runs import read_range
 
 LEAF_CAPACITY = 54_690
 """URLs in a leaf of 128 KiB at a rate of 0.01 %."""
@@ -57,8 +58,8 @@ def runs(fingerprints: Fingerprints, leaves: int, directory: Path) -> Costs:
         kept.flush()
 
     def read(low: int, high: int) -> None:
-        for run in range(kept.file.run_count):
-            kept.file.read(run, low, high)
+        for run in range(kept.file.block_count):
+            read_range(kept.file, run, low, high)
 
     written_s = timed(write)
     read_s = statistics.median(timed(partial(read, *span)) for span in spans(leaves))

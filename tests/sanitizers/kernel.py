@@ -73,18 +73,18 @@ def _leaves(chance: Random) -> None:
     sizes, hashes, seed = [chance.randint(1, 99) for _ in range(4)], chance.randint(1, 64), chance.getrandbits(32)
     routes = np.array([chance.randrange(4) for _ in range(chance.randint(1, 20))], np.int32)
     first, second = _leaves_of(sizes), _leaves_of(sizes)
-    ones = np.zeros(4, np.int64), np.zeros(4, np.int64)
+    counts = np.zeros((4, 2), np.int64), np.zeros((4, 2), np.int64)
     for _ in range(ROUNDS):
         urls, mode = _batch(chance), chance.choice((TEST, ADD))
         lists = np.zeros(len(urls), np.uint64), np.zeros(len(urls), np.uint64)
-        found = compiled.leaf_probe(urls, routes, first, ones[0], hashes, seed, lists[0], mode)
-        assert found == numpy_kernel.leaf_probe(urls, routes, second, ones[1], hashes, seed, lists[1], mode)
+        found = compiled.leaf_probe(urls, routes, first, counts[0], hashes, seed, lists[0], mode)
+        assert found == numpy_kernel.leaf_probe(urls, routes, second, counts[1], hashes, seed, lists[1], mode)
         lows = np.sort(np.array([chance.getrandbits(64) for _ in range(4)], np.uint64))
         ascending, last = np.sort(lists[0]), chance.getrandbits(64)
-        compiled.leaves_fill(ascending, lows, last, first, ones[0], hashes)
-        numpy_kernel.leaves_fill([ascending], lows, last, second, ones[1], hashes)
+        compiled.leaves_fill(ascending, lows, last, first, counts[0], hashes)
+        numpy_kernel.leaves_fill([ascending], lows, last, second, counts[1], hashes)
         assert [bytes(each) for each in first] == [bytes(each) for each in second]
-        assert [each.tolist() for each in (ones[0], lists[0])] == [each.tolist() for each in (ones[1], lists[1])]
+        assert [each.tolist() for each in (counts[0], lists[0])] == [each.tolist() for each in (counts[1], lists[1])]
 
 
 def _table(chance: Random) -> None:
@@ -123,7 +123,7 @@ def calls(chance: Random, corpus: Corpus) -> list[Call]:
                 urls,
                 np.arange(3, dtype=np.int32),
                 _leaves_of([8, 9, 64]),
-                _numbers(3),
+                _numbers(6),
                 hashes,
                 seed,
                 _numbers(count),
@@ -137,7 +137,7 @@ def calls(chance: Random, corpus: Corpus) -> list[Call]:
                 np.arange(3, dtype=np.uint64),
                 2**63,
                 _leaves_of([8, 9, 64]),
-                _numbers(3),
+                _numbers(6),
                 hashes,
             ),
         ),

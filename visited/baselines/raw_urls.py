@@ -1,7 +1,7 @@
 """The simplest baseline: a Python set of the URLs themselves."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 import numpy as np
@@ -42,6 +42,10 @@ class RawUrlSet:
         """Return for each URL whether it is known, without remembering it. For inspection and comparison."""
         check_batch(urls)
         return [url in self._urls for url in urls]
+
+    def urls(self) -> Iterator[str]:
+        """List the URLs, in any order."""
+        return iter(self._urls)
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
         check_batch(urls)

@@ -2,40 +2,27 @@
 #ifndef ONCEOVER_KERNEL_BLOOM_H
 #define ONCEOVER_KERNEL_BLOOM_H
 
-#include "_kernel_positions.h"
-#include "_kernel_sketch.h"
-
-typedef struct {
-    probe probe;
-    sketch sketch;
-    uint8_t *bits;
-    uint64_t m, inverse;
-} bloom_call;
+#include "_kernel_filter.h"
 
 /* Returns -1 with an exception. */
 static int
-bloom_run(bloom_call *call, Py_ssize_t at, int run)
+bloom_run(filter_call *call, Py_ssize_t at, int run)
 {
     probe *probe = &call->probe;
     hash128 hashes[RUN];
     uint64_t positions[RUN][MOST_HASHES];
-    if (hash_run(probe->batch, at, run, probe->seed, hashes) < 0)
+    if (locate_run(call, at, run, 1, hashes, positions) < 0)
         return -1;
-    for (int i = 0; i < run; i++) {
-        guava_positions(hashes[i], call->m, call->inverse, probe->hashes, positions[i]);
-        for (int j = 0; j < probe->hashes; j++)
-            __builtin_prefetch(call->bits + (positions[i][j] >> 3), 1);
-    }
     for (int i = 0; i < run; i++) {
         int absent;
         if (probe->mode == ADD) {
-            int ones = set_bits(call->bits, positions[i], probe->hashes);
+            int ones = set_bits(call->cells, positions[i], probe->hashes);
             probe->ones += ones;
             absent = ones > 0;
             count_in_sketch(&call->sketch, hashes[i].h2, absent);
         }
         else
-            absent = any_clear(call->bits, positions[i], probe->hashes);
+            absent = any_clear(call->cells, positions[i], probe->hashes);
         set_verdict(probe, at + i, absent);
     }
     return 0;
@@ -46,28 +33,22 @@ bloom_probe(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *urls, *memory = NULL, *result = NULL;
     Py_buffer buffer;
-    bloom_call call = {0};
+    filter_call call = {0};
     probe *probe = &call.probe;
     if (!PyArg_ParseTuple(args, "Ow*iIi|O", &urls, &buffer, &probe->hashes, &probe->seed, &probe->mode, &memory))
         return NULL;
-    call.bits = buffer.buf;
-    call.m = (uint64_t)buffer.len * 8;
+    call.cells = buffer.buf;
     if (check_hashes(probe->hashes) < 0 || check_mode(probe->mode, ADD) < 0)
         goto done;
-    if (call.m == 0) {
+    if (buffer.len == 0) {
         PyErr_SetString(PyExc_ValueError, "expected bits, found none");
         goto done;
     }
-    call.inverse = UINT64_MAX / call.m;
-    if (open_sketch(memory, &call.sketch) < 0 || begin_probe(probe, urls) < 0)
-        goto done;
-    for (Py_ssize_t at = 0; at < probe->count; at += RUN)
-        if (bloom_run(&call, at, run_length(at, probe->count)) < 0)
-            goto done;
-    result = Py_BuildValue("Onn", probe->verdicts, probe->absent, probe->ones);
+    set_size(&call, (uint64_t)buffer.len * 8);
+    if (run_filter(&call, urls, memory, bloom_run) == 0)
+        result = Py_BuildValue("Onn", probe->verdicts, probe->absent, probe->ones);
 done:
-    close_sketch(&call.sketch);
-    end_probe(probe);
+    end_filter(&call);
     PyBuffer_Release(&buffer);
     return result;
 }
@@ -89,9 +70,7 @@ ones_of_block(const uint8_t *block)
 }
 
 typedef struct {
-    probe probe;
-    sketch sketch;
-    uint8_t *bits;
+    filter_call filter;
     uint64_t *blocks_by_ones;
     uint64_t blocks;
 } blocked_call;
@@ -99,28 +78,30 @@ typedef struct {
 static inline int
 add_to_block(blocked_call *call, uint8_t *block, const uint64_t *positions)
 {
-    if (!any_clear(block, positions, call->probe.hashes))
+    probe *probe = &call->filter.probe;
+    if (!any_clear(block, positions, probe->hashes))
         return 0;
     int before = ones_of_block(block);
-    int ones = set_bits(block, positions, call->probe.hashes);
+    int ones = set_bits(block, positions, probe->hashes);
     call->blocks_by_ones[before]--;
     call->blocks_by_ones[before + ones]++;
-    call->probe.ones += ones;
+    probe->ones += ones;
     return 1;
 }
 
 /* Returns -1 with an exception. */
 static int
-blocked_run(blocked_call *call, Py_ssize_t at, int run)
+blocked_run(filter_call *filter, Py_ssize_t at, int run)
 {
-    probe *probe = &call->probe;
+    blocked_call *call = (blocked_call *)filter;
+    probe *probe = &filter->probe;
     hash128 hashes[RUN];
     uint8_t *blocks[RUN];
     uint64_t positions[MOST_HASHES];
     if (hash_run(probe->batch, at, run, probe->seed, hashes) < 0)
         return -1;
     for (int i = 0; i < run; i++) {
-        blocks[i] = call->bits + scale(hashes[i].h1, call->blocks) * BLOCK_BYTES;
+        blocks[i] = filter->cells + scale(hashes[i].h1, call->blocks) * BLOCK_BYTES;
         __builtin_prefetch(blocks[i], 1);
     }
     for (int i = 0; i < run; i++) {
@@ -128,7 +109,7 @@ blocked_run(blocked_call *call, Py_ssize_t at, int run)
         block_positions(hashes[i].h2, probe->hashes, positions);
         if (probe->mode == ADD) {
             absent = add_to_block(call, blocks[i], positions);
-            count_in_sketch(&call->sketch, hashes[i].h2, absent);
+            count_in_sketch(&filter->sketch, hashes[i].h2, absent);
         }
         else
             absent = any_clear(blocks[i], positions, probe->hashes);
@@ -143,11 +124,12 @@ blocked_probe(PyObject *Py_UNUSED(module), PyObject *args)
     PyObject *urls, *memory = NULL, *result = NULL;
     Py_buffer buffer, table;
     blocked_call call = {0};
-    probe *probe = &call.probe;
+    filter_call *filter = &call.filter;
+    probe *probe = &filter->probe;
     if (!PyArg_ParseTuple(args, "Ow*w*iIi|O", &urls, &buffer, &table, &probe->hashes, &probe->seed, &probe->mode,
                           &memory))
         return NULL;
-    call.bits = buffer.buf;
+    filter->cells = buffer.buf;
     call.blocks_by_ones = table.buf;
     call.blocks = (uint64_t)buffer.len / BLOCK_BYTES;
     if (check_hashes(probe->hashes) < 0 || check_mode(probe->mode, ADD) < 0 || check_aligned(&table, 8) < 0)
@@ -156,15 +138,10 @@ blocked_probe(PyObject *Py_UNUSED(module), PyObject *args)
         PyErr_SetString(PyExc_ValueError, "expected 1 to 2^32 - 1 blocks of 64 bytes and a table of 513 counts");
         goto done;
     }
-    if (open_sketch(memory, &call.sketch) < 0 || begin_probe(probe, urls) < 0)
-        goto done;
-    for (Py_ssize_t at = 0; at < probe->count; at += RUN)
-        if (blocked_run(&call, at, run_length(at, probe->count)) < 0)
-            goto done;
-    result = Py_BuildValue("Onn", probe->verdicts, probe->absent, probe->ones);
+    if (run_filter(filter, urls, memory, blocked_run) == 0)
+        result = Py_BuildValue("Onn", probe->verdicts, probe->absent, probe->ones);
 done:
-    close_sketch(&call.sketch);
-    end_probe(probe);
+    end_filter(filter);
     PyBuffer_Release(&buffer);
     PyBuffer_Release(&table);
     return result;

@@ -2,14 +2,10 @@
 #ifndef ONCEOVER_KERNEL_COUNTING_H
 #define ONCEOVER_KERNEL_COUNTING_H
 
-#include "_kernel_positions.h"
-#include "_kernel_sketch.h"
+#include "_kernel_filter.h"
 
 typedef struct {
-    probe probe;
-    sketch sketch;
-    uint8_t *counters;
-    uint64_t m, inverse;
+    filter_call filter;
     uint32_t full;
     int width;
 } counting_call;
@@ -17,7 +13,7 @@ typedef struct {
 static inline uint32_t
 counter_at(const counting_call *call, uint64_t i)
 {
-    const uint8_t *counters = call->counters;
+    const uint8_t *counters = call->filter.cells;
     if (call->width == 4)
         return counters[i >> 1] >> ((i & 1) * 4) & 15;
     if (call->width == 8)
@@ -30,7 +26,7 @@ counter_at(const counting_call *call, uint64_t i)
 static inline void
 set_counter(counting_call *call, uint64_t i, uint32_t value)
 {
-    uint8_t *counters = call->counters;
+    uint8_t *counters = call->filter.cells;
     if (call->width == 4) {
         int shift = (int)(i & 1) * 4;
         counters[i >> 1] = (uint8_t)((counters[i >> 1] & ~(15u << shift)) | value << shift);
@@ -45,7 +41,7 @@ set_counter(counting_call *call, uint64_t i, uint32_t value)
 static void
 step_counters(counting_call *call, const uint64_t *positions)
 {
-    probe *probe = &call->probe;
+    probe *probe = &call->filter.probe;
     for (int i = 0; i < probe->hashes; i++) {
         uint32_t value = counter_at(call, positions[i]);
         if (value == call->full)
@@ -64,18 +60,14 @@ step_counters(counting_call *call, const uint64_t *positions)
 
 /* Returns -1 with an exception. */
 static int
-counting_run(counting_call *call, Py_ssize_t at, int run)
+counting_run(filter_call *filter, Py_ssize_t at, int run)
 {
-    probe *probe = &call->probe;
+    counting_call *call = (counting_call *)filter;
+    probe *probe = &filter->probe;
     hash128 hashes[RUN];
     uint64_t positions[RUN][MOST_HASHES];
-    if (hash_run(probe->batch, at, run, probe->seed, hashes) < 0)
+    if (locate_run(filter, at, run, call->width, hashes, positions) < 0)
         return -1;
-    for (int i = 0; i < run; i++) {
-        guava_positions(hashes[i], call->m, call->inverse, probe->hashes, positions[i]);
-        for (int j = 0; j < probe->hashes; j++)
-            __builtin_prefetch(call->counters + positions[i][j] * (uint64_t)call->width / 8, 1);
-    }
     for (int i = 0; i < run; i++) {
         int absent = 0;
         for (int j = 0; j < probe->hashes && !absent; j++)
@@ -83,7 +75,7 @@ counting_run(counting_call *call, Py_ssize_t at, int run)
         if ((probe->mode == ADD && absent) || (probe->mode == FORGET && !absent))
             step_counters(call, positions[i]);
         if (probe->mode == ADD)
-            count_in_sketch(&call->sketch, hashes[i].h2, absent);
+            count_in_sketch(&filter->sketch, hashes[i].h2, absent);
         set_verdict(probe, at + i, absent);
     }
     return 0;
@@ -95,11 +87,12 @@ counting_probe(PyObject *Py_UNUSED(module), PyObject *args)
     PyObject *urls, *memory = NULL, *result = NULL;
     Py_buffer buffer;
     counting_call call = {0};
-    probe *probe = &call.probe;
+    filter_call *filter = &call.filter;
+    probe *probe = &filter->probe;
     if (!PyArg_ParseTuple(args, "Ow*iiIi|O", &urls, &buffer, &call.width, &probe->hashes, &probe->seed, &probe->mode,
                           &memory))
         return NULL;
-    call.counters = buffer.buf;
+    filter->cells = buffer.buf;
     if (check_hashes(probe->hashes) < 0 || check_mode(probe->mode, FORGET) < 0)
         goto done;
     if ((call.width != 4 && call.width != 8 && call.width != 32) || buffer.len < 4 || buffer.len % 4) {
@@ -107,17 +100,11 @@ counting_probe(PyObject *Py_UNUSED(module), PyObject *args)
         goto done;
     }
     call.full = call.width == 32 ? 0x7fffffffu : (1u << call.width) - 1;
-    call.m = (uint64_t)buffer.len * 8 / (uint64_t)call.width;
-    call.inverse = UINT64_MAX / call.m;
-    if (open_sketch(memory, &call.sketch) < 0 || begin_probe(probe, urls) < 0)
-        goto done;
-    for (Py_ssize_t at = 0; at < probe->count; at += RUN)
-        if (counting_run(&call, at, run_length(at, probe->count)) < 0)
-            goto done;
-    result = Py_BuildValue("Onnn", probe->verdicts, probe->absent, probe->ones, probe->saturated);
+    set_size(filter, (uint64_t)buffer.len * 8 / (uint64_t)call.width);
+    if (run_filter(filter, urls, memory, counting_run) == 0)
+        result = Py_BuildValue("Onnn", probe->verdicts, probe->absent, probe->ones, probe->saturated);
 done:
-    close_sketch(&call.sketch);
-    end_probe(probe);
+    end_filter(filter);
     PyBuffer_Release(&buffer);
     return result;
 }

@@ -4,11 +4,16 @@
 
 #include "_kernel_positions.h"
 
+/* What a leaf holds: how many bits are set, and how many URLs set them. */
+typedef struct {
+    uint64_t ones, urls;
+} leaf_counts;
+
 typedef struct {
     probe probe;
     PyObject *leaves;
     const int32_t *leaf_of;
-    uint64_t *ones;
+    leaf_counts *counts;
     /* Of the new URLs from the front, of the known ones from the place of the last URL backwards. */
     uint64_t *fingerprints;
     uint64_t route_count;
@@ -22,7 +27,8 @@ add_to_leaf(leaf_call *call, Py_ssize_t number, int leaf, uint8_t *bits, uint64_
 {
     probe *probe = &call->probe;
     int ones = set_bits(bits, positions, probe->hashes);
-    call->ones[leaf] += (uint64_t)ones;
+    call->counts[leaf].ones += (uint64_t)ones;
+    call->counts[leaf].urls += ones > 0;
     call->fingerprints[ones > 0 ? probe->absent : probe->count - 1 - (number - probe->absent)] = fingerprint;
     return ones > 0;
 }
@@ -68,7 +74,7 @@ leaf_probe(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     call.leaf_of = routes.buf;
     call.route_count = (uint64_t)routes.len / 4;
-    call.ones = counts.buf;
+    call.counts = counts.buf;
     call.fingerprints = out.buf;
     if (check_hashes(probe->hashes) < 0 || check_mode(probe->mode, ADD) < 0)
         goto done;
@@ -78,9 +84,9 @@ leaf_probe(PyObject *Py_UNUSED(module), PyObject *args)
         goto done;
     /* Not before: Python code that gives the URLs may change the list. */
     call.leaf_count = PyList_Size(call.leaves);
-    if (call.route_count == 0 || counts.len / 8 < call.leaf_count ||
+    if (call.route_count == 0 || counts.len / (Py_ssize_t)sizeof(leaf_counts) < call.leaf_count ||
         (probe->mode == ADD && out.len / 8 < probe->count)) {
-        PyErr_SetString(PyExc_ValueError, "expected routes, a count for each leaf, and room for a fingerprint per URL");
+        PyErr_SetString(PyExc_ValueError, "expected routes, two counts for each leaf, and room for the fingerprints");
         goto done;
     }
     for (Py_ssize_t at = 0; at < probe->count; at += RUN)
@@ -99,8 +105,8 @@ done:
 /* Set the bits of ascending fingerprints up to `last` in neighbouring leaves. Returns -1 with an exception; the caller
  * releases `bits`. */
 static int
-fill_leaves(const Py_buffer *list, const uint8_t *lows, uint64_t last, PyObject *leaves, uint64_t *ones, int hashes,
-            Py_buffer *bits)
+fill_leaves(const Py_buffer *list, const uint8_t *lows, uint64_t last, PyObject *leaves, leaf_counts *counts,
+            int hashes, Py_buffer *bits)
 {
     Py_ssize_t leaf_count = PyList_Size(leaves), leaf = -1;
     uint64_t positions[MOST_HASHES];
@@ -116,7 +122,8 @@ fill_leaves(const Py_buffer *list, const uint8_t *lows, uint64_t last, PyObject 
         if (leaf < 0)
             continue;
         leaf_positions(fingerprint, (uint64_t)bits->len * 8, hashes, positions);
-        ones[leaf] += (uint64_t)set_bits(bits->buf, positions, hashes);
+        counts[leaf].ones += (uint64_t)set_bits(bits->buf, positions, hashes);
+        counts[leaf].urls++;
     }
     return 0;
 }
@@ -133,8 +140,9 @@ leaves_fill(PyObject *Py_UNUSED(module), PyObject *args)
     Py_ssize_t leaf_count = PyList_Size(leaves);
     if (check_hashes(hashes) < 0 || check_aligned(&counts, 8) < 0)
         goto done;
-    if (leaf_count == 0 || starts.len / 8 != leaf_count || counts.len / 8 != leaf_count) {
-        PyErr_SetString(PyExc_ValueError, "expected leaves, and a lowest fingerprint and a count for each");
+    if (leaf_count == 0 || starts.len / 8 != leaf_count ||
+        counts.len / (Py_ssize_t)sizeof(leaf_counts) != leaf_count) {
+        PyErr_SetString(PyExc_ValueError, "expected leaves, and a lowest fingerprint and two counts for each");
         goto done;
     }
     if (fill_leaves(&list, starts.buf, last, leaves, counts.buf, hashes, &bits) == 0)

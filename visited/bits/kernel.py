@@ -4,9 +4,10 @@
 the package could not be compiled. Both give the same bits. `ONCEOVER_KERNEL=numpy` or `=c` forces one.
 """
 
+import logging
 import os
 from collections.abc import Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Protocol
 
 import numpy as np
@@ -30,12 +31,14 @@ except ImportError:
 else:
     _COMPILED_VERSION = getattr(compiled, "VERSION", 0)
 
-IS_COMPILED = _COMPILED_VERSION == 2
-"""False also for an older build, whose functions have other parameters."""
+_VERSION = 3
+IS_COMPILED = _COMPILED_VERSION == _VERSION
+"""False also for another build, whose functions have other parameters."""
 
 __all__ = ["ADD", "FORGET", "TEST", "Kernel", "Writable", "available_kernels", "best_kernel"]
 
 _VARIABLE = "ONCEOVER_KERNEL"
+_LOG = logging.getLogger("visited")
 _NAMES = ("c", "numpy")
 
 
@@ -110,14 +113,15 @@ class Kernel(Protocol):
         urls: Sequence[str],
         routes: NDArray[np.int32],
         leaves: list[Memory],
-        ones: NDArray[np.int64],
+        counts: NDArray[np.int64],
         hashes: int,
         seed: int,
         fingerprints: NDArray[np.uint64],
         mode: int,
         /,
     ) -> tuple[list[bool], int]:
-        """Return the verdicts and the number of absent URLs. Counts bits into `ones`.
+        """Return the verdicts and the number of absent URLs. `counts` has two numbers for each leaf, its set bits and
+        its URLs; ADD updates them.
 
         ADD writes all fingerprints: those of new URLs from the front of `fingerprints`, those of known URLs backwards
         from the place of the last URL.
@@ -130,11 +134,11 @@ class Kernel(Protocol):
         lows: NDArray[np.uint64],
         last: int,
         leaves: list[Memory],
-        ones: NDArray[np.int64],
+        counts: NDArray[np.int64],
         hashes: int,
         /,
     ) -> None:
-        """Set the bits of fingerprints in neighbouring leaves, and count them. Each run is in ascending order.
+        """Set the bits of fingerprints in neighbouring leaves, and count bits and URLs. Each run is in ascending order.
 
         Leaf i takes the fingerprints from `lows[i]` up to the next leaf's. Those below `lows[0]` or above `last` are
         skipped.
@@ -184,11 +188,11 @@ class CompiledKernel:
         lows: NDArray[np.uint64],
         last: int,
         leaves: list[Memory],
-        ones: NDArray[np.int64],
+        counts: NDArray[np.int64],
         hashes: int,
     ) -> None:
         for run in runs:
-            compiled.leaves_fill(run, lows, last, leaves, ones, hashes)
+            compiled.leaves_fill(run, lows, last, leaves, counts, hashes)
 
 
 def available_kernels() -> list[Kernel]:
@@ -199,6 +203,8 @@ def available_kernels() -> list[Kernel]:
 def best_kernel() -> Kernel:
     """Return the kernel that the environment asks for, else the fastest. Raises `KernelRefused` if it is missing."""
     wanted = os.environ.get(_VARIABLE)
+    if _COMPILED_VERSION and not IS_COMPILED and wanted != NumpyKernel.name:
+        _warn_of_another_build()
     for kernel in available_kernels():
         if wanted in (None, "", kernel.name):
             return kernel
@@ -208,3 +214,14 @@ def best_kernel() -> Kernel:
             " on a machine with a C compiler and Python.h"
         )
     raise KernelRefused(f"{_VARIABLE} must be c, numpy or unset, got {wanted!r}")
+
+
+@cache
+def _warn_of_another_build() -> None:
+    """Warn once: the fallback is ten to twenty times slower, and gives the same results."""
+    _LOG.warning(
+        "the compiled kernel of the visited sets is of version %d, and this code needs version %d; the slower one in"
+        " NumPy is used. Install the package again, or run `python setup.py build_ext --inplace` in a checkout",
+        _COMPILED_VERSION,
+        _VERSION,
+    )

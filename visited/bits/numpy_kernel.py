@@ -125,7 +125,7 @@ def leaf_probe(
     urls: Sequence[str],
     routes: NDArray[np.int32],
     leaves: list[Memory],
-    ones: NDArray[np.int64],
+    counts: NDArray[np.int64],
     hashes: int,
     seed: int,
     fingerprints: NDArray[np.uint64],
@@ -133,8 +133,8 @@ def leaf_probe(
 ) -> tuple[list[bool], int]:
     """Do as `bloom_probe`, with all bits of a URL in one leaf. `routes` maps the leading bits of h1 to a leaf.
 
-    Counts the bits set in each leaf into `ones`. Writes h1 of each URL to `fingerprints`: of new URLs from the front,
-    of known URLs from the back.
+    Adds the bits set and the new URLs to the two `counts` of each leaf. Writes h1 of each URL to `fingerprints`: of new
+    URLs from the front, of known URLs from the back.
     """
     words = hash_words(urls, seed)[:, 0]
     leaf_of = routes[_scale(words, len(routes)).astype(np.int64)]
@@ -143,7 +143,8 @@ def leaf_probe(
         rows = np.flatnonzero(leaf_of == leaf)
         view = byte_view(leaves[leaf])
         fresh[rows], set_bits = test_and_set(view, _leaf_positions(words[rows], len(view) * 8, hashes), mode)
-        ones[leaf] += set_bits
+        if mode == ADD:
+            counts[leaf] += (set_bits, fresh[rows].sum())
     count = int(fresh.sum())
     if mode == ADD:
         fingerprints[:count] = words[fresh]
@@ -152,9 +153,9 @@ def leaf_probe(
 
 
 def leaves_fill(
-    runs: Iterable[Words], lows: Words, last: int, leaves: list[Memory], ones: NDArray[np.int64], hashes: int
+    runs: Iterable[Words], lows: Words, last: int, leaves: list[Memory], counts: NDArray[np.int64], hashes: int
 ) -> None:
-    """Set the bits of fingerprints in neighbouring leaves, and count those that were clear.
+    """Set the bits of fingerprints in neighbouring leaves, and count those that were clear, and the fingerprints.
 
     Leaf i takes the fingerprints from `lows[i]` up to the next leaf's. Those below `lows[0]` or above `last` are
     skipped.
@@ -167,7 +168,7 @@ def leaves_fill(
         view = byte_view(bits)
         for start in range(edges[leaf], edges[leaf + 1], 4096):
             part = ascending[start : min(start + 4096, edges[leaf + 1])]
-            ones[leaf] += _set_bits(view, _leaf_positions(part, len(view) * 8, hashes).ravel())
+            counts[leaf] += (_set_bits(view, _leaf_positions(part, len(view) * 8, hashes).ravel()), len(part))
 
 
 def _set_bits(view: NDArray[np.uint8], positions: Words) -> int:

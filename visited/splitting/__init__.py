@@ -1,10 +1,14 @@
 """A filter that grows without bound at a fixed error rate: `dsbf`.
 
 It is a tree: the leading bits of a URL's hash lead to one leaf, and each leaf is a Bloom filter. A full leaf is rebuilt
-larger, or split in two. `leaves` is the tree. `leaf_plan` chooses the next leaf to rebuild and its size. `leaf_rebuild`
-rebuilds it in small steps, so that no batch waits long.
+larger, or split in two. `leaves` is the tree, and `splitting_set` the set. `leaf_plan` chooses the next leaf to rebuild
+and its size: leaves grow and split by their fill, or have one size and split at a number of URLs, as the literature has
+it. `leaf_rebuild` rebuilds a leaf in small steps, and `leaf_growth` spreads these over the calls, so that no batch
+waits long.
 
-`leaf_list` holds all fingerprints, 8 bytes each, in a `run_file` on disk; only a rebuild reads them. `leaf_images`
-keeps the bits of the leaves on disk, and `leaf_loading` reads the tree back, so that opening is quick. `loss_sample`
-estimates how many of the lost URLs the filter has accepted since.
+`leaf_lists` is what the leaves hold: `leaf_list` has all fingerprints, 8 bytes each, in `runs` on disk, which only a
+rebuild reads; `url_list` has the URLs themselves, for filters that can list them. Both are written to a `block_file`.
+`leaf_images` keeps the bits of the leaves on disk, and `leaf_loading` reads the tree back, so that opening is quick.
+
+`tree_losses` estimates what the filter has lost, with a `loss_sample` of what it has accepted since.
 """

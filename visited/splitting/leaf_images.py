@@ -12,9 +12,9 @@ import msgspec
 from visited.bits.memory import Memory
 from visited.protocol import SnapshotRefused
 from visited.snapshot import Value, read_snapshot, write_snapshot
+from visited.splitting.block_file import BlockFile
 from visited.splitting.leaf_list import LeafList
 from visited.splitting.leaves import Leaves
-from visited.splitting.run_file import RunFile
 
 _BACKEND = "dsbf-leaf"
 # Write an image when its leaf has an eighth more bits: reading this share of the list again costs less than writing.
@@ -63,7 +63,7 @@ class LeafImages:
         return min(len(changes), _MAX_AT_ONCE)
 
     def read(
-        self, depth: int, index: int, size_bytes: int, file: RunFile, history_checksums: list[int]
+        self, depth: int, index: int, size_bytes: int, file: BlockFile, history_checksums: list[int]
     ) -> Image | None:
         """Read the image of a leaf. None unless it fits the file with these checksums."""
         try:
@@ -75,7 +75,7 @@ class LeafImages:
             history = snapshot.integer("history")
         except (OSError, SnapshotRefused):
             return None
-        if image.runs > file.run_count or len(image.bits) != size_bytes:
+        if image.runs > file.block_count or len(image.bits) != size_bytes:
             return None
         if history != history_checksums[image.runs]:
             # It includes runs that were cut off after a crash.
@@ -94,7 +94,7 @@ class LeafImages:
             if path.name not in names:
                 path.unlink()
 
-    def _write(self, depth: int, index: int, bits: Memory, ones: int, file: RunFile, history: int) -> None:
+    def _write(self, depth: int, index: int, bits: Memory, ones: int, file: BlockFile, history: int) -> None:
         path = self._path(depth, index)
         aside = path.with_suffix(".new")
         try:
@@ -103,14 +103,14 @@ class LeafImages:
                     image_file,
                     backend=_BACKEND,
                     parameters=self._parameters(depth, index, len(bits), file),
-                    state={"ones": ones, "runs": file.run_count, "history": history},
+                    state={"ones": ones, "runs": file.block_count, "history": history},
                     parts=[bits],
                 )
             aside.replace(path)
         finally:
             aside.unlink(missing_ok=True)
 
-    def _parameters(self, depth: int, index: int, size_bytes: int, file: RunFile) -> dict[str, Value]:
+    def _parameters(self, depth: int, index: int, size_bytes: int, file: BlockFile) -> dict[str, Value]:
         return {"depth": depth, "index": index, "bytes": size_bytes, "list": file.identity.hex()}
 
     def _path(self, depth: int, index: int) -> Path:

@@ -1,8 +1,8 @@
 """The fingerprints of all URLs in a splitting filter: eight bytes each, on disk, read only to rebuild a leaf.
 
 A leaf holds the URLs whose fingerprints lie in one range. So the leaves need no files of their own: new fingerprints
-gather in memory, and are appended to one file as a sorted *run* (`run_file`), from which a range can be read. Nothing
-in the file moves when a leaf splits. A run holds a 192nd of all fingerprints, so there are hundreds or a few thousand
+gather in memory, and are appended to one file as a sorted *run* (`runs`), from which a range can be read. Nothing in
+the file moves when a leaf splits. A run holds a 192nd of all fingerprints, so there are hundreds or a few thousand
 runs.
 
 tests/bench/leaflist.py compares this with other layouts. At ten million URLs the total cost per URL, for writing it and
@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from visited.bits.memory import Memory, allocated_bytes, zeros
+from visited.bits.memory import allocated_bytes, zeros
 from visited.full_disk import ignore_full_disk
-from visited.splitting.run_file import Fingerprints, RunFile
+from visited.splitting.runs import Fingerprints, run_file
 
 _RUN_SHARE = 192
 _MIN_TAIL, _MAX_TAIL = 128, 1 << 19
@@ -31,7 +31,7 @@ class LeafList:
 
     def __init__(self, directory: Path | None) -> None:
         """Without a directory the file is temporary."""
-        self.file = RunFile(None if directory is None else directory / "leaves")
+        self.file = run_file(None if directory is None else directory / "leaves")
         self._tail: Fingerprints
         self._tail_count: int
         self._reset_tail()
@@ -60,17 +60,11 @@ class LeafList:
         """Return the fingerprints that are in no run yet, in ascending order."""
         return np.sort(self._tail[: self._tail_count])
 
-    def open_content(self, content: bytes | Memory) -> None:
-        """Begin with the content of a file. Raises SnapshotRefused if it is no such file."""
+    def begin(self, tail: Fingerprints) -> None:
+        """Continue the file, which was opened, with the tail of a snapshot."""
         self._reset_tail()
-        self.file.open_content(content)
         self._tail = _allocate(self._wanted_tail)
-
-    def open_at(self, identity: bytes, size_bytes: int) -> None:
-        """Open the file as it was when it had this size. Raises SnapshotRefused if that is impossible."""
-        self._reset_tail()
-        self.file.open_at(identity, size_bytes)
-        self._tail = _allocate(self._wanted_tail)
+        self.append(tail)
 
     def close(self) -> None:
         """Close the file, and be empty. The file stays on disk until the next run."""
@@ -91,7 +85,7 @@ class LeafList:
     def _write_tail(self) -> None:
         run = self._tail[: self._tail_count]
         run.sort()
-        self.file.append(run)
+        self.file.append(run.data)
         self._tail_count = 0
         if not len(self._tail) <= self._wanted_tail <= len(self._tail) * 1.25:
             self._tail = _allocate(self._wanted_tail)

@@ -8,6 +8,7 @@ from visited.protocol import SnapshotRefused
 from visited.splitting.leaf_images import LeafImages
 from visited.splitting.leaf_list import LeafList
 from visited.splitting.leaves import Leaves
+from visited.splitting.runs import read_runs
 
 _ALL = (1 << 64) - 1
 
@@ -41,25 +42,27 @@ def load_leaves(
 def _fill(leaves: Leaves, fingerprints: LeafList, images: LeafImages | None, *, hashes: int, kernel: Kernel) -> None:
     file = fingerprints.file
     first_run = 0 if images is None else _read_images(leaves, fingerprints, images)
-    lows = np.array([leaves.span(leaf)[0] for leaf in leaves.order], dtype=np.uint64)
+    lows = leaves.lows()
     arrays = [leaves.bits[leaf] for leaf in leaves.order]
-    ones = np.zeros(len(arrays), dtype=np.int64)
-    # Some leaves already have these bits from their image; setting them again changes nothing.
-    for run, part in enumerate(file.runs()):
-        # Earlier runs are read too, because this checks them: a later rebuild relies on them.
-        if run >= first_run:
-            kernel.leaves_fill([part], lows, _ALL, arrays, ones, hashes)
-    kernel.leaves_fill([fingerprints.tail()], lows, _ALL, arrays, ones, hashes)
-    leaves.ones[leaves.order] += ones
+    counts = np.zeros((len(arrays), 2), dtype=np.int64)
+    # Earlier runs are read too, because this checks them: a later rebuild relies on them.
+    for run, part in enumerate(read_runs(file)):
+        if run < first_run:
+            counts[:, 1] += np.diff(np.searchsorted(part, lows), append=len(part))
+        else:
+            # Some leaves already have these bits from their image; setting them again changes nothing.
+            kernel.leaves_fill([part], lows, _ALL, arrays, counts, hashes)
+    kernel.leaves_fill([fingerprints.tail()], lows, _ALL, arrays, counts, hashes)
+    leaves.counts[leaves.order] += counts
 
 
 def _read_images(leaves: Leaves, fingerprints: LeafList, images: LeafImages) -> int:
     """Set the bits of the images. Returns the number of runs that all images include."""
     history = fingerprints.file.history_checksums()
-    first_run = fingerprints.file.run_count
+    first_run = fingerprints.file.block_count
     for leaf, (depth, index) in enumerate(leaves.places):
         image = images.read(depth, index, len(leaves.bits[leaf]), fingerprints.file, history)
         if image is not None:
-            leaves.replace(leaf, image.bits, image.ones)
+            leaves.replace(leaf, image.bits, np.array([image.ones, 0]))
         first_run = min(first_run, image.runs if image is not None else 0)
     return first_run

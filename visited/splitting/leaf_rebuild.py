@@ -8,7 +8,7 @@ from visited.bits.kernel import Kernel
 from visited.bits.memory import allocated_bytes, zeros
 from visited.splitting.leaf_list import LeafList
 from visited.splitting.leaves import Leaves
-from visited.splitting.run_file import Fingerprints
+from visited.splitting.runs import Fingerprints, read_range
 
 # Reading from a run takes about as long as inserting so many fingerprints.
 _RUN_COST = 100
@@ -39,7 +39,7 @@ class LeafRebuild:
         self._low, self._high = lows[0], leaves.span(list(sizes_by_leaf)[-1])[1]
         self._lows = np.array(lows, dtype=np.uint64)
         self._arrays = [zeros(size // 8) for sizes in sizes_by_leaf.values() for size in sizes]
-        self._ones = np.zeros(len(lows), dtype=np.int64)
+        self._counts = np.zeros((len(lows), 2), dtype=np.int64)
         self._next_run = 0
         self._budget = 0
 
@@ -57,8 +57,8 @@ class LeafRebuild:
         The rest is positive when the rebuild is complete; then the leaves have been replaced.
         """
         self._budget = budget
-        kernel.leaves_fill(self._windows(), self._lows, self._high - 1, self._arrays, self._ones, self._hashes)
-        if self._next_run < self._list.file.run_count:
+        kernel.leaves_fill(self._windows(), self._lows, self._high - 1, self._arrays, self._counts, self._hashes)
+        if self._next_run < self._list.file.block_count:
             return 0
         self._replace()
         return max(self._budget, 1)
@@ -66,21 +66,20 @@ class LeafRebuild:
     def _windows(self) -> Iterator[Fingerprints]:
         """Read these leaves' fingerprints from the next runs within the budget, and after the last run from the
         tail."""
-        while self._next_run < self._list.file.run_count:
+        while self._next_run < self._list.file.block_count:
             if self._budget <= 0:
                 return
-            window = self._list.file.read(self._next_run, self._low, self._high)
+            window = read_range(self._list.file, self._next_run, self._low, self._high)
             self._budget -= len(window) + _RUN_COST
             self._next_run += 1
             yield window
         yield self._list.tail()
 
     def _replace(self) -> None:
-        ones = self._ones.tolist()
         first = 0
         for leaf, pieces in self._pieces.items():
             if pieces == 1:
-                self._leaves.replace(leaf, self._arrays[first], ones[first])
+                self._leaves.replace(leaf, self._arrays[first], self._counts[first])
             else:
-                self._leaves.split(leaf, self._arrays[first : first + 2], ones[first : first + 2])
+                self._leaves.split(leaf, self._arrays[first : first + 2], self._counts[first : first + 2])
             first += pieces

@@ -27,7 +27,7 @@ class Leaves:
         """(depth, index) of each leaf."""
         self.order = list(range(first_leaves))
         """The leaves in the order of their ranges."""
-        self._ones: NDArray[np.int64] = np.zeros(first_leaves, dtype=np.int64)
+        self._counts: NDArray[np.int64] = np.zeros((first_leaves, 2), dtype=np.int64)
         self._sizes: NDArray[np.int64] = np.full(first_leaves, bits, dtype=np.int64)
         self._shares: NDArray[np.float64] = np.full(first_leaves, 1 / first_leaves)
 
@@ -51,15 +51,25 @@ class Leaves:
         leaves.places = places
         leaves.order = sorted(range(len(places)), key=lambda leaf: leaves.span(leaf)[0])
         leaves.bits = [zeros(size // 8) for size in sizes]
-        leaves._ones = np.zeros(len(places), dtype=np.int64)
+        leaves._counts = np.zeros((len(places), 2), dtype=np.int64)
         leaves._sizes = np.array(sizes, dtype=np.int64)
         leaves._shares = np.array([1 / (first_leaves << depth) for depth, _ in places])
         return leaves
 
     @property
+    def counts(self) -> NDArray[np.int64]:
+        """Bits set and URLs of each leaf; the kernel updates them."""
+        return self._counts[: len(self.bits)]
+
+    @property
     def ones(self) -> NDArray[np.int64]:
-        """Bits set in each leaf; the kernel updates it."""
-        return self._ones[: len(self.bits)]
+        """Bits set in each leaf."""
+        return self._counts[: len(self.bits), 0]
+
+    @property
+    def urls(self) -> NDArray[np.int64]:
+        """URLs in each leaf."""
+        return self._counts[: len(self.bits), 1]
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -71,6 +81,10 @@ class Leaves:
         depth, index = self.places[leaf]
         parts = self.first_leaves << depth
         return -(-index * _SPACE // parts), -(-(index + 1) * _SPACE // parts)
+
+    def lows(self) -> NDArray[np.uint64]:
+        """The lowest fingerprint of each leaf, in the order of their ranges."""
+        return np.array([self.span(leaf)[0] for leaf in self.order], dtype=np.uint64)
 
     def leaf_of(self, fingerprint: int) -> int:
         return int(self.routes[fingerprint * len(self.routes) >> 64])
@@ -84,13 +98,13 @@ class Leaves:
         """Whether the routes have a bit left to distinguish its halves."""
         return self.first_leaves << self.places[leaf][0] + 1 < _MAX_ROUTES
 
-    def replace(self, leaf: int, bits: Memory, ones: int) -> None:
-        """Give a leaf another array."""
+    def replace(self, leaf: int, bits: Memory, counts: NDArray[np.int64]) -> None:
+        """Give a leaf another array, with this number of bits set by this number of URLs."""
         self.bits[leaf] = bits
-        self._ones[leaf] = ones
+        self._counts[leaf] = counts
         self._sizes[leaf] = len(bits) * 8
 
-    def split(self, leaf: int, halves: list[Memory], ones: list[int]) -> None:
+    def split(self, leaf: int, halves: list[Memory], counts: NDArray[np.int64]) -> None:
         """Replace a leaf by two halves. The lower half keeps its number."""
         depth, index = self.places[leaf]
         if depth == self.depth:
@@ -101,14 +115,14 @@ class Leaves:
         self.order.insert(self.order.index(leaf) + 1, other)
         self.places[leaf] = (depth + 1, 2 * index)
         self.places.append((depth + 1, 2 * index + 1))
-        if other == len(self._ones):
-            self._ones = np.concatenate([self._ones, np.zeros_like(self._ones)])
+        if other == len(self._counts):
+            self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)])
             self._sizes = np.concatenate([self._sizes, np.zeros_like(self._sizes)])
             self._shares = np.concatenate([self._shares, np.zeros_like(self._shares)])
         self._shares[leaf] /= 2
         self._shares[other] = self._shares[leaf]
-        self.replace(leaf, halves[0], ones[0])
-        self.replace(other, halves[1], ones[1])
+        self.replace(leaf, halves[0], counts[0])
+        self.replace(other, halves[1], counts[1])
         width = 1 << self.depth - depth - 1
         start = (2 * index + 1) * width
         self.routes[start : start + width] = other
@@ -120,7 +134,7 @@ class Leaves:
     @property
     def memory_bytes(self) -> int:
         """The allocated memory."""
-        arrays = self.routes.nbytes + self._ones.nbytes + self._sizes.nbytes + self._shares.nbytes
+        arrays = self.routes.nbytes + self._counts.nbytes + self._sizes.nbytes + self._shares.nbytes
         sizes, counts = np.unique(self.sizes, return_counts=True)
         bits: int = sum(
             allocated_bytes(size // 8) * count for size, count in zip(sizes.tolist(), counts.tolist(), strict=True)

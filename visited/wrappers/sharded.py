@@ -1,14 +1,14 @@
 """Several visited sets as one: a URL's hash chooses its set."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 import numpy as np
 
 from visited.batch import check_sequence
 from visited.bits.kernel import Kernel, best_kernel
-from visited.protocol import DiskFull, LocalSet, SnapshotRefused, VisitedStats
+from visited.protocol import CannotList, DiskFull, ListingSet, LocalSet, SnapshotRefused, VisitedStats
 from visited.snapshot import Value, clear_set, read_snapshot, write_snapshot
 
 BACKEND = "sharded"
@@ -49,6 +49,13 @@ class ShardedSet:
             for place, is_known in zip(places, shard.has_many([urls[place] for place in places]), strict=True):
                 known[place] = is_known
         return known
+
+    def urls(self) -> Iterator[str]:
+        """List the URLs of all sets. Raises `CannotList` if they do not keep them."""
+        for shard in self._shards:
+            if not isinstance(shard, ListingSet):
+                raise CannotList(f"{shard.describe().backend} does not keep its URLs")
+            yield from shard.urls()
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
         return sum([await shard.forget_many([urls[place] for place in places]) for shard, places in self._split(urls)])

@@ -1,8 +1,9 @@
 """Every visited set, made small, for the tests that run over all of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import BinaryIO
 
 import msgspec
@@ -22,7 +23,7 @@ from visited.filters.bloom import BloomSet
 from visited.filters.counting import CountingSet
 from visited.making import make_set
 from visited.snapshot import clear_set
-from visited.splitting.dsbf import SplittingSet
+from visited.splitting.splitting_set import SplittingSet
 from visited.wrappers.recent import RecentUrls
 from visited.wrappers.sharded import ShardedSet
 from visited.wrappers.verified import Lookup, VerifiedSet
@@ -66,6 +67,19 @@ def dsbf(directory: Path, *, kernel: Kernel) -> VisitedSet:
     )
 
 
+def splitting_at_count(directory: Path, *, kernel: Kernel) -> VisitedSet:
+    """As the literature has it: leaves of one size, and lists of URLs."""
+    return SplittingSet(
+        capacity=300,
+        error_rate=ERROR_RATE,
+        directory=directory / "dsbf",
+        leaf_bits=1 << 13,
+        split_at="count",
+        lists="urls",
+        kernel=kernel,
+    )
+
+
 def dsbf_in_temporary_file(_directory: Path, *, kernel: Kernel) -> VisitedSet:
     return SplittingSet(capacity=1_000, error_rate=ERROR_RATE, leaf_bits=1 << 13, kernel=kernel)
 
@@ -90,11 +104,11 @@ def exact_leveldb(directory: Path, *, kernel: Kernel) -> VisitedSet:
     return LevelDBSet(directory / "exact", spill=150, kernel=kernel)
 
 
-def make_backend(name: str, directory: Path) -> LocalSet:
-    """The set of a descriptor, as a crawl makes it, with default options."""
+def make_backend(name: str, directory: Path, options: Mapping[str, object] = MappingProxyType({})) -> LocalSet:
+    """The set of a descriptor, as a crawl makes it."""
     found = descriptor(name)
     folder = None if found.folder is None else directory / found.folder
-    return make_set(found, msgspec.structs.replace(PARAMETERS, directory=folder), {})
+    return make_set(found, msgspec.structs.replace(PARAMETERS, directory=folder), options)
 
 
 def recent(_directory: Path) -> VisitedSet:
@@ -179,6 +193,15 @@ def domain_of(url: str) -> str:
 
 
 PARAMETERS = Parameters(capacity=CAPACITY, error_rate=ERROR_RATE, site_of=host_of, domain_of=domain_of)
+FORMS: dict[str, tuple[str, dict[str, object]]] = {
+    "bloom by bits": ("bloom", {"bits": 1 << 20}),
+    "dsbf by count": ("dsbf", {"split_at": "count", "leaf_bits": 1 << 13}),
+    "dsbf with URLs": ("dsbf", {"lists": "urls", "seed": 9}),
+    "per-site by domain": ("per-site", {"by": "domain", "filters": 5, "site_bytes": 1 << 17}),
+    "six-seeds by bits per URL": ("six-seeds", {"bits_per_url": 2**22 / CAPACITY}),
+    "shards of dsbf": ("dsbf", {"split_at": "count", "lists": "urls", "leaf_bits": 1 << 13, "shards": 3}),
+}
+"""Sets with options, as a configuration gives them."""
 _WITH_KERNEL = (
     exact,
     bloom,
@@ -188,6 +211,7 @@ _WITH_KERNEL = (
     counting32,
     dsbf,
     dsbf_in_temporary_file,
+    splitting_at_count,
     persite,
     persite_hashed,
     sharded,
@@ -198,6 +222,9 @@ _PLAIN = (simple, recent, white_listed, verified, verified_bloom, stacked)
 
 
 DESCRIBED: dict[str, Maker] = {name: partial(make_backend, name) for name in BACKENDS}
+WITH_OPTIONS: dict[str, Maker] = {
+    form: partial(make_backend, name, options=options) for form, (name, options) in FORMS.items()
+}
 STACKED: dict[str, Maker] = {make.__name__: make for make in _PLAIN}
 """Wrappers around sets."""
 BY_KERNEL: dict[str, Maker] = {
@@ -205,4 +232,4 @@ BY_KERNEL: dict[str, Maker] = {
     for kernel in available_kernels()
     for make in _WITH_KERNEL
 }
-SETS: dict[str, Maker] = DESCRIBED | STACKED | BY_KERNEL
+SETS: dict[str, Maker] = DESCRIBED | WITH_OPTIONS | STACKED | BY_KERNEL

@@ -8,7 +8,7 @@ import pytest
 
 from visited import SnapshotRefused
 from visited.digests.exact_leveldb import LevelDBSet
-from visited.splitting.dsbf import SplittingSet
+from visited.splitting.splitting_set import SplittingSet
 
 URLS = [f"http://a.test/{number}" for number in range(30_000)]
 

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from visited import CannotForget, SnapshotRefused
 from visited.bits.kernel import available_kernels
 from visited.bits.memory import zeros
-from visited.splitting.dsbf import SplittingSet
 from visited.splitting.leaf_images import LeafImages
 from visited.splitting.leaf_list import LeafList
 from visited.splitting.leaves import Leaves
+from visited.splitting.runs import read_range, read_runs
+from visited.splitting.splitting_set import SplittingSet
 
 KERNEL = available_kernels()[0]
 
@@ -158,16 +159,17 @@ async def test_bits_depend_on_the_list_alone() -> None:
         await visited.add_many(urls_of(came, came + size))
         came += size
     leaves = visited._leaves
-    visited._list.flush()
-    everything = np.sort(np.concatenate(list(visited._list.file.runs())))
+    fingerprints = visited._lists.fingerprints
+    fingerprints.flush()
+    everything = np.sort(np.concatenate(list(read_runs(fingerprints.file))))
     assert len(everything) == len(visited)
     for leaf in leaves.order:
         low, high = leaves.span(leaf)
         own = everything[(everything >= low) & (everything <= np.uint64(high - 1))]
-        again, ones = [zeros(len(leaves.bits[leaf]))], np.zeros(1, np.int64)
-        KERNEL.leaves_fill([own], np.array([low], np.uint64), high - 1, again, ones, visited._shape.hashes)
+        again, counts = [zeros(len(leaves.bits[leaf]))], np.zeros((1, 2), np.int64)
+        KERNEL.leaves_fill([own], np.array([low], np.uint64), high - 1, again, counts, visited._shape.hashes)
         assert again[0] == leaves.bits[leaf]
-        assert ones[0] == leaves.ones[leaf]
+        assert counts[0].tolist() == leaves.counts[leaf].tolist() == [leaves.ones[leaf], len(own)]
     await visited.aclose()
 
 
@@ -342,8 +344,8 @@ async def test_a_list_that_lost_a_urls_fingerprint_is_noticed(tmp_path: Path) ->
     await visited.aclose()
     content = bytearray((tmp_path / "leaves").read_bytes())
     swapped = LeafList(None)
-    swapped.open_content(content)
-    runs = [run.copy() for run in swapped.file.runs()]
+    swapped.file.open_content(content)
+    runs = [run.copy() for run in read_runs(swapped.file)]
     runs[0][5] = runs[0][6]
     other = LeafList(tmp_path)
     for run in runs:
@@ -365,7 +367,7 @@ async def test_a_list_that_lost_a_urls_fingerprint_is_noticed(tmp_path: Path) ->
 async def test_a_run_that_could_not_be_written_is_an_error_and_the_next_one_overwrites_it(tmp_path: Path) -> None:
     full = LeafList(tmp_path)
     full.append(np.arange(128, dtype=np.uint64))
-    assert (full.file.run_count, len(full)) == (1, 128)
+    assert (full.file.block_count, len(full)) == (1, 128)
     before = full.file.size_bytes
     descriptor = full.file._descriptor
     full.file._descriptor = 1 << 20
@@ -374,7 +376,7 @@ async def test_a_run_that_could_not_be_written_is_an_error_and_the_next_one_over
     full.file._descriptor = descriptor
     assert full.file.size_bytes == before
     full.flush()
-    assert [run.tolist() for run in full.file.runs()] == [list(range(128))] * 2
+    assert [run.tolist() for run in read_runs(full.file)] == [list(range(128))] * 2
     full.close()
 
 
@@ -394,7 +396,7 @@ def test_the_list_finds_a_range_in_any_run() -> None:
         kept.append(run)
     for low, high in [(0, 2**64), (2**62, 2**63), (2**63 + 100, 2**63 + 200), (0, 1), (2**64 - 1, 2**64), (5, 6)]:
         for number, run in enumerate(runs):
-            window = kept.file.read(number, low, high)
+            window = read_range(kept.file, number, low, high)
             inside = window[(window >= low) & (window <= np.uint64(high - 1))]
             assert inside.tolist() == sorted(value for value in run.tolist() if low <= value < high)
     kept.close()
@@ -405,7 +407,7 @@ def test_routes_and_ranges_agree_at_any_depth() -> None:
     chance = random.Random(6)
     for _ in range(40):
         leaf = chance.randrange(len(leaves.bits))
-        leaves.split(leaf, [bytearray(64), bytearray(64)], [0, 0])
+        leaves.split(leaf, [bytearray(64), bytearray(64)], np.zeros((2, 2), np.int64))
     assert sum(1 / (3 << depth) for depth, _ in leaves.places) == pytest.approx(1)
     lows = [leaves.span(leaf)[0] for leaf in leaves.order]
     assert lows == sorted(lows)
@@ -458,10 +460,10 @@ def test_an_image_of_a_future_that_was_cut_off_is_not_used(tmp_path: Path) -> No
     append(0)
     identity, size_bytes = kept.file.identity, kept.file.size_bytes
     append(1_000)
-    leaves.replace(0, bytearray(b"\xff" * 1024), 8192)
+    leaves.replace(0, bytearray(b"\xff" * 1024), np.array([8192, 0]))
     assert images.write_changed(leaves, kept) == 1
     assert LeafImages(tmp_path / "images").read(0, 0, 1024, kept.file, kept.file.history_checksums()) is not None
-    kept.open_at(identity, size_bytes)
+    kept.file.open_at(identity, size_bytes)
     again = LeafImages(tmp_path / "images")
     assert again.read(0, 0, 1024, kept.file, kept.file.history_checksums()) is None
     append(5_000)
@@ -479,7 +481,7 @@ async def test_a_list_is_copied_whole_though_the_system_reads_it_in_parts(monkey
     fingerprints.append(np.arange(1, 5_000, dtype=np.uint64))
     fingerprints.flush()
     again = LeafList(None)
-    again.open_content(fingerprints.file.content())
-    assert sorted(np.concatenate(list(again.file.runs())).tolist()) == list(range(1, 5_000))
+    again.file.open_content(fingerprints.file.content())
+    assert sorted(np.concatenate(list(read_runs(again.file))).tolist()) == list(range(1, 5_000))
     again.close()
     fingerprints.close()

@@ -24,13 +24,21 @@ from tests.unit.frontier.virtual_time import in_virtual_time
 from visited import DiskFull, VisitedSet
 from visited.digests.exact import ExactSet
 from visited.digests.exact_leveldb import LevelDBSet
-from visited.splitting.dsbf import SplittingSet
+from visited.splitting.splitting_set import SplittingSet
 from visited.wrappers.sharded import ShardedSet
 
 ON_DISK: dict[str, Callable[[Path], VisitedSet]] = {
     "exact": lambda directory: LevelDBSet(directory / "exact", spill=100),
     "dsbf": lambda directory: SplittingSet(
         capacity=300, error_rate=1e-9, directory=directory / "dsbf", leaf_bits=1 << 13
+    ),
+    "lists": lambda directory: SplittingSet(
+        capacity=300,
+        error_rate=1e-9,
+        directory=directory / "dsbf",
+        leaf_bits=1 << 13,
+        split_at="count",
+        lists="urls",
     ),
 }
 WITH_DISK = pytest.mark.parametrize("make", ON_DISK.values(), ids=ON_DISK)

@@ -197,26 +197,28 @@ def test_leaves_agree(batches: list[tuple[list[str], int]], hashes: int, sizes: 
     one, other = both()
     routes = np.array([0, 0, *range(len(sizes))], dtype=np.int32)
     first, second = memories(*sizes), memories(*sizes)
-    ones = np.zeros(len(sizes), np.int64), np.zeros(len(sizes), np.int64)
+    counts = np.zeros((len(sizes), 2), np.int64), np.zeros((len(sizes), 2), np.int64)
     lists: list[int] = []
     for urls, mode in batches:
         how = min(mode, ADD)
         fresh = np.zeros(len(urls), np.uint64), np.zeros(len(urls), np.uint64)
-        found = one.leaf_probe(urls, routes, first, ones[0], hashes, 3, fresh[0], how)
-        assert found == other.leaf_probe(urls, routes, second, ones[1], hashes, 3, fresh[1], how)
+        found = one.leaf_probe(urls, routes, first, counts[0], hashes, 3, fresh[0], how)
+        assert found == other.leaf_probe(urls, routes, second, counts[1], hashes, 3, fresh[1], how)
         assert first == second
-        assert ones[0].tolist() == ones[1].tolist()
+        assert counts[0].tolist() == counts[1].tolist()
         assert fresh[0].tolist() == fresh[1].tolist()
         lists += fresh[0].tolist()
     lows = np.arange(1, 1 + len(sizes), dtype=np.uint64) << np.uint64(60)
     last = 14 << 60
     fingerprints = np.sort(np.array(lists, dtype=np.uint64))
     copies = memories(*sizes), memories(*sizes)
-    sums = np.zeros(len(sizes), np.int64), np.zeros(len(sizes), np.int64)
+    sums = np.zeros((len(sizes), 2), np.int64), np.zeros((len(sizes), 2), np.int64)
     one.leaves_fill([fingerprints[:9], fingerprints[9:]], lows, last, copies[0], sums[0], hashes)
     other.leaves_fill([fingerprints[:9], fingerprints[9:]], lows, last, copies[1], sums[1], hashes)
     assert copies[0] == copies[1]
-    assert sums[0].tolist() == sums[1].tolist() == [int.from_bytes(copy, "little").bit_count() for copy in copies[0]]
+    assert sums[0].tolist() == sums[1].tolist()
+    assert sums[0][:, 0].tolist() == [int.from_bytes(copy, "little").bit_count() for copy in copies[0]]
+    assert sums[0][:, 1].sum() == ((fingerprints >= lows[0]) & (fingerprints <= last)).sum()
 
 
 @given(BATCHES, st.sampled_from([1, 4, 256]))
@@ -277,7 +279,7 @@ def test_a_table_stands_in_order_and_holds_what_was_put_in(kernel: Kernel) -> No
         lambda kernel: leaf(kernel, shift=1),
         lambda kernel: kernel.blocked_probe(["a"], np.zeros(8, np.uint64), shifted(513), 3, 0, ADD),
         lambda kernel: kernel.leaves_fill(
-            [np.zeros(1, np.uint64)], np.zeros(1, np.uint64), 1, [bytearray(8)], shifted(1), 3
+            [np.zeros(1, np.uint64)], np.zeros(1, np.uint64), 1, [bytearray(8)], shifted(2), 3
         ),
         lambda kernel: kernel.table_probe(["a"], [bytearray()], shifted(1), ADD),
         lambda kernel: kernel.table_probe(["a"], [bytearray()], np.array([2**63 - 1]), ADD),
@@ -311,23 +313,23 @@ class Growing(list[str]):
 def test_a_leaf_that_comes_while_urls_are_read_is_refused_as_it_has_no_count() -> None:
     compiled, _ = both()
     leaves = memories(1)
-    counts = np.zeros(2, np.int64)
+    counts = np.zeros((2, 2), np.int64)
     routes, room = np.array([1], np.int32), np.zeros(1, np.uint64)
     with pytest.raises(ValueError, match="leaf"):
         compiled.leaf_probe(Growing(["a"], leaves), routes, leaves, counts[:1], 3, 0, room, ADD)
-    assert counts.tolist() == [0, 0]
+    assert counts.tolist() == [[0, 0], [0, 0]]
 
 
 def test_fingerprints_above_the_last_are_left_out_also_where_leaves_begin_behind_it(kernel: Kernel) -> None:
-    leaves, ones = memories(1, 1), np.zeros(2, np.int64)
+    leaves, counts = memories(1, 1), np.zeros((2, 2), np.int64)
     fingerprints, lows = np.array([1, 5], np.uint64), np.array([0, 9], np.uint64)
-    kernel.leaves_fill([fingerprints], lows, 3, leaves, ones, 1)
-    assert ones.tolist() == [1, 0]
+    kernel.leaves_fill([fingerprints], lows, 3, leaves, counts, 1)
+    assert counts.tolist() == [[1, 1], [0, 0]]
 
 
 def fill(kernel: Kernel, leaves: list[Memory], lows: int, counts: int) -> None:
     kernel.leaves_fill(
-        [np.zeros(1, np.uint64)], np.zeros(lows, np.uint64), 2**64 - 1, leaves, np.zeros(counts, np.int64), 3
+        [np.zeros(1, np.uint64)], np.zeros(lows, np.uint64), 2**64 - 1, leaves, np.zeros((counts, 2), np.int64), 3
     )
 
 
@@ -344,7 +346,7 @@ def leaf(
         ["a"],
         np.array([0] if routes is None else routes, dtype=np.int32),
         memories(1) if leaves is None else leaves,
-        shifted(counts, shift),
+        shifted(2 * counts, shift),
         3,
         0,
         np.zeros(room, np.uint64),

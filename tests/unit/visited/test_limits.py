@@ -87,11 +87,11 @@ def test_counters_beyond_32_bits_work(kernel: Kernel) -> None:
 
 def test_a_large_leaf_uses_all_of_itself(kernel: Kernel) -> None:
     leaf = bytearray(2**29)
-    ones = np.zeros(1, np.int64)
+    counts = np.zeros((1, 2), np.int64)
     chance = np.random.default_rng(3)
     fingerprints = np.sort(chance.integers(0, 2**64, 1_000, dtype=np.uint64))
-    kernel.leaves_fill([fingerprints], np.zeros(1, np.uint64), 2**64 - 1, [leaf], ones, 10)
-    assert ones[0] == 10_000
+    kernel.leaves_fill([fingerprints], np.zeros(1, np.uint64), 2**64 - 1, [leaf], counts, 10)
+    assert counts.tolist() == [[10_000, 1_000]]
     view = np.frombuffer(leaf, np.uint8)
     places = np.flatnonzero(view)
     assert places.min() < len(view) * 0.01

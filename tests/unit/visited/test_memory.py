@@ -19,7 +19,7 @@ from crawler.cli.run.allocator import settle_allocator
 from visited.filters.bloom import BloomSet
 from visited.filters.blocked import BlockedSet
 from visited.filters.counting import CountingSet
-from visited.splitting.dsbf import SplittingSet
+from visited.splitting.splitting_set import SplittingSet
 from visited.digests.exact import ExactSet
 from visited.digests.exact_leveldb import LevelDBSet
 from visited.baselines.fingerprints import FingerprintSet
@@ -94,6 +94,7 @@ FIXED = [
     ("lambda n: CountingSet(capacity=n * 20, error_rate=1e-6)", 45_000),
     ("lambda n: ShardedSet([ExactSet(), ExactSet()])", 700_000),
     ("lambda n: SplittingSet(capacity=n, error_rate=1e-14, leaf_bits=1 << 21)", 1_200_000),
+    ("lambda n: SplittingSet(capacity=n, error_rate=1e-14, split_at='count', lists='urls')", 1_200_000),
     ("lambda n: PerSiteSet(key=lambda url: url[-2:], bytes_per_site=131_072)", 20_000),
     ("lambda n: PerSiteSet(key=lambda url: url, bytes_per_site=64)", 40_000),
     ("lambda n: six_seeds(bits=1 << 27)", 60_000),

@@ -18,7 +18,7 @@ from visited.bits.kernel import available_kernels
 from visited.filters.blocked import BlockedSet
 from visited.filters.bloom import BloomSet
 from visited.filters.counting import CountingSet
-from visited.splitting.dsbf import SplittingSet
+from visited.splitting.splitting_set import SplittingSet
 
 KERNEL = available_kernels()[0]
 CAPACITY = 30_000
@@ -38,6 +38,7 @@ FILTERS: dict[str, Callable[[float], Asking]] = {
     "counting": lambda rate: CountingSet(capacity=CAPACITY, error_rate=rate),
     "counting, 32 bits": lambda rate: CountingSet(capacity=CAPACITY, error_rate=rate, width=32),
     "dsbf, small leaves": lambda rate: SplittingSet(capacity=1_000, error_rate=rate, leaf_bits=1 << 15),
+    "dsbf, by count": lambda rate: SplittingSet(capacity=1_000, error_rate=rate, leaf_bits=1 << 15, split_at="count"),
     "dsbf, one leaf": lambda rate: SplittingSet(capacity=CAPACITY, error_rate=rate),
     "salted md5": lambda rate: salted_md5(capacity=CAPACITY, error_rate=rate),
 }
