@@ -11,7 +11,7 @@ from crawler.testing.visited.answers import AnswerTests
 from crawler.testing.visited.random_calls import SHORT, RandomCallTests, run_random_calls
 from crawler.testing.visited.snapshots import SnapshotTests
 from crawler.testing.visited.suite import Make, VisitedSetSuite, dump_and_close
-from tests.unit.visited.sets import BY_KERNEL, DESCRIBED, SETS, STACKED
+from tests.unit.visited.sets import BY_KERNEL, DESCRIBED, FORMS, SETS, STACKED
 from visited import CannotForget, SnapshotRefused, VisitedSet
 from visited.backends import BACKENDS, descriptor, descriptors
 from visited.descriptor import Descriptor
@@ -56,6 +56,13 @@ class TestDescribed(OurTests, VisitedSetContract):
     @property
     def descriptor(self) -> Descriptor:  # type: ignore[override]  # not every descriptor can be sent to a process
         return descriptor(self.name)
+
+
+class TestWithOptions(OurTests, VisitedSetContract):
+    @pytest.fixture(autouse=True, params=FORMS)
+    def _choose(self, request: pytest.FixtureRequest) -> None:
+        name, self.options = FORMS[request.param]
+        self.descriptor = descriptor(name)
 
 
 class TestStacked(OurTests, VisitedSetContract):

@@ -9,7 +9,7 @@ import pytest
 
 from crawler.testing.loops import in_event_loop
 from crawler.testing.visited.suite import Make, VisitedSetSuite, dump_and_close, load, urls_of
-from visited import CannotForget
+from visited import CannotForget, CannotList, ListingSet
 
 STRANGE: Final = (
     "",
@@ -128,6 +128,24 @@ class AnswerTests(VisitedSetSuite):
             assert await visited.add_many(urls) == [True] * 100 + [False] * 200
             assert await visited.forget_many([urls[0], urls[0]]) == 1
         await visited.aclose()
+
+    @in_event_loop
+    async def test_it_lists_the_urls_that_it_called_new_if_it_keeps_them(self, make: Make) -> None:
+        visited = make()
+        if not isinstance(visited, ListingSet):
+            await visited.aclose()
+            pytest.skip("it does not list URLs")
+        urls = [*urls_of(0, 300), *STRANGE]
+        await visited.add_many([*urls, *urls[::3]])
+        try:
+            assert sorted(visited.urls()) == sorted(urls)
+        except CannotList:
+            await visited.aclose()
+            pytest.skip("it does not keep its URLs")
+        again = load(make, await dump_and_close(visited))
+        assert isinstance(again, ListingSet)
+        assert sorted(again.urls()) == sorted(urls)
+        await again.aclose()
 
     @in_event_loop
     async def test_closing_twice_is_harmless(self, make: Make) -> None:
