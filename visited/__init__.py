@@ -47,6 +47,7 @@ from visited.protocol import (
     Unsaved,
     VisitedSet,
     VisitedStats,
+    list_urls,
 )
 
 __all__ = [
@@ -62,4 +63,5 @@ __all__ = [
     "Unsaved",
     "VisitedSet",
     "VisitedStats",
+    "list_urls",
 ]

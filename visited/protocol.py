@@ -119,10 +119,17 @@ class LocalSet(VisitedSet, Protocol):
 
 
 @runtime_checkable
-class ListingSet(LocalSet, Protocol):
-    """A local set that may keep its URLs."""
+class ListingSet(Protocol):
+    """A visited set that may keep its URLs."""
 
     def urls(self) -> Iterator[str]:
         """List the URLs that the set has called new, minus forgotten ones. Raises `CannotList` if it does not keep
         them."""
         ...
+
+
+def list_urls(visited: VisitedSet) -> Iterator[str]:
+    """The URLs that a set has called new, if it is a `ListingSet`. Raises `CannotList`."""
+    if not isinstance(visited, ListingSet):
+        raise CannotList(f"{visited.describe().backend} does not keep its URLs")
+    return visited.urls()

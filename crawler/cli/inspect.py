@@ -1,5 +1,7 @@
 """onceover inspect"""
 
+import asyncio
+import sys
 import time
 from pathlib import Path
 
@@ -14,10 +16,11 @@ from crawler.control.replies import HealthForm, QueueForm, QueueList, RefusedLis
 from crawler.control.requests import MAX_ITEMS, InspectQueues, InspectRefused, InspectUrl, InspectVisited, QueueOrder
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.reach import reach
+from crawler.operate.stored import open_crawl
 from crawler.record import rfc3339
 from crawler.status import size
 from crawler.write.records import find_record
-from visited import VisitedStats
+from visited import CannotList, VisitedStats, list_urls
 
 
 @click.group()
@@ -168,3 +171,19 @@ def visited(path: Path, as_json: bool) -> None:
     ]
     for name, value in rows:
         click.echo(f"{name:>13}  {value}")
+
+
+@inspect.command("visited-urls")
+@click.pass_obj
+def visited_urls(path: Path) -> None:
+    """Print the URLs in the visited set, if it keeps them. The crawl must not run."""
+    try:
+        asyncio.run(_print_visited_urls(path))
+    except CannotList as error:
+        raise click.UsageError(f"{error}. `onceover frontier export {path}` lists all URLs of the ledger") from error
+
+
+async def _print_visited_urls(path: Path) -> None:
+    async with open_crawl(path, to_change=False) as crawl:
+        for url in list_urls(await crawl.visited_set()):
+            sys.stdout.buffer.write(url.encode("utf-8", "surrogatepass") + b"\n")

@@ -48,10 +48,14 @@ class StoredCrawl:
         self._stack.push_async_callback(visited.aclose)
         return visited
 
-    async def visited(self) -> VisitedStats:
+    async def visited_set(self) -> VisitedSet:
+        """The visited set as it was when the crawl ended. It is loaded now, which takes as long as a start."""
         visited = self._make_visited()
         await self.state.restore(visited)
-        return visited.describe()
+        return visited
+
+    async def visited(self) -> VisitedStats:
+        return (await self.visited_set()).describe()
 
     def status(self) -> CrawlStatus:
         paused = self.state.paused if isinstance(self.state, Pausing) else None

@@ -5,14 +5,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from crawler.cli.codes import COMPLETE, LIMIT
+from crawler.cli.codes import COMPLETE, LIMIT, USAGE
 from tests.e2e.crawling import Web, assert_sound, assert_told, fetched, onceover, setting
 from visited.backends import BACKENDS
 
+DSBF = ("visited.backend=dsbf", "visited.capacity=10", "visited.error_rate=1e-9")
 SETTINGS = {name: (f"visited.backend={name}", "visited.capacity=10000") for name in BACKENDS} | {
     "exact on disk": ("visited.backend=exact", "visited.store=leveldb"),
     "small filters": ("visited.backend=per-site", "visited.site_bytes=8192"),
     "Apoidea": ("visited.backend=per-site", "visited.options={by='domain', site_bytes='8 KiB', filters=5}"),
+    "the literature's dsbf": ("visited.options={leaf_bits=8192, split_at='count', lists='urls'}", *DSBF),
     "shards": ("visited.backend=dsbf", "visited.capacity=10000", "visited.options.shards=3"),
     "white list": ("visited.backend=bloom", "visited.white_list=http://h00003.sim.test/"),
 }
@@ -51,3 +53,22 @@ def test_check_and_crawl_tell_it_and_go_on(tmp_path: Path, web: Web) -> None:
     assert [each["key"] for each in msgspec.json.decode(form.out)["warnings"]] == ["visited.options.bits"]
     crawled = onceover("crawl", *web.options, "--dir", "crawl", *settings, "--max-pages", "1", cwd=tmp_path)
     assert "visited.options.bits: bloom with 64 bits is too small" in " ".join(crawled.err.split())
+
+
+def test_the_urls_of_a_set_that_keeps_them_are_printed_also_those_of_the_white_list(tmp_path: Path, web: Web) -> None:
+    listed = next(iter(web.pages))
+    settings = setting(*SETTINGS["the literature's dsbf"], f'visited.white_list=["{listed}"]')
+    assert onceover("crawl", *web.options, "--dir", "crawl", *settings, cwd=tmp_path).code == COMPLETE
+    exported = onceover("frontier", "export", "crawl", cwd=tmp_path)
+    ledger = {msgspec.json.decode(line)["url"] for line in exported.out.splitlines()}
+    printed = onceover("inspect", "crawl", "visited-urls", cwd=tmp_path)
+    assert_told(printed, COMPLETE)
+    assert sorted(printed.out.splitlines()) == sorted(ledger)
+    assert listed in ledger
+
+
+def test_a_set_that_keeps_no_urls_says_what_lists_them(tmp_path: Path, web: Web) -> None:
+    assert onceover("crawl", *web.options, "--dir", "crawl", "--max-pages", "1", cwd=tmp_path).code == LIMIT
+    refused = onceover("inspect", "crawl", "visited-urls", cwd=tmp_path)
+    assert (refused.code, refused.out) == (USAGE, "")
+    assert "exact does not keep its URLs. `onceover frontier export crawl` lists all URLs" in refused.err

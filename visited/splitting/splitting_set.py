@@ -104,8 +104,8 @@ class SplittingSet:
         set keeps them."""
         if self._lists.urls is None:
             raise CannotList('dsbf keeps fingerprints of its URLs; with the option lists = "urls" it keeps the URLs')
-        for urls in self._lists.urls.read():
-            yield from urls if leaf is None else self._urls_of_leaf(urls, leaf)
+        batches = self._lists.urls.read()
+        return chain.from_iterable(batches if leaf is None else (self._urls_of_leaf(urls, leaf) for urls in batches))
 
     async def forget_many(self, _urls: Sequence[str], /) -> NoReturn:
         raise CannotForget("a splitting Bloom filter can't forget: its bits are shared; use counting or exact")

@@ -1,7 +1,7 @@
 """A cache in front of a visited set: most links point to URLs that the crawl has just seen."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import BinaryIO
 
@@ -9,7 +9,7 @@ import msgspec
 
 from visited.batch import check_batch
 from visited.bits.memory import ALLOCATION_UNIT_BYTES
-from visited.protocol import VisitedSet, VisitedStats
+from visited.protocol import VisitedSet, VisitedStats, list_urls
 
 _STR_BYTES = sys.getsizeof("")
 _SPARE = 16
@@ -57,6 +57,10 @@ class RecentUrls:
                 del recent[url]
             self._url_bytes -= _size_bytes(dropped)
         return verdicts
+
+    def urls(self) -> Iterator[str]:
+        """List the URLs of the inner set. Raises `CannotList`."""
+        return list_urls(self._inner)
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
         check_batch(urls)

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import BinaryIO
 
 import numpy as np
 
 from visited.batch import check_sequence
 from visited.bits.kernel import Kernel, best_kernel
-from visited.protocol import CannotList, DiskFull, ListingSet, LocalSet, SnapshotRefused, VisitedStats
+from visited.protocol import DiskFull, LocalSet, SnapshotRefused, VisitedStats, list_urls
 from visited.snapshot import Value, clear_set, read_snapshot, write_snapshot
 
 BACKEND = "sharded"
@@ -52,10 +53,7 @@ class ShardedSet:
 
     def urls(self) -> Iterator[str]:
         """List the URLs of all sets. Raises `CannotList` if they do not keep them."""
-        for shard in self._shards:
-            if not isinstance(shard, ListingSet):
-                raise CannotList(f"{shard.describe().backend} does not keep its URLs")
-            yield from shard.urls()
+        return chain.from_iterable(map(list_urls, self._shards))
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
         return sum([await shard.forget_many([urls[place] for place in places]) for shard, places in self._split(urls)])

@@ -1,13 +1,13 @@
 """A filter whose false positives are corrected, so that it loses no URL."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import BinaryIO
 
 import msgspec
 
 from visited.batch import check_batch
 from visited.digests.exact import ExactSet
-from visited.protocol import CannotForget, SnapshotRefused, VisitedSet, VisitedStats
+from visited.protocol import CannotForget, SnapshotRefused, VisitedSet, VisitedStats, list_urls
 from visited.snapshot import Value, clear_set, read_snapshot, write_snapshot
 
 BACKEND = "verified"
@@ -52,6 +52,10 @@ class VerifiedSet:
                     missing.remove(url)
                     verdicts[place] = True
         return verdicts
+
+    def urls(self) -> Iterator[str]:
+        """List the URLs of the inner set, without rescued ones. Raises `CannotList`."""
+        return list_urls(self._inner)
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
         """Forget the URLs that the lookup knows. The caller removes them from there too.

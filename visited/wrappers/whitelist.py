@@ -2,14 +2,15 @@
 
 import hashlib
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import BinaryIO
 
 import msgspec
 
 from visited.batch import check_batch
 from visited.bits.memory import object_bytes
-from visited.protocol import SnapshotRefused, VisitedSet, VisitedStats
+from visited.protocol import SnapshotRefused, VisitedSet, VisitedStats, list_urls
 from visited.snapshot import Value, clear_set, read_snapshot, write_snapshot
 
 BACKEND = "white-list"
@@ -38,6 +39,10 @@ class WhiteListSet:
             else:
                 verdicts.append(next(verdicts_of_others))
         return verdicts
+
+    def urls(self) -> Iterator[str]:
+        """List the URLs of the list that were added, and those of the inner set. Raises `CannotList`."""
+        return chain((url for url, is_seen in self._seen.items() if is_seen), list_urls(self._inner))
 
     async def forget_many(self, urls: Sequence[str], /) -> int:
         check_batch(urls)
