@@ -6,7 +6,7 @@ import msgspec
 
 MAX_URLS: Final = 1000
 """URLs or lines in one request."""
-MAX_ITEMS: Final = 10_000
+MAX_ITEMS: Final = 1000
 """Queues, hosts or refusals in one reply."""
 MAX_BUDGET: Final = 1 << 53
 MAX_PRECEDENCE: Final = 255

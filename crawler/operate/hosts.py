@@ -9,7 +9,7 @@ from crawler.control.replies import HostForm, HostList
 from crawler.control.requests import Top
 from crawler.counters import InFlight
 from crawler.operate.forms import moment
-from crawler.operate.slices import in_slices
+from crawler.operate.slices import First, in_slices
 from crawler.operate.target import OperatedCrawl, queue_reads, serving
 from crawler.record import rfc3339
 from crawler.status import duration, host_of, number_of
@@ -22,10 +22,13 @@ _RANKS: Final = {"in-process": 0, "ready": 1, "held-back": 2, "snoozed": 3}
 
 async def list_hosts(crawl: OperatedCrawl, request: Top) -> HostList:
     """The hosts that are being served, those in process first; then others that have URLs, as far as the limit goes."""
-    active = [host async for host in _active_hosts(crawl, request.match)]
-    active.sort(key=lambda host: (_RANKS[host.state], host.wake_at or "", host.key))
-    hosts, left = active[: request.limit], max(0, len(active) - request.limit)
-    known = {host.key for host in active}
+    first = First[HostForm](request.limit, lambda host: (_RANKS[host.state], host.wake_at or "", host.key))
+    known: set[str] = set()
+    async for host in _active_hosts(crawl, request.match):
+        first.add(host)
+        known.add(host.key)
+    hosts = first.items()
+    left = first.count - len(hosts)
     async for queue in in_slices(queue_reads(crawl).queues()):
         if not queue.size or queue.key in known or request.match not in host_of(queue.key):
             continue

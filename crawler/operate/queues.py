@@ -5,13 +5,10 @@ from collections.abc import Awaitable, Callable
 from crawler.control.replies import Changed, QueueForm, QueueList
 from crawler.control.requests import InspectQueues, QueueOrder
 from crawler.operate.forms import queue_form
-from crawler.operate.slices import in_slices
+from crawler.operate.slices import First, in_slices
 from crawler.operate.target import OperatedCrawl, Refused, queue_control, queue_reads
 from crawler.status import host_of
 from frontier import QueueStatus
-
-_KEPT_TOGETHER = 20_000
-"""Queues in memory beyond those that are asked for, until the best of them are chosen."""
 
 _ORDERS: dict[QueueOrder, Callable[[QueueStatus], tuple[float, str]]] = {
     "size": lambda queue: (-queue.size, queue.key),
@@ -63,16 +60,11 @@ def _is_of(host: str, key: str) -> bool:
 
 async def list_queues(crawl: OperatedCrawl, request: InspectQueues) -> QueueList:
     order, wanted = _ORDERS[request.sort], request.offset + request.limit
-    best: list[QueueStatus] = []
-    count = 0
+    best = First(wanted, order)
     async for queue in in_slices(queue_reads(crawl).queues()):
         if not queue.size or request.match not in host_of(queue.key) or (request.retired and queue.served):
             continue
-        count += 1
-        best.append(queue)
-        if len(best) >= wanted + _KEPT_TOGETHER:
-            best.sort(key=order)
-            del best[wanted:]
-    best.sort(key=order)
-    shown = best[request.offset : wanted]
-    return QueueList(queues=[queue_form(queue) for queue in shown], left=max(0, count - request.offset - len(shown)))
+        best.add(queue)
+    shown = best.items()[request.offset :]
+    left = max(0, best.count - request.offset - len(shown))
+    return QueueList(queues=[queue_form(queue) for queue in shown], left=left)
