@@ -43,7 +43,7 @@ def leaf_probe(
     urls: Sequence[str],
     routes: NDArray[np.int32],
     leaves: list[Memory],
-    ones: NDArray[np.int64],
+    counts: NDArray[np.int64],
     hashes: int,
     seed: int,
     fingerprints: NDArray[np.uint64],
@@ -55,7 +55,7 @@ def leaves_fill(
     lows: NDArray[np.uint64],
     last: int,
     leaves: list[Memory],
-    ones: NDArray[np.int64],
+    counts: NDArray[np.int64],
     hashes: int,
     /,
 ) -> None: ...
