@@ -50,8 +50,7 @@ class SyncCrawl:
             loop.end()
             raise
         self._loop = loop
-        # The interpreter must not end while the thread runs. To close the crawl, it is too late: that needs threads.
-        atexit.register(loop.end)
+        atexit.register(self._halt)
         return self
 
     def __exit__(
@@ -60,11 +59,17 @@ class SyncCrawl:
         loop, self._loop = self._loop, None
         if loop is None:
             return
-        atexit.unregister(loop.end)
+        atexit.unregister(self._halt)
         try:
             loop.run(self._crawl.__aexit__(kind, error, trace))
         finally:
             loop.end()
+
+    def _halt(self) -> None:
+        """The program ends, and has not closed the crawl."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.halt()
 
     def __iter__(self) -> Iterator[CrawledPage]:
         if self._loop is None:
@@ -127,15 +132,15 @@ class SyncCrawl:
 
 
 def _sync(make: Callable[_Parameters, Crawl]) -> Callable[_Parameters, SyncCrawl]:
-    @wraps(Crawl.__init__)
+    @wraps(Crawl, assigned=(), updated=())
     def crawl_sync(*args: _Parameters.args, **options: _Parameters.kwargs) -> SyncCrawl:
+        """A crawl for programs without an event loop. It takes what `Crawl` takes."""
         return SyncCrawl(make(*args, **options))
 
     return crawl_sync
 
 
 crawl_sync = _sync(Crawl)
-"""A crawl for programs without an event loop; takes what `Crawl` takes."""
 
 
 async def _next(pages: Any) -> CrawledPage | None:
@@ -192,6 +197,18 @@ class _LoopThread:
             return function()
 
         return self.run(call())
+
+    def halt(self) -> None:
+        """Let the thread do nothing more, because the interpreter ends, and a thread that runs then may crash it. It is
+        too late to close the crawl: the interpreter starts no more threads."""
+        is_halted = threading.Event()
+
+        def halt() -> None:
+            is_halted.set()
+            threading.Event().wait()
+
+        self._loop.call_soon_threadsafe(halt)
+        is_halted.wait()
 
     def end(self) -> None:
         """End the loop and its thread."""
