@@ -26,7 +26,7 @@ from crawler import (
     PageRecord,
     read_records,
 )
-from tests.e2e.crawling import Web, assert_sound, fetched
+from tests.e2e.crawling import COMPLETE, ONCEOVER, Web, assert_sound, environment, fetched
 from tests.e2e.programs import canonical, values
 from visited.digests.exact import ExactSet
 
@@ -295,6 +295,31 @@ async def test_a_crawl_that_is_stopped_hands_out_what_is_in_flight(tmp_path: Pat
     assert 5 <= len(pages) < len(web.pages)
     again = await pages_of(crawl_of(web, tmp_path / "crawl"))
     assert canonical([*pages, *again]) == dict.fromkeys(web.pages, 1) == fetched(tmp_path / "crawl")
+
+
+async def test_commands_reach_the_crawl_of_a_program(tmp_path: Path, web: Web) -> None:
+    directory = tmp_path / "crawl"
+    pages = []
+    async with crawl_of(web, directory) as crawl:
+        async for page in crawl:
+            pages.append(page)
+            if len(pages) == 5:
+                said = [await command("status", directory), await command("stop", directory)]
+        assert crawl.result.ending is Ending.STOPPED
+    assert all(code == COMPLETE for code, _ in said)
+    assert str(directory) in said[0][1]
+    assert len(pages) < len(web.pages)
+    again = await pages_of(crawl_of(web, directory))
+    assert canonical([*pages, *again]) == dict.fromkeys(web.pages, 1) == fetched(directory)
+
+
+async def command(name: str, directory: Path) -> tuple[int | None, str]:
+    """Exit code and output, while the crawl in this process goes on."""
+    process = await asyncio.create_subprocess_exec(
+        ONCEOVER, name, directory, env=environment(), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    out, _ = await process.communicate()
+    return process.returncode, out.decode()
 
 
 async def test_a_crawl_that_is_stopped_at_once_hands_out_no_more(tmp_path: Path, web: Web) -> None:
