@@ -299,12 +299,13 @@ async def test_a_crawl_that_is_stopped_hands_out_what_is_in_flight(tmp_path: Pat
 
 async def test_commands_reach_the_crawl_of_a_program(tmp_path: Path, web: Web) -> None:
     directory = tmp_path / "crawl"
-    pages = []
+    pages: list[CrawledPage] = []
+    said: list[tuple[int | None, str]] = []
     async with crawl_of(web, directory) as crawl:
         async for page in crawl:
             pages.append(page)
             if len(pages) == 5:
-                said = [await command("status", directory), await command("stop", directory)]
+                said += [await command("status", directory), await command("stop", directory, "--no-wait")]
         assert crawl.result.ending is Ending.STOPPED
     assert all(code == COMPLETE for code, _ in said)
     assert str(directory) in said[0][1]
@@ -313,10 +314,16 @@ async def test_commands_reach_the_crawl_of_a_program(tmp_path: Path, web: Web) -
     assert canonical([*pages, *again]) == dict.fromkeys(web.pages, 1) == fetched(directory)
 
 
-async def command(name: str, directory: Path) -> tuple[int | None, str]:
+async def command(name: str, directory: Path, *options: str) -> tuple[int | None, str]:
     """Exit code and output, while the crawl in this process goes on."""
     process = await asyncio.create_subprocess_exec(
-        ONCEOVER, name, directory, env=environment(), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+        ONCEOVER,
+        name,
+        directory,
+        *options,
+        env=environment(),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
     )
     out, _ = await process.communicate()
     return process.returncode, out.decode()
