@@ -43,7 +43,7 @@ from config.presets import preset_text, presets
 from config.problems import ConfigError, Problem
 from config.schema import Config
 from config.schema.compare import COMPARE_BACKENDS, CompareSet, CompareWork
-from config.schema.crawl import Crawl, Limits, Output, Progress
+from config.schema.crawl import Crawl, Limits, Output, OutputSink, Progress
 from config.schema.fetch import Extractor, Fetch
 from config.schema.frontier import Durability, Frontier, FrontierBackend, QueueBy, Visited
 from config.schema.politeness import Politeness
@@ -73,6 +73,7 @@ __all__ = [
     "Limits",
     "Loaded",
     "Output",
+    "OutputSink",
     "Politeness",
     "Problem",
     "Progress",

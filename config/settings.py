@@ -51,6 +51,11 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.section}.{self.name}"
 
     @property
+    def names_backends(self) -> bool:
+        """Whether its texts may be names of backends."""
+        return self.backends is not None and self.options_of is None
+
+    @property
     def limits(self) -> str:
         """The range, the choices or the form, for people; empty if it has none."""
         if self.choices:
@@ -72,7 +77,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
             case "bool":
                 return "true or false"
             case "choice":
-                return self.limits + self._or_plugin
+                return self._with_plugins
             case "int":
                 return self._limited("a whole number")
             case "float":
@@ -84,7 +89,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
             case "text":
                 return self._limited("text")
             case "texts":
-                return self._limited("a list of texts", joined=", each ") + self._or_plugin
+                return f"a list of texts, each {self._with_plugins}" if self._with_plugins else "a list of texts"
             case "ints":
                 return self._limited("a list of whole numbers", joined=", each ")
             case "table":
@@ -93,8 +98,10 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
                 return "a table of options"
 
     @property
-    def _or_plugin(self) -> str:
-        return ', or a plug-in, as "package.module:Name"' if self.backends is not None else ""
+    def _with_plugins(self) -> str:
+        """The limits, and that a plug-in may be named."""
+        plugin = 'a plug-in, as "package.module:Name"' if self.names_backends else ""
+        return ", or ".join(text for text in (self.limits, plugin) if text)
 
     def _limited(self, what: str, *, joined: str = ", ") -> str:
         return f"{what}{joined}{self.limits}" if self.limits else what

@@ -1,25 +1,26 @@
-"""What the pipeline asks of its components."""
+"""What the pipeline asks of its components. `seams` has the part that other packages may bring."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
 
-from crawler.page import Extract, Fetched, Link, Page, PageRecord, Redirect, Request, Verdict
+from crawler.page import Link, Redirect, Verdict
+from crawler.seams import Fetcher, LinkExtractor, NotTaken, Sink
 from crawler.steps import Steps
 from frontier import CrawlUrl
 
-
-class Fetcher(Protocol):
-    """Fetches one URL from its server.
-
-    Whatever a server or the network does is a returned value, never an exception. The fetcher returns redirects and
-    does not follow them. Cancelling a fetch closes its connection.
-    """
-
-    async def fetch(self, request: Request, /) -> Fetched: ...
-
-    async def aclose(self) -> None: ...
+__all__ = [
+    "Addresses",
+    "Discovered",
+    "Discovery",
+    "Fetcher",
+    "LinkExtractor",
+    "NotTaken",
+    "Quota",
+    "Robots",
+    "Sink",
+]
 
 
 class Addresses(Protocol):
@@ -30,13 +31,6 @@ class Addresses(Protocol):
         connection, as long as the host still has it. None if none is known, or if the host is reached through a proxy.
         """
         ...
-
-
-class LinkExtractor(Protocol):
-    """Reads a page. Pure and synchronous; never raises, whatever a page contains. It must be safe in threads: large
-    pages are read in two of them."""
-
-    def extract(self, page: Page, /) -> Extract: ...
 
 
 class Robots(Protocol):
@@ -123,27 +117,4 @@ class Quota(Protocol):
 
     def spend(self, url: str, /, received_bytes: int = 0) -> None:
         """Count a fetch of the URL, durably."""
-        ...
-
-
-class NotTaken(Exception):
-    """Raised by a sink that does not take a page now. The page is not done: its URL is handed back, and the page is
-    fetched again later. It must be raised before another sink has the page."""
-
-
-class Sink(Protocol):
-    """Where pages and records go."""
-
-    async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
-        """Write a page and its record. Returns once they are as safe as the configured durability promises. `page` is
-        None for a URL that was not fetched.
-
-        A page is written again, with the same number, if the crawl crashed before it was done. If it can't be written,
-        this raises `OSError` and leaves nothing of it in the output: the page is not done. The first sink may also
-        raise `NotTaken`.
-        """
-        ...
-
-    async def aclose(self) -> None:
-        """Complete the files. Closing twice is harmless."""
         ...

@@ -18,7 +18,7 @@ def named_backends(config: Config) -> Iterator[tuple[str, str]]:
 
 
 def _named(setting: Setting, value: object) -> Iterable[tuple[str, str]]:
-    if setting.backends is None or setting.options_of is not None or value is None:
+    if setting.backends is None or not setting.names_backends or value is None:
         return []
     names = value if isinstance(value, tuple) else (value,)
     return [(setting.backends, str(name)) for name in names]

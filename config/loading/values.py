@@ -27,9 +27,10 @@ def checked_value(setting: Setting, entry: Entry, backends: Backends) -> object:
         raise ValueError(_refusal(setting, value, str(error), backends)) from None
     except (ValueError, OverflowError):
         raise ValueError(_refusal(setting, value, "", backends)) from None
-    for number, name in enumerate(found if isinstance(found, tuple) else (found,)):
-        is_other = setting.backends is not None and isinstance(name, str) and backends.is_other(setting.backends, name)
-        if setting.choices and name not in setting.choices and not is_other:
+    names = found if isinstance(found, tuple) else (found,)
+    for number, name in enumerate(names if setting.choices or setting.names_backends else ()):
+        is_other = setting.names_backends and backends.is_other(setting.backends or "", str(name))
+        if name not in setting.choices and not is_other and setting.pattern is None:
             raise ValueError(_refusal(setting, value, f"$[{number}]", backends))
     return found
 

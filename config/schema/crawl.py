@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import BYTES, END, MOST, SECONDS, YEAR_S, Text
+from config.schema.kinds import BYTES, END, MOST, SECONDS, YEAR_S, Options, Text
 
 CrawlName = Annotated[
     str,
@@ -43,6 +43,25 @@ WarcPrefix = Annotated[
 ]
 
 
+SinkBackend = Annotated[str, Meta(extra={"choices": (), "backends": "sink"})]
+
+
+class OutputSink(msgspec.Struct, frozen=True, kw_only=True):
+    """A sink of another package, with its options. It gets each page."""
+
+    backend: Annotated[SinkBackend, Meta(description="The name or path of the plug-in.")]
+    name: Annotated[
+        CrawlName | None,
+        Meta(
+            description="Name of the sink, and of its folder in sinks/. Unset means that of its backend. Each sink "
+            "must have a name of its own."
+        ),
+    ] = None
+    options: Annotated[
+        Options, Meta(description="Options of the plug-in.", extra={"options_of": "backend", "backends": "sink"})
+    ] = {}
+
+
 class Output(msgspec.Struct, frozen=True, kw_only=True):
     """What the crawl writes."""
 
@@ -53,6 +72,14 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Meta(description="Write the links that were not followed into the record of their page, each with the reason."),
     ] = False
+    sinks: Annotated[
+        tuple[SinkBackend, ...],
+        Meta(
+            description="Sinks of other packages, which also get each page: their names or paths. A block "
+            "[[output.sink]] gives options to a sink. Such sinks get a page before its record is written."
+        ),
+    ] = ()
+    sink: tuple[OutputSink, ...] = ()
     min_free_bytes: Annotated[
         int,
         Meta(

@@ -5,10 +5,11 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import BYTES, DAY_S, END, MOST, SECONDS, Text
+from config.schema.kinds import BYTES, DAY_S, END, MOST, SECONDS, Options, Text
 
 Resolver = Literal["dns", "system"]
-Extractor = Literal["lexbor", "lxml", "bs4"]
+Extractor = Annotated[str, Meta(extra={"choices": ("lexbor", "lxml", "bs4"), "backends": "extractor"})]
+FetchBackend = Annotated[str, Meta(extra={"choices": ("http",), "backends": "fetcher"})]
 DEFAULT_USER_AGENT = "onceover/1.0 (+https://example.org/about-our-crawler)"
 """Its contact is a placeholder, which does not count; see `config.contact`."""
 UserAgent = Annotated[str, Meta(pattern=rf"^[\x21-\x7e][\x20-\x7e]*{END}", extra={"form": "in printable ASCII"})]
@@ -135,7 +136,30 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
             extra=BYTES,
         ),
     ] = 16_000_000
-    extractor: Annotated[Extractor, Meta(description="Library that parses HTML. lexbor is the fastest.")] = "lexbor"
+    extractor: Annotated[
+        Extractor,
+        Meta(
+            description="Library that parses HTML. lexbor is the fastest. It may also be the name or path of a plug-in."
+        ),
+    ] = "lexbor"
+    extractor_options: Annotated[
+        Options,
+        Meta(
+            description="Options of a plug-in that extracts links, as a table [fetch.extractor_options].",
+            extra={"options_of": "fetch.extractor", "backends": "extractor"},
+        ),
+    ] = {}
+    backend: Annotated[
+        FetchBackend,
+        Meta(description="What fetches pages: http, or the name or path of a plug-in."),
+    ] = "http"
+    options: Annotated[
+        Options,
+        Meta(
+            description="Options of a plug-in that fetches pages, as a table [fetch.options].",
+            extra={"options_of": "fetch.backend", "backends": "fetcher"},
+        ),
+    ] = {}
     allow_private: Annotated[
         bool, Meta(description="Allow connections to private, loopback and link-local addresses.")
     ] = False

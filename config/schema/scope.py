@@ -5,16 +5,21 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from config.schema.kinds import BYTES, END, MOST, Text
+from config.schema.kinds import BYTES, END, MOST, Options, Text
 
 Within = Literal["host", "domain", "prefix", "any"]
 RuleName = Annotated[
     str,
     Meta(
-        pattern=rf"^([a-z][a-z0-9-]*|[^\x00-\x1f\x7f]* => [^\x00-\x1f\x7f]*){END}",
-        extra={"form": """the name of a rule, as "sort-query", or '/print$ => /'"""},
+        pattern=rf"^([a-z][a-z0-9-]*|[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_.]*"
+        rf"|[^\x00-\x1f\x7f]* => [^\x00-\x1f\x7f]*){END}",
+        extra={
+            "form": """the name of a rule, as "sort-query", or '/print$ => /'""",
+            "backends": "canonical_rule",
+        },
     ),
 ]
+RuleBackend = Annotated[str, Meta(extra={"choices": (), "backends": "canonical_rule"})]
 GuideWord = Annotated[
     str,
     Meta(
@@ -195,6 +200,17 @@ class Focus(msgspec.Struct, frozen=True, kw_only=True):
     ] = 0.0
 
 
+class UrlRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A canonicalization rule of another package, with its options. These rules are applied after those of urls.rules,
+    in their order."""
+
+    backend: Annotated[RuleBackend, Meta(description="The name or path of the plug-in.")]
+    options: Annotated[
+        Options,
+        Meta(description="Options of the plug-in.", extra={"options_of": "backend", "backends": "canonical_rule"}),
+    ] = {}
+
+
 class Urls(msgspec.Struct, frozen=True, kw_only=True):
     """Which URLs count as the same page."""
 
@@ -202,7 +218,8 @@ class Urls(msgspec.Struct, frozen=True, kw_only=True):
         tuple[RuleName, ...] | None,
         Meta(
             description="Canonicalization rules: named ones, in any order, then your own as PATTERN => "
-            "REPLACEMENT, which are applied in their order. Unset means the standard rules. "
-            "Changing them in a crawl that has begun needs --rebuild."
+            "REPLACEMENT, and those of other packages by name or path, which are applied in their order. "
+            "Unset means the standard rules. Changing them in a crawl that has begun needs --rebuild."
         ),
     ] = None
+    rule: tuple[UrlRule, ...] = ()

@@ -97,7 +97,7 @@ def _type(setting: Setting, backends: Backends) -> dict[str, Any]:
             return _choice(setting, backends)
         case "text":
             return _text(setting.pattern)
-        case "texts" if setting.choices:
+        case "texts" if setting.backends is not None and setting.pattern is None:
             return {"type": "array", "items": _choice(setting, backends)}
         case "texts":
             return {"type": "array", "items": _text(setting.pattern)}
@@ -117,7 +117,8 @@ def _choice(setting: Setting, backends: Backends) -> dict[str, Any]:
     if setting.backends is None:
         return {"enum": list(setting.choices)}
     names = [*setting.choices, *backends.others(setting.backends)]
-    return {"anyOf": [{"enum": names}, {"type": "string", "pattern": _PATH}]}
+    path = {"type": "string", "pattern": _PATH}
+    return {"anyOf": [{"enum": names}, path]} if names else path
 
 
 def _options(table: Setting, backends: Backends) -> dict[str, Any]:

@@ -8,6 +8,7 @@ frontier.before-*  copies from before a repair
 visited/           snapshots of the visited set
 records/*.jsonl    page records
 warc/*.warc.gz     pages
+sinks/*/           files of sinks of other packages
 logs/crawl.log
 browsers/          profiles of running browsers
 """
@@ -69,6 +70,10 @@ class CrawlDirectory:
         return self.path / "warc"
 
     @property
+    def sinks(self) -> Path:
+        return self.path / "sinks"
+
+    @property
     def browsers(self) -> Path:
         return self.path / "browsers"
 
@@ -118,7 +123,9 @@ class CrawlDirectory:
     def has_output(self) -> bool:
         """Whether there is any output."""
         return any(
-            path.is_file() and path.stat().st_size for folder in (self.records, self.warc) for path in folder.glob("*")
+            path.is_file() and path.stat().st_size
+            for folder in (self.records, self.warc, self.sinks)
+            for path in folder.rglob("*")
         )
 
     def __enter__(self) -> Self:
@@ -179,7 +186,7 @@ class CrawlDirectory:
         """Delete state and output, and nothing else. The state goes first, so that no crawl is resumed whose output is
         gone."""
         copies = self.path.glob(f"{self.frontier.name}.before-*")
-        for folder in (self.frontier, *copies, self.visited, self.records, self.warc, self.log.parent):
+        for folder in (self.frontier, *copies, self.visited, self.records, self.warc, self.sinks, self.log.parent):
             if folder.exists():
                 shutil.rmtree(folder)
         self.configuration.unlink(missing_ok=True)

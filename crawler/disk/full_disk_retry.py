@@ -1,4 +1,4 @@
-"""Repeats writes that fail because the disk is full, until there is space again."""
+"""Repeats writes that fail because the disk is full, or because a sink of another package can't write now."""
 
 import asyncio
 import errno
@@ -12,7 +12,7 @@ from crawler.protocols import Sink
 log = logging.getLogger(__name__)
 
 RETRY_INTERVAL_S = 2.0
-"""No event announces free space, so it must be polled."""
+"""No event announces free space, or a server that answers again, so they must be polled."""
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -33,20 +33,21 @@ class FullDiskRetry:
         self._next_try: asyncio.Event | None = None
         self._stopped = False
 
-    async def write(self, write: Callable[[], Awaitable[None]]) -> None:
-        """Call `write` until the disk has space for it. When it raises `OSError`, it must leave nothing behind."""
+    async def write(self, write: Callable[[], Awaitable[None]], *, plugin: str | None = None) -> None:
+        """Call `write` until the disk has space for it. When it raises `OSError`, it must leave nothing behind. With
+        the name of a `plugin`, other errors are waited for as well."""
         self._waiting += 1
         try:
             while True:
                 try:
                     await write()
                     if self._is_paused and self._waiting == 1:
-                        log.warning("there is disk space for the output again; the crawl goes on")
+                        log.warning("the output can be written again; the crawl goes on")
                     return
                 except OSError as error:
-                    if error.errno not in DISK_FULL or self._stopped:
+                    if self._stopped or (plugin is None and error.errno not in DISK_FULL):
                         raise
-                    await self._wait(error)
+                    await self._wait(error, plugin)
         finally:
             self._waiting -= 1
             if self._is_paused and self._waiting == 0:
@@ -58,11 +59,15 @@ class FullDiskRetry:
         self._stopped = True
         self._try_again()
 
-    async def _wait(self, error: OSError) -> None:
+    async def _wait(self, error: OSError, plugin: str | None) -> None:
         if not self._is_paused:
             self._is_paused = True
-            log.error("%s; the crawl waits for disk space", error)
-            self._pause(f"no space for the output: {os.strerror(error.errno or 0)} ({error.filename})")
+            if error.errno in DISK_FULL:
+                log.error("%s; the crawl waits for disk space", error)
+                self._pause(f"no space for the output: {os.strerror(error.errno or 0)} ({error.filename})")
+            else:
+                log.error("%s can't write: %s; the crawl waits until it can", plugin, error)
+                self._pause(f"{plugin} can't write: {error}")
         if self._next_try is None:
             self._next_try = asyncio.Event()
             asyncio.get_running_loop().call_later(self._interval_s, self._try_again)
@@ -78,12 +83,15 @@ class FullDiskSink:
     """A sink that waits while the disk is full. Wrap each of several sinks on its own, so that none writes a page twice
     because another failed."""
 
-    def __init__(self, sink: Sink, full_disk: FullDiskRetry) -> None:
+    def __init__(self, sink: Sink, full_disk: FullDiskRetry, *, plugin: str | None = None) -> None:
+        """With `plugin`, the name of a plug-in for messages, it waits after any `OSError`, since what keeps that sink
+        from writing may pass, such as a server that does not answer."""
         self._sink = sink
         self._full_disk = full_disk
+        self._plugin = plugin
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
-        await self._full_disk.write(lambda: self._sink.write(page, record))
+        await self._full_disk.write(lambda: self._sink.write(page, record), plugin=self._plugin)
 
     async def aclose(self) -> None:
         await self._sink.aclose()

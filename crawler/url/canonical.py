@@ -1,11 +1,11 @@
 """Makes canonical URLs, by which the visited set knows pages.
 
 Each rule removes a difference that does not lead to another page. Rules have names (`canonical_rules`), or are the
-user's own, `PATTERN => REPLACEMENT`, for what only he knows about a site.
+user's own, `PATTERN => REPLACEMENT`, for what only he knows about a site, or those of other packages (`NamedRule`).
 
 Named rules run until none changes anything, so their order does not matter, and a canonical URL is its own canonical
-form. This ends, since rules only shorten, sort, or choose one of two spellings. The user's own rules run once, after
-the named ones, in their order.
+form. This ends, since rules only shorten, sort, or choose one of two spellings. All others run once, after the named
+ones, in their order.
 """
 
 import re
@@ -17,7 +17,7 @@ import re2
 from ada_url import normalize_url
 
 from crawler.url.canonical_rules import RULES
-from crawler.url.components import Rule, UrlComponents, split_url
+from crawler.url.components import NamedRule, Rule, UrlComponents, split_url
 
 RULES_VERSION: Final = 3
 """Raised when the effect of a rule changes, since stored canonical URLs then no longer fit. The former rules are kept
@@ -28,8 +28,10 @@ _REFERENCE = re.compile(r"\\(\\|[0-9])?")
 _PATTERN_MEMORY_BYTES: Final = 8 << 20
 
 
-def rule_of(text: str, /) -> Rule:
+def rule_of(text: str | NamedRule, /) -> Rule:
     """A rule by its name, or a user's own: `PATTERN => REPLACEMENT`. Raises `ValueError`, with what is wrong."""
+    if isinstance(text, NamedRule):
+        return text.apply
     if _ARROW in text:
         return _substitution(*text.split(_ARROW, 1))
     if text not in RULES:
@@ -39,7 +41,7 @@ def rule_of(text: str, /) -> Rule:
     return RULES[text]
 
 
-def canonicalizer(rules: Sequence[str], /) -> Rule:
+def canonicalizer(rules: Sequence[str | NamedRule], /) -> Rule:
     """A function that makes the canonical form by these rules. Raises `ValueError` for an invalid rule."""
     named = [RULES[name] for name in RULES if name in rules]
     own = [rule_of(rule) for rule in rules if rule not in RULES]
@@ -59,9 +61,9 @@ def canonicalizer(rules: Sequence[str], /) -> Rule:
     return canonical
 
 
-def identity_of(rules: Sequence[str], /) -> str:
+def identity_of(rules: Sequence[str | NamedRule], /) -> str:
     """Identifies the rules: rules with the same identity make the same canonical URLs."""
-    names = [name for name in RULES if name in rules] + [rule for rule in rules if rule not in RULES]
+    names = [name for name in RULES if name in rules] + [str(rule) for rule in rules if rule not in RULES]
     return f"{RULES_VERSION}:{','.join(names)}"
 
 

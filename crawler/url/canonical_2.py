@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from crawler.url.canonical import rule_of
 from crawler.url.canonical_rules import RULES, UNRESERVED
-from crawler.url.components import Rule, UrlComponents
+from crawler.url.components import NamedRule, Rule, UrlComponents
 
 VERSION: Final = 2
 
@@ -82,9 +82,9 @@ _RULES: Final = {
 }
 
 
-def canonicalizer(rules: Sequence[str], /) -> Rule:
+def canonicalizer(rules: Sequence[str | NamedRule], /) -> Rule:
     """See `canonical.canonicalizer`."""
-    each = [_RULES[rule] if rule in _RULES else rule_of(rule) for rule in rules]
+    each = [_RULES[rule] if isinstance(rule, str) and rule in _RULES else rule_of(rule) for rule in rules]
 
     def canonical(url: UrlComponents) -> UrlComponents:
         for rule in each:
@@ -94,6 +94,6 @@ def canonicalizer(rules: Sequence[str], /) -> Rule:
     return canonical
 
 
-def identity_of(rules: Sequence[str], /) -> str:
+def identity_of(rules: Sequence[str | NamedRule], /) -> str:
     """See `canonical.identity_of`."""
-    return f"{VERSION}:{','.join(rules)}"
+    return f"{VERSION}:{','.join(map(str, rules))}"

@@ -24,6 +24,18 @@ class UrlComponents(msgspec.Struct, frozen=True, gc=False):
 
 Rule = Callable[[UrlComponents], UrlComponents]
 
+
+class NamedRule(msgspec.Struct, frozen=True):
+    """A rule that is given as a function."""
+
+    identity: str
+    """Two rules with the same identity have the same effect."""
+    apply: Rule
+
+    def __str__(self) -> str:
+        return self.identity
+
+
 _URL = re.compile(r"(https?)://([^/?#:\[\]]+|\[[0-9a-f:.]+\])(:[0-9]+)?(/[^?#]*)(?:\?([^#]*))?", re.ASCII)
 
 

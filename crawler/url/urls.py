@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from crawler.url import canonical_2
 from crawler.url.canonical import RULES_VERSION, canonicalizer, identity_of
 from crawler.url.canonical_rules import DEFAULT_RULES, MARKS
-from crawler.url.components import UrlComponents
+from crawler.url.components import NamedRule, UrlComponents
 from crawler.url.hosts import domain_of_site, is_name, registered_domain, split_port
 from crawler.url.hrefs import (
     Base,
@@ -73,7 +73,7 @@ class UrlReader:
     def __init__(
         self,
         *,
-        rules: Sequence[str] = DEFAULT_RULES,
+        rules: Sequence[str | NamedRule] = DEFAULT_RULES,
         version: int = RULES_VERSION,
         queue_by: QueueBy = "host",
         queue_of: Callable[[str, str], str] | None = None,

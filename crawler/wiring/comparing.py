@@ -180,7 +180,7 @@ def _live(config: Config, work: CompareWork) -> Work:
         )
     config = msgspec.structs.replace(
         config,
-        output=msgspec.structs.replace(config.output, warc=False, records=True),
+        output=msgspec.structs.replace(config.output, warc=False, records=True, sinks=(), sink=()),
         visited=msgspec.structs.replace(config.visited, options={}),
         compare=Config().compare,
     )

@@ -151,9 +151,11 @@ async def _engine(
     full_disk = FullDiskRetry(
         pause=partial(frontier.pauses.pause, by="output"), resume=partial(frontier.pauses.resume, by="output")
     )
-    sink = processing.sink(config, directory, full_disk, before=additions.sinks)
+    sink = processing.sink(loaded, directory, full_disk, before=additions.sinks)
     stack.push_async_callback(sink.aclose)
-    fetcher = fetching.fetcher(loaded, sites, notes, ports=discovering.ports(loaded, seeds))
+    http = fetching.fetcher(loaded, sites, notes, ports=discovering.ports(loaded, seeds))
+    stack.push_async_callback(http.aclose)
+    fetcher = fetching.chosen_fetcher(loaded, http)
     stack.push_async_callback(fetcher.aclose)
     robots = fetching.robots(config, sites, fetcher, notes)
     rendering_fetcher = await rendering.rendering_fetcher(loaded, directory, fetcher, robots)
@@ -168,7 +170,7 @@ async def _engine(
         sink=sink,
         policy_for=sites.each(fetching.response_policy).of,
         queue_key=partial(discovering.queue_key, urls),
-        addresses=fetcher if "ip" in grouping(config).limits else None,
+        addresses=http if "ip" in grouping(config).limits else None,
         quota=None if quota is None else QuotaCounter(quota, refusals),
         sitemap_quota=QuotaCounter(discovering.sitemap_quota(sites, notes), refusals),
     )
@@ -200,6 +202,7 @@ def check_configuration(loaded: Loaded) -> None:
     """Check what only the components can judge: places, seeds, patterns, rules. Raises `ConfigError`."""
     discovering.scope(loaded, Sites(loaded), seeding.seeds(loaded, discovering.url_reader(loaded)))
     processing.extractor(loaded)
+    processing.check_sinks(loaded)
     fetching.routes(loaded)
     for each in (loaded, *Sites(loaded).alone()):
         fetching.response_policy(each)

@@ -1,8 +1,10 @@
 """Makes what decides which URLs are crawled: scope, traps, order and quotas."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+
+import msgspec
 
 from config import Config, Loaded
 from crawler.discover.discovery import ScopedDiscovery
@@ -21,7 +23,9 @@ from crawler.discover.traps import Traps
 from crawler.page import EMBEDDED, LinkKind
 from crawler.protocols import Discovery, Quota
 from crawler.url.canonical import RULES_VERSION
-from crawler.url.canonical_rules import DEFAULT_RULES
+from crawler.url.canonical_rules import DEFAULT_RULES, RULES
+from crawler.url.components import NamedRule
+from crawler.url.descriptor import Descriptor as RuleDescriptor
 from crawler.url.ports import Ports, port_of
 from crawler.url.urls import (
     BadUrl,
@@ -30,6 +34,8 @@ from crawler.url.urls import (
     UrlReader,
     site_of,
 )
+from crawler.wiring.plugins.catalog import descriptor
+from crawler.wiring.plugins.kinds import CANONICAL_RULE
 from crawler.wiring.sites import Sites
 from frontier import Notes
 
@@ -76,9 +82,22 @@ def url_reader(loaded: Loaded, *, version: int = RULES_VERSION) -> UrlReader:
         raise loaded.refuse("urls.rules", str(error)) from error
 
 
-def canonical_rules(config: Config) -> Sequence[str]:
-    """The canonical rules: named ones, and the user's own."""
-    return DEFAULT_RULES if config.urls.rules is None else config.urls.rules
+def canonical_rules(config: Config) -> Sequence[str | NamedRule]:
+    """The canonical rules: named ones, the user's own, and plug-ins. Raises ValueError for a plug-in that fails."""
+    names = DEFAULT_RULES if config.urls.rules is None else config.urls.rules
+    named = [name if name in RULES else _rule_of_plugin(name, {}) or name for name in names]
+    return [*named, *(_rule_of_plugin(each.backend, each.options) or each.backend for each in config.urls.rule)]
+
+
+def _rule_of_plugin(name: str, options: Mapping[str, object]) -> NamedRule | None:
+    """The rule of a plug-in; None if there is none of that name or path."""
+    try:
+        found: RuleDescriptor = descriptor(CANONICAL_RULE, name)
+    except KeyError:
+        return None
+    own = msgspec.convert(options, found.options)
+    written = msgspec.json.encode(own, order="sorted").decode()
+    return NamedRule(f"{name} {found.version} {written}", found.make(own))
 
 
 def queue_key(urls: UrlReader, url: str) -> str:

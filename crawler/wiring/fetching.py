@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from functools import lru_cache
 
+import msgspec
+
 from config import Config, Fetch, Loaded, has_contact, owned_by_others
 from crawler.fetch.connect.dns import DnsResolver
 from crawler.fetch.connect.names import SystemResolver
 from crawler.fetch.connect.network import Network
 from crawler.fetch.connect.routes import BadRoute, Routes
 from crawler.fetch.cookies import Cookies
+from crawler.fetch.descriptor import Descriptor, Parameters
 from crawler.fetch.headers import default_headers
 from crawler.fetch.hsts import StrictTransport
 from crawler.fetch.http import HttpFetcher
@@ -20,9 +23,13 @@ from crawler.fetch.robots.status import RobotsLifetimes
 from crawler.politeness.hours import Hours
 from crawler.politeness.pace import Pace, parse_retry_after
 from crawler.politeness.response_policy import ResponsePolicy
-from crawler.protocols import Robots
+from crawler.protocols import Fetcher, Robots
 from crawler.url.ports import Ports
 from crawler.url.urls import origin_of
+from crawler.wiring.plugins.catalog import find
+from crawler.wiring.plugins.guarded import GuardedFetcher
+from crawler.wiring.plugins.kinds import FETCHER
+from crawler.wiring.plugins.loading import load
 from crawler.wiring.sites import Sites
 from frontier import Notes
 
@@ -52,6 +59,19 @@ def fetcher(loaded: Loaded, sites: Sites, notes: Notes, *, ports: Ports) -> Http
         may_ask=_may_ask(fetch),
         allows_port=ports.allow,
     )
+
+
+def chosen_fetcher(loaded: Loaded, http: HttpFetcher) -> Fetcher:
+    """The configured fetcher: `http`, or a plug-in, which may use it. Raises `ConfigError`."""
+    fetch = loaded.config.fetch
+    backend = find(FETCHER, fetch.backend)
+    try:
+        found: Descriptor = load(backend)
+        parameters = Parameters(http=http, user_agent=fetch.user_agent)
+        made = found.make(parameters, msgspec.convert(fetch.options, found.options))
+    except ValueError as error:
+        raise loaded.refuse("fetch.backend", str(error)) from error
+    return made if backend.is_ours else GuardedFetcher(made, backend.title)
 
 
 def _may_ask(fetch: Fetch) -> Callable[[str], bool]:
@@ -90,7 +110,7 @@ def routes(loaded: Loaded) -> Routes:
         raise loaded.refuse(f"fetch.{error.setting}", error.message) from None
 
 
-def robots(config: Config, sites: Sites, fetcher: HttpFetcher, notes: Notes) -> Robots:
+def robots(config: Config, sites: Sites, fetcher: Fetcher, notes: Notes) -> Robots:
     if not any(there.politeness.robots for there in [config, *(alone.config for alone in sites.alone())]):
         return NoRobots()
     return RobotsTxt(

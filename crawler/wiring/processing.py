@@ -1,40 +1,54 @@
 """Makes what processes a fetched page: the extractor and the sinks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
+from pathlib import Path
 
-from config import Config, Loaded
+import msgspec
+
+from config import Config, Loaded, OutputSink
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.full_disk_retry import FullDiskRetry, FullDiskSink
 from crawler.fetch.robots.rules import product_token
 from crawler.protocols import LinkExtractor, Sink
-from crawler.read.html.bs4 import Bs4Extractor
+from crawler.read.descriptor import Descriptor as ExtractorDescriptor
+from crawler.read.descriptor import Parameters as ExtractorParameters
 from crawler.read.html.lexbor import LexborExtractor
-from crawler.read.html.lxml import LxmlExtractor
 from crawler.read.options import Options, PdfContent
+from crawler.wiring.plugins.catalog import find
+from crawler.wiring.plugins.guarded import GuardedExtractor
+from crawler.wiring.plugins.kinds import EXTRACTOR, SINK
+from crawler.wiring.plugins.loading import load
+from crawler.write.descriptor import Descriptor as SinkDescriptor
+from crawler.write.descriptor import Parameters as SinkParameters
 from crawler.write.fanout import Sinks
-from crawler.write.records import RecordSink
-from crawler.write.warc import WarcSink
 
 
 def extractor(loaded: Loaded) -> LinkExtractor:
     config = loaded.config
-    agent = product_token(config.fetch.user_agent)
-    options = Options(
-        forms=config.scope.forms,
-        scripts=config.scope.speculative,
-        preview_images=config.scope.preview_images,
-        data_links=config.scope.data_links,
-        amp_images=config.scope.amp_images,
-        pdf=_pdf_reader(loaded) if config.scope.pdf else None,
+    agent, reads = product_token(config.fetch.user_agent), _options(loaded)
+    parameters = ExtractorParameters(
+        agent=agent, reads=reads, make_default=lambda: LexborExtractor(agent=agent, options=reads)
     )
-    match config.fetch.extractor:
-        case "lexbor":
-            return LexborExtractor(agent=agent, options=options)
-        case "lxml":
-            return LxmlExtractor(agent=agent, options=options)
-        case "bs4":
-            return Bs4Extractor(agent=agent, options=options)
+    backend = find(EXTRACTOR, config.fetch.extractor)
+    try:
+        found: ExtractorDescriptor = load(backend)
+        made = found.make(parameters, msgspec.convert(config.fetch.extractor_options, found.options))
+    except ValueError as error:
+        raise loaded.refuse("fetch.extractor", str(error)) from error
+    return made if backend.is_ours else GuardedExtractor(made, backend.title)
+
+
+def _options(loaded: Loaded) -> Options:
+    scope = loaded.config.scope
+    return Options(
+        forms=scope.forms,
+        scripts=scope.speculative,
+        preview_images=scope.preview_images,
+        data_links=scope.data_links,
+        amp_images=scope.amp_images,
+        pdf=_pdf_reader(loaded) if scope.pdf else None,
+    )
 
 
 def _pdf_reader(loaded: Loaded) -> Callable[[bytes], PdfContent]:
@@ -45,31 +59,79 @@ def _pdf_reader(loaded: Loaded) -> Callable[[bytes], PdfContent]:
     return read_pdf
 
 
-def sink(config: Config, directory: CrawlDirectory, full_disk: FullDiskRetry, *, before: Sequence[Sink] = ()) -> Sink:
-    """The sinks of the configuration as one, after those that a program adds."""
-    sinks = list(before)
-    durability = config.frontier.durability
-    if config.output.warc:
-        sinks.append(_warc_sink(config, directory))
-    if config.output.records:
-        # Records go last, so that a record promises that its page is in the archive.
-        sinks.append(RecordSink(directory.records, max_bytes=config.output.records_max_bytes, durability=durability))
-    return Sinks([FullDiskSink(each, full_disk) for each in sinks])
+class _Chosen(msgspec.Struct, frozen=True):
+    """A sink that the configuration asks for."""
+
+    key: str
+    """What asks for it."""
+    backend: str
+    name: str
+    folder: Path
+    options: Mapping[str, object]
 
 
-def _warc_sink(config: Config, directory: CrawlDirectory) -> WarcSink:
+def check_sinks(loaded: Loaded) -> None:
+    """Check that each sink of another package has a name of its own. Raises `ConfigError`."""
+    names: set[str] = set()
+    for each in _plugin_sinks(loaded.config, Path()):
+        if each.name in names:
+            raise loaded.refuse(each.key, f'expected a unique name, found "{each.name}" again: give this sink a name')
+        names.add(each.name)
+
+
+def sink(loaded: Loaded, directory: CrawlDirectory, full_disk: FullDiskRetry, *, before: Sequence[Sink] = ()) -> Sink:
+    """The sinks of the configuration as one, after those that a program adds. Raises `ConfigError`."""
+    sinks: list[Sink] = [FullDiskSink(each, full_disk) for each in before]
+    for each in _chosen_sinks(loaded.config, directory):
+        backend = find(SINK, each.backend)
+        try:
+            made = _make_sink(load(backend), each, loaded.config)
+        except ValueError as error:
+            raise loaded.refuse(each.key, str(error)) from error
+        sinks.append(FullDiskSink(made, full_disk, plugin=None if backend.is_ours else backend.title))
+    return Sinks(sinks)
+
+
+def _chosen_sinks(config: Config, directory: CrawlDirectory) -> list[_Chosen]:
     output = config.output
-    return WarcSink(
-        directory.warc,
-        prefix=output.warc_prefix,
-        max_bytes=output.warc_max_bytes,
+    found = list(_plugin_sinks(config, directory.sinks))
+    if output.warc:
+        warc = {
+            "prefix": output.warc_prefix,
+            "max_bytes": output.warc_max_bytes,
+            "level": output.warc_level,
+            "revisits": output.warc_revisits,
+        }
+        found.insert(0, _Chosen("output.warc", "warc", "warc", directory.warc, warc))
+    if output.records:
+        # Records go last, so that a record promises that its page is in all other sinks.
+        records = {"max_bytes": output.records_max_bytes}
+        found.append(_Chosen("output.records", "records", "records", directory.records, records))
+    return found
+
+
+def _plugin_sinks(config: Config, directory: Path) -> list[_Chosen]:
+    output = config.output
+    asked = [("output.sinks", OutputSink(backend=each)) for each in output.sinks]
+    asked += [(f"output.sink[{number}]", each) for number, each in enumerate(output.sink, start=1)]
+    return [
+        _Chosen(key, each.backend, name := each.name or each.backend.replace(":", "-"), directory / name, each.options)
+        for key, each in asked
+    ]
+
+
+def _make_sink(descriptor: SinkDescriptor, chosen: _Chosen, config: Config) -> Sink:
+    has_files = "directory" in descriptor.needs
+    if has_files:
+        chosen.folder.mkdir(parents=True, exist_ok=True)
+    parameters = SinkParameters(
+        directory=chosen.folder if has_files else None,
         durability=config.frontier.durability,
-        level=output.warc_level,
-        duplicates=output.warc_revisits,
-        info={
+        about={
             "software": f"onceover/{version('onceover-crawler')}",
             "isPartOf": config.crawl.name,
             "http-header-user-agent": config.fetch.user_agent,
             "robots": "obey" if config.politeness.robots else "ignore",
         },
     )
+    return descriptor.make(parameters, msgspec.convert(chosen.options, descriptor.options))

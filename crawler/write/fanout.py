@@ -2,15 +2,9 @@
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from typing import Protocol
 
 from crawler.page import Fetched, PageRecord
-
-
-class _Sink(Protocol):
-    async def write(self, page: Fetched | None, record: PageRecord, /) -> None: ...
-
-    async def aclose(self) -> None: ...
+from crawler.seams import Sink
 
 
 class Sinks:
@@ -19,7 +13,7 @@ class Sinks:
     Put records last: then a line in the records means that the page is in all other sinks.
     """
 
-    def __init__(self, sinks: Sequence[_Sink]) -> None:
+    def __init__(self, sinks: Sequence[Sink]) -> None:
         self._sinks = tuple(sinks)
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:

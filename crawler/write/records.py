@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import BinaryIO
+from typing import Annotated, BinaryIO, Final
 
 import msgspec
+from msgspec import Meta
 
 from crawler.page import Fetched, PageRecord
 from crawler.write.appending import AppendFile, Durability
+from crawler.write.descriptor import Descriptor, Parameters
 
 _log = logging.getLogger(__name__)
 _NAME = re.compile(r"records-(\d{5,})\.jsonl")
@@ -68,6 +70,20 @@ class RecordSink:
 
     def _open(self, serial: int) -> AppendFile:
         return AppendFile(self._directory / f"records-{serial:05d}.jsonl", durability=self._durability)
+
+
+class RecordOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the records."""
+
+    max_bytes: Annotated[int, Meta(description="Like output.records_max_bytes.", extra={"unit": "bytes"})] = 256_000_000
+
+
+def _make(parameters: Parameters, options: RecordOptions) -> RecordSink:
+    assert parameters.directory is not None
+    return RecordSink(parameters.directory, max_bytes=options.max_bytes, durability=parameters.durability)
+
+
+DESCRIPTOR: Final = Descriptor(name="records", make=_make, options=RecordOptions, needs=frozenset({"directory"}))
 
 
 def record_files(directory: Path) -> list[Path]:

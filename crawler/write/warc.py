@@ -13,9 +13,14 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta
 
 from crawler.page import Failure, Fetched, NotModified, Page, PageRecord, Redirect
 from crawler.write.appending import AppendFile, Durability, sync_directory
+from crawler.write.descriptor import Descriptor, Parameters
 from crawler.write.gzip_members import copy_stretches, stretches
 from crawler.write.warc_records import NUMBER_FIELD, Group, Original, page_group, warcinfo
 
@@ -138,6 +143,31 @@ class WarcSink:
         if len(self._known) >= self._duplicates:
             del self._known[next(iter(self._known))]
         self._known[group.payload_digest] = group.original
+
+
+class WarcOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the archive."""
+
+    prefix: Annotated[str, Meta(description="Like output.warc_prefix.")] = "onceover"
+    max_bytes: Annotated[int, Meta(description="Like output.warc_max_bytes.", extra={"unit": "bytes"})] = 1_000_000_000
+    level: Annotated[int, Meta(description="Like output.warc_level.")] = 3
+    revisits: Annotated[int, Meta(description="Like output.warc_revisits.", extra={"unit": "bodies"})] = 0
+
+
+def _make(parameters: Parameters, options: WarcOptions) -> WarcSink:
+    assert parameters.directory is not None
+    return WarcSink(
+        parameters.directory,
+        prefix=options.prefix,
+        max_bytes=options.max_bytes,
+        durability=parameters.durability,
+        level=options.level,
+        duplicates=options.revisits,
+        info=parameters.about,
+    )
+
+
+DESCRIPTOR: Final = Descriptor(name="warc", make=_make, options=WarcOptions, needs=frozenset({"directory"}))
 
 
 def _finish_open_file(path: Path) -> tuple[int, int]:

@@ -19,7 +19,8 @@ HUGE = "9" * 5000
         ("fetch.timout_s = 1", "fetch.timout_s: unknown key; did you mean fetch.timeout_s?"),
         ("fetch.max-redirects = 1", "fetch.max-redirects: unknown key; did you mean fetch.max_redirects?"),
         ("fetch.max_depth = 1", "fetch.max_depth: unknown key; did you mean scope.max_depth?"),
-        ("scope.backend = 1", "scope.backend: unknown key; did you mean frontier.backend or visited.backend?"),
+        ("scope.backend = 1", "scope.backend: unknown key; did you mean frontier.backend or visited.backend or "
+            "fetch.backend?"),
         ("urls.zzz = 1", "urls.zzz: unknown key; [urls] has rules"),
         ("timeout_s = 1", "timeout_s: unknown key; did you mean fetch.timeout_s or render.timeout_s?"),
         ("fetsh.timeout_s = 1", "unknown section [fetsh]; did you mean [fetch]?"),
@@ -197,7 +198,8 @@ def test_all_problems_of_all_sources_are_told_at_once(tmp_path: Path) -> None:
         (
             "crawl.toml:5: fetch.zzz: unknown key; [fetch] has user_agent, concurrency, spare, processes, "
             "timeout_s, connect_timeout_s, head_timeout_s, min_window_bytes, window_s, max_body_bytes, "
-            "max_sitemap_bytes, max_memory_bytes, extractor, allow_private, allow_networks, authorities, hosts, "
+            "max_sitemap_bytes, max_memory_bytes, extractor, extractor_options, backend, options, allow_private, "
+            "allow_networks, authorities, hosts, "
             "resolver, unverified, proxies, logins, max_redirects, languages, headers, cookies, hsts"
         ),
         (

@@ -10,6 +10,7 @@ from bs4.element import NavigableString, Tag
 
 from crawler.page import Extract, LinkKind, Page
 from crawler.read.abstract import summary
+from crawler.read.descriptor import Descriptor
 from crawler.read.elements.element_reader import Attributes, ElementReader
 from crawler.read.elements.link_tables import DATA_LINKS
 from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
@@ -29,6 +30,11 @@ class Bs4Extractor:
 
     def extract(self, page: Page, /) -> Extract:
         return self._pages.extract(page)
+
+
+DESCRIPTOR: Final = Descriptor(
+    name="bs4", make=lambda parameters, _: Bs4Extractor(agent=parameters.agent, options=parameters.reads)
+)
 
 
 def _read(document: Document) -> ElementReader[Tag]:

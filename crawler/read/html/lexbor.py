@@ -8,6 +8,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawler.page import Extract, LinkKind, Page
 from crawler.read.abstract import summary
+from crawler.read.descriptor import Descriptor
 from crawler.read.elements.element_reader import Attributes, ElementReader
 from crawler.read.elements.link_tables import DATA_LINKS
 from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
@@ -90,6 +91,11 @@ class LexborExtractor:
 
     def extract(self, page: Page, /) -> Extract:
         return self._pages.extract(page)
+
+
+DESCRIPTOR: Final = Descriptor(
+    name="lexbor", make=lambda parameters, _: LexborExtractor(agent=parameters.agent, options=parameters.reads)
+)
 
 
 def _shadow_root(reader: ElementReader[LexborNode], attributes: Attributes, node: LexborNode) -> None:

@@ -9,6 +9,7 @@ import lxml.etree
 
 from crawler.page import Extract, LinkKind, Page
 from crawler.read.abstract import summary
+from crawler.read.descriptor import Descriptor
 from crawler.read.elements.element_reader import Attributes, ElementReader
 from crawler.read.elements.link_tables import DATA_LINKS
 from crawler.read.elements.readers_by_tag import is_shadow_root, readers_by_tag
@@ -37,6 +38,11 @@ class LxmlExtractor:
 
     def extract(self, page: Page, /) -> Extract:
         return self._pages.extract(page)
+
+
+DESCRIPTOR: Final = Descriptor(
+    name="lxml", make=lambda parameters, _: LxmlExtractor(agent=parameters.agent, options=parameters.reads)
+)
 
 
 def _read(document: Document) -> ElementReader[lxml.etree._Element]:

@@ -1,5 +1,6 @@
 """Finds backends by their names or paths."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -8,12 +9,13 @@ from crawler.wiring.plugins.kinds import KINDS, Kind
 from crawler.wiring.plugins.loading import NamedBackend, PluginRefused, load
 from crawler.wiring.plugins.packages import package_of_module, registrations
 
+_PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _FRONTIER_FACTS = ("is_persistent", "min_free_bytes")
 
 
 def find(kind: Kind, name: str) -> NamedBackend:
     """The backend of that name or path. Raises KeyError if there is none, and `PluginRefused` if there are several."""
-    if ":" in name:
+    if _PATH.fullmatch(name):
         return NamedBackend(kind=kind, name=name, place=name, package=package_of_module(name.partition(":")[0]))
     found = [
         NamedBackend(kind=kind, name=name, place=each.place, package=each.package)
@@ -74,4 +76,6 @@ class Catalog:
 
 def _facts(kind: Kind, descriptor: Any) -> Backend:
     facts = {name: getattr(descriptor, name) for name in _FRONTIER_FACTS if hasattr(descriptor, name)}
-    return Backend(options=(descriptor.options, *kind.common), needs=frozenset(descriptor.needs), **facts)
+    return Backend(
+        options=(descriptor.options, *kind.common), needs=frozenset(getattr(descriptor, "needs", ())), **facts
+    )

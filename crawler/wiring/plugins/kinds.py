@@ -5,6 +5,12 @@ from typing import Any, Final, get_args
 
 import msgspec
 
+from crawler.fetch.descriptor import Descriptor as FetcherDescriptor
+from crawler.read.descriptor import Descriptor as ExtractorDescriptor
+from crawler.url.canonical_rules import RULES
+from crawler.url.descriptor import Descriptor as RuleDescriptor
+from crawler.write.descriptor import Descriptor as SinkDescriptor
+from crawler.write.descriptor import Need as SinkNeed
 from frontier import StoreFailed, StoreRefused
 from frontier.backends import BACKENDS as FRONTIERS
 from frontier.descriptor import Descriptor as FrontierDescriptor
@@ -42,8 +48,9 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
         return f"onceover.{self.name}"
 
 
-def _adopt_set(name: str, make: Callable[..., Any]) -> VisitedDescriptor:
-    return VisitedDescriptor(name=name, make=lambda parameters, _: make(parameters))
+def _adopt(descriptor: type[msgspec.Struct]) -> Callable[[str, Callable[..., Any]], msgspec.Struct]:
+    """A class or a function without options is called with the parameters alone."""
+    return lambda name, make: descriptor(name=name, make=lambda parameters, _: make(parameters))
 
 
 VISITED: Final = Kind(
@@ -52,25 +59,52 @@ VISITED: Final = Kind(
     ours={**BACKENDS, **PEERS},
     descriptor=VisitedDescriptor,
     methods=("add_many", "forget_many", "has_many", "describe", "dump", "load", "__len__", "aclose"),
-    adopt=_adopt_set,
+    adopt=_adopt(VisitedDescriptor),
     raises=(DiskFull, Unavailable),
     needs=frozenset(get_args(Need)),
     common=(CommonOptions,),
 )
-
-
-def _adopt_frontier(name: str, make: Callable[..., Any]) -> FrontierDescriptor:
-    return FrontierDescriptor(name=name, make=lambda parameters, _: make(parameters))
-
-
 FRONTIER: Final = Kind(
     name="frontier",
     noun="frontier",
     ours=FRONTIERS,
     descriptor=FrontierDescriptor,
     methods=("knows_many", "describe", "restore", "open_frontier", "close"),
-    adopt=_adopt_frontier,
+    adopt=_adopt(FrontierDescriptor),
     raises=(StoreFailed, StoreRefused),
     needs=frozenset(get_args(FrontierNeed)),
 )
-KINDS: Final = {kind.name: kind for kind in (VISITED, FRONTIER)}
+SINK: Final = Kind(
+    name="sink",
+    noun="sink",
+    ours={"records": "crawler.write.records:DESCRIPTOR", "warc": "crawler.write.warc:DESCRIPTOR"},
+    descriptor=SinkDescriptor,
+    methods=("write", "aclose"),
+    adopt=_adopt(SinkDescriptor),
+    needs=frozenset(get_args(SinkNeed)),
+)
+EXTRACTOR: Final = Kind(
+    name="extractor",
+    noun="extractor",
+    ours={name: f"crawler.read.html.{name}:DESCRIPTOR" for name in ("lexbor", "lxml", "bs4")},
+    descriptor=ExtractorDescriptor,
+    methods=("extract",),
+    adopt=_adopt(ExtractorDescriptor),
+)
+FETCHER: Final = Kind(
+    name="fetcher",
+    noun="fetcher",
+    ours={"http": "crawler.fetch.descriptor:HTTP"},
+    descriptor=FetcherDescriptor,
+    methods=("fetch", "aclose"),
+    adopt=_adopt(FetcherDescriptor),
+)
+CANONICAL_RULE: Final = Kind(
+    name="canonical_rule",
+    noun="canonical rule",
+    ours={name: f"crawler.url.canonical_rules:{rule.__name__}" for name, rule in RULES.items()},
+    descriptor=RuleDescriptor,
+    methods=("__call__",),
+    adopt=lambda name, rule: RuleDescriptor(name=name, make=lambda _: rule),
+)
+KINDS: Final = {kind.name: kind for kind in (VISITED, FRONTIER, SINK, EXTRACTOR, FETCHER, CANONICAL_RULE)}

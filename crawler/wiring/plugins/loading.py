@@ -106,7 +106,7 @@ def _check(kind: Kind, descriptor: Any) -> None:
     for setting in settings_of(options, "options"):
         if setting.name in taken:
             raise TypeError(f"its option {setting.name} has the name of one that each {kind.noun} has")
-    if unknown := set(descriptor.needs) - kind.needs:
+    if unknown := set(getattr(descriptor, "needs", ())) - kind.needs:
         raise TypeError(f"needs may have {', '.join(sorted(kind.needs))}, found {', '.join(sorted(unknown))}")
     folder = getattr(descriptor, "folder", None)
     if folder is not None and not folder.isidentifier():

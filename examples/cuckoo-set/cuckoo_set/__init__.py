@@ -15,10 +15,8 @@ from visited import LocalSet
 from visited.descriptor import Cost, Descriptor, Parameters
 from visited.wrappers.simple import SimpleSet
 
-_SLOTS = 4
 _MARKS = 2**16 - 1
 """Zero is an empty slot."""
-_MOST_FILL = 0.9
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,25 +26,24 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CuckooFilter:
-    """A `SimpleFilter`. When there is no room for a mark, it takes every URL for a known one."""
+    """A `SimpleFilter`. Once there is no room for a mark, it takes every URL for a known one."""
 
     def __init__(self, buckets: int, moves: int) -> None:
         self._buckets, self._moves = buckets, moves
-        self._marks = array("H", bytes(2 * _SLOTS * buckets))
-        self._count, self._is_full = 0, False
+        self._marks = array("H", bytes(8 * buckets))
+        self._used, self._is_full = 0, False
 
     def add(self, url: str, /) -> bool:
         if self.has(url):
             return False
         mark, bucket = self._place(url)
-        self._count += 1
         for move in range(self._moves):
-            for other in (bucket, self._other(mark, bucket)):
-                if (slot := self._find(0, other)) is not None:
-                    self._marks[slot] = mark
-                    return True
+            if (slot := self._find(0, mark, bucket)) is not None:
+                self._marks[slot] = mark
+                self._used += 1
+                return True
             bucket = self._other(mark, bucket)
-            slot = _SLOTS * bucket + move % _SLOTS
+            slot = 4 * bucket + move % 4
             mark, self._marks[slot] = self._marks[slot], mark
         self._is_full = True
         return True
@@ -58,11 +55,11 @@ class CuckooFilter:
         if (slot := self._slot_of(url)) is None:
             return False
         self._marks[slot] = 0
-        self._count -= 1
+        self._used -= 1
         return True
 
     def rate(self) -> float:
-        return 1.0 if self._is_full else 2 * self._count / self._buckets / _MARKS
+        return 1.0 if self._is_full else 2 * self._used / self._buckets / _MARKS
 
     def memory_bytes(self) -> int:
         return 2 * len(self._marks)
@@ -72,7 +69,7 @@ class CuckooFilter:
 
     def load(self, data: bytes, /) -> None:
         self._is_full, self._marks = bool(data[0]), array("H", data[1:])
-        self._count = len(self._marks) - self._marks.count(0) + self._is_full
+        self._used = len(self._marks) - self._marks.count(0)
 
     def _place(self, url: str) -> tuple[int, int]:
         digest = int.from_bytes(blake2b(url.encode("utf-8", "surrogatepass"), digest_size=8).digest())
@@ -81,35 +78,33 @@ class CuckooFilter:
     def _other(self, mark: int, bucket: int) -> int:
         return bucket ^ (mark * 0x5BD1E995 % self._buckets)
 
-    def _find(self, mark: int, bucket: int) -> int | None:
-        slots = self._marks[_SLOTS * bucket : _SLOTS * (bucket + 1)]
-        return _SLOTS * bucket + slots.index(mark) if mark in slots else None
+    def _find(self, wanted: int, mark: int, bucket: int) -> int | None:
+        """The slot of the wanted mark in the two buckets of another mark, or of itself."""
+        for each in (bucket, self._other(mark, bucket)):
+            slots = self._marks[4 * each : 4 * each + 4]
+            if wanted in slots:
+                return 4 * each + slots.index(wanted)
+        return None
 
     def _slot_of(self, url: str) -> int | None:
         mark, bucket = self._place(url)
-        first = self._find(mark, bucket)
-        return self._find(mark, self._other(mark, bucket)) if first is None else first
+        return self._find(mark, mark, bucket)
 
 
-def _buckets(capacity: int) -> int:
-    """A power of two."""
-    return 1 << int(capacity / _SLOTS / _MOST_FILL).bit_length()
+def _buckets_for(capacity: int) -> int:
+    """A power of two, so that at most nine of ten slots are in use."""
+    return 1 << int(capacity / 4 / 0.9).bit_length()
 
 
 def _make(parameters: Parameters, options: Options) -> LocalSet:
-    buckets = _buckets(parameters.capacity)
-    return SimpleSet(
-        "cuckoo",
-        lambda: CuckooFilter(buckets, options.moves),
-        parameters={"buckets": buckets},
-        capacity=parameters.capacity,
-    )
+    capacity, buckets = parameters.capacity, _buckets_for(parameters.capacity)
+    made_with = {"buckets": buckets}
+    return SimpleSet("cuckoo", lambda: CuckooFilter(buckets, options.moves), parameters=made_with, capacity=capacity)
 
 
 def _cost(count: int, _error_rate: float, _options: Options) -> Cost:
-    buckets = _buckets(count)
-    rate = 2 * count / buckets / _MARKS
-    return Cost(memory_bytes=2 * _SLOTS * buckets, false_positive_rate=rate, expected_lost=count * rate / 2)
+    rate = 2 * count / _buckets_for(count) / _MARKS
+    return Cost(memory_bytes=8 * _buckets_for(count), false_positive_rate=rate, expected_lost=count * rate / 2)
 
 
 DESCRIPTOR = Descriptor(

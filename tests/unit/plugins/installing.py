@@ -8,6 +8,8 @@ from textwrap import dedent
 
 import pytest
 
+from crawler.wiring.plugins.packages import _registered
+
 SETS = """
     from collections.abc import Sequence
     from typing import Annotated, Any, BinaryIO
@@ -101,6 +103,7 @@ class Site:
         (info / "entry_points.txt").write_text("".join(lines))
         self._modules.append(module)
         importlib.invalidate_caches()
+        _registered.cache_clear()
 
     def forget(self) -> None:
         for module in self._modules:

@@ -1,0 +1,53 @@
+"""What other packages may bring to a crawl. These protocols know pages alone, so every room may use them."""
+
+from typing import Protocol
+
+import msgspec
+
+from crawler.page import Extract, Fetched, Page, PageRecord, Request
+
+
+class Fetcher(Protocol):
+    """Fetches one URL from its server.
+
+    Whatever a server or the network does is a returned value, never an exception. The fetcher returns redirects and
+    does not follow them. Cancelling a fetch closes its connection.
+    """
+
+    async def fetch(self, request: Request, /) -> Fetched: ...
+
+    async def aclose(self) -> None: ...
+
+
+class LinkExtractor(Protocol):
+    """Reads a page. Pure and synchronous; never raises, whatever a page contains. It must be safe in threads: large
+    pages are read in two of them."""
+
+    def extract(self, page: Page, /) -> Extract: ...
+
+
+class NotTaken(Exception):
+    """Raised by a sink that does not take a page now. The page is not done: its URL is handed back, and the page is
+    fetched again later. It must be raised before another sink has the page."""
+
+
+class Sink(Protocol):
+    """Where pages and records go."""
+
+    async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+        """Write a page and its record. Returns once they are as safe as the configured durability promises. `page` is
+        None for a URL that was not fetched.
+
+        A page is written again, with the same number, if the crawl crashed before it was done. If it can't be written,
+        this raises `OSError` and leaves nothing of it in the output: the page is not done. The first sink may also
+        raise `NotTaken`.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Complete the files. Closing twice is harmless."""
+        ...
+
+
+class NoOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a component that has none."""

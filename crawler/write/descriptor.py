@@ -1,0 +1,36 @@
+"""What the rest of the program knows of a sink: its descriptor, which stands beside its class."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from crawler.seams import NoOptions, Sink
+from crawler.write.appending import Durability
+
+Need = Literal["directory"]
+
+
+class Parameters(msgspec.Struct, frozen=True, kw_only=True):
+    """What any sink may use when it is made. Sinks ignore what does not concern them."""
+
+    directory: Path | None = None
+    """For the files of this sink alone; it exists. None unless the sink needs it."""
+    durability: Durability = "process"
+    """What a page survives once it is written: a crash of the process, or also a power failure."""
+    about: Mapping[str, str] = {}
+    """What the output says about the crawl: `software`, `isPartOf` (the name of the crawl), `http-header-user-agent`
+    and `robots`."""
+
+
+class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
+    """A sink as a value: how it is made, and what it needs."""
+
+    name: str
+    make: Callable[[Parameters, Any], Sink]
+    """Opens the sink, with the options in their struct. Raises ValueError for values that do not fit together, and
+    `OSError` if it can't write."""
+    options: type[msgspec.Struct] = NoOptions
+    """Its options: fields with defaults, limits and meanings, written like those of a configuration."""
+    needs: frozenset[Need] = frozenset()

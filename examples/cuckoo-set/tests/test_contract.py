@@ -1,0 +1,7 @@
+from cuckoo_set import DESCRIPTOR
+
+from crawler.testing import VisitedSetContract
+
+
+class TestCuckooSet(VisitedSetContract):
+    descriptor = DESCRIPTOR
