@@ -19,8 +19,10 @@ HUGE = "9" * 5000
         ("fetch.timout_s = 1", "fetch.timout_s: unknown key; did you mean fetch.timeout_s?"),
         ("fetch.max-redirects = 1", "fetch.max-redirects: unknown key; did you mean fetch.max_redirects?"),
         ("fetch.max_depth = 1", "fetch.max_depth: unknown key; did you mean scope.max_depth?"),
-        ("scope.backend = 1", "scope.backend: unknown key; did you mean frontier.backend or visited.backend or "
-            "fetch.backend?"),
+        (
+            "scope.backend = 1",
+            "scope.backend: unknown key; did you mean frontier.backend or visited.backend or fetch.backend?",
+        ),
         ("urls.zzz = 1", "urls.zzz: unknown key; [urls] has rules"),
         ("timeout_s = 1", "timeout_s: unknown key; did you mean fetch.timeout_s or render.timeout_s?"),
         ("fetsh.timeout_s = 1", "unknown section [fetsh]; did you mean [fetch]?"),
