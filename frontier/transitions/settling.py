@@ -4,6 +4,7 @@ import logging
 
 import msgspec
 
+from frontier.queues.health import next_health
 from frontier.queues.lease_end import Ending, LeaseEnd
 from frontier.queues.lifecycle import INACTIVE, READY, SNOOZED
 from frontier.queues.queue import Prerequisite, QueueRecord
@@ -196,15 +197,7 @@ class Settling:
         active.waiters.wake(min(active.schedule.leasable_count, 2))
 
     def _next_health(self, before: Health, outcome: Outcome) -> Health:
-        if outcome.server_ok:
-            return Health(pressure=outcome.pressure)
-        return Health(
-            error_streak=before.error_streak + 1 if before.answered == outcome.answered else 1,
-            answered=outcome.answered,
-            trouble=outcome.reason,
-            pressure=outcome.pressure,
-            probe_at=self._active.now() + outcome.dead_for_s if outcome.dead_for_s else 0.0,
-        )
+        return next_health(before, outcome, now=self._active.now())
 
     def _cost(self, url: CrawlUrl, *, server_ok: bool) -> int:
         return url.cost if server_ok else url.cost + self._active.settings.budgets.error_penalty
