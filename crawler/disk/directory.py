@@ -18,6 +18,7 @@ import fcntl
 import os
 import shutil
 import time
+import tomllib
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -174,7 +175,16 @@ class CrawlDirectory:
         """Whether it holds files, but no crawl. A copy of a crawl may lack the lock."""
         if not self.path.exists() or not any(self.path.iterdir()) or self.lock.is_file():
             return False
-        return not (self._has_leveldb() or (self.configuration.exists() and self.has_state()))
+        return not (self._has_leveldb() or (self._names_a_frontier() and self.has_state()))
+
+    def _names_a_frontier(self) -> bool:
+        """Whether its configuration names the backend of the frontier, as that of any crawl does whose frontier is no
+        LevelDB."""
+        try:
+            frontier = tomllib.loads(self.configuration.read_text(encoding="utf-8")).get("frontier")
+        except (FileNotFoundError, ValueError):
+            return False
+        return isinstance(frontier, dict) and "backend" in frontier
 
     def write_configuration(self, text: str) -> None:
         """Write the configuration of this run. It is replaced in one step."""

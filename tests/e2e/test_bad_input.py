@@ -14,7 +14,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from crawler.testing.disks import mounted
-from frontier.leveldb.identity import FORMAT
+from frontier.leveldb.identity import FORMAT_OF_PARTS
 from tests.e2e.crawling import (
     COMPLETE,
     FAILED,
@@ -169,7 +169,7 @@ def test_a_crawl_of_another_version_is_refused_and_left_as_it_is(tmp_path: Path,
     store.put(b"Mformat", b"999")
     store.close()
     kept = {name: content for name, content in tree(tmp_path / "crawl").items() if not name.startswith("frontier")}
-    words = ["format 999", f" and {FORMAT};", "use the version that wrote it, or another directory"]
+    words = ["format 999", f" and {FORMAT_OF_PARTS};", "use the version that wrote it, or another directory"]
     assert_told(onceover("crawl", *options, cwd=tmp_path), REFUSED, *words)
     assert_told(onceover("inspect", "crawl", "fsck", cwd=tmp_path), REFUSED, *words)
     after = tree(tmp_path / "crawl")
@@ -308,7 +308,7 @@ def test_a_crawl_that_meets_a_full_disk_waits_and_goes_on_when_there_is_room(
         directory = mount / "crawl"
         settings = setting("output.min_free_bytes=0", f'frontier.durability="{durability}"', "progress.interval_s=0.2")
         with started("crawl", *web.options, "--dir", directory, *settings, cwd=tmp_path) as crawl:
-            crawl.wait_until(lambda: "held: " in crawl.err, "word of the disk")
+            crawl.wait_until(lambda: "paused: " in crawl.err, "word of the disk")
             assert len(fetched(directory)) < 40
             subprocess.run(["mount", "-o", "remount,size=100m", mount], check=True)
             assert_told(crawl.wait(), COMPLETE, "No space left", "the crawl goes on")

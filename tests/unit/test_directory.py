@@ -65,7 +65,7 @@ def test_a_copy_without_the_lock_is_known_by_its_frontier(tmp_path: Path) -> Non
 def test_a_copy_without_the_lock_is_known_by_its_configuration_and_the_frontier_of_any_backend(tmp_path: Path) -> None:
     (tmp_path / "frontier").mkdir()
     (tmp_path / "frontier" / "urls.db").write_text("SQLite")
-    (tmp_path / "crawl.toml").touch()
+    (tmp_path / "crawl.toml").write_text('[frontier]\nbackend = "sqlite"\n')
     with CrawlDirectory(tmp_path) as directory:
         assert directory.has_state()
 
