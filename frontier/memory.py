@@ -4,6 +4,7 @@ import logging
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from operator import attrgetter
 
 import msgspec
@@ -159,11 +160,14 @@ class MemoryOutbox:
     def end(self, receiver: int, /) -> int:
         return self.trimmed(receiver).index + len(self._parcels.get(receiver, []))
 
-    def parcels(self, receiver: int, first: int, last: int, /) -> list[bytes]:
+    def parcels(self, receiver: int, first: int, last: int, /, *, max_bytes: int | None = None) -> list[bytes]:
         base = self.trimmed(receiver).index
         found = self._parcels.get(receiver, [])[first - base - 1 : last - base] if first > base else []
         if len(found) <= last - first:
             raise StoreFailed(f"of the parcels {first} to {last} for part {receiver}, only {len(found)} are there")
+        if max_bytes is not None:
+            sizes = accumulate(map(len, found))
+            return found[: 1 + sum(size < max_bytes for size in sizes)]
         return found
 
     def trim(self, receiver: int, trimmed: Trimmed, /) -> None:

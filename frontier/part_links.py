@@ -51,7 +51,11 @@ class StoredPartLinks:
 
     @property
     def is_idle(self) -> bool:
-        return not (self._leases or self._active.pauses or self._outgoing.has_spared or not self._active.is_complete())
+        return not (self._leases or self._active.pauses) and self._active.is_complete()
+
+    @property
+    def has_counts(self) -> bool:
+        return self._outgoing.has_spared
 
     def owns(self, queue_key: str, /) -> bool:
         return self._outgoing.owner(queue_key) == self.part.number
@@ -64,12 +68,12 @@ class StoredPartLinks:
     def trimmed(self, receiver: int, /) -> Place | None:
         return self._outgoing.trimmed(receiver)
 
-    def watch(self, on_parcels: Callable[[int, int], None], /) -> None:
-        self._outgoing.watch(on_parcels)
+    def watch(self, on_parcels: Callable[[int, int], None], on_forgotten: Callable[[], None], /) -> None:
+        self._outgoing.watch(on_parcels, on_forgotten)
 
-    def parcels(self, receiver: int, first: int, last: int, /) -> list[bytes]:
+    def parcels(self, receiver: int, first: int, last: int, /, *, max_bytes: int | None = None) -> list[bytes]:
         self._commit.check()
-        return self._outgoing.parcels(receiver, first, last)
+        return self._outgoing.parcels(receiver, first, last, max_bytes=max_bytes)
 
     async def trim(self, receiver: int, place: Place, /) -> None:
         self._outgoing.check_place(receiver, place)

@@ -75,7 +75,12 @@ class PartLinks(Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits, nothing is leased, nothing pauses the part, and no count of links has to be sent."""
+        """Whether nothing waits, nothing is leased, and nothing pauses the part."""
+        ...
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether there are counts of links that `send_counts` would send."""
         ...
 
     def owns(self, queue_key: str, /) -> bool:
@@ -92,12 +97,14 @@ class PartLinks(Protocol):
         """The last parcel for a part that was deleted from the outbox; None if there is none."""
         ...
 
-    def watch(self, on_parcels: Callable[[int, int], None], /) -> None:
-        """Call back after each transition that has put parcels into the outbox: the receiver, and how many."""
+    def watch(self, on_parcels: Callable[[int, int], None], on_forgotten: Callable[[], None], /) -> None:
+        """Call `on_parcels` after each transition that has put parcels into the outbox, with the receiver and how many;
+        and `on_forgotten` after the generation has grown."""
         ...
 
-    def parcels(self, receiver: int, first: int, last: int, /) -> list[bytes]:
-        """The parcels for a part from one sequence number to another. Raises `StoreFailed` if one is not there."""
+    def parcels(self, receiver: int, first: int, last: int, /, *, max_bytes: int | None = None) -> list[bytes]:
+        """The parcels for a part from one sequence number to another, or the first of them: no other follows once
+        `max_bytes` have been read. Raises `StoreFailed` if one is not there."""
         ...
 
     async def trim(self, receiver: int, place: Place, /) -> None:

@@ -149,8 +149,9 @@ class Outbox(Protocol):
         """The index of the last parcel; of the last one that was deleted if there is none."""
         ...
 
-    def parcels(self, receiver: int, first: int, last: int, /) -> list[bytes]:
-        """The parcels from one index to another. Raises `StoreFailed` if one is missing."""
+    def parcels(self, receiver: int, first: int, last: int, /, *, max_bytes: int | None = None) -> list[bytes]:
+        """The parcels from one index to another, or the first of them: no other follows once `max_bytes` have been
+        read. Raises `StoreFailed` if one is missing."""
         ...
 
     def trim(self, receiver: int, trimmed: Trimmed, /) -> None:

@@ -1,7 +1,7 @@
 """Binds, finds and checks the socket of a crawl.
 
 The address of a Unix socket has at most 107 bytes. A longer path is shortened through a descriptor of the directory,
-as /proc/self/fd/N/control, which only Linux has.
+as /proc/self/fd/N/NAME, which only Linux has.
 """
 
 import os
@@ -26,13 +26,13 @@ class SocketOfOther(SocketRefused):
     """The socket belongs to another user."""
 
 
-def listen(directory: Path) -> socket.socket:
+def listen(directory: Path, name: str = NAME) -> socket.socket:
     """A socket that listens in a directory whose lock the caller holds. Raises `SocketRefused`."""
-    path = directory / NAME
+    path = directory / name
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         _remove_stale(path)
-        with address(directory) as short:
+        with address(directory, name) as short:
             listening.bind(short)
         # Nobody can connect before `listen`, so nobody can before the mode is set.
         path.chmod(_MODE)
@@ -47,9 +47,9 @@ def listen(directory: Path) -> socket.socket:
     return listening
 
 
-def remove(directory: Path) -> None:
+def remove(directory: Path, name: str = NAME) -> None:
     """Remove the socket from a directory whose lock the caller holds."""
-    (directory / NAME).unlink(missing_ok=True)
+    (directory / name).unlink(missing_ok=True)
 
 
 def _remove_stale(path: Path) -> None:
@@ -93,15 +93,15 @@ def check(directory: Path) -> bool:
 
 
 @contextmanager
-def address(directory: Path) -> Iterator[str]:
+def address(directory: Path, name: str = NAME) -> Iterator[str]:
     """The address of the socket in a directory, while the context lasts. Raises `OSError`."""
-    path = directory / NAME
+    path = directory / name
     if len(os.fsencode(path)) <= MAX_ADDRESS_BYTES:
         yield str(path)
         return
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        yield f"/proc/self/fd/{descriptor}/{NAME}"
+        yield f"/proc/self/fd/{descriptor}/{name}"
     finally:
         os.close(descriptor)
 

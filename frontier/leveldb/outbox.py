@@ -5,7 +5,6 @@ are compacted now and then, as those of queues are.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import count
 from typing import TypeVar
 
 import msgspec
@@ -60,14 +59,19 @@ class LevelDBOutbox:
         key = self._database.last_key(parcel_key(receiver, self.trimmed(receiver).index), parcel_key(receiver + 1, 0))
         return self.trimmed(receiver).index if key is None else parcel_of(key)[1]
 
-    def parcels(self, receiver: int, first: int, last: int, /) -> list[bytes]:
-        items = self._database.first(parcel_key(receiver, first), parcel_key(receiver, last + 1), last - first + 1)
-        for index, (key, _) in zip(count(first), items, strict=False):
-            if parcel_of(key)[1] != index:
-                raise self._gap(receiver, index)
-        if len(items) <= last - first:
-            raise self._gap(receiver, first + len(items))
-        return [value for _, value in items]
+    def parcels(self, receiver: int, first: int, last: int, /, *, max_bytes: int | None = None) -> list[bytes]:
+        found: list[bytes] = []
+        found_bytes = 0
+        for key, value in self._database.items(parcel_key(receiver, first), parcel_key(receiver, last + 1)):
+            if parcel_of(key)[1] != first + len(found):
+                break
+            found.append(value)
+            found_bytes += len(value)
+            if max_bytes is not None and found_bytes >= max_bytes:
+                return found
+        if len(found) <= last - first:
+            raise self._gap(receiver, first + len(found))
+        return found
 
     def _gap(self, receiver: int, index: int) -> StoreFailed:
         return StoreFailed(

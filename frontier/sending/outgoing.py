@@ -38,7 +38,7 @@ class Outgoing:
             receiver: SentUrls(max_sent=MAX_SENT // len(others), max_spared=MAX_SPARED // len(others))
             for receiver in others
         }
-        self._watchers: list[Callable[[int, int], None]] = []
+        self._watchers: list[tuple[Callable[[int, int], None], Callable[[], None]]] = []
         self._outbox.begin(Incarnation(self.incarnation, self._bases))
 
     # a page's links
@@ -86,11 +86,16 @@ class Outgoing:
             self._sent[receiver].remember(urls)
             count = sum(parcel.receiver == receiver for parcel in parcels)
             self._ends[receiver] += count
-            for on_parcels in self._watchers:
+            for on_parcels, _ in self._watchers:
                 on_parcels(receiver, count)
 
-    def watch(self, on_parcels: Callable[[int, int], None]) -> None:
-        self._watchers.append(on_parcels)
+    def note_forgotten(self) -> None:
+        """URLs of this part have been forgotten."""
+        for _, on_forgotten in self._watchers:
+            on_forgotten()
+
+    def watch(self, on_parcels: Callable[[int, int], None], on_forgotten: Callable[[], None]) -> None:
+        self._watchers.append((on_parcels, on_forgotten))
 
     # what receivers confirm
 
@@ -100,9 +105,9 @@ class Outgoing:
     def trimmed(self, receiver: int) -> Place | None:
         return self._trimmed[receiver].place
 
-    def parcels(self, receiver: int, first: int, last: int) -> list[bytes]:
+    def parcels(self, receiver: int, first: int, last: int, *, max_bytes: int | None) -> list[bytes]:
         base = self._bases[receiver]
-        return self._outbox.parcels(receiver, base + first, base + last)
+        return self._outbox.parcels(receiver, base + first, base + last, max_bytes=max_bytes)
 
     def check_place(self, receiver: int, place: Place) -> None:
         """Raise ValueError for a place that this incarnation has not reached."""

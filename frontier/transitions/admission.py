@@ -148,6 +148,8 @@ class Admission:
             await self._commit.run(partial(self._remove_entries, settled, names), is_required=True)
             for name in names:
                 self._link_counts.pop(name)
+            if self._outgoing is not None:
+                self._outgoing.note_forgotten()
             return len(names)
 
     async def _record(self, batch: dict[str, LedgerEntry]) -> int:

@@ -176,6 +176,14 @@ def test_parcels_are_read_in_order_for_each_receiver_from_behind_the_deleted_one
     assert (store.outbox.end(1), store.outbox.end(2)) == (3, 1)
     send(store, parcel(1, 4))
     assert store.outbox.parcels(1, 4, 4) == [parcel(1, 4).content]
+    send(store, parcel(2, 2), parcel(2, 3))
+    size = len(parcel(2, 1).content)
+    assert [len(store.outbox.parcels(2, 1, 3, max_bytes=most)) for most in (1, size, size + 1, 9 * size)] == [
+        1,
+        1,
+        2,
+        3,
+    ]
     for first, last in ((3, 4), (4, 5), (5, 5)):
         with pytest.raises(StoreFailed):
             store.outbox.parcels(1, first, last)

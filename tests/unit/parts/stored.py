@@ -80,7 +80,7 @@ class StoredPart(Part):
             for other in range(world.parts)
             if other != self.number
         }
-        self.links.watch(lambda receiver, parcels: self.senders[receiver].append(parcels))
+        self.links.watch(lambda receiver, parcels: self.senders[receiver].append(parcels), lambda: None)
         self.receiver = Receiver(receiver=self.number, incarnation=self.incarnation, positions=self.links.positions())
         self.gate = Gate()
         self.lease_out: Lease | None = None
@@ -182,7 +182,7 @@ class StoredPart(Part):
         return Report(
             incarnation=self.incarnation,
             transitions=self.links.transitions,
-            is_idle=self.links.is_idle,
+            is_idle=self.links.is_idle and not self.links.has_counts,
             welcomed_by={each.receiver: each.welcomed_by for each in senders if each.welcomed_by is not None},
             unconfirmed={each.receiver: each.end for each in senders if self.links.waiting(each.receiver)},
         )

@@ -1,0 +1,100 @@
+"""Carries the links of one part to the other parts, and takes theirs."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from crawler.parts.ending import Gate, Report
+from crawler.parts.exchange.protocol import Exchange
+from crawler.parts.exchange.receiving import Receiving
+from crawler.parts.exchange.sending import Sending
+from frontier import PartLinks, Pauses
+
+SYNC_S: Final = 1.0
+"""Between two syncs of what was admitted from other parts."""
+MAX_WAITING: Final = 200_000
+"""Parcels in the outbox for one receiver, beyond which the part fetches nothing: some hundred MB of disk."""
+_PAUSES: Final = "outbox"
+
+
+class Carrier:
+    """Works while `run` runs. If the parts can't work together, `run` raises `PartsDisagree` in an exception group.
+
+    A part whose outbox is full fetches nothing, but goes on taking the links of others. So no two parts can wait for
+    each other.
+    """
+
+    def __init__(
+        self,
+        links: PartLinks,
+        exchange: Exchange,
+        pauses: Pauses,
+        *,
+        agreement: Mapping[str, str],
+        sync_s: float = SYNC_S,
+        max_waiting: int = MAX_WAITING,
+    ) -> None:
+        """`agreement` is what all parts of the crawl must agree on, by name."""
+        self.gate = Gate()
+        self._links = links
+        self._exchange = exchange
+        self._pauses = pauses
+        self._sync_s = sync_s
+        self._max_waiting = max_waiting
+        others = (number for number in range(links.part.parts) if number != links.part.number)
+        self._sendings = {
+            receiver: Sending(links, exchange, receiver, agreement=agreement, on_trimmed=self._check_waiting)
+            for receiver in others
+        }
+        self._receiving = Receiving(links, agreement=agreement)
+        links.watch(self._append, self._receiving.tell_all)
+        self._check_waiting()
+
+    async def run(self) -> None:
+        """Carry links until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for sending in self._sendings.values():
+                group.create_task(sending.run())
+            group.create_task(self._sync())
+            while (connection := await self._exchange.accept()) is not None:
+                group.create_task(self._receiving.serve(connection))
+
+    async def report(self) -> Report:
+        """What the part says when the supervisor asks whether the crawl is complete."""
+        if self._is_idle and self._links.has_counts:
+            await self._links.send_counts()
+        senders = [sending.sender for sending in self._sendings.values()]
+        return Report(
+            incarnation=self._links.incarnation,
+            transitions=self._links.transitions,
+            is_idle=self._is_idle and not self._links.has_counts,
+            welcomed_by={each.receiver: each.welcomed_by for each in senders if each.welcomed_by is not None},
+            unconfirmed={each.receiver: each.end for each in senders if each.waiting},
+        )
+
+    @property
+    def _is_idle(self) -> bool:
+        return self._links.is_idle and not self.gate.adding
+
+    def _append(self, receiver: int, parcels: int) -> None:
+        self._sendings[receiver].append(parcels)
+        self._check_waiting()
+
+    def _check_waiting(self) -> None:
+        """Pause the part while its outbox is full, and for half of that again."""
+        senders = [sending.sender for sending in self._sendings.values()]
+        fullest = max(senders, key=lambda each: each.waiting, default=None)
+        if fullest is None:
+            return
+        if fullest.waiting >= self._max_waiting:
+            self._pauses.pause(
+                f"part {fullest.receiver} has not taken {fullest.waiting} parcels of links yet", by=_PAUSES
+            )
+        elif 2 * fullest.waiting <= self._max_waiting:
+            self._pauses.resume(by=_PAUSES)
+
+    async def _sync(self) -> None:
+        while True:
+            await self._receiving.must_sync.wait()
+            await self._receiving.make_safe()
+            await asyncio.sleep(self._sync_s)

@@ -1,0 +1,50 @@
+"""Messages as bytes.
+
+A message begins with a header of 12 bytes: four that name the protocol and its version, the length of the body, and
+its CRC-32, all big-endian. The body is MessagePack.
+"""
+
+import struct
+from typing import Final
+from zlib import crc32
+
+import msgspec
+
+from crawler.parts.exchange.protocol import ExchangeBroken, Message
+
+MAGIC: Final = b"OOP1"
+MAX_BODY_BYTES: Final = 1 << 26
+"""A parcel of URLs that are all as long as a crawl accepts has less than a tenth of this."""
+_HEADER: Final = struct.Struct(">4sII")
+HEADER_BYTES: Final = _HEADER.size
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Message).decode
+
+
+def encode(message: Message) -> bytes:
+    body = _encode(message)
+    if len(body) > MAX_BODY_BYTES:
+        raise ValueError(f"a message has at most {MAX_BODY_BYTES} bytes, got {len(body)}")
+    return _HEADER.pack(MAGIC, len(body), crc32(body)) + body
+
+
+def read_header(header: bytes) -> tuple[int, int]:
+    """Length and checksum of the body. Raises `ExchangeBroken`."""
+    magic, length, checksum = _HEADER.unpack(header)
+    if magic != MAGIC:
+        raise ExchangeBroken(f"expected a message that begins with {MAGIC!r}, found {magic!r}: another version?")
+    if length > MAX_BODY_BYTES:
+        raise ExchangeBroken(f"expected a message of at most {MAX_BODY_BYTES} bytes, found one of {length}")
+    return length, checksum
+
+
+def decode(body: bytes, checksum: int) -> Message:
+    """Raises `ExchangeBroken`."""
+    if crc32(body) != checksum:
+        raise ExchangeBroken(f"a message of {len(body)} bytes was damaged on its way: its checksum is wrong")
+    try:
+        message: Message = _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ExchangeBroken(f"a message can't be read: {error}") from error
+    return message

@@ -1,0 +1,198 @@
+"""Links that travel between real frontiers, over the sockets of one machine."""
+
+import asyncio
+import shutil
+from contextlib import AsyncExitStack
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from crawler.parts.exchange.sending import PartsDisagree
+from crawler.testing.loops import in_event_loop
+from frontier.leveldb.database import SystemCalls
+from frontier.upkeep.part_checks import check_parts
+from tests.unit.frontier.disk import Disk
+from tests.unit.parts.carrying import Crawl, RunningPart, until, wait_for_end
+from tests.unit.parts.model import World
+from tests.unit.parts.stored import look, page_of
+
+
+def foreign_page(world: World, receiver: int, after: int = -1) -> int:
+    """A page that belongs to a part."""
+    return next(page for page in range(after + 1, 10_000) if world.owner(page) == receiver)
+
+
+async def check_complete(crawl: Crawl, parts: dict[int, RunningPart]) -> None:
+    fetched: set[int] = set()
+    for number, part in parts.items():
+        found = look(part.store, crawl.world)
+        assert not found.pending
+        assert not found.outbox
+        assert all(crawl.world.owner(page) == number for page in found.done)
+        fetched |= found.done
+    assert fetched == crawl.world.reachable({0, 1})
+    assert list(check_parts([part.store for part in parts.values()])) == []
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+@in_event_loop
+async def test_a_crawl_in_parts_fetches_each_page_once_and_ends(tmp_path: Path, count: int) -> None:
+    crawl = Crawl(tmp_path, World(7, pages=300, parts=count))
+    async with AsyncExitStack() as stack:
+        parts = {number: await stack.enter_async_context(crawl.running(number)) for number in range(count)}
+        await wait_for_end(parts)
+        await check_complete(crawl, parts)
+
+
+@in_event_loop
+async def test_parts_that_are_killed_lose_and_repeat_nothing(tmp_path: Path) -> None:
+    await crawl_with_kills(tmp_path, seed=5, kills=10)
+
+
+@pytest.mark.long
+@in_event_loop
+async def test_parts_that_are_killed_many_times_lose_and_repeat_nothing(tmp_path: Path) -> None:
+    for seed in range(100, 120):
+        await crawl_with_kills(tmp_path / f"{seed}", seed=seed, kills=50)
+
+
+async def crawl_with_kills(directory: Path, *, seed: int, kills: int) -> None:
+    crawl, dice = Crawl(directory, World(seed, pages=40 * kills, parts=3)), Random(seed)
+    async with AsyncExitStack() as end:
+        lives = {number: await end.enter_async_context(AsyncExitStack()) for number in range(3)}
+        parts = {number: await lives[number].enter_async_context(crawl.running(number)) for number in range(3)}
+        for life in range(1, 1 + kills):
+            number = dice.randrange(3)
+            done = parts[number].frontier.describe().done
+            await asyncio.sleep(0.02)
+            crawl.kill(number, life)
+            await lives[number].aclose()
+            parts[number] = await lives[number].enter_async_context(crawl.running(number))
+            assert parts[number].frontier.describe().done >= done
+        await wait_for_end(parts)
+        await check_complete(crawl, parts)
+
+
+@in_event_loop
+async def test_links_wait_on_the_disk_for_a_part_that_comes_late(tmp_path: Path) -> None:
+    world = World(3, pages=50, parts=2)
+    crawl = Crawl(tmp_path, world)
+    page = foreign_page(world, 1)
+    async with crawl.running(0, crawls=False) as first:
+        await first.frontier.add([page_of(page)])
+    async with crawl.running(0, crawls=False) as first:
+        assert first.links.waiting(1) == 1
+        async with crawl.running(1, crawls=False) as second:
+            await until(lambda: second.frontier.describe().admitted == 1)
+            await until(lambda: first.links.waiting(1) == 0)
+            entry = await second.frontier.status_of(page_of(page).canonical)
+            assert entry is not None
+
+
+@in_event_loop
+async def test_a_full_outbox_pauses_the_part_until_the_other_has_taken_half_of_it(tmp_path: Path) -> None:
+    world = World(3, pages=50, parts=2)
+    crawl = Crawl(tmp_path, world)
+    crawl.max_waiting = 4
+    async with crawl.running(0, crawls=False) as first:
+        page = -1
+        for _ in range(4):
+            assert not first.frontier.pauses
+            page = foreign_page(world, 1, page)
+            await first.frontier.add([page_of(page)])
+        assert first.frontier.pauses.reason == "part 1 has not taken 4 parcels of links yet"
+        assert not (await first.carrier.report()).is_idle
+    async with crawl.running(0, crawls=False) as first:
+        assert first.frontier.pauses  # also after a restart
+        async with crawl.running(1, crawls=False):
+            await until(lambda: not first.frontier.pauses)
+        assert first.links.waiting(1) <= 2
+
+
+@in_event_loop
+async def test_a_part_whose_disk_is_full_confirms_nothing(tmp_path: Path) -> None:
+    world, disk = World(3, pages=50, parts=2), Disk()
+    crawl = Crawl(tmp_path, world)
+    calls = SystemCalls(open_database=disk.open)
+    async with (
+        crawl.running(0, crawls=False) as first,
+        crawl.running(1, crawls=False, calls=calls) as second,
+    ):
+        disk.is_full = True
+        await first.frontier.add([page_of(foreign_page(world, 1))])
+        await until(lambda: bool(second.frontier.pauses))
+        assert first.links.waiting(1) == 1
+        assert (await first.carrier.report()).unconfirmed == {1: 1}
+        disk.is_full = False
+        await until(lambda: first.links.waiting(1) == 0)
+        assert second.frontier.describe().admitted == 1
+
+
+@in_event_loop
+async def test_what_a_part_has_forgotten_is_sent_again_when_it_is_linked_again(tmp_path: Path) -> None:
+    world = World(3, pages=50, parts=2)
+    crawl = Crawl(tmp_path, world)
+    other = foreign_page(world, 1)
+    link = page_of(foreign_page(world, 1, other))
+    async with crawl.running(0, crawls=False) as first, crawl.running(1) as second:
+        await first.frontier.add([page_of(other)])
+        await until(lambda: first.links.waiting(1) == 0)  # a new connection makes it forget, too
+        await first.frontier.add([link])
+        await until(lambda: first.links.waiting(1) == 0 and second.links.is_idle)
+        await first.frontier.add([link])
+        assert first.links.waiting(1) == 0  # it was sent already
+        before = second.frontier.describe().admitted
+        assert await second.frontier.forget([link.canonical]) == 1
+        assert second.frontier.describe().admitted == before - 1
+
+        while second.frontier.describe().admitted < before:
+            await first.frontier.add([link])
+            await asyncio.sleep(0.005)
+
+
+@pytest.mark.parametrize("other", [{"urls.rules": "2"}, {}, {"urls.rules": "1", "suffixes": "x"}])
+@in_event_loop
+async def test_parts_that_do_not_agree_refuse_each_other_with_both_values(
+    tmp_path: Path, other: dict[str, str]
+) -> None:
+    crawl = Crawl(tmp_path, World(3, pages=50, parts=2))
+    with pytest.raises(ExceptionGroup) as raised:  # noqa: PT012
+        async with crawl.running(0, crawls=False):
+            crawl.agreement = other
+            async with crawl.running(1, crawls=False):
+                await asyncio.sleep(0.3)
+    assert raised.group_contains(PartsDisagree, match="all parts of a crawl must agree on (urls.rules|suffixes): part")
+
+
+@in_event_loop
+async def test_parts_that_divide_the_crawl_in_other_ways_refuse_each_others_links(tmp_path: Path) -> None:
+    world = World(3, pages=50, parts=2)
+    crawl = Crawl(tmp_path, world)
+    with pytest.raises(ExceptionGroup) as raised:  # noqa: PT012
+        async with crawl.running(1, crawls=False) as second:
+            crawl.owner = lambda key: 1 - world.ownership.owner(key)
+            async with crawl.running(0, crawls=False) as first:
+                await first.frontier.add([page_of(foreign_page(world, 0))])
+                await asyncio.sleep(0.3)
+                assert second.frontier.describe().admitted == 0
+    assert raised.group_contains(PartsDisagree, match="was sent .* by part 0, which belongs to part 0")
+
+
+@in_event_loop
+async def test_a_lost_disk_is_a_gap_that_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    world = World(3, pages=50, parts=2)
+    crawl = Crawl(tmp_path, world)
+    page = foreign_page(world, 1)
+    async with crawl.running(0, crawls=False) as first:
+        async with crawl.running(1, crawls=False):
+            await first.frontier.add([page_of(page)])
+            await until(lambda: first.links.waiting(1) == 0)
+        shutil.rmtree(crawl.directory(1))
+        crawl.directory(1).mkdir()
+        for _ in range(2):
+            async with crawl.running(1, crawls=False) as second:
+                await first.frontier.add([page_of(page)])
+                await until(lambda: second.frontier.describe().gaps == 1 and first.links.waiting(1) == 0)
+                page = foreign_page(world, 1, page)
+    assert sum("were lost on their way" in record.message for record in caplog.records) == 1
