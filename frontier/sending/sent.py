@@ -12,7 +12,7 @@ import msgspec
 from frontier.values import CrawlUrl
 
 MAX_SENT = 100_000
-"""URLs that are remembered at least, for all receivers together; at most twice as many."""
+"""URLs that are remembered at least, for all receivers together; at most twice as many: some 30 MB."""
 MAX_SPARED = 10_000
 """URLs whose links are counted, for all receivers together."""
 _SPARED_WITH_PAGE = 32
