@@ -21,6 +21,7 @@ from tests.patience import PATIENCE_S
 
 PLUGINS = {
     ("visited", "cuckoo", "onceover-cuckoo-set"),
+    ("frontier", "sqlite", "onceover-sqlite-frontier"),
     ("sink", "sqlite", "onceover-sqlite-sink"),
     ("extractor", "json-links", "onceover-json-links"),
     ("canonical_rule", "drop-parameters", "onceover-drop-parameters"),
