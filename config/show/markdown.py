@@ -67,8 +67,8 @@ def _may_be(setting: Setting) -> str:
         case "bool":
             return "`true` or `false`"
         case "choice":
-            more = ", a plug-in" if setting.backends is not None else ""
-            return ", ".join(f"`{choice}`" for choice in setting.choices) + more
+            plugin = ["a plug-in"] if setting.names_backends else []
+            return ", ".join([*(f"`{choice}`" for choice in setting.choices), *plugin])
         case "options":
             return "options of the backend"
         case "texts":

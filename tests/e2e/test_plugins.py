@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -25,6 +24,7 @@ PLUGINS = {
     ("sink", "sqlite", "onceover-sqlite-sink"),
     ("extractor", "json-links", "onceover-json-links"),
     ("canonical_rule", "drop-parameters", "onceover-drop-parameters"),
+    ("frontier", "sqlite", "onceover-sqlite-frontier"),
 }
 ALL_OF_THEM = """
 [visited]
@@ -95,33 +95,22 @@ BROKEN = """
 
 
 @pytest.fixture(scope="module")
-def site(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with all packages of examples/, as pip installs them, and a module that is no package."""
-    folder = tmp_path_factory.mktemp("plugins")
-    sources = [path.parent for path in (repository / "examples").glob("*/pyproject.toml")]
-    for source in sources:
-        shutil.copytree(source, folder / "sources" / source.name)
-    subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
-        + ["--disable-pip-version-check", "--target", str(folder / "site")]
-        + [str(folder / "sources" / source.name) for source in sources],
-        check=True,
-        capture_output=True,
-        timeout=PATIENCE_S,
-    )
-    (folder / "site" / "broken.py").write_text(dedent(BROKEN))
-    return folder / "site"
+def site(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Where modules are looked for: the packages of examples/, installed, and a module that belongs to no package."""
+    folder = tmp_path_factory.mktemp("broken")
+    (folder / "broken.py").write_text(dedent(BROKEN))
+    return f"{examples}:{folder}"
 
 
-def onceover(*arguments: str | Path, site: Path, cwd: Path) -> Ended:
-    return crawling.onceover(*arguments, cwd=cwd, PYTHONPATH=str(site), MPLCONFIGDIR=str(site / "fonts"))
+def onceover(*arguments: str | Path, site: str, cwd: Path) -> Ended:
+    return crawling.onceover(*arguments, cwd=cwd, PYTHONPATH=site, MPLCONFIGDIR=f"{site.partition(':')[0]}/fonts")
 
 
-def crawl(web: Web, *arguments: str, site: Path, cwd: Path) -> Ended:
+def crawl(web: Web, *arguments: str, site: str, cwd: Path) -> Ended:
     return onceover("crawl", *arguments, *web.options, "--dir", "crawl", site=site, cwd=cwd)
 
 
-def test_installed_packages_are_listed(site: Path, tmp_path: Path) -> None:
+def test_installed_packages_are_listed(site: str, tmp_path: Path) -> None:
     ended = onceover("plugins", "--json", site=site, cwd=tmp_path)
     assert ended.code == COMPLETE, ended
     listed = json.loads(ended.out)
@@ -131,7 +120,7 @@ def test_installed_packages_are_listed(site: Path, tmp_path: Path) -> None:
     assert [option["name"] for option in cuckoo["options"]] == ["moves", "shards"]
 
 
-def test_a_crawl_with_all_of_them_is_stopped_resumed_and_complete(site: Path, web: Web, tmp_path: Path) -> None:
+def test_a_crawl_with_all_of_them_is_stopped_resumed_and_complete(site: str, web: Web, tmp_path: Path) -> None:
     (tmp_path / "all.toml").write_text(ALL_OF_THEM)
     assert crawl(web, "all.toml", "--max-pages", "15", site=site, cwd=tmp_path).code == LIMIT
     ended = crawl(web, "all.toml", site=site, cwd=tmp_path)
@@ -141,6 +130,7 @@ def test_a_crawl_with_all_of_them_is_stopped_resumed_and_complete(site: Path, we
     checked = onceover("inspect", "crawl", "fsck", "--json", site=site, cwd=tmp_path)
     assert checked.json()["problems"] == [], checked
     records = {record.number: record for record in crawling.records(tmp_path / "crawl")}
+    assert (tmp_path / "crawl" / "crawl.toml").read_text().count("[[output.sink]]\nbackend = ") == 2
     for name in ("sqlite", "small"):
         database = sqlite3.connect(tmp_path / "crawl" / "sinks" / name / "pages.sqlite")
         rows = database.execute("SELECT number, url, status, title, body FROM page").fetchall()
@@ -153,7 +143,7 @@ def test_a_crawl_with_all_of_them_is_stopped_resumed_and_complete(site: Path, we
     assert "cuckoo" in described.out
 
 
-def test_the_rules_of_a_crawl_that_has_begun_hold_their_options_too(site: Path, web: Web, tmp_path: Path) -> None:
+def test_the_rules_of_a_crawl_that_has_begun_hold_their_options_too(site: str, web: Web, tmp_path: Path) -> None:
     (tmp_path / "all.toml").write_text(ALL_OF_THEM)
     assert crawl(web, "all.toml", "--max-pages", "5", site=site, cwd=tmp_path).code == LIMIT
     (tmp_path / "all.toml").write_text(ALL_OF_THEM.replace('"lang"', '"lang", "print"'))
@@ -165,7 +155,7 @@ def test_the_rules_of_a_crawl_that_has_begun_hold_their_options_too(site: Path, 
     assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
 
 
-def test_a_crawl_whose_plug_in_is_gone_says_so(site: Path, web: Web, tmp_path: Path) -> None:
+def test_a_crawl_whose_plug_in_is_gone_says_so(site: str, web: Web, tmp_path: Path) -> None:
     settings = setting("visited.backend=cuckoo")
     assert crawl(web, *settings, "--max-pages", "5", site=site, cwd=tmp_path).code == LIMIT
     for command in (["crawl", "--dir", "crawl"], ["inspect", "crawl", "visited"]):
@@ -174,7 +164,7 @@ def test_a_crawl_whose_plug_in_is_gone_says_so(site: Path, web: Web, tmp_path: P
         assert gone.err.count("\n") == 1
 
 
-def test_links_in_json_are_followed(site: Path, tmp_path: Path) -> None:
+def test_links_in_json_are_followed(site: str, tmp_path: Path) -> None:
     pages = {
         "/": (b"text/html", b'<a href="/list.json">list</a>'),
         "/list.json": (b"application/json", b'{"items": [{"url": "/one"}, {"title": "x", "href": "two"}, 3, null]}'),
@@ -216,7 +206,7 @@ def test_links_in_json_are_followed(site: Path, tmp_path: Path) -> None:
     assert two.message.startswith("not JSON: ")
 
 
-def test_a_comparison_measures_draws_and_recommends_a_plug_in_like_ours(site: Path, web: Web, tmp_path: Path) -> None:
+def test_a_comparison_measures_draws_and_recommends_a_plug_in_like_ours(site: str, web: Web, tmp_path: Path) -> None:
     (tmp_path / "comparison.toml").write_text(
         dedent(
             """
@@ -273,7 +263,7 @@ def test_a_comparison_measures_draws_and_recommends_a_plug_in_like_ours(site: Pa
     assert msgspec.json.decode(again.out)["trials"] == report["trials"]
 
 
-def test_advice_and_auto_take_a_plug_in_that_is_named(site: Path, web: Web, tmp_path: Path) -> None:
+def test_advice_and_auto_take_a_plug_in_that_is_named(site: str, web: Web, tmp_path: Path) -> None:
     sets = ["--backend", "cuckoo", "--backend", "exact"]
     advised = onceover(
         "compare", "--advise", "--urls-expected", "1e6", "--memory", "10MB", *sets, "--json", site=site, cwd=tmp_path
@@ -288,7 +278,7 @@ def test_advice_and_auto_take_a_plug_in_that_is_named(site: Path, web: Web, tmp_
 
 
 def test_a_sink_that_raises_ends_the_crawl_by_a_line_that_names_it_and_loses_nothing(
-    site: Path, web: Web, tmp_path: Path
+    site: str, web: Web, tmp_path: Path
 ) -> None:
     ended = crawl(web, *setting("output.sinks=broken:Raising"), site=site, cwd=tmp_path)
     assert_told(ended, FAILED, "the sink \"broken:Raising\" failed: KeyError: 'no such shelf' (broken.py, line ")
@@ -298,9 +288,9 @@ def test_a_sink_that_raises_ends_the_crawl_by_a_line_that_names_it_and_loses_not
     assert_sound(tmp_path / "crawl")
 
 
-def test_a_sink_that_can_not_write_now_holds_the_crawl(site: Path, web: Web, tmp_path: Path) -> None:
+def test_a_sink_that_can_not_write_now_holds_the_crawl(site: str, web: Web, tmp_path: Path) -> None:
     options = [*web.options, *setting("output.sinks=broken:Unreachable"), "--dir", "crawl"]
-    with crawling.started("crawl", *options, cwd=tmp_path, PYTHONPATH=str(site)) as running:
+    with crawling.started("crawl", *options, cwd=tmp_path, PYTHONPATH=site) as running:
         running.wait_until(lambda: "the crawl waits until it can" in running.err, "the crawl waits")
         (tmp_path / "is-there").touch()
         ended = running.wait()
@@ -308,14 +298,14 @@ def test_a_sink_that_can_not_write_now_holds_the_crawl(site: Path, web: Web, tmp
     assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
 
 
-def test_a_page_that_breaks_an_extractor_is_recorded_with_the_reason(site: Path, web: Web, tmp_path: Path) -> None:
+def test_a_page_that_breaks_an_extractor_is_recorded_with_the_reason(site: str, web: Web, tmp_path: Path) -> None:
     ended = crawl(web, *setting("fetch.extractor=broken:Careless"), site=site, cwd=tmp_path)
     assert_told(ended, COMPLETE)
     [seed] = [each for each in crawling.records(tmp_path / "crawl") if each.depth == 0 and each.kind == LinkKind.SEED]
     assert seed.message == 'the extractor "broken:Careless" failed: TypeError: expected an Extract, found NoneType'
 
 
-def test_a_url_that_breaks_a_fetcher_has_failed_with_the_reason(site: Path, web: Web, tmp_path: Path) -> None:
+def test_a_url_that_breaks_a_fetcher_has_failed_with_the_reason(site: str, web: Web, tmp_path: Path) -> None:
     ended = crawl(web, *setting("fetch.backend=broken:Forgetful"), site=site, cwd=tmp_path)
     assert_told(ended, COMPLETE)
     [seed] = [each for each in crawling.records(tmp_path / "crawl") if each.kind == LinkKind.SEED]
@@ -323,7 +313,7 @@ def test_a_url_that_breaks_a_fetcher_has_failed_with_the_reason(site: Path, web:
     assert seed.message == f'the fetcher "broken:Forgetful" failed: KeyError: {seed.url!r}'
 
 
-def test_a_rule_is_named_by_the_path_of_a_function(site: Path, tmp_path: Path) -> None:
+def test_a_rule_is_named_by_the_path_of_a_function(site: str, tmp_path: Path) -> None:
     rules = setting('urls.rules=["session-ids", "broken:without_query", "/index.html$ => /"]')
     seeds = [f"http://127.0.0.1:1/{path}" for path in ("a?x=1", "a?x=2", "b/", "b/index.html?y")]
     options = [part for seed in seeds for part in ("--seed", seed)]
@@ -335,25 +325,28 @@ def test_a_rule_is_named_by_the_path_of_a_function(site: Path, tmp_path: Path) -
     assert refused.code == crawling.REFUSED
 
 
-def test_two_sinks_of_one_name_are_refused(site: Path, tmp_path: Path) -> None:
+def test_a_crawl_over_a_frontier_and_a_visited_set_of_others(site: str, web: Web, tmp_path: Path) -> None:
+    settings = setting("frontier.backend=sqlite", "visited.backend=cuckoo", "visited.verify=false")
+    assert crawl(web, *settings, "--max-pages", "15", site=site, cwd=tmp_path).code == LIMIT
+    assert_told(crawl(web, *settings, site=site, cwd=tmp_path), COMPLETE, "Resuming")
+    assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
+
+
+def test_two_sinks_of_one_name_are_refused(site: str, tmp_path: Path) -> None:
     text = '[crawl]\nseeds = ["http://a.test/"]\n' + '[[output.sink]]\nbackend = "sqlite"\n' * 2
     (tmp_path / "two.toml").write_text(text)
     ended = onceover("config", "check", "two.toml", site=site, cwd=tmp_path)
     assert_told(ended, USAGE, 'two.toml:5: output.sink[2]: expected a unique name, found "sqlite" again')
 
 
-@pytest.fixture(scope="module")
-def suites(site: Path) -> list[Path]:
-    return sorted((site.parent / "sources").glob("*/tests"))
-
-
-def test_they_pass_our_contract_suites(site: Path, suites: list[Path], tmp_path: Path) -> None:
-    assert suites
+def test_they_pass_our_contract_suites(site: str, repository: Path, tmp_path: Path) -> None:
+    suites = sorted((repository / "examples").glob("*/tests/test_*.py"))
+    assert len(suites) >= 4
     (tmp_path / "pytest.ini").write_text("[pytest]\nasyncio_default_fixture_loop_scope = function\n")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-c", "pytest.ini", "--import-mode=importlib", *map(str, suites)],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(site)},
+        env={**os.environ, "PYTHONPATH": site},
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,

@@ -2,7 +2,8 @@
 
 import errno
 import sqlite3
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import msgspec
@@ -24,34 +25,36 @@ class SqliteSink:
     """A page that is written again replaces its row. A committed row survives a crash; with durability `power`, also a
     power failure."""
 
-    def __init__(self, file: Path, *, bodies: bool, is_synced: bool) -> None:
-        self._bodies = bodies
-        self._database = sqlite3.connect(file, isolation_level=None)
-        self._database.execute("PRAGMA journal_mode = WAL")
-        self._database.execute(f"PRAGMA synchronous = {'FULL' if is_synced else 'NORMAL'}")
-        self._database.execute(_TABLE)
+    def __init__(self, parameters: Parameters, options: Options) -> None:
+        assert parameters.directory is not None  # each sink that needs a directory gets one
+        self._bodies = options.bodies
+        self._database = sqlite3.connect(parameters.directory / "pages.sqlite", isolation_level=None)
+        with _os_errors():
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute(f"PRAGMA synchronous = {'FULL' if parameters.durability == 'power' else 'NORMAL'}")
+            self._database.execute(_TABLE)
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
         body = page.body if self._bodies and isinstance(page, Page) else None
         title = None if record.title is None else record.title.encode("utf-8", "replace").decode()
-        try:
-            self._database.execute(
-                "INSERT OR REPLACE INTO page VALUES (?, ?, ?, ?, ?)",
-                (record.number, record.url, record.status, title, body),
-            )
-        except sqlite3.OperationalError as error:
-            # The crawl waits after an OSError, and then writes the page again.
-            is_full = error.sqlite_errorcode == sqlite3.SQLITE_FULL
-            raise OSError(errno.ENOSPC if is_full else errno.EIO, str(error)) from error
+        row = (record.number, record.url, record.status, title, body)
+        with _os_errors():
+            self._database.execute("INSERT OR REPLACE INTO page VALUES (?, ?, ?, ?, ?)", row)
 
     async def aclose(self) -> None:
         self._database.close()
 
 
-def _make(parameters: Parameters, options: Options) -> SqliteSink:
-    assert parameters.directory is not None  # it is given to sinks that need one
-    file = parameters.directory / "pages.sqlite"
-    return SqliteSink(file, bodies=options.bodies, is_synced=parameters.durability == "power")
+@contextmanager
+def _os_errors() -> Iterator[None]:
+    """After an `OSError` the crawl waits, and writes the page again."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        is_full = error.sqlite_errorcode == sqlite3.SQLITE_FULL
+        raise OSError(errno.ENOSPC if is_full else errno.EIO, str(error)) from error
+    except sqlite3.ProgrammingError as error:
+        raise ValueError("the sink is closed") from error
 
 
-DESCRIPTOR = Descriptor(name="sqlite", make=_make, options=Options, needs=frozenset({"directory"}))
+DESCRIPTOR = Descriptor(name="sqlite", make=SqliteSink, options=Options, needs=frozenset({"directory"}))
