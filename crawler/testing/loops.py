@@ -7,6 +7,7 @@ any of them, in any mode.
 import asyncio
 import functools
 import selectors
+import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor
 from typing import Any, ParamSpec, TypeVar
@@ -28,6 +29,7 @@ class _Selector(selectors.DefaultSelector):
         self.time_s = 0.0
         self.threads = 0
         """Jobs in threads, for which time can't be skipped."""
+        self._other_threads = set(threading.enumerate())
 
     def select(self, timeout: float | None = None) -> list[_Event]:
         events = super().select(0)
@@ -36,9 +38,13 @@ class _Selector(selectors.DefaultSelector):
         if timeout is not None and self.threads == 0:
             self.time_s += timeout
             return []
-        events = super().select(DEADLOCK_S)
+        events = super().select(DEADLOCK_S if self._may_be_woken() else 0)
         assert events, "every task waits for something that will not happen"
         return events
+
+    def _may_be_woken(self) -> bool:
+        """Whether a thread or a socket may end the wait. The loop's own socket is always there."""
+        return len(self.get_map()) > 1 or not self._other_threads.issuperset(threading.enumerate())
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):

@@ -50,3 +50,11 @@ def test_importing_a_package_loads_no_package_above_it(module: str, ours: set[st
 
 def test_the_concrete_frontier_is_what_loads_leveldb(repository: Path) -> None:
     assert "plyvel" in loaded_by_importing("frontier.leveldb.store", repository)
+
+
+def test_the_contract_suites_name_the_extra_that_they_need(repository: Path) -> None:
+    command = "import sys; sys.modules['pytest'] = None; import crawler.testing"
+    ended = subprocess.run([sys.executable, "-c", command], cwd=repository, check=False, capture_output=True, text=True)
+    assert ended.stderr.splitlines()[-1] == (
+        "ModuleNotFoundError: crawler.testing needs pytest and hypothesis: pip install 'onceover-crawler[testing]'"
+    )

@@ -17,7 +17,7 @@ MAX_BODY_BYTES: Final = 50_000
 
 
 def loopback_http(*, hanging: str) -> HttpFetcher:
-    """`hanging` is the path of URLs that are never answered."""
+    """It gives up URLs that end with `hanging`, because they are never answered."""
     patient = RequestLimits(
         headers=default_headers("onceover/1.0", {}),
         timeout_s=PATIENCE_S,

@@ -1,0 +1,160 @@
+"""Fetchers, readers of robots.txt and canonical rules with one fault each."""
+
+import asyncio
+from urllib.parse import urljoin
+
+from msgspec.structs import replace
+
+from crawler.fetch.robots.robots_txt import NoRobots
+from crawler.page import Failure, Fetched, Redirect, Request, Verdict
+from crawler.protocols import Fetcher, Robots
+from crawler.testing import CanonicalRuleContract, FetcherContract, RobotsContract
+from crawler.testing.fetch.robots import Origin
+from crawler.url.components import Rule, UrlComponents
+
+
+class Passing:
+    """A correct fetcher, which passes requests on."""
+
+    def __init__(self, http: Fetcher) -> None:
+        self.http = http
+
+    async def fetch(self, request: Request, /) -> Fetched:
+        return await self.http.fetch(request)
+
+    async def aclose(self) -> None: ...
+
+
+class TestGood(FetcherContract):
+    FAILS = ()
+
+    def make_fetcher(self, http: Fetcher) -> Fetcher:
+        return Passing(http)
+
+
+class Raising(Passing):
+    async def fetch(self, request: Request, /) -> Fetched:
+        fetched = await self.http.fetch(request)
+        if isinstance(fetched, Failure):
+            raise ConnectionError(fetched.message)
+        return fetched
+
+
+class TestRaising(FetcherContract):
+    FAILS = ("test_whatever_a_server_does_is_a_value[/reset]", "test_no_server_spoils_the_next")
+
+    def make_fetcher(self, http: Fetcher) -> Fetcher:
+        return Raising(http)
+
+
+class Following(Passing):
+    async def fetch(self, request: Request, /) -> Fetched:
+        fetched = await self.http.fetch(request)
+        if isinstance(fetched, Redirect) and not request.url.endswith("/loop"):
+            return await self.http.fetch(Request(url=urljoin(request.url, fetched.location)))
+        return fetched
+
+
+class TestFollowing(FetcherContract):
+    FAILS = ("test_redirects_are_not_followed", "test_whatever_a_server_does_is_a_value[/redirect]")
+
+    def make_fetcher(self, http: Fetcher) -> Fetcher:
+        return Following(http)
+
+
+class Uncancellable(Passing):
+    """The fetch goes on without the one who asked for it."""
+
+    async def fetch(self, request: Request, /) -> Fetched:
+        return await asyncio.shield(asyncio.ensure_future(self.http.fetch(request)))
+
+
+class TestUncancellable(FetcherContract):
+    FAILS = ("test_cancelled_it_closes_the_connection_and_raises[/wait]",)
+    patience_s = 1.0
+
+    def make_fetcher(self, http: Fetcher) -> Fetcher:
+        return Uncancellable(http)
+
+
+class Swallowing(Passing):
+    async def fetch(self, request: Request, /) -> Fetched:
+        try:
+            return await self.http.fetch(request)
+        except asyncio.CancelledError:
+            return await self.http.fetch(Request(url=request.url.replace("/wait", "/page")))
+
+
+class TestSwallowing(FetcherContract):
+    FAILS = ("test_cancelled_it_closes_the_connection_and_raises[/wait]",)
+
+    def make_fetcher(self, http: Fetcher) -> Fetcher:
+        return Swallowing(http)
+
+
+class Restless(NoRobots):
+    """Fetches the file for each URL, and does not say so."""
+
+    def __init__(self, origin: Origin) -> None:
+        self.origin = origin
+
+    async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
+        await self.origin.fetch(Request(url=url))
+        return await super().allows(url, prerequisite=prerequisite)
+
+
+class TestRestless(RobotsContract):
+    FAILS = ("test_a_file_is_fetched_once_however_many_ask", "test_only_a_verdict_that_waited_for_a_request_says_so")
+
+    def make_robots(self, origin: Origin) -> Robots:
+        return Restless(origin)
+
+
+class Severe(NoRobots):
+    async def allows(self, url: str, /, *, prerequisite: str | None = None) -> Verdict:
+        return Verdict(allowed=False, reason="robots")
+
+
+class TestSevere(RobotsContract):
+    FAILS = (
+        "test_a_url_that_no_rule_forbids_is_allowed",
+        "test_a_verdict_without_a_file_says_when_to_ask_again_if_it_forbids",
+    )
+
+    def make_robots(self, origin: Origin) -> Robots:
+        return Severe()
+
+
+def drop_last_segment(url: UrlComponents) -> UrlComponents:
+    return replace(url, path=url.path.rstrip("/").rpartition("/")[0] + "/")
+
+
+class TestNotItsOwnForm(CanonicalRuleContract):
+    FAILS = ("test_it_makes_a_url_of_a_url", "test_it_makes_a_url_of_any_url")
+
+    def make_rule(self) -> Rule:
+        return drop_last_segment
+
+
+def drop_path(url: UrlComponents) -> UrlComponents:
+    return replace(url, path="")
+
+
+class TestNoUrl(CanonicalRuleContract):
+    FAILS = ("test_it_makes_a_url_of_a_url",)
+
+    def make_rule(self) -> Rule:
+        return drop_path
+
+
+class TestCounting(CanonicalRuleContract):
+    FAILS = ("test_it_depends_on_the_url_alone",)
+
+    def make_rule(self) -> Rule:
+        seen: list[UrlComponents] = []
+
+        def number(url: UrlComponents) -> UrlComponents:
+            seen.append(url)
+            return replace(url, query=f"{len(seen)}")
+
+        return number
