@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from crawler.fetch.descriptor import HTTP
 from crawler.protocols import Fetcher
 from crawler.render.browser import Browser
 from crawler.render.browsers import Browsers
@@ -19,8 +20,7 @@ async def no_browser(_: Path) -> Browser:
 
 
 class TestHttp(FetcherContract):
-    def make_fetcher(self, http: Fetcher) -> Fetcher:
-        return http
+    descriptor = HTTP
 
 
 class TestRendering(FetcherContract):

@@ -4,11 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawler.protocols import LinkExtractor
-from crawler.read.html.bs4 import Bs4Extractor
-from crawler.read.html.lexbor import LexborExtractor
-from crawler.read.html.lxml import LxmlExtractor
-from crawler.read.options import DEFAULT_OPTIONS, Options
+from crawler.read.html import bs4, lexbor, lxml
 from crawler.testing import HtmlExtractorContract
 from crawler.testing.read.robustness import MEDIA_TYPES, TOKENS, encode
 from crawler.testing.read.suite import page
@@ -27,18 +23,15 @@ class OurContract(HtmlExtractorContract):
 
 
 class TestLexbor(OurContract):
-    def make_extractor(self, *, agent: str = "onceover", options: Options = DEFAULT_OPTIONS) -> LinkExtractor:
-        return LexborExtractor(agent=agent, options=options)
+    descriptor = lexbor.DESCRIPTOR
 
 
 class TestLxml(OurContract):
-    def make_extractor(self, *, agent: str = "onceover", options: Options = DEFAULT_OPTIONS) -> LinkExtractor:
-        return LxmlExtractor(agent=agent, options=options)
+    descriptor = lxml.DESCRIPTOR
 
 
 class TestBs4(OurContract):
-    def make_extractor(self, *, agent: str = "onceover", options: Options = DEFAULT_OPTIONS) -> LinkExtractor:
-        return Bs4Extractor(agent=agent, options=options)
+    descriptor = bs4.DESCRIPTOR
 
 
 @pytest.mark.long

@@ -30,6 +30,13 @@ class TestSinks(SinkContract):
         await sink.aclose()
         assert self.read_numbers(tmp_path) == [1, 2, 1]
 
+    @in_event_loop
+    async def test_writing_to_a_closed_sink_is_a_wrong_use(self, tmp_path: Path) -> None:
+        sink = self.open_sink(tmp_path)
+        await sink.aclose()
+        with pytest.raises(ValueError, match="closed"):
+            await write(sink, 1)
+
     def test_a_directory_that_cannot_be_made_is_refused_by_opening(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("in the way")
         with pytest.raises(OSError, match="file"):

@@ -110,5 +110,5 @@ def test_a_method_that_is_missing_is_named(tmp_path: Path) -> None:
     )
     ended = run_pytest(tmp_path, "-k", "closing_twice", python_path=tmp_path)
     assert len(ended.failed) == 2
-    assert "TestSink needs a method `open_sink`" in ended.text
+    assert "expected a `descriptor` or a method `open_sink` in TestSink, found neither" in ended.text
     assert "expected a `descriptor` or a method `make_set` in TestSet, found neither" in ended.text

@@ -1,16 +1,18 @@
 """What every `Fetcher` promises, whatever a server does."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from itertools import count, repeat
 from typing import Final
 
+import msgspec
 import pytest
 
+from crawler.fetch.descriptor import Descriptor, Parameters
 from crawler.page import Failure, NotModified, Page, Redirect, Request
-from crawler.protocols import Fetcher
-from crawler.testing.fetch.http import PATIENCE_S, loopback_http
+from crawler.seams import Fetcher
+from crawler.testing.fetch.http import PATIENCE_S, USER_AGENT, loopback_http
 from crawler.testing.fetch.raw_server import CLOSE, HANG, RESET, RawServer, Script, head, page, raw_server
 from crawler.testing.loops import in_event_loop
 
@@ -45,6 +47,9 @@ def scripts() -> dict[str, Script]:
 class FetcherContract:
     """What every fetcher promises, whatever a server does."""
 
+    descriptor: Descriptor | None = None
+    options: Mapping[str, object] = {}
+    """The options of the descriptor."""
     patience_s: float = PATIENCE_S
     """A connection that is open for so long after its fetch was cancelled is open forever."""
 
@@ -53,7 +58,10 @@ class FetcherContract:
 
         One that connects by itself must give up servers that never answer, and bodies that never end.
         """
-        raise NotImplementedError(f"{type(self).__name__} needs a method `make_fetcher`")
+        if self.descriptor is None:
+            pytest.fail(f"expected a `descriptor` or a method `make_fetcher` in {type(self).__name__}, found neither")
+        parameters = Parameters(http=http, user_agent=USER_AGENT)
+        return self.descriptor.make(parameters, msgspec.convert(self.options, self.descriptor.options))
 
     @asynccontextmanager
     async def fetcher(self) -> AsyncIterator[Fetcher]:

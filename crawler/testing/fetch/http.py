@@ -9,6 +9,7 @@ from crawler.fetch.headers import default_headers
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.request_limits import RequestLimits
 
+USER_AGENT: Final = "onceover/1.0"
 PATIENCE_S: Final = 600.0
 """No server of the suite takes longer, unless it never answers."""
 HANG_S: Final = 0.5
@@ -19,7 +20,7 @@ MAX_BODY_BYTES: Final = 50_000
 def loopback_http(*, hanging: str) -> HttpFetcher:
     """It gives up URLs that end with `hanging`, because they are never answered."""
     patient = RequestLimits(
-        headers=default_headers("onceover/1.0", {}),
+        headers=default_headers(USER_AGENT, {}),
         timeout_s=PATIENCE_S,
         connect_timeout_s=PATIENCE_S,
         head_timeout_s=PATIENCE_S,

@@ -1,14 +1,17 @@
 """What the parts of the suites have in common: how an extractor is made, and pages for it."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import msgspec
 import pytest
 
 from crawler.page import Extract, LinkKind, Page
-from crawler.protocols import LinkExtractor
+from crawler.read.descriptor import Descriptor, Parameters
+from crawler.read.html.lexbor import LexborExtractor
 from crawler.read.options import DEFAULT_OPTIONS, Options
+from crawler.seams import LinkExtractor
 
 PATIENCE_S: Final = 600.0
 """A page that takes longer takes forever. Even a slow machine reads it in seconds."""
@@ -18,23 +21,30 @@ HTML: Final[Headers] = (("Content-Type", "text/html"),)
 
 
 class LinkExtractorSuite:
-    """Makes an extractor. Override its method."""
+    """Makes an extractor. Override what differs."""
 
-    def make_extractor(self) -> LinkExtractor:
-        raise NotImplementedError(f"{type(self).__name__} needs a method `make_extractor`")
+    descriptor: Descriptor | None = None
+    options: Mapping[str, object] = {}
+    """The options of the descriptor."""
+
+    def make_extractor(self, *, agent: str = "onceover", reads: Options = DEFAULT_OPTIONS) -> LinkExtractor:
+        """`agent` is the name by which robots directives address the crawler. `reads` is what an extractor of HTML
+        reads beside the default links."""
+        if self.descriptor is None:
+            pytest.fail(f"expected a `descriptor` or a method `make_extractor` in {type(self).__name__}, found neither")
+        parameters = Parameters(
+            agent=agent, reads=reads, make_default=lambda: LexborExtractor(agent=agent, options=reads)
+        )
+        return self.descriptor.make(parameters, msgspec.convert(self.options, self.descriptor.options))
 
 
 class HtmlExtractorSuite(LinkExtractorSuite):
     """Makes an extractor that reads HTML."""
 
-    def make_extractor(self, *, agent: str = "onceover", options: Options = DEFAULT_OPTIONS) -> LinkExtractor:
-        """`agent` is the name by which robots directives address the crawler, `options` what is read on request."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method `make_extractor`")
-
-    def read(self, html: str | bytes, **options: Any) -> Extract:
+    def read(self, html: str | bytes, **reads: Any) -> Extract:
         """The extract of a page without errors."""
         body = html if isinstance(html, bytes) else html.encode()
-        extract = self.make_extractor(options=Options(**options)).extract(page(body))
+        extract = self.make_extractor(reads=Options(**reads)).extract(page(body))
         assert extract.error is None
         return extract
 

@@ -1,9 +1,10 @@
 """What every sink promises, as a suite of tests.
 
-class TestMySink(SinkContract):
-    def open_sink(self, directory: Path) -> Sink:
-        return MySink(directory / "pages.db")
+    class TestMySink(SinkContract):
+        descriptor = DESCRIPTOR
 
-    def read_numbers(self, directory: Path) -> list[int]:
-        return my_package.read_numbers(directory / "pages.db")
+        def read_numbers(self, directory: Path) -> list[int]:
+            return my_package.read_numbers(directory / "pages.db")
+
+A sink without a descriptor overrides `open_sink`.
 """

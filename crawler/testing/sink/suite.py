@@ -1,25 +1,40 @@
 """What the parts of the suite have in common: how a sink is opened, and how its output is read."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from crawler.protocols import Sink
+from crawler.seams import Sink
+from crawler.write.descriptor import Descriptor, Parameters
 
 
 class SinkSuite:
-    """Opens sinks for the tests. Override its methods."""
+    """Opens sinks for the tests. Override what differs."""
 
-    has_files: bool = True
-    """Whether the output is in files of this machine, whose disk may be full."""
+    descriptor: Descriptor | None = None
+    options: Mapping[str, object] = {}
+    """The options of the descriptor."""
+
+    @property
+    def has_files(self) -> bool:
+        """Whether the output is in files of this machine, whose disk may be full."""
+        return self.descriptor is None or "directory" in self.descriptor.needs
 
     def open_sink(self, directory: Path) -> Sink:
         """A sink whose output is in a directory, which may not exist yet. It may hold the output of an earlier sink."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method `open_sink`")
+        if self.descriptor is None:
+            pytest.fail(f"expected a `descriptor` or a method `open_sink` in {type(self).__name__}, found neither")
+        if self.has_files:
+            directory.mkdir(parents=True, exist_ok=True)
+        parameters = Parameters(directory=directory if self.has_files else None)
+        return self.descriptor.make(parameters, msgspec.convert(self.options, self.descriptor.options))
 
     def read_numbers(self, directory: Path) -> list[int]:
-        """The numbers of the pages in the output, in their order. Called also while a sink is open."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method `read_numbers`")
+        """The numbers of the pages in the output, in the order of writing or of numbers. Called also while a sink is
+        open."""
+        pytest.fail(f"{type(self).__name__} needs a method `read_numbers`, which reads the output")
 
     def need_files(self) -> None:
         """Skip the rest of the test if the sink has no files."""

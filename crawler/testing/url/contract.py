@@ -1,13 +1,16 @@
 """What every canonical rule promises."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+import msgspec
+import pytest
 from ada_url import normalize_url
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crawler.url.components import Rule, UrlComponents, split_url
+from crawler.url.descriptor import Descriptor
 
 URLS: Final = (
     *("http://example.org/", "https://www.example.org/", "http://example.org:8080/", "https://192.0.2.1/a"),
@@ -65,8 +68,14 @@ _RANDOM_URLS = st.builds(
 class CanonicalRuleContract:
     """What every canonical rule promises, whatever it removes."""
 
+    descriptor: Descriptor | None = None
+    options: Mapping[str, object] = {}
+    """The options of the descriptor."""
+
     def make_rule(self) -> Rule:
-        raise NotImplementedError(f"{type(self).__name__} needs a method `make_rule`")
+        if self.descriptor is None:
+            pytest.fail(f"expected a `descriptor` or a method `make_rule` in {type(self).__name__}, found neither")
+        return self.descriptor.make(msgspec.convert(self.options, self.descriptor.options))
 
     def test_it_makes_a_url_of_a_url(self) -> None:
         rule = self.make_rule()

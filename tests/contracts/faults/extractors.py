@@ -21,7 +21,7 @@ class Patterns:
 class TestGood(LinkExtractorContract):
     FAILS = ()
 
-    def make_extractor(self) -> LinkExtractor:
+    def make_extractor(self, *, agent: str = "onceover", reads: Options = DEFAULT_OPTIONS) -> LinkExtractor:
         return Patterns()
 
 
@@ -36,7 +36,7 @@ class Strict(Patterns):
 class TestStrict(LinkExtractorContract):
     FAILS = ("test_any_body_of_any_type_has_an_extract[text/html]", "test_no_page_breaks_an_extractor")
 
-    def make_extractor(self) -> LinkExtractor:
+    def make_extractor(self, *, agent: str = "onceover", reads: Options = DEFAULT_OPTIONS) -> LinkExtractor:
         return Strict()
 
 
@@ -54,7 +54,7 @@ class Remembering(Patterns):
 class TestRemembering(LinkExtractorContract):
     FAILS = ("test_a_page_has_the_same_extract_whatever_was_read_before",)
 
-    def make_extractor(self) -> LinkExtractor:
+    def make_extractor(self, *, agent: str = "onceover", reads: Options = DEFAULT_OPTIONS) -> LinkExtractor:
         return Remembering()
 
 
@@ -70,7 +70,7 @@ class OnlyOneThread(Patterns):
 class TestOnlyOneThread(LinkExtractorContract):
     FAILS = ("test_threads_share_an_extractor",)
 
-    def make_extractor(self) -> LinkExtractor:
+    def make_extractor(self, *, agent: str = "onceover", reads: Options = DEFAULT_OPTIONS) -> LinkExtractor:
         return OnlyOneThread()
 
 
@@ -81,12 +81,12 @@ class TestPatternsAreNoHtml(HtmlExtractorContract):
         "test_noscript_is_read_and_templates_and_comments_are_not",
     )
 
-    def make_extractor(self, *, agent: str = "onceover", options: Options = DEFAULT_OPTIONS) -> LinkExtractor:
+    def make_extractor(self, *, agent: str = "onceover", reads: Options = DEFAULT_OPTIONS) -> LinkExtractor:
         return Patterns()
 
 
 class TestDeafToOptions(HtmlExtractorContract):
     FAILS = ("test_forms_are_left_alone_unless_asked_for", "test_robots_directives_for_all_and_for_this_agent_are_read")
 
-    def make_extractor(self, *, agent: str = "onceover", options: Options = DEFAULT_OPTIONS) -> LinkExtractor:
+    def make_extractor(self, *, agent: str = "onceover", reads: Options = DEFAULT_OPTIONS) -> LinkExtractor:
         return LexborExtractor()
