@@ -1,9 +1,8 @@
-from drop_parameters import DESCRIPTOR, Options
+from drop_parameters import DESCRIPTOR
 
 from crawler.testing import CanonicalRuleContract
-from crawler.url.components import Rule
 
 
 class TestDropParameters(CanonicalRuleContract):
-    def make_rule(self) -> Rule:
-        return DESCRIPTOR.make(Options(names=("a", "b", "utm_id")))
+    descriptor = DESCRIPTOR
+    options = {"names": ["a", "b", "utm_id"]}

@@ -2,17 +2,13 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from sqlite_sink import DESCRIPTOR, Options
+from sqlite_sink import DESCRIPTOR
 
-from crawler import Sink
 from crawler.testing import SinkContract
-from crawler.write.descriptor import Parameters
 
 
 class TestSqliteSink(SinkContract):
-    def open_sink(self, directory: Path) -> Sink:
-        directory.mkdir(exist_ok=True)
-        return DESCRIPTOR.make(Parameters(directory=directory), Options())
+    descriptor = DESCRIPTOR
 
     def read_numbers(self, directory: Path) -> list[int]:
         with closing(sqlite3.connect(directory / "pages.sqlite")) as database:
