@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from tests.conftest import REPOSITORY
 from visited import KernelRefused
+from visited.bits import kernel as kernels
 from visited.bits.kernel import (
     ADD,
     FORGET,
@@ -406,3 +407,18 @@ def test_a_kernel_that_there_is_not_is_a_usage_error_of_one_line(tmp_path: Path)
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.splitlines() == ["onceover: ONCEOVER_KERNEL must be c, numpy or unset, got 'abacus'"]
+
+
+@pytest.mark.parametrize(("wanted", "warnings"), [("", 1), ("numpy", 0)])
+def test_a_kernel_of_another_version_is_not_used_and_told_once(
+    wanted: str, warnings: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(kernels, "_COMPILED_VERSION", 1)
+    monkeypatch.setattr(kernels, "IS_COMPILED", False)
+    monkeypatch.setenv("ONCEOVER_KERNEL", wanted)
+    kernels._warn_of_another_build.cache_clear()
+    assert [best_kernel().name for _ in range(3)] == ["numpy"] * 3
+    assert [record.message.partition(",")[0] for record in caplog.records] == [
+        "the compiled kernel of the visited sets is of version 1"
+    ] * warnings
+    kernels._warn_of_another_build.cache_clear()
