@@ -12,8 +12,16 @@ from rich.table import Table
 
 from crawler.cli.codes import COMPLETE, FAILED
 from crawler.cli.fsck import fsck
-from crawler.control.replies import HealthForm, QueueForm, QueueList, RefusedList, UrlForm, UrlFound
-from crawler.control.requests import MAX_ITEMS, InspectQueues, InspectRefused, InspectUrl, InspectVisited, QueueOrder
+from crawler.control.replies import HealthForm, NextList, QueueForm, QueueList, RefusedList, UrlForm, UrlFound
+from crawler.control.requests import (
+    MAX_ITEMS,
+    InspectNext,
+    InspectQueues,
+    InspectRefused,
+    InspectUrl,
+    InspectVisited,
+    QueueOrder,
+)
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.reach import reach
 from crawler.operate.stored import open_crawl
@@ -80,6 +88,21 @@ def _trouble(health: HealthForm) -> str:
     # Moments in this form sort as text.
     is_dead = health.probe_at is not None and health.probe_at > rfc3339(time.time())
     return health.trouble + (f", given up until {health.probe_at}" if is_dead else "")
+
+
+@inspect.command("next")
+@click.argument("host")
+@click.option("--limit", type=click.IntRange(1, MAX_ITEMS), default=20, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON Lines.")
+@click.pass_obj
+def next_urls(path: Path, host: str, limit: int, as_json: bool) -> None:
+    """List the URLs of HOST that come next."""
+    with reach(path) as crawl:
+        found = crawl.ask(InspectNext(host=host, limit=limit), NextList)
+    for each in found.urls:
+        click.echo(msgspec.json.encode(each) if as_json else each.url)
+    if found.left:
+        click.echo(f"and {found.left:,} more; --limit shows them", err=True)
 
 
 @inspect.command()

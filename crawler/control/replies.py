@@ -107,6 +107,27 @@ class QueueList(msgspec.Struct, frozen=True, kw_only=True):
     """Further queues behind these."""
 
 
+class NextUrl(msgspec.Struct, frozen=True, kw_only=True):
+    """A URL that waits in a queue."""
+
+    url: str
+    canonical: str
+    queue: str
+    precedence: int
+    depth: int
+    attempt: int
+    via: str | None
+    kind: str
+
+
+class NextList(msgspec.Struct, frozen=True, kw_only=True):
+    """The URLs that come next, queue by queue."""
+
+    urls: list[NextUrl]
+    left: int
+    """Further URLs in these queues."""
+
+
 class UrlForm(msgspec.Struct, frozen=True, kw_only=True):
     """What a crawl knows about a URL that was admitted."""
 

@@ -97,6 +97,13 @@ class InspectQueues(Request, frozen=True, tag="inspect-queues"):
     limit: Limit = 50
 
 
+class InspectNext(Request, frozen=True, tag="inspect-next"):
+    """The URLs of a host that come next, those in flight included: a `NextList`."""
+
+    host: str
+    limit: Limit = 50
+
+
 class InspectVisited(Request, frozen=True, tag="inspect-visited"):
     """What the visited set costs and loses: a `VisitedStats`."""
 
@@ -140,6 +147,7 @@ AnyRequest = (
     | SetBudget
     | InspectUrl
     | InspectQueues
+    | InspectNext
     | InspectVisited
     | InspectRefused
     | Top

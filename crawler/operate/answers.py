@@ -13,6 +13,7 @@ from crawler.control.requests import (
     Forget,
     GetStatus,
     Import,
+    InspectNext,
     InspectQueues,
     InspectRefused,
     InspectUrl,
@@ -69,6 +70,8 @@ async def _carry_out(crawl: OperatedCrawl, request: AnyRequest) -> msgspec.Struc
             return await urls.look_up(crawl, url)
         case InspectQueues():
             return await queues.list_queues(crawl, request)
+        case InspectNext(host=host, limit=limit):
+            return await queues.list_next(crawl, host, limit)
         case InspectVisited():
             return await crawl.visited()
         case InspectRefused():

@@ -1,14 +1,14 @@
-"""retire, unretire, budget; the list of queues"""
+"""retire, unretire, budget; the list of queues, and of what comes next in them"""
 
 from collections.abc import Awaitable, Callable
 
-from crawler.control.replies import Changed, QueueForm, QueueList
+from crawler.control.replies import Changed, NextList, NextUrl, QueueForm, QueueList
 from crawler.control.requests import InspectQueues, QueueOrder
 from crawler.operate.forms import queue_form
 from crawler.operate.slices import First, in_slices
 from crawler.operate.target import OperatedCrawl, Refused, queue_control, queue_reads
 from crawler.status import host_of
-from frontier import QueueStatus
+from frontier import CrawlUrl, QueueStatus
 
 _ORDERS: dict[QueueOrder, Callable[[QueueStatus], tuple[float, str]]] = {
     "size": lambda queue: (-queue.size, queue.key),
@@ -35,9 +35,7 @@ async def _change_queues(crawl: OperatedCrawl, host: str, change: Callable[[str]
     """Change the queues of a host, which has several with frontier.parallel_queues. Queues that need no change are
     skipped; if none needs one, that is refused."""
     reads, path = queue_reads(crawl), crawl.directory.path
-    keys = [queue.key async for queue in in_slices(reads.queues()) if _is_of(host, queue.key)]
-    if not keys:
-        raise Refused(f"{path} has no queue of {host}; `onceover inspect {path} queues` lists them")
+    keys = [queue.key for queue in await _queues_of(crawl, host)]
     changed: list[QueueForm] = []
     refusal = None
     for key in keys:
@@ -51,6 +49,15 @@ async def _change_queues(crawl: OperatedCrawl, host: str, change: Callable[[str]
     if not changed:
         raise Refused(f"{path}: {refusal}; nothing was changed")
     return Changed(queues=changed)
+
+
+async def _queues_of(crawl: OperatedCrawl, host: str) -> list[QueueStatus]:
+    """The queues of a host. Raises `Refused` if there is none."""
+    found = [queue async for queue in in_slices(queue_reads(crawl).queues()) if _is_of(host, queue.key)]
+    if not found:
+        path = crawl.directory.path
+        raise Refused(f"{path} has no queue of {host}; `onceover inspect {path} queues` lists them")
+    return found
 
 
 def _is_of(host: str, key: str) -> bool:
@@ -68,3 +75,24 @@ async def list_queues(crawl: OperatedCrawl, request: InspectQueues) -> QueueList
     shown = best.items()[request.offset :]
     left = max(0, best.count - request.offset - len(shown))
     return QueueList(queues=[queue_form(queue) for queue in shown], left=left)
+
+
+async def list_next(crawl: OperatedCrawl, host: str, limit: int) -> NextList:
+    reads, queues = queue_reads(crawl), await _queues_of(crawl, host)
+    urls: list[CrawlUrl] = []
+    for queue in queues:
+        urls += reads.next_urls(queue.key, limit=limit - len(urls)) if len(urls) < limit else []
+    return NextList(urls=[_next_url(url) for url in urls], left=max(0, sum(each.size for each in queues) - len(urls)))
+
+
+def _next_url(url: CrawlUrl) -> NextUrl:
+    return NextUrl(
+        url=url.url,
+        canonical=url.canonical,
+        queue=url.queue_key,
+        precedence=url.precedence,
+        depth=url.depth,
+        attempt=url.attempt,
+        via=url.via,
+        kind=url.kind,
+    )

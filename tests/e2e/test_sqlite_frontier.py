@@ -69,6 +69,8 @@ def test_the_commands_look_into_it_and_say_what_it_can_not(tmp_path: Path, web: 
     queues = run("inspect", "crawl", "queues", "--json", cwd=tmp_path)
     waiting = [msgspec.json.decode(line) for line in queues.out.splitlines()]
     assert {queue["key"] for queue in waiting} <= {f"test,sim,h{host:05}" for host in range(web.params.hosts)}
+    urls = run("inspect", "crawl", "next", waiting[0]["host"], cwd=tmp_path).out.splitlines()
+    assert len(urls) == min(20, waiting[0]["size"])
     known = run("inspect", "crawl", "url", f"http://h00000.{web.params.domain}/", "--json", cwd=tmp_path).json()
     assert (known["state"], known["status"]) == ("done", 200)
     assert run("inspect", "crawl", "visited", cwd=tmp_path).code == COMPLETE
@@ -77,7 +79,7 @@ def test_the_commands_look_into_it_and_say_what_it_can_not(tmp_path: Path, web: 
     assert_told(
         run("frontier", "retire", "crawl", waiting[0]["host"], cwd=tmp_path),
         USAGE,
-        "frontier.backend: sqlite_frontier:DESCRIPTOR can't change what an operator asks for its queues",
+        "the frontier of this crawl can't retire queues or give them budgets: frontier.backend names one that lacks it",
     )
     assert_told(run("crawl", *options, "--rebuild", cwd=tmp_path), USAGE, "can't rename the URLs of a crawl")
     assert_told(run("inspect", "crawl", "fsck", "--repair", cwd=tmp_path), USAGE, "can't repair its state")

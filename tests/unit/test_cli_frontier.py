@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from config import load, render_toml
 from crawler.cli import onceover
 from crawler.disk.directory import CrawlDirectory
+from crawler.operate.target import Refused
 from frontier import LedgerEntry
 from frontier.shell import QueueFrontier
 from frontier.upkeep.fsck import fsck
@@ -200,6 +201,17 @@ def test_a_pause_is_told_and_an_act_after_a_crash_leaves_it_a_crash(tmp_path: Pa
     assert run("frontier", "pause", here, "--reason", "rain") == f"{here} is paused: rain\n"
     run("frontier", "resume", here)
     assert in_use()
+
+
+def test_the_urls_that_come_next_are_listed_in_the_order_in_which_they_are_fetched(tmp_path: Path) -> None:
+    here = made(tmp_path / "here", hosts=2, fetched=2)
+    assert run("inspect", here, "next", "h0.test").splitlines() == ["http://h0.test/p1", "http://h0.test/p2"]
+    [line] = run("inspect", here, "next", "h1.test", "--limit", "1", "--json").splitlines()
+    assert msgspec.json.decode(line) | {"url": "http://h1.test/p1", "queue": "test,h1", "depth": 0} == (
+        msgspec.json.decode(line)
+    )
+    with pytest.raises(Refused, match=r"has no queue of h9\.test"):
+        run("inspect", here, "next", "h9.test")
 
 
 def test_the_old_words_for_pausing_still_work(tmp_path: Path) -> None:

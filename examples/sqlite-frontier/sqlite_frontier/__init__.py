@@ -4,8 +4,9 @@ Each change is one transaction. All queues are in memory, in the schedule of `fr
 hosts, addresses and domains; the URLs are in the file. A write that fails ends the crawl, and the next start goes on
 with what was committed.
 
-What it lacks: an operator can't retire queues or give them budgets, URLs can't be renamed by other rules, and damaged
-files can't be repaired. With `durability = "power"`, the event loop waits for the disk at each change.
+What it lacks: queues are served in turns alone, an operator can't retire them or see why each waits, URLs can't be
+renamed by other rules, a crawl can't be in parts, and damaged files can't be repaired. With `durability = "power"`, the
+event loop waits for the disk at each change.
 
     database   the file: its tables, transactions and errors
     served     the queues that are being served

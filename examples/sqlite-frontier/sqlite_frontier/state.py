@@ -63,6 +63,8 @@ class SqliteState:
         settings = parameters.settings
         if parameters.directory is None:
             raise ValueError("sqlite needs a directory, found none")
+        if parameters.terms.part is not None:
+            raise ValueError("sqlite can't be a part of a crawl in parts: set crawl.parts = 1")
         if settings.by_best_url or not settings.serves_all:
             raise ValueError("sqlite serves its queues in turns: leave frontier.queue_order and precedence_floor unset")
         self._parameters = parameters
@@ -137,7 +139,7 @@ class SqliteState:
         return [load(text, CrawlUrl) for (text,) in self.database.rows(query, key, limit)]
 
     @property
-    def last_number(self) -> int:
+    def numbers_given(self) -> int:
         return int(self.database.meta("next_number", 1)) - 1
 
     def known(self, canonical: str, /) -> KnownUrl | None:

@@ -12,6 +12,7 @@ from crawler.control.requests import (
     Export,
     Forget,
     GetStatus,
+    InspectNext,
     InspectQueues,
     InspectUrl,
     Pause,
@@ -39,6 +40,7 @@ requests: st.SearchStrategy[AnyRequest] = st.one_of(
     st.builds(Forget, urls=st.lists(texts)),
     st.builds(SetBudget, host=texts, cost=st.none() | st.integers(0, 1 << 53)),
     st.builds(InspectUrl, url=texts),
+    st.builds(InspectNext, host=texts),
     st.builds(InspectQueues, sort=st.sampled_from(["size", "wake", "errors", "key"]), match=texts),
     st.builds(Export, after=texts, pending=st.booleans()),
 )
