@@ -25,6 +25,7 @@ imports nothing else of the project.
     bits         the code that reads and writes bits, in C or NumPy
     backends                  the names of all sets, and where their descriptors are
     descriptor, making        what others know of a set, and how it is made from that
+    plain                     local sets without an event loop, for other programs
     sizing, advice            the formulas, and the choice of a set for a number of URLs
     snapshot, batch           what the sets share
     full_disk                 errors of a full disk

@@ -32,11 +32,14 @@ class DirectoryRefused(Exception):
 
 
 class DirectoryInUse(DirectoryRefused):
-    """Another process has locked the directory."""
+    """Another process has locked the directory, or another crawl of this one."""
 
     def __init__(self, path: Path, holder: str) -> None:
         """`holder` is what stands in the lock."""
         self.pid = int(holder) if holder.isdecimal() else None
+        if self.pid == os.getpid():
+            super().__init__(f"the crawl directory {path} is in use by this process: close the other crawl first")
+            return
         super().__init__(
             f"the crawl directory {path} is in use by process {self.pid or 'unknown'}; wait until it ends, or stop it: "
             f"`onceover stop {path}` lets a crawl finish what is in flight"

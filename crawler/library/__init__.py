@@ -1,9 +1,19 @@
 """Opens a crawl, runs it and tells how it ended: for the command line, and for programs that import `crawler`.
 
-    opening     locks the directory of a crawl, and opens the crawl in it
-    crawl_log   what the log says: how the crawl began, and its progress
-    result      how a run ended, with its exit code
+    opening        locks the directory of a crawl, and opens the crawl in it
+    crawl_log      what the log says: how the crawl began, and its progress
+    result         how a run ended, with its exit code
 
-There is no other way to run a crawl. The command line adds what a foreground process needs: signals, displays, a log
-file, and settings of the whole process. This room adds none of these, because a process belongs to its program.
+There is no other way to open a crawl. On this the command line builds a foreground process, with signals, displays, a
+log file and settings of the whole process. `Crawl` has none of these, because a process belongs to its program:
+
+    crawl, sync    what programs use: in an event loop, and without one
+    page           a page as a program gets it
+    configuration  the settings, from the arguments of a program
+    running        the engine, in a task of its own
+    handout        a sink that gives each page to a consumer, and waits until its turn is over
+    consumer       one loop over the pages
+
+A page is not settled before its turn is over, because the handout is the first sink, and sinks come before `done`. If
+the turn does not end, the handout does not take the page, and its URL is handed back to the frontier.
 """

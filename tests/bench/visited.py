@@ -23,6 +23,7 @@ from visited.backends import PEERS, descriptor, descriptors
 from visited.descriptor import Parameters
 from visited.making import make_set
 from visited.peers.foreign import ForeignSet
+from visited.plain import PlainSet
 
 ERROR_RATE = 1e-4
 
@@ -75,6 +76,7 @@ async def one_round(stream: Stream, count: int, batch: int, peers: list[str]) ->
     """Links per second of each."""
     ours = {name: made(name, count) for name in OURS}
     others = {name: made_peer(name, count) for name in peers}
+    others["bloom, as PlainSet"] = PlainSet(made("bloom", count)).add_many
     spent_s = dict.fromkeys([*ours, *others], 0.0)
     turns = list(spent_s)
     links = 0

@@ -67,6 +67,7 @@ STANDS_FOR = {
     ".venv/bin/onceover": "onceover",
 }
 """What a page names, and what it is here."""
+AS_FAST_AS_IT_GOES = {"ONCEOVER_POLITENESS__MIN_DELAY_S": "0", "ONCEOVER_POLITENESS__DELAY_FACTOR": "0"}
 SITE = f'[crawl]\nseeds = ["{SEED}"]\n\n[scope]\nwithin = "domain"\n'
 COMPARISON = """
 [compare]
@@ -85,6 +86,11 @@ backend = "dsbf"
 """
 
 
+def hosts(web: Web) -> str:
+    """`fetch.hosts`, by which its names lead to it."""
+    return f'{{"*.sim.test" = "127.0.0.1:{web.port}"}}'
+
+
 class Shell:
     """A folder in which the commands of a page run one after the other, as a reader would run them."""
 
@@ -94,7 +100,7 @@ class Shell:
         self._port = _free_port()
         self._environment = environment(
             COLUMNS="80",
-            ONCEOVER_FETCH__HOSTS=f'{{"*.sim.test" = "127.0.0.1:{web.port}"}}',
+            ONCEOVER_FETCH__HOSTS=hosts(web),
             ONCEOVER_LIMITS__PAGES="3",
         ) | {"PATH": f"{ONCEOVER.parent}:{environment()['PATH']}"}
 
@@ -251,12 +257,26 @@ def test_settings_that_a_page_shows_can_be_used(block: Block, folder: Path) -> N
 PYTHON = [block for page in PAGES for block in blocks(page) if block.language == "python"]
 
 
+PRINTED = re.compile(r"^print\(.*\) +# (.+)$", re.MULTILINE)
+"""What a line prints, where a comment behind it says so."""
+
+
 @pytest.mark.parametrize("block", PYTHON, ids=lambda block: block.place)
-def test_python_that_a_page_shows_runs(block: Block, folder: Path) -> None:
-    code = compile(block.text, block.place, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+def test_python_that_a_page_shows_runs(
+    block: Block, folder: Path, web: Web, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in AS_FAST_AS_IT_GOES.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("ONCEOVER_FETCH__HOSTS", hosts(web))
+    if "from crawler import" in block.text:
+        shutil.rmtree(folder / "crawls" / "site")  # which is complete
+    code = compile(block.text.replace("https://your.site/", SEED), block.place, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     running = eval(code, {"__name__": "shown", "folder": folder})
     if running is not None:
         asyncio.run(running)
+    printed = capsys.readouterr().out.splitlines()
+    assert bool(printed) == ("print" in block.text)
+    assert [line for line in PRINTED.findall(block.text) if line not in printed] == []
 
 
 # What is shown elsewhere than below its command
@@ -463,4 +483,4 @@ def test_there_are_examples_to_check() -> None:
     assert len(run) >= 55
     assert len([one for one in run if one.shown]) >= 18
     assert len(TOML) >= 18
-    assert len(PYTHON) >= 3
+    assert len(PYTHON) >= 14

@@ -546,7 +546,7 @@ async def test_a_seed_that_cannot_be_crawled_is_refused_before_anything_is_writt
 async def test_a_directory_is_used_by_one_crawl_at_a_time(tmp_path: Path, web: Web) -> None:
     sink = Kept()
     async with crawl_of(web, tmp_path / "crawl") as crawl:
-        with pytest.raises(DirectoryRefused, match="is in use by process"):
+        with pytest.raises(DirectoryRefused, match="is in use by this process: close the other crawl first"):
             await crawl_of(web, tmp_path / "crawl", sinks=[sink]).open()
         assert sink.is_closed
         with pytest.raises(RuntimeError, match="opened once"):

@@ -22,9 +22,12 @@ def test_a_new_directory_is_created_with_its_parents(tmp_path: Path) -> None:
 
 
 def test_a_second_holder_is_told_the_process_of_the_first(tmp_path: Path) -> None:
-    refused = pytest.raises(DirectoryRefused, match=rf"in use by process {os.getpid()}; wait until it ends, or stop it")
-    with CrawlDirectory(tmp_path), refused:
-        CrawlDirectory(tmp_path).__enter__()
+    with CrawlDirectory(tmp_path) as directory:
+        with pytest.raises(DirectoryRefused, match="in use by this process: close the other crawl first"):
+            CrawlDirectory(tmp_path).__enter__()
+        directory.lock.write_text("4711\n")
+        with pytest.raises(DirectoryRefused, match="in use by process 4711; wait until it ends, or stop it"):
+            CrawlDirectory(tmp_path).__enter__()
     with CrawlDirectory(tmp_path):
         pass
 
