@@ -17,9 +17,9 @@ from crawler.page import NotModified as NotModified
 from crawler.page import Page as Page
 from crawler.page import PageRecord as PageRecord
 from crawler.page import Redirect as Redirect
-from crawler.protocols import LinkExtractor as LinkExtractor
-from crawler.protocols import NotTaken as NotTaken
-from crawler.protocols import Sink as Sink
+from crawler.seams import LinkExtractor as LinkExtractor
+from crawler.seams import NotTaken as NotTaken
+from crawler.seams import Sink as Sink
 from crawler.status import Status as Status
 from crawler.write.records import read_records as read_records
 from frontier import StoreFailed as StoreFailed

@@ -19,7 +19,7 @@ from crawler.library.opening import changed_settings, lock_crawl, open_run
 from crawler.library.page import CrawledPage
 from crawler.library.result import CrawlResult
 from crawler.library.running import EngineTask
-from crawler.protocols import LinkExtractor, Sink
+from crawler.seams import LinkExtractor, Sink
 from crawler.status import Status, number_of
 from crawler.wiring.additions import Additions
 from visited import VisitedSet

@@ -20,7 +20,7 @@ from weakref import ref
 
 from crawler.library.page import CrawledPage, crawled_page
 from crawler.page import Extract, Fetched, Page, PageRecord
-from crawler.protocols import LinkExtractor, NotTaken
+from crawler.seams import LinkExtractor, NotTaken
 from crawler.settlement import counts_as_page
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from crawler.protocols import LinkExtractor, Sink
+from crawler.seams import LinkExtractor, Sink
 from visited import VisitedSet
 
 
