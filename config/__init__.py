@@ -27,9 +27,10 @@ The room `show` writes a configuration out. `problems` has the errors, `settings
 `toml` the texts of values, `presets` the presets; `contact` says whether site owners can reach the person who crawls.
 
 Only the command line, the library and the wiring import this package; each component gets plain values. Of the rest of
-the project, the package knows the descriptors of visited sets. It imports that of a set, and with it NumPy, only to
-check its options. It checks neither URLs nor patterns: components that do so call `Loaded.refuse` to make an error with
-the right place.
+the project, the package knows the descriptors of visited sets and frontiers. It imports that of a set, and with it
+NumPy, only to check its options. Other backends, those of plug-ins among them, are known to the caller of `load`
+(`backends`); the wiring has a `load` that knows all. The package checks neither URLs nor patterns: components that do
+so call `Loaded.refuse` to make an error with the right place.
 """
 
 from config.backends import Backend, Backends

@@ -4,7 +4,11 @@ Each component gets plain values and never sees the configuration. `crawl` makes
 order, with the help of `seeding` and `discovering` (which URLs), `fetching`, `rendering`, `processing` (extractor and
 sinks) and `storage` (frontier and visited set). `additions` are what a program brings. `sites` handles settings that
 differ between sites. `auto_backend` chooses the visited set for `visited.backend = "auto"`. `comparing` and
-`compare_worker` put comparison runs together. The room `recovery` brings frontier and output back into agreement.
+`compare_worker` put comparison runs together. `backends` has the frontier's descriptor, and `configuration` loads
+configurations that may name plug-ins.
+
+The room `plugins` finds backends, ours and those of other packages. The room `recovery` brings frontier and output back
+into agreement.
 
 Only the library and the command line import this room.
 """

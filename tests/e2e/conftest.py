@@ -30,7 +30,7 @@ def slow_web() -> Iterator[Web]:
 
 
 @pytest.fixture(scope="session")
-def examples(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def plugins(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with all packages of examples/, as pip installs them."""
     folder = tmp_path_factory.mktemp("plugins")
     ignored = shutil.ignore_patterns("__pycache__", "build", "*.egg-info", "tests")

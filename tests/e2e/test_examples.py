@@ -56,6 +56,8 @@ NOT_RUN = {
     r"apt-get install": "changes the machine",
 }
 """By the beginning of a command line."""
+EXTENDING = "docs/extending.md"
+EXAMPLES = REPOSITORY / "examples"
 NEEDS = ("curl", "jq", "zcat")
 """Programs without which an example is not run."""
 
@@ -94,12 +96,13 @@ def hosts(web: Web) -> str:
 class Shell:
     """A folder in which the commands of a page run one after the other, as a reader would run them."""
 
-    def __init__(self, folder: Path, web: Web, stack: ExitStack) -> None:
+    def __init__(self, folder: Path, web: Web, plugins: Path, stack: ExitStack) -> None:
         self._folder = folder
         self._stack = stack
         self._port = _free_port()
         self._environment = environment(
             COLUMNS="80",
+            PYTHONPATH=str(plugins),
             ONCEOVER_FETCH__HOSTS=hosts(web),
             ONCEOVER_LIMITS__PAGES="3",
         ) | {"PATH": f"{ONCEOVER.parent}:{environment()['PATH']}"}
@@ -164,8 +167,10 @@ def crawled(tmp_path_factory: pytest.TempPathFactory, web: Web) -> Path:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, crawled: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, crawled: Path, plugins: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """With all that pages take for granted."""
+    monkeypatch.syspath_prepend(str(plugins))
+    (tmp_path / "examples").symlink_to(repository / "examples")
     for name in ("site", "docs"):
         shutil.copytree(crawled, tmp_path / "crawls" / name)
     for name in ("mysite", "site"):
@@ -182,9 +187,9 @@ def folder(tmp_path: Path, crawled: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 @pytest.fixture
-def shell(folder: Path, web: Web) -> Iterator[Shell]:
+def shell(folder: Path, web: Web, plugins: Path) -> Iterator[Shell]:
     with ExitStack() as stack:
-        yield Shell(folder, web, stack)
+        yield Shell(folder, web, plugins, stack)
 
 
 def reason(command: str) -> str | None:
@@ -279,6 +284,11 @@ def test_python_that_a_page_shows_runs(
     assert [line for line in PRINTED.findall(block.text) if line not in printed] == []
 
 
+@pytest.mark.parametrize("block", [block for block in PYTHON if block.page == EXTENDING], ids=lambda block: block.place)
+def test_the_page_on_plug_ins_shows_the_examples_as_they_are(block: Block) -> None:
+    assert block.text in {path.read_text(encoding="utf-8") for path in EXAMPLES.rglob("*.py")}
+
+
 # What is shown elsewhere than below its command
 
 
@@ -338,6 +348,10 @@ def check_problems(block: Block, folder: Path, shell: Shell) -> None:
     printed, code = shell.run("onceover config check crawl.toml --set politeness.min_delay_s=60")
     assert code == USAGE
     assert block.text in printed.removeprefix("onceover: ")
+
+
+def check_project(block: Block, folder: Path, shell: Shell) -> None:
+    assert block.text == (EXAMPLES / "cuckoo-set" / "pyproject.toml").read_text()
 
 
 def check_places(block: Block, folder: Path, shell: Shell) -> None:
@@ -424,6 +438,7 @@ SHOWN_ELSEWHERE = {
     ("docs/control.md", "crawls/mysite runs in process 1207:"): check_top,
     ("docs/control.md", '{"version"'): check_protocol,
     ("docs/configuration.md", "3 problems"): check_problems,
+    ("docs/extending.md", "[build-system]"): check_project,
     ("docs/reading.md", "www.example.org "): check_places,
 }
 """Blocks that are neither settings nor Python nor commands, by page and beginning; and what checks them."""

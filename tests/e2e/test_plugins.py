@@ -95,11 +95,11 @@ BROKEN = """
 
 
 @pytest.fixture(scope="module")
-def site(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+def site(plugins: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Where modules are looked for: the packages of examples/, installed, and a module that belongs to no package."""
     folder = tmp_path_factory.mktemp("broken")
     (folder / "broken.py").write_text(dedent(BROKEN))
-    return f"{examples}:{folder}"
+    return f"{plugins}:{folder}"
 
 
 def onceover(*arguments: str | Path, site: str, cwd: Path) -> Ended:
@@ -254,6 +254,7 @@ def test_a_comparison_measures_draws_and_recommends_a_plug_in_like_ours(site: st
         "by path": "onceover-cuckoo-set 1.0",
         "bloom": "",
     }
+    assert report["versions"]["onceover-cuckoo-set"] == "1.0"
     page = (tmp_path / "report" / "report.html").read_text()
     assert page.count("<svg") >= 4
     assert "by path" in page

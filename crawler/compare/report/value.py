@@ -70,7 +70,7 @@ def report_of(
         complete=complete,
         measured_at=measured_at,
         machine=machine(),
-        versions=versions(),
+        versions=versions() | _plugin_versions(competitors),
         seed=seed,
         works=tuple(reported),
         competitors=tuple(competitors),
@@ -95,6 +95,12 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def _plugin_versions(competitors: Iterable[Competitor]) -> dict[str, str]:
+    """The versions of the packages from which competitors come."""
+    packages = (each.package.rpartition(" ") for each in competitors if each.package)
+    return {name: version for name, _, version in packages}
 
 
 def _describe_work(work: Work) -> ReportedWork:
