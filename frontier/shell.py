@@ -6,7 +6,6 @@ queues. `commit` makes each change as soon as the store accepts it.
 """
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -27,7 +26,7 @@ from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, Leasing
 from frontier.transitions.link_counts import LinkCounts
 from frontier.transitions.operating import Operator
-from frontier.transitions.settling import Settling
+from frontier.transitions.settling import Settling, check_seconds
 from frontier.transitions.snapshotting import Snapshotting
 from frontier.transitions.stats import active_queues, describe
 from frontier.transitions.uncancellable import run_uncancellable
@@ -43,11 +42,7 @@ from frontier.values import (
 )
 from visited import VisitedSet
 
-log = logging.getLogger(__name__)
-
 LINK_COUNTS_WRITTEN = 1000
-MAX_SECONDS = 1e9
-"""Thirty years. A longer rest is a mistake and would not fit into the store."""
 
 _Result = TypeVar("_Result")
 
@@ -93,14 +88,13 @@ class QueueFrontier:
         visited: VisitedSet,
         *,
         snapshots: Snapshots | None = None,
-        per_queue: int = 1,
         settings: QueueSettings | None = None,
         now: Callable[[], float] | None = None,
         rest_after_crash_s: float = 0.0,
         rebuilding: Callable[[int], None] | None = None,
         owner: Callable[[str], int] | None = None,
     ) -> "QueueFrontier":
-        """Resume the crawl in the store, or begin one. `settings` override `per_queue`.
+        """Resume the crawl in the store, or begin one.
 
         The store of a part needs `owner`, which gives the part that a queue belongs to by its key.
 
@@ -114,7 +108,7 @@ class QueueFrontier:
             store,
             visited,
             snapshots=snapshots,
-            settings=settings or QueueSettings(per_queue=per_queue),
+            settings=settings or QueueSettings(),
             now=now or steady_clock(),
             owner=owner,
         )
@@ -163,8 +157,8 @@ class QueueFrontier:
     async def done(
         self, lease: Lease, /, *, cooldown_s: float, group_cooldown_s: float | None = None, outcome: Outcome
     ) -> None:
-        self._check_settling(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s)
-        _check_seconds("dead_for_s", outcome.dead_for_s)
+        self._check_settling(lease)
+        check_seconds(cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, dead_for_s=outcome.dead_for_s)
         if outcome.state is UrlState.PENDING:
             raise ValueError(f"{lease.url.url} can't be settled as pending; `retry` or `release` it")
         await self._commit.run(
@@ -184,19 +178,11 @@ class QueueFrontier:
         pressure: int = 0,
         answered: bool = False,
     ) -> None:
-        self._check_settling(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s)
-        _check_seconds("after_s", after_s or 0.0)
+        self._check_settling(lease)
+        check_seconds(cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, after_s=after_s)
+        outcome = Outcome(state=UrlState.PENDING, reason=reason, server_ok=False, answered=answered, pressure=pressure)
         await self._commit.run(
-            partial(
-                self._settling.retry,
-                lease,
-                after_s,
-                cooldown_s,
-                reason,
-                group_cooldown_s=group_cooldown_s,
-                pressure=pressure,
-                answered=answered,
-            )
+            partial(self._settling.retry, lease, after_s, cooldown_s, outcome, group_cooldown_s=group_cooldown_s)
         )
         await self._commit.sync()
 
@@ -211,15 +197,12 @@ class QueueFrontier:
         reason: str | None = None,
     ) -> None:
         self._leases.get(lease)
-        _check_seconds("cooldown_s", cooldown_s)
-        _check_seconds("group_cooldown_s", group_cooldown_s or 0.0)
+        check_seconds(cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s)
         self._settling.release(lease, cooldown_s, group_cooldown_s=group_cooldown_s, asked=asked, reason=reason)
 
-    def _check_settling(self, lease: Lease, *, cooldown_s: float, group_cooldown_s: float | None) -> None:
+    def _check_settling(self, lease: Lease) -> None:
         self._commit.check()
         self._leases.get(lease)
-        _check_seconds("cooldown_s", cooldown_s)
-        _check_seconds("group_cooldown_s", group_cooldown_s or 0.0)
 
     # an operator acts
 
@@ -315,8 +298,3 @@ class QueueFrontier:
         if self._commit.failure is None and not self._leases:
             with suppress(StoreFull):
                 self._store.marks.set_in_use(False)
-
-
-def _check_seconds(name: str, span_s: float) -> None:
-    if not 0 <= span_s <= MAX_SECONDS:
-        raise ValueError(f"{name} must be 0 to {MAX_SECONDS:.0f}, got {span_s}")

@@ -48,6 +48,8 @@ class StoreState(Generic[_Store]):
         return self.store.notes
 
     def describe(self) -> FrontierStats:
+        if self._frontier is not None:
+            return self._frontier.describe()
         return describe(self.store.counters, self._at_rest())
 
     async def restore(self, visited: VisitedSet, /, *, rebuilding: Callable[[int], None] | None = None) -> None:

@@ -6,8 +6,8 @@ crawl if the store fails. `uncancellable` finishes a change although its task is
 new queue records and counters.
 
 `active_queues` holds the queues that are being served, `inactive` finds the next ones in the store, `prefetch` loads
-the next URLs of each, and `waiters` are the workers that wait for a lease.
-`link_counts` counts links to known URLs. `snapshotting` saves the visited set. `stats` describes the frontier.
+the next URLs of each, and `waiters` are the workers that wait for a lease. `link_counts` counts links to known URLs.
+`snapshotting` saves the visited set. `stats` describes the frontier.
 
-Only the shell, `upkeep` and the command line call this room. It knows the protocol of a store, but no store.
+Only the shell, `states` and `upkeep` call this room. It knows the protocol of a store, but no store.
 """

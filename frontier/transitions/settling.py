@@ -20,6 +20,15 @@ from frontier.values import CrawlUrl, Health, Lease, LedgerEntry, Outcome, Store
 log = logging.getLogger(__name__)
 
 _DONE = UrlState.DONE
+MAX_SECONDS = 1e9
+"""Thirty years. A longer rest is a mistake and would not fit into the store."""
+
+
+def check_seconds(**spans: float | None) -> None:
+    """Raise ValueError for a span that makes no sense; None is none."""
+    for name, span_s in spans.items():
+        if span_s is not None and not 0 <= span_s <= MAX_SECONDS:
+            raise ValueError(f"{name} must be 0 to {MAX_SECONDS:.0f}, got {span_s}")
 
 
 class Settling:
@@ -87,17 +96,14 @@ class Settling:
         lease: Lease,
         after_s: float | None,
         cooldown_s: float,
-        reason: str | None,
+        outcome: Outcome,
         *,
         group_cooldown_s: float | None,
-        pressure: int,
-        answered: bool,
     ) -> None:
         held = self._leases.get(lease)
         pending = held.pending
         url = msgspec.structs.replace(pending.url, attempt=pending.url.attempt + 1)
         again = msgspec.structs.replace(pending, url=url)
-        outcome = Outcome(state=UrlState.PENDING, reason=reason, server_ok=False, answered=answered, pressure=pressure)
         counters, end, update = self._plan_end(
             held,
             Ending(
@@ -117,7 +123,7 @@ class Settling:
         else:
             due_ms = int((self._active.now() + after_s) * 1000)
             counters.retrying += 1
-            postponed = PostponedUrl(pending=again, due_ms=due_ms, reason=reason)
+            postponed = PostponedUrl(pending=again, due_ms=due_ms, reason=outcome.reason)
             self._store.postpone(pending, postponed, update, counters)
             if self._active.next_due_ms is None or due_ms < self._active.next_due_ms:
                 self._active.next_due_ms = due_ms

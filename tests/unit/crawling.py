@@ -29,6 +29,7 @@ from crawler.protocols import Quota
 from crawler.url.urls import UrlReader, site_of
 from frontier import CrawlUrl, FrontierStats, Lease, LedgerEntry, Outcome
 from frontier.memory import MemoryStore
+from frontier.queues.settings import QueueSettings
 from frontier.shell import QueueFrontier
 from visited.digests.exact import ExactSet
 
@@ -293,7 +294,9 @@ class Rig:
         """An engine over the state that the last one left."""
         reader = UrlReader()
         discovery = ScopedDiscovery(urls=reader, scope=Scope(within="any", seeds=[reader.seed(SEED)]))
-        frontier = await QueueFrontier.open(self.store, ExactSet(), per_queue=self._per_host, now=now)
+        frontier = await QueueFrontier.open(
+            self.store, ExactSet(), settings=QueueSettings(per_queue=self._per_host), now=now
+        )
         await frontier.add(discovery.seeds(seeds or [SEED]))
         components = Components(
             frontier=Traced(frontier, self.events),

@@ -108,8 +108,7 @@ class Crawl:
             self.store(),
             self.visited,
             snapshots=None if self.kind == "memory" else snapshots(self.directory, every=every),
-            per_queue=per_queue,
-            settings=self.settings,
+            settings=self.settings or QueueSettings(per_queue=per_queue),
             now=lambda: now() - behind_s,
             rest_after_crash_s=rest_after_crash_s,
         )

@@ -1,0 +1,90 @@
+"""A store as the state of a frontier, beside what the suite of all frontiers shows."""
+
+from pathlib import Path
+
+import pytest
+
+from frontier import StoreFailed, StoreFull, StoreRefused
+from frontier.backends import BACKENDS, descriptor
+from frontier.descriptor import Parameters, checked_options
+from frontier.leveldb.database import Batch, Database
+from frontier.state import FrontierState
+from frontier.terms import Terms
+from tests.unit.frontier.crawls import leveldb, page, pages
+from visited.digests.exact import ExactSet
+
+TERMS = Terms(identity={"rules": "1"})
+
+
+def opened(name: str, directory: Path, terms: Terms = TERMS) -> FrontierState:
+    chosen = descriptor(name)
+    folder = directory / "frontier" if "directory" in chosen.needs else None
+    return chosen.make(Parameters(terms=terms, directory=folder), checked_options(chosen, {}))
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+async def test_an_operator_s_change_beside_an_open_frontier_is_refused(name: str, tmp_path: Path) -> None:
+    state = opened(name, tmp_path)
+    frontier = await state.open_frontier(ExactSet())
+    with pytest.raises(ValueError, match="ask that"):
+        await state.pause("rain")  # type: ignore[attr-defined]
+    assert frontier.describe().paused is None
+    await frontier.aclose()
+    state.close()
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+async def test_a_state_describes_the_frontier_that_is_open_over_it(name: str, tmp_path: Path) -> None:
+    state = opened(name, tmp_path)
+    frontier = await state.open_frontier(ExactSet())
+    await frontier.add(pages(2, 2))
+    await anext(frontier)
+    assert state.describe() == frontier.describe()
+    assert state.describe().in_process == 1
+    await frontier.aclose()
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_the_options_of_a_backend_are_checked(name: str) -> None:
+    assert checked_options(descriptor(name), {}) == descriptor(name).options()
+
+
+async def test_a_state_is_opened_on_its_terms(tmp_path: Path) -> None:
+    state = opened("leveldb", tmp_path)
+    frontier = await state.open_frontier(ExactSet())
+    await frontier.add([page("a")])
+    await frontier.aclose()
+    with pytest.raises(StoreRefused, match="was crawled with rules = '1'"):
+        opened("leveldb", tmp_path, Terms(identity={"rules": "2"}))
+    accepting = opened("leveldb", tmp_path, Terms(identity={"rules": "2"}, accepted={"rules": ["1"]}))
+    assert accepting.identity == {"rules": "1"}
+    accepting.close()
+    with pytest.raises(StoreFailed, match="it is empty, but the crawl has written output"):
+        opened("leveldb", tmp_path / "other", Terms(identity={}, may_begin=False))
+
+
+def test_notes_that_wait_for_space_are_listed_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = leveldb(tmp_path)
+    for key in ("robots a", "robots b", "hsts a"):
+        store.notes.put(key, b"written")
+
+    def full(_: Database) -> Batch:
+        raise StoreFull("no space")
+
+    monkeypatch.setattr(Database, "batch", full)
+    store.notes.put("robots b", b"newer")
+    store.notes.put("robots c", b"waits")
+    assert dict(store.notes.items("robots ")) == {
+        "robots a": b"written",
+        "robots b": b"newer",
+        "robots c": b"waits",
+    }
+    monkeypatch.undo()
+    store.notes.write_rest()
+    assert [key for key, _ in store.notes.items("")] == ["hsts a", "robots a", "robots b", "robots c"]
+    store.close()
+
+
+def test_leveldb_needs_a_directory() -> None:
+    with pytest.raises(ValueError, match="leveldb needs a directory"):
+        descriptor("leveldb").make(Parameters(terms=TERMS), descriptor("leveldb").options())
