@@ -280,7 +280,7 @@ def test_python_that_a_page_shows_runs(
     if running is not None:
         asyncio.run(running)
     printed = capsys.readouterr().out.splitlines()
-    assert bool(printed) == ("print(" in block.text)
+    assert bool(printed) == (re.search(r"\bprint\b(?!\")", block.text) is not None)
     assert [line for line in PRINTED.findall(block.text) if line not in printed] == []
 
 
