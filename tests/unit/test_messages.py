@@ -213,7 +213,7 @@ def test_a_check_is_told_to_programs_too(tmp_path: Path) -> None:
     [
         ("onceover crawl --preset one", ["one-site"]),
         ("onceover config init --preset qui", ["quickstart"]),
-        ("onceover crawl --set fetch.extr", ["compopt -o", "nospace", "fetch.extractor="]),
+        ("onceover crawl --set fetch.user_a", ["compopt -o", "nospace", "fetch.user_agent="]),
         ("onceover compare --set fetch.extractor=le", ["lexbor"]),
         ("onceover crawl --set output.warc=", ["true", "false"]),
         ("onceover crawl --set none.such=", [""]),
