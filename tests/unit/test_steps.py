@@ -52,9 +52,9 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> Turns:
         turns.did("resolved", len(hrefs))
         return read_many(self, hrefs, base_url)
 
-    def admitted(self: MemoryStore, admitted: Sequence[PendingUrl], *rest: Any) -> None:
+    def admitted(self: MemoryStore, admitted: Sequence[PendingUrl], *rest: Any, **named: Any) -> None:
         turns.did("admitted", len(admitted))
-        admit(self, admitted, *rest)
+        admit(self, admitted, *rest, **named)
 
     monkeypatch.setattr(UrlReader, "read_many", resolved)
     monkeypatch.setattr(MemoryStore, "admit", admitted)
