@@ -335,7 +335,10 @@ def test_any_value_at_any_key_is_taken_or_refused_by_name(
 @given(KEYS, st.text(max_size=30) | values.map(toml_value))
 def test_any_text_on_the_command_line_is_taken_or_refused_by_name(key: str, text: str) -> None:
     # A table of options may have several that are unknown.
-    assert len({problem.key.partition(".options.")[0] for problem in refusals(None, overrides=[f"{key}={text}"])}) <= 1
+    assert (
+        len({(problem.key or "").partition(".options.")[0] for problem in refusals(None, overrides=[f"{key}={text}"])})
+        <= 1
+    )
 
 
 @given(st.binary(max_size=60) | st.text("[]{}='\"#\\.\n ax", max_size=40).map(str.encode))
