@@ -30,7 +30,8 @@ class Outcomes(msgspec.Struct, frozen=True):
 def run_pytest(directory: Path, *arguments: str, python_path: Path, mode: str = "strict") -> Outcomes:
     """Run pytest in a process of its own, without any `conftest.py`, and with warnings as errors."""
     (directory / "pytest.ini").write_text(dedent(INI.format(mode=mode)))
-    command = ["-m", "pytest", "-c", str(directory / "pytest.ini"), "--rootdir", str(directory), "-rA", "--tb=short"]
+    options = ["-c", str(directory / "pytest.ini"), "--rootdir", str(directory), "-rA", "--tb=short"]
+    command = ["-m", "pytest", *options, "--hypothesis-seed=0"]
     ended = subprocess.run(
         [sys.executable, *command, "--noconftest", "-p", "no:cacheprovider", *arguments],
         cwd=directory,

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from crawler.page import Extract
@@ -87,6 +87,7 @@ class RobustnessTests(LinkExtractorSuite):
 
         @settings(deadline=None, suppress_health_check=list(HealthCheck))
         @given(st.lists(st.sampled_from(TOKENS), max_size=30).map("".join).map(encode), st.sampled_from(MEDIA_TYPES))
+        @example(encode("<title>\ud800"), "text/html")
         def check(body: bytes, media_type: str) -> None:
             extractor.extract(page(body, headers=(("Content-Type", media_type),)))
 
