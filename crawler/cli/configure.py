@@ -12,9 +12,9 @@ from config import Config, ConfigError, Problem, json_schema, preset_text, prese
 from crawler.cli.codes import COMPLETE, USAGE
 from crawler.cli.completion import complete_preset, complete_setting
 from crawler.status import number_of
+from crawler.wiring.components.discovering import loaded_for
 from crawler.wiring.configuration import load
 from crawler.wiring.crawl import check_configuration
-from crawler.wiring.discovering import loaded_for
 from crawler.wiring.filter_size import filter_warnings
 from crawler.wiring.plugins.catalog import Catalog
 

@@ -11,7 +11,7 @@ from crawler.operate.exported import Line, line_of, read_line
 from crawler.operate.forms import digest_bytes, seconds
 from crawler.operate.slices import SLICE_S
 from crawler.operate.target import OperatedCrawl, Refused, ledger_reads, recovering
-from crawler.wiring import discovering
+from crawler.wiring.components import discovering
 from crawler.wiring.storage import rules_version
 from frontier import CrawlUrl, Damaged, LedgerEntry, UrlState
 

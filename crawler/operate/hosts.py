@@ -13,7 +13,7 @@ from crawler.operate.slices import First, in_slices
 from crawler.operate.target import OperatedCrawl, queue_reads, serving
 from crawler.record import rfc3339
 from crawler.status import duration, host_of, number_of
-from crawler.wiring import discovering
+from crawler.wiring.components import discovering
 from crawler.wiring.storage import rules_version
 from frontier import ActiveQueue, Health, QueueStatus
 

@@ -14,7 +14,8 @@ from crawler.operate.target import OperatedCrawl, Refused, ledger_reads, queue_r
 from crawler.record import rfc3339
 from crawler.status import host_of
 from crawler.url.urls import Target
-from crawler.wiring import discovering, seeding
+from crawler.wiring import seeding
+from crawler.wiring.components import discovering
 from crawler.wiring.sites import Sites
 from crawler.wiring.storage import rules_version
 from frontier import (

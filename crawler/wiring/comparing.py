@@ -28,7 +28,7 @@ from crawler.compare.report.recommending import Requirements
 from crawler.disk.directory import CrawlDirectory
 from crawler.simweb.params import WorldParams
 from crawler.url.urls import UrlReader
-from crawler.wiring.discovering import url_reader
+from crawler.wiring.components.discovering import url_reader
 from crawler.wiring.plugins.catalog import descriptor, find
 from crawler.wiring.plugins.kinds import VISITED
 from crawler.wiring.plugins.loading import load

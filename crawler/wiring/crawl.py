@@ -20,9 +20,10 @@ from crawler.protocols import Discovery
 from crawler.url.canonical import RULES_VERSION
 from crawler.url.hosts import registered_domain
 from crawler.url.urls import Target, UrlReader
-from crawler.wiring import discovering, fetching, processing, rendering, seeding, storage
+from crawler.wiring import seeding, storage
 from crawler.wiring.additions import NO_ADDITIONS, Additions
 from crawler.wiring.backends import frontier_backend
+from crawler.wiring.components import discovering, fetching, processing, rendering
 from crawler.wiring.plugins.blame import blaming, plugins_of
 from crawler.wiring.queue_settings import grouping
 from crawler.wiring.recovery.newer_output import requeue_newer_output

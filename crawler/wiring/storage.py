@@ -12,7 +12,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.url.urls import VERSIONS, UrlReader, domain_of, host_of
 from crawler.wiring.auto_backend import EXACT_ON_DISK, choose_backend
 from crawler.wiring.backends import frontier_backend, lacks
-from crawler.wiring.discovering import canonical_rules, queue_identity
+from crawler.wiring.components.discovering import canonical_rules, queue_identity
 from crawler.wiring.plugins.catalog import descriptor
 from crawler.wiring.plugins.kinds import VISITED
 from crawler.wiring.queue_settings import queue_settings

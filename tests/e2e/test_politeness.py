@@ -192,7 +192,7 @@ class TwoAddresses(AbstractResolver):
 async def test_the_address_rests_that_answered_and_not_the_first_of_the_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crawler.wiring.fetching.DnsResolver", TwoAddresses)
+    monkeypatch.setattr("crawler.wiring.components.fetching.DnsResolver", TwoAddresses)
     seeds: list[str] = []
 
     def answer(_: str, seen: Seen) -> Script:

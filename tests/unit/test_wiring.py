@@ -16,8 +16,8 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.full_disk_retry import FullDiskRetry
 from crawler.engine import Ending
 from crawler.url.canonical_rules import DEFAULT_RULES
+from crawler.wiring.components.processing import sink
 from crawler.wiring.crawl import check_configuration, open_crawl
-from crawler.wiring.processing import sink
 from crawler.wiring.queue_settings import grouping
 from crawler.wiring.storage import visited_set
 from frontier import StoreRefused

@@ -57,7 +57,7 @@ async def crawl(configuration: Path, directory: Path) -> Told:
     settle_allocator()
     files_before = _files()
     loaded = load(configuration)
-    with CrawlDirectory(directory) as opened, mock.patch("crawler.wiring.fetching.DnsResolver", Dns):
+    with CrawlDirectory(directory) as opened, mock.patch("crawler.wiring.components.fetching.DnsResolver", Dns):
         async with open_crawl(loaded, opened) as made:
             idle_kib = _kib("VmRSS")
             ending = await made.engine.run()

@@ -9,7 +9,7 @@ from config import Loaded
 from crawler.disk.directory import CrawlDirectory
 from crawler.page import LinkKind, PageRecord
 from crawler.page.digests import digest_text
-from crawler.wiring import discovering
+from crawler.wiring.components import discovering
 from crawler.wiring.recovery.depths import Depths
 from crawler.wiring.recovery.number_set import NumberSet
 from crawler.wiring.recovery.record_urls import RecordUrls

@@ -1,0 +1,10 @@
+"""Makes the components of a crawl from its configuration, each from plain values.
+
+    discovering   which URLs are crawled: scope, traps, order and quotas
+    fetching      connections, routes, robots.txt and politeness
+    rendering     the fetcher that renders pages in browsers
+    processing    the extractor and the sinks
+
+The modules do not know each other. `crawler.wiring.crawl` puts their components together; commands that need one
+component alone, as `config check` or `add`, make that one.
+"""
