@@ -13,5 +13,5 @@ The rooms:
     plugins      finds backends, ours and those of other packages
     recovery     brings frontier and output back into agreement
 
-Only the library and the command line import this room.
+The rooms above import this one: `operate`, `library` and `cli`.
 """

@@ -9,7 +9,7 @@ import pytest
 from config import COMPARE_BACKENDS, load, render_show, render_toml, settings
 from config.backends import OwnBackends
 from config.loading.options import options_of
-from crawler.wiring.comparing import competitors
+from crawler.wiring.comparing.competitors import competitors
 from tests.unit.test_config_loader import MINIMAL, SEED, problems_of, written
 from visited.backends import BACKENDS, PEERS
 

@@ -21,7 +21,9 @@ from crawler.compare.measure.preparing import STDIN
 from crawler.compare.report.page import page
 from crawler.compare.report.table import render
 from crawler.compare.report.value import Report
-from crawler.wiring import comparing
+from crawler.wiring.comparing.checks import check_comparison
+from crawler.wiring.comparing.competitors import DEFAULT_SETS, unique_names
+from crawler.wiring.comparing.works import file_name
 from crawler.wiring.configuration import load
 
 _MIN_COLUMNS = 150
@@ -116,7 +118,7 @@ def _run(asked: _Asked) -> int:
     loaded = load(
         asked.configuration, overrides=asked.settings, environ=os.environ, preset=asked.preset, require_seeds=False
     )
-    comparing.check_comparison(loaded)
+    check_comparison(loaded)
     plan = _plan(asked, loaded)
     _check_paths(asked, loaded)
     path = asked.directory or f"{loaded.config.compare.directory}/{loaded.config.crawl.name}"
@@ -149,11 +151,11 @@ def _plan(asked: _Asked, loaded: Loaded) -> Plan:
             "there is nothing to measure on: give --urls FILE, --crawl DIR, or a configuration with [[compare.work]]"
         )
     sets: Sequence[CompareSet] = [CompareSet(backend=each) for each in asked.backends]
-    names = comparing.unique_names([work.name for work in works])
+    names = unique_names([work.name for work in works])
     return Plan(
         loaded=loaded,
         works=[msgspec.structs.replace(work, name=name) for work, name in zip(works, names, strict=True)],
-        sets=sets or configured.set or comparing.DEFAULT_SETS,
+        sets=sets or configured.set or DEFAULT_SETS,
     )
 
 
@@ -192,7 +194,7 @@ def _write(report: Report, folder: Folder, console: Console) -> None:
         numbers = {work.name: number for number, work in enumerate(report.works)}
         for plot in plots(report):
             drawn.setdefault(plot.work, []).append(plot.svg)
-            name = f"{comparing.file_name(numbers[plot.work], plot.work)}-{plot.name}.png"
+            name = f"{file_name(numbers[plot.work], plot.work)}-{plot.name}.png"
             (folder.path / name).write_bytes(plot.png)
     (folder.path / "report.html").write_text(page(report, drawn), encoding="utf-8")
 

@@ -1,6 +1,6 @@
 """One crawl of a comparison, in its own process: `python -m crawler.cli.compare.live`.
 
-It reads the trial from stdin and writes the outcome to stdout, like `crawler.wiring.compare_worker`.
+It reads the trial from stdin and writes the outcome to stdout, like `crawler.wiring.comparing.worker`.
 """
 
 import contextlib

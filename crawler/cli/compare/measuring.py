@@ -23,7 +23,9 @@ from crawler.compare.measure.running import run_trials
 from crawler.compare.measure.trial import Done
 from crawler.compare.measure.work import Work
 from crawler.compare.report.value import Report, report_of
-from crawler.wiring import comparing
+from crawler.wiring.comparing.competitors import competitors
+from crawler.wiring.comparing.trials import expectations, requirements, run_trial, trials_of
+from crawler.wiring.comparing.works import file_name, prepare_work
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +39,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 async def compare_sets(plan: Plan, folder: Folder, console: Console) -> Report:
     """Run all trials that are not in the journal yet. After a signal, the report has what was measured so far."""
     config = plan.loaded.config
-    entered = comparing.competitors(plan.sets)
+    entered = competitors(plan.sets)
     works: list[Work] = []
     refused: list[tuple[str, str]] = []
     done: list[Done] = []
@@ -45,15 +47,15 @@ async def compare_sets(plan: Plan, folder: Folder, console: Console) -> Report:
     with contextlib.suppress(asyncio.CancelledError), _cancelled_by_signals(), _bar(console) as bar:
         for number, work in enumerate(plan.works):
             task = bar.add_task(f"reading {work.name}", total=None)
-            path = folder.works / comparing.file_name(number, work.name)
+            path = folder.works / file_name(number, work.name)
             try:
-                works.append(await comparing.prepare_work(plan.loaded, work, path))
+                works.append(await prepare_work(plan.loaded, work, path))
             except WorkRefused as refusal:
                 refused.append((work.name, str(refusal)))
             bar.remove_task(task)
-        trials = comparing.trials(config, works, entered)
+        trials = trials_of(config, works, entered)
         with tempfile.TemporaryDirectory(prefix="scratch-", dir=folder.path) as scratch:
-            run = partial(comparing.run_trial, config, Path(scratch))
+            run = partial(run_trial, config, Path(scratch))
             await run_trials(trials, Journal(folder.journal), done, run=run, progress=_progress(bar, config))
         complete = True
     return report_of(
@@ -61,8 +63,8 @@ async def compare_sets(plan: Plan, folder: Folder, console: Console) -> Report:
         refused,
         entered,
         done,
-        requirements=comparing.requirements(config),
-        expected=comparing.expectations(config),
+        requirements=requirements(config),
+        expected=expectations(config),
         seed=config.compare.seed,
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
         complete=complete,

@@ -32,8 +32,8 @@ from crawler.compare.measure.trial import (
 )
 from crawler.compare.report.summary import rows
 from crawler.compare.statistics import SIGMA
-from crawler.wiring.compare_worker import make_set
-from crawler.wiring.comparing import competitors
+from crawler.wiring.comparing.competitors import competitors
+from crawler.wiring.comparing.worker import make_set
 from tests.patience import PATIENCE_S
 from tests.unit.compare.bloomserver import serving
 from tests.unit.compare.making import BLOOM, EFFORT, EXACT, timing, work
@@ -41,7 +41,7 @@ from visited import Full, Unavailable
 from visited.backends import BACKENDS, PEERS
 from visited.digests.exact import ExactSet
 
-COMMAND = (sys.executable, "-P", "-m", "crawler.wiring.compare_worker")
+COMMAND = (sys.executable, "-P", "-m", "crawler.wiring.comparing.worker")
 
 
 def quiet(_share: float) -> None:

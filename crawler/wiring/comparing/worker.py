@@ -1,4 +1,4 @@
-"""Runs one trial of a comparison in its own process: `python -m crawler.wiring.compare_worker`.
+"""Runs one trial of a comparison in its own process: `python -m crawler.wiring.comparing.worker`.
 
 It reads the trial from stdin, as one line of JSON. To stdout it writes lines of JSON: the progress, and finally the
 outcome. The process ends when its stdin ends, so that it does not outlive its parent.
