@@ -15,7 +15,7 @@ from crawler.cli.operate.pausing import pause, resume
 from crawler.control.replies import ExportPiece, Imported
 from crawler.control.requests import MAX_URLS, Export, Import
 from crawler.control.wire import MAX_REQUEST_BYTES
-from crawler.operate.exported import read_line
+from crawler.operate.actions.exported import read_line
 from crawler.operate.reach import reach
 from crawler.status import number_of
 

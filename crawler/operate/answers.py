@@ -26,7 +26,7 @@ from crawler.control.requests import (
     Top,
     Unretire,
 )
-from crawler.operate import copying, hosts, looking, pausing, queues, urls
+from crawler.operate.actions import copying, hosts, pausing, queues, refusals, urls
 from crawler.operate.target import OperatedCrawl, Refused
 from frontier import StoreFailed
 
@@ -75,7 +75,7 @@ async def _carry_out(crawl: OperatedCrawl, request: AnyRequest) -> msgspec.Struc
         case InspectVisited():
             return await crawl.visited()
         case InspectRefused():
-            return await looking.list_refused(crawl, request)
+            return await refusals.list_refused(crawl, request)
         case Top():
             return await hosts.list_hosts(crawl, request)
         case Export():

@@ -5,8 +5,8 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.operate import slices
-from crawler.operate.slices import First, in_slices
+from crawler.operate.actions import slices
+from crawler.operate.actions.slices import First, in_slices
 
 
 async def test_other_tasks_go_on_between_slices() -> None:

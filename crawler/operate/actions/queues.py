@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 
 from crawler.control.replies import Changed, NextList, NextUrl, QueueForm, QueueList
 from crawler.control.requests import InspectQueues, QueueOrder
-from crawler.operate.forms import queue_form
-from crawler.operate.slices import First, in_slices
+from crawler.operate.actions.forms import queue_form
+from crawler.operate.actions.slices import First, in_slices
 from crawler.operate.target import OperatedCrawl, Refused, queue_control, queue_reads
 from crawler.status import host_of
 from frontier import CrawlUrl, QueueStatus

@@ -7,9 +7,9 @@ import msgspec
 
 from crawler.control.replies import ExportPiece, Imported
 from crawler.control.requests import Export, Import
-from crawler.operate.exported import Line, line_of, read_line
-from crawler.operate.forms import digest_bytes, seconds
-from crawler.operate.slices import SLICE_S
+from crawler.operate.actions.exported import Line, line_of, read_line
+from crawler.operate.actions.forms import digest_bytes, seconds
+from crawler.operate.actions.slices import SLICE_S
 from crawler.operate.target import OperatedCrawl, Refused, ledger_reads, recovering
 from crawler.wiring.components import discovering
 from crawler.wiring.storage import rules_version

@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from crawler.operate.forms import digest_bytes, moment, seconds
+from crawler.operate.actions.forms import digest_bytes, moment, seconds
 from crawler.page import digest_text
 from frontier import KnownUrl, UrlState
 

@@ -7,7 +7,7 @@ import msgspec
 from crawler.control.replies import RefusedForm, RefusedList
 from crawler.control.requests import InspectRefused
 from crawler.discover.refusal_counts import PREFIX, decode_refusal_count
-from crawler.operate.slices import in_slices
+from crawler.operate.actions.slices import in_slices
 from crawler.operate.target import OperatedCrawl
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from crawler.control.replies import Judged, JudgedUrl, UrlFound
 from crawler.control.requests import Add
-from crawler.operate.forms import url_form
+from crawler.operate.actions.forms import url_form
 from crawler.operate.target import OperatedCrawl, Refused, ledger_reads, queue_reads
 from crawler.record import rfc3339
 from crawler.status import host_of

@@ -8,8 +8,8 @@ from typing import Final
 from crawler.control.replies import HostForm, HostList
 from crawler.control.requests import Top
 from crawler.counters import InFlight
-from crawler.operate.forms import moment
-from crawler.operate.slices import First, in_slices
+from crawler.operate.actions.forms import moment
+from crawler.operate.actions.slices import First, in_slices
 from crawler.operate.target import OperatedCrawl, queue_reads, serving
 from crawler.record import rfc3339
 from crawler.status import duration, host_of, number_of

@@ -1,0 +1,13 @@
+"""What is done for each request of an operator. Each action takes an `OperatedCrawl`, and returns the reply.
+
+    pausing    pause, resume
+    queues     retire, unretire, budget; the list of queues
+    urls       add, forget; what is known about a URL
+    hosts      which hosts are served, and why each waits
+    refusals   what traps and quotas have refused
+    copying    pieces of an export, and their import; `exported` is a line
+    forms      values of the frontier in the forms of replies
+    slices     long reads in slices that do not hold the event loop
+
+`crawler.operate.answers` calls the actions.
+"""
