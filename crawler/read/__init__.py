@@ -1,15 +1,16 @@
 """Reads pages: their text, links and metadata.
 
-    body -> `sniff`: media type -> `text`: encoding -> an extractor: links and metadata -> Extract
+    body -> `sniff`: media type -> `encoding` -> an extractor: links and metadata -> Extract
 
     html        the three extractors: lexbor, lxml, bs4; and the scan, which reads most pages without building a tree
     elements    the meaning of elements and attributes, shared by all three; protection against hostile pages
     feeds       sitemaps, RSS, Atom, JSON Feed
+    encoding    finds the encoding of a body and decodes it
 
 `pages` combines these, in the same way for each extractor; `listings` reads what is not HTML; `abstract` makes the
-abstract. `headers` and `media` read the HTTP headers. `declared_encoding`, `labels` and `detection` find the encoding;
-`query_encoding` applies it to URLs. `css` and `pdf` read links of style sheets and PDF documents. `options` says what
-is read only on request.
+abstract, and `page_text` gives a page's text to programs. `headers` and `media` read the HTTP headers. `css` and `pdf`
+read links of style sheets and PDF documents. `options` says what is read only on request, and `descriptor` what the
+rest of the program knows of an extractor.
 
 No module here fetches, judges scope, or raises for what a page contains. Documents may be hostile: each step takes time
 and memory in proportion to the size of the document, whatever is in it.

@@ -7,12 +7,12 @@ from typing import Final
 from crawler.page import Link, LinkKind
 from crawler.read.css import css_urls
 from crawler.read.elements.element_reader import MAX_LINKS
+from crawler.read.encoding.text import Encoding, encoding_of, to_text, to_utf8
 from crawler.read.feeds.feeds import xml_links
 from crawler.read.feeds.json_feed import VERSION_MARK, ReadHtml, json_feed_links
 from crawler.read.feeds.sitemaps import NO_LINKS, Listing, parse_url_list
 from crawler.read.feeds.unpack import GzipPieces
 from crawler.read.sniff import is_xml, sniff_type
-from crawler.read.text import Encoding, encoding_of, to_text, to_utf8
 
 _LIST_HEAD_BYTES: Final = 4096
 _MAX_TIMES_COMPRESSED: Final = 3

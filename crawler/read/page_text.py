@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from crawler.read.encoding.text import decode, encoding_of, to_text
 from crawler.read.headers import read_headers
 from crawler.read.sniff import XHTML, is_html, is_text, is_xml, sniff_type
-from crawler.read.text import decode, encoding_of, to_text
 
 
 def page_text(body: bytes, headers: Sequence[tuple[bytes, bytes]], *, charset: str | None) -> str:

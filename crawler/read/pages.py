@@ -7,18 +7,18 @@ import msgspec
 
 from crawler.page import Extract, Link, LinkKind, Page
 from crawler.read.abstract import shorten
-from crawler.read.declared_encoding import find_css_encoding
 from crawler.read.elements.attributes import refresh_url
 from crawler.read.elements.element_reader import MAX_LINKS, ElementReader
 from crawler.read.elements.flatten import flatten
 from crawler.read.elements.hostile import is_hostile, readable_bytes
 from crawler.read.elements.xhtml import xhtml_to_html
+from crawler.read.encoding.declared import find_css_encoding
+from crawler.read.encoding.query import percent_encode_query
+from crawler.read.encoding.text import Encoding, encoding_of, to_utf8
 from crawler.read.headers import Headers, read_headers, robots_tag_words
 from crawler.read.listings import find_links
 from crawler.read.options import DEFAULT_OPTIONS, Options
-from crawler.read.query_encoding import percent_encode_query
 from crawler.read.sniff import XHTML, is_html, is_text, is_xml, sniff_type
-from crawler.read.text import Encoding, encoding_of, to_utf8
 from crawler.url.urls import join
 
 MAX_BASE_CHARACTERS: Final = 10_000

@@ -12,8 +12,8 @@ from crawler.read.elements.attributes import (
     robots_words,
     srcset_urls,
 )
+from crawler.read.encoding.labels import encoding_of_label
 from crawler.read.headers import read_headers, robots_tag_words
-from crawler.read.labels import encoding_of_label
 from crawler.read.media import extract_media_type
 from tests.patience import PATIENCE_S
 

@@ -12,13 +12,13 @@ from crawler.page import Extract
 from crawler.protocols import LinkExtractor
 from crawler.read.css import css_urls
 from crawler.read.elements.speculative import script_urls
+from crawler.read.encoding.text import encoding_of, to_text, to_utf8
 from crawler.read.feeds.feeds import xml_links
 from crawler.read.feeds.sitemaps import parse_url_list
 from crawler.read.html.bs4 import Bs4Extractor
 from crawler.read.html.lexbor import LexborExtractor
 from crawler.read.html.lxml import LxmlExtractor
 from crawler.read.options import Options
-from crawler.read.text import encoding_of, to_text, to_utf8
 from crawler.url.canonical_rules import RULES
 from crawler.url.urls import Target, UrlReader
 from tests.unit.read.suites import page

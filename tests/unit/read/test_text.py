@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.read import detection
-from crawler.read.declared_encoding import prescan
-from crawler.read.detection import is_mostly_utf8
-from crawler.read.labels import ENCODINGS, SINGLE_BYTE, encoding_of_label
-from crawler.read.query_encoding import percent_encode_query
-from crawler.read.text import Encoding, encoding_of, to_text, to_utf8
+from crawler.read.encoding import detection
+from crawler.read.encoding.declared import prescan
+from crawler.read.encoding.detection import is_mostly_utf8
+from crawler.read.encoding.labels import ENCODINGS, SINGLE_BYTE, encoding_of_label
+from crawler.read.encoding.query import percent_encode_query
+from crawler.read.encoding.text import Encoding, encoding_of, to_text, to_utf8
 from tests.unit.read.suites import real_pages, suite, suite_files
 
 

@@ -6,7 +6,7 @@ Names are those of the Encoding standard, in lower case; None if the document de
 import re
 from typing import Final, Literal
 
-from crawler.read.labels import encoding_of_label
+from crawler.read.encoding.labels import encoding_of_label
 
 _PRESCAN_BYTES: Final = 1024
 _LATE_PRESCAN_BYTES: Final = 128 * 1024

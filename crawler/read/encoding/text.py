@@ -12,9 +12,9 @@ from typing import Final, Literal
 import endec
 import msgspec
 
-from crawler.read.declared_encoding import find_html_encoding, find_xml_encoding
-from crawler.read.detection import detect_encoding, is_mostly_utf8, slices
-from crawler.read.labels import CODE_PAGES, SINGLE_BYTE, encoding_of_label
+from crawler.read.encoding.declared import find_html_encoding, find_xml_encoding
+from crawler.read.encoding.detection import detect_encoding, is_mostly_utf8, slices
+from crawler.read.encoding.labels import CODE_PAGES, SINGLE_BYTE, encoding_of_label
 
 Source = Literal["bom", "http", "meta", "xml", "css", "detected", "default"]
 

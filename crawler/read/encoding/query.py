@@ -6,8 +6,8 @@ from urllib.parse import quote_from_bytes
 
 import endec
 
-from crawler.read.labels import CODE_PAGES
-from crawler.read.text import Encoding
+from crawler.read.encoding.labels import CODE_PAGES
+from crawler.read.encoding.text import Encoding
 
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 _FROM_BEYOND_ASCII = re.compile(r"[^\x00-\x7f].*", re.DOTALL)
