@@ -152,7 +152,7 @@ async def _engine(
     full_disk = FullDiskRetry(
         pause=partial(frontier.pauses.pause, by="output"), resume=partial(frontier.pauses.resume, by="output")
     )
-    sink = processing.sink(loaded, directory, full_disk, before=additions.sinks)
+    sink = await processing.open_sinks(loaded, directory, full_disk, before=additions.sinks)
     stack.push_async_callback(sink.aclose)
     http = fetching.fetcher(loaded, sites, notes, ports=discovering.ports(loaded, seeds))
     stack.push_async_callback(http.aclose)

@@ -1,6 +1,7 @@
 """A crawl that a program runs: each page has its turn, and comes again if the turn did not end."""
 
 import asyncio
+import errno
 import logging
 from collections import Counter
 from collections.abc import Callable
@@ -404,6 +405,30 @@ async def test_a_page_is_in_no_sink_before_its_turn_is_over(tmp_path: Path, web:
             assert page.number not in {record.number for record in sink.records}
             assert await crawl.add(page.url) == 0
     assert {record.url for record in sink.records} >= {page.url}
+
+
+class Away(Kept):
+    """A sink that can't write for a while."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_back = asyncio.Event()
+
+    async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+        if not self.is_back.is_set():
+            raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
+        await super().write(page, record)
+
+
+async def test_a_crawl_waits_for_a_sink_of_the_program_that_can_not_write_now(tmp_path: Path, web: Web) -> None:
+    sink = Away()
+    async with crawl_of(web, tmp_path / "crawl", sinks=[sink]) as crawl:
+        running = asyncio.create_task(crawl.run())
+        await until(lambda: "the sink Away can't write" in (crawl.status().waiting or ""))
+        sink.is_back.set()
+        assert (await running).ending is Ending.COMPLETE
+    assert sink.records == list(read_records(tmp_path / "crawl" / "records"))
+    assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
 
 
 class Broken:

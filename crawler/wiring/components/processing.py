@@ -1,6 +1,7 @@
 """Makes what processes a fetched page: the extractor and the sinks."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from importlib.metadata import version
 from pathlib import Path
 
@@ -79,16 +80,22 @@ def check_sinks(loaded: Loaded) -> None:
         names.add(each.name)
 
 
-def sink(loaded: Loaded, directory: CrawlDirectory, full_disk: FullDiskRetry, *, before: Sequence[Sink] = ()) -> Sink:
-    """The sinks of the configuration as one, after those that a program adds. Raises `ConfigError`."""
-    sinks: list[Sink] = [FullDiskSink(each, full_disk) for each in before]
-    for each in _chosen_sinks(loaded.config, directory):
-        backend = find(SINK, each.backend)
-        try:
-            made = _make_sink(load(backend), each, loaded.config)
-        except ValueError as error:
-            raise loaded.refuse(each.key, str(error)) from error
-        sinks.append(FullDiskSink(made, full_disk, plugin=None if backend.is_ours else backend.title))
+async def open_sinks(
+    loaded: Loaded, directory: CrawlDirectory, full_disk: FullDiskRetry, *, before: Sequence[Sink] = ()
+) -> Sink:
+    """The sinks of the configuration as one, after those that a program adds. If one of them can't be opened, those
+    opened before are closed; the program's own are left to it. Raises `ConfigError`."""
+    sinks: list[Sink] = [FullDiskSink(each, full_disk, plugin=f"the sink {type(each).__name__}") for each in before]
+    async with AsyncExitStack() as opened:
+        for each in _chosen_sinks(loaded.config, directory):
+            backend = find(SINK, each.backend)
+            try:
+                made = _make_sink(load(backend), each, loaded.config)
+            except ValueError as error:
+                raise loaded.refuse(each.key, str(error)) from error
+            opened.push_async_callback(made.aclose)
+            sinks.append(FullDiskSink(made, full_disk, plugin=None if backend.is_ours else backend.title))
+        opened.pop_all()
     return Sinks(sinks)
 
 

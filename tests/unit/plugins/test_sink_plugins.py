@@ -1,0 +1,48 @@
+"""Sinks of other packages are opened in their order, and closed when one of them can't be opened."""
+
+from pathlib import Path
+
+import pytest
+
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.full_disk_retry import FullDiskRetry
+from crawler.wiring.components.processing import open_sinks
+from crawler.wiring.configuration import load
+from tests.unit.plugins.installing import Site
+
+SINKS = """
+    from pathlib import Path
+
+
+    class Open:
+        def __init__(self, parameters):
+            pass
+
+        async def write(self, page, record):
+            pass
+
+        async def aclose(self):
+            with Path("closed").open("a") as file:
+                file.write(f"{type(self).__name__} ")
+
+
+    class Other(Open):
+        pass
+
+
+    class Refusing(Open):
+        def __init__(self, parameters):
+            raise OSError("the shelf is locked")
+"""
+
+
+async def test_sinks_that_are_open_are_closed_when_another_can_not_be_opened(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.add("shelf-sinks", "shelf", SINKS)
+    monkeypatch.chdir(tmp_path)
+    settings = ['crawl.seeds=["http://a.test/"]', 'output.sinks=["shelf:Open", "shelf:Other", "shelf:Refusing"]']
+    full_disk = FullDiskRetry(pause=lambda _: None, resume=lambda: None)
+    with pytest.raises(Exception, match="the shelf is locked"):
+        await open_sinks(load(None, overrides=settings), CrawlDirectory(tmp_path / "crawl"), full_disk)
+    assert Path("closed").read_text() == "Other Open "
