@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from frontier.leveldb import encoding
 from frontier.leveldb.database import Database
-from frontier.leveldb.encoding import DecodeError
-from frontier.leveldb.journal import decode_journal
-from frontier.leveldb.keys import (
+from frontier.leveldb.format import encoding
+from frontier.leveldb.format.encoding import DecodeError
+from frontier.leveldb.format.keys import (
     U64,
     U64_PAIR,
     ledger_key,
@@ -20,6 +19,7 @@ from frontier.leveldb.keys import (
     position_of,
     untext,
 )
+from frontier.leveldb.journal import decode_journal
 from frontier.queues.queue import Position
 from frontier.records import JournalEntry, PendingUrl, PostponedUrl
 from frontier.values import Damaged, KnownUrl, LedgerEntry

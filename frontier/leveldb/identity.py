@@ -6,10 +6,10 @@ from pathlib import Path
 
 import msgspec
 
-from frontier.leveldb import encoding
 from frontier.leveldb.database import Batch, Database
-from frontier.leveldb.encoding import DecodeError
-from frontier.leveldb.keys import SPACES
+from frontier.leveldb.format import encoding
+from frontier.leveldb.format.encoding import DecodeError
+from frontier.leveldb.format.keys import SPACES
 from frontier.leveldb.marks import IN_USE
 from frontier.parts import Part
 from frontier.records import Counters

@@ -5,10 +5,10 @@ from itertools import islice
 
 import msgspec
 
-from frontier.leveldb import encoding
 from frontier.leveldb.database import Batch, Database
-from frontier.leveldb.encoding import DecodeError
-from frontier.leveldb.keys import U64
+from frontier.leveldb.format import encoding
+from frontier.leveldb.format.encoding import DecodeError
+from frontier.leveldb.format.keys import U64
 from frontier.records import Counters, JournalDamaged, JournalDropped, JournalEntry
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -1,7 +1,7 @@
 """Who uses a store, and who has paused the crawl."""
 
 from frontier.leveldb.database import Database
-from frontier.leveldb.keys import SECONDS, text
+from frontier.leveldb.format.keys import SECONDS, text
 
 IN_USE = b"Min-use"
 _CRASHED = b"Mcrashed"

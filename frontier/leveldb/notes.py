@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from frontier.leveldb.database import Database
-from frontier.leveldb.keys import text, untext
+from frontier.leveldb.format.keys import text, untext
 from frontier.leveldb.writer import Writer
 from frontier.values import StoreFull
 

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 import msgspec
 
-from frontier.leveldb import encoding
 from frontier.leveldb.database import Batch, Database
-from frontier.leveldb.keys import U64, inbox_key, parcel_key, parcel_of, sender_of, trimmed_key
+from frontier.leveldb.format import encoding
+from frontier.leveldb.format.keys import U64, inbox_key, parcel_key, parcel_of, sender_of, trimmed_key
 from frontier.records import Incarnation, Transit, Trimmed
 from frontier.values import REPAIR_ADVICE, StoreFailed
 

@@ -5,11 +5,10 @@ from copy import copy
 
 import msgspec
 
-from frontier.leveldb import encoding
 from frontier.leveldb.database import Database
-from frontier.leveldb.encoding import DecodeError
-from frontier.leveldb.full_scan import known_url
-from frontier.leveldb.keys import (
+from frontier.leveldb.format import encoding
+from frontier.leveldb.format.encoding import DecodeError
+from frontier.leveldb.format.keys import (
     SECONDS,
     U64,
     U64_PAIR,
@@ -25,7 +24,8 @@ from frontier.leveldb.keys import (
     queue_key,
     untext,
 )
-from frontier.leveldb.queue_records import decode_queue, encode_queue
+from frontier.leveldb.format.queue_records import decode_queue, encode_queue
+from frontier.leveldb.full_scan import known_url
 from frontier.leveldb.writer import Writer
 from frontier.link_table.table import url_digest
 from frontier.queues.lifecycle import INACTIVE, SNOOZED

@@ -5,12 +5,22 @@ from pathlib import Path
 
 from frontier.leveldb.compaction import COMPACT_AFTER, Compaction
 from frontier.leveldb.database import Database, SystemCalls
-from frontier.leveldb.encoding import (
+from frontier.leveldb.format.encoding import (
     encode_count,
     encode_entry,
     encode_location,
     encode_pending,
     encode_postponed,
+)
+from frontier.leveldb.format.keys import (
+    U64,
+    ledger_key,
+    links_key,
+    old_links_key,
+    parcel_key,
+    pending_key,
+    pending_space,
+    postponed_key,
 )
 from frontier.leveldb.full_scan import FullScan
 from frontier.leveldb.identity import (
@@ -23,16 +33,6 @@ from frontier.leveldb.identity import (
     read_identity,
 )
 from frontier.leveldb.journal import LevelDBJournal, write_journal
-from frontier.leveldb.keys import (
-    U64,
-    ledger_key,
-    links_key,
-    old_links_key,
-    parcel_key,
-    pending_key,
-    pending_space,
-    postponed_key,
-)
 from frontier.leveldb.marks import LevelDBMarks
 from frontier.leveldb.notes import LevelDBNotes
 from frontier.leveldb.outbox import LevelDBOutbox, read_positions, write_transit

@@ -13,7 +13,7 @@ from copy import copy
 import msgspec
 
 from frontier.leveldb.database import Batch, Database
-from frontier.leveldb.keys import (
+from frontier.leveldb.format.keys import (
     SECONDS,
     U16,
     U64,
@@ -22,7 +22,7 @@ from frontier.leveldb.keys import (
     queue_key,
     text,
 )
-from frontier.leveldb.queue_records import encode_queue
+from frontier.leveldb.format.queue_records import encode_queue
 from frontier.records import Counters, QueueUpdate
 
 log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from frontier.descriptor import Problem, Report
-from frontier.leveldb.encoding import DecodeError, Location
+from frontier.leveldb.format.encoding import DecodeError, Location
 from frontier.leveldb.store import LevelDBStore
 from frontier.queues.lifecycle import QueueState
 from frontier.queues.queue import Position, QueueRecord

@@ -6,7 +6,7 @@ from copy import copy
 import msgspec
 
 from frontier.descriptor import Naming
-from frontier.leveldb.encoding import (
+from frontier.leveldb.format.encoding import (
     Location,
     encode_count,
     encode_entry,
@@ -14,7 +14,7 @@ from frontier.leveldb.encoding import (
     encode_pending,
     encode_postponed,
 )
-from frontier.leveldb.keys import (
+from frontier.leveldb.format.keys import (
     ledger_key,
     links_key,
     old_links_key,

@@ -9,15 +9,14 @@ from collections import Counter
 
 import msgspec
 
-from frontier.leveldb.encoding import (
+from frontier.leveldb.format.encoding import (
     Location,
     encode_entry,
     encode_location,
     encode_pending,
     encode_postponed,
 )
-from frontier.leveldb.full_scan import decode_location, decode_url_at
-from frontier.leveldb.keys import (
+from frontier.leveldb.format.keys import (
     ledger_key,
     location_key,
     parcel_key,
@@ -27,7 +26,8 @@ from frontier.leveldb.keys import (
     queue_key,
     text,
 )
-from frontier.leveldb.queue_records import encode_queue
+from frontier.leveldb.format.queue_records import encode_queue
+from frontier.leveldb.full_scan import decode_location, decode_url_at
 from frontier.leveldb.reads import DAMAGED
 from frontier.leveldb.store import LevelDBStore
 from frontier.parcels import EMPTY_PARCEL, decode_parcel

@@ -12,7 +12,7 @@ from crawler.testing.frontier.crawls import next_lease as lease
 from crawler.testing.frontier.crawls import no_lease_for as none_for
 from crawler.testing.frontier.crawls import urls_of as urls
 from frontier.descriptor import Report
-from frontier.leveldb.encoding import encode_count
+from frontier.leveldb.format.encoding import encode_count
 from frontier.leveldb.store import LevelDBStore
 from frontier.memory import MemoryStore
 from frontier.queues.settings import QueueSettings

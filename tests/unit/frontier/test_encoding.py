@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontier import CrawlUrl, LedgerEntry, UrlState
-from frontier.leveldb import encoding
-from frontier.leveldb.encoding import DecodeError, Location
-from frontier.leveldb.queue_records import decode_queue, encode_queue
+from frontier.leveldb.format import encoding
+from frontier.leveldb.format.encoding import DecodeError, Location
+from frontier.leveldb.format.queue_records import decode_queue, encode_queue
 from frontier.queues.lifecycle import QueueState
 from frontier.queues.queue import Position, QueueRecord
 from frontier.records import Counters, PendingUrl, PostponedUrl, order_of, precedence_of

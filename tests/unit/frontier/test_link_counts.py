@@ -13,7 +13,7 @@ import plyvel
 import pytest
 
 from frontier import CrawlUrl, StoreFull
-from frontier.leveldb.keys import links_key
+from frontier.leveldb.format.keys import links_key
 from frontier.link_table.table import LinkCount, PythonLinkTable, make_link_table, url_digest
 from frontier.memory import MemoryStore
 from frontier.store import Store

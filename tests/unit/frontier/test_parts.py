@@ -14,7 +14,7 @@ import pytest
 from crawler.testing.loops import in_event_loop, in_virtual_time
 from frontier import CrawlUrl, Misrouted, Outcome, Part, Place, StoreFailed, StoreRefused, UrlState
 from frontier.leveldb.database import SystemCalls
-from frontier.leveldb.keys import inbox_key, parcel_key
+from frontier.leveldb.format.keys import inbox_key, parcel_key
 from frontier.leveldb.store import LevelDBStore
 from frontier.memory import MemoryStore
 from frontier.parcels import EMPTY_PARCEL, decode_parcel, encode_parcels

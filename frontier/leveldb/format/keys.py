@@ -26,7 +26,7 @@ A part of a crawl also has
 
 import struct
 
-from frontier.leveldb.encoding import Location
+from frontier.leveldb.format.encoding import Location
 from frontier.queues.lifecycle import INACTIVE, SNOOZED
 from frontier.queues.queue import Position
 

@@ -4,7 +4,7 @@ import struct
 
 import msgspec
 
-from frontier.leveldb.encoding import DecodeError, decoder, encode_record
+from frontier.leveldb.format.encoding import DecodeError, decoder, encode_record
 from frontier.queues.lifecycle import QueueState
 from frontier.queues.queue import Position, QueueRecord
 from frontier.values import Health
