@@ -1,7 +1,7 @@
 """The frontier in memory, which ends with the process."""
 
 from frontier.descriptor import Descriptor, NoOptions, Parameters
-from frontier.memory import MemoryStore
+from frontier.memory.store import MemoryStore
 from frontier.states.store_state import StoreState
 
 

@@ -7,7 +7,7 @@ from crawler.testing.loops import in_virtual_time
 from frontier import CrawlUrl
 from frontier.backends import descriptor
 from frontier.descriptor import Parameters
-from frontier.memory import MemoryStore
+from frontier.memory.store import MemoryStore
 from frontier.shell import QueueFrontier
 from frontier.states.store_state import StoreState
 from frontier.terms import Terms

@@ -28,7 +28,7 @@ from crawler.politeness.response_policy import ResponsePolicy
 from crawler.protocols import Quota
 from crawler.url.urls import UrlReader, site_of
 from frontier import CrawlUrl, FrontierStats, Lease, LedgerEntry, Outcome
-from frontier.memory import MemoryStore
+from frontier.memory.store import MemoryStore
 from frontier.queues.settings import QueueSettings
 from frontier.shell import QueueFrontier
 from visited.digests.exact import ExactSet

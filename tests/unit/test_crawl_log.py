@@ -10,7 +10,7 @@ from crawler.counters import Counters
 from crawler.library.crawl_log import log_beginning, log_progress
 from crawler.progress import Gauge
 from frontier import Outcome, UrlState
-from frontier.memory import MemoryStore
+from frontier.memory.store import MemoryStore
 from frontier.shell import QueueFrontier
 from tests.unit.frontier.crawls import DONE, lease, now, page, pages
 from tests.unit.frontier.virtual_time import in_virtual_time

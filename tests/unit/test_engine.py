@@ -21,7 +21,7 @@ from crawler.politeness.hours import Hours
 from crawler.politeness.pace import Pace
 from crawler.protocols import NotTaken
 from frontier import Lease, UrlState
-from frontier.memory import MemoryNotes
+from frontier.memory.notes import MemoryNotes
 from tests.unit.crawling import (
     QUICK,
     SEED,

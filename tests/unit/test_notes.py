@@ -18,7 +18,7 @@ from crawler.fetch.robots.cache import RobotsCache
 from crawler.fetch.robots.status import RobotsStatus
 from crawler.notes import Notes
 from frontier.leveldb.store import LevelDBStore
-from frontier.memory import MemoryNotes
+from frontier.memory.notes import MemoryNotes
 from frontier.upkeep.fsck import fsck
 from tests.unit.frontier.crawls import leveldb
 

@@ -20,7 +20,7 @@ from crawler.page import Link, LinkKind, Redirect
 from crawler.steps import at_once
 from crawler.url.urls import UrlReader
 from frontier import CrawlUrl
-from frontier.memory import MemoryNotes
+from frontier.memory.notes import MemoryNotes
 
 SEED = "https://a.test/"
 

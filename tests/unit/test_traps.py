@@ -16,7 +16,7 @@ from crawler.page import LinkKind
 from crawler.url import hrefs
 from crawler.url.hrefs import may_repeat
 from crawler.url.urls import BadUrl, UrlReader
-from frontier.memory import MemoryNotes
+from frontier.memory.notes import MemoryNotes
 from tests.patience import PATIENCE_S
 
 READER = UrlReader()

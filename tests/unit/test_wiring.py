@@ -22,7 +22,7 @@ from crawler.wiring.queue_settings import grouping
 from crawler.wiring.storage import visited_set
 from frontier import StoreRefused
 from frontier.leveldb.store import LevelDBStore
-from frontier.memory import MemoryStore
+from frontier.memory.store import MemoryStore
 from frontier.shell import QueueFrontier
 from frontier.terms import Terms
 from tests.stores import open_leveldb

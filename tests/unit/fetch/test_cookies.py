@@ -9,7 +9,7 @@ from yarl import URL
 from crawler.fetch.cookies import MAX_BYTES, MAX_PER_SITE, Cookies
 from crawler.fetch.http import HttpFetcher
 from crawler.page import Page, Redirect, Request
-from frontier.memory import MemoryNotes
+from frontier.memory.notes import MemoryNotes
 from tests.fetchers import http_fetcher
 from tests.servers import RawServer, Script, Seen, page, raw_server
 

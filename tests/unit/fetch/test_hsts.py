@@ -7,7 +7,7 @@ import pytest
 from crawler.fetch.connect.routes import Routes
 from crawler.fetch.hsts import StrictTransport
 from crawler.page import Page, Redirect, Request
-from frontier.memory import MemoryNotes
+from frontier.memory.notes import MemoryNotes
 from tests.certificates import issued
 from tests.fetchers import http_fetcher
 from tests.servers import page, raw_server

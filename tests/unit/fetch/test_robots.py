@@ -20,7 +20,7 @@ from crawler.fetch.robots.rules import (
 from crawler.fetch.robots.status import UNREACHABLE_LIMIT_S, RobotsLifetimes, RobotsStatus
 from crawler.page import REFUSALS, Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request, Verdict
 from crawler.politeness.pace import parse_retry_after
-from frontier.memory import MemoryNotes
+from frontier.memory.notes import MemoryNotes
 from tests.fetchers import http_fetcher
 
 DAY_S = 86400.0

@@ -14,7 +14,7 @@ from crawler.testing.frontier.crawls import urls_of as urls
 from frontier.descriptor import Report
 from frontier.leveldb.format.encoding import encode_count
 from frontier.leveldb.store import LevelDBStore
-from frontier.memory import MemoryStore
+from frontier.memory.store import MemoryStore
 from frontier.queues.settings import QueueSettings
 from frontier.shell import QueueFrontier
 from frontier.snapshots import Snapshots

@@ -15,7 +15,7 @@ import pytest
 from frontier import CrawlUrl, StoreFull
 from frontier.leveldb.format.keys import links_key
 from frontier.link_table.table import LinkCount, PythonLinkTable, make_link_table, url_digest
-from frontier.memory import MemoryStore
+from frontier.memory.store import MemoryStore
 from frontier.store import Store
 from frontier.transitions.link_counts import WRITE_ALL_EVERY_S, LinkCounts
 from tests.unit.frontier.crawls import DONE, Crawl, leveldb, page, pages, turn_into_format_2

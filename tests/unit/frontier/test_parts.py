@@ -16,7 +16,7 @@ from frontier import CrawlUrl, Misrouted, Outcome, Part, Place, StoreFailed, Sto
 from frontier.leveldb.database import SystemCalls
 from frontier.leveldb.format.keys import inbox_key, parcel_key
 from frontier.leveldb.store import LevelDBStore
-from frontier.memory import MemoryStore
+from frontier.memory.store import MemoryStore
 from frontier.parcels import EMPTY_PARCEL, decode_parcel, encode_parcels
 from frontier.part_links import StoredPartLinks
 from frontier.records import NUMBER_BITS

@@ -5,7 +5,7 @@ from bisect import insort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontier.memory import MemoryReads
+from frontier.memory.reads import MemoryReads
 from frontier.records import PendingUrl
 from frontier.transitions.prefetch import Prefetch
 from tests.unit.frontier.crawls import page

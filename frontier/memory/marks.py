@@ -1,0 +1,17 @@
+"""Who uses the reference store, and who has paused the crawl."""
+
+
+class MemoryMarks:
+    """The `Marks` of a `MemoryStore`."""
+
+    def __init__(self) -> None:
+        self.in_use = False
+        self.crashed_at: float | None = None
+        self.paused: str | None = None
+
+    def set_in_use(self, in_use: bool, /, *, crashed_at: float | None = None) -> None:
+        self.in_use = in_use
+        self.crashed_at = self.crashed_at if crashed_at is None else crashed_at
+
+    def set_paused(self, reason: str | None, /) -> None:
+        self.paused = reason

@@ -1,0 +1,157 @@
+"""The reference store: dictionaries."""
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+
+import msgspec
+
+from frontier.link_table.table import LinkCount, url_digest
+from frontier.memory.journal import MemoryJournal
+from frontier.memory.marks import MemoryMarks
+from frontier.memory.notes import MemoryNotes
+from frontier.memory.outbox import MemoryOutbox
+from frontier.memory.reads import MemoryReads, by_order
+from frontier.parts import Part
+from frontier.records import (
+    NO_TRANSIT,
+    Counters,
+    PendingUrl,
+    PostponedUrl,
+    QueueUpdate,
+    Transit,
+    first_number,
+)
+from frontier.values import LedgerEntry, UrlState
+
+_due = attrgetter("due_ms", "pending.number")
+
+
+class MemoryStore:
+    """A `Store` in memory."""
+
+    def __init__(self, identity: Mapping[str, str] | None = None, *, part: Part | None = None) -> None:
+        self.identity = identity or {}
+        self.part = part
+        self.counters = Counters(next_number=first_number(part.lineage if part is not None else 0))
+        self.outbox = MemoryOutbox()
+        self._positions: dict[tuple[int, int], int] = {}
+        self.reads = self.ledger = MemoryReads()
+        self.notes = MemoryNotes()
+        self.journal = MemoryJournal()
+        self.marks = MemoryMarks()
+
+    def admit(
+        self,
+        admitted: Sequence[PendingUrl],
+        superseded: Sequence[PendingUrl],
+        queues: Sequence[QueueUpdate],
+        counters: Counters,
+        /,
+        *,
+        transit: Transit = NO_TRANSIT,
+    ) -> None:
+        for parcel in transit.parcels:
+            self.outbox.append(parcel)
+        if transit.position is not None:
+            place = transit.position.place
+            self._positions[transit.position.sender, place.incarnation] = place.sequence
+        for pending in superseded:
+            self._remove(pending)
+        for pending in admitted:
+            url = pending.url
+            self._insert(pending)
+            self.reads.entries[url.canonical] = LedgerEntry(
+                canonical=url.canonical,
+                state=UrlState.PENDING,
+                number=pending.number,
+                found_at=pending.found_at,
+                via=url.via,
+                hit_count=url.link_count,
+            )
+        self._write(queues, counters)
+
+    def settle(self, pending: PendingUrl, entry: LedgerEntry, queue: QueueUpdate, counters: Counters, /) -> None:
+        self._remove(pending)
+        self.reads.entries[entry.canonical] = entry
+        self._write([queue], counters)
+
+    def postpone(self, pending: PendingUrl, postponed: PostponedUrl, queue: QueueUpdate, counters: Counters, /) -> None:
+        self._remove(pending)
+        insort(self.reads.postponed, postponed, key=_due)
+        self._set_reason(pending.url.canonical, postponed.reason)
+        self._write([queue], counters)
+
+    def rewrite(self, pending: PendingUrl, queue: QueueUpdate, counters: Counters, /) -> None:
+        urls = self.reads.pending_by_queue[pending.url.queue_key]
+        urls[bisect_right(urls, pending.order, key=by_order) - 1] = pending
+        self._write([queue], counters)
+
+    def requeue(self, postponed: Sequence[PostponedUrl], queues: Sequence[QueueUpdate], counters: Counters, /) -> None:
+        numbers = {item.pending.number for item in postponed}
+        self.reads.postponed = [item for item in self.reads.postponed if item.pending.number not in numbers]
+        for item in postponed:
+            self._insert(item.pending)
+            self._set_reason(item.pending.url.canonical, None)
+        self._write(queues, counters)
+
+    def forget(self, canonicals: Sequence[str], counters: Counters, /) -> None:
+        for canonical in canonicals:
+            del self.reads.entries[canonical]
+            del self.reads.links[url_digest(canonical)]
+        self._write([], counters)
+
+    def record(self, entries: Sequence[LedgerEntry], counters: Counters, /) -> None:
+        for entry in entries:
+            self.reads.entries[entry.canonical] = entry
+        self._write([], counters)
+
+    def update_queues(self, queues: Sequence[QueueUpdate], counters: Counters, /) -> None:
+        self._write(queues, counters)
+
+    def add_links(self, links: Sequence[LinkCount], /) -> None:
+        for digest, more in links:
+            self.reads.links[digest] += more
+
+    def positions(self) -> Mapping[tuple[int, int], int]:
+        return self._positions.copy()
+
+    def resume(self) -> None:
+        return
+
+    async def sync(self) -> None:
+        return
+
+    async def make_safe(self) -> None:
+        return
+
+    def close(self) -> None:
+        return
+
+    def _insert(self, pending: PendingUrl) -> None:
+        insort(self.reads.pending_by_queue.setdefault(pending.url.queue_key, []), pending, key=by_order)
+
+    def _remove(self, pending: PendingUrl) -> None:
+        by_queue = self.reads.pending_by_queue
+        urls = by_queue[pending.url.queue_key]
+        del urls[bisect_right(urls, pending.order, key=by_order) - 1]
+        if not urls:
+            del by_queue[pending.url.queue_key]
+
+    def _set_reason(self, canonical: str, reason: str | None) -> None:
+        entries = self.reads.entries
+        entries[canonical] = msgspec.structs.replace(entries[canonical], reason=reason)
+
+    def _write(self, queues: Sequence[QueueUpdate], counters: Counters) -> None:
+        for queue in queues:
+            record, old, new = queue.record, queue.old_position, queue.record.position
+            if new != old:
+                if old is not None:
+                    positions = self.reads.positions[old.state]
+                    del positions[bisect_left(positions, (old.rank, old.turn, ""))]
+                if new is not None:
+                    insort(self.reads.positions[new.state], (new.rank, new.turn, record.key))
+            self.reads.group_wakes.update(queue.group_rests)
+            self.reads.records[record.key] = record
+        counters.batches += 1
+        self.counters = counters
