@@ -31,6 +31,7 @@ The rooms:
     transitions   changes the state: admit, lease, settle, operate; each change is one write batch
     sending       where links go that belong to another part of the crawl
     leveldb       the store on disk
+    memory        the reference store
     link_table    counts links in memory
     upkeep        reads whole stores: check, repair, rebuild
     states        opens stores as states, for the rest of the program
@@ -41,14 +42,13 @@ that, and `values` what passes between. Most protocols are small, and a frontier
 the state of a backend is opened, on which `terms`, and what can be done to it; `backends` lists ours.
 
 The other modules are about our own frontier: `shell` is what callers call. `store` is what it needs from a store,
-`records` are what a store keeps, `memory` is the reference store. `snapshots` saves the visited set and `restore` fills
-it. `pauses` are reasons to lease nothing. `clock` never runs backwards.
+`records` are what a store keeps. `snapshots` saves the visited set and `restore` fills it. `pauses` are reasons to lease nothing. `clock` never runs backwards.
 
-A crawl may have several *parts*, each with a frontier of its own. `parts` says what such a frontier promises beside the
-rest, `parcels` in which form links travel, and `part_links` keeps these promises over a store."""
+A crawl may have several *parts*, each with a frontier of its own. The room `parts` says what such a frontier promises
+beside the rest, and in which form links travel; `part_links` keeps these promises over a store."""
 
 from frontier.look_ups import LedgerReads, Notes, QueueReads
-from frontier.parts import Misrouted, Part, PartLinks, Place
+from frontier.parts.protocol import Misrouted, Part, PartLinks, Place
 from frontier.pauses import Pauses
 from frontier.protocol import Frontier, Pausing, QueueControl, Recovering, Serving
 from frontier.values import (

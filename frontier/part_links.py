@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from frontier.parcels import decode_parcels
-from frontier.parts import Misrouted, Part, Place
+from frontier.parts.parcels import decode_parcels
+from frontier.parts.protocol import Misrouted, Part, Place
 from frontier.records import InboxPosition, Transit
 from frontier.sending.outgoing import Outgoing
 from frontier.store import Store

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from frontier.parts import Place
+from frontier.parts.protocol import Place
 from frontier.queues.queue import Position, QueueRecord
 from frontier.values import CrawlUrl
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from frontier.link_table.table import LinkCount
 from frontier.look_ups import Notes
-from frontier.parts import Part
+from frontier.parts.protocol import Part
 from frontier.queues.queue import Position, QueueRecord
 from frontier.records import (
     NO_TRANSIT,
@@ -139,7 +139,7 @@ class Marks(Protocol):
 
 
 class Outbox(Protocol):
-    """Parcels for other parts. See `frontier.parts`."""
+    """Parcels for other parts. See `frontier.parts.protocol`."""
 
     def trimmed(self, receiver: int, /) -> Trimmed:
         """Up to where parcels have been deleted."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from frontier.parts import Part
+from frontier.parts.protocol import Part
 from frontier.values import StoreRefused
 
 

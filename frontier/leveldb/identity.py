@@ -11,7 +11,7 @@ from frontier.leveldb.format import encoding
 from frontier.leveldb.format.encoding import DecodeError
 from frontier.leveldb.format.keys import SPACES
 from frontier.leveldb.marks import IN_USE
-from frontier.parts import Part
+from frontier.parts.protocol import Part
 from frontier.records import Counters
 from frontier.terms import Terms, check_identity, check_part
 from frontier.values import REPAIR_ADVICE, StoreFailed, StoreRefused

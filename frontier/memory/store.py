@@ -12,7 +12,7 @@ from frontier.memory.marks import MemoryMarks
 from frontier.memory.notes import MemoryNotes
 from frontier.memory.outbox import MemoryOutbox
 from frontier.memory.reads import MemoryReads, by_order
-from frontier.parts import Part
+from frontier.parts.protocol import Part
 from frontier.records import (
     NO_TRANSIT,
     Counters,

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from secrets import randbits
 
-from frontier.parcels import encode_parcels
-from frontier.parts import INCARNATION_BITS, Part, Place
+from frontier.parts.parcels import encode_parcels
+from frontier.parts.protocol import INCARNATION_BITS, Part, Place
 from frontier.records import Incarnation, Parcel, Trimmed
 from frontier.sending.sent import MAX_SENT, MAX_SPARED, SentUrls
 from frontier.store import Store

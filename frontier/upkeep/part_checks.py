@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from frontier.descriptor import Problem
 from frontier.leveldb.store import LevelDBStore
-from frontier.parcels import decode_parcel
-from frontier.parts import Part
+from frontier.parts.parcels import decode_parcel
+from frontier.parts.protocol import Part
 from frontier.records import lineage_of
 
 Owner = Callable[[str], int]

@@ -24,7 +24,7 @@ from frontier.leveldb.format.keys import (
 )
 from frontier.leveldb.store import LevelDBStore
 from frontier.link_table.table import url_digest
-from frontier.parcels import decode_parcel, encode_parcel
+from frontier.parts.parcels import decode_parcel, encode_parcel
 from frontier.queues.queue import Queue, QueueRecord
 from frontier.queues.settings import QueueSettings
 from frontier.records import PendingUrl, PostponedUrl

@@ -30,7 +30,7 @@ from frontier.leveldb.format.queue_records import encode_queue
 from frontier.leveldb.full_scan import decode_location, decode_url_at
 from frontier.leveldb.reads import DAMAGED
 from frontier.leveldb.store import LevelDBStore
-from frontier.parcels import EMPTY_PARCEL, decode_parcel
+from frontier.parts.parcels import EMPTY_PARCEL, decode_parcel
 from frontier.queues.lifecycle import QueueState
 from frontier.queues.queue import Position, QueueRecord
 from frontier.records import (

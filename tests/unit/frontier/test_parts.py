@@ -17,8 +17,8 @@ from frontier.leveldb.database import SystemCalls
 from frontier.leveldb.format.keys import inbox_key, parcel_key
 from frontier.leveldb.store import LevelDBStore
 from frontier.memory.store import MemoryStore
-from frontier.parcels import EMPTY_PARCEL, decode_parcel, encode_parcels
 from frontier.part_links import StoredPartLinks
+from frontier.parts.parcels import EMPTY_PARCEL, decode_parcel, encode_parcels
 from frontier.records import NUMBER_BITS
 from frontier.shell import QueueFrontier
 from frontier.store import Store

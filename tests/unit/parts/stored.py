@@ -13,7 +13,7 @@ from crawler.parts.sender import Sender
 from crawler.testing.frontier.crawls import copy_of_one_moment
 from frontier import CrawlUrl, Lease, Outcome, PartLinks, UrlState
 from frontier.leveldb.store import LevelDBStore
-from frontier.parts import Part as PartOfCrawl
+from frontier.parts.protocol import Part as PartOfCrawl
 from frontier.shell import QueueFrontier
 from frontier.snapshots import Snapshots
 from frontier.terms import Terms

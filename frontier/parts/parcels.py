@@ -10,7 +10,7 @@ from itertools import islice
 
 import msgspec
 
-from frontier.parts import MAX_PARCEL_URLS
+from frontier.parts.protocol import MAX_PARCEL_URLS
 from frontier.values import CrawlUrl
 
 
