@@ -33,6 +33,7 @@ The rooms:
     leveldb       the store on disk
     memory        the reference store
     link_table    counts links in memory
+    snapshots     saves the visited set, and fills it when a crawl is opened
     upkeep        reads whole stores: check, repair, rebuild
     states        opens stores as states, for the rest of the program
 
@@ -42,7 +43,7 @@ that, and `values` what passes between. Most protocols are small, and a frontier
 the state of a backend is opened, on which `terms`, and what can be done to it; `backends` lists ours.
 
 The other modules are about our own frontier: `shell` is what callers call. `store` is what it needs from a store,
-`records` are what a store keeps. `snapshots` saves the visited set and `restore` fills it. `pauses` are reasons to lease nothing. `clock` never runs backwards.
+`records` are what a store keeps. `pauses` are reasons to lease nothing. `clock` never runs backwards.
 
 A crawl may have several *parts*, each with a frontier of its own. The room `parts` says what such a frontier promises
 beside the rest, and in which form links travel; `part_links` keeps these promises over a store."""

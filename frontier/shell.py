@@ -16,9 +16,9 @@ import msgspec
 from frontier.clock import steady_clock
 from frontier.part_links import StoredPartLinks
 from frontier.queues.settings import QueueSettings
-from frontier.restore import restore
 from frontier.sending.outgoing import open_outgoing
-from frontier.snapshots import Snapshots
+from frontier.snapshots.restoring import restore
+from frontier.snapshots.saving import Snapshots
 from frontier.store import Store
 from frontier.transitions.active_queues import ActiveQueues
 from frontier.transitions.admission import Admission

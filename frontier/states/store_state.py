@@ -9,9 +9,9 @@ from frontier.descriptor import Parameters
 from frontier.look_ups import Notes
 from frontier.queues.queue import QueueRecord
 from frontier.records import first_number, lineage_of
-from frontier.restore import restore
 from frontier.shell import QueueFrontier
-from frontier.snapshots import Snapshots
+from frontier.snapshots.restoring import restore
+from frontier.snapshots.saving import Snapshots
 from frontier.store import Store
 from frontier.transitions.active_queues import ActiveQueues
 from frontier.transitions.operating import Operator

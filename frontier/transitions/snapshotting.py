@@ -3,7 +3,7 @@
 import asyncio
 import logging
 
-from frontier.snapshots import Snapshots, allocate_buffer
+from frontier.snapshots.saving import Snapshots, allocate_buffer
 from frontier.store import Store
 from frontier.transitions.commit import Commit
 from frontier.transitions.uncancellable import run_uncancellable

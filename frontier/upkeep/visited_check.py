@@ -3,8 +3,8 @@
 from frontier.descriptor import Problem
 from frontier.leveldb.store import LevelDBStore
 from frontier.records import JournalDamaged
-from frontier.restore import replay
-from frontier.snapshots import Snapshots
+from frontier.snapshots.restoring import replay
+from frontier.snapshots.saving import Snapshots
 from visited import CannotForget, SnapshotRefused, VisitedSet
 
 BATCH = 4096

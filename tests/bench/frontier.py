@@ -21,7 +21,7 @@ import uvloop
 from frontier import CrawlUrl, Outcome, UrlState
 from frontier.leveldb.store import LevelDBStore
 from frontier.shell import QueueFrontier
-from frontier.snapshots import Snapshots
+from frontier.snapshots.saving import Snapshots
 from frontier.terms import Terms
 from tests.bench.report import Options, emit, options, spread, tell
 from visited.digests.exact import ExactSet

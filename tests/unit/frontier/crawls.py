@@ -17,7 +17,7 @@ from frontier.leveldb.store import LevelDBStore
 from frontier.memory.store import MemoryStore
 from frontier.queues.settings import QueueSettings
 from frontier.shell import QueueFrontier
-from frontier.snapshots import Snapshots
+from frontier.snapshots.saving import Snapshots
 from frontier.store import Store
 from frontier.terms import Terms
 from frontier.upkeep.fsck import fsck

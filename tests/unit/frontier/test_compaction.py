@@ -11,7 +11,7 @@ import pytest
 from frontier.leveldb.database import SystemCalls
 from frontier.leveldb.store import LevelDBStore
 from frontier.shell import QueueFrontier
-from frontier.snapshots import Snapshots
+from frontier.snapshots.saving import Snapshots
 from frontier.terms import Terms
 from tests.unit.frontier.crawls import DONE, IDENTITY, check, drain, lease, now, page, turns
 from tests.unit.frontier.disk import Disk

@@ -23,7 +23,7 @@ from frontier.queues.budgets import Budgets
 from frontier.queues.settings import QueueSettings
 from frontier.records import JournalDamaged
 from frontier.shell import QueueFrontier
-from frontier.snapshots import Snapshots, allocate_buffer
+from frontier.snapshots.saving import Snapshots, allocate_buffer
 from frontier.terms import Terms
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.repair import repair
@@ -691,7 +691,7 @@ def journal_entries(directory: Path) -> int:
 async def test_journal_entries_that_a_crash_kept_from_being_dropped_do_no_harm_and_are_dropped_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontier.snapshots.TRIMMED_ENTRIES", 2)
+    monkeypatch.setattr("frontier.snapshots.saving.TRIMMED_ENTRIES", 2)
     trim = LevelDBJournal.trim
     trims = 0
 

@@ -19,7 +19,7 @@ from frontier.descriptor import Renamed
 from frontier.leveldb.store import LevelDBStore
 from frontier.queues.settings import QueueSettings
 from frontier.shell import QueueFrontier
-from frontier.snapshots import Snapshots
+from frontier.snapshots.saving import Snapshots
 from frontier.terms import Terms
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.rebuild import rebuild

@@ -15,7 +15,7 @@ from frontier import Part as PartOfCrawl
 from frontier.leveldb.database import SystemCalls
 from frontier.leveldb.store import LevelDBStore
 from frontier.shell import QueueFrontier
-from frontier.snapshots import Snapshots
+from frontier.snapshots.saving import Snapshots
 from frontier.terms import Terms
 from tests.unit.parts.model import World
 from tests.unit.parts.stored import page_of

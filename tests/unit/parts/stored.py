@@ -15,7 +15,7 @@ from frontier import CrawlUrl, Lease, Outcome, PartLinks, UrlState
 from frontier.leveldb.store import LevelDBStore
 from frontier.parts.protocol import Part as PartOfCrawl
 from frontier.shell import QueueFrontier
-from frontier.snapshots import Snapshots
+from frontier.snapshots.saving import Snapshots
 from frontier.terms import Terms
 from frontier.upkeep.fsck import fsck
 from tests.unit.parts.model import WINDOW, Part, Sending, Stored, World, url_of

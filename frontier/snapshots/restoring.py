@@ -7,7 +7,7 @@ from contextlib import suppress
 from io import BytesIO
 
 from frontier.records import JournalDamaged, JournalDropped, JournalEntry
-from frontier.snapshots import Snapshots
+from frontier.snapshots.saving import Snapshots
 from frontier.store import Store
 from frontier.values import REPAIR_ADVICE, StoreFailed
 from visited import CannotForget, SnapshotRefused, VisitedSet

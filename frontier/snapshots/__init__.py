@@ -1,0 +1,8 @@
+"""Copies of the visited set on disk, and how an empty set is filled.
+
+The visited set lives in memory and is an index over the ledger. `saving` writes a snapshot of it between two
+transitions. `restoring` loads the last one and replays the journal behind it, or reads the whole ledger if they do not
+fit.
+
+The transitions save, the shell and the states restore. This room knows the protocol of a store, but no store.
+"""
