@@ -8,7 +8,7 @@ from frontier.parts.protocol import Misrouted, Part, Place
 from frontier.records import InboxPosition, Transit
 from frontier.sending.outgoing import Outgoing
 from frontier.store import Store
-from frontier.transitions.active_queues import ActiveQueues
+from frontier.transitions.active.active_queues import ActiveQueues
 from frontier.transitions.admission import Admission
 from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases

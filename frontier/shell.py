@@ -20,7 +20,7 @@ from frontier.sending.outgoing import open_outgoing
 from frontier.snapshots.restoring import restore
 from frontier.snapshots.saving import Snapshots
 from frontier.store import Store
-from frontier.transitions.active_queues import ActiveQueues
+from frontier.transitions.active.active_queues import ActiveQueues
 from frontier.transitions.admission import Admission
 from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, Leasing

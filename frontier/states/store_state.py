@@ -13,7 +13,7 @@ from frontier.shell import QueueFrontier
 from frontier.snapshots.restoring import restore
 from frontier.snapshots.saving import Snapshots
 from frontier.store import Store
-from frontier.transitions.active_queues import ActiveQueues
+from frontier.transitions.active.active_queues import ActiveQueues
 from frontier.transitions.operating import Operator
 from frontier.transitions.stats import describe
 from frontier.values import CrawlUrl, Damaged, FrontierStats, KnownUrl, QueueStatus

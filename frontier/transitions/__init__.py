@@ -1,13 +1,13 @@
 """Changes the state of the frontier. Each change is one write batch of the store: all of it happens, or nothing.
 
-`admission` lets URLs in, past the visited set. `leasing` hands out leases and knows the open ones. `settling` takes
-them back. `operating` carries out what an operator asks for. `commit` brings each change to the store, and ends the
-crawl if the store fails. `uncancellable` finishes a change although its task is cancelled. `accounting` computes the
-new queue records and counters.
+`admission` lets URLs in, past the visited set; `url_checks` refuses what can't be stored, and `readmission` finds the
+known URLs that an operator may add again. `leasing` hands out leases and knows the open ones. `settling` takes them
+back. `operating` carries out what an operator asks for. `commit` brings each change to the store, and ends the crawl if
+the store fails. `uncancellable` finishes a change although its task is cancelled. `accounting` computes the new queue
+records and counters.
 
-`active_queues` holds the queues that are being served, `inactive` finds the next ones in the store, `prefetch` loads
-the next URLs of each, and `waiters` are the workers that wait for a lease. `link_counts` counts links to known URLs.
-`snapshotting` saves the visited set. `stats` describes the frontier.
+The room `active` holds the queues that are being served. `link_counts` counts links to known URLs. `snapshotting` saves
+the visited set. `stats` describes the frontier.
 
 Only the shell, `states` and `upkeep` call this room. It knows the protocol of a store, but no store.
 """

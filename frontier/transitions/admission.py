@@ -14,7 +14,6 @@ import msgspec
 
 from frontier.records import (
     NO_TRANSIT,
-    ORDINAL_BITS,
     Counters,
     InboxPosition,
     PendingUrl,
@@ -25,19 +24,17 @@ from frontier.records import (
 from frontier.sending.outgoing import Chosen, Outgoing
 from frontier.store import Store
 from frontier.transitions.accounting import plan_fill
-from frontier.transitions.active_queues import ActiveQueues
+from frontier.transitions.active.active_queues import ActiveQueues
 from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, OpenLease
 from frontier.transitions.link_counts import LinkCounts
+from frontier.transitions.readmission import find_readmissible
 from frontier.transitions.uncancellable import run_uncancellable
+from frontier.transitions.url_checks import check_urls
 from frontier.values import CrawlUrl, LedgerEntry, StoreFull, UrlState
 from visited import VisitedSet
 
-PRECEDENCES = 1 << 64 - ORDINAL_BITS
-MAX_COST = 1 << 31
 _LINK_COUNTS_WRITTEN = 100
-_HAS_COPY = frozenset({200, 304})
-"""Statuses after which the crawl has a copy, so that the server can say whether it is still current."""
 
 
 class Admission:
@@ -176,7 +173,9 @@ class Admission:
         again: dict[str, tuple[CrawlUrl, LedgerEntry | None]] = {}
         superseded: list[OpenLease] = []
         if force:
-            again = self._find_readmissible(batch, {url.canonical for url in new}, drop_validators=drop_validators)
+            new_canonicals = {url.canonical for url in new}
+            known = [url for url in batch if url.canonical not in new_canonicals]
+            again = find_readmissible(known, self._leases, self._store.reads, drop_validators=drop_validators)
             superseded = [held for held in self._leases if held.pending.url.canonical in again and not held.superseded]
             urls = [*new, *(url for url, _ in again.values())]
         parcels = self._outgoing.pack(chosen) if chosen and self._outgoing is not None else []
@@ -214,20 +213,6 @@ class Admission:
         active.waiters.wake(len(fills))
         return len(admitted)
 
-    def _find_readmissible(
-        self, urls: Iterable[CrawlUrl], new: set[str], *, drop_validators: bool
-    ) -> dict[str, tuple[CrawlUrl, LedgerEntry | None]]:
-        """Those URLs known to the visited set that are settled, leased, or known only by a filter's error; and their
-        ledger entries."""
-        leased = {held.pending.url.canonical for held in self._leases if not held.superseded}
-        found: dict[str, tuple[CrawlUrl, LedgerEntry | None]] = {}
-        for url in urls:
-            if url.canonical not in new and url.canonical not in found:
-                entry = self._store.reads.entry(url.canonical)
-                if entry is None or entry.state is not UrlState.PENDING or url.canonical in leased:
-                    found[url.canonical] = (_prepare_again(url, entry, drop_validators=drop_validators), entry)
-        return found
-
     def _number(self, urls: Sequence[CrawlUrl], counters: Counters) -> list[PendingUrl]:
         """Give URLs their numbers and their orders."""
         number, ordinal, found_at = counters.next_number, counters.next_ordinal, int(self._active.clock())
@@ -263,40 +248,8 @@ class Admission:
         self._store.record(numbered, counters)
 
 
-def check_urls(urls: Iterable[CrawlUrl]) -> None:
-    """Raise ValueError for what can't be stored, before the visited set has seen any of it."""
-    # Python knows whether a text is ASCII without reading it, so only other texts are encoded.
-    texts: list[str] = []
-    keys: set[str] = set()
-    for url in urls:
-        if not 0 <= url.precedence < PRECEDENCES:
-            raise ValueError(f"precedence must be 0 to {PRECEDENCES - 1}, got {url.precedence} for {url.url}")
-        if not 0 <= url.cost < MAX_COST:
-            raise ValueError(f"cost must be 0 to {MAX_COST - 1}, got {url.cost} for {url.url}")
-        if not (url.url.isascii() and url.canonical.isascii()):
-            texts += (url.url, url.canonical)
-        keys.add(url.queue_key)
-    for key in keys:
-        if "\0" in key:
-            raise ValueError(f"a queue key must not contain NUL, got {key!r}")
-    try:
-        "".join((*texts, *keys)).encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(f"a URL can't be encoded as UTF-8: {error}") from error
-
-
 def _subtract(counters: Counters, entry: LedgerEntry) -> None:
     """Count a settled URL no more."""
     counters.done -= entry.state is UrlState.DONE
     counters.failed -= entry.state is UrlState.FAILED
     counters.excluded -= entry.state is UrlState.EXCLUDED
-
-
-def _prepare_again(url: CrawlUrl, entry: LedgerEntry | None, *, drop_validators: bool) -> CrawlUrl:
-    """The URL with its known link count, and with the validators of the crawl's copy, if there is one to keep."""
-    if entry is None:
-        return url
-    url = msgspec.structs.replace(url, link_count=entry.hit_count)
-    if drop_validators or entry.state is not UrlState.DONE or entry.status not in _HAS_COPY:
-        return url
-    return msgspec.structs.replace(url, had_etag=entry.etag, had_last_modified=entry.last_modified)

@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from frontier.pauses import Pauses
 from frontier.store import Store
+from frontier.transitions.active.waiters import Waiters
 from frontier.transitions.uncancellable import FailOnError
-from frontier.transitions.waiters import Waiters
 from frontier.values import StoreFailed, StoreFull
 from visited import DiskFull
 

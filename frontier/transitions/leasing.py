@@ -11,7 +11,7 @@ from frontier.queues.queue import Queue
 from frontier.records import PendingUrl, PostponedUrl, order_of
 from frontier.store import Store
 from frontier.transitions.accounting import plan_fill, plan_update
-from frontier.transitions.active_queues import ActiveQueues
+from frontier.transitions.active.active_queues import ActiveQueues
 from frontier.transitions.commit import Commit
 from frontier.values import REPAIR_ADVICE, Lease, StoreFailed, StoreFull
 

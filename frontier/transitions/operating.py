@@ -9,7 +9,7 @@ from frontier.queues.queue import Queue, QueueRecord
 from frontier.records import number_after
 from frontier.store import Store
 from frontier.transitions.accounting import plan_update
-from frontier.transitions.active_queues import ActiveQueues
+from frontier.transitions.active.active_queues import ActiveQueues
 
 
 class Operator:

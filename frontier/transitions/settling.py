@@ -11,7 +11,7 @@ from frontier.queues.queue import Prerequisite, QueueRecord
 from frontier.records import Counters, PostponedUrl, QueueUpdate, precedence_of
 from frontier.store import Store
 from frontier.transitions.accounting import plan_update
-from frontier.transitions.active_queues import SPILL_S, ActiveQueues
+from frontier.transitions.active.active_queues import SPILL_S, ActiveQueues
 from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, OpenLease
 from frontier.transitions.link_counts import LinkCounts

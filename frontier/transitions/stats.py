@@ -6,7 +6,7 @@ from typing import Final, Literal
 from frontier.queues.lifecycle import IN_PROCESS, READY, QueueState
 from frontier.queues.queue import Queue
 from frontier.records import Counters
-from frontier.transitions.active_queues import ActiveQueues
+from frontier.transitions.active.active_queues import ActiveQueues
 from frontier.values import ActiveQueue, FrontierStats
 
 _STATES: Final[dict[QueueState, Literal["in-process", "ready"]]] = {IN_PROCESS: "in-process", READY: "ready"}

@@ -27,7 +27,7 @@ from frontier import Frontier, Lease
 from frontier.queues.budgets import Budgets
 from frontier.queues.grouping import GroupLimit
 from frontier.queues.settings import QueueSettings
-from frontier.transitions.active_queues import ACTIVATED_TOGETHER, SPILL_S
+from frontier.transitions.active.active_queues import ACTIVATED_TOGETHER, SPILL_S
 
 GIANT_URLS = 5_000_000
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from frontier.memory.reads import MemoryReads
 from frontier.records import PendingUrl
-from frontier.transitions.prefetch import Prefetch
+from frontier.transitions.active.prefetch import Prefetch
 from tests.unit.frontier.crawls import page
 
 

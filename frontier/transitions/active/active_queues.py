@@ -1,6 +1,6 @@
 """The queues that are being served: which are active, which become active next, and who waits for a lease.
 
-The other modules of this room first write a change to the store, then apply it here. Only queues that turn out not to
+The other transitions first write a change to the store, then apply it here. Only queues that turn out not to
 be served when they are about to become active are written from here.
 """
 
@@ -18,9 +18,9 @@ from frontier.queues.settings import QueueSettings
 from frontier.records import Counters, QueueUpdate
 from frontier.store import Store
 from frontier.transitions.accounting import QueueFill, plan_update
-from frontier.transitions.inactive import InactiveQueues
-from frontier.transitions.prefetch import Prefetch
-from frontier.transitions.waiters import Waiters
+from frontier.transitions.active.inactive import InactiveQueues
+from frontier.transitions.active.prefetch import Prefetch
+from frontier.transitions.active.waiters import Waiters
 from frontier.values import StoreFull
 
 ACTIVATED_TOGETHER = 64
