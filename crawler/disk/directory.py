@@ -3,6 +3,7 @@
 crawl.toml         the configuration of the last run
 lock               held by the running process, with its pid
 control            the socket by which a running crawl is controlled
+parts.json         the parts of the crawl, if it has any; see `layout`
 frontier/          the frontier's state
 frontier.before-*  copies from before a repair
 visited/           snapshots of the visited set
@@ -98,6 +99,10 @@ class CrawlDirectory:
     def lock(self) -> Path:
         return self.path / "lock"
 
+    @property
+    def parts(self) -> Path:
+        return self.path / "parts.json"
+
     def has_state(self) -> bool:
         """Whether there is a frontier, even if it is damaged."""
         return self._has_leveldb() or any(
@@ -176,7 +181,7 @@ class CrawlDirectory:
 
     def _is_foreign(self) -> bool:
         """Whether it holds files, but no crawl. A copy of a crawl may lack the lock."""
-        if not self.path.exists() or not any(self.path.iterdir()) or self.lock.is_file():
+        if not self.path.exists() or not any(self.path.iterdir()) or self.lock.is_file() or self.parts.is_file():
             return False
         return not (self._has_leveldb() or (self._names_a_frontier() and self.has_state()))
 

@@ -9,6 +9,7 @@ import msgspec
 
 from config import Config, ConfigError, Loaded, changes, render_toml
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.layout import clear_crawl
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning
 from crawler.library.result import EXIT_CODES, CrawlResult
@@ -71,7 +72,7 @@ def lock_crawl(loaded: Loaded, *, fresh: bool = False) -> Iterator[CrawlDirector
     check_configuration(loaded)
     with CrawlDirectory(Path(loaded.config.crawl.directory)) as directory:
         if fresh:
-            directory.clear()
+            clear_crawl(directory)
         _check_output(directory, loaded.config)
         yield directory
 

@@ -1,0 +1,154 @@
+"""Where the parts of a crawl are.
+
+A crawl that is not in parts has its state and output in its directory DIR. A crawl in parts has there:
+
+    parts.json         which parts there are, and their directories: a `Layout`
+    part-0, part-1, …  the parts. Each is the directory of a crawl (`directory`)
+    crawl.toml         the configuration of the last run, for all parts
+    lock, control, logs/crawl.log   of the process that watches over the parts
+
+`parts.json` is written before the first part has anything, and replaced in one step. So it alone says whether a crawl
+is in parts, and which directories count. Whoever divides a crawl anew makes new directories beside the old ones, then
+replaces the file.
+"""
+
+import os
+import secrets
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Final, Self
+
+import msgspec
+
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+
+VERSION: Final = 1
+MAX_PARTS: Final = 1024
+MAX_LINEAGE: Final = (1 << 16) - 1
+
+
+class PartPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """One part."""
+
+    directory: str
+    """The name of its directory in that of the crawl."""
+    lineage: int
+    """Stands above the counter in the numbers of its records. No two directories of a crawl have the same, not even one
+    after the other; 0 is that of a crawl that is not in parts."""
+
+
+class Layout(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts of a crawl, numbered from 0."""
+
+    version: int = VERSION
+    generation: str
+    """A random name, drawn whenever the crawl is divided."""
+    parts: tuple[PartPlace, ...]
+    earlier: tuple[str, ...] = ()
+    """Directories whose output belongs to the crawl too, from before it was divided as it is now: names in that of the
+    crawl, or `.` for the directory of the crawl itself."""
+    next_lineage: int
+    """The lowest one that was never used."""
+
+    @classmethod
+    def begin(cls, parts: int) -> Self:
+        """The layout of a new crawl."""
+        if not 1 <= parts <= MAX_PARTS:
+            raise ValueError(f"a crawl has 1 to {MAX_PARTS} parts, got {parts}")
+        places = tuple(PartPlace(directory=f"part-{number}", lineage=number + 1) for number in range(parts))
+        return cls(generation=secrets.token_hex(8), parts=places, next_lineage=parts + 1)
+
+    def directories(self, directory: Path) -> list[Path]:
+        """The directories of the parts, in their order, of the crawl in `directory`."""
+        return [directory / place.directory for place in self.parts]
+
+
+def read_layout(directory: Path) -> Layout | None:
+    """The layout of the crawl in a directory; None if it is not in parts. Raises `DirectoryRefused` if the file can't
+    be read."""
+    path = CrawlDirectory(directory).parts
+    try:
+        layout = msgspec.json.decode(path.read_bytes(), type=Layout)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DirectoryRefused(
+            f"{path} can't be read: {error}. It says where the parts of the crawl are: restore a copy of that file"
+        ) from error
+    if layout.version != VERSION:
+        raise DirectoryRefused(
+            f"{path} has version {layout.version}, and this onceover reads version {VERSION}; use the version that "
+            "wrote it"
+        )
+    names = [place.directory for place in layout.parts]
+    lineages = [place.lineage for place in layout.parts]
+    if (
+        not 1 <= len(names) <= MAX_PARTS
+        or len({*names}) < len(names)
+        or len({*lineages}) < len(lineages)
+        or any(not _is_name(name) for name in names)
+        or any(not (_is_name(name) or name == ".") for name in layout.earlier)
+        or any(not 0 <= lineage < layout.next_lineage <= MAX_LINEAGE + 1 for lineage in lineages)
+    ):
+        raise DirectoryRefused(
+            f"{path} makes no sense: expected parts with directories and lineages of their own, below the next "
+            "lineage; restore a copy of that file"
+        )
+    return layout
+
+
+def _is_name(name: str) -> bool:
+    return name not in ("", ".", "..") and "/" not in name and "\0" not in name
+
+
+def write_layout(directory: Path, layout: Layout) -> None:
+    """Replace the layout in one step, which also a power failure does not undo."""
+    path = CrawlDirectory(directory).parts
+    new = path.with_suffix(".new")
+    with new.open("wb") as file:
+        file.write(msgspec.json.format(msgspec.json.encode(layout)) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def part_directories(directory: Path) -> list[Path]:
+    """The directories that hold the state of a crawl, one for each part. Raises `DirectoryRefused`."""
+    layout = read_layout(directory)
+    return [directory] if layout is None else layout.directories(directory)
+
+
+def output_directories(directory: Path) -> list[Path]:
+    """The directories that hold output of a crawl, the oldest first. Raises `DirectoryRefused`."""
+    layout = read_layout(directory)
+    if layout is None:
+        return [directory]
+    earlier = [directory if name == "." else directory / name for name in layout.earlier]
+    return [*earlier, *layout.directories(directory)]
+
+
+def clear_crawl(directory: CrawlDirectory) -> None:
+    """Delete state and output of the crawl in a locked directory, those of its parts included, and nothing else.
+
+    Raises `DirectoryInUse`, before anything is deleted, if a process still runs a part.
+    """
+    if (layout := read_layout(directory.path)) is not None:
+        _clear_parts(directory, layout)
+    directory.clear()
+
+
+def _clear_parts(directory: CrawlDirectory, layout: Layout) -> None:
+    names = [*(place.directory for place in layout.parts), *(name for name in layout.earlier if name != ".")]
+    with ExitStack() as stack:
+        paths = [path for path in (directory.path / name for name in names) if path.exists()]
+        for part in [stack.enter_context(CrawlDirectory(path)) for path in paths]:
+            part.clear()
+            part.lock.unlink()
+            with suppress(OSError):
+                part.path.rmdir()  # unless somebody has put files there
+    directory.parts.unlink()

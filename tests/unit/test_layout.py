@@ -1,0 +1,104 @@
+"""That a directory tells whether its crawl is in parts, and where these are."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
+from crawler.disk.layout import (
+    Layout,
+    clear_crawl,
+    output_directories,
+    part_directories,
+    read_layout,
+    write_layout,
+)
+
+
+def test_a_crawl_without_a_layout_is_not_in_parts(tmp_path: Path) -> None:
+    assert read_layout(tmp_path) is None
+    assert read_layout(tmp_path / "none") is None
+    assert part_directories(tmp_path) == [tmp_path]
+    assert output_directories(tmp_path) == [tmp_path]
+
+
+def test_a_layout_tells_the_directories_of_the_parts(tmp_path: Path) -> None:
+    layout = Layout.begin(3)
+    write_layout(tmp_path, layout)
+    assert read_layout(tmp_path) == layout
+    assert part_directories(tmp_path) == [tmp_path / f"part-{number}" for number in range(3)]
+    assert output_directories(tmp_path) == part_directories(tmp_path)
+
+
+def test_no_part_has_the_lineage_of_a_crawl_that_is_not_in_parts() -> None:
+    layout = Layout.begin(4)
+    assert [place.lineage for place in layout.parts] == [1, 2, 3, 4]
+    assert layout.next_lineage == 5
+    assert Layout.begin(4).generation != layout.generation
+
+
+def test_output_from_before_a_division_comes_first(tmp_path: Path) -> None:
+    write_layout(tmp_path, msgspec.structs.replace(Layout.begin(1), earlier=(".", "part-7")))
+    assert output_directories(tmp_path) == [tmp_path, tmp_path / "part-7", tmp_path / "part-0"]
+
+
+@pytest.mark.parametrize("parts", [0, 1025])
+def test_a_crawl_has_at_least_one_part_and_not_too_many(parts: int) -> None:
+    with pytest.raises(ValueError, match="a crawl has 1 to 1024 parts"):
+        Layout.begin(parts)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"version": 2}, "has version 2, and this onceover reads version 1"),
+        ({"parts": []}, "makes no sense"),
+        ({"parts": [{"directory": "../x", "lineage": 1}]}, "makes no sense"),
+        ({"parts": [{"directory": "a", "lineage": 1}, {"directory": "a", "lineage": 2}]}, "makes no sense"),
+        ({"parts": [{"directory": "a", "lineage": 1}, {"directory": "b", "lineage": 1}]}, "makes no sense"),
+        ({"parts": [{"directory": "a", "lineage": 9}]}, "makes no sense"),
+        ({"earlier": ["/etc"]}, "makes no sense"),
+        ({"parts": "many"}, "can't be read"),
+    ],
+)
+def test_a_layout_that_makes_no_sense_is_refused(tmp_path: Path, changes: dict[str, object], message: str) -> None:
+    written = msgspec.json.decode(msgspec.json.encode(Layout.begin(2))) | changes
+    (tmp_path / "parts.json").write_bytes(msgspec.json.encode(written))
+    with pytest.raises(DirectoryRefused, match=message):
+        read_layout(tmp_path)
+
+
+def test_a_copy_of_a_crawl_in_parts_may_lack_the_lock(tmp_path: Path) -> None:
+    write_layout(tmp_path, Layout.begin(2))
+    with CrawlDirectory(tmp_path):
+        pass
+
+
+def begin(path: Path) -> list[CrawlDirectory]:
+    """A crawl in two parts that has output."""
+    write_layout(path, Layout.begin(2))
+    parts = [CrawlDirectory(each) for each in part_directories(path)]
+    for part in parts:
+        with part:
+            part.records.mkdir()
+            (part.records / "a.jsonl").write_text("{}\n")
+    return parts
+
+
+def test_clearing_deletes_the_parts_too_but_no_files_of_others(tmp_path: Path) -> None:
+    first, second = begin(tmp_path)
+    (second.path / "notes.txt").write_text("mine")
+    with CrawlDirectory(tmp_path) as directory:
+        clear_crawl(directory)
+    assert read_layout(tmp_path) is None
+    assert not first.path.exists()
+    assert [each.name for each in second.path.iterdir()] == ["notes.txt"]
+
+
+def test_nothing_is_cleared_while_a_part_runs(tmp_path: Path) -> None:
+    first, second = begin(tmp_path)
+    with CrawlDirectory(tmp_path) as directory, second, pytest.raises(DirectoryInUse):
+        clear_crawl(directory)
+    assert first.has_output()
+    assert read_layout(tmp_path) is not None
