@@ -22,4 +22,6 @@ These modules only decide. They know neither clock nor socket nor disk, and thei
     allowances    shares a limit of pages
     reservations  what is said about addresses that several parts ask; `holder` is a part's side, `authority` is the
                   supervisor's, `address` one address of it
+
+The room `exchange` carries links between running parts, and `line` connects each part with its supervisor.
 """

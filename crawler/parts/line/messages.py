@@ -1,0 +1,105 @@
+"""What the supervisor of a crawl and a part tell each other about the part."""
+
+import msgspec
+
+from crawler.parts.ending import Answer
+from crawler.status import Status
+
+
+class Begin(msgspec.Struct, frozen=True, kw_only=True, tag="begin"):
+    """Open the part and run it. This is the first message."""
+
+    version: str
+    """The version of the supervisor's program."""
+    number: int
+    lineage: int
+    directories: list[str]
+    """Of all parts, in their order."""
+    configuration: str
+    """Of the crawl, as TOML with every setting."""
+    rebuild: bool = False
+    """Rebuild the stored URLs after a change of the rules."""
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True, tag="ask"):
+    """Say what the part has to do, after opening or closing the gate through which operators add URLs. The answer is
+    `Answered`."""
+
+    wave: int
+    close_gate: bool
+
+
+class End(msgspec.Struct, frozen=True, tag="end"):
+    """The crawl is complete."""
+
+
+class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
+    """Finish the URLs in flight, or drop them, and end."""
+
+    now: bool
+
+
+class ToService(msgspec.Struct, frozen=True, kw_only=True, tag="service"):
+    """A message of a service."""
+
+    service: str
+    body: msgspec.Raw
+
+
+class Rebuilding(msgspec.Struct, frozen=True, kw_only=True, tag="rebuilding"):
+    """The part is not open yet."""
+
+    what: str
+    urls: int
+
+
+class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
+    """The part is open, and runs from now on."""
+
+    new_seeds: int
+    resumed: bool
+    choice: str | None
+    """What `visited.backend = "auto"` has chosen, for people."""
+    status: Status
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True, tag="progress"):
+    """How far the part is. It comes several times a second."""
+
+    status: Status
+    is_idle: bool
+    """Whether it is worth asking if the crawl is complete."""
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True, tag="answered"):
+    """The answer to `Ask`."""
+
+    wave: int
+    answer: Answer
+
+
+class Warned(msgspec.Struct, frozen=True, kw_only=True, tag="warned"):
+    """The part has logged a warning or an error."""
+
+    kind: str
+    """The same for messages that differ only in arguments."""
+    text: str
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
+    """The part has ended in order, and exits."""
+
+    ending: str
+    """An `Ending`."""
+    status: Status
+
+
+class Failed(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):
+    """The part can't begin or go on, and exits. To start it again would not help."""
+
+    message: str
+    exit_code: int
+
+
+ToPart = Begin | Ask | End | Stop | ToService
+FromPart = Rebuilding | Opened | Progress | Answered | Warned | Ended | Failed | ToService

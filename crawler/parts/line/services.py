@@ -1,0 +1,110 @@
+"""What a service promises, and which messages belong to which service."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+import msgspec
+
+from crawler.parts.line.messages import ToService
+
+Send = Callable[[msgspec.Struct], None]
+"""Sends a message of a service to its other side."""
+
+
+class PartService(Protocol):
+    """A part's side of a service. The package says how it is called."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def messages(self) -> Any:
+        """The type of the messages that it receives."""
+        ...
+
+    def connect(self, send: Send, /) -> None:
+        """The part is open, and the line to the supervisor is there."""
+        ...
+
+    def receive(self, message: Any, /) -> None: ...
+
+    def disconnect(self) -> None:
+        """The line has ended. The part finishes what is in flight."""
+        ...
+
+
+class SupervisorService(Protocol):
+    """The supervisor's side of a service."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def messages(self) -> Any:
+        """The type of the messages that it receives."""
+        ...
+
+    def connect(self, part: int, send: Send, /) -> None:
+        """A process has opened the part."""
+        ...
+
+    def receive(self, part: int, message: Any, /) -> None: ...
+
+    def disconnect(self, part: int, /) -> None:
+        """The process of the part has ended. Another one may follow."""
+        ...
+
+
+class PartServices:
+    """All services of a part."""
+
+    def __init__(self, services: Iterable[PartService], send: Callable[[ToService], None]) -> None:
+        self._services = {each.name: each for each in services}
+        self._decoders = {name: _decoder(each.messages) for name, each in self._services.items()}
+        self._send = send
+
+    def connect(self) -> None:
+        for name, service in self._services.items():
+            service.connect(_sender(name, self._send))
+
+    def receive(self, message: ToService) -> None:
+        self._services[message.service].receive(self._decoders[message.service](message.body))
+
+    def disconnect(self) -> None:
+        for service in self._services.values():
+            service.disconnect()
+
+
+class SupervisorServices:
+    """All services of a supervisor."""
+
+    def __init__(self, services: Iterable[SupervisorService]) -> None:
+        self._services = {each.name: each for each in services}
+        self._decoders = {name: _decoder(each.messages) for name, each in self._services.items()}
+        self._connected: set[int] = set()
+
+    def connect(self, part: int, send: Callable[[ToService], None]) -> None:
+        self._connected.add(part)
+        for name, service in self._services.items():
+            service.connect(part, _sender(name, send))
+
+    def receive(self, part: int, message: ToService) -> None:
+        self._services[message.service].receive(part, self._decoders[message.service](message.body))
+
+    def disconnect(self, part: int) -> None:
+        """Harmless for a part that was not connected."""
+        if part in self._connected:
+            self._connected.remove(part)
+            for service in self._services.values():
+                service.disconnect(part)
+
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def _sender(name: str, send: Callable[[ToService], None]) -> Send:
+    return lambda message: send(ToService(service=name, body=msgspec.Raw(_encode(message))))
+
+
+def _decoder(messages: Any) -> Callable[[msgspec.Raw], Any]:
+    return msgspec.msgpack.Decoder(messages).decode
