@@ -3,9 +3,14 @@
 from typing import Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from crawler.status import Status
 from frontier import FrontierStats
+
+
+PartNumber = int | UnsetType
+"""The part that something belongs to; only of a crawl in parts."""
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -30,6 +35,19 @@ class CrawlStatus(msgspec.Struct, frozen=True, kw_only=True):
     frontier: FrontierStats
     run: Status | None
     """The counts of this run; None if the crawl does not run."""
+    parts: "list[PartStatus] | UnsetType" = UNSET
+    """The parts of a crawl in parts; only that has this field."""
+
+
+class PartStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a crawl at one moment."""
+
+    part: int
+    directory: str
+    status: CrawlStatus | None
+    """None if the part can't tell."""
+    error: str | None = None
+    """Why it can't, and what to do."""
 
 
 class PauseState(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +109,7 @@ class QueueForm(msgspec.Struct, frozen=True, kw_only=True):
     retired: bool
     pace_s: float
     address: str | None
+    part: PartNumber = UNSET
 
 
 class Changed(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +124,8 @@ class QueueList(msgspec.Struct, frozen=True, kw_only=True):
     queues: list[QueueForm]
     left: int
     """Further queues behind these."""
+    ranks: list[float] = []
+    """What these queues are sorted by, before their keys."""
 
 
 class NextUrl(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,6 +174,7 @@ class UrlForm(msgspec.Struct, frozen=True, kw_only=True):
     """Where it was found, for people."""
     waits: str | None
     """Why it waits, for people; None if it does not wait."""
+    part: PartNumber = UNSET
 
 
 class UrlFound(msgspec.Struct, frozen=True, kw_only=True):
@@ -192,6 +214,7 @@ class HostForm(msgspec.Struct, frozen=True, kw_only=True):
     wake_at: str | None
     waits: str
     """What it does or why it waits, for people."""
+    part: PartNumber = UNSET
 
 
 class HostList(msgspec.Struct, frozen=True, kw_only=True):

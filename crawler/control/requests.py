@@ -8,10 +8,14 @@ MAX_URLS: Final = 1000
 """URLs or lines in one request."""
 MAX_ITEMS: Final = 1000
 """Queues, hosts or refusals in one reply."""
+MAX_REFUSALS: Final = 2 * MAX_ITEMS
+"""The same for refusals: more than a crawl counts."""
 MAX_BUDGET: Final = 1 << 53
 MAX_PRECEDENCE: Final = 255
 MAX_REASON: Final = 2000
 _MAX_OFFSET: Final = 1_000_000
+_PIECE_BYTES: Final = 1 << 19
+_MAX_PIECE_BYTES: Final = 1 << 24
 
 Urls = Annotated[list[str], msgspec.Meta(max_length=MAX_URLS)]
 Limit = Annotated[int, msgspec.Meta(ge=1, le=MAX_ITEMS)]
@@ -94,6 +98,9 @@ class InspectQueues(Request, frozen=True, tag="inspect-queues"):
     match: str = ""
     retired: bool = False
     offset: Annotated[int, msgspec.Meta(ge=0, le=_MAX_OFFSET)] = 0
+    """Leave out this many."""
+    after: tuple[float, str] | None = None
+    """Begin behind the queue with this rank and key, the last of an earlier reply."""
     limit: Limit = 50
 
 
@@ -112,7 +119,7 @@ class InspectRefused(Request, frozen=True, tag="inspect-refused"):
     """What traps and quotas have refused, most first: a `RefusedList`."""
 
     match: str = ""
-    limit: Limit = 50
+    limit: Annotated[int, msgspec.Meta(ge=1, le=MAX_REFUSALS)] = 50
 
 
 class Top(Request, frozen=True, tag="top"):
@@ -127,6 +134,8 @@ class Export(Request, frozen=True, tag="export"):
 
     after: str = ""
     pending: bool = False
+    max_bytes: Annotated[int, msgspec.Meta(ge=1, le=_MAX_PIECE_BYTES)] = _PIECE_BYTES
+    """A piece with so much has no further lines."""
 
 
 class Import(Request, frozen=True, tag="import"):

@@ -26,7 +26,7 @@ class StoredCrawl:
         self.loaded = loaded
         self.state = state
         self._stack = stack
-        self._named = named
+        self.named = named
         self._frontier: Frontier | None = None
 
     @property
@@ -60,7 +60,7 @@ class StoredCrawl:
     def status(self) -> CrawlStatus:
         paused = self.state.paused if isinstance(self.state, Pausing) else None
         return CrawlStatus(
-            directory=str(self._named),
+            directory=str(self.named),
             running=False,
             pid=None,
             paused=paused,

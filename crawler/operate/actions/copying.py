@@ -1,7 +1,6 @@
 """Copies URLs of a crawl to another: pieces of an export, and their import."""
 
 from time import perf_counter
-from typing import Final
 
 import msgspec
 
@@ -14,8 +13,6 @@ from crawler.operate.target import OperatedCrawl, Refused, ledger_reads, recover
 from crawler.wiring.components import discovering
 from crawler.wiring.storage import rules_version
 from frontier import CrawlUrl, Damaged, LedgerEntry, UrlState
-
-_PIECE_BYTES: Final = 1 << 19
 
 
 async def export_piece(crawl: OperatedCrawl, request: Export) -> ExportPiece:
@@ -32,7 +29,7 @@ async def export_piece(crawl: OperatedCrawl, request: Export) -> ExportPiece:
             line = msgspec.json.encode(line_of(known))
             lines.append(msgspec.Raw(line))
             size += len(line)
-        if size >= _PIECE_BYTES or perf_counter() >= until:
+        if size >= request.max_bytes or perf_counter() >= until:
             return ExportPiece(lines=lines, after=known.entry.canonical, damaged=damaged)
     return ExportPiece(lines=lines, after=None, damaged=damaged)
 

@@ -20,9 +20,15 @@ from frontier import ActiveQueue, Health, QueueStatus
 _RANKS: Final = {"in-process": 0, "ready": 1, "held-back": 2, "snoozed": 3}
 
 
+def host_order(host: HostForm) -> tuple[int, str, str]:
+    """The place of a host among others."""
+    rank = _RANKS.get(host.state)
+    return (len(_RANKS), "", host.key) if rank is None else (rank, host.wake_at or "", host.key)
+
+
 async def list_hosts(crawl: OperatedCrawl, request: Top) -> HostList:
     """The hosts that are being served, those in process first; then others that have URLs, as far as the limit goes."""
-    first = First[HostForm](request.limit, lambda host: (_RANKS[host.state], host.wake_at or "", host.key))
+    first = First[HostForm](request.limit, host_order)
     known: set[str] = set()
     async for host in _active_hosts(crawl, request.match):
         first.add(host)

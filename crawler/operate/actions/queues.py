@@ -71,10 +71,13 @@ async def list_queues(crawl: OperatedCrawl, request: InspectQueues) -> QueueList
     async for queue in in_slices(queue_reads(crawl).queues()):
         if not queue.size or request.match not in host_of(queue.key) or (request.retired and queue.served):
             continue
-        best.add(queue)
+        if request.after is None or order(queue) > request.after:
+            best.add(queue)
     shown = best.items()[request.offset :]
     left = max(0, best.count - request.offset - len(shown))
-    return QueueList(queues=[queue_form(queue) for queue in shown], left=left)
+    return QueueList(
+        queues=[queue_form(queue) for queue in shown], ranks=[order(queue)[0] for queue in shown], left=left
+    )
 
 
 async def list_next(crawl: OperatedCrawl, host: str, limit: int) -> NextList:

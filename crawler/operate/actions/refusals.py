@@ -11,6 +11,11 @@ from crawler.operate.actions.slices import in_slices
 from crawler.operate.target import OperatedCrawl
 
 
+def refusal_order(refused: RefusedForm) -> tuple[int, str, str]:
+    """The place of a refusal among others."""
+    return -refused.count, refused.rule, refused.host or ""
+
+
 async def list_refused(crawl: OperatedCrawl, request: InspectRefused) -> RefusedList:
     found: list[RefusedForm] = []
     async for key, note in in_slices(crawl.state.notes.items(PREFIX)):
@@ -19,5 +24,5 @@ async def list_refused(crawl: OperatedCrawl, request: InspectRefused) -> Refused
             with suppress(msgspec.DecodeError):
                 counted = decode_refusal_count(note)
                 found.append(RefusedForm(rule=rule, host=host or None, count=counted.count, examples=counted.examples))
-    found.sort(key=lambda each: (-each.count, each.rule, each.host or ""))
+    found.sort(key=refusal_order)
     return RefusedList(refused=found[: request.limit], left=max(0, len(found) - request.limit))

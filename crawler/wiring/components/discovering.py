@@ -205,17 +205,18 @@ def _with_order(config: Config, urls: UrlReader, discovery: Discovery) -> Discov
         order=frontier.order,
         embeds_first=frontier.embeds_first,
         costs=frontier.cost,
-        parallel=_parallel(config, urls),
+        parallel=parallel_queues(config, urls),
     )
 
 
-def _parallel(config: Config, urls: UrlReader) -> dict[str, int]:
+def parallel_queues(config: Config, urls: UrlReader) -> dict[str, int]:
+    """How many queues a host has, by the key that it would have with one; for hosts with several."""
     pairs = (each.rpartition(":") for each in config.frontier.parallel_queues)
     return {urls.seed(f"http://{host}/").queue_key: int(count) for host, _, count in pairs}
 
 
 def recanonicalizer(config: Config, urls: UrlReader) -> Recanonicalizer:
-    return Recanonicalizer(urls, parallel=_parallel(config, urls))
+    return Recanonicalizer(urls, parallel=parallel_queues(config, urls))
 
 
 def _focus(config: Config) -> Focus:

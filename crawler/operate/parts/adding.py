@@ -1,0 +1,64 @@
+"""URLs that an operator gives to a crawl in parts: each goes to its owner."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+
+from crawler.control.replies import Imported, Judged, JudgedUrl, Refusal
+from crawler.control.requests import Add, Forget, Import
+from crawler.operate.actions.exported import read_line
+from crawler.operate.parts.asked import FAILED, tell_apart
+from crawler.operate.parts.crawl import CrawlInParts
+from crawler.operate.target import Refused
+
+_Item = TypeVar("_Item")
+
+
+async def judge(crawl: CrawlInParts, request: Add | Forget) -> Judged:
+    """What became of each URL, in their order. If a part does not answer, its URLs say so."""
+    owners = [await crawl.routing.part_of(url) for url in request.urls]
+    judged: list[JudgedUrl | None] = [None] * len(owners)
+    for number, places in _by_owner(owners, range(len(owners))).items():
+        urls = [request.urls[place] for place in places]
+        reply = await crawl.parts.try_one(number, msgspec.structs.replace(request, urls=urls), Judged)
+        if isinstance(reply, Refusal) and reply.exit_code != FAILED:
+            raise Refused(reply.message, reply.exit_code)
+        for place, each in zip(places, _judgements(urls, reply), strict=True):
+            judged[place] = each
+    return Judged(urls=[each for each in judged if each is not None])
+
+
+def _judgements(urls: Sequence[str], reply: Judged | Refusal) -> list[JudgedUrl]:
+    if isinstance(reply, Refusal):
+        return [JudgedUrl(url=url, outcome="refused", reason=reply.message) for url in urls]
+    return reply.urls
+
+
+async def import_lines(crawl: CrawlInParts, request: Import) -> Imported:
+    """Enter lines of an export, each at the owner of its URL."""
+    owners: list[int] = []
+    for line in request.lines:
+        try:
+            owners.append(await crawl.routing.part_of(read_line(line).url))
+        except ValueError as error:
+            raise Refused(f"expected URLs as `frontier export` prints them: {error}") from error
+    replies = {
+        number: await crawl.parts.try_one(number, Import(lines=lines), Imported)
+        for number, lines in _by_owner(owners, request.lines).items()
+    }
+    imported, refusals = tell_apart(replies)
+    added = sum(each.added for each in imported.values())
+    if refusals:
+        told = "; ".join(refusal.message for refusal in refusals.values())
+        code = max(refusal.exit_code for refusal in refusals.values())
+        raise Refused(f"{added:,} URLs were added, but not all: {told}. Import the same lines again", code)
+    return Imported(added=added)
+
+
+def _by_owner(owners: Sequence[int], items: Sequence[_Item]) -> dict[int, list[_Item]]:
+    found: defaultdict[int, list[_Item]] = defaultdict(list)
+    for owner, item in zip(owners, items, strict=True):
+        found[owner].append(item)
+    return found

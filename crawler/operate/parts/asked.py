@@ -1,0 +1,130 @@
+"""The parts of a crawl, as they are asked."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from crawler.control.address import SocketRefused
+from crawler.control.asking import open_channel
+from crawler.control.client import SILENCE_S, ConnectionLost, NoAnswer
+from crawler.control.replies import Refusal
+from crawler.control.requests import AnyRequest
+from crawler.operate.answers import answer
+from crawler.operate.stored import StoredCrawl
+from crawler.operate.target import Refused
+
+FAILED = 1
+
+_Reply = TypeVar("_Reply", bound=msgspec.Struct)
+
+
+class AskedPart(Protocol):
+    """A part that answers."""
+
+    @property
+    def directory(self) -> Path: ...
+
+    @property
+    def is_running(self) -> bool: ...
+
+    async def ask(self, request: AnyRequest, expected: type[_Reply], /) -> _Reply | Refusal: ...
+
+
+class RunningPart:
+    """A part that a process runs. Each request has a connection of its own, so the process may be another one by
+    then."""
+
+    is_running = True
+
+    def __init__(self, directory: Path, *, silence_s: float = SILENCE_S) -> None:
+        self.directory = directory
+        self._silence_s = silence_s
+
+    async def ask(self, request: AnyRequest, expected: type[_Reply], /) -> _Reply | Refusal:
+        try:
+            async with open_channel(self.directory, silence_s=self._silence_s) as channel:
+                if channel is None:
+                    return Refusal("it does not run at the moment; look with `onceover status`, then try again", FAILED)
+                return await channel.ask(request, expected)
+        except ConnectionLost:
+            return Refusal("it ended before it answered; look with `onceover status`, then try again", FAILED)
+        except (NoAnswer, SocketRefused) as error:
+            return Refusal(str(error), FAILED)
+        except ValueError as error:
+            return Refusal(f"this can't be sent to it: {error}")
+
+
+class StoredPart:
+    """A part that does not run, opened from its directory."""
+
+    is_running = False
+
+    def __init__(self, crawl: StoredCrawl) -> None:
+        self._crawl = crawl
+
+    @property
+    def directory(self) -> Path:
+        return self._crawl.named
+
+    async def ask(self, request: AnyRequest, expected: type[_Reply], /) -> _Reply | Refusal:
+        reply = await answer(self._crawl, request)
+        assert isinstance(reply, (expected, Refusal))
+        return reply
+
+
+class Parts:
+    """All parts of a crawl, by number."""
+
+    def __init__(self, parts: Mapping[int, AskedPart]) -> None:
+        self._parts = parts
+
+    @property
+    def numbers(self) -> list[int]:
+        return list(self._parts)
+
+    @property
+    def is_running(self) -> bool:
+        return any(part.is_running for part in self._parts.values())
+
+    def directory(self, number: int) -> Path:
+        return self._parts[number].directory
+
+    async def try_one(self, number: int, request: AnyRequest, expected: type[_Reply]) -> _Reply | Refusal:
+        """The reply of a part; a refusal names it."""
+        part = self._parts[number]
+        reply = await part.ask(request, expected)
+        if not isinstance(reply, Refusal):
+            return reply
+        place = "" if str(part.directory) in reply.message else f" ({part.directory})"
+        return Refusal(f"part {number}{place}: {reply.message}", reply.exit_code)
+
+    async def one(self, number: int, request: AnyRequest, expected: type[_Reply]) -> _Reply:
+        """The reply of a part. Raises `Refused`."""
+        return checked(await self.try_one(number, request, expected))
+
+    async def each(
+        self, request: AnyRequest, expected: type[_Reply], *, of: Iterable[int] | None = None
+    ) -> dict[int, _Reply | Refusal]:
+        """The replies of all parts, or of some, which are asked at the same time."""
+        numbers = self.numbers if of is None else list(of)
+        replies = await asyncio.gather(*(self.try_one(number, request, expected) for number in numbers))
+        return dict(zip(numbers, replies, strict=True))
+
+    async def all(self, request: AnyRequest, expected: type[_Reply]) -> dict[int, _Reply]:
+        """The replies of all parts. Raises `Refused` if one of them refuses."""
+        return {number: checked(reply) for number, reply in (await self.each(request, expected)).items()}
+
+
+def checked(reply: _Reply | Refusal) -> _Reply:
+    if isinstance(reply, Refusal):
+        raise Refused(reply.message, reply.exit_code)
+    return reply
+
+
+def tell_apart(replies: Mapping[int, _Reply | Refusal]) -> tuple[dict[int, _Reply], dict[int, Refusal]]:
+    """Replies and refusals, by part."""
+    refusals = {number: reply for number, reply in replies.items() if isinstance(reply, Refusal)}
+    return {number: reply for number, reply in replies.items() if not isinstance(reply, Refusal)}, refusals

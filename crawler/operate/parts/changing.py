@@ -1,0 +1,51 @@
+"""Requests that change all parts of a crawl. Each part is changed for itself: a refusal says which of them are."""
+
+from crawler.control.replies import CrawlStatus, PauseState, Stopping
+from crawler.control.requests import GetStatus, Pause, Resume, Stop
+from crawler.operate.parts.asked import FAILED, tell_apart
+from crawler.operate.parts.crawl import CrawlInParts
+from crawler.operate.parts.hosts import name_parts
+from crawler.operate.parts.sums import same_of_all
+from crawler.operate.target import Refused
+
+
+async def pause(crawl: CrawlInParts, request: Pause) -> PauseState:
+    """Pause the parts that are not paused yet, so that a pause of some parts can be completed."""
+    reasons = await _pauses(crawl)
+    if all(reason is not None for reason in reasons.values()):
+        raise Refused(f"{crawl.directory} is already paused: {same_of_all(reasons)}; resume it first")
+    return await _change(crawl, request, {number for number, reason in reasons.items() if reason is None})
+
+
+async def resume(crawl: CrawlInParts) -> PauseState:
+    reasons = await _pauses(crawl)
+    if all(reason is None for reason in reasons.values()):
+        raise Refused(f"{crawl.directory} is not paused; nothing was changed")
+    return await _change(crawl, Resume(), {number for number, reason in reasons.items() if reason is not None})
+
+
+async def _pauses(crawl: CrawlInParts) -> dict[int, str | None]:
+    statuses = await crawl.parts.all(GetStatus(), CrawlStatus)
+    return {number: status.paused for number, status in statuses.items()}
+
+
+async def _change(crawl: CrawlInParts, request: Pause | Resume, numbers: set[int]) -> PauseState:
+    states, refusals = tell_apart(await crawl.parts.each(request, PauseState, of=sorted(numbers)))
+    if refusals:
+        changed = f"only {name_parts(states)} took this" if states else "nothing was changed"
+        told = "; ".join(refusal.message for refusal in refusals.values())
+        raise Refused(f"{changed}: {told}. Run the same command again for the rest", FAILED)
+    return PauseState(
+        paused=request.reason if isinstance(request, Pause) else None,
+        running=crawl.parts.is_running,
+        in_flight=sum(state.in_flight for state in states.values()),
+    )
+
+
+async def stop(crawl: CrawlInParts, request: Stop) -> Stopping:
+    """Stop all parts that run. One that ends before it has answered has stopped."""
+    stopping, _ = tell_apart(await crawl.parts.each(request, Stopping))
+    return Stopping(
+        was_running=crawl.parts.is_running,
+        in_flight=sum(each.in_flight for each in stopping.values()),
+    )

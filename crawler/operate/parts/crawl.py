@@ -1,0 +1,24 @@
+"""A crawl in parts, as requests see it."""
+
+from pathlib import Path
+
+from config import Loaded
+from crawler.control.replies import UrlFound
+from crawler.control.requests import InspectUrl
+from crawler.operate.parts.asked import Parts
+from crawler.operate.parts.routing import Routing
+
+
+class CrawlInParts:
+    """All parts of a crawl, and where its URLs and hosts belong. `pid` is the process that runs all of them, if any
+    does."""
+
+    def __init__(self, directory: Path, loaded: Loaded, parts: Parts, *, pid: int | None = None) -> None:
+        self.directory = directory
+        self.parts = parts
+        self.pid = pid
+        self.routing = Routing(loaded, len(parts.numbers), self._canonical)
+
+    async def _canonical(self, url: str) -> str:
+        found = await self.parts.one(self.parts.numbers[0], InspectUrl(url=url), UrlFound)
+        return found.canonical

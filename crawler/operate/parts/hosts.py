@@ -1,0 +1,42 @@
+"""Requests about one host, to a crawl in parts."""
+
+from collections.abc import Collection
+from typing import TypeVar
+
+import msgspec
+
+from crawler.control.replies import Changed
+from crawler.control.requests import AnyRequest, Retire, SetBudget, Unretire
+from crawler.operate.parts.asked import FAILED, checked, tell_apart
+from crawler.operate.parts.crawl import CrawlInParts
+from crawler.operate.target import Refused
+
+_Reply = TypeVar("_Reply", bound=msgspec.Struct)
+
+
+async def ask_of_host(crawl: CrawlInParts, host: str, request: AnyRequest, expected: type[_Reply]) -> dict[int, _Reply]:
+    """The replies of the parts that have queues of a host: of its owner, or of several if its queues are spread over
+    them. Raises `Refused` if there is none, or one of them fails."""
+    replies = await crawl.parts.each(request, expected, of=crawl.routing.parts_of_host(host))
+    found, refusals = tell_apart(replies)
+    if not found:
+        checked(next(iter(refusals.values())))
+    # Parts that have no queue of this host refuse, too.
+    failed = [refusal.message for refusal in refusals.values() if refusal.exit_code == FAILED]
+    if failed:
+        raise Refused(f"{name_parts(found)} took this, but not all: {'; '.join(failed)}. Try again", FAILED)
+    return found
+
+
+async def change_host(crawl: CrawlInParts, request: Retire | Unretire | SetBudget) -> Changed:
+    found = await ask_of_host(crawl, request.host, request, Changed)
+    return Changed(
+        queues=[
+            msgspec.structs.replace(queue, part=number) for number, changed in found.items() for queue in changed.queues
+        ]
+    )
+
+
+def name_parts(numbers: Collection[int]) -> str:
+    """Part 1; parts 0, 2."""
+    return f"part{'s' if len(numbers) > 1 else ''} {', '.join(map(str, sorted(numbers)))}"

@@ -1,0 +1,111 @@
+"""Requests that change nothing, to a crawl in parts."""
+
+from functools import partial
+
+import msgspec
+
+from crawler.control.replies import (
+    CrawlStatus,
+    ExportPiece,
+    HostList,
+    NextList,
+    PartStatus,
+    QueueList,
+    Refusal,
+    RefusedList,
+    UrlFound,
+)
+from crawler.control.requests import (
+    MAX_ITEMS,
+    MAX_REFUSALS,
+    Export,
+    GetStatus,
+    InspectNext,
+    InspectQueues,
+    InspectRefused,
+    InspectUrl,
+    InspectVisited,
+    Top,
+)
+from crawler.operate.parts.asked import checked, tell_apart
+from crawler.operate.parts.crawl import CrawlInParts
+from crawler.operate.parts.exporting import merge_exports
+from crawler.operate.parts.hosts import ask_of_host
+from crawler.operate.parts.merging import merge_hosts, merge_queues, merge_refused
+from crawler.operate.parts.sums import same_of_all, sum_frontiers, sum_statuses, sum_visited
+from visited import VisitedStats
+
+
+async def sum_up(crawl: CrawlInParts) -> CrawlStatus:
+    """The status of all parts that can tell. Raises `Refused` if none can."""
+    replies = await crawl.parts.each(GetStatus(), CrawlStatus)
+    statuses, refusals = tell_apart(replies)
+    if not statuses:
+        checked(next(iter(refusals.values())))
+    runs = {number: each.run for number, each in statuses.items() if each.run is not None}
+    return CrawlStatus(
+        directory=str(crawl.directory),
+        running=crawl.pid is not None or any(each.running for each in statuses.values()),
+        pid=crawl.pid,
+        paused=same_of_all({number: each.paused for number, each in statuses.items()}),
+        stopping=any(each.stopping for each in statuses.values()),
+        frontier=sum_frontiers({number: each.frontier for number, each in statuses.items()}),
+        run=sum_statuses(runs) if runs else None,
+        parts=[
+            PartStatus(
+                part=number,
+                directory=str(crawl.parts.directory(number)),
+                status=None if isinstance(reply, Refusal) else reply,
+                error=reply.message if isinstance(reply, Refusal) else None,
+            )
+            for number, reply in replies.items()
+        ],
+    )
+
+
+async def look_up(crawl: CrawlInParts, request: InspectUrl) -> UrlFound:
+    owner = await crawl.routing.part_of(request.url)
+    reply = await crawl.parts.one(owner, request, UrlFound)
+    if reply.found is None:
+        return reply
+    return msgspec.structs.replace(reply, found=msgspec.structs.replace(reply.found, part=owner))
+
+
+async def list_queues(crawl: CrawlInParts, request: InspectQueues) -> QueueList:
+    """Offsets are counted here: the parts begin behind a queue, because only that is the same place in all of them."""
+    offset, after = request.offset, request.after
+    while True:
+        limit = min(MAX_ITEMS, offset or request.limit)
+        asked = msgspec.structs.replace(request, offset=0, after=after, limit=limit)
+        found = merge_queues(await crawl.parts.all(asked, QueueList), limit)
+        if not offset or not found.queues:
+            return found
+        offset -= len(found.queues)
+        after = (found.ranks[-1], found.queues[-1].key)
+
+
+async def list_next(crawl: CrawlInParts, request: InspectNext) -> NextList:
+    found = list((await ask_of_host(crawl, request.host, request, NextList)).values())
+    urls = [url for each in found for url in each.urls]
+    left = max(0, len(urls) - request.limit) + sum(each.left for each in found)
+    return NextList(urls=urls[: request.limit], left=left)
+
+
+async def sum_visited_sets(crawl: CrawlInParts) -> VisitedStats:
+    return sum_visited(list((await crawl.parts.all(InspectVisited(), VisitedStats)).values()))
+
+
+async def list_refused(crawl: CrawlInParts, request: InspectRefused) -> RefusedList:
+    all_of_a_part = msgspec.structs.replace(request, limit=MAX_REFUSALS)
+    return merge_refused(await crawl.parts.all(all_of_a_part, RefusedList), request.limit)
+
+
+async def list_hosts(crawl: CrawlInParts, request: Top) -> HostList:
+    return merge_hosts(await crawl.parts.all(request, HostList), request.limit)
+
+
+async def export_piece(crawl: CrawlInParts, request: Export) -> ExportPiece:
+    async def read(number: int, piece: Export) -> ExportPiece:
+        return await crawl.parts.one(number, piece, ExportPiece)
+
+    return await merge_exports([partial(read, number) for number in crawl.parts.numbers], request)

@@ -1,0 +1,71 @@
+"""Answers requests to a crawl in parts."""
+
+from typing import assert_never
+
+import msgspec
+
+from crawler.control.replies import Refusal
+from crawler.control.requests import (
+    Add,
+    AnyRequest,
+    Export,
+    Forget,
+    GetStatus,
+    Import,
+    InspectNext,
+    InspectQueues,
+    InspectRefused,
+    InspectUrl,
+    InspectVisited,
+    Pause,
+    Resume,
+    Retire,
+    SetBudget,
+    Stop,
+    Top,
+    Unretire,
+)
+from crawler.operate.parts import adding, changing, hosts, looking
+from crawler.operate.parts.crawl import CrawlInParts
+from crawler.operate.target import Refused
+
+
+async def answer_together(crawl: CrawlInParts, request: AnyRequest) -> msgspec.Struct | Refusal:
+    """Ask the parts that a request concerns, and make one reply of theirs."""
+    try:
+        return await _carry_out(crawl, request)
+    except Refused as error:
+        return Refusal(str(error), error.exit_code)
+
+
+async def _carry_out(crawl: CrawlInParts, request: AnyRequest) -> msgspec.Struct:
+    match request:
+        case GetStatus():
+            return await looking.sum_up(crawl)
+        case Pause():
+            return await changing.pause(crawl, request)
+        case Resume():
+            return await changing.resume(crawl)
+        case Stop():
+            return await changing.stop(crawl, request)
+        case Add() | Forget():
+            return await adding.judge(crawl, request)
+        case Import():
+            return await adding.import_lines(crawl, request)
+        case Retire() | Unretire() | SetBudget():
+            return await hosts.change_host(crawl, request)
+        case InspectUrl():
+            return await looking.look_up(crawl, request)
+        case InspectQueues():
+            return await looking.list_queues(crawl, request)
+        case InspectNext():
+            return await looking.list_next(crawl, request)
+        case InspectVisited():
+            return await looking.sum_visited_sets(crawl)
+        case InspectRefused():
+            return await looking.list_refused(crawl, request)
+        case Top():
+            return await looking.list_hosts(crawl, request)
+        case Export():
+            return await looking.export_piece(crawl, request)
+    assert_never(request)
