@@ -54,8 +54,10 @@ class CrawlDirectory:
     other people's files, which are never touched.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, original: Path | None = None) -> None:
+        """`original` is the directory that this one is a copy of, to be read instead of it."""
         self.path = path
+        self.original = path if original is None else original
         self._lock: int | None = None
 
     @property

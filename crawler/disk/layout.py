@@ -21,6 +21,7 @@ from typing import Final, Self
 import msgspec
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from frontier import Part
 
 VERSION: Final = 1
 MAX_PARTS: Final = 1024
@@ -121,6 +122,16 @@ def part_directories(directory: Path) -> list[Path]:
     """The directories that hold the state of a crawl, one for each part. Raises `DirectoryRefused`."""
     layout = read_layout(directory)
     return [directory] if layout is None else layout.directories(directory)
+
+
+def part_at(directory: Path) -> Part | None:
+    """The part of a crawl that has this directory; None if that is no part. Raises `DirectoryRefused`."""
+    place = Path(os.path.abspath(directory))  # `resolve` would leave the crawl where a part is linked from another disk
+    layout = read_layout(place.parent)
+    for number, each in enumerate(() if layout is None else layout.parts):
+        if layout is not None and each.directory == place.name:
+            return Part(number=number, parts=len(layout.parts), lineage=each.lineage)
+    return None
 
 
 def output_directories(directory: Path) -> list[Path]:

@@ -71,7 +71,7 @@ def _shadow(directory: CrawlDirectory, *, needed: bool) -> Iterator[CrawlDirecto
         yield directory
         return
     with _check_unused(directory), tempfile.TemporaryDirectory(prefix="onceover-") as name:
-        shadow = CrawlDirectory(Path(name) / "crawl")
+        shadow = CrawlDirectory(Path(name) / "crawl", original=directory.path)
         shadow.path.mkdir()
         shadow.lock.touch()
         for path in directory.path.iterdir():

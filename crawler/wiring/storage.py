@@ -9,6 +9,8 @@ import msgspec
 from config import Config, ConfigError, Problem
 from crawler.discover.recanonicalize import Recanonicalizer
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import part_at
+from crawler.parts.ownership import Ownership
 from crawler.url.urls import VERSIONS, UrlReader, domain_of, host_of
 from crawler.wiring.auto_backend import EXACT_ON_DISK, choose_backend
 from crawler.wiring.backends import frontier_backend, lacks
@@ -78,7 +80,7 @@ def _parameters(
     config: Config, directory: CrawlDirectory, *, may_begin: bool, to_rename: bool = False
 ) -> tuple[FrontierParameters, msgspec.Struct]:
     """What the state of the configured frontier is opened with."""
-    backend, frontier = frontier_backend(config), config.frontier
+    backend, frontier, part = frontier_backend(config), config.frontier, part_at(directory.original)
     latest, *earlier = (UrlReader(rules=canonical_rules(config), version=version).identity for version in VERSIONS)
     parameters = FrontierParameters(
         terms=Terms(
@@ -86,6 +88,7 @@ def _parameters(
             accepted={_RULES: earlier},
             may_begin=may_begin,
             to_rename=to_rename,
+            part=part,
         ),
         directory=directory.frontier if "directory" in backend.needs else None,
         durability=frontier.durability,
@@ -93,6 +96,7 @@ def _parameters(
         rest_after_crash_s=config.politeness.min_delay_s,
         snapshot_directory=directory.visited if backend.is_persistent else None,
         snapshot_every=frontier.snapshot_every,
+        owner=None if part is None else Ownership(part.parts).owner,
     )
     return parameters, checked_options(backend, frontier.options)
 

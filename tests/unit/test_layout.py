@@ -10,10 +10,12 @@ from crawler.disk.layout import (
     Layout,
     clear_crawl,
     output_directories,
+    part_at,
     part_directories,
     read_layout,
     write_layout,
 )
+from frontier import Part
 
 
 def test_a_crawl_without_a_layout_is_not_in_parts(tmp_path: Path) -> None:
@@ -41,6 +43,20 @@ def test_no_part_has_the_lineage_of_a_crawl_that_is_not_in_parts() -> None:
 def test_output_from_before_a_division_comes_first(tmp_path: Path) -> None:
     write_layout(tmp_path, msgspec.structs.replace(Layout.begin(1), earlier=(".", "part-7")))
     assert output_directories(tmp_path) == [tmp_path, tmp_path / "part-7", tmp_path / "part-0"]
+
+
+def test_a_directory_tells_which_part_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_layout(tmp_path, Layout.begin(2))
+    expected = Part(number=1, parts=2, lineage=2)
+    assert part_at(tmp_path / "part-1") == expected
+    assert part_at(tmp_path) is part_at(tmp_path / "part-2") is part_at(tmp_path / "part-1" / "x") is None
+    elsewhere = tmp_path / "disk" / "volume"
+    elsewhere.mkdir(parents=True)
+    (tmp_path / "part-1").symlink_to(elsewhere)
+    assert part_at(tmp_path / "part-1") == expected
+    (tmp_path / "part-0").mkdir()
+    monkeypatch.chdir(tmp_path / "part-0")
+    assert part_at(Path()) == Part(number=0, parts=2, lineage=1)
 
 
 @pytest.mark.parametrize("parts", [0, 1025])
