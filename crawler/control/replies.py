@@ -8,7 +8,6 @@ from msgspec import UNSET, UnsetType
 from crawler.status import Status
 from frontier import FrontierStats
 
-
 PartNumber = int | UnsetType
 """The part that something belongs to; only of a crawl in parts."""
 

@@ -126,7 +126,8 @@ def part_directories(directory: Path) -> list[Path]:
 
 def part_at(directory: Path) -> Part | None:
     """The part of a crawl that has this directory; None if that is no part. Raises `DirectoryRefused`."""
-    place = Path(os.path.abspath(directory))  # `resolve` would leave the crawl where a part is linked from another disk
+    # `resolve` would leave the crawl where a part is linked from another disk.
+    place = Path(os.path.normpath(directory.absolute()))
     layout = read_layout(place.parent)
     for number, each in enumerate(() if layout is None else layout.parts):
         if layout is not None and each.directory == place.name:
