@@ -9,7 +9,7 @@ import msgspec
 from crawler.components import Components, PipelineOptions
 from crawler.pipeline import Pipeline
 from crawler.politeness.slow_threshold import SlowThreshold
-from crawler.slots import Slots
+from crawler.slots import Permits, Slots
 
 
 class Ending(StrEnum):
@@ -50,6 +50,7 @@ class Engine:
         may wait for them. `stop` calls `on_stop`, which must end waits that nothing else would end."""
         self._components = components
         self._workers = concurrency + spare
+        self._working = 0
         self._slow_threshold = SlowThreshold()
         self._pipeline = Pipeline(
             components, options=options or PipelineOptions(), on_response=self._slow_threshold.add_response
@@ -58,21 +59,25 @@ class Engine:
         self._slots = Slots(concurrency, slow_after_s=lambda: self._slow_threshold.limit_s)
         self._limits = limits
         self._on_stop = on_stop
-        self._page_permits = None if limits.pages is None else asyncio.Semaphore(limits.pages)
+        self._page_permits = Permits(limits.pages)
         self._ending = Ending.COMPLETE
+        self._group: asyncio.TaskGroup | None = None
+        """While it runs."""
+        self._started_at = 0.0
+        self._timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> Ending:
         """Crawl. Raises what a component raises for a broken environment, such as `OSError` for a full disk."""
-        timer = None
-        if self._limits.seconds is not None:
-            timer = asyncio.get_running_loop().call_later(self._limits.seconds, self.stop, Ending.LIMIT)
+        self._started_at = asyncio.get_running_loop().time()
+        self._start_timer()
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(self._workers):
-                    group.create_task(self._work())
+                self._group = group
+                self._start_workers()
         finally:
-            if timer is not None:
-                timer.cancel()
+            self._group = None
+            if self._timer is not None:
+                self._timer.cancel()
         stats = self._components.frontier.describe()
         if stats.pending or stats.retrying:
             return self._ending
@@ -84,28 +89,68 @@ class Engine:
             self._ending = ending
         self._components.frontier.stop()
         self._on_stop()
-        if self._page_permits is not None:
-            self._page_permits.release()  # each worker that waits for a permit passes it on and ends
+        self._page_permits.open()  # each worker that waits for a permit finds that nothing is left, and ends
+
+    # changes while it runs
+
+    def set_limits(self, limits: Limits) -> None:
+        """From now on these limits hold, counted from the beginning of the run. A limit that is already reached stops
+        the crawl. URLs in flight are finished, so a lower limit of pages may be exceeded by as many."""
+        self._limits = limits
+        self._page_permits.set_limit(limits.pages)
+        if self._group is not None:
+            self._start_timer()
+            self._check_limits()
+
+    def set_concurrency(self, concurrency: int, *, spare: int) -> None:
+        """URLs in flight are finished, also if they are now too many."""
+        self._workers = concurrency + spare
+        self._slots.resize(concurrency)
+        if self._group is not None and self._working:
+            self._start_workers()
+
+    def set_options(self, options: PipelineOptions) -> None:
+        """They hold for URLs that are leased from now on."""
+        self._pipeline.set_options(options)
+
+    def _start_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._limits.seconds is not None:
+            ends_at = self._started_at + self._limits.seconds
+            self._timer = asyncio.get_running_loop().call_at(ends_at, self.stop, Ending.LIMIT)
+
+    def _start_workers(self) -> None:
+        while self._group is not None and self._working < self._workers:
+            self._working += 1
+            self._group.create_task(self._work())
+
+    # workers
 
     async def _work(self) -> None:
+        try:
+            await self._process_leases()
+        finally:
+            self._working -= 1
+
+    async def _process_leases(self) -> None:
         leases = aiter(self._components.frontier)
-        while True:
+        while self._working <= self._workers:
             async with self._slots.take() as slot:
-                if self._page_permits is not None:
-                    await self._page_permits.acquire()
+                await self._page_permits.take()
                 lease = await anext(leases, None)
                 if lease is None:
+                    self._page_permits.give_back()
                     break
                 slot.start_timer()
                 is_page = await self._pipeline.process(lease)
-            if self._page_permits is not None and not is_page:
-                self._page_permits.release()
+            if not is_page:
+                self._page_permits.give_back()
             self._check_limits()
             if not is_page:
                 # Thousands of URLs may follow each other for which no server is asked, so that nothing else awaits.
                 await asyncio.sleep(0)
-        if self._page_permits is not None:
-            self._page_permits.release()
 
     def _check_limits(self) -> None:
         limits = self._limits

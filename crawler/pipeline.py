@@ -35,6 +35,11 @@ class Pipeline:
         self.counters = Counters()
         self._settlement = Settlement(components, self.counters)
 
+    def set_options(self, options: PipelineOptions) -> None:
+        """They hold for what is read and recorded from now on."""
+        self._options = options
+        self._reader.references = options.references
+
     async def process(self, lease: Lease, /) -> bool:
         """Take a URL from its lease to its end. Returns whether it was settled and counts as a page."""
         work = InFlight(lease.url.url, "robots.txt", self._components.monotonic())

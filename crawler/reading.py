@@ -47,7 +47,7 @@ class ContentReader:
     def __init__(self, extractor: LinkExtractor, discovery: Discovery, *, references: bool) -> None:
         self._extractor = extractor
         self._discovery = discovery
-        self._references = references
+        self.references = references
         self._threads = asyncio.Semaphore(_THREADS)
         self._many_links = asyncio.Lock()
         """Held while many links are judged. Otherwise the steps of several pages would run in one turn of the event
@@ -79,6 +79,6 @@ class ContentReader:
         about = f"{extract.title or ''}\n{extract.description or ''}\n{extract.abstract or ''}"
         discovered = await in_turn(self._discovery.links(base_url, links, parent=parent, about=about))
         references = None
-        if self._references:
+        if self.references:
             references = await in_turn(self._discovery.references(base_url, links, discovered, parent=parent))
         return PageContent(sha1=sha1, extract=extract, discovered=discovered, references=references)

@@ -1,9 +1,65 @@
-"""Limits how many URLs are processed at once, without those that wait for a slow server."""
+"""Limits how many URLs are processed at once, without those that wait for a slow server. The limits may change while
+others wait."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
+
+
+class Permits:
+    """At most `limit` permits are out; None means any number. Those who wait get them in their order."""
+
+    def __init__(self, limit: int | None) -> None:
+        self._limit = limit
+        self._out = 0
+        self._is_open = False
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def _has_free(self) -> bool:
+        return self._is_open or self._limit is None or self._out < self._limit
+
+    async def take(self) -> None:
+        """Take a permit; wait until one is free."""
+        while not self._has_free:
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                if waiter.done() and not waiter.cancelled():
+                    self._wake()  # this one was woken, and does not take the permit
+                raise
+        self._out += 1
+
+    def give_back(self) -> None:
+        self._out -= 1
+        self._wake()
+
+    def set_limit(self, limit: int | None) -> None:
+        """Permits that are out stay out, also if they are now too many."""
+        self._limit = limit
+        self._wake_all()
+
+    def open(self) -> None:
+        """Everybody may have one from now on: a crawl that stops lets its workers find that out."""
+        self._is_open = True
+        self._wake_all()
+
+    def _wake(self) -> None:
+        while self._has_free and self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+
+    def _wake_all(self) -> None:
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
 
 
 class Slots:
@@ -11,25 +67,29 @@ class Slots:
 
     def __init__(self, size: int, *, slow_after_s: Callable[[], float]) -> None:
         """Calls `slow_after_s` when work starts."""
-        self._free = asyncio.Semaphore(size)
+        self._permits = Permits(size)
         self._slow_after_s = slow_after_s
 
     def take(self) -> "Slot":
         """A slot as a context: entering it waits until one is free."""
-        return Slot(self._free, self._slow_after_s)
+        return Slot(self._permits, self._slow_after_s)
+
+    def resize(self, size: int) -> None:
+        """Work that has a slot keeps it."""
+        self._permits.set_limit(size)
 
 
 class Slot:
     """The right to work. It ends with the block, or some time after `start_timer`."""
 
-    def __init__(self, free: asyncio.Semaphore, slow_after_s: Callable[[], float]) -> None:
-        self._free = free
+    def __init__(self, permits: Permits, slow_after_s: Callable[[], float]) -> None:
+        self._permits = permits
         self._slow_after_s = slow_after_s
         self._timer: asyncio.TimerHandle | None = None
         self._is_held = False
 
     async def __aenter__(self) -> Self:
-        await self._free.acquire()
+        await self._permits.take()
         self._is_held = True
         return self
 
@@ -47,4 +107,4 @@ class Slot:
     def _release(self) -> None:
         if self._is_held:
             self._is_held = False
-            self._free.release()
+            self._permits.give_back()

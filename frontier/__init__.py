@@ -51,7 +51,8 @@ beside the rest, and in which form links travel; `part_links` keeps these promis
 from frontier.look_ups import LedgerReads, Notes, QueueReads
 from frontier.parts.protocol import Misrouted, Part, PartLinks, Place
 from frontier.pauses import Pauses
-from frontier.protocol import Frontier, Pausing, QueueControl, Recovering, Serving
+from frontier.protocol import Budgeted, Frontier, Pausing, QueueControl, Recovering, Serving
+from frontier.queues.budgets import Budgets
 from frontier.values import (
     ActiveQueue,
     CrawlUrl,
@@ -71,6 +72,8 @@ from frontier.values import (
 
 __all__ = [
     "ActiveQueue",
+    "Budgeted",
+    "Budgets",
     "CrawlUrl",
     "Damaged",
     "Frontier",

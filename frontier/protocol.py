@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Protocol, runtime_checkable
 
 from frontier.pauses import Pauses
+from frontier.queues.budgets import Budgets
 from frontier.values import ActiveQueue, CrawlUrl, FrontierStats, Lease, LedgerEntry, Outcome
 
 
@@ -166,6 +167,17 @@ class QueueControl(Protocol):
     async def set_budget(self, key: str, budget: int | None, /) -> None:
         """Give a queue its own total budget; with None, the general one applies again. The queue is retired if it has
         spent its budget, and served again if not."""
+        ...
+
+
+@runtime_checkable
+class Budgeted(Protocol):
+    """Can be given other budgets for all its queues while it serves them."""
+
+    async def set_budgets(self, budgets: Budgets, /) -> None:
+        """From now on these hold. A queue that has spent them is retired, with its open leases or when its turn comes;
+        one that has not is served again, unless an operator has retired it. They end with the process: the settings of
+        the crawl say what holds in the next one."""
         ...
 
 

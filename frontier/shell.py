@@ -15,6 +15,7 @@ import msgspec
 
 from frontier.clock import steady_clock
 from frontier.part_links import StoredPartLinks
+from frontier.queues.budgets import Budgets
 from frontier.queues.settings import QueueSettings
 from frontier.sending.outgoing import open_outgoing
 from frontier.snapshots.restoring import restore
@@ -22,6 +23,7 @@ from frontier.snapshots.saving import Snapshots
 from frontier.store import Store
 from frontier.transitions.active.active_queues import ActiveQueues
 from frontier.transitions.admission import Admission
+from frontier.transitions.budgeting import Budgeting
 from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, Leasing
 from frontier.transitions.link_counts import LinkCounts
@@ -79,6 +81,7 @@ class QueueFrontier:
         self._leasing = Leasing(store, self._active, self._leases, self._commit, is_part=outgoing is not None)
         self._settling = Settling(store, self._active, self._leases, self._link_counts, self._commit)
         self._operator = Operator(store, self._active)
+        self._budgeting = Budgeting(store, self._active, self._operator, self._commit)
         self._snapshotting = Snapshotting(store, visited, snapshots, self._commit, self._admission.lock)
 
     @classmethod
@@ -114,7 +117,7 @@ class QueueFrontier:
         )
         await restore(store, visited, snapshots, rebuilding=rebuilding)
         if store.counters.retired_queues:
-            await frontier.reconsider()
+            await frontier._budgeting.reconsider()
         active, marks = frontier._active, store.marks
         crashed_at = active.now() if marks.in_use else marks.crashed_at
         if crashed_at is not None:
@@ -231,15 +234,8 @@ class QueueFrontier:
         await self._commit.sync()
         return result
 
-    async def reconsider(self) -> int:
-        """Serve the queues again whose budgets now allow it, and return their number. Reads every queue."""
-        keys = [record.key for record in self._store.reads.queues() if record.size and record.position is None]
-        served = 0
-        for key in keys:
-            served += await self._commit.run(partial(self._operator.reconsider, key))
-        await self._commit.sync()
-        self._active.waiters.wake_all()
-        return served
+    async def set_budgets(self, budgets: Budgets, /) -> None:
+        await self._budgeting.set_budgets(budgets)
 
     # the ledger
 

@@ -51,7 +51,7 @@ class Schedule:
         if isinstance(per_queue, int) and per_queue < 1:
             raise ValueError(f"per_queue must be at least 1, got {per_queue}")
         self._per_queue = per_queue
-        self._budgets = budgets or Budgets()
+        self.budgets = budgets or Budgets()
         self._snoozed_in_memory = snoozed_in_memory
         self._ready_in_memory = ready_in_memory
         self.groups = Groups(grouping or Grouping(), group_wake_at, host_wake_at)
@@ -114,7 +114,7 @@ class Schedule:
     def plan_end(self, queue: Queue, ending: Ending, /, *, now: float, others_wait: bool = False) -> LeaseEnd:
         """Compute what `settle` will do at the end of a lease, if the queue does not change before. `others_wait` says
         whether other queues wait to become active."""
-        before, session = queue.record, self._budgets.session
+        before, session = queue.record, self.budgets.session
         record = msgspec.structs.replace(
             before,
             size=before.size - ending.removes_url,
@@ -125,7 +125,7 @@ class Schedule:
             size=record.size,
             leased=queue.leased - 1,
             per_queue=queue.per_queue,
-            retired=is_retired(record, self._budgets),
+            retired=is_retired(record, self.budgets),
             session_over=others_wait and session is not None and queue.session_spent + ending.cost >= session,
             resting=record.wake_at > now,
         )
@@ -248,7 +248,7 @@ class Schedule:
             size=record.size,
             leased=queue.leased,
             per_queue=queue.per_queue,
-            retired=is_retired(record, self._budgets),
+            retired=is_retired(record, self.budgets),
             session_over=False,
             resting=record.wake_at > now,
         )

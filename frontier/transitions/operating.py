@@ -78,6 +78,12 @@ class Operator:
             active.inactive.add(update.new_position)
         active.waiters.wake_all()
 
+    def reconsider_active(self, key: str) -> None:
+        """Serve an active queue no more if it has spent its budget."""
+        queue = self._active.schedule.get(key)
+        if queue is not None:
+            self._change(queue, queue.record)
+
     def reconsider(self, key: str) -> bool:
         """Serve a queue again whose budget now allows it. Returns whether it did not before."""
         active, queue = self._active, self._active.queue(key)

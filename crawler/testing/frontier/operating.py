@@ -18,11 +18,11 @@ from crawler.testing.frontier.crawls import (
 )
 from crawler.testing.frontier.suite import FrontierSuite
 from crawler.testing.loops import in_virtual_time
-from frontier import LedgerEntry, Pausing, QueueControl, QueueReads, Recovering, UrlState
+from frontier import Budgeted, Budgets, LedgerEntry, Pausing, QueueControl, QueueReads, Recovering, UrlState
 
 
 class OperatingTests(FrontierSuite):
-    """Pauses, numbers, `Pausing`, `QueueControl` and `Recovering`."""
+    """Pauses, numbers, `Pausing`, `QueueControl`, `Budgeted` and `Recovering`."""
 
     @in_virtual_time
     async def test_while_there_is_a_pause_nothing_is_leased_and_what_is_leased_can_be_settled(
@@ -128,6 +128,29 @@ class OperatingTests(FrontierSuite):
             assert len(await drain(frontier)) == 2
             await frontier.set_budget("test,h0", None)
             assert len(await drain(frontier)) == 1
+
+    @in_virtual_time
+    async def test_the_budgets_of_all_queues_may_change_while_they_are_served(self, crawl: Crawl) -> None:
+        async with crawl.opened() as frontier:
+            if not isinstance(frontier, Budgeted):
+                pytest.skip("its budgets are those with which it was opened")
+            await frontier.add(pages(2, 4))
+            held = [await next_lease(frontier), await next_lease(frontier)]
+            await frontier.set_budgets(Budgets(total=1))
+            for lease in held:
+                await settle(frontier, lease)
+            assert await drain(frontier) == []
+            stats = frontier.describe()
+            assert (stats.pending, stats.retired, stats.retired_queues) == (0, 6, 2)
+            await frontier.set_budgets(Budgets(total=2, error_penalty=7))
+            assert len(await drain(frontier)) == 2
+            # What has spent the smaller budget already is retired at once.
+            await frontier.set_budgets(Budgets(total=1))
+            assert await drain(frontier) == []
+            await frontier.set_budgets(Budgets())
+            assert len(await drain(frontier)) == 4
+            assert frontier.describe().retired == 0
+        await crawl.check()
 
     @in_virtual_time
     async def test_what_was_settled_elsewhere_is_not_fetched(self, crawl: Crawl) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from frontier.pauses import OPERATOR, Pauses
-from frontier.queues.budgets import is_retired
+from frontier.queues.budgets import Budgets, is_retired
 from frontier.queues.lease_end import LeaseEnd
 from frontier.queues.lifecycle import SNOOZED
 from frontier.queues.queue import Queue, QueueRecord
@@ -88,6 +88,11 @@ class ActiveQueues:
         record = self.queue(host).record
         until = 0.0 if record.health.error_streak else record.wake_at
         return until if self._crashed_at is None else max(until, self._crashed_at + record.pace_s)
+
+    def set_budgets(self, budgets: Budgets) -> None:
+        """From now on these hold for all queues. It serves and retires none by itself."""
+        self.settings = msgspec.structs.replace(self.settings, budgets=budgets)
+        self.schedule.budgets = budgets
 
     # queues
 
