@@ -52,9 +52,9 @@ from frontier.look_ups import LedgerReads, Notes, QueueReads
 from frontier.parts.protocol import Misrouted, Part, PartLinks, Place
 from frontier.pauses import Pauses
 from frontier.protocol import Budgeted, Frontier, Pausing, QueueControl, Recovering, Serving
-from frontier.queues.budgets import Budgets
 from frontier.values import (
     ActiveQueue,
+    Budgets,
     CrawlUrl,
     Damaged,
     FrontierStats,

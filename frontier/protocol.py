@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Protocol, runtime_checkable
 
 from frontier.pauses import Pauses
-from frontier.queues.budgets import Budgets
-from frontier.values import ActiveQueue, CrawlUrl, FrontierStats, Lease, LedgerEntry, Outcome
+from frontier.values import ActiveQueue, Budgets, CrawlUrl, FrontierStats, Lease, LedgerEntry, Outcome
 
 
 class Frontier(Protocol):

@@ -15,7 +15,6 @@ import msgspec
 
 from frontier.clock import steady_clock
 from frontier.part_links import StoredPartLinks
-from frontier.queues.budgets import Budgets
 from frontier.queues.settings import QueueSettings
 from frontier.sending.outgoing import open_outgoing
 from frontier.snapshots.restoring import restore
@@ -34,6 +33,7 @@ from frontier.transitions.stats import active_queues, describe
 from frontier.transitions.uncancellable import run_uncancellable
 from frontier.values import (
     ActiveQueue,
+    Budgets,
     CrawlUrl,
     FrontierStats,
     Lease,

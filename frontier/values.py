@@ -1,5 +1,6 @@
 """The values that pass between a frontier and its callers."""
 
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Literal
 
@@ -98,6 +99,24 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Links to it, seen so far."""
     elsewhere: bool = False
     """It was settled by another crawl and imported from there. This crawl has no output for it."""
+
+
+class Budgets(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits on what a queue spends. A fetch costs what its URL says; a failure of the server adds `error_penalty`."""
+
+    session: int | None = 1000
+    """What a queue may spend in one go while others wait; None for no limit."""
+    total: int | None = None
+    """What a queue may spend in all, unless it has its own budget; None for no limit."""
+    total_of: Callable[[str], int | None] | None = None
+    """The total by queue key, where queues differ; it overrides `total`."""
+    error_penalty: int = 0
+
+    def limit(self, key: str, own: int | None, /) -> int | None:
+        """What a queue with the budget `own` may spend in all; None for no limit."""
+        if own is not None:
+            return own
+        return self.total if self.total_of is None else self.total_of(key)
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -48,6 +48,10 @@ class FreeSpaceGuard:
     def start(self) -> None:
         self._check()
 
+    def set_min_free_bytes(self, count: int) -> None:
+        """This holds from the next check on, which comes soon."""
+        self._min_free_bytes = count
+
     def close(self) -> None:
         if self._timer is not None:
             self._timer.cancel()

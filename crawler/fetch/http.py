@@ -59,6 +59,10 @@ class HttpFetcher:
         self._may_ask = may_ask
         self._allows_port = allows_port
 
+    def set_concurrency(self, concurrency: int, *, spare: int) -> None:
+        """Let as many connections stay open as so many requests at once need."""
+        self._network.set_concurrency(concurrency, spare=spare)
+
     async def fetch(self, request: Request, /) -> Fetched:
         fetched_at = time()
         if self._hsts is not None and (secure := self._hsts.upgrade(request.url)) is not None:

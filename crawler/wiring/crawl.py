@@ -8,22 +8,24 @@ from functools import partial
 import msgspec
 
 from config import Config, Loaded
-from crawler.components import Components, PipelineOptions
+from crawler.components import Components
+from crawler.discover.quota import PageQuota, SitemapQuota
 from crawler.discover.recanonicalize import Recanonicalizer
 from crawler.discover.refusal_counts import QuotaCounter, RefusalCounts, TrapCounter
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.free_space import FreeSpaceGuard
 from crawler.disk.full_disk_retry import FullDiskRetry
-from crawler.engine import Engine, Limits
+from crawler.engine import Engine
 from crawler.progress import Gauge
-from crawler.protocols import Discovery
 from crawler.url.canonical import RULES_VERSION
 from crawler.url.hosts import registered_domain
-from crawler.url.urls import Target, UrlReader
+from crawler.url.urls import UrlReader
 from crawler.wiring import seeding, storage
 from crawler.wiring.additions import NO_ADDITIONS, Additions
 from crawler.wiring.backends import frontier_backend
 from crawler.wiring.components import discovering, fetching, processing, rendering
+from crawler.wiring.live.live import Adjusted, LiveSettings, pipeline_options, run_limits
+from crawler.wiring.live.values import Latest, LatestDiscovery, make_values
 from crawler.wiring.plugins.blame import blaming, plugins_of
 from crawler.wiring.queue_settings import grouping
 from crawler.wiring.recovery.newer_output import requeue_newer_output
@@ -43,6 +45,7 @@ class OpenedCrawl(msgspec.Struct, frozen=True, kw_only=True):
     state: FrontierState
     """What the frontier has stored, for look-ups."""
     gauge: Gauge
+    live: LiveSettings
     new_seeds: int
     """Seeds that were not known before."""
     read_seeds: Callable[[Sequence[str]], list[CrawlUrl]]
@@ -77,10 +80,8 @@ async def open_crawl(
     Raises `ConfigError` for what only a component can judge, `StoreRefused`, `StoreFailed` and `BrowserRefused`.
     """
     registered_domain("example.org")  # loads the list of public suffixes now, because that takes a while
-    sites = Sites(loaded)
     urls = discovering.url_reader(loaded)
-    seeds = seeding.seeds(loaded, urls)
-    discovery = discovering.discovery(loaded, sites, urls, seeds)
+    values = make_values(loaded, urls)
     async with AsyncExitStack() as stack:
         stack.enter_context(blaming(plugins_of(loaded.config)))
         recanonicalizer = discovering.recanonicalizer(loaded.config, urls) if rebuild else None
@@ -94,21 +95,25 @@ async def open_crawl(
                 RULES_VERSION,
             )
             urls = discovering.url_reader(loaded, version=rules_version)
-            discovery = discovering.discovery(loaded, sites, urls, seeds)
-        frontier = kept.frontier
-        engine = await _engine(loaded, directory, sites, urls, seeds, discovery, kept, additions, stack)
-        _start_free_space_guard(loaded.config, directory, frontier, stack)
+            values = make_values(loaded, urls)
+        frontier, latest = kept.frontier, Latest(values)
+        adjusted = await _components(loaded, directory, urls, latest, kept, additions, stack)
         if frontier_backend(loaded.config).is_persistent:
             await requeue_newer_output(loaded.config, directory, frontier, urls)
-        new_seeds = await frontier.add(discovery.seeds([seed.url for seed in seeds]))
-        gauge = Gauge(engine.counters, frontier.describe, kept.visited.describe)
+        new_seeds = await frontier.add(values.discovery.seeds([seed.url for seed in values.seeds]))
+        live = LiveSettings(
+            loaded,
+            adjusted,
+            make_values=lambda changed: make_values(changed, discovering.url_reader(changed, version=rules_version)),
+        )
         yield OpenedCrawl(
-            engine=engine,
+            engine=adjusted.engine,
             frontier=frontier,
             state=kept.state,
-            gauge=gauge,
+            gauge=Gauge(adjusted.engine.counters, frontier.describe, kept.visited.describe),
             new_seeds=new_seeds,
-            read_seeds=partial(seeding.added_seeds, loaded.config, urls, discovery),
+            live=live,
+            read_seeds=lambda texts: seeding.added_seeds(live.loaded.config, urls, LatestDiscovery(latest), texts),
         )
 
 
@@ -136,17 +141,15 @@ async def _open_state(
     return _Kept(state=state, frontier=frontier, visited=visited)
 
 
-async def _engine(
+async def _components(
     loaded: Loaded,
     directory: CrawlDirectory,
-    sites: Sites,
     urls: UrlReader,
-    seeds: Sequence[Target],
-    discovery: Discovery,
+    latest: Latest,
     kept: _Kept,
     additions: Additions,
     stack: AsyncExitStack,
-) -> Engine:
+) -> Adjusted:
     """Make the other components, and the engine over them. `stack` closes them."""
     config, frontier, notes = loaded.config, kept.frontier, kept.state.notes
     full_disk = FullDiskRetry(
@@ -154,41 +157,43 @@ async def _engine(
     )
     sink = await processing.open_sinks(loaded, directory, full_disk, before=additions.sinks)
     stack.push_async_callback(sink.aclose)
-    http = fetching.fetcher(loaded, sites, notes, ports=discovering.ports(loaded, seeds))
+    http = fetching.fetcher(loaded, notes, limits=latest.request_limits, allows_port=latest.allows_port)
     stack.push_async_callback(http.aclose)
     fetcher = fetching.chosen_fetcher(loaded, http)
     stack.push_async_callback(fetcher.aclose)
-    robots = fetching.robots(config, sites, fetcher, notes)
+    robots = fetching.robots(config, fetcher, notes, is_obeyed=latest.obeys_robots)
     rendering_fetcher = await rendering.rendering_fetcher(loaded, directory, fetcher, robots)
     stack.push_async_callback(rendering_fetcher.aclose)
-    refusals, quota = RefusalCounts(notes), discovering.quota(loaded, sites, notes)
+    refusals = RefusalCounts(notes)
     components = Components(
         frontier=frontier,
         fetcher=rendering_fetcher,
         extractor=additions.extractor(processing.extractor(loaded)),
         robots=robots,
-        discovery=TrapCounter(discovery, refusals),
+        discovery=TrapCounter(LatestDiscovery(latest), refusals),
         sink=sink,
-        policy_for=sites.each(fetching.response_policy).of,
+        policy_for=latest.policy,
         queue_key=partial(discovering.queue_key, urls),
         addresses=http if "ip" in grouping(config).limits else None,
-        quota=None if quota is None else QuotaCounter(quota, refusals),
-        sitemap_quota=QuotaCounter(discovering.sitemap_quota(sites, notes), refusals),
+        quota=QuotaCounter(PageQuota(notes, latest.page_limits), refusals),
+        sitemap_quota=QuotaCounter(SitemapQuota(notes, latest.sitemap_limits), refusals),
     )
-    output = config.output
-    return Engine(
+    engine = Engine(
         components,
         concurrency=config.fetch.concurrency,
         spare=config.fetch.spare,
-        limits=Limits(pages=config.limits.pages, bytes=config.limits.bytes, seconds=config.limits.seconds),
-        options=PipelineOptions(references=output.links, refusals=output.refusals, sitemaps=config.scope.sitemaps),
+        limits=run_limits(config),
+        options=pipeline_options(config),
         on_stop=full_disk.stop,
     )
+    guard = _free_space_guard(config, directory, frontier, stack)
+    return Adjusted(latest=latest, engine=engine, http=http, robots=robots, guard=guard, frontier=frontier)
 
 
-def _start_free_space_guard(
+def _free_space_guard(
     config: Config, directory: CrawlDirectory, frontier: Frontier, stack: AsyncExitStack
-) -> None:
+) -> FreeSpaceGuard:
+    """The guard, which has started."""
     guard = FreeSpaceGuard(
         [directory.path],
         min_free_bytes=config.output.min_free_bytes,
@@ -197,6 +202,7 @@ def _start_free_space_guard(
     )
     stack.callback(guard.close)
     guard.start()
+    return guard
 
 
 def check_configuration(loaded: Loaded) -> None:

@@ -5,9 +5,9 @@ import msgspec
 from config import Config, with_overrides
 from crawler.discover.sites import Blocks, BySite
 from crawler.url.hosts import domain_of_site, name_of_site, split_port
-from frontier.queues.budgets import Budgets
 from frontier.queues.grouping import Grouping, GroupLimit
 from frontier.queues.settings import QueueSettings
+from frontier.values import Budgets
 
 
 def queue_settings(config: Config) -> QueueSettings:

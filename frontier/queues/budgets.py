@@ -1,28 +1,7 @@
-"""What a queue may spend. Pure."""
-
-from collections.abc import Callable
-
-import msgspec
+"""Whether a queue may still spend. Pure."""
 
 from frontier.queues.queue import QueueRecord
-
-
-class Budgets(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits on what a queue spends. A fetch costs what its URL says; a failure of the server adds `error_penalty`."""
-
-    session: int | None = 1000
-    """What a queue may spend in one go while others wait; None for no limit."""
-    total: int | None = None
-    """What a queue may spend in all, unless it has its own budget; None for no limit."""
-    total_of: Callable[[str], int | None] | None = None
-    """The total by queue key, where queues differ; it overrides `total`."""
-    error_penalty: int = 0
-
-    def limit(self, key: str, own: int | None, /) -> int | None:
-        """What a queue with the budget `own` may spend in all; None for no limit."""
-        if own is not None:
-            return own
-        return self.total if self.total_of is None else self.total_of(key)
+from frontier.values import Budgets
 
 
 def is_retired(record: QueueRecord, budgets: Budgets) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from frontier.queues.budgets import Budgets, is_retired
+from frontier.queues.budgets import is_retired
 from frontier.queues.grouping import Grouping
 from frontier.queues.groups import Groups
 from frontier.queues.lease_end import Ending, LeaseEnd
@@ -27,6 +27,7 @@ from frontier.queues.lifecycle import (
 )
 from frontier.queues.placement import Placement
 from frontier.queues.queue import Prerequisite, Queue, QueueRecord
+from frontier.values import Budgets
 
 SNOOZED_IN_MEMORY = 50_000
 READY_IN_MEMORY = 50_000

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from frontier.queues.budgets import Budgets
 from frontier.queues.grouping import Grouping
 from frontier.queues.schedule import READY_IN_MEMORY, SNOOZED_IN_MEMORY
+from frontier.values import Budgets
 
 MIN_ACTIVE = 4096
 """A crawl of fewer hosts serves all of them in turn."""

@@ -5,12 +5,12 @@ from types import MappingProxyType
 
 import msgspec
 
-from frontier.queues.budgets import Budgets, is_retired
+from frontier.queues.budgets import is_retired
 from frontier.queues.lifecycle import INACTIVE, SNOOZED, QueueState
 from frontier.queues.queue import Position, Queue, QueueRecord
 from frontier.queues.settings import QueueSettings
 from frontier.records import Counters, PendingUrl, QueueUpdate
-from frontier.values import Health
+from frontier.values import Budgets, Health
 
 
 class QueueFill(msgspec.Struct, frozen=True, gc=False):

@@ -3,11 +3,12 @@
 import asyncio
 from functools import partial
 
-from frontier.queues.budgets import Budgets, is_retired
+from frontier.queues.budgets import is_retired
 from frontier.store import Store
 from frontier.transitions.active.active_queues import ActiveQueues
 from frontier.transitions.commit import Commit
 from frontier.transitions.operating import Operator
+from frontier.values import Budgets
 
 READ_AT_ONCE = 500
 

@@ -24,10 +24,10 @@ from crawler.testing.frontier.crawls import (
 from crawler.testing.frontier.queues.pace import ONE, OTHER, limit_groups
 from crawler.testing.loops import in_virtual_time
 from frontier import Frontier, Lease
-from frontier.queues.budgets import Budgets
 from frontier.queues.grouping import GroupLimit
 from frontier.queues.settings import QueueSettings
 from frontier.transitions.active.active_queues import ACTIVATED_TOGETHER, SPILL_S
+from frontier.values import Budgets
 
 GIANT_URLS = 5_000_000
 

@@ -15,7 +15,7 @@ class Connections:
     """The open connections, and the servers that close kept connections."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self.limit = limit
         self._open: WeakSet[ResponseHandler] = WeakSet()
         self._reuse_failures: dict[Peer, int] = {}
 
@@ -28,7 +28,7 @@ class Connections:
     @property
     def is_crowded(self) -> bool:
         """Whether more connections are open than allowed."""
-        return len(self._open) > self._limit
+        return len(self._open) > self.limit
 
     def note_reuse(self, peer: Peer, *, answered: bool) -> None:
         """Remember whether the server answered another request over a kept connection."""

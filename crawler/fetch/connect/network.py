@@ -66,7 +66,7 @@ class Network:
         self._unverified = _tls(verifies=False)
         self._guard = Guard(allow_private=allow_private, networks=allow_networks)
         self._static = StaticNames(hosts or {})
-        self._connections = Connections(max_connections or max(4 * concurrency, 256) + spare)
+        self._connections = Connections(max_connections or _max_connections(concurrency, spare))
         self._names = Names(static=self._static, guard=self._guard, system=resolver or SystemResolver())
         connector = RoutedConnector(
             socks=self._routes.socks,
@@ -94,6 +94,10 @@ class Network:
         )
         # aiohttp would repeat a request at once, without a rest for the host, if it finds a kept connection closed.
         self._session._retry_connection = False
+
+    def set_concurrency(self, concurrency: int, *, spare: int) -> None:
+        """Let as many connections stay open as so many requests at once need."""
+        self._connections.limit = _max_connections(concurrency, spare)
 
     async def get(self, url: URL, headers: dict[str, str], /, *, connect_timeout_s: float) -> Response:
         """Send a request by the host's route. Returns when the headers have arrived."""
@@ -174,6 +178,10 @@ class Network:
         ):
             raise AddressRefused(f"{host} ({why})")
         return socket.socket(family, kind, protocol)
+
+
+def _max_connections(concurrency: int, spare: int) -> int:
+    return max(4 * concurrency, 256) + spare
 
 
 @lru_cache

@@ -85,10 +85,11 @@ class RobotsTxt:
         a robots.txt names none or does not exist."""
         self._fetcher = fetcher
         self._cache = cache
-        self._lifetimes = lifetimes or RobotsLifetimes()
+        self.lifetimes = lifetimes or RobotsLifetimes()
+        """May be replaced; they hold for files that are fetched from then on."""
         self._read_retry_after = read_retry_after
         self._is_obeyed = is_obeyed or (lambda _: True)
-        self._sitemap_paths = tuple(sitemap_paths)
+        self.sitemap_paths = tuple(sitemap_paths)
         self._clock = clock
         self._single_flight = SingleFlight()
         self._hops: OrderedDict[str, Hop] = OrderedDict()
@@ -143,7 +144,7 @@ class RobotsTxt:
         if len(self._reported) >= MAX_ORIGINS:
             self._reported.clear()
         self._reported[origin] = known.status.expires_at
-        return (known.rules.sitemaps if known.rules is not None else ()) or self._sitemap_paths
+        return (known.rules.sitemaps if known.rules is not None else ()) or self.sitemap_paths
 
     async def _recall(self, origin: str) -> None:
         """Parse a long file from the notes, without blocking the event loop."""
@@ -163,7 +164,7 @@ class RobotsTxt:
         response = await self._fetcher.fetch(Request(url=hop.url, max_body_bytes=MAX_ROBOTS_BYTES))
         if not hop.redirects and isinstance(response, Failure) and response.kind in REFUSALS:
             # Not stored in the notes, because another configuration may allow it.
-            expires_at = self._clock() + self._lifetimes.max_retry_s
+            expires_at = self._clock() + self.lifetimes.max_retry_s
             return self._cache.put(
                 origin, RobotsStatus(expires_at=expires_at, refused=response.kind, message=response.message)
             )
@@ -179,7 +180,7 @@ class RobotsTxt:
             response,
             before.status if before is not None else None,
             now,
-            self._lifetimes,
+            self.lifetimes,
             retry_after_s=pause_s,
             redirected=hop.redirects > 0,
         )

@@ -10,18 +10,13 @@ from config import Config, Loaded
 from crawler.discover.discovery import ScopedDiscovery
 from crawler.discover.focus import Focus
 from crawler.discover.precedence import OrderedDiscovery
-from crawler.discover.quota import (
-    PageLimits,
-    PageQuota,
-    SitemapLimits,
-    SitemapQuota,
-)
+from crawler.discover.quota import PageLimits, SitemapLimits
 from crawler.discover.recanonicalize import Recanonicalizer
 from crawler.discover.scope import Reach, Scope
 from crawler.discover.surt_prefixes import QueuePrefixes, SurtPrefixes, parse_list
 from crawler.discover.traps import Traps
 from crawler.page import EMBEDDED, LinkKind
-from crawler.protocols import Discovery, Quota
+from crawler.protocols import Discovery
 from crawler.url.canonical import RULES_VERSION
 from crawler.url.canonical_rules import DEFAULT_RULES, RULES
 from crawler.url.components import NamedRule
@@ -37,7 +32,6 @@ from crawler.url.urls import (
 from crawler.wiring.plugins.catalog import descriptor
 from crawler.wiring.plugins.kinds import CANONICAL_RULE
 from crawler.wiring.sites import Sites
-from frontier import Notes
 
 
 def queue_identity(config: Config) -> str:
@@ -224,21 +218,11 @@ def _focus(config: Config) -> Focus:
     return Focus({word: float(weight) for word, _, weight in words})
 
 
-def quota(loaded: Loaded, sites: Sites, notes: Notes) -> Quota | None:
-    if all(_page_limits(there) == PageLimits() for there in [loaded, *sites.alone()]):
-        return None
-    return PageQuota(notes, sites.each(_page_limits).of)
-
-
-def sitemap_quota(sites: Sites, notes: Notes) -> Quota:
-    return SitemapQuota(notes, sites.each(_sitemap_limits).of)
-
-
-def _sitemap_limits(loaded: Loaded) -> SitemapLimits:
+def sitemap_limits(loaded: Loaded) -> SitemapLimits:
     traps = loaded.config.traps
     return SitemapLimits(per_host=traps.sitemaps_per_host, bytes_per_host=traps.host_sitemap_bytes)
 
 
-def _page_limits(loaded: Loaded) -> PageLimits:
+def page_limits(loaded: Loaded) -> PageLimits:
     traps = loaded.config.traps
     return PageLimits(per_host=traps.pages_per_host, per_pattern=traps.pages_per_pattern)

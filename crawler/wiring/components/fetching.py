@@ -17,14 +17,13 @@ from crawler.fetch.hsts import StrictTransport
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.request_limits import RequestLimits
 from crawler.fetch.robots.cache import RobotsCache
-from crawler.fetch.robots.robots_txt import NoRobots, RobotsTxt
+from crawler.fetch.robots.robots_txt import RobotsTxt
 from crawler.fetch.robots.rules import product_token
 from crawler.fetch.robots.status import RobotsLifetimes
 from crawler.politeness.hours import Hours
 from crawler.politeness.pace import Pace, parse_retry_after
 from crawler.politeness.response_policy import ResponsePolicy
-from crawler.protocols import Fetcher, Robots
-from crawler.url.ports import Ports
+from crawler.protocols import Fetcher
 from crawler.url.urls import origin_of
 from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.guarded import GuardedFetcher
@@ -34,14 +33,14 @@ from crawler.wiring.sites import Sites
 from frontier import Notes
 
 
-def fetcher(loaded: Loaded, sites: Sites, notes: Notes, *, ports: Ports) -> HttpFetcher:
-    config = loaded.config
-    fetch = config.fetch
-    limits = sites.each(lambda there: _request_limits(there.config.fetch)).of
+def fetcher(
+    loaded: Loaded, notes: Notes, *, limits: Callable[[str], RequestLimits], allows_port: Callable[[int], bool]
+) -> HttpFetcher:
+    fetch = loaded.config.fetch
     network = Network(
         concurrency=fetch.concurrency,
         spare=fetch.spare,
-        per_host=max(there.config.politeness.per_host for there in [loaded, *sites.alone()]),
+        per_host=max(there.config.politeness.per_host for there in [loaded, *Sites(loaded).alone()]),
         hosts=fetch.hosts,
         allow_private=fetch.allow_private,
         allow_networks=fetch.allow_networks,
@@ -57,7 +56,7 @@ def fetcher(loaded: Loaded, sites: Sites, notes: Notes, *, ports: Ports) -> Http
         cookie_jar=Cookies(notes),
         hsts=StrictTransport(notes) if fetch.hsts else None,
         may_ask=_may_ask(fetch),
-        allows_port=ports.allow,
+        allows_port=allows_port,
     )
 
 
@@ -87,7 +86,7 @@ def _may_ask(fetch: Fetch) -> Callable[[str], bool]:
     return lambda url: is_ours(origin_of(url))
 
 
-def _request_limits(fetch: Fetch) -> RequestLimits:
+def request_limits(fetch: Fetch) -> RequestLimits:
     languages = {"Accept-Language": ", ".join(fetch.languages)} if fetch.languages else {}
     return RequestLimits(
         headers=default_headers(fetch.user_agent, languages | fetch.headers),
@@ -110,20 +109,22 @@ def routes(loaded: Loaded) -> Routes:
         raise loaded.refuse(f"fetch.{error.setting}", error.message) from None
 
 
-def robots(config: Config, sites: Sites, fetcher: Fetcher, notes: Notes) -> Robots:
-    if not any(there.politeness.robots for there in [config, *(alone.config for alone in sites.alone())]):
-        return NoRobots()
+def robots(config: Config, fetcher: Fetcher, notes: Notes, *, is_obeyed: Callable[[str], bool]) -> RobotsTxt:
     return RobotsTxt(
         fetcher,
         RobotsCache(notes, agent=product_token(config.fetch.user_agent)),
-        lifetimes=RobotsLifetimes(
-            retry_s=config.frontier.retry_delay_s,
-            max_retry_s=config.frontier.retry_max_delay_s,
-            min_delay_s=config.politeness.min_delay_s,
-        ),
+        lifetimes=robots_lifetimes(config),
         read_retry_after=parse_retry_after,
-        is_obeyed=sites.each(lambda there: there.config.politeness.robots).of,
+        is_obeyed=is_obeyed,
         sitemap_paths=config.scope.sitemap_paths,
+    )
+
+
+def robots_lifetimes(config: Config) -> RobotsLifetimes:
+    return RobotsLifetimes(
+        retry_s=config.frontier.retry_delay_s,
+        max_retry_s=config.frontier.retry_max_delay_s,
+        min_delay_s=config.politeness.min_delay_s,
     )
 
 

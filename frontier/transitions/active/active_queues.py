@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from frontier.pauses import OPERATOR, Pauses
-from frontier.queues.budgets import Budgets, is_retired
+from frontier.queues.budgets import is_retired
 from frontier.queues.lease_end import LeaseEnd
 from frontier.queues.lifecycle import SNOOZED
 from frontier.queues.queue import Queue, QueueRecord
@@ -21,7 +21,7 @@ from frontier.transitions.accounting import QueueFill, plan_update
 from frontier.transitions.active.inactive import InactiveQueues
 from frontier.transitions.active.prefetch import Prefetch
 from frontier.transitions.active.waiters import Waiters
-from frontier.values import StoreFull
+from frontier.values import Budgets, StoreFull
 
 ACTIVATED_TOGETHER = 64
 ACTIVATED_BEYOND_MIN = 8

@@ -19,7 +19,6 @@ from frontier.leveldb.database import SystemCalls
 from frontier.leveldb.group_sync import GroupSync
 from frontier.leveldb.journal import LevelDBJournal
 from frontier.leveldb.store import LevelDBStore
-from frontier.queues.budgets import Budgets
 from frontier.queues.settings import QueueSettings
 from frontier.records import JournalDamaged
 from frontier.shell import QueueFrontier
@@ -27,6 +26,7 @@ from frontier.snapshots.saving import Snapshots, allocate_buffer
 from frontier.terms import Terms
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.repair import repair
+from frontier.values import Budgets
 from tests.patience import PATIENCE_S
 from tests.unit.frontier.crawls import (
     DONE,

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from frontier import CrawlUrl, Lease, Outcome, UrlState
-from frontier.queues.budgets import Budgets
 from frontier.queues.settings import QueueSettings
 from frontier.shell import QueueFrontier
+from frontier.values import Budgets
 from tests.unit.frontier.crawls import Crawl, check, now, page
 from tests.unit.frontier.virtual_time import VirtualTimeLoop
 

@@ -10,13 +10,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from frontier.queues.budgets import Budgets
 from frontier.queues.grouping import Grouping, GroupLimit, group_of_host
 from frontier.queues.lease_end import Ending
 from frontier.queues.lifecycle import SUCCESSORS, IllegalTransition, QueueState
 from frontier.queues.queue import Prerequisite, Queue, QueueRecord
 from frontier.queues.schedule import Schedule
-from frontier.values import Health
+from frontier.values import Budgets, Health
 
 KEYS = st.sampled_from(["a", "b", "c", "d", "a:1", "b:1"])
 """Two hosts have a second port."""

@@ -5,9 +5,9 @@ import pytest
 from crawler.testing.frontier.crawls import START, Crawl, drain, hosts_of, next_lease, now, page, pages, settle
 from crawler.testing.loops import in_virtual_time
 from frontier import CrawlUrl, Outcome, QueueControl, UrlState
-from frontier.queues.budgets import Budgets
 from frontier.queues.grouping import Grouping, GroupLimit
 from frontier.queues.settings import QueueSettings
+from frontier.values import Budgets
 
 
 class SettingTests:

@@ -3,8 +3,8 @@
 from crawler.testing.frontier.crawls import START, Crawl, drain, next_lease, no_lease_for, now, page, pages, settle
 from crawler.testing.loops import in_virtual_time
 from frontier import Outcome, UrlState
-from frontier.queues.budgets import Budgets
 from frontier.queues.settings import QueueSettings
+from frontier.values import Budgets
 
 
 class TroubleTests:

@@ -1,0 +1,124 @@
+"""When a changed setting holds: at once, from the next start, or never in this crawl. Pure."""
+
+from typing import Final
+
+import msgspec
+
+from config import Config
+from crawler.wiring.components.discovering import queue_identity
+
+_NOW: Final = frozenset(
+    {
+        "crawl.seeds",
+        "crawl.seed_files",
+        "scope.within",
+        "scope.places",
+        "scope.place_files",
+        "scope.exclude_places",
+        "scope.exclude_place_files",
+        "scope.include",
+        "scope.exclude",
+        "scope.embeds",
+        "scope.ports",
+        "scope.offsite_embeds",
+        "scope.nofollow",
+        "scope.sitemaps",
+        "scope.sitemap_paths",
+        "scope.max_depth",
+        "scope.max_url_length",
+        "traps",
+        "focus",
+        "frontier.max_attempts",
+        "frontier.retry_delay_s",
+        "frontier.retry_max_delay_s",
+        "frontier.open_after",
+        "frontier.dead_after",
+        "frontier.order",
+        "frontier.embeds_first",
+        "frontier.cost",
+        "frontier.session_budget",
+        "frontier.total_budget",
+        "frontier.error_penalty",
+        "politeness.robots",
+        "politeness.min_delay_s",
+        "politeness.max_delay_s",
+        "politeness.delay_factor",
+        "politeness.max_bytes_per_s",
+        "politeness.hours",
+        "politeness.max_crawl_delay_s",
+        "politeness.max_retry_after_s",
+        "fetch.concurrency",
+        "fetch.spare",
+        "fetch.timeout_s",
+        "fetch.connect_timeout_s",
+        "fetch.head_timeout_s",
+        "fetch.min_window_bytes",
+        "fetch.window_s",
+        "fetch.max_body_bytes",
+        "fetch.max_sitemap_bytes",
+        "fetch.max_redirects",
+        "fetch.languages",
+        "fetch.headers",
+        "fetch.cookies",
+        "output.links",
+        "output.refusals",
+        "output.min_free_bytes",
+        "limits",
+        "site",
+    }
+)
+_PER_HOST: Final = "politeness.per_host"
+_AT_RESTART: Final = {
+    "crawl.name": "it stands in what the crawl has written",
+    "scope": "the extractor is made with it",
+    "frontier": "the frontier is opened with it",
+    "visited": "the visited set is made with it, and filled again",
+    "politeness": "the queues are made with it",
+    "fetch.user_agent": "sites and their robots.txt know the crawl by it",
+    "fetch": "the connections are made with it",
+    "fetch.extractor": "the extractor is made with it",
+    "fetch.extractor_options": "the extractor is made with it",
+    "render": "the browsers are started with it",
+    "output": "its files are open",
+    "progress": "the display was started with it",
+    "site": f"{_PER_HOST} differs between sites, and the queues are made with it",
+}
+_BY_REBUILD: Final = "URLs are stored by it; `onceover crawl --rebuild`, with the setting changed, rebuilds them"
+_NEVER: Final = {
+    "crawl.directory": "to move a crawl, stop it, move its directory, and name that by --dir",
+    "frontier.backend": "the URLs of this crawl are in it; `onceover frontier export` and `import` copy them",
+    "frontier.queue_by": _BY_REBUILD,
+    "frontier.queue_prefixes": _BY_REBUILD,
+    "frontier.parallel_queues": "it is fixed once a crawl has begun",
+    "urls": _BY_REBUILD,
+    "compare": "it is a setting of `onceover compare`, not of a crawl",
+}
+
+
+class Holding(msgspec.Struct, frozen=True):
+    """When a change of a setting holds, and why not at once."""
+
+    when: str
+    """`now`, `restart`, or `never`."""
+    reason: str | None = None
+
+
+def holding_of(key: str, /, before: Config, after: Config) -> Holding:
+    """When the change of a setting or of a kind of block holds. Raises `KeyError` for one of which nobody has decided
+    that."""
+    reason = _find(_NEVER, key)
+    if reason is not None and not (key.startswith("frontier.queue_") and _keeps_queues(before, after)):
+        return Holding("never", reason)
+    is_split = key == "site" and any(_PER_HOST in each.overrides for each in (*before.site, *after.site))
+    if not is_split and (key in _NOW or key.partition(".")[0] in _NOW):
+        return Holding("now")
+    return Holding("restart", _find(_AT_RESTART, key) or _AT_RESTART[key])
+
+
+def _find(reasons: dict[str, str], key: str) -> str | None:
+    return reasons.get(key) or reasons.get(key.partition(".")[0])
+
+
+def _keeps_queues(before: Config, after: Config) -> bool:
+    """Whether URLs have the same queues, as with `host` and `ip`."""
+    return queue_identity(before) == queue_identity(after)

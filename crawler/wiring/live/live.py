@@ -1,0 +1,89 @@
+"""Changes the settings of a crawl that is open."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from config import Config, Loaded
+from crawler.components import PipelineOptions
+from crawler.disk.free_space import FreeSpaceGuard
+from crawler.engine import Engine, Limits
+from crawler.fetch.http import HttpFetcher
+from crawler.fetch.robots.robots_txt import RobotsTxt
+from crawler.wiring.components.fetching import robots_lifetimes
+from crawler.wiring.live.values import Latest, Values
+from crawler.wiring.queue_settings import queue_settings
+from frontier import Budgeted, Frontier
+
+
+class Adjusted(msgspec.Struct, frozen=True, kw_only=True):
+    """The components that are told of a change; all others ask for the latest values."""
+
+    latest: Latest
+    engine: Engine
+    http: HttpFetcher
+    robots: RobotsTxt
+    guard: FreeSpaceGuard
+    frontier: Frontier
+
+
+class LiveSettings:
+    """The settings of an open crawl."""
+
+    def __init__(self, loaded: Loaded, adjusted: Adjusted, *, make_values: Callable[[Loaded], Values]) -> None:
+        """`make_values` raises `ConfigError` for what only a component can judge."""
+        self.loaded = loaded
+        """The configuration that holds now."""
+        self.make_values = make_values
+        self._adjusted = adjusted
+
+    @property
+    def can_set_budgets(self) -> bool:
+        return isinstance(self._adjusted.frontier, Budgeted)
+
+    async def replace(self, loaded: Loaded, values: Values) -> int:
+        """Let a configuration hold from now on, with the values that were made of it. Returns the number of new seeds.
+
+        All but the budgets and the seeds changes in one step, without await. These two can be repeated, and the next
+        start does so.
+        """
+        before, after = self.loaded.config, loaded.config
+        self._replace_values(after, values)
+        self._replace_limits(after)
+        had_seeds = {seed.url for seed in self.loaded.seeds}
+        self.loaded = loaded
+        frontier = self._adjusted.frontier
+        if _budgets(before) != _budgets(after) and isinstance(frontier, Budgeted):
+            await frontier.set_budgets(queue_settings(after).budgets)
+        if all(seed.url in had_seeds for seed in loaded.seeds):
+            return 0
+        return await frontier.add(values.discovery.seeds([seed.url for seed in values.seeds]))
+
+    def _replace_values(self, config: Config, values: Values) -> None:
+        adjusted = self._adjusted
+        adjusted.latest.values = values
+        adjusted.robots.lifetimes = robots_lifetimes(config)
+        adjusted.robots.sitemap_paths = config.scope.sitemap_paths
+        adjusted.guard.set_min_free_bytes(config.output.min_free_bytes)
+
+    def _replace_limits(self, config: Config) -> None:
+        engine, fetch = self._adjusted.engine, config.fetch
+        engine.set_options(pipeline_options(config))
+        self._adjusted.http.set_concurrency(fetch.concurrency, spare=fetch.spare)
+        engine.set_concurrency(fetch.concurrency, spare=fetch.spare)
+        engine.set_limits(run_limits(config))
+
+
+def run_limits(config: Config) -> Limits:
+    return Limits(pages=config.limits.pages, bytes=config.limits.bytes, seconds=config.limits.seconds)
+
+
+def pipeline_options(config: Config) -> PipelineOptions:
+    return PipelineOptions(
+        references=config.output.links, refusals=config.output.refusals, sitemaps=config.scope.sitemaps
+    )
+
+
+def _budgets(config: Config) -> object:
+    frontier = config.frontier
+    return (frontier.session_budget, frontier.total_budget, frontier.error_penalty, config.site)
