@@ -101,7 +101,7 @@ def test_a_crawl_under_nohup_does_not_care_for_its_terminal(tmp_path: Path, slow
 
 IMPORTING = """
 import signal, sys
-from crawler.start import main
+from onceover_crawler import main
 
 class Finder:
     def find_spec(self, name, path=None, target=None):

@@ -1,4 +1,4 @@
-"""Folders and files stay small enough to be read: a folder that grows needs rooms, a file that grows holds two ideas."""
+"""Folders and files stay small: a folder that grows needs rooms, and a file that grows holds two ideas."""
 
 from collections import Counter
 from pathlib import Path
