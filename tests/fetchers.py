@@ -10,7 +10,7 @@ from crawler.fetch.connect.network import Network
 from crawler.fetch.headers import default_headers
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.request_limits import RequestLimits
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 
 def http_fetcher(
@@ -19,7 +19,7 @@ def http_fetcher(
     """A fetcher with these settings; those of `RequestLimits` hold everywhere. `hanging` are ends of URLs that never
     answer, and for how many seconds they are waited for."""
     if not any(name.endswith("timeout_s") for name in settings):
-        settings |= dict.fromkeys(("timeout_s", "connect_timeout_s", "head_timeout_s"), PATIENCE_S)
+        settings |= dict.fromkeys(("timeout_s", "connect_timeout_s", "head_timeout_s"), MAX_WAIT_S)
     named = {name: settings.pop(name) for name in RequestLimits.__struct_fields__ if name in settings}
     limits = RequestLimits(headers=default_headers("onceover/1.0", headers or {}), **named)
     of_network = {name: settings.pop(name) for name in signature(Network).parameters if name in settings}

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
-START_TIMEOUT_S = PATIENCE_S
+START_TIMEOUT_S = MAX_WAIT_S
 
 _CONFIGURATION = """
 daemon off;

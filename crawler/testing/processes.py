@@ -22,8 +22,7 @@ from typing import IO, Any, Final
 import msgspec
 import pytest
 
-PATIENCE_S: Final = 600.0
-"""A process that takes longer hangs. It takes seconds even on a slow machine."""
+from crawler.testing.timeouts import MAX_WAIT_S
 
 Report = Callable[[object], None]
 """Sends a value that JSON can hold. It has reached the pipe when this returns."""
@@ -98,7 +97,7 @@ def _process(work: Work, arguments: tuple[object, ...]) -> Iterator[tuple[subpro
             [sys.executable, "-c", _START], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr
         ) as process,
     ):
-        watch = threading.Timer(PATIENCE_S, process.kill)
+        watch = threading.Timer(MAX_WAIT_S, process.kill)
         watch.start()
         try:
             assert process.stdin is not None

@@ -23,7 +23,7 @@ import msgspec
 from crawler.simweb.params import bench_params
 from crawler.simweb.process import running
 from crawler.write.records import read_records
-from tests.bench import holds
+from tests.bench import blocked_loop
 from tests.bench.report import Options, emit, options, spread, tell
 from tests.nginx import NGINX, serving
 
@@ -107,11 +107,11 @@ def _docs(directory: Path, asked: Options) -> dict[str, float]:
 def _holds(directory: Path, asked: Options) -> dict[str, float]:
     if NGINX is None:
         return {}
-    place, root, domain = directory / "holds", directory / "long", "long.test"
+    place, root, domain = directory / "blocked_loop", directory / "long", "long.test"
     place.mkdir()
     root.mkdir()
     with serving(root, place, cpu=SERVER_CPU) as port:
-        long = holds.write_documents(root, domain=domain, port=port)
+        long = blocked_loop.write_documents(root, domain=domain, port=port)
         settings = (
             'scope.within="domain"',
             f'fetch.hosts={{"*.{domain}" = "127.0.0.1"}}',
@@ -124,14 +124,14 @@ def _holds(directory: Path, asked: Options) -> dict[str, float]:
             "output.links=true",
             f"limits.seconds={20 if asked.quick else 60}",
         )
-        command = [sys.executable, "-m", "tests.bench.holds", "crawl", "--seed", f"http://www.{domain}:{port}/"]
+        command = [sys.executable, "-m", "tests.bench.blocked_loop", "crawl", "--seed", f"http://www.{domain}:{port}/"]
         command += ["--dir", str(place / "crawl"), "--json"]
         _run([*command, *(part for setting in settings for part in ("--set", setting))], place, may_end=(0, 3))
     fetched = {record.url.rpartition("/")[2] for record in read_records(place / "crawl" / "records")}
     if missing := long - fetched:
         raise AssertionError(f"not crawled in time: {sorted(missing)}")
-    told = (place / "stderr").read_text().rpartition(holds.WORD)[2]
-    tell(f"{holds.WORD}{told.rstrip()}")
+    told = (place / "stderr").read_text().rpartition(blocked_loop.WORD)[2]
+    tell(f"{blocked_loop.WORD}{told.rstrip()}")
     return {"longest_hold_ms": float(told.split()[0])}
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from crawler.simweb.process import running
 from tests.e2e.crawling import SMALL, Web
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +41,7 @@ def plugins(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         [sys.executable, "-m", "pip", "install", *options, "--target", str(folder / "site"), *sources],
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=MAX_WAIT_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -17,10 +17,10 @@ from crawler.simweb.params import WorldParams
 from crawler.simweb.world import World
 from crawler.url.urls import UrlReader
 from crawler.write.records import read_records
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 ONCEOVER = Path(sys.executable).with_name("onceover")
-TIMEOUT_S = PATIENCE_S
+TIMEOUT_S = MAX_WAIT_S
 COMPLETE, FAILED, USAGE, LIMIT, STOPPED, REFUSED = range(6)
 
 SMALL = WorldParams(

@@ -18,8 +18,8 @@ from crawler.wiring.crawl import open_crawl
 from crawler.write.records import read_records
 from tests.certificates import issued
 from tests.e2e.crawling import COMPLETE, ONCEOVER, environment
-from tests.patience import PATIENCE_S
 from tests.servers import Script, Seen, front_door, page, raw_server
+from tests.timeouts import MAX_WAIT_S
 
 
 class Killed(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class Site:
             self._folder / "crawl",
         ]
         first = await asyncio.create_subprocess_exec(*command, env=environment())
-        async with ended(first), asyncio.timeout(PATIENCE_S):
+        async with ended(first), asyncio.timeout(MAX_WAIT_S):
             first_of = [asyncio.create_task(at.wait()), asyncio.create_task(first.wait())]
             await asyncio.wait(first_of, return_when=asyncio.FIRST_COMPLETED)
             for each in first_of:
@@ -67,7 +67,7 @@ class Site:
             assert await first.wait() == -signal.SIGKILL
         at_s = time.monotonic()
         second = await asyncio.create_subprocess_exec(*command, env=environment())
-        async with ended(second), asyncio.timeout(PATIENCE_S):
+        async with ended(second), asyncio.timeout(MAX_WAIT_S):
             assert await second.wait() == COMPLETE
         return Killed(at_s, self._records())
 

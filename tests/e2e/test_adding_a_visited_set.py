@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import REPOSITORY
 from tests.e2e.crawling import COMPLETE, Ended, Web, environment, fetched, onceover, setting
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 PACKAGES = ("config", "crawler", "frontier", "tests", "visited")
 THE_LINE = '    "sorted-hashes": "visited.baselines.sorted_hashes:DESCRIPTOR",\n'
@@ -187,7 +187,7 @@ def run(copy: Path, module: str, *arguments: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=PATIENCE_S,
+        timeout=MAX_WAIT_S,
     )
     assert done.returncode == 0, f"{done.stdout}{done.stderr}"
     return done.stdout

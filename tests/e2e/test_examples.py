@@ -40,7 +40,7 @@ from tests.e2e.examples import (
     is_in,
     without_numbers,
 )
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 from visited import VisitedStats
 
 MEASURES = "measures for minutes; what comparing.md shows of it is checked by itself, the rest in test_compare.py"
@@ -126,7 +126,7 @@ class Shell:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=PATIENCE_S,
+            timeout=MAX_WAIT_S,
             check=False,
         )
         if written is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.crawling import COMPLETE, USAGE, Ended, environment
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 NAMES = ("config", "crawler", "frontier", "visited")
 OURS = "print('ours')"
@@ -24,7 +24,7 @@ def python(folder: Path, *arguments: str, path: list[Path], safe: bool = False) 
         env=environment(PYTHONPATH=":".join(map(str, path))),
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=MAX_WAIT_S,
         check=False,
     )
     return Ended(done.returncode, done.stdout, done.stderr)

@@ -16,7 +16,7 @@ import pytest
 from crawler.page import LinkKind
 from tests.e2e import crawling
 from tests.e2e.crawling import COMPLETE, FAILED, LIMIT, USAGE, Ended, Web, assert_sound, assert_told, fetched, setting
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 PLUGINS = {
     ("visited", "cuckoo", "onceover-cuckoo-set"),
@@ -350,7 +350,7 @@ def test_they_pass_our_contract_suites(site: str, repository: Path, tmp_path: Pa
         env={**os.environ, "PYTHONPATH": site},
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=MAX_WAIT_S,
         check=False,
     )
     assert done.returncode == 0, done.stdout

@@ -22,9 +22,9 @@ from warcio.recordloader import ArcWarcRecord
 from tests.e2e.crawling import COMPLETE, onceover, setting
 from tests.e2e.walk import Walked, walk
 from tests.nginx import NGINX, serving
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
-CRAWL_TIMEOUT_S = 2 * PATIENCE_S
+CRAWL_TIMEOUT_S = 2 * MAX_WAIT_S
 # The crawler says whether it wants compressed pages by its name; the walk never asks for them.
 HTTP = r'gzip on; gzip_types *; gzip_min_length 1; gzip_disable "plain";'
 PACKAGES = {"python3-doc": "/html", "apache2-doc": "/manual"}

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from tests.e2e.crawling import COMPLETE, ONCEOVER, environment, setting
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 DELAY_S = 0.3
 IP_REST_S = 0.2
@@ -96,11 +96,11 @@ def recording(hosts: int, pages: int) -> Iterator[Recorder]:
     thread = Thread(target=asyncio.run, args=(serve(),), daemon=True)
     thread.start()
     try:
-        assert ready.wait(PATIENCE_S)
+        assert ready.wait(MAX_WAIT_S)
         yield recorder
     finally:
         stop.set()
-        thread.join(PATIENCE_S)
+        thread.join(MAX_WAIT_S)
 
 
 def crawl(folder: Path, recorder: Recorder, *, kills: int) -> list[float]:

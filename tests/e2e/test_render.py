@@ -14,7 +14,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from tests.e2e.crawling import COMPLETE, USAGE, assert_told, onceover, records, setting, started
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 needs_chromium = pytest.mark.skipif(
     shutil.which("chromium") is None, reason="chromium is not installed: apt-get install chromium"
@@ -90,7 +90,7 @@ def options(server: Site, path: str) -> list[str | Path]:
 @needs_chromium
 def test_a_site_that_scripts_make_is_crawled_whole(tmp_path: Path) -> None:
     with site() as server:
-        ended = onceover("crawl", *options(server, "/"), cwd=tmp_path, timeout_s=PATIENCE_S)
+        ended = onceover("crawl", *options(server, "/"), cwd=tmp_path, timeout_s=MAX_WAIT_S)
     assert_told(ended, COMPLETE)
     crawl = tmp_path / "crawl"
     found = {record.url.removeprefix("http://site.test"): record for record in records(crawl)}
@@ -125,12 +125,12 @@ def test_killed_a_crawl_takes_its_browser_with_it_and_the_next_one_cleans_up(tmp
             assert processes_with(profiles)
             running.signal(signal.SIGKILL)
             running.process.wait()
-            give_up_at = time.monotonic() + PATIENCE_S
+            give_up_at = time.monotonic() + MAX_WAIT_S
             while processes_with(profiles):
                 assert time.monotonic() < give_up_at, processes_with(profiles)
                 time.sleep(0.05)
         short = setting("render.wait_s=0.5", "render.timeout_s=1.5")
-        ended = onceover("crawl", *options(server, "/endless"), *short, cwd=tmp_path, timeout_s=PATIENCE_S)
+        ended = onceover("crawl", *options(server, "/endless"), *short, cwd=tmp_path, timeout_s=MAX_WAIT_S)
     assert_told(ended, COMPLETE)
     assert [record.rendering for record in records(tmp_path / "crawl") if record.url.endswith("/endless")] == ["hung"]
     assert not profiles.exists()

@@ -22,7 +22,7 @@ from tests.e2e.crawling import (
     setting,
     started,
 )
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
@@ -156,7 +156,7 @@ main()
 def test_a_signal_that_python_drops_ends_a_crawl_nevertheless(tmp_path: Path, web: Web) -> None:
     """What a handler raises within a finalizer is told on stderr, and nobody catches it."""
     crawl = [sys.executable, "-c", LOSING, "crawl", *web.options, "--dir", "crawl"]
-    ended = subprocess.run(crawl, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    ended = subprocess.run(crawl, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=MAX_WAIT_S)
     assert ended.returncode == STOPPED, ended
     assert not has_records(tmp_path / "crawl")
 

@@ -17,7 +17,7 @@ from crawler.url import hrefs
 from crawler.url.hrefs import may_repeat
 from crawler.url.urls import BadUrl, UrlReader
 from frontier.memory.notes import MemoryNotes
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 READER = UrlReader()
 TRAPS = Traps(calendar_years=10, year=2026)
@@ -157,7 +157,7 @@ def test_no_url_breaks_the_traps(path: str) -> None:
     refusal(f"/{path}")
 
 
-@pytest.mark.timeout(PATIENCE_S)
+@pytest.mark.timeout(MAX_WAIT_S)
 def test_a_hostile_url_takes_no_hostile_time() -> None:
     reader = UrlReader(max_length=100_000)
     for path in (

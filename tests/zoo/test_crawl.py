@@ -13,7 +13,7 @@ from config import toml_value
 from crawler.page import PageRecord
 from crawler.write.records import read_records
 from tests.conftest import REPOSITORY
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 from tests.zoo.crawling import ANSWERS, Told
 from tests.zoo.keeper import DOMAIN, HEALTHY, HEALTHY_PAGES, LIMITS, OUTCOMES, Zoo, open_zoo
 
@@ -68,7 +68,7 @@ async def crawled(folder: Path, *, robots: bool) -> tuple[Told, list[PageRecord]
             stderr=asyncio.subprocess.PIPE,
         )
         try:
-            out, err = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+            out, err = await asyncio.wait_for(process.communicate(), MAX_WAIT_S)
         finally:
             if process.returncode is None:
                 process.kill()

@@ -12,9 +12,10 @@ import pytest
 from crawler.fetch.descriptor import Descriptor, Parameters
 from crawler.page import Failure, NotModified, Page, Redirect, Request
 from crawler.seams import Fetcher
-from crawler.testing.fetch.http import PATIENCE_S, USER_AGENT, loopback_http
+from crawler.testing.fetch.http import USER_AGENT, loopback_http
 from crawler.testing.fetch.raw_server import CLOSE, HANG, RESET, RawServer, Script, head, page, raw_server
 from crawler.testing.loops import in_event_loop
+from crawler.testing.timeouts import MAX_WAIT_S
 
 PATHS: Final = (
     *("/page", "/empty", "/missing", "/redirect", "/loop", "/current", "/close", "/reset", "/cut", "/hang"),
@@ -50,7 +51,7 @@ class FetcherContract:
     descriptor: Descriptor | None = None
     options: Mapping[str, object] = {}
     """The options of the descriptor."""
-    patience_s: float = PATIENCE_S
+    max_wait_s: float = MAX_WAIT_S
     """A connection that is open for so long after its fetch was cancelled is open forever."""
 
     def make_fetcher(self, http: Fetcher) -> Fetcher:
@@ -109,7 +110,7 @@ class FetcherContract:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            async with asyncio.timeout(self.patience_s):
+            async with asyncio.timeout(self.max_wait_s):
                 await server.gone.wait()
 
     async def _fetch(self, fetcher: Fetcher, server: RawServer, path: str) -> object:

@@ -8,10 +8,9 @@ from crawler.fetch.connect.network import Network
 from crawler.fetch.headers import default_headers
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.request_limits import RequestLimits
+from crawler.testing.timeouts import MAX_WAIT_S
 
 USER_AGENT: Final = "onceover/1.0"
-PATIENCE_S: Final = 600.0
-"""No server of the suite takes longer, unless it never answers."""
 HANG_S: Final = 0.5
 """How long the fetcher waits for a server that never answers."""
 MAX_BODY_BYTES: Final = 50_000
@@ -21,11 +20,11 @@ def loopback_http(*, hanging: str) -> HttpFetcher:
     """It gives up URLs that end with `hanging`, because they are never answered."""
     patient = RequestLimits(
         headers=default_headers(USER_AGENT, {}),
-        timeout_s=PATIENCE_S,
-        connect_timeout_s=PATIENCE_S,
-        head_timeout_s=PATIENCE_S,
+        timeout_s=MAX_WAIT_S,
+        connect_timeout_s=MAX_WAIT_S,
+        head_timeout_s=MAX_WAIT_S,
         max_body_bytes=MAX_BODY_BYTES,
     )
     brief = replace(patient, timeout_s=HANG_S)
-    network = Network(allow_private=True, head_timeout_s=lambda _: PATIENCE_S)
+    network = Network(allow_private=True, head_timeout_s=lambda _: MAX_WAIT_S)
     return HttpFetcher(network, limits=lambda url: brief if url.endswith(hanging) else patient)

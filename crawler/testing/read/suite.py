@@ -12,9 +12,7 @@ from crawler.read.descriptor import Descriptor, Parameters
 from crawler.read.html.lexbor import LexborExtractor
 from crawler.read.options import DEFAULT_OPTIONS, Options
 from crawler.seams import LinkExtractor
-
-PATIENCE_S: Final = 600.0
-"""A page that takes longer takes forever. Even a slow machine reads it in seconds."""
+from crawler.testing.timeouts import MAX_WAIT_S
 
 Headers = tuple[tuple[str, str], ...]
 HTML: Final[Headers] = (("Content-Type", "text/html"),)
@@ -66,10 +64,10 @@ def hrefs(extract: Extract, *kinds: LinkKind) -> list[str]:
     return [link.href for link in extract.links if not kinds or link.kind in kinds]
 
 
-def within_patience(call: Callable[[], object]) -> None:
+def check_that_it_ends(call: Callable[[], object]) -> None:
     """Fail the test if a call does not end."""
     thread = threading.Thread(target=call, daemon=True)
     thread.start()
-    thread.join(PATIENCE_S)
+    thread.join(MAX_WAIT_S)
     if thread.is_alive():
-        pytest.fail(f"it should take seconds, and has not ended after {PATIENCE_S:.0f} s")
+        pytest.fail(f"it should take seconds, and has not ended after {MAX_WAIT_S:.0f} s")

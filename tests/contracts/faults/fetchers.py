@@ -71,7 +71,7 @@ class Uncancellable(Passing):
 
 class TestUncancellable(FetcherContract):
     FAILS = ("test_cancelled_it_closes_the_connection_and_raises[/wait]",)
-    patience_s = 1.0
+    max_wait_s = 1.0
 
     def make_fetcher(self, http: Fetcher) -> Fetcher:
         return Uncancellable(http)

@@ -34,7 +34,7 @@ from crawler.compare.report.summary import rows
 from crawler.compare.statistics import SIGMA
 from crawler.wiring.comparing.competitors import competitors
 from crawler.wiring.comparing.worker import make_set
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 from tests.unit.compare.bloomserver import serving
 from tests.unit.compare.making import BLOOM, EFFORT, EXACT, timing, work
 from visited import Full, Unavailable
@@ -139,7 +139,7 @@ async def test_a_process_grows_by_what_the_set_in_it_tells(backend: str, tmp_pat
     made = Competitor(name=backend, backend=backend)
     asked = work(70_000, repeats=0.0)
     trial = Trial(kind="time", work=asked, competitor=made, effort=EFFORT)
-    found = await run_in_process(trial, quiet, command=COMMAND, scratch=tmp_path, timeout_s=PATIENCE_S)
+    found = await run_in_process(trial, quiet, command=COMMAND, scratch=tmp_path, timeout_s=MAX_WAIT_S)
     assert isinstance(found, Timing)
     assert found.noise_bytes >= 1 << 20
     [row] = rows([asked], [made], [Done(key="", kind="time", work="work", competitor=backend, round=0, outcome=found)])
@@ -150,7 +150,7 @@ async def test_a_process_answers_and_one_without_memory_says_so(tmp_path: Path) 
     large = Competitor(name="large", backend="bloom", capacity=10**9)
     for competitor, effort in ((EXACT, EFFORT), (large, Effort(memory_bytes=50_000_000))):
         trial = Trial(kind="time", work=work(), competitor=competitor, effort=effort)
-        found = await run_in_process(trial, quiet, command=COMMAND, scratch=tmp_path, timeout_s=PATIENCE_S)
+        found = await run_in_process(trial, quiet, command=COMMAND, scratch=tmp_path, timeout_s=MAX_WAIT_S)
         if competitor is large:
             assert found == Failed(reason="out of memory; 50.0 MB were allowed")
         else:
@@ -169,7 +169,7 @@ async def test_a_process_answers_and_one_without_memory_says_so(tmp_path: Path) 
 async def test_a_process_that_dies_is_reported_with_how(script: str, words: str, tmp_path: Path) -> None:
     trial = Trial(kind="time", work=work(10), competitor=EXACT)
     found = await run_in_process(
-        trial, quiet, command=[sys.executable, "-c", script], scratch=tmp_path, timeout_s=PATIENCE_S
+        trial, quiet, command=[sys.executable, "-c", script], scratch=tmp_path, timeout_s=MAX_WAIT_S
     )
     assert isinstance(found, Failed)
     assert words in found.reason

@@ -13,7 +13,7 @@ from aiohttp.abc import ResolveResult
 from crawler.fetch.connect.dns import DnsResolver
 from crawler.fetch.connect.guard import Guard
 from crawler.fetch.connect.names import Names, StaticNames
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 A, AAAA = 1, 28
 NXDOMAIN, SERVFAIL = 3, 2
@@ -56,7 +56,7 @@ async def asking(
     made = NameServer(addresses, ttl_s=ttl_s, otherwise=otherwise)
     transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(lambda: made, ("127.0.0.1", 0))
     port = transport.get_extra_info("sockname")[1]
-    resolver = DnsResolver(name_servers=[f"127.0.0.1:{port}"], timeout_s=PATIENCE_S, tries=1)
+    resolver = DnsResolver(name_servers=[f"127.0.0.1:{port}"], timeout_s=MAX_WAIT_S, tries=1)
     try:
         yield resolver, made
     finally:

@@ -19,7 +19,7 @@ from crawler.fetch.robots.rules import (
     RobotsRules,
     read_robots,
 )
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 
 def allows(text: str, path: str, *, agent: str = "FooBot") -> bool:
@@ -184,7 +184,7 @@ def test_delay_and_sitemaps_are_read_with_the_rules() -> None:
         assert RobotsRules(f"User-agent: *\nCrawl-delay: {odd}", agent="foobot").crawl_delay_s is None
 
 
-@pytest.mark.timeout(PATIENCE_S)
+@pytest.mark.timeout(MAX_WAIT_S)
 def test_a_hostile_file_takes_no_hostile_time() -> None:
     rules = RobotsRules(
         "User-agent: *\nDisallow: /" + "*a" * 8000 + "$\n" + "Disallow: /*b*c\n" * 20_000, agent="foobot"

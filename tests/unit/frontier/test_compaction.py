@@ -13,12 +13,11 @@ from frontier.leveldb.store import LevelDBStore
 from frontier.shell import QueueFrontier
 from frontier.snapshots.saving import Snapshots
 from frontier.terms import Terms
+from tests.timeouts import MAX_WAIT_S
 from tests.unit.frontier.crawls import DONE, IDENTITY, check, drain, lease, now, page, turns
 from tests.unit.frontier.disk import Disk
 from tests.unit.frontier.virtual_time import in_virtual_time
 from visited.digests.exact import ExactSet
-
-PATIENCE_S = 60.0
 
 
 class Gate(Disk):
@@ -32,7 +31,7 @@ class Gate(Disk):
     def compact_range(self, *, start: bytes, stop: bytes) -> None:
         self.running += 1
         self.began.set()
-        assert self.may_end.wait(PATIENCE_S)
+        assert self.may_end.wait(MAX_WAIT_S)
         self._db.compact_range(start=start, stop=stop)
         self.running -= 1
 
@@ -51,7 +50,7 @@ async def compacting(gate: Gate, directory: Path) -> tuple[LevelDBStore, QueueFr
     await frontier.add([page("giant", f"{number}") for number in range(30)])
     for _ in range(12):
         await frontier.done(await lease(frontier), cooldown_s=0, outcome=DONE)
-    assert gate.began.wait(PATIENCE_S)
+    assert gate.began.wait(MAX_WAIT_S)
     return store, frontier
 
 

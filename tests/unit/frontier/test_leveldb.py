@@ -27,7 +27,7 @@ from frontier.terms import Terms
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.repair import repair
 from frontier.values import Budgets
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 from tests.unit.frontier.crawls import (
     DONE,
     IDENTITY,
@@ -737,7 +737,7 @@ async def test_while_a_sync_takes_its_time_all_else_goes_on_and_nobody_is_told_t
         nonlocal syncs
         syncs += 1
         begun.set()
-        assert may_end.wait(PATIENCE_S)
+        assert may_end.wait(MAX_WAIT_S)
         os.fsync(descriptor)
 
     store = LevelDBStore(
@@ -870,7 +870,7 @@ async def test_cancelling_one_that_waits_for_a_sync_does_not_take_it_from_the_ot
 @in_virtual_time
 async def test_one_that_is_cancelled_does_not_take_the_sync_from_the_others() -> None:
     may_sync = threading.Event()
-    sync = GroupSync(lambda: asserted(may_sync.wait(PATIENCE_S)))
+    sync = GroupSync(lambda: asserted(may_sync.wait(MAX_WAIT_S)))
     sync.count_write()
     waits = [asyncio.ensure_future(sync.wait()) for _ in range(3)]
     await turns()

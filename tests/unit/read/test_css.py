@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.read.css import css_urls
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 from tests.unit.read.suites import suite
 
 
@@ -86,7 +86,7 @@ def test_no_style_sheet_breaks_it(pieces: list[str]) -> None:
         "url(a'",
     ],
 )
-@pytest.mark.timeout(PATIENCE_S)
+@pytest.mark.timeout(MAX_WAIT_S)
 def test_hostile_style_sheets_take_no_hostile_time(piece: str) -> None:
     list(css_urls(piece * 100_000))
 

@@ -15,7 +15,7 @@ from crawler.read.elements.attributes import (
 from crawler.read.encoding.labels import encoding_of_label
 from crawler.read.headers import read_headers, robots_tag_words
 from crawler.read.media import extract_media_type
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_headers_are_read_whatever_their_case_and_the_last_type_counts() -> None
         ("<" * 200_000, []),
     ],
 )  # fmt: skip
-@pytest.mark.timeout(PATIENCE_S)
+@pytest.mark.timeout(MAX_WAIT_S)
 def test_a_link_header_is_read_as_the_standard_says(value: str, links: list[tuple[str, str]]) -> None:
     assert list(read_headers([(b"Link", value.encode())]).links) == links
 

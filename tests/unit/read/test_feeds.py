@@ -24,7 +24,7 @@ from crawler.read.feeds.sitemaps import MAX_LINKS, parse_url_list
 from crawler.read.feeds.unpack import MAX_SITEMAP_BYTES, PIECE_BYTES, GzipPieces
 from crawler.read.html.lexbor import LexborExtractor
 from crawler.url.urls import join
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 from tests.unit.read.suites import page
 
 
@@ -194,7 +194,7 @@ def test_urls_with_bare_ampersands_are_read_as_they_are_meant(written: str, url:
 
 
 @pytest.mark.parametrize("piece", [b"<![CDATA[]]>", b"<![CDATA[", b"&", b"]]>", b"<!", b"&#1", b"<a>&"])
-@pytest.mark.timeout(PATIENCE_S)
+@pytest.mark.timeout(MAX_WAIT_S)
 def test_hostile_xml_takes_no_hostile_time(piece: bytes) -> None:
     xml_links([b"<feed>" + piece * 400_000])
 

@@ -17,7 +17,7 @@ from crawler.read.elements.hostile import (
 from crawler.read.elements.xhtml import xhtml_to_html
 from crawler.read.html.lexbor import LexborExtractor
 from crawler.read.options import Options
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 from tests.unit.read.suites import page, real_pages
 
 
@@ -166,7 +166,7 @@ def test_a_page_with_more_tags_than_memory_is_read_in_part_and_says_so() -> None
     ["'/" * 200_000, '"https:\\/' * 100_000, "'/" + "\\/" * 200_000, "'//" + "a" * 400_000],
     ids=lambda script: script[:8],
 )
-@pytest.mark.timeout(PATIENCE_S)
+@pytest.mark.timeout(MAX_WAIT_S)
 def test_hostile_scripts_take_no_hostile_time(script: str) -> None:
     extractor = LexborExtractor(options=Options(scripts=True))
     for media_type, text in (("", script), ("application/ld+json", script), ("application/ld+json", "[" * 100_000)):
@@ -174,6 +174,6 @@ def test_hostile_scripts_take_no_hostile_time(script: str) -> None:
 
 
 @pytest.mark.parametrize("piece", [b"<a ", b"<a/", b"<![CDATA[", b"<!--", b"<script>", b"<a b='", b"<script/><script>"])
-@pytest.mark.timeout(PATIENCE_S)
+@pytest.mark.timeout(MAX_WAIT_S)
 def test_hostile_xhtml_takes_no_hostile_time(piece: bytes) -> None:
     xhtml_to_html(piece * 200_000)

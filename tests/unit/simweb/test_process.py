@@ -14,7 +14,7 @@ from crawler.simweb.log import read_json_lines
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
 from crawler.simweb.world import World
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 PARAMS = WorldParams(hosts=2, pages_per_host=3)
 HOST = "h00001.sim.test"
@@ -22,7 +22,7 @@ MODULE = [sys.executable, "-m", "crawler.simweb"]
 
 
 def get(port: int, target: str = "/") -> bytes:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=MAX_WAIT_S)
     try:
         connection.request("GET", target, headers={"Host": HOST})
         return connection.getresponse().read()
@@ -63,7 +63,7 @@ def test_sigterm_ends_the_server_cleanly_and_the_port_is_in_its_file(tmp_path: P
         assert int(port_file.read_text()) == port
         assert get(port) == World(PARAMS).respond(HOST, "/").body
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 0
+        assert process.wait(MAX_WAIT_S) == 0
     assert not is_served(port)
 
 
@@ -77,7 +77,7 @@ def test_the_server_ends_when_its_parent_is_killed() -> None:
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     # The server holds the parent's stderr, so the end of that pipe is the end of both.
-    done = subprocess.run([sys.executable, "-c", parent], capture_output=True, timeout=PATIENCE_S, check=False)
+    done = subprocess.run([sys.executable, "-c", parent], capture_output=True, timeout=MAX_WAIT_S, check=False)
     assert done.returncode == -signal.SIGKILL
     assert not is_served(int(done.stdout))
 
@@ -91,6 +91,6 @@ def test_the_server_ends_when_its_parent_is_killed() -> None:
     ],
 )
 def test_wrong_arguments_are_refused_with_the_reason(arguments: list[str], message: str) -> None:
-    done = subprocess.run([*MODULE, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    done = subprocess.run([*MODULE, *arguments], capture_output=True, text=True, timeout=MAX_WAIT_S, check=False)
     assert done.returncode == 2
     assert message in done.stderr

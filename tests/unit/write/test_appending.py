@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from crawler.write.appending import AppendFile
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 
 async def test_a_file_closed_while_it_is_synced_is_safe_for_those_who_wait(
@@ -25,7 +25,7 @@ async def test_a_file_closed_while_it_is_synced_is_safe_for_those_who_wait(
             real(fd)
             return
         entered.set()
-        assert closed.wait(PATIENCE_S)
+        assert closed.wait(MAX_WAIT_S)
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
     monkeypatch.setattr(os, "fsync", fsync)

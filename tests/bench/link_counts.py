@@ -1,4 +1,4 @@
-"""What it costs to count the links to known URLs: `python -m tests.bench.hits [--quick] [--json]`.
+"""What it costs to count the links to known URLs: `python -m tests.bench.link_counts [--quick] [--json]`.
 
 Each page links to 36 known URLs of its host: to 26 that all of its pages link to, and to 10 others, the older the more
 often. All of it is the frontier's thread's processor time; at 1,429 pages/s (`tests.bench.crawl`) a page of 8 KB
@@ -42,7 +42,7 @@ class Measured:
         counting = writing = self.longest_s = 0.0
         with tempfile.TemporaryDirectory() as directory:
             store = LevelDBStore(Path(directory) / "frontier", Terms(identity={}))
-            hits = LinkCounts(max_counts, now=0.0)
+            counts = LinkCounts(max_counts, now=0.0)
             for number in range(pages):
                 host = chance.randrange(HOSTS)
                 places = [*range(min(MENU, each)), *(int(chance.random() ** 2 * each) for _ in range(OTHERS))]
@@ -50,17 +50,17 @@ class Measured:
                 verdicts = [False] * len(batch)
                 canonicals = [url.canonical for url in batch]
                 start = time.thread_time()
-                hits.add(batch, canonicals, verdicts)
+                counts.add(batch, canonicals, verdicts)
                 counted = time.thread_time()
                 counting += counted - start
                 now = number / PAGES_PER_S
-                if hits.must_write(now):
-                    hits.write(store, at_once=len(batch) + 100, now=now)
+                if counts.must_write(now):
+                    counts.write(store, at_once=len(batch) + 100, now=now)
                     took = time.thread_time() - counted
                     writing += took
                     self.longest_s = max(self.longest_s, took)
-            rest, start = sum(hits.get(url.canonical) > 0 for url in known), time.thread_time()
-            for _ in hits.write_all(store, at_once=1000):
+            rest, start = sum(counts.get(url.canonical) > 0 for url in known), time.thread_time()
+            for _ in counts.write_all(store, at_once=1000):
                 pass
             self.write_all_us = (time.thread_time() - start) / rest * 1e6
             store.close()
