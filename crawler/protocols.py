@@ -80,7 +80,7 @@ class Discovered(msgspec.Struct, frozen=True, kw_only=True):
 class Discovery(Protocol):
     """Turns the links of a page into URLs to crawl: resolves them, judges scope, canonicalizes, assigns queues. Pure.
 
-    Work that grows with the page is done in steps of at most `LINKS_AT_ONCE` links.
+    Work that grows with the page is done in steps of at most `LINKS_AT_ONCE` distinct links.
     """
 
     def seeds(self, urls: Sequence[str], /) -> list[CrawlUrl]:

@@ -4,8 +4,8 @@ from collections.abc import Generator
 from typing import Final, TypeVar
 
 LINKS_AT_ONCE: Final = 200
-"""Links that are judged or admitted in one step. That takes about 5 ms, and up to 40 ms if no href is ASCII. No step
-should take more than 50 ms."""
+"""Distinct links that are judged or admitted in one step. That takes about 5 ms, and up to 40 ms if no href is ASCII.
+No step should take more than 50 ms."""
 
 _Result = TypeVar("_Result")
 

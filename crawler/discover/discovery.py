@@ -14,7 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from crawler.discover.focus import Focus, precedence_of
-from crawler.discover.link_filter import DistinctLinks, LinkFilter
+from crawler.discover.link_filter import DistinctLinks, LinkFilter, LinkRules
 from crawler.discover.link_refusals import LinkRefusal
 from crawler.discover.scope import Scope
 from crawler.discover.traps import Traps
@@ -29,13 +29,12 @@ from crawler.url.urls import (
 )
 from frontier import CrawlUrl
 
-MAX_LINKS_PER_PAGE: Final = 6000
-MAX_REDIRECTS: Final = 10
 _WORST_PRECEDENCE: Final = 255
 MAX_NESTED_SITEMAPS: Final = 5
 """The protocol allows one level of nesting, and some sites use two. Without a limit, a generator could go on
 forever."""
 REMEMBERED_LINKS: Final = 50_000
+DEFAULT_LINK_RULES: Final = LinkRules()
 
 
 class ScopedDiscovery:
@@ -48,29 +47,21 @@ class ScopedDiscovery:
         scope: Scope,
         traps: Callable[[str], Traps] | None = None,
         focus: Focus | None = None,
-        min_weight: float = 0.0,
-        max_links_per_page: int = MAX_LINKS_PER_PAGE,
-        max_redirects: int = MAX_REDIRECTS,
-        obey_nofollow: bool = False,
-        kinds: frozenset[LinkKind] = frozenset(LinkKind),
+        rules: LinkRules = DEFAULT_LINK_RULES,
         remembered_links: int = REMEMBERED_LINKS,
     ) -> None:
-        """`traps` returns the limits for a URL. `max_links_per_page` does not apply to sitemaps, which are long by
-        nature. Only links of these `kinds` are followed. `remembered_links` limits the cache of hrefs. With a `focus`,
-        precedence depends on weight instead of depth, and links below `min_weight` are not followed."""
+        """`traps` returns the limits for a URL. With a `focus`, precedence depends on weight instead of depth.
+        `remembered_links` limits the cache of hrefs."""
         self._urls = urls
         self._scope = scope
         self._focus = focus or None
-        self._min_weight = min_weight
-        self._max_links_per_page = max_links_per_page
-        self._max_redirects = max_redirects
+        self._rules = rules
         default_traps = Traps()
         self._filter = LinkFilter(
             urls=urls,
             scope=scope,
             traps=traps or (lambda _: default_traps),
-            obey_nofollow=obey_nofollow,
-            kinds=kinds,
+            rules=rules,
             remembered_links=remembered_links,
         )
 
@@ -114,17 +105,17 @@ class ScopedDiscovery:
         depth = parent.depth + 1
         via = parent.url
         precedence, weight = min(_WORST_PRECEDENCE, depth), 0.0
-        focus, max_links = self._focus, self._max_links_per_page
+        focus, max_links = self._focus, self._rules.max_links_per_page
         page_worth = focus.of_page(about, parent.weight) if focus else 0.0
         is_sitemap = parent.kind == LinkKind.SITEMAP
         for distinct_link in distinct.read(base_url, links):
             if distinct_link is None:
                 yield
                 continue
-            link, target, refusal = distinct_link
+            link, target, refusal, count = distinct_link
             reason: str | None = refusal
             if is_sitemap and link.kind is LinkKind.SITEMAP:
-                nested = self._sitemap(target, parent)
+                nested = self._sitemap(target, parent, count)
                 if isinstance(nested, CrawlUrl):
                     found.append(nested)
                     continue
@@ -134,7 +125,7 @@ class ScopedDiscovery:
             if focus and reason is None:
                 weight = focus.of_link(link.text, target.url, page_worth)
                 precedence = precedence_of(weight)
-                if weight < self._min_weight:
+                if weight < focus.min_weight:
                     reason = LinkRefusal.IRRELEVANT
             if reason is not None:
                 refusals.append((target.url, reason))
@@ -150,6 +141,7 @@ class ScopedDiscovery:
                     anchor=link.text or None,
                     weight=weight,
                     precedence=precedence,
+                    link_count=count,
                     last_modified=link.last_modified or None,
                 )
             )
@@ -160,17 +152,17 @@ class ScopedDiscovery:
     ) -> Steps[list[str]]:
         # A link of a page to itself counts as a repeat, because the crawl knows the page already.
         is_repeat_of = dict.fromkeys((url.canonical for url in found.urls), False) | {parent.canonical: True}
-        repeats_left = self._max_links_per_page
-        unwanted_reason = None if self._filter.wants_all else self._filter.unwanted_reason
+        repeats_left = self._rules.max_links_per_page
+        unwanted_reason = self._filter.unwanted_reason
         references: list[str] = []
-        for judged_link in self._filter.judge(links, base_url):
+        for judged_link in self._filter.judge_each(links, base_url):
             if judged_link is None:
                 yield
                 continue
-            link, href, judgements = judged_link
+            link, href, _, judgement = judged_link
             if not href or (unwanted_reason and unwanted_reason(link)):
                 continue
-            target = judgements[href].target
+            target = judgement.target
             if isinstance(target, BadUrl) or (is_repeat := is_repeat_of.get(target.canonical)) is None:
                 continue
             if is_repeat:
@@ -195,8 +187,8 @@ class ScopedDiscovery:
         )
         return self.links(robots_txt, [Link(href, LinkKind.SITEMAP) for href in hrefs], parent=named)
 
-    def _sitemap(self, target: Target, parent: CrawlUrl) -> CrawlUrl | str:
-        """A sitemap that `parent`, a sitemap or robots.txt, names; or why it is refused."""
+    def _sitemap(self, target: Target, parent: CrawlUrl, count: int) -> CrawlUrl | str:
+        """A sitemap that `parent`, a sitemap or robots.txt, names `count` times; or why it is refused."""
         if (refusal := self._scope.exclusion(target)) is not None:
             return refusal
         if parent.redirects >= MAX_NESTED_SITEMAPS:
@@ -210,7 +202,7 @@ class ScopedDiscovery:
             kind=LinkKind.SITEMAP,
             precedence=_sitemap_precedence(parent),
             redirects=parent.redirects + 1,
-            link_count=0 if parent.redirects < 0 else 1,  # robots.txt is not a page
+            link_count=count - 1 if parent.redirects < 0 else count,  # robots.txt is not a page
         )
 
     def redirect(self, redirect: Redirect, /, *, parent: CrawlUrl) -> CrawlUrl | str:
@@ -219,7 +211,7 @@ class ScopedDiscovery:
             return target
         if target.url == parent.url:
             return LinkRefusal.REDIRECT_LOOP
-        if parent.redirects >= self._max_redirects:
+        if parent.redirects >= self._rules.max_redirects:
             return LinkRefusal.TOO_MANY_REDIRECTS
         refusal = self._filter.redirect_refusal(target, parent)
         if refusal is not None:

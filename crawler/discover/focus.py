@@ -29,9 +29,11 @@ Korean."""
 class Focus:
     """Guide words and their weights. Without words, every weight is 0."""
 
-    def __init__(self, words: Mapping[str, float]) -> None:
+    def __init__(self, words: Mapping[str, float], *, min_weight: float = 0.0) -> None:
         """`words`: words or phrases, in any case, with weights above 0 and up to 1. Raises `ValueError` for another
         weight or an empty word."""
+        self.min_weight = min_weight
+        """Links of less weight are not followed."""
         weight_of: dict[str, float] = {}
         for word, weight in words.items():
             key = " ".join(word.casefold().split())

@@ -6,7 +6,8 @@ directory. `?page=2` depends on the document, so it is not remembered.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice, repeat
+from itertools import chain, islice
+from operator import getitem
 from typing import Final
 
 import msgspec
@@ -15,6 +16,7 @@ from crawler.discover.scope import Refusal, Scope
 from crawler.discover.traps import Trap, Traps
 from crawler.page import EMBEDDED, Link, LinkKind
 from crawler.steps import LINKS_AT_ONCE
+from crawler.url.hrefs import group_hrefs
 from crawler.url.urls import (
     MAX_URL_LENGTH,
     BadUrl,
@@ -34,12 +36,17 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
     """The greatest depth at which a page may link to it."""
 
 
-JudgedLink = tuple[Link, str, dict[str, Judgement]]
-"""A link, its href without fragment, and the judgements of the links around it by their hrefs."""
+JudgedLink = tuple[Link, str, int, Judgement]
+"""The first of a number of equal links, its href without fragment, that number, and what holds for the href."""
 
 _DEPENDS_ON_DOCUMENT = re.compile(r"[\x00- ]|[?#]|$|https?:(?![/\\])|h[^:/?#]*[\t\n\r][^:/?#]*:", re.IGNORECASE)
 """Hrefs that mean another URL in each document of a directory: empty ones, `?x`, and the odd `http:?x`, whose scheme
 may contain a line break."""
+
+_Groups = tuple[Sequence[Link], list[str], list[int]]
+"""Of each group of equal links the first, its href without fragment, and their number."""
+_GROUPED_AT_ONCE: Final = 10 * LINKS_AT_ONCE
+"""Links. To group so many takes less time than to judge `LINKS_AT_ONCE` of them."""
 
 _MAX_REMEMBERED_LENGTH: Final = 512
 """Characters. Without a limit, images inlined as data would fill the memory."""
@@ -130,26 +137,33 @@ class LinkJudge:
         self._links = LinkCache(self._judge_links, capacity=capacity)
         self._embeds = LinkCache(self._judge_embeds, capacity=capacity) if scope.distinguishes_embeds else None
 
-    def judge(self, links: Sequence[Link], base_url: str, /) -> Iterator[JudgedLink | None]:
-        """Judge the links, in order. Links that are judged together share one dictionary, which the caller may change.
-        None separates two steps."""
-        return chain.from_iterable(self._steps(links, base_url))
+    def judge(self, links: Sequence[Link], base_url: str, /, *, grouped: bool) -> Iterator[JudgedLink | None]:
+        """Judge the links in order: each alone, or only the first of equal ones. Equal are links of one kind whose
+        hrefs differ at most in the fragment. None separates two steps."""
+        return chain.from_iterable(self._steps(links, base_url, _group if grouped else _separate))
 
-    def _steps(self, links: Sequence[Link], base_url: str) -> Iterator[Iterable[JudgedLink | None]]:
-        for at in range(0, len(links), LINKS_AT_ONCE):
-            if at:
-                yield (None,)
-            yield self._judge_together(links[at : at + LINKS_AT_ONCE], base_url)
+    def _steps(
+        self, links: Sequence[Link], base_url: str, group: Callable[[Sequence[Link]], _Groups]
+    ) -> Iterator[Iterable[JudgedLink | None]]:
+        for start in range(0, len(links), _GROUPED_AT_ONCE):
+            firsts, hrefs, counts = group(links[start : start + _GROUPED_AT_ONCE])
+            for at in range(0, len(firsts), LINKS_AT_ONCE):
+                if start or at:
+                    yield (None,)
+                step = slice(at, at + LINKS_AT_ONCE)
+                yield self._judge_together(firsts[step], hrefs[step], counts[step], base_url)
 
-    def _judge_together(self, links: Sequence[Link], base_url: str) -> Iterator[JudgedLink]:
-        hrefs = [link.href for link in links]
-        hrefs = [href.partition("#")[0] if "#" in href else href for href in hrefs]
+    def _judge_together(
+        self, links: Sequence[Link], hrefs: list[str], counts: list[int], base_url: str
+    ) -> Iterator[JudgedLink]:
         if self._embeds is None:
-            return zip(links, hrefs, repeat(self._links.judge(dict.fromkeys(hrefs), base_url)))
+            judgements = self._links.judge(dict.fromkeys(hrefs), base_url)
+            return zip(links, hrefs, counts, map(judgements.__getitem__, hrefs), strict=True)
         embeds = {href: None for href, link in zip(hrefs, links, strict=True) if link.kind in EMBEDDED}
         others = {href: None for href, link in zip(hrefs, links, strict=True) if link.kind not in EMBEDDED}
         of_others, of_embeds = self._links.judge(others, base_url), self._embeds.judge(embeds, base_url)
-        return zip(links, hrefs, (of_embeds if link.kind in EMBEDDED else of_others for link in links), strict=True)
+        of_each = ((of_embeds if link.kind in EMBEDDED else of_others) for link in links)
+        return zip(links, hrefs, counts, map(getitem, of_each, hrefs), strict=True)
 
     def _judge_links(self, hrefs: list[str], base_url: str) -> list[Judgement]:
         return self._judge_hrefs(hrefs, base_url, LinkKind.LINK)
@@ -167,3 +181,13 @@ class LinkJudge:
             refusal, max_depth = judge(target, kind=kind)
             judgements.append(Judgement(target, refusal or traps(target.url).refusal(target), max_depth))
         return judgements
+
+
+def _group(links: Sequence[Link]) -> _Groups:
+    firsts, hrefs, counts = group_hrefs([link.href for link in links], [link.kind for link in links])
+    return [links[number] for number in firsts], hrefs, counts
+
+
+def _separate(links: Sequence[Link]) -> _Groups:
+    hrefs = [link.href for link in links]
+    return links, [href.partition("#")[0] if "#" in href else href for href in hrefs], [1] * len(links)

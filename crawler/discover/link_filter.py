@@ -6,6 +6,8 @@ that the crawl follows, and the page's own host, which it lends to its links (se
 
 from collections.abc import Callable, Iterator, Sequence
 
+import msgspec
+
 from crawler.discover.link_cache import JudgedLink, LinkJudge
 from crawler.discover.link_refusals import LinkRefusal
 from crawler.discover.scope import Refusal, Scope
@@ -14,8 +16,32 @@ from crawler.page import EMBEDDED, Link, LinkKind
 from crawler.url.urls import BadUrl, Target, UrlReader
 from frontier import CrawlUrl
 
-DistinctLink = tuple[Link, Target, Refusal | Trap | None]
-"""The first link to a URL, the URL, and why it is refused, if it is."""
+DistinctLink = tuple[Link, Target, Refusal | Trap | None, int]
+"""The first link to a URL, the URL, why it is refused, if it is, and how many links led there so far."""
+
+
+class LinkRules(msgspec.Struct, frozen=True, kw_only=True):
+    """Which links of a page a crawl follows, apart from scope and traps."""
+
+    kinds: frozenset[LinkKind] = frozenset(LinkKind)
+    obey_nofollow: bool = False
+    max_links_per_page: int = 6000
+    """Does not apply to sitemaps, which are long by nature."""
+    max_redirects: int = 10
+    """In a row."""
+
+    @property
+    def want_all(self) -> bool:
+        """Whether `unwanted_reason` never refuses a link."""
+        return not self.obey_nofollow and self.kinds == frozenset(LinkKind)
+
+    def unwanted_reason(self, link: Link, /) -> LinkRefusal | None:
+        """Why the crawl does not follow links like this one; None if it does."""
+        if link.kind not in self.kinds:
+            return LinkRefusal.UNWANTED_KIND
+        if self.obey_nofollow and "nofollow" in link.rel.split():
+            return LinkRefusal.NOFOLLOW
+        return None
 
 
 class LinkFilter:
@@ -27,30 +53,24 @@ class LinkFilter:
         urls: UrlReader,
         scope: Scope,
         traps: Callable[[str], Traps],
-        obey_nofollow: bool,
-        kinds: frozenset[LinkKind],
+        rules: LinkRules,
         remembered_links: int,
     ) -> None:
         self.scope = scope
         self._urls = urls
         self._traps = traps
-        self._obey_nofollow = obey_nofollow
-        self._kinds = kinds
-        self.wants_all = not obey_nofollow and kinds == frozenset(LinkKind)
-        """Whether `unwanted_reason` never refuses a link."""
+        self.unwanted_reason = None if rules.want_all else rules.unwanted_reason
+        """Tells why the crawl does not follow links like a given one, or None. It is None if no link is unwanted."""
         self._judge = LinkJudge(urls=urls, scope=scope, traps=traps, capacity=remembered_links)
 
-    def judge(self, links: Sequence[Link], base_url: str, /) -> Iterator[JudgedLink | None]:
-        """Judge the links with the cache, see `LinkJudge.judge`."""
-        return self._judge.judge(links, base_url)
+    def judge_each(self, links: Sequence[Link], base_url: str, /) -> Iterator[JudgedLink | None]:
+        """Judge each link with the cache, see `LinkJudge.judge`."""
+        return self._judge.judge(links, base_url, grouped=False)
 
-    def unwanted_reason(self, link: Link, /) -> LinkRefusal | None:
-        """Why the crawl does not follow links like this one; None if it does."""
-        if link.kind not in self._kinds:
-            return LinkRefusal.UNWANTED_KIND
-        if self._obey_nofollow and "nofollow" in link.rel.split():
-            return LinkRefusal.NOFOLLOW
-        return None
+    def judge_distinct(self, links: Sequence[Link], base_url: str, /) -> Iterator[JudgedLink | None]:
+        """Judge one of equal links. Where links may be unwanted, each is looked at: equal ones may differ in `rel`,
+        and each unwanted one is reported."""
+        return self._judge.judge(links, base_url, grouped=self.unwanted_reason is None)
 
     def redirect_refusal(self, target: Target, parent: CrawlUrl, /) -> Refusal | Trap | None:
         """Why a redirect of `parent` to the target is not followed; None if it is."""
@@ -87,7 +107,8 @@ class DistinctLinks:
         self.refusals: list[tuple[str, str]] = []
         """Hrefs that are no URLs, and URLs of unwanted links, with the reason."""
         self.repeats: dict[str, int] = {}
-        """By canonical URL, the number of further links to it. For the page itself, the number of all links."""
+        """By canonical URL, the number of links to it after its `DistinctLink`. For the page itself, the number of all
+        links."""
         self._filter = link_filter
         self._parent = parent
         self._bad_hrefs: set[str] = set()
@@ -95,53 +116,47 @@ class DistinctLinks:
 
     def read(self, base_url: str, links: Sequence[Link], /) -> Iterator[DistinctLink | None]:
         """The distinct links, in order. None separates two steps."""
+        depth = self._parent.depth
         seen = {self._parent.canonical}
-        canonical_of: dict[str, str] = {}
-        trapped: set[str] = set()
-        repeats, depth = self.repeats, self._parent.depth
-        unwanted_reason = None if self._filter.wants_all else self._filter.unwanted_reason
-        for judged_link in self._filter.judge(links, base_url):
+        of_fragments = ""
+        """The URL to which links to a mere fragment lead, if it is another page: a <base> may say so."""
+        trapped: dict[str, int] = {}
+        """By canonical URL, the number of links that a trap refused."""
+        repeats = self.repeats
+        unwanted_reason = self._filter.unwanted_reason
+        for judged_link in self._filter.judge_distinct(links, base_url):
             if judged_link is None:
                 yield None
                 continue
-            link, href, judgements = judged_link
-            # Manuals and indexes link to many places in one document. The second link finds no judgement.
-            judgement = judgements.pop(href, None)
-            if judgement is None:
-                if (canonical := canonical_of.get(href, "")) and not (unwanted_reason and unwanted_reason(link)):
-                    repeats[canonical] = repeats.get(canonical, 0) + 1
-                continue
+            link, href, count, judgement = judged_link
             target = judgement.target
             if isinstance(target, BadUrl):
                 self._refuse_href(href, link, target)
                 continue
             canonical = target.canonical
             if unwanted_reason and (reason := unwanted_reason(link)):
-                judgements[href] = judgement  # another link to it may be wanted
                 if canonical not in seen:
                     self.refusals.append((target.url, reason))
                 continue
             if canonical in seen:
-                if href:
-                    canonical_of[href] = canonical
-                    repeats[canonical] = repeats.get(canonical, 0) + 1
+                if href or canonical == of_fragments:
+                    repeats[canonical] = repeats.get(canonical, 0) + count
                 continue
-            seen.add(canonical)
-            canonical_of[href] = canonical
             refusal = judgement.refusal
             if refusal is not None:
                 refusal = self._judge_again(link, target, refusal)
-                if refusal.__class__ is Trap and link.kind not in EMBEDDED:
-                    # The same URL may come again as an embed, for which limits are looser.
-                    judgements[href] = judgement
-                    seen.discard(canonical)
-                    del canonical_of[href]
-                    if canonical in trapped:
-                        continue
-                    trapped.add(canonical)
+            if refusal.__class__ is Trap and link.kind not in EMBEDDED:
+                # The same URL may come again as an embed, for which limits are looser.
+                trapped[canonical] = trapped.get(canonical, 0) + count
+                if trapped[canonical] > count:
+                    continue
+            else:
+                seen.add(canonical)
+                count += trapped.get(canonical, 0)
+                of_fragments = of_fragments if href else canonical
             if (max_depth := judgement.max_depth) is not None and depth >= max_depth:
                 refusal = Refusal.TOO_DEEP
-            yield link, target, refusal
+            yield link, target, refusal, count
 
     def _refuse_href(self, href: str, link: Link, reason: BadUrl) -> None:
         if href not in self._bad_hrefs:

@@ -3,10 +3,12 @@ from collections.abc import Sequence
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from crawler.discover import link_cache
 from crawler.discover.discovery import MAX_NESTED_SITEMAPS, ScopedDiscovery
+from crawler.discover.link_filter import LinkRules
 from crawler.discover.link_refusals import LinkRefusal
 from crawler.discover.scope import (
     Reach,
@@ -50,10 +52,12 @@ def discovery(
         urls=reader,
         scope=scope,
         traps=None if traps is None else lambda _: traps,
-        max_links_per_page=max_links_per_page,
-        max_redirects=max_redirects,
-        obey_nofollow=obey_nofollow,
-        kinds=kinds,
+        rules=LinkRules(
+            kinds=kinds,
+            obey_nofollow=obey_nofollow,
+            max_links_per_page=max_links_per_page,
+            max_redirects=max_redirects,
+        ),
         remembered_links=remembered_links,
     )
 
@@ -416,11 +420,44 @@ def test_links_tell_how_often_each_is_referred_to(
 ) -> None:
     kinds = frozenset(LinkKind) if embeds else frozenset(LinkKind) - {LinkKind.EMBED}
     made = discovery(obey_nofollow=obey_nofollow, kinds=kinds, within="domain", offsite_embeds=True)
-    given = [Link(href, LinkKind[kind], rel=rel) for href, rel, kind in hrefs if kind == "LINK" or "x/x" not in href]
+    given = [Link(href, LinkKind[kind], rel=rel) for href, rel, kind in hrefs]
     found = at_once(made.links(PAGE, given, parent=page()))
     counts = Counter(at_once(made.references(PAGE, given, found, parent=page())))
     assert found.self_links == counts.pop(PAGE, 0)
     assert {url.canonical: url.link_count for url in found.urls} == counts
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.tuples(st.sampled_from(_HREFS), st.sampled_from(["LINK", "EMBED", "LISTED"])), max_size=30),
+    st.sampled_from([PAGE, "https://example.org/base"]),
+    st.booleans(),
+)
+def test_to_look_at_one_of_equal_links_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, hrefs: list[tuple[str, str]], base: str, offsite_embeds: bool
+) -> None:
+    given = [Link(href, LinkKind[kind], f"{kind} {number}") for number, (href, kind) in enumerate(hrefs)]
+    with monkeypatch.context() as patch:
+        patch.setattr(link_cache, "_group", link_cache._separate)
+        each = discovery(offsite_embeds=offsite_embeds, max_links_per_page=5)
+        expected = at_once(each.links(base, given, parent=page()))
+    for links_at_once in (2, 200):
+        with monkeypatch.context() as patch:
+            patch.setattr(link_cache, "LINKS_AT_ONCE", links_at_once)
+            patch.setattr(link_cache, "_GROUPED_AT_ONCE", 2 * links_at_once)
+            made = discovery(offsite_embeds=offsite_embeds, max_links_per_page=5)
+            assert at_once(made.links(base, given, parent=page())) == expected
+
+
+def test_links_of_a_url_that_only_an_embed_opens_all_count() -> None:
+    image = "x/x/x/x/y.png"
+    given = [*links(image, f"{image}#a", "b"), Link(f"./{image}", LinkKind.EMBED), *links(image)]
+    found = at_once(discovery().links(PAGE, given, parent=page()))
+    assert [(url.canonical[-5:], url.kind, url.link_count) for url in found.urls] == [
+        ("g/a/b", "link", 1),
+        ("y.png", "embed", 4),
+    ]
+    assert found.refused == {Trap.REPEATED_SEGMENTS: 1}
 
 
 def test_what_no_page_links_to_has_no_hits() -> None:

@@ -10,7 +10,8 @@ from crawler.page import Link, LinkKind
 from crawler.steps import at_once
 from crawler.url.urls import UrlReader
 
-FOCUS = Focus({"Glacier": 0.5, "sea level": 0.8, "sea": 0.1, "Eis": 1.0})
+WORDS = {"Glacier": 0.5, "sea level": 0.8, "sea": 0.1, "Eis": 1.0}
+FOCUS = Focus(WORDS)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_links_that_promise_more_go_first_and_those_that_promise_too_little_not_
     richer = at_once(made.links(seed.url, links, parent=found[0], about="All on the sea level")).urls
     poorer = at_once(made.links(seed.url, links, parent=found[0], about="Nothing")).urls
     assert richer[-1].weight > poorer[-1].weight
-    strict = ScopedDiscovery(urls=urls, scope=scope, focus=FOCUS, min_weight=0.6)
+    strict = ScopedDiscovery(urls=urls, scope=scope, focus=Focus(WORDS, min_weight=0.6))
     strict_found = at_once(strict.links(seed.url, links, parent=seed))
     assert [url.url[-1] for url in strict_found.urls] == ["b"]
     assert strict_found.refused == {LinkRefusal.IRRELEVANT: 2}

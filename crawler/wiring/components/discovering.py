@@ -9,6 +9,7 @@ import msgspec
 from config import Config, Loaded
 from crawler.discover.discovery import ScopedDiscovery
 from crawler.discover.focus import Focus
+from crawler.discover.link_filter import LinkRules
 from crawler.discover.precedence import OrderedDiscovery
 from crawler.discover.quota import PageLimits, SitemapLimits
 from crawler.discover.recanonicalize import Recanonicalizer
@@ -121,10 +122,9 @@ def discovery(loaded: Loaded, sites: Sites, urls: UrlReader, seeds: list[Target]
         scope=scope(loaded, sites, seeds),
         traps=sites.each(lambda there: _traps(there.config)).of,
         focus=_focus(config),
-        min_weight=config.focus.min_weight,
-        max_redirects=config.fetch.max_redirects,
-        obey_nofollow=config.scope.nofollow,
-        kinds=_kinds(config),
+        rules=LinkRules(
+            kinds=_kinds(config), obey_nofollow=config.scope.nofollow, max_redirects=config.fetch.max_redirects
+        ),
     )
     return _with_order(config, urls, found)
 
@@ -215,7 +215,7 @@ def recanonicalizer(config: Config, urls: UrlReader) -> Recanonicalizer:
 
 def _focus(config: Config) -> Focus:
     words = (each.rpartition(":") if ":" in each else (each, ":", "1") for each in config.focus.words)
-    return Focus({word: float(weight) for word, _, weight in words})
+    return Focus({word: float(weight) for word, _, weight in words}, min_weight=config.focus.min_weight)
 
 
 def sitemap_limits(loaded: Loaded) -> SitemapLimits:

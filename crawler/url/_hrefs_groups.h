@@ -1,0 +1,159 @@
+/* Groups the links of a page whose hrefs differ only in their fragments, as a loop in hrefs.py does. */
+#ifndef ONCEOVER_HREFS_GROUPS_H
+#define ONCEOVER_HREFS_GROUPS_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { LONGEST_GROUPED = 2048 };
+
+/* Links of one kind whose hrefs are equal before the `#`. */
+typedef struct {
+    const char *href;
+    Py_ssize_t length, first, count;
+    PyObject *kind;
+} group;
+
+static uint64_t
+hash_of(const char *at, Py_ssize_t length)
+{
+    uint64_t hash = (uint64_t)length;
+    while (length > 0) {
+        uint64_t word = 0;
+        memcpy(&word, at, length < 8 ? (size_t)length : 8);
+        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 32;
+        at += 8;
+        length -= 8;
+    }
+    return hash;
+}
+
+/* Reads an href up to the `#`. 0 if its link stays alone, because the href is long or no text; -1 with an exception. */
+static int
+read_href(PyObject *href, group *made)
+{
+    memset(made, 0, sizeof(group));
+    Py_ssize_t size;
+    if (!PyUnicode_CheckExact(href)) {
+        PyErr_SetString(PyExc_TypeError, "an href must be str");
+        return -1;
+    }
+    if (PyUnicode_GetLength(href) > LONGEST_GROUPED)
+        return 0;
+    made->href = PyUnicode_AsUTF8AndSize(href, &size);
+    if (made->href == NULL) {
+        if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
+            return -1;
+        PyErr_Clear(); /* a lone surrogate */
+        return 0;
+    }
+    const char *mark = memchr(made->href, '#', (size_t)size);
+    made->length = mark == NULL ? size : mark - made->href;
+    return 1;
+}
+
+/* Where the last group with that href stands in the table, or where it belongs. */
+static Py_ssize_t *
+place_of(Py_ssize_t *table, Py_ssize_t places, const group *groups, const group *made)
+{
+    uint64_t at = hash_of(made->href, made->length);
+    for (;; at++) {
+        Py_ssize_t *place = &table[at & (uint64_t)(places - 1)];
+        if (*place == 0)
+            return place;
+        const group *there = &groups[*place - 1];
+        if (there->length == made->length && memcmp(there->href, made->href, (size_t)made->length) == 0)
+            return place;
+    }
+}
+
+/* Fills `groups`, and returns their number; -1 with an exception. A table of that many places is empty. */
+static Py_ssize_t
+fill(group *groups, Py_ssize_t *table, Py_ssize_t places, PyObject *hrefs, PyObject *kinds)
+{
+    Py_ssize_t filled = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(hrefs); i++) {
+        group *made = &groups[filled];
+        int is_read = read_href(PyTuple_GetItem(hrefs, i), made);
+        if (is_read < 0)
+            return -1;
+        made->first = i;
+        made->count = 1;
+        made->kind = PyTuple_GetItem(kinds, i);
+        if (is_read) {
+            Py_ssize_t *place = place_of(table, places, groups, made);
+            if (*place > 0 && groups[*place - 1].kind == made->kind) {
+                groups[*place - 1].count++;
+                continue;
+            }
+            *place = filled + 1;
+        }
+        filled++;
+    }
+    return filled;
+}
+
+static PyObject *
+without_fragment(PyObject *href)
+{
+    Py_ssize_t end = PyUnicode_FindChar(href, '#', 0, PyUnicode_GetLength(href), 1);
+    return end == -2 ? NULL : end == -1 ? Py_NewRef(href) : PyUnicode_Substring(href, 0, end);
+}
+
+/* The groups as three lists: the number of each group's first link, its href without fragment, its number of links. */
+static PyObject *
+lists_of(const group *groups, Py_ssize_t filled, PyObject *hrefs)
+{
+    PyObject *firsts = PyList_New(0), *bare = PyList_New(0), *counts = PyList_New(0), *result = NULL;
+    int failed = firsts == NULL || bare == NULL || counts == NULL;
+    for (Py_ssize_t i = 0; i < filled && !failed; i++) {
+        PyObject *first = PyLong_FromSsize_t(groups[i].first), *count = PyLong_FromSsize_t(groups[i].count);
+        PyObject *href = without_fragment(PyTuple_GetItem(hrefs, groups[i].first));
+        failed = first == NULL || count == NULL || href == NULL || PyList_Append(firsts, first) < 0 ||
+                 PyList_Append(bare, href) < 0 || PyList_Append(counts, count) < 0;
+        Py_XDECREF(first);
+        Py_XDECREF(count);
+        Py_XDECREF(href);
+    }
+    if (!failed)
+        result = PyTuple_Pack(3, firsts, bare, counts);
+    Py_XDECREF(firsts);
+    Py_XDECREF(bare);
+    Py_XDECREF(counts);
+    return result;
+}
+
+static PyObject *
+group_hrefs(PyObject *self, PyObject *args)
+{
+    PyObject *hrefs, *kinds, *result = NULL;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &hrefs, &PyList_Type, &kinds))
+        return NULL;
+    /* Other code that runs meanwhile may change the lists. */
+    hrefs = PyList_AsTuple(hrefs);
+    kinds = hrefs == NULL ? NULL : PyList_AsTuple(kinds);
+    Py_ssize_t count = kinds == NULL ? 0 : PyTuple_Size(hrefs), places = 16;
+    while (places < 2 * count)
+        places *= 2;
+    group *groups = PyMem_Calloc((size_t)count + 1, sizeof(group));
+    Py_ssize_t *table = PyMem_Calloc((size_t)places, sizeof(Py_ssize_t));
+    if (groups == NULL || table == NULL)
+        PyErr_NoMemory();
+    else if (kinds != NULL && PyTuple_Size(kinds) != count)
+        PyErr_SetString(PyExc_ValueError, "expected as many kinds as hrefs");
+    else if (kinds != NULL) {
+        Py_ssize_t filled = fill(groups, table, places, hrefs, kinds);
+        result = filled < 0 ? NULL : lists_of(groups, filled, hrefs);
+    }
+    PyMem_Free(groups);
+    PyMem_Free(table);
+    Py_XDECREF(hrefs);
+    Py_XDECREF(kinds);
+    return result;
+}
+
+#endif
