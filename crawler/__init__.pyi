@@ -1,6 +1,7 @@
 from config import Config as Config
 from config import ConfigError as ConfigError
 from crawler.disk.directory import DirectoryRefused as DirectoryRefused
+from crawler.disk.layout import record_directories as record_directories
 from crawler.engine import Ending as Ending
 from crawler.library.crawl import Crawl as Crawl
 from crawler.library.page import CrawledPage as CrawledPage
@@ -54,4 +55,5 @@ __all__ = [
     "VisitedSet",
     "crawl_sync",
     "read_records",
+    "record_directories",
 ]

@@ -8,7 +8,7 @@ import click
 from crawler.cli.codes import COMPLETE, FAILED
 from crawler.cli.completion import complete_setting
 from crawler.cli.run.running import run_crawl
-from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import record_directories
 from crawler.page import LinkKind
 from crawler.simweb.expected import Kind
 from crawler.simweb.params import demo_params
@@ -65,7 +65,7 @@ def demo(directory: str, fresh: bool, settings: tuple[str, ...], as_json: bool) 
     reader = UrlReader()
     found = {
         reader.seed(record.url).canonical
-        for record in read_records(CrawlDirectory(Path(run.directory)).records)
+        for record in read_records(*record_directories(Path(run.directory)))
         if record.state == "done" and record.status == 200 and record.kind != LinkKind.SITEMAP
     }
     click.echo(

@@ -10,7 +10,7 @@ import msgspec
 
 from crawler.cli.fsck import rebuild
 from crawler.cli.operate.hosts import budget, retire, unretire
-from crawler.cli.operate.options import alias
+from crawler.cli.operate.options import alias, part, place
 from crawler.cli.operate.pausing import pause, resume
 from crawler.control.replies import ExportPiece, Imported
 from crawler.control.requests import MAX_URLS, Export, Import
@@ -41,13 +41,20 @@ frontier.add_command(rebuild)
     "--after", default="", metavar="URL", help="Start after this canonical URL. Use that of the last line to continue."
 )
 @click.option("--pending", is_flag=True, help="Only waiting URLs.")
-def export(directory: Path, after: str, pending: bool) -> None:
-    """Print the URLs of the crawl in DIRECTORY as JSON Lines, in the order of their canonical forms."""
+@part
+def export(directory: Path, after: str, pending: bool, part: int | None) -> None:
+    """Print the URLs of the crawl in DIRECTORY as JSON Lines, in the order of their canonical forms.
+
+    Those of all parts are merged in this order.
+    """
     position: str | None = after
-    with reach(directory) as crawl:
+    told: set[str] = set()
+    with reach(place(directory, part)) as crawl:
         while position is not None:
             piece = crawl.ask(Export(after=position, pending=pending), ExportPiece)
-            for key in piece.damaged:
+            # Pieces of a crawl in parts overlap where a key is damaged.
+            for key in dict.fromkeys(key for key in piece.damaged if key not in told):
+                told.add(key)
                 click.echo(f"left out, because it can't be decoded: {key}", err=True)
             sys.stdout.buffer.writelines(bytes(line) + b"\n" for line in piece.lines)
             position = piece.after

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from crawler.cli.codes import COMPLETE, FAILED
 from crawler.cli.fsck import fsck
+from crawler.cli.operate.options import part, place
 from crawler.control.replies import HealthForm, NextList, QueueForm, QueueList, RefusedList, UrlForm, UrlFound
 from crawler.control.requests import (
     MAX_ITEMS,
@@ -22,7 +23,7 @@ from crawler.control.requests import (
     InspectVisited,
     QueueOrder,
 )
-from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import part_directories, record_directories
 from crawler.operate.reach import reach
 from crawler.operate.stored import open_crawl
 from crawler.record import rfc3339
@@ -33,10 +34,11 @@ from visited import CannotList, VisitedStats, list_urls
 
 @click.group()
 @click.argument("directory", type=click.Path(path_type=Path))
+@part
 @click.pass_context
-def inspect(context: click.Context, directory: Path) -> None:
+def inspect(context: click.Context, directory: Path, part: int | None) -> None:
     """Inspect the crawl in DIRECTORY, whether it runs or not."""
-    context.obj = directory
+    context.obj = place(directory, part)
 
 
 inspect.add_command(fsck)
@@ -57,12 +59,15 @@ def queues(path: Path, sort: QueueOrder, match: str, retired: bool, offset: int,
         for queue in shown:
             click.echo(msgspec.json.encode(queue))
         return
-    table = Table("host", "URLs", "spent", "rests until", "errors in a row", "", box=None, pad_edge=False)
+    in_parts = any(queue.part is not msgspec.UNSET for queue in shown)
+    part_column = ["part"] if in_parts else []
+    names = ["host", *part_column, "URLs", "spent", "rests until", "errors in a row", ""]
+    table = Table(*names, box=None, pad_edge=False)
     for queue in shown:
         note = _trouble(queue.health) if queue.served else "retired"
-        table.add_row(
-            queue.host, f"{queue.size:,}", f"{queue.spent:,}", queue.wake_at or "", str(queue.health.error_streak), note
-        )
+        number = [str(queue.part)] if in_parts else []
+        figures = [f"{queue.size:,}", f"{queue.spent:,}", queue.wake_at or "", str(queue.health.error_streak)]
+        table.add_row(queue.host, *number, *figures, note)
     Console().print(table)
     if left > 0:
         click.echo(f"and {left:,} more; --limit or --offset {offset + limit} shows them", err=True)
@@ -73,13 +78,12 @@ def _list_queues(path: Path, request: InspectQueues, *, limit: int) -> tuple[lis
     shown: list[QueueForm] = []
     with reach(path) as crawl:
         while True:
-            piece = msgspec.structs.replace(
-                request, offset=request.offset + len(shown), limit=min(MAX_ITEMS, limit - len(shown))
-            )
+            piece = msgspec.structs.replace(request, limit=min(MAX_ITEMS, limit - len(shown)))
             found = crawl.ask(piece, QueueList)
             shown += found.queues
             if not found.left or not found.queues or len(shown) >= limit:
                 return shown, found.left
+            request = msgspec.structs.replace(request, offset=0, after=(found.ranks[-1], found.queues[-1].key))
 
 
 def _trouble(health: HealthForm) -> str:
@@ -113,7 +117,7 @@ def url(path: Path, url: str, as_json: bool) -> int:
     """Show what the crawl knows about URL."""
     with reach(path) as crawl:
         answer = crawl.ask(InspectUrl(url=url), UrlFound)
-    known = None if answer.found is None else _with_record(answer.found, CrawlDirectory(path))
+    known = None if answer.found is None else _with_record(answer.found, path)
     if as_json:
         click.echo(msgspec.json.encode(known))
     elif known is None:
@@ -125,17 +129,18 @@ def url(path: Path, url: str, as_json: bool) -> int:
     return FAILED if known is None else COMPLETE
 
 
-def _with_record(known: UrlForm, directory: CrawlDirectory) -> UrlForm:
+def _with_record(known: UrlForm, path: Path) -> UrlForm:
     """Add what only the record of the page says, if the crawl writes records and the URL is settled."""
-    record = find_record(directory.records, known.number) if directory.records.is_dir() else None
-    if record is None:
-        return known
-    return msgspec.structs.replace(known, message=record.message, truncated=record.truncated)
+    for directory in reversed(record_directories(path)):
+        if (record := find_record(directory, known.number)) is not None:
+            return msgspec.structs.replace(known, message=record.message, truncated=record.truncated)
+    return known
 
 
 def _lines(known: UrlForm) -> list[tuple[str, object]]:
     return [
         ("URL", known.canonical),
+        ("part", None if known.part is msgspec.UNSET else known.part),
         ("state", known.state),
         ("found", f"{known.found_at} {known.found}"),
         ("fetched", known.fetched_at),
@@ -207,6 +212,7 @@ def visited_urls(path: Path) -> None:
 
 
 async def _print_visited_urls(path: Path) -> None:
-    async with open_crawl(path, to_change=False) as crawl:
-        for url in list_urls(await crawl.visited_set()):
-            sys.stdout.buffer.write(url.encode("utf-8", "surrogatepass") + b"\n")
+    for directory in part_directories(path):
+        async with open_crawl(directory, to_change=False) as crawl:
+            for url in list_urls(await crawl.visited_set()):
+                sys.stdout.buffer.write(url.encode("utf-8", "surrogatepass") + b"\n")

@@ -144,6 +144,22 @@ def output_directories(directory: Path) -> list[Path]:
     return [*earlier, *layout.directories(directory)]
 
 
+def record_directories(directory: Path) -> list[Path]:
+    """The directories that hold page records of a crawl, those of its parts included, the oldest first. Raises
+    `DirectoryRefused`."""
+    return [path for each in output_directories(directory) if (path := CrawlDirectory(each).records).is_dir()]
+
+
+def part_directory(directory: Path, part: int) -> Path:
+    """The directory of one part of the crawl in `directory`. Raises ValueError if there is no such part."""
+    layout = read_layout(directory)
+    if layout is None:
+        raise ValueError(f"the crawl in {directory} is not in parts")
+    if not 0 <= part < len(layout.parts):
+        raise ValueError(f"the crawl in {directory} has parts 0 to {len(layout.parts) - 1}, and no part {part}")
+    return directory / layout.parts[part].directory
+
+
 def clear_crawl(directory: CrawlDirectory) -> None:
     """Delete state and output of the crawl in a locked directory, those of its parts included, and nothing else.
 

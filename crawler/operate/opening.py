@@ -14,6 +14,7 @@ from pathlib import Path
 
 from config import Loaded
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
+from crawler.disk.layout import part_at
 from crawler.wiring.configuration import load
 from crawler.wiring.plugins.blame import blaming, plugins_of
 from crawler.wiring.storage import open_state
@@ -38,12 +39,13 @@ def open_stored(path: Path, *, to_change: bool = False) -> Iterator[tuple[CrawlD
 def lock_stored(
     path: Path, *, to_repair: bool = False, to_change: bool = False
 ) -> Iterator[tuple[CrawlDirectory, Loaded]]:
-    """A crawl that does not run, locked, with the configuration of its last run. To repair it, its output is enough."""
-    directory = CrawlDirectory(path)
+    """A crawl that does not run, or a part of one, locked, with the configuration of its last run. To repair it, its
+    output is enough."""
+    directory, configuration = CrawlDirectory(path), _configuration(path)
     has_state, has_output = directory.has_state(), directory.has_output()
-    if not directory.configuration.exists() and (has_state or has_output):
+    if not configuration.exists() and (has_state or has_output):
         raise DirectoryRefused(
-            f"the crawl in {path} has lost its configuration: expected {directory.configuration}. Restore that "
+            f"the crawl in {path} has lost its configuration: expected {configuration}. Restore that "
             f"file, or run `onceover crawl CONFIG --dir {path}` with the settings that it had"
         )
     if has_output and not has_state and not to_repair:
@@ -51,23 +53,41 @@ def lock_stored(
             f"the crawl in {path} has lost its frontier: expected {directory.frontier}. "
             f"`onceover inspect {path} fsck --repair` rebuilds it from the output"
         )
-    if not directory.configuration.exists() or not (has_state or has_output):
+    if not configuration.exists() or not (has_state or has_output):
         raise DirectoryRefused(
-            f"there is no crawl in {path}: expected {directory.configuration} and {directory.frontier}; "
+            f"there is no crawl in {path}: expected {configuration} and {directory.frontier}; "
             "name the directory of a crawl whose frontier.backend is not memory"
         )
     with _shadow(directory, needed=not to_repair and not to_change) as directory, directory:
-        loaded = load(directory.configuration, environ={}, require_seeds=False)
+        loaded = stored_configuration(path)
         with blaming(plugins_of(loaded.config)):
             yield directory, loaded
+
+
+def stored_configuration(path: Path) -> Loaded:
+    """The configuration of the last run of the crawl in a directory, or of the one that the directory is a part of.
+    Raises `ConfigError`."""
+    return load(_configuration(path), environ={}, require_seeds=False)
+
+
+def _configuration(path: Path) -> Path:
+    """Where that is. The parts of a crawl have one configuration."""
+    return CrawlDirectory(path if part_at(path) is None else path.absolute().parent).configuration
+
+
+@contextmanager
+def lock_directory(path: Path, *, to_change: bool) -> Iterator[None]:
+    """Keep others from running the crawl in a directory while this context lasts. Raises `DirectoryInUse`."""
+    directory = CrawlDirectory(path)
+    with directory if to_change or _is_writable(directory) else _check_unused(directory):
+        yield
 
 
 @contextmanager
 def _shadow(directory: CrawlDirectory, *, needed: bool) -> Iterator[CrawlDirectory]:
     """A shadow of a directory without write permission; the directory itself if it is writable or no shadow is
     `needed`."""
-    paths = (directory.path, directory.frontier, directory.lock)
-    if not needed or all(os.access(path, os.W_OK) for path in paths if path.exists()):
+    if not needed or _is_writable(directory):
         yield directory
         return
     with _check_unused(directory), tempfile.TemporaryDirectory(prefix="onceover-") as name:
@@ -84,6 +104,11 @@ def _shadow(directory: CrawlDirectory, *, needed: bool) -> Iterator[CrawlDirecto
                 if path.is_dir():
                     path.chmod(0o700)
         yield shadow
+
+
+def _is_writable(directory: CrawlDirectory) -> bool:
+    paths = (directory.path, directory.frontier, directory.lock)
+    return all(os.access(path, os.W_OK) for path in paths if path.exists())
 
 
 @contextmanager

@@ -1,11 +1,15 @@
-"""Finds out whether a crawl runs, and asks it: through its socket, or its directory. For commands, which block."""
+"""Finds out whether a crawl runs, and asks it: through its socket, or its directory. For commands, which block.
+
+A crawl in parts has a socket of its own. If nobody listens there, each part is asked for itself.
+"""
 
 import asyncio
 import fcntl
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import Final, Protocol, TypeVar
 
 import msgspec
@@ -17,7 +21,11 @@ from crawler.control.process import is_stopped, why_silent
 from crawler.control.replies import Refusal
 from crawler.control.requests import AnyRequest
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
+from crawler.disk.layout import part_directories, read_layout
 from crawler.operate.answers import answer
+from crawler.operate.parts.crawl import CrawlInParts
+from crawler.operate.parts.opening import open_parts
+from crawler.operate.parts.together import answer_together
 from crawler.operate.stored import StoredCrawl, open_crawl
 from crawler.operate.target import Refused
 
@@ -84,28 +92,54 @@ def _reach_running(path: Path, stack: ExitStack, *, to_change: bool) -> "Reached
     return None if connection is None else _Running(connection)
 
 
-def _open(path: Path, stack: ExitStack, *, to_change: bool) -> "_Stored":
-    """The crawl that does not run. Raises `DirectoryInUse`."""
+def _open(path: Path, stack: ExitStack, *, to_change: bool) -> "ReachedCrawl":
+    """The crawl that does not run, or of which only parts run. Raises `DirectoryInUse`."""
+    layout = read_layout(path)
+    if layout is None:
+        runner, crawl = _enter(open_crawl(path, to_change=to_change), stack)
+        return _Stored(crawl, runner)
+    runner, parts = _enter(open_parts(path, layout, to_change=to_change), stack)
+    return _Together(parts, runner)
+
+
+_Opened = TypeVar("_Opened")
+
+
+def _enter(opening: AbstractAsyncContextManager[_Opened], stack: ExitStack) -> tuple[asyncio.Runner, _Opened]:
+    """Open something in an event loop of its own."""
     runner = asyncio.Runner()
-    opening = open_crawl(path, to_change=to_change)
     try:
-        crawl = runner.run(opening.__aenter__())
+        opened = runner.run(_entered(opening))
     except BaseException:
         runner.close()
         raise
     stack.callback(runner.close)
-    stack.push(lambda kind, error, trace: runner.run(opening.__aexit__(kind, error, trace)))
-    return _Stored(crawl, runner)
+    stack.push(lambda kind, error, trace: runner.run(_exited(opening, kind, error, trace)))
+    return runner, opened
+
+
+async def _entered(opening: AbstractAsyncContextManager[_Opened]) -> _Opened:
+    return await opening.__aenter__()
+
+
+async def _exited(
+    opening: AbstractAsyncContextManager[_Opened],
+    kind: type[BaseException] | None,
+    error: BaseException | None,
+    trace: TracebackType | None,
+) -> bool | None:
+    return await opening.__aexit__(kind, error, trace)
 
 
 def wait_until_unlocked(path: Path) -> None:
-    """Wait until no process uses the directory of a crawl."""
-    try:
-        lock = CrawlDirectory(path).lock.open("rb")
-    except FileNotFoundError:
-        return
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_SH)
+    """Wait until no process uses the directory of a crawl, or those of its parts."""
+    for directory in dict.fromkeys((path, *part_directories(path))):
+        try:
+            lock = CrawlDirectory(directory).lock.open("rb")
+        except FileNotFoundError:
+            continue
+        with lock:
+            fcntl.flock(lock, fcntl.LOCK_SH)
 
 
 def _unreachable(path: Path, error: DirectoryInUse) -> NoAnswer:
@@ -158,6 +192,27 @@ class _Stored:
 
     def wait_for_end(self) -> None:
         return
+
+
+class _Together:
+    """A crawl in parts that nobody watches over. Some of its parts may still run."""
+
+    def __init__(self, crawl: CrawlInParts, runner: asyncio.Runner) -> None:
+        self._crawl = crawl
+        self._runner = runner
+
+    @property
+    def is_running(self) -> bool:
+        return self._crawl.parts.is_running
+
+    def ask(self, request: AnyRequest, expected: type[_Reply]) -> _Reply:
+        reply = _checked(self._runner.run(answer_together(self._crawl, request)))
+        assert isinstance(reply, expected)
+        return reply
+
+    def wait_for_end(self) -> None:
+        for part in self._crawl.parts.running:
+            wait_until_unlocked(part)
 
 
 _Checked = TypeVar("_Checked")

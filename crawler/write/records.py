@@ -92,15 +92,16 @@ def record_files(directory: Path) -> list[Path]:
 
 
 def read_records(
-    directory: Path, *, last_only: bool = False, on_damage: OnDamage | None = None
+    *directories: Path, last_only: bool = False, on_damage: OnDamage | None = None
 ) -> Iterator[PageRecord]:
-    """All records of a directory in the order written, one at a time.
+    """All records of a directory in the order written, one at a time. Of several, as of a crawl in parts, one after
+    another.
 
     A record that was written again appears twice; with `last_only`, only its last copy. That reads the files twice, and
     takes one bit of memory per record number. Lines that can't be decoded are reported to `on_damage`, by default
     logged, and skipped. An incomplete last line, as of a running or killed crawl, is skipped silently.
     """
-    files = record_files(directory)
+    files = [record_files(directory) for directory in directories]
     earlier = _copies_before_the_last(files) if last_only else {}
     for record in _read_files(files, on_damage or _log_damage):
         if earlier.get(record.number):
@@ -149,9 +150,11 @@ def _lines_backwards(path: Path) -> Iterator[bytes]:
         yield rest
 
 
-def _read_files(files: Sequence[Path], on_damage: OnDamage) -> Iterator[PageRecord]:
-    for path in files:
-        yield from _read_file(path, on_damage, may_be_torn=path == files[-1])
+def _read_files(files: Sequence[Sequence[Path]], on_damage: OnDamage) -> Iterator[PageRecord]:
+    """The records of the files of each directory."""
+    for of_one in files:
+        for path in of_one:
+            yield from _read_file(path, on_damage, may_be_torn=path == of_one[-1])
 
 
 def _read_file(path: Path, on_damage: OnDamage, *, may_be_torn: bool) -> Iterator[PageRecord]:
@@ -170,7 +173,7 @@ def _read_file(path: Path, on_damage: OnDamage, *, may_be_torn: bool) -> Iterato
             offset += len(line)
 
 
-def _copies_before_the_last(files: list[Path]) -> dict[int, int]:
+def _copies_before_the_last(files: Sequence[Sequence[Path]]) -> dict[int, int]:
     """How many copies of a record come before its last one, for the few numbers that occur more than once."""
     met: dict[int, bytearray] = {}  # bitmaps by the upper bits, so that a stray huge number costs 8 KiB, not more
     earlier: dict[int, int] = {}

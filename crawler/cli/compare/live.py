@@ -24,7 +24,7 @@ from crawler.compare.measure.trial import (
     Trial,
 )
 from crawler.compare.measure.work import Live
-from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import record_directories
 from crawler.library.result import CrawlResult
 from crawler.page import LinkKind
 from crawler.simweb.expected import Kind
@@ -105,7 +105,7 @@ def _missing(web: str, directory: Path) -> int:
     reader = UrlReader()
     found = {
         reader.seed(record.url).canonical
-        for record in read_records(CrawlDirectory(directory).records)
+        for record in read_records(*record_directories(directory))
         if record.state == "done" and record.status == 200 and record.kind != LinkKind.SITEMAP
     }
     return len(expected - found)

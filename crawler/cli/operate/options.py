@@ -4,8 +4,23 @@ from pathlib import Path
 
 import click
 
+from crawler.disk.layout import part_directory
+
 directory = click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+part = click.option(
+    "--part", type=click.IntRange(min=0), metavar="K", help="Only part K of a crawl in parts; the first one is 0."
+)
+
+
+def place(directory: Path, part: int | None) -> Path:
+    """Where to find the crawl, or one part of it. Raises `UsageError`."""
+    try:
+        return directory if part is None else part_directory(directory, part)
+    except ValueError as error:
+        raise click.UsageError(f"--part {part}: {error}") from error
 
 
 def alias(command: click.Command, name: str, means: str) -> click.Command:

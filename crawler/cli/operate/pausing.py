@@ -7,21 +7,23 @@ from pathlib import Path
 import click
 import msgspec
 
-from crawler.cli.operate.options import as_json, directory
-from crawler.control.replies import CrawlStatus, PauseState, Stopping
+from crawler.cli.operate.options import as_json, directory, part, place
+from crawler.control.replies import CrawlStatus, PartStatus, PauseState, Stopping
 from crawler.control.requests import MAX_REASON, GetStatus, Pause, Resume, Stop
 from crawler.operate.reach import CrawlEnded, reach, wait_until_unlocked
 from crawler.progress import frontier_rows, rows_of
-from crawler.status import number_of
+from crawler.status import number_of, rate
 
 _WIDTH = 80
 
 
 @click.command()
 @directory
+@part
 @as_json
-def status(directory: Path, as_json: bool) -> None:
+def status(directory: Path, part: int | None, as_json: bool) -> None:
     """Show whether the crawl in DIR runs, how far it is, and why it waits."""
+    directory = place(directory, part)
     with reach(directory) as crawl:
         found = crawl.ask(GetStatus(), CrawlStatus)
     if as_json:
@@ -37,6 +39,7 @@ def status_lines(found: CrawlStatus, directory: Path) -> list[str]:
     rows = frontier_rows(found.frontier) if found.run is None else rows_of(found.run)
     if found.run is not None and found.run.waiting is not None:
         rows.append(("waits", found.run.waiting))
+    rows += part_rows(found)
     for name, value in rows:
         head = f"{name:>10}  "
         lines += textwrap.wrap(value, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
@@ -46,11 +49,39 @@ def status_lines(found: CrawlStatus, directory: Path) -> list[str]:
 def _heading(found: CrawlStatus, directory: Path) -> str:
     paused = "" if found.paused is None else f", and is paused: {found.paused}"
     if found.running:
-        does = "is stopping" if found.stopping else "runs"
-        return f"{directory} {does} in process {found.pid}{paused}"
+        return f"{directory} {what_it_does(found)}{paused}"
     if not found.frontier.pending and not found.frontier.retrying:
         return f"{directory} does not run, and has nothing left to fetch{paused}"
     return f"{directory} does not run{paused}. To go on: {_how_to_go_on(directory, is_paused=bool(paused))}"
+
+
+def what_it_does(found: CrawlStatus) -> str:
+    """What a running crawl does, and in which process."""
+    if found.pid is None and found.parts:
+        running = sum(each.status is not None and each.status.running for each in found.parts)
+        return f"is ending: {running} of its {len(found.parts)} parts still run, and no process watches over them"
+    return f"{'is stopping' if found.stopping else 'runs'} in process {found.pid}"
+
+
+def part_rows(found: CrawlStatus) -> list[tuple[str, str]]:
+    """One row for each part of a crawl in parts."""
+    return [(f"part {each.part}", _part(each)) for each in found.parts or ()]
+
+
+def _part(part: PartStatus) -> str:
+    if part.status is None:
+        return part.error or "does not answer"
+    status, frontier = part.status, part.status.frontier
+    texts = [f"{frontier.pending + frontier.retrying:,} queued"]
+    if status.run is not None:
+        run = status.run
+        texts = [f"{run.pages:,} pages", rate(run.recent_pages_per_s), *texts, f"process {status.pid}"]
+    else:
+        settled = frontier.done + frontier.failed + frontier.excluded
+        texts += [f"{settled:,} of {frontier.admitted:,} settled", "does not run"]
+    if status.paused is not None:
+        texts.append(f"paused: {status.paused}")
+    return " · ".join(texts)
 
 
 def _how_to_go_on(directory: Path, *, is_paused: bool) -> str:
@@ -74,12 +105,14 @@ def _check_reason(_context: click.Context, _parameter: click.Parameter, value: s
     callback=_check_reason,
     help="Shown while the crawl is paused.",
 )
+@part
 @as_json
-def pause(directory: Path, reason: str, as_json: bool) -> None:
+def pause(directory: Path, reason: str, part: int | None, as_json: bool) -> None:
     """Pause the crawl in DIR: until you resume it, it fetches nothing, whoever starts it.
 
     A running crawl finishes the URLs in flight, and then waits.
     """
+    directory = place(directory, part)
     with reach(directory, to_change=True) as crawl:
         state = crawl.ask(Pause(reason=reason), PauseState)
     if as_json:
@@ -91,9 +124,11 @@ def pause(directory: Path, reason: str, as_json: bool) -> None:
 
 @click.command()
 @directory
+@part
 @as_json
-def resume(directory: Path, as_json: bool) -> None:
+def resume(directory: Path, part: int | None, as_json: bool) -> None:
     """End a pause of the crawl in DIR."""
+    directory = place(directory, part)
     with reach(directory, to_change=True) as crawl:
         state = crawl.ask(Resume(), PauseState)
     if as_json:

@@ -10,9 +10,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from crawler.cli.operate.options import as_json, directory
+from crawler.cli.operate.options import as_json, directory, part, place
+from crawler.cli.operate.pausing import part_rows, what_it_does
 from crawler.control.replies import CrawlStatus, HostList
 from crawler.control.requests import MAX_ITEMS, GetStatus, Top
+from crawler.disk.layout import part_directories
 from crawler.operate.reach import ReachedCrawl, reach
 from crawler.progress import frontier_rows
 from crawler.status import rate
@@ -29,9 +31,13 @@ _WIDE = 1000
 @click.option("--limit", type=click.IntRange(1, MAX_ITEMS), metavar="N", help="Hosts; by default, as many as fit.")
 @click.option("--interval", type=click.FloatRange(min=0.1), default=1.0, show_default=True, metavar="SECONDS")
 @click.option("--once", is_flag=True, help="Print it once. So it is if stdout is not a terminal.")
+@part
 @as_json
-def top(directory: Path, match: str, limit: int | None, interval: float, once: bool, as_json: bool) -> None:
+def top(
+    directory: Path, match: str, limit: int | None, interval: float, once: bool, part: int | None, as_json: bool
+) -> None:
     """Show which hosts the crawl in DIR serves, and why each waits, until Ctrl-C or the end of the crawl."""
+    directory = place(directory, part)
     console = Console()
     with reach(directory) as crawl:
         if as_json:
@@ -43,9 +49,15 @@ def top(directory: Path, match: str, limit: int | None, interval: float, once: b
             return
         with Live(console=console, auto_refresh=False, screen=True) as live:
             while True:
-                shown = limit or max(1, console.height - _LINES_BESIDE_HOSTS)
+                shown = limit or max(1, console.height - _LINES_BESIDE_HOSTS - _count_parts(directory))
                 live.update(_ask(crawl, directory, Top(match=match, limit=shown)), refresh=True)
                 time.sleep(interval)
+
+
+def _count_parts(directory: Path) -> int:
+    """How many lines the parts of a crawl take."""
+    count = len(part_directories(directory))
+    return count if count > 1 else 0
 
 
 def _ask(crawl: ReachedCrawl, directory: Path, request: Top) -> Group:
@@ -56,14 +68,17 @@ def screen(status: CrawlStatus, hosts: HostList, directory: Path) -> Group:
     """The picture of a crawl for people."""
     lines = [_heading(status, directory)]
     lines += [f"{name:>5}  {value}" for name, value in frontier_rows(status.frontier)]
+    lines += [f"{name}  {value}" for name, value in part_rows(status)]
     lines.append("" if status.run is None else status.run.waiting or "")
     table = Table(box=None, pad_edge=False)
-    for name in ("host", "state", "URLs", "spent", "until"):
+    in_parts = any(host.part is not msgspec.UNSET for host in hosts.hosts)
+    for name in ("host", *(["part"] if in_parts else []), "state", "URLs", "spent", "until"):
         table.add_column(name, no_wrap=True, justify="right" if name in ("URLs", "spent") else "left")
     table.add_column("why", overflow="ellipsis", no_wrap=True, min_width=_MIN_WIDTH)
     for host in hosts.hosts:
         until = "" if host.wake_at is None else host.wake_at[11:19]
-        table.add_row(host.host, host.state, f"{host.size:,}", f"{host.spent:,}", until, host.waits)
+        number = [str(host.part)] if in_parts else []
+        table.add_row(host.host, *number, host.state, f"{host.size:,}", f"{host.spent:,}", until, host.waits)
     left = [Text(f"and {hosts.left:,} more; --limit or --match shows them")] if hosts.left else []
     return Group(*map(Text, lines), table, *left)
 
@@ -72,5 +87,4 @@ def _heading(status: CrawlStatus, directory: Path) -> str:
     run = status.run
     if run is None:
         return f"{directory} does not run"
-    does = "is stopping" if status.stopping else "runs"
-    return f"{directory} {does} in process {status.pid}: {run.pages:,} pages, {rate(run.recent_pages_per_s)}"
+    return f"{directory} {what_it_does(status)}: {run.pages:,} pages, {rate(run.recent_pages_per_s)}"

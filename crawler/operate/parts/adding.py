@@ -9,7 +9,7 @@ import msgspec
 from crawler.control.replies import Imported, Judged, JudgedUrl, Refusal
 from crawler.control.requests import Add, Forget, Import
 from crawler.operate.actions.exported import read_line
-from crawler.operate.parts.asked import FAILED, tell_apart
+from crawler.operate.parts.asked import USAGE, tell_apart
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.target import Refused
 
@@ -23,7 +23,7 @@ async def judge(crawl: CrawlInParts, request: Add | Forget) -> Judged:
     for number, places in _by_owner(owners, range(len(owners))).items():
         urls = [request.urls[place] for place in places]
         reply = await crawl.parts.try_one(number, msgspec.structs.replace(request, urls=urls), Judged)
-        if isinstance(reply, Refusal) and reply.exit_code != FAILED:
+        if isinstance(reply, Refusal) and reply.exit_code == USAGE:
             raise Refused(reply.message, reply.exit_code)
         for place, each in zip(places, _judgements(urls, reply), strict=True):
             judged[place] = each

@@ -17,6 +17,8 @@ from crawler.operate.stored import StoredCrawl
 from crawler.operate.target import Refused
 
 FAILED = 1
+USAGE = 2
+REFUSED = 5
 
 _Reply = TypeVar("_Reply", bound=msgspec.Struct)
 
@@ -75,6 +77,19 @@ class StoredPart:
         return reply
 
 
+class BrokenPart:
+    """A part that can't be opened."""
+
+    is_running = False
+
+    def __init__(self, directory: Path, why: str, exit_code: int) -> None:
+        self.directory = directory
+        self._refusal = Refusal(why, exit_code)
+
+    async def ask(self, _request: AnyRequest, _expected: type[_Reply], /) -> _Reply | Refusal:
+        return self._refusal
+
+
 class Parts:
     """All parts of a crawl, by number."""
 
@@ -87,7 +102,12 @@ class Parts:
 
     @property
     def is_running(self) -> bool:
-        return any(part.is_running for part in self._parts.values())
+        return bool(self.running)
+
+    @property
+    def running(self) -> list[Path]:
+        """The directories of the parts that run."""
+        return [part.directory for part in self._parts.values() if part.is_running]
 
     def directory(self, number: int) -> Path:
         return self._parts[number].directory

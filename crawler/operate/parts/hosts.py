@@ -7,7 +7,7 @@ import msgspec
 
 from crawler.control.replies import Changed
 from crawler.control.requests import AnyRequest, Retire, SetBudget, Unretire
-from crawler.operate.parts.asked import FAILED, checked, tell_apart
+from crawler.operate.parts.asked import FAILED, USAGE, checked, tell_apart
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.target import Refused
 
@@ -22,7 +22,7 @@ async def ask_of_host(crawl: CrawlInParts, host: str, request: AnyRequest, expec
     if not found:
         checked(next(iter(refusals.values())))
     # Parts that have no queue of this host refuse, too.
-    failed = [refusal.message for refusal in refusals.values() if refusal.exit_code == FAILED]
+    failed = [refusal.message for refusal in refusals.values() if refusal.exit_code != USAGE]
     if failed:
         raise Refused(f"{name_parts(found)} took this, but not all: {'; '.join(failed)}. Try again", FAILED)
     return found

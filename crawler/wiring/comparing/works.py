@@ -17,7 +17,7 @@ from crawler.compare.measure.preparing import (
 )
 from crawler.compare.measure.synthetic import Synthetic
 from crawler.compare.measure.work import Live, Survey, Work
-from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import record_directories
 from crawler.simweb.params import WorldParams
 from crawler.url.urls import UrlReader
 from crawler.wiring.components.discovering import url_reader
@@ -59,14 +59,14 @@ async def prepare_work(loaded: Loaded, work: CompareWork, path: Path) -> Work:
 
 
 def _links_of_crawl(directory: str, reader: UrlReader, unreadable: Unreadable) -> Iterator[str]:
-    records = CrawlDirectory(Path(directory)).records
-    if not records.is_dir():
-        raise WorkRefused(f"expected the directory of a crawl, with records in {records}, found none")
+    records = record_directories(Path(directory))
+    if not records:
+        raise WorkRefused(f"expected the directory of a crawl with records, found {directory} without any")
     recorded = False
 
     def pages() -> Iterator[tuple[str, list[str]]]:
         nonlocal recorded
-        for record in read_records(records):
+        for record in read_records(*records):
             recorded = recorded or record.references is not None
             # A refused redirect was not followed, and its target may not even be a URL.
             followed = [record.redirect] if record.redirect and not record.refused else []
@@ -74,7 +74,7 @@ def _links_of_crawl(directory: str, reader: UrlReader, unreadable: Unreadable) -
 
     yield from urls_of_pages(pages(), lambda url: reader.seed(url).canonical, unreadable)
     if not recorded:
-        raise WorkRefused(f"the records in {records} have no links; crawl with output.links = true")
+        raise WorkRefused(f"the records in {directory} have no links; crawl with output.links = true")
 
 
 def _live(config: Config, work: CompareWork) -> Work:
