@@ -18,16 +18,10 @@ ALL = range(PARTS)
 def crawl_in(state: str, folder: Path) -> Iterator[StoredCrawl]:
     """A crawl that is stopped; watched over by a process; or has lost that process, and runs in all or some parts."""
     crawl = make(folder / "crawl", parts=PARTS)
-    match state:
-        case "stopped":
-            context = nullcontext()
-        case "watched":
-            context = answering(crawl.directory, ALL, together=True)
-        case "orphaned":
-            context = answering(crawl.directory, ALL)
-        case _:
-            context = answering(crawl.directory, [1])
-    with context:
+    running = {"watched": ALL, "orphaned": ALL, "half": [1]}
+    with (
+        nullcontext() if state == "stopped" else answering(crawl.directory, running[state], together=state == "watched")
+    ):
         yield crawl
 
 
