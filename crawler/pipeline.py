@@ -15,7 +15,7 @@ from crawler.page import HOST_FAILURES, Failure, Fetched, LinkKind, NotModified,
 from crawler.politeness.response_policy import Decision, ResponsePolicy
 from crawler.protocols import Discovered
 from crawler.reading import ContentReader, in_turn
-from crawler.record import fetched_record
+from crawler.record import FoundLinks, fetched_record
 from crawler.settlement import Settlement, is_page
 from frontier import Lease
 
@@ -172,9 +172,11 @@ class Pipeline:
             extract=content.extract,
             sha1=sha1,
             duplicate_of=self._duplicates.remember(sha1, lease.url.url) if is_duplicable else None,
-            references=content.references,
-            refused=discovered.refused if discovered else None,
-            refusals=discovered.refusals if discovered and self._options.refusals else None,
+            links=FoundLinks(
+                references=content.references,
+                refused=discovered.refused if discovered else None,
+                refusals=discovered.refusals if discovered and self._options.refusals else None,
+            ),
         )
         return await self._settlement.settle(
             lease,
@@ -195,7 +197,8 @@ class Pipeline:
         if isinstance(target, str):
             self.counters.refused[target] += 1
             refusals = [(redirect.location, str(target))] if self._options.refusals else None
-            record = fetched_record(lease, redirect, sha1=sha1, refused={target: 1}, refusals=refusals)
+            found = FoundLinks(refused={target: 1}, refusals=refusals)
+            record = fetched_record(lease, redirect, sha1=sha1, links=found)
             links = []
         else:
             self.counters.links += 1

@@ -1,11 +1,12 @@
 """Fetchers for tests: the same limits for the whole web."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import Any
 
 from msgspec.structs import replace
 
+from crawler.fetch.connect.guard import Guard
 from crawler.fetch.connect.network import Network
 from crawler.fetch.headers import default_headers
 from crawler.fetch.http import HttpFetcher
@@ -14,7 +15,12 @@ from tests.timeouts import MAX_WAIT_S
 
 
 def http_fetcher(
-    *, headers: Mapping[str, str] | None = None, hanging: Mapping[str, float] | None = None, **settings: Any
+    *,
+    headers: Mapping[str, str] | None = None,
+    hanging: Mapping[str, float] | None = None,
+    allow_private: bool = False,
+    allow_networks: Sequence[str] = (),
+    **settings: Any,
 ) -> HttpFetcher:
     """A fetcher with these settings; those of `RequestLimits` hold everywhere. `hanging` are ends of URLs that never
     answer, and for how many seconds they are waited for."""
@@ -23,7 +29,8 @@ def http_fetcher(
     named = {name: settings.pop(name) for name in RequestLimits.__struct_fields__ if name in settings}
     limits = RequestLimits(headers=default_headers("onceover/1.0", headers or {}), **named)
     of_network = {name: settings.pop(name) for name in signature(Network).parameters if name in settings}
-    network = Network(head_timeout_s=lambda _: limits.head_timeout_s, **of_network)
+    guard = Guard(allow_private=allow_private, networks=allow_networks)
+    network = Network(guard=guard, head_timeout_s=lambda _: limits.head_timeout_s, **of_network)
     others = {end: replace(limits, timeout_s=seconds) for end, seconds in (hanging or {}).items()}
 
     def limits_for(url: str) -> RequestLimits:

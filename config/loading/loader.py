@@ -66,7 +66,7 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def load(
+def load(  # noqa: PLR0913 - each may be left out
     path: str | Path | None,
     *,
     overrides: Sequence[str] = (),

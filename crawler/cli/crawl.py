@@ -47,7 +47,7 @@ Options = dict[str, tuple[str, object]]
 )
 @click.option("--max-pages", type=click.IntRange(min=1), metavar="N", help="Stop this run after N pages.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def crawl(
+def crawl(  # noqa: PLR0913 - a command takes each of its options
     configuration: Path | None,
     seeds: tuple[str, ...],
     preset: str | None,

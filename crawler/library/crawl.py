@@ -49,7 +49,7 @@ class Crawl:
     crawl, make another.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - as the command, which takes each of its options
         self,
         config: str | os.PathLike[str] | Config | None = None,
         *,

@@ -8,6 +8,15 @@
 """
 
 from crawler.record.dates import header_time, http_date, rfc3339, w3c_time
-from crawler.record.page_records import fetched_record, resolved_url, unfetched_record
+from crawler.record.page_records import FoundLinks, fetched_record, resolved_url, unfetched_record
 
-__all__ = ["fetched_record", "header_time", "http_date", "resolved_url", "rfc3339", "unfetched_record", "w3c_time"]
+__all__ = [
+    "FoundLinks",
+    "fetched_record",
+    "header_time",
+    "http_date",
+    "resolved_url",
+    "rfc3339",
+    "unfetched_record",
+    "w3c_time",
+]

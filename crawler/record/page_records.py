@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from crawler.page import Extract, Failure, Fetched, LinkKind, Page, PageRecord, Redirect, digest_text
 from crawler.record.dates import header_time, rfc3339, w3c_time
 from crawler.record.headers import expires_at, media_type, record_headers
@@ -12,23 +14,33 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _LISTED_IN_SITEMAPS = frozenset({LinkKind.LISTED, LinkKind.SITEMAP, LinkKind.FEED})
 
 
+class FoundLinks(msgspec.Struct, frozen=True, gc=False):
+    """What the record says of a page's links."""
+
+    references: Sequence[str] | None = None
+    """Canonical URLs of the links in scope, repeats included."""
+    refused: Mapping[str, int] | None = None
+    refusals: Sequence[tuple[str, str]] | None = None
+
+
+_NO_LINKS = FoundLinks()
+
+
 def fetched_record(
     lease: Lease,
     fetched: Fetched,
     /,
     *,
     extract: Extract | None = None,
-    references: Sequence[str] | None = None,
-    refused: Mapping[str, int] | None = None,
-    refusals: Sequence[tuple[str, str]] | None = None,
+    links: FoundLinks = _NO_LINKS,
     redirect: str | None = None,
     sha1: bytes | None = None,
     duplicate_of: str | None = None,
 ) -> PageRecord:
     """The record of a URL that was fetched, successfully or not.
 
-    `references` are the canonical URLs of the links in scope, repeats included. `redirect` is the absolute target of a
-    redirect; without it, the record has the Location as it stands. `sha1` is the digest of the body.
+    `redirect` is the absolute target of a redirect; without it, the record has the Location as it stands. `sha1` is the
+    digest of the body.
     """
     if isinstance(fetched, Failure):
         return _failure_record(lease, fetched)
@@ -54,9 +66,9 @@ def fetched_record(
         last_modified=header_time(headers.get(b"last-modified")) or w3c_time(lease.url.last_modified),
         etag=headers.get(b"etag"),
         expires_at=expires_at(headers, fetched.fetched_at),
-        references=None if references is None else list(references),
-        refused=dict(refused) if refused else None,
-        refusals=[(url, str(reason)) for url, reason in refusals] if refusals else None,
+        references=None if links.references is None else list(links.references),
+        refused=dict(links.refused) if links.refused else None,
+        refusals=[(url, str(reason)) for url, reason in links.refusals] if links.refusals else None,
     )
 
 

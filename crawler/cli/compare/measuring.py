@@ -22,7 +22,7 @@ from crawler.compare.measure.running import Progress as Step
 from crawler.compare.measure.running import run_trials
 from crawler.compare.measure.trial import Done
 from crawler.compare.measure.work import Work
-from crawler.compare.report.value import Report, report_of
+from crawler.compare.report.value import Circumstances, Report, report_of
 from crawler.wiring.comparing.competitors import competitors
 from crawler.wiring.comparing.trials import expectations, requirements, run_trial, trials_of
 from crawler.wiring.comparing.works import file_name, prepare_work
@@ -65,9 +65,11 @@ async def compare_sets(plan: Plan, folder: Folder, console: Console) -> Report:
         done,
         requirements=requirements(config),
         expected=expectations(config),
-        seed=config.compare.seed,
-        measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        complete=complete,
+        circumstances=Circumstances(
+            seed=config.compare.seed,
+            measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            complete=complete,
+        ),
     )
 
 

@@ -49,6 +49,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """All samples."""
 
 
+class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
+    """When and how the trials of a report were run."""
+
+    seed: int
+    measured_at: str
+    complete: bool
+
+
 def report_of(
     works: Sequence[Work],
     refused: Iterable[tuple[str, str]],
@@ -57,9 +65,7 @@ def report_of(
     *,
     requirements: Requirements,
     expected: Sequence[Expectation],
-    seed: int,
-    measured_at: str,
-    complete: bool,
+    circumstances: Circumstances,
 ) -> Report:
     """The report of these trials. `refused` has the works that could not be read, each with the reason."""
     found = rows(works, competitors, done)
@@ -67,11 +73,11 @@ def report_of(
     reported = [_describe_work(work) for work in works]
     reported += [ReportedWork(name=name, about="could not be measured", problems=(why,)) for name, why in refused]
     return Report(
-        complete=complete,
-        measured_at=measured_at,
+        complete=circumstances.complete,
+        measured_at=circumstances.measured_at,
         machine=machine(),
         versions=versions() | _plugin_versions(competitors),
-        seed=seed,
+        seed=circumstances.seed,
         works=tuple(reported),
         competitors=tuple(competitors),
         rows=tuple(found),

@@ -11,6 +11,7 @@ from ipaddress import ip_address
 from time import monotonic
 from typing import cast
 
+import msgspec
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from crawler.fetch.connect.dns import TimedResult
@@ -66,11 +67,22 @@ def _place(name: str, value: str) -> tuple[str, int | None]:
     return address, int(port) if port else None
 
 
+class NameCacheLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How many names are cached, and how long their answers."""
+
+    ttl_s: float = 300.0
+    """Of answers without a TTL. The TTL of others is limited to `min_ttl_s` and `max_ttl_s`."""
+    min_ttl_s: float = 30.0
+    max_ttl_s: float = 3600.0
+    negative_ttl_s: float = 30.0
+    """Of failures."""
+    max_names: int = 10_000
+
+
 class Names(AbstractResolver):
     """Resolves host names for the connector, with a bounded cache, one question at a time per name, and the guard.
 
-    Answers are cached for their TTL, limited to `least_ttl_s` and `most_ttl_s`; answers without a TTL for `ttl_s`,
-    failures for `negative_ttl_s`. Addresses that the guard refuses are removed. If none is left, it raises
+    Addresses that the guard refuses are removed. If none is left, it raises
     `AddressRefused`; it also does so for `localhost`, without asking. Static names are always allowed, since the user
     configured them.
     """
@@ -81,21 +93,13 @@ class Names(AbstractResolver):
         static: StaticNames,
         guard: Guard,
         system: AbstractResolver,
-        ttl_s: float = 300.0,
-        least_ttl_s: float = 30.0,
-        most_ttl_s: float = 3600.0,
-        negative_ttl_s: float = 30.0,
-        max_names: int = 10_000,
+        cache_limits: NameCacheLimits = NameCacheLimits(),  # noqa: B008 - a value without state
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._static = static
         self._guard = guard
         self._system = system
-        self._ttl_s = ttl_s
-        self._least_ttl_s = least_ttl_s
-        self._most_ttl_s = most_ttl_s
-        self._negative_ttl_s = negative_ttl_s
-        self._max_names = max_names
+        self._limits = cache_limits
         self._clock = clock
         self._cache: OrderedDict[str, tuple[float, Resolution]] = OrderedDict()
         self._single_flight = SingleFlight()
@@ -107,7 +111,7 @@ class Names(AbstractResolver):
         the address of the next request, even for a host whose first address is dead."""
         self._asked[host] = address
         self._asked.move_to_end(host)
-        if len(self._asked) > self._max_names:
+        if len(self._asked) > self._limits.max_names:
             self._asked.popitem(last=False)
 
     async def resolve(
@@ -149,17 +153,18 @@ class Names(AbstractResolver):
             answer = self._apply_guard(host, await self._system.resolve(host, 0, family))
         except OSError as error:
             answer = error.with_traceback(None)
-        ttl_s = self._negative_ttl_s if isinstance(answer, OSError) else self._life_s(answer)
+        ttl_s = self._limits.negative_ttl_s if isinstance(answer, OSError) else self._life_s(answer)
         self._cache[key] = (self._clock() + ttl_s, answer)
         self._cache.move_to_end(key)
-        while len(self._cache) > self._max_names:
+        while len(self._cache) > self._limits.max_names:
             self._cache.popitem(last=False)
         return answer
 
     def _life_s(self, answer: list[ResolveResult]) -> float:
         """How long to cache an answer: its TTL, within limits."""
         ttls_s = [result["ttl_s"] for result in cast(list[TimedResult], answer) if "ttl_s" in result]
-        return min(max(min(ttls_s), self._least_ttl_s), self._most_ttl_s) if ttls_s else self._ttl_s
+        limits = self._limits
+        return min(max(min(ttls_s), limits.min_ttl_s), limits.max_ttl_s) if ttls_s else limits.ttl_s
 
     def _apply_guard(self, host: str, results: list[ResolveResult]) -> Resolution:
         allowed, refusals = [], []

@@ -29,6 +29,7 @@ from crawler.url.urls import host_of
 _MAX_HEADER_BYTES = 64 * 1024
 """Limit per header line. Browsers accept that much in total; aiohttp's own limit of 8 KiB refuses real sites."""
 _MAX_HEADERS = 512
+MIN_CONNECTIONS = 256
 _KEEP_ALIVE_S = 15.0
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
 """By the URL standard, a host is an address if its last label is such a number."""
@@ -40,23 +41,19 @@ class Network:
     To be made inside the running event loop. Raises `ValueError` for an invalid setting, `ClientRefused` if the
     installed aiohttp does not fit.
 
-    `concurrency`: how many requests usually run at once; `spare`: how many more at most. `per_host`: connections per
-    host. `max_connections`: how many stay open, including idle ones. `hosts`: see `StaticNames`. `resolver` replaces
-    the system's; the network closes it. `authorities`: PEM files of certificates that are trusted beside those of the
-    system. `routes`: settings of some hosts. `head_timeout_s` returns for a URL how long its server may take for all
-    headers.
+    `max_connections`: how many stay open, including idle ones; see `connections_for`. `per_host`: connections per host.
+    `guard` refuses addresses. `hosts`: see `StaticNames`. `resolver` replaces the system's; the network closes it.
+    `authorities`: PEM files of certificates that are trusted beside those of the system. `routes`: settings of some
+    hosts. `head_timeout_s` returns for a URL how long its server may take for all headers.
     """
 
     def __init__(
         self,
         *,
-        concurrency: int = 64,
-        spare: int = 0,
+        max_connections: int = MIN_CONNECTIONS,
         per_host: int = 1,
-        max_connections: int | None = None,
+        guard: Guard,
         hosts: Mapping[str, str] | None = None,
-        allow_private: bool = False,
-        allow_networks: Iterable[str] = (),
         authorities: Iterable[str] = (),
         resolver: AbstractResolver | None = None,
         routes: Routes | None = None,
@@ -64,9 +61,9 @@ class Network:
     ) -> None:
         self._routes = routes or Routes()
         self._unverified = _tls(verifies=False)
-        self._guard = Guard(allow_private=allow_private, networks=allow_networks)
+        self._guard = guard
         self._static = StaticNames(hosts or {})
-        self._connections = Connections(max_connections or _max_connections(concurrency, spare))
+        self._connections = Connections(max_connections)
         self._names = Names(static=self._static, guard=self._guard, system=resolver or SystemResolver())
         connector = RoutedConnector(
             socks=self._routes.socks,
@@ -97,7 +94,7 @@ class Network:
 
     def set_concurrency(self, concurrency: int, *, spare: int) -> None:
         """Let as many connections stay open as so many requests at once need."""
-        self._connections.limit = _max_connections(concurrency, spare)
+        self._connections.limit = connections_for(concurrency, spare)
 
     async def get(self, url: URL, headers: dict[str, str], /, *, connect_timeout_s: float) -> Response:
         """Send a request by the host's route. Returns when the headers have arrived."""
@@ -180,8 +177,9 @@ class Network:
         return socket.socket(family, kind, protocol)
 
 
-def _max_connections(concurrency: int, spare: int) -> int:
-    return max(4 * concurrency, 256) + spare
+def connections_for(concurrency: int, spare: int) -> int:
+    """How many connections may stay open, if that many requests usually run at once, and `spare` more at most."""
+    return max(4 * concurrency, MIN_CONNECTIONS) + spare
 
 
 @lru_cache

@@ -4,6 +4,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from crawler.fetch.connect.guard import Guard
 from crawler.fetch.connect.network import Network
 from crawler.fetch.headers import default_headers
 from crawler.fetch.http import HttpFetcher
@@ -26,5 +27,5 @@ def loopback_http(*, hanging: str) -> HttpFetcher:
         max_body_bytes=MAX_BODY_BYTES,
     )
     brief = replace(patient, timeout_s=HANG_S)
-    network = Network(allow_private=True, head_timeout_s=lambda _: MAX_WAIT_S)
+    network = Network(guard=Guard(allow_private=True), head_timeout_s=lambda _: MAX_WAIT_S)
     return HttpFetcher(network, limits=lambda url: brief if url.endswith(hanging) else patient)

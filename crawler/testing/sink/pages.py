@@ -4,7 +4,7 @@ from typing import Final
 
 from crawler.page import Extract, Failure, FailureKind, NotModified, Page, PageRecord, Redirect, body_sha1
 from crawler.protocols import Sink
-from crawler.record import fetched_record, unfetched_record
+from crawler.record import FoundLinks, fetched_record, unfetched_record
 from frontier import CrawlUrl, Lease
 
 NOON: Final = 1_700_000_000.25
@@ -51,7 +51,9 @@ def record_of(fetched: Page | Redirect | NotModified, number: int) -> PageRecord
     """The record of a page, as the page of that number."""
     extract = Extract(content_type="text/html", base_url=fetched.url, charset="UTF-8", title=f"Page {number}")
     sha1 = None if isinstance(fetched, NotModified) else body_sha1(fetched.body)
-    return fetched_record(lease(number), fetched, extract=extract, references=["http://h1.sim.test:8080/"], sha1=sha1)
+    return fetched_record(
+        lease(number), fetched, extract=extract, links=FoundLinks(references=["http://h1.sim.test:8080/"]), sha1=sha1
+    )
 
 
 async def write(sink: Sink, number: int) -> None:

@@ -7,8 +7,9 @@ import msgspec
 
 from config import Config, Fetch, Loaded, has_contact, owned_by_others
 from crawler.fetch.connect.dns import DnsResolver
+from crawler.fetch.connect.guard import Guard
 from crawler.fetch.connect.names import SystemResolver
-from crawler.fetch.connect.network import Network
+from crawler.fetch.connect.network import Network, connections_for
 from crawler.fetch.connect.routes import BadRoute, Routes
 from crawler.fetch.cookies import Cookies
 from crawler.fetch.descriptor import Descriptor, Parameters
@@ -38,12 +39,10 @@ def fetcher(
 ) -> HttpFetcher:
     fetch = loaded.config.fetch
     network = Network(
-        concurrency=fetch.concurrency,
-        spare=fetch.spare,
+        max_connections=connections_for(fetch.concurrency, fetch.spare),
         per_host=max(there.config.politeness.per_host for there in [loaded, *Sites(loaded).alone()]),
         hosts=fetch.hosts,
-        allow_private=fetch.allow_private,
-        allow_networks=fetch.allow_networks,
+        guard=Guard(allow_private=fetch.allow_private, networks=fetch.allow_networks),
         authorities=fetch.authorities,
         routes=routes(loaded),
         resolver=DnsResolver() if fetch.resolver == "dns" else SystemResolver(),

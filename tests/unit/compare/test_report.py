@@ -25,7 +25,7 @@ from crawler.compare.report.page import page
 from crawler.compare.report.plots import plots
 from crawler.compare.report.recommending import Requirements
 from crawler.compare.report.table import render
-from crawler.compare.report.value import Report, report_of
+from crawler.compare.report.value import Circumstances, Report, report_of
 from tests.unit.compare.making import check, timing, work
 
 SETS = [
@@ -62,9 +62,7 @@ def report() -> Report:
         trials,
         requirements=Requirements(max_loss=1e-4, max_memory_bytes=None),
         expected=[Expectation(work="work", set="exact", figure="rate", value=0.0, says="never <errs>")],
-        seed=1,
-        measured_at="2026-01-01T00:00:00+00:00",
-        complete=False,
+        circumstances=Circumstances(seed=1, measured_at="2026-01-01T00:00:00+00:00", complete=False),
     )
 
 

@@ -13,6 +13,7 @@ from aiohttp.client_reqrep import ClientResponse
 from crawler.cli import main
 from crawler.fetch.connect import aiohttp_contract
 from crawler.fetch.connect.aiohttp_contract import ClientRefused
+from crawler.fetch.connect.guard import Guard
 from crawler.fetch.connect.network import Network
 from tests.conftest import REPOSITORY
 
@@ -25,7 +26,7 @@ def _afresh() -> Iterator[None]:
 
 
 async def network() -> None:
-    await Network(head_timeout_s=lambda _: 1.0).aclose()
+    await Network(guard=Guard(), head_timeout_s=lambda _: 1.0).aclose()
 
 
 async def start_otherwise(self: ClientResponse, connection: object, *, eagerly: bool) -> ClientResponse:

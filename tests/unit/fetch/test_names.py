@@ -5,7 +5,7 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from crawler.fetch.connect.guard import AddressRefused, Guard
-from crawler.fetch.connect.names import Names, StaticNames, SystemResolver
+from crawler.fetch.connect.names import NameCacheLimits, Names, StaticNames, SystemResolver
 from crawler.page import Failure, FailureKind, Page, Request
 from tests.fetchers import http_fetcher
 from tests.servers import page, raw_server
@@ -49,9 +49,7 @@ def names(dns: FakeDns, clock: Clock | None = None, *, hosts: dict[str, str] | N
         static=StaticNames(hosts or {}),
         guard=Guard(),
         system=dns,
-        ttl_s=300,
-        negative_ttl_s=30,
-        max_names=3,
+        cache_limits=NameCacheLimits(ttl_s=300, negative_ttl_s=30, max_names=3),
         clock=clock or Clock(),
     )
 

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from crawler.fetch.connect.names import NameCacheLimits
 from crawler.fetch.http import HttpFetcher
 from crawler.page import Failure, FailureKind, Fetched, Page, Redirect, Request
 from crawler.url.urls import UrlReader, join
@@ -79,7 +80,7 @@ async def test_a_name_that_turns_from_a_public_address_to_a_private_one_is_refus
     """The opened network stands for the public: the first answer is fetched, the second is not."""
     dns = FakeDns(turns_test=["127.0.0.1"])
     fetcher = http_fetcher(resolver=dns, allow_networks=["127.0.0.1/32"])
-    fetcher._network._names._ttl_s = 0.0
+    fetcher._network._names._limits = NameCacheLimits(ttl_s=0.0)
     async with raw_server({"/": [page(b"public", b"Connection: close")]}) as server:
         url = server.url(host="turns.test")
         assert isinstance(await fetcher.fetch(Request(url=url)), Page)

@@ -20,7 +20,7 @@ from crawler.page import (
     body_digest,
     body_sha1,
 )
-from crawler.record import fetched_record, http_date, resolved_url, rfc3339, unfetched_record, w3c_time
+from crawler.record import FoundLinks, fetched_record, http_date, resolved_url, rfc3339, unfetched_record, w3c_time
 from frontier import UrlState
 from tests.unit.write.samples import NOON, lease, page
 
@@ -69,8 +69,7 @@ def test_a_page_brings_every_field_that_is_known() -> None:
         fetched,
         extract=extract,
         sha1=body_sha1(b"decoded body"),
-        references=("http://h/1",),
-        refused={"scope": 2},
+        links=FoundLinks(references=("http://h/1",), refused={"scope": 2}),
         duplicate_of="http://h/0",
     )
     assert msgspec.to_builtins(record) == {
@@ -124,7 +123,7 @@ def test_what_is_not_known_is_left_out() -> None:
 
 
 def test_a_page_without_links_in_scope_says_so() -> None:
-    assert fetched_record(lease(1), page(1), references=[]).references == []
+    assert fetched_record(lease(1), page(1), links=FoundLinks(references=[])).references == []
     assert fetched_record(lease(1), page(1)).references is None
 
 
