@@ -1,6 +1,6 @@
 """What the rest of the program knows of a backend: its descriptor, which stands beside what opens its state."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -103,6 +103,8 @@ class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
     """Checks every invariant of an open state. Reads everything."""
     check_visited: Callable[[Any, VisitedSet], Awaitable[list[Problem]]] | None = None
     """Restores an empty visited set from its snapshot, and finds the URLs of the ledger that it lacks."""
+    check_parts: Callable[[Sequence[Any]], list[Problem]] | None = None
+    """Checks that the open states of all parts of a crawl agree with each other."""
     repair: Callable[[Parameters, Any, Path], Mended] | None = None
     """Opens a damaged state, with the backend's options in their struct, and repairs it. The path is where a copy of
     the old state goes."""

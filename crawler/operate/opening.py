@@ -40,7 +40,7 @@ def lock_stored(
     path: Path, *, to_repair: bool = False, to_change: bool = False
 ) -> Iterator[tuple[CrawlDirectory, Loaded]]:
     """A crawl that does not run, or a part of one, locked, with the configuration of its last run. To repair it, its
-    output is enough."""
+    output is enough; for a part, that of the others."""
     directory, configuration = CrawlDirectory(path), _configuration(path)
     has_state, has_output = directory.has_state(), directory.has_output()
     if not configuration.exists() and (has_state or has_output):
@@ -53,7 +53,8 @@ def lock_stored(
             f"the crawl in {path} has lost its frontier: expected {directory.frontier}. "
             f"`onceover inspect {path} fsck --repair` rebuilds it from the output"
         )
-    if not configuration.exists() or not (has_state or has_output):
+    can_be_rebuilt = to_repair and part_at(path) is not None
+    if not configuration.exists() or not (has_state or has_output or can_be_rebuilt):
         raise DirectoryRefused(
             f"there is no crawl in {path}: expected {configuration} and {directory.frontier}; "
             "name the directory of a crawl whose frontier.backend is not memory"

@@ -1,6 +1,6 @@
 """The frontier in LevelDB."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -10,6 +10,7 @@ from frontier.leveldb.database import SPACE_TO_REOPEN_BYTES
 from frontier.leveldb.store import LevelDBStore
 from frontier.states.store_state import StoreState
 from frontier.upkeep.fsck import fsck
+from frontier.upkeep.part_checks import check_parts
 from frontier.upkeep.rebuild import rebuild
 from frontier.upkeep.salvage import repair_directory
 from frontier.upkeep.visited_check import check_visited
@@ -36,6 +37,10 @@ async def _check_visited(state: LevelDBState, visited: VisitedSet) -> list[Probl
     return [] if state.snapshots is None else await check_visited(state.store, visited, state.snapshots)
 
 
+def _check_parts(states: Sequence[LevelDBState]) -> list[Problem]:
+    return list(check_parts([state.store for state in states]))
+
+
 async def _rename(state: LevelDBState, naming: Naming, progress: Callable[[int], None] | None) -> Renamed | None:
     if not state.store.needs_rebuild:
         return None
@@ -60,5 +65,5 @@ DESCRIPTOR = Descriptor(
     make=open_leveldb,
     needs=frozenset({"directory"}),
     min_free_bytes=SPACE_TO_REOPEN_BYTES,
-    upkeep=Upkeep(check=_check, check_visited=_check_visited, repair=_repair, rename=_rename),
+    upkeep=Upkeep(check=_check, check_visited=_check_visited, check_parts=_check_parts, repair=_repair, rename=_rename),
 )

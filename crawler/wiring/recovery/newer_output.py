@@ -5,6 +5,7 @@ import logging
 from config import Config
 from crawler.disk.directory import CrawlDirectory
 from crawler.url.urls import UrlReader
+from crawler.wiring.components import discovering
 from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.write.records import newest_records
 from frontier import Frontier, UrlState
@@ -19,7 +20,7 @@ async def requeue_newer_output(config: Config, directory: CrawlDirectory, fronti
     power failure. Then it may also lack URLs, and may not know numbers that it has already given out.
     """
     in_flight = config.fetch.concurrency + config.fetch.spare
-    record_urls = RecordUrls(urls)
+    record_urls = RecordUrls(urls, discovering.parallel_queues(config, urls))
     newer, unknown, highest, known_in_a_row = 0, [], 0, 0
     for record in newest_records(directory.records):
         url = record_urls.of_record(record)

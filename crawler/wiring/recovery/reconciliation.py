@@ -1,6 +1,7 @@
 """Compares the ledger of a crawl with its output: finds URLs that are settled but not written, and the reverse."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -38,12 +39,16 @@ class Reconciliation:
     are fetched again.
     """
 
-    def __init__(self, loaded: Loaded, directory: CrawlDirectory, ledger: LedgerReads, *, rules_version: int) -> None:
-        """`rules_version` is that of the canonical rules by which the URLs of the ledger are named."""
+    def __init__(
+        self, loaded: Loaded, outputs: Sequence[CrawlDirectory], ledger: LedgerReads, *, rules_version: int
+    ) -> None:
+        """`outputs` are the directories with output of the crawl, the oldest first. `rules_version` is that of the
+        canonical rules by which the URLs of the ledger are named."""
         self._output = loaded.config.output
-        self._directory = directory
+        self._outputs = outputs
         self._ledger = ledger
-        self._urls = RecordUrls(discovering.url_reader(loaded, version=rules_version))
+        urls = discovering.url_reader(loaded, version=rules_version)
+        self._urls = RecordUrls(urls, discovering.parallel_queues(loaded.config, urls))
         self._recorded = NumberSet()
         self._archivable = NumberSet()
         """Pages that a server sent, so that the archive must have them."""
@@ -68,10 +73,9 @@ class Reconciliation:
                     yield url
 
     def _records(self) -> Iterator[Difference]:
-        if not self._directory.records.is_dir():
-            return
+        directories = [each.records for each in self._outputs if each.records.is_dir()]
         damaged: list[tuple[Path, int, str]] = []
-        for record in read_records(self._directory.records, on_damage=lambda *where: damaged.append(where)):
+        for record in read_records(*directories, on_damage=lambda *where: damaged.append(where)):
             yield from map(_damaged_line, damaged)
             damaged.clear()
             self._note(record.number, record.kind, record.depth)
@@ -101,9 +105,8 @@ class Reconciliation:
         return next((entry for entry in found if entry.number == record.number), found[0] if found else None)
 
     def _captures(self) -> Iterator[Difference]:
-        if not self._directory.warc.is_dir():
-            return
-        for found in captures(self._directory.warc, full_blocks=False):
+        directories = [each.warc for each in self._outputs if each.warc.is_dir()]
+        for found in chain.from_iterable(captures(each, full_blocks=False) for each in directories):
             if not isinstance(found, Capture):
                 size = found.end - found.start
                 yield Difference(Problem(DAMAGED, str(found.path), f"the {size} bytes at {found.start} are damaged"))

@@ -1,5 +1,8 @@
 """The URLs of records and archived pages, as the frontier names them."""
 
+from collections.abc import Mapping
+
+from crawler.discover.precedence import parallel_key
 from crawler.page import LinkKind, PageRecord
 from crawler.url.urls import UrlReader
 from frontier import CrawlUrl
@@ -8,8 +11,10 @@ from frontier import CrawlUrl
 class RecordUrls:
     """Makes the URL to crawl again from what was written about it."""
 
-    def __init__(self, urls: UrlReader) -> None:
+    def __init__(self, urls: UrlReader, parallel: Mapping[str, int]) -> None:
+        """`parallel` is that of `precedence.OrderedDiscovery`."""
         self._urls = urls
+        self._parallel = parallel
 
     def of_record(self, record: PageRecord) -> CrawlUrl | None:
         """The URL of a record; None if the current rules do not accept it."""
@@ -27,7 +32,7 @@ class RecordUrls:
         return CrawlUrl(
             url=target.url,
             canonical=canonical,
-            queue_key=target.queue_key,
+            queue_key=parallel_key(target.queue_key, canonical, self._parallel),
             depth=depth,
             via=via,
             kind=kind,

@@ -4,7 +4,7 @@ A record tells how its URL was settled, and with `output.links` also the links o
 read again from the archive. If it is not there either, only the settled URLs are known.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, groupby
 from operator import attrgetter
@@ -45,8 +45,23 @@ class Recovered(msgspec.Struct, frozen=True, kw_only=True):
     """Pages whose links are unknown: they have no list of links and are not in the archive."""
 
 
+class Sources(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a recovery reads."""
+
+    own: CrawlDirectory
+    """The directory whose state is recovered. It may lack links to other parts of the crawl, too."""
+    others: Sequence[CrawlDirectory] = ()
+    """Other directories with output of the crawl: of its other parts, or from before it was divided."""
+    owns: Callable[[str], bool] = lambda _: True
+    """Whether a queue belongs to the state that is recovered, by its key. Of others, nothing else is taken."""
+
+    @property
+    def newest_first(self) -> list[CrawlDirectory]:
+        return [self.own, *reversed(self.others)]
+
+
 async def recover(
-    loaded: Loaded, directory: CrawlDirectory, state: FrontierState, *, progress: Progress = lambda _: None
+    loaded: Loaded, sources: Sources, state: FrontierState, *, progress: Progress = lambda _: None
 ) -> Recovered:
     """Take into the state of a frontier what the output tells and the state does not know, and close the state.
 
@@ -55,8 +70,8 @@ async def recover(
     """
     if not isinstance(state, LedgerReads):
         raise lacks(loaded.config, "list its ledger, which a recovery from the output needs")
-    output = _Output(loaded, directory, version=storage.rules_version(state), progress=progress)
-    visited = storage.visited_set(loaded.config, directory, state.knows_many)
+    output = _Output(loaded, sources, version=storage.rules_version(state), progress=progress)
+    visited = storage.visited_set(loaded.config, sources.own, state.knows_many)
     try:
         frontier = await state.open_frontier(visited)
         try:
@@ -84,13 +99,13 @@ async def recover(
 class _Output:
     """What the output of a crawl tells. Entries are read before links."""
 
-    def __init__(self, loaded: Loaded, directory: CrawlDirectory, *, version: int, progress: Progress) -> None:
+    def __init__(self, loaded: Loaded, sources: Sources, *, version: int, progress: Progress) -> None:
         sites = Sites(loaded)
         urls = discovering.url_reader(loaded, version=version)
         self._loaded = loaded
-        self._directory = directory
+        self._sources = sources
         self._progress = progress
-        self._urls = RecordUrls(urls)
+        self._urls = RecordUrls(urls, discovering.parallel_queues(loaded.config, urls))
         self._discovery: Discovery = discovering.discovery(loaded, sites, urls, seeding.seeds(loaded, urls))
         self._extractor: LinkExtractor = processing.extractor(loaded)
         self._recorded = NumberSet()
@@ -111,47 +126,59 @@ class _Output:
             and known.entry.number not in self._read
         )
 
-    def _records(self) -> Iterator[PageRecord]:
-        if not self._directory.records.is_dir():
+    def _records(self, directory: CrawlDirectory) -> Iterator[PageRecord]:
+        if not directory.records.is_dir():
             return
-        for count, record in enumerate(read_records(self._directory.records, last_only=True), 1):
+        for count, record in enumerate(read_records(directory.records, last_only=True), 1):
             if count % 10_000 == 0:
                 self._progress(count)
             yield record
 
+    def _own(self, url: CrawlUrl | None) -> CrawlUrl | None:
+        return url if url is not None and self._sources.owns(url.queue_key) else None
+
+    def _missing(self, directory: CrawlDirectory, links: Iterator[CrawlUrl]) -> Iterator[CrawlUrl]:
+        """The links that the state may lack. Those to other parts are lost with it if it had found them itself."""
+        return links if directory is self._sources.own else (url for url in links if self._own(url))
+
     def entries(self) -> Iterator[LedgerEntry]:
-        for record in self._records():
+        for record in chain.from_iterable(map(self._records, self._sources.newest_first)):
             self.records += 1
             self._recorded.add(record.number)
-            url = self._urls.of_record(record)
+            url = self._own(self._urls.of_record(record))
             if url is not None and (entry := entry_of_record(record, url)) is not None:
                 yield entry
 
     def entries_of_captures(self) -> Iterator[LedgerEntry]:
         """The entries of pages that are in the archive and have no record."""
-        for number, group in groupby(self._captures(whole=False), key=attrgetter("number")):
+        every = chain.from_iterable(self._captures(each, whole=False) for each in self._sources.newest_first)
+        for number, group in groupby(every, key=attrgetter("number")):
             found = {capture.kind: capture for capture in group}
             if number in self._recorded or "response" not in found:
                 continue
             self.records += 1
             facts = found["metadata"].metadata_fields() if "metadata" in found else {}
-            url = self._urls.of_url(found["response"].url, depth=0, kind=LinkKind.LINK, via=facts.get("via"))
+            url = self._own(self._urls.of_url(found["response"].url, depth=0, kind=LinkKind.LINK, via=facts.get("via")))
             with suppress(ValueError):
                 status = found["response"].http()[0]
                 if url is not None:
                     yield entry_of_capture(url, number, status=status)
 
-    def _captures(self, *, whole: bool) -> Iterator[Capture]:
-        if not self._directory.warc.is_dir():
+    def _captures(self, directory: CrawlDirectory, *, whole: bool) -> Iterator[Capture]:
+        if not directory.warc.is_dir():
             return
-        for count, capture in enumerate(captures(self._directory.warc, full_blocks=whole), 1):
+        for count, capture in enumerate(captures(directory.warc, full_blocks=whole), 1):
             if count % 10_000 == 0:
                 self._progress(count)
             if isinstance(capture, Capture):
                 yield capture
 
     def links_of_records(self) -> Iterator[CrawlUrl]:
-        for record in self._records():
+        for directory in self._sources.newest_first:
+            yield from self._missing(directory, self._links_of_records(directory))
+
+    def _links_of_records(self, directory: CrawlDirectory) -> Iterator[CrawlUrl]:
+        for record in self._records(directory):
             parent = self._urls.of_record(record)
             if parent is None or record.state != "done":
                 continue
@@ -172,7 +199,11 @@ class _Output:
             yield target
 
     def links_of_pages(self) -> Iterator[CrawlUrl]:
-        for number, group in groupby(self._captures(whole=True), key=attrgetter("number")):
+        for directory in self._sources.newest_first:
+            yield from self._missing(directory, self._links_of_pages(directory))
+
+    def _links_of_pages(self, directory: CrawlDirectory) -> Iterator[CrawlUrl]:
+        for number, group in groupby(self._captures(directory, whole=True), key=attrgetter("number")):
             if number not in self._read:
                 found = {capture.kind: capture for capture in group}
                 documents = [found[kind] for kind in ("response", "conversion") if kind in found]

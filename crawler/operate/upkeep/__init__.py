@@ -1,0 +1,7 @@
+"""Checks and repairs the state of a crawl that does not run, with the states of all its parts if it is in parts.
+
+places      locks and opens all directories that hold state of a crawl
+checking    finds what does not agree: within a state, between parts, and with the output
+repairing   repairs or rebuilds a state
+refetching  queues URLs again whose output is missing, or that may lead to lost ones
+"""

@@ -1,0 +1,102 @@
+"""Finds what does not agree: within a state, between the parts of a crawl, and with the output."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+from msgspec import UNSET
+
+from config import Config
+from crawler.control.replies import PartNumber
+from crawler.disk.directory import CrawlDirectory
+from crawler.operate.upkeep.places import Places, open_states, reconciliation
+from crawler.wiring.backends import frontier_backend, lacks
+from crawler.wiring.recovery.reconciliation import DAMAGED
+from crawler.wiring.storage import visited_set
+from frontier.descriptor import Problem, Report
+from frontier.state import FrontierState
+
+_NOTES = ("snapshot", DAMAGED)
+"""A snapshot that does not fit is no damage: a crash has torn it, or the settings have changed since."""
+_COUNTS = ("urls", "pending", "retrying", "queues", "quarantined")
+
+
+class FoundProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that does not agree with something else."""
+
+    kind: str
+    where: str
+    message: str
+    part: PartNumber = UNSET
+
+
+class FsckReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What was read of a crawl, and what is wrong."""
+
+    urls: int
+    pending: int
+    retrying: int
+    queues: int
+    quarantined: int
+    problems: list[FoundProblem]
+
+
+async def check(places: Places, *, output: bool) -> tuple[FsckReport, list[FoundProblem]]:
+    """Check everything; the other list has what is only worth a note."""
+    config = places.loaded.config
+    with open_states(places) as (states, broken):
+        found = [
+            FoundProblem(kind="damaged", where=_where(places, part), message=why, part=part)
+            for part, why in broken.items()
+        ]
+        reports = {part: _check(config, state) for part, state in states.items()}
+        for place in places.each:
+            if (state := states.get(place.part or 0)) is not None:
+                problems = reports[place.part or 0].problems
+                problems += await _check_visited(config, place.directory, state)
+                found += [_found(problem, UNSET if place.part is None else place.part) for problem in problems]
+        if places.is_in_parts:
+            found += [_found(problem) for problem in _check_parts(config, states, places.count)]
+        # What is in the output of the others may belong to a broken part.
+        if output and not broken:
+            found += _differences(places, list(states.values()))
+    counts = {name: sum(getattr(report, name) for report in reports.values()) for name in _COUNTS}
+    notes = [each for each in found if each.kind in _NOTES]
+    return FsckReport(**counts, problems=[each for each in found if each.kind not in _NOTES]), notes
+
+
+def _where(places: Places, part: int) -> str:
+    return str(next((each.directory.original for each in places.each if each.part == part), places.path))
+
+
+def _found(problem: Problem, part: PartNumber = UNSET) -> FoundProblem:
+    return FoundProblem(kind=problem.kind, where=problem.where, message=problem.message, part=part)
+
+
+def _check(config: Config, state: FrontierState) -> Report:
+    found = frontier_backend(config).upkeep.check
+    if found is None:
+        raise lacks(config, "check its state")
+    return found(state)
+
+
+async def _check_visited(config: Config, directory: CrawlDirectory, state: FrontierState) -> list[Problem]:
+    found = frontier_backend(config).upkeep.check_visited
+    if found is None:
+        return []
+    visited = visited_set(config, directory, state.knows_many)
+    try:
+        return await found(state, visited)
+    finally:
+        await visited.aclose()
+
+
+def _check_parts(config: Config, states: Mapping[int, FrontierState], count: int) -> Sequence[Problem]:
+    found = frontier_backend(config).upkeep.check_parts
+    return [] if found is None or len(states) < count else found([states[number] for number in range(count)])
+
+
+def _differences(places: Places, states: Sequence[FrontierState]) -> Iterator[FoundProblem]:
+    owner = places.owner
+    for each in reconciliation(places, states).differences():
+        is_known = places.is_in_parts and each.again is not None
+        yield _found(each.problem, owner(each.again.queue_key) if is_known and each.again is not None else UNSET)

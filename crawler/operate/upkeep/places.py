@@ -1,0 +1,126 @@
+"""Locks and opens all directories that hold state of a crawl."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import msgspec
+
+from config import Loaded
+from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
+from crawler.disk.layout import output_directories, part_at, read_layout
+from crawler.operate.opening import lock_directory, lock_stored
+from crawler.parts.ownership import Ownership
+from crawler.wiring.backends import lacks
+from crawler.wiring.recovery.ledgers import JoinedLedgers
+from crawler.wiring.recovery.reconciliation import Reconciliation
+from crawler.wiring.storage import open_state, rules_version
+from frontier import LedgerReads, StoreFailed, StoreRefused
+from frontier.state import FrontierState
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """A locked directory that holds state."""
+
+    part: int | None
+    """None if the crawl is not in parts."""
+    directory: CrawlDirectory
+    loaded: Loaded
+
+    @property
+    def named(self) -> str:
+        """How messages for people begin."""
+        return "" if self.part is None else f"part {self.part} ({self.directory.original}): "
+
+
+class Places(msgspec.Struct, frozen=True, kw_only=True):
+    """All directories that hold state of a crawl, locked."""
+
+    path: Path
+    """The directory of the whole crawl."""
+    each: Sequence[Place]
+    broken: Mapping[int, str]
+    """Parts whose directory can't be used, and why."""
+    count: int
+    """Of the parts, broken ones included."""
+
+    @property
+    def loaded(self) -> Loaded:
+        return self.each[0].loaded
+
+    @property
+    def is_in_parts(self) -> bool:
+        return self.each[0].part is not None
+
+    @property
+    def outputs(self) -> list[CrawlDirectory]:
+        """All directories with output of the crawl, the oldest first."""
+        shadows = {place.directory.original: place.directory for place in self.each}
+        return [shadows.get(path) or CrawlDirectory(path) for path in output_directories(self.path)]
+
+    @property
+    def owner(self) -> Callable[[str], int]:
+        """The part that a queue belongs to, by its key; 0 if the crawl is not in parts."""
+        return Ownership(self.count).owner
+
+
+@contextmanager
+def lock_places(path: Path, *, to_repair: bool = False) -> Iterator[Places]:
+    """All directories of a crawl that does not run, or the one of a part that is named, locked in this context.
+
+    Raises `DirectoryRefused` for a crawl that is not in parts, or has no part that can be used, and `DirectoryInUse`.
+    """
+    layout = read_layout(path)
+    with ExitStack() as stack:
+        if layout is None:
+            directory, loaded = stack.enter_context(lock_stored(path, to_repair=to_repair))
+            part = part_at(path)
+            place = Place(part=None if part is None else part.number, directory=directory, loaded=loaded)
+            whole = path if part is None else path.absolute().parent
+            yield Places(path=whole, each=[place], broken={}, count=1 if part is None else part.parts)
+            return
+        stack.enter_context(lock_directory(path, to_change=to_repair))
+        places: list[Place] = []
+        broken: dict[int, str] = {}
+        for number, named in enumerate(layout.directories(path)):
+            try:
+                directory, loaded = stack.enter_context(lock_stored(named, to_repair=to_repair))
+            except DirectoryInUse:
+                raise
+            except DirectoryRefused as error:
+                broken[number] = str(error)
+            else:
+                places.append(Place(part=number, directory=directory, loaded=loaded))
+        if not places:
+            raise DirectoryRefused("; ".join(f"part {number}: {why}" for number, why in broken.items()))
+        yield Places(path=path, each=places, broken=broken, count=len(layout.parts))
+
+
+@contextmanager
+def open_states(places: Places) -> Iterator[tuple[dict[int, FrontierState], dict[int, str]]]:
+    """The open states of the parts, by number, and why others can't be opened. Of a crawl that is not in parts, that
+    raises `StoreFailed` or `StoreRefused`."""
+    states: dict[int, FrontierState] = {}
+    broken = dict(places.broken)
+    with ExitStack() as stack:
+        for place in places.each:
+            try:
+                state = open_state(place.loaded.config, place.directory)
+            except (StoreFailed, StoreRefused) as error:
+                if place.part is None:
+                    raise
+                broken[place.part] = str(error)
+            else:
+                stack.callback(state.close)
+                states[place.part or 0] = state
+        yield states, broken
+
+
+def reconciliation(places: Places, states: Sequence[FrontierState]) -> Reconciliation:
+    """Compares the output of a crawl with the ledgers of all its parts. Raises `ConfigError` for a frontier that can't
+    list its ledger."""
+    ledgers = [state for state in states if isinstance(state, LedgerReads)]
+    if len(ledgers) < len(states):
+        raise lacks(places.loaded.config, "list its ledger to be compared with the output; use --no-output")
+    ledger = ledgers[0] if len(ledgers) == 1 else JoinedLedgers(ledgers)
+    return Reconciliation(places.loaded, places.outputs, ledger, rules_version=rules_version(states[0]))

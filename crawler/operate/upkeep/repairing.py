@@ -1,0 +1,85 @@
+"""Repairs or rebuilds a state, from what is left of it and from the output."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from crawler.operate.upkeep.places import Place, Places
+from crawler.wiring.recovery.recover import Sources, recover
+from crawler.wiring.storage import open_state, repair_state
+from frontier import FrontierStats
+from frontier.state import FrontierState
+
+Say = Callable[[str], None]
+"""Tells people what is done."""
+
+
+class Repairing:
+    """Repairs the states of a crawl, one after another."""
+
+    def __init__(self, places: Places, say: Say) -> None:
+        self._places = places
+        self._say = say
+
+    def has_output(self) -> bool:
+        return any(directory.has_output() for directory in self._places.outputs)
+
+    def repair(self, place: Place) -> None:
+        copy = place.directory.new_copy()
+        mended = repair_state(place.loaded.config, place.directory, copy)
+        self._say(f"{place.named}repaired: {', '.join(mended.done) or 'nothing'}")
+        if mended.is_copied:
+            self._tell_copy(place, copy)
+        if self.has_output() and mended.is_incomplete:
+            self._recover(place, mended.state)
+        else:
+            mended.state.close()
+
+    def rebuild(self, place: Place) -> FrontierStats:
+        """Rebuild the frontier from the output."""
+        directory, config = place.directory, place.loaded.config
+        copy = directory.move_frontier_away() if directory.has_state() else None
+        state = open_state(config, directory, may_begin=True)
+        if copy is not None:
+            self._tell_copy(place, copy)
+        self._recover(place, state)
+        state = open_state(config, directory, may_begin=True)
+        stats = state.describe()
+        state.close()
+        return stats
+
+    def _tell_copy(self, place: Place, copy: Path) -> None:
+        self._say(f"{place.named}a copy of the old frontier is kept in {copy}; delete it when the crawl works")
+
+    def _sources(self, place: Place) -> Sources:
+        if place.part is None:
+            return Sources(own=place.directory)
+        owner, number = self._places.owner, place.part
+        others = [each for each in self._places.outputs if each.original != place.directory.original]
+        return Sources(own=place.directory, others=others, owns=lambda queue_key: owner(queue_key) == number)
+
+    def _recover(self, place: Place, state: FrontierState) -> None:
+        """Recover from the output what the state has lost. Closes the state."""
+        before = state.describe().lost
+        try:
+            recovered = asyncio.run(
+                recover(
+                    place.loaded,
+                    self._sources(place),
+                    state,
+                    progress=lambda count: self._say(f"{count:,} records read"),
+                )
+            )
+        finally:
+            state.close()
+        self._say(
+            f"{place.named}from the output: {recovered.settled:,} settled URLs and {recovered.found:,} links that were "
+            f"not known, of {recovered.records:,} records"
+        )
+        if recovered.unread:
+            self._say(
+                f"{place.named}the links of {recovered.unread:,} pages are not known: output.links was off, and the "
+                "pages are not in the archive"
+            )
+        if before and not recovered.unread:
+            self._say(f"{place.named}all lost URLs are known again to which a fetched page links")
