@@ -21,6 +21,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     kind: Kind
     default: Any
+    words: tuple[str, ...]
+    """Words that may stand instead of a number."""
     optional: bool
     """Whether it may be unset; its default is then None."""
     required: bool
@@ -73,6 +75,11 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def expected(self) -> str:
         """What a value must be; it completes "expected …"."""
+        words = "".join(f', or "{word}"' for word in self.words)
+        return self._expected + words
+
+    @property
+    def _expected(self) -> str:
         match self.kind:
             case "bool":
                 return "true or false"
@@ -169,9 +176,15 @@ def _choices(hint: Any, notes: dict[str, Any]) -> tuple[str, ...]:
 
 def _setting(section: str, field: inspect.Field, hint: Any) -> Setting:
     type_, notes = _unwrap(field.type)
-    optional = isinstance(type_, inspect.UnionType)
+    optional = False
+    words: tuple[str, ...] = ()
     if isinstance(type_, inspect.UnionType):
-        type_, more = _unwrap(next(each for each in type_.types if not isinstance(each, inspect.NoneType)))
+        optional = any(isinstance(each, inspect.NoneType) for each in type_.types)
+        literals = [each for each in type_.types if isinstance(each, inspect.LiteralType)]
+        words = tuple(str(word) for each in literals for word in each.values)
+        others = (each for each in type_.types if not isinstance(each, inspect.NoneType | inspect.LiteralType))
+        type_, more = _unwrap(next(others, literals[0] if literals else type_))
+        words = () if isinstance(type_, inspect.LiteralType) else words
         notes |= more
     key_type: inspect.Type | None = None
     item: inspect.Type = type_
@@ -189,6 +202,7 @@ def _setting(section: str, field: inspect.Field, hint: Any) -> Setting:
         default=_default(field),
         required=field.required,
         optional=optional,
+        words=words,
         meaning=notes.get("description", ""),
         unit=notes.get("unit"),
         minimum=getattr(item, "ge", None),

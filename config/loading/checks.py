@@ -181,6 +181,28 @@ def _needs_no_prefixes(config: Config, _: Origins) -> str | None:
     return f"expected none with frontier.queue_by = {config.frontier.queue_by}: they are for surt-prefix"
 
 
+def _no_queues_of_addresses(config: Config, _: Origins) -> str | None:
+    if config.crawl.parts == 1 or config.frontier.queue_by != "ip":
+        return None
+    return (
+        'expected 1 with frontier.queue_by = "ip": the address of a host is only known when it is asked, so it can\'t '
+        'say which part the host belongs to. Use politeness.per_ip with queue_by = "host"'
+    )
+
+
+def _no_parallel_queues(config: Config, _: Origins) -> str | None:
+    if config.crawl.parts == 1 or not config.frontier.parallel_queues:
+        return None
+    return "expected 1 with frontier.parallel_queues: several parts would ask one site, each at its own pace"
+
+
+def _parts_need_disk(config: Config, _: Origins, /, *, backends: Backends) -> str | None:
+    name = config.frontier.backend
+    if config.crawl.parts == 1 or backends.find("frontier", name).is_persistent:
+        return None
+    return f'expected 1 with frontier.backend = "{name}": a part that dies goes on from its disk, and this has none'
+
+
 def _min_free_bytes(config: Config, _: Origins, /, *, backends: Backends) -> str | None:
     found, needed = config.output.min_free_bytes, backends.find("frontier", config.frontier.backend).min_free_bytes
     if not 0 < found < needed:
@@ -201,9 +223,12 @@ _CHECKS: tuple[tuple[tuple[str, ...], Check], ...] = (
     (("fetch.hosts",), _addresses),
     (("fetch.allow_networks",), _networks),
     (("fetch.headers",), _headers),
+    (("crawl.parts", "frontier.queue_by"), _no_queues_of_addresses),
+    (("crawl.parts", "frontier.parallel_queues"), _no_parallel_queues),
 )
 _CHECKS_OF_BACKENDS: tuple[tuple[tuple[str, ...], CheckOfBackend], ...] = (
     (("visited.capacity", "visited.error_rate", "visited.backend"), _filter_size),
     (("visited.backend", "frontier.backend"), _needs_disk),
+    (("crawl.parts", "frontier.backend"), _parts_need_disk),
     (("output.min_free_bytes", "frontier.backend"), _min_free_bytes),
 )

@@ -1,6 +1,6 @@
 """What is crawled, when a run stops, and what is written."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -35,6 +35,14 @@ class Crawl(msgspec.Struct, frozen=True, kw_only=True):
             "default is crawls/NAME. A relative path starts from the current directory."
         ),
     ] = "crawls/crawl"
+    parts: Annotated[
+        Annotated[int, Meta(ge=1, le=1024, extra={"unit": "parts"})] | Literal["auto"],
+        Meta(
+            description="Number of processes that share the crawl. Each crawls the hosts of some domains, and has a "
+            "directory of its own in that of the crawl. With auto, a new crawl has as many parts as the machine has "
+            "cores. `onceover parts` changes the number of a crawl that has begun."
+        ),
+    ] = 1
 
 
 WarcPrefix = Annotated[

@@ -85,6 +85,8 @@ def _type(setting: Setting, backends: Backends) -> dict[str, Any]:
     match setting.kind:
         case "bool":
             return {"type": "boolean"}
+        case "int" if setting.words:
+            return {"anyOf": [{"type": "integer", **limits}, {"enum": list(setting.words)}]}
         case "int":
             return {"type": "integer", **limits}
         case "float":

@@ -78,7 +78,8 @@ def _may_be(setting: Setting) -> str:
         case "text" | "table":
             return f"{setting.kind}, {setting.limits}"
         case _:
-            return setting.limits + (f" {setting.unit}" if setting.unit not in (None, "bytes", "seconds") else "")
+            unit = f" {setting.unit}" if setting.unit not in (None, "bytes", "seconds") else ""
+            return setting.limits + unit + "".join(f", or `{word}`" for word in setting.words)
 
 
 def _code(text: str) -> str:

@@ -126,6 +126,6 @@ def _comment(text: str) -> str:
 def _limits(setting: Setting) -> str:
     unit = "" if setting.unit in (None, "bytes", "seconds") else f" {setting.unit}"
     limits = {"bool": "", "text": "", "texts": "", "options": "", "table": f"as {setting.limits}"}.get(
-        setting.kind, f"{setting.limits}{unit}"
+        setting.kind, f"{setting.limits}{unit}" + "".join(f', or "{word}"' for word in setting.words)
     )
     return f" [{limits}]" if limits else ""

@@ -6,9 +6,10 @@ its scheme: `com,example,www:8080`. So http and https of one host share a key. I
 
 from functools import lru_cache
 from ipaddress import IPv6Address
+from pathlib import Path
 from typing import Final
 
-from publicsuffixlist import PublicSuffixList
+from publicsuffixlist import PSLFILE, PublicSuffixList
 
 _LONGEST_NAME: Final = 253
 _LONGEST_REMEMBERED: Final = 300
@@ -95,6 +96,35 @@ def _is_ipv4(host: str) -> bool:
     return host[-1:].isdigit() and host.rpartition(".")[2].isdigit()
 
 
+def has_registered_domain(host: str, /) -> bool:
+    """Whether a host is a registered domain or below one. Addresses and public suffixes are not."""
+    host = host.rstrip(".") or host
+    return not (host.startswith("[") or _is_ipv4(host)) and _suffixes().privatesuffix(host) is not None
+
+
+def installed_suffixes() -> bytes:
+    """The text of the list of public suffixes that this program brings."""
+    return Path(PSLFILE).read_bytes()
+
+
+def use_suffixes(text: bytes, /) -> None:
+    """Use another list of public suffixes in this process. Registered domains that are known already are forgotten."""
+    if _SUFFIXES.text != text:
+        _SUFFIXES.text = text
+        for cached in (_suffixes, _known_registered_domain, _known_domain_of_site):
+            cached.cache_clear()
+
+
+class _Suffixes:
+    """Which list this process uses: None is that of the package."""
+
+    text: bytes | None = None
+
+
+_SUFFIXES: Final = _Suffixes()
+
+
 @lru_cache(maxsize=1)
 def _suffixes() -> PublicSuffixList:
-    return PublicSuffixList(only_icann=False)
+    text = _SUFFIXES.text
+    return PublicSuffixList(None if text is None else text.splitlines(), only_icann=False)
