@@ -65,6 +65,11 @@ class QueuePrefixes:
         """Two lists with the same identity assign all URLs alike."""
         return " ".join(sorted([*self._key_of_site, *self._directories]))
 
+    @property
+    def site_keys(self) -> list[str]:
+        """The keys of queues that hold whole hosts."""
+        return sorted(set(self._key_of_site.values()))
+
     def key(self, site: str, path: str, /) -> str:
         """The queue key of a URL, by its `Target.site` and `Target.path`."""
         name = f"{site})"

@@ -4,6 +4,7 @@ crawl.toml         the configuration of the last run
 lock               held by the running process, with its pid
 control            the socket by which a running crawl is controlled
 parts.json         the parts of the crawl, if it has any; see `layout`
+public_suffix_list.dat  the list by which its parts divide the crawl, if it has any
 frontier/          the frontier's state
 frontier.before-*  copies from before a repair
 visited/           snapshots of the visited set
@@ -104,6 +105,10 @@ class CrawlDirectory:
     @property
     def parts(self) -> Path:
         return self.path / "parts.json"
+
+    @property
+    def suffixes(self) -> Path:
+        return self.path / "public_suffix_list.dat"
 
     def has_state(self) -> bool:
         """Whether there is a frontier, even if it is damaged."""

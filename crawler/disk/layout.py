@@ -4,6 +4,7 @@ A crawl that is not in parts has its state and output in its directory DIR. A cr
 
     parts.json         which parts there are, and their directories: a `Layout`
     part-0, part-1, …  the parts. Each is the directory of a crawl (`directory`)
+    public_suffix_list.dat   the list by which the crawl is divided, for as long as it lasts
     crawl.toml         the configuration of the last run, for all parts
     lock, control, logs/crawl.log   of the process that watches over the parts
 
@@ -180,3 +181,4 @@ def _clear_parts(directory: CrawlDirectory, layout: Layout) -> None:
             with suppress(OSError):
                 part.path.rmdir()  # unless somebody has put files there
     directory.parts.unlink()
+    directory.suffixes.unlink(missing_ok=True)

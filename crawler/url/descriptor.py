@@ -21,6 +21,9 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
 
     The rule is pure. It is called for each link, so it must be quick. It returns the URL itself if it changes nothing.
     """
+    keeps_domain: bool = False
+    """Whether the canonical form always has the registered domain of the URL. A crawl in parts needs such rules: else
+    two parts could take different URLs for one page, and both fetch it."""
     version: int = 1
     """Raised when the effect of the rule changes. A crawl keeps the rules with which it began, and refuses others."""
     options: type[msgspec.Struct] = NoOptions

@@ -15,6 +15,7 @@ from crawler.url.urls import VERSIONS, UrlReader, domain_of, host_of
 from crawler.wiring.auto_backend import EXACT_ON_DISK, choose_backend
 from crawler.wiring.backends import frontier_backend, lacks
 from crawler.wiring.components.discovering import canonical_rules, queue_identity
+from crawler.wiring.parts import use_suffixes_of
 from crawler.wiring.plugins.catalog import descriptor
 from crawler.wiring.plugins.kinds import VISITED
 from crawler.wiring.queue_settings import queue_settings
@@ -81,6 +82,8 @@ def _parameters(
 ) -> tuple[FrontierParameters, msgspec.Struct]:
     """What the state of the configured frontier is opened with."""
     backend, frontier, part = frontier_backend(config), config.frontier, part_at(directory.original)
+    if part is not None:
+        use_suffixes_of(CrawlDirectory(directory.original.absolute().parent))
     latest, *earlier = (UrlReader(rules=canonical_rules(config), version=version).identity for version in VERSIONS)
     parameters = FrontierParameters(
         terms=Terms(
