@@ -8,6 +8,7 @@ import textwrap
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -60,7 +61,13 @@ class Gauge:
         )
 
 
-async def show_progress(gauge: Gauge, console: Console, *, interval_s: float = 5.0) -> None:
+class HasStatus(Protocol):
+    """A crawl that runs."""
+
+    def status(self) -> Status: ...
+
+
+async def show_progress(gauge: HasStatus, console: Console, *, interval_s: float = 5.0) -> None:
     """Show progress until cancelled."""
     if not console.is_terminal or console.is_dumb_terminal:
         while True:

@@ -49,7 +49,7 @@ A crawl may have several *parts*, each with a frontier of its own. The room `par
 beside the rest, and in which form links travel; `part_links` keeps these promises over a store."""
 
 from frontier.look_ups import LedgerReads, Notes, QueueReads
-from frontier.parts.protocol import Misrouted, Part, PartLinks, Place
+from frontier.parts.protocol import InParts, Misrouted, Part, PartLinks, Place
 from frontier.pauses import Pauses
 from frontier.protocol import Budgeted, Frontier, Pausing, QueueControl, Recovering, Serving
 from frontier.values import (
@@ -79,6 +79,7 @@ __all__ = [
     "Frontier",
     "FrontierStats",
     "Health",
+    "InParts",
     "KnownUrl",
     "Lease",
     "LedgerEntry",

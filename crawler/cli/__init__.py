@@ -4,21 +4,19 @@ Exit codes: 0 the crawl is complete; 1 failed; 2 wrong usage or configuration; 3
 signal, with the state saved; 5 the crawl directory is locked, paused or of another version.
 """
 
-import errno
-import os
 import sys
 
 import click
 from click.exceptions import NoArgsIsHelpError
 from click.shell_completion import add_completion_class
 
-from config import ConfigError
-from crawler.cli.codes import FAILED, REFUSED, STOPPED, USAGE
+from crawler.cli.codes import STOPPED
 from crawler.cli.compare.command import compare
 from crawler.cli.completion import AssignmentBash
 from crawler.cli.configure import config
 from crawler.cli.crawl import crawl
 from crawler.cli.demo import demo
+from crawler.cli.errors import known_error
 from crawler.cli.frontier import frontier
 from crawler.cli.inspect import inspect
 from crawler.cli.operate.hosts import budget, retire, unretire
@@ -27,21 +25,11 @@ from crawler.cli.operate.top import top
 from crawler.cli.operate.urls import add, forget
 from crawler.cli.plugins import plugins
 from crawler.cli.run.interrupts import interrupt_on_signals
+from crawler.cli.run.part import part
 from crawler.cli.run.terminal import drop_unprinted, open_missing_streams, say
 from crawler.cli.simulate import simweb
-from crawler.compare.measure.folder import FolderRefused
-from crawler.control.address import SocketRefused
-from crawler.control.client import NoAnswer
-from crawler.disk.directory import DirectoryRefused
-from crawler.fetch.connect.aiohttp_contract import ClientRefused
-from crawler.operate.target import Refused
-from crawler.wiring.plugins.blame import PluginFailed
-from crawler.wiring.plugins.loading import PluginRefused
-from frontier import StoreFailed, StoreRefused
-from visited import DiskFull, KernelRefused
 
 _OF_CLICK = ("No such command", "Got unexpected extra argument")
-_BROKEN = (DiskFull, StoreFailed, OSError, MemoryError)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -50,7 +38,7 @@ def onceover() -> None:
     """Crawl a web: every page once, politely, without losing any."""
 
 
-for command in (compare, crawl, config, demo, frontier, inspect, plugins, simweb):
+for command in (compare, crawl, config, demo, frontier, inspect, part, plugins, simweb):
     onceover.add_command(command)
 for command in (status, pause, resume, stop, add, forget, retire, unretire, budget, top):
     onceover.add_command(command)
@@ -69,32 +57,14 @@ def main() -> None:
     except click.ClickException as error:
         _complain_of_usage(error)
         sys.exit(error.exit_code)
-    except (ClientRefused, ConfigError, KernelRefused, PluginRefused) as error:
-        _complain(error)
-        sys.exit(USAGE)
-    except Refused as error:
-        _complain(error)
-        sys.exit(error.exit_code)
-    except NoAnswer as error:
-        _complain(error)
-        sys.exit(FAILED)
-    except (DirectoryRefused, FolderRefused, SocketRefused, StoreRefused) as error:
-        _complain(error)
-        sys.exit(REFUSED)
-    except PluginFailed as error:
-        _complain(error)
-        sys.exit(FAILED)
-    except _BROKEN as error:
-        _complain(error_text(error))
-        drop_unprinted()
-        sys.exit(FAILED)
-    except BaseExceptionGroup as group:
-        known, unknown = group.split(_BROKEN)
-        if known is None or unknown is not None:
+    except BaseException as error:
+        known = known_error(error)
+        if known is None:
             raise
-        _complain(error_text(known))
-        drop_unprinted()
-        sys.exit(FAILED)
+        _complain(known.message)
+        if known.may_lack_output:
+            drop_unprinted()
+        sys.exit(known.exit_code)
     sys.exit(code or 0)
 
 
@@ -110,20 +80,6 @@ def _complain_of_usage(error: click.ClickException) -> None:
         then = "" if text.endswith(("?", ")")) else ";"
         text = f"{text[0].lower()}{text[1:]}{then} `{error.ctx.command_path} --help` shows the usage"
     _complain(text)
-
-
-def error_text(error: BaseException) -> str:
-    """What failed and what to do, for people."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    text = str(error)
-    if isinstance(error, MemoryError):
-        return "there is not enough memory; what was written is kept. Run the same command again with more memory"
-    if isinstance(error, OSError) and error.strerror:
-        text = error.strerror + (f": {error.filename}" if error.filename else "")
-    if os.strerror(errno.ENOSPC) in text or os.strerror(errno.EDQUOT) in text:
-        return f"the disk is full: free some space, then run the same command again; what was saved is kept. ({text})"
-    return text
 
 
 def _complain(error: object) -> None:

@@ -10,9 +10,11 @@ import click
 
 from config import Loaded
 from crawler.cli.completion import complete_preset, complete_setting
+from crawler.cli.run.parts import keep_parts, run_in_parts, settings_with_parts
 from crawler.cli.run.running import run_crawl
 from crawler.disk.directory import CrawlDirectory
 from crawler.library.opening import changed_settings
+from crawler.supervise.preparing import is_in_parts
 from crawler.wiring.configuration import load
 
 Options = dict[str, tuple[str, object]]
@@ -45,6 +47,12 @@ Options = dict[str, tuple[str, object]]
     shell_complete=complete_setting,
     help="Set a value: fetch.timeout_s=5, for example.",
 )
+@click.option(
+    "--parts",
+    metavar="N|auto",
+    help="Share the crawl among N processes, or as many as there are cores. A crawl keeps the number that it began "
+    "with.",
+)
 @click.option("--max-pages", type=click.IntRange(min=1), metavar="N", help="Stop this run after N pages.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def crawl(  # noqa: PLR0913 - a command takes each of its options
@@ -55,6 +63,7 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
     fresh: bool,
     rebuild: bool,
     settings: tuple[str, ...],
+    parts: str | None,
     max_pages: int | None,
     as_json: bool,
 ) -> int:
@@ -67,6 +76,7 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
     5 the directory is locked, paused, of another version, or not the directory of a crawl.
     """
     options: Options = {} if directory is None else {"crawl.directory": ("--dir", directory)}
+    settings = settings_with_parts(settings, parts)
     if configuration is None and not seeds and directory is None:
         raise click.UsageError(
             "there is nothing to crawl: give a configuration file, or --seed URL, or the --dir of a crawl"
@@ -76,8 +86,9 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
     else:
         options |= _only_seeds(seeds)
         loaded = load(configuration, overrides=settings, options=options, environ=os.environ, preset=preset)
+    loaded = keep_parts(loaded, fresh=fresh)
     again = f"onceover crawl --dir {shlex.quote(loaded.config.crawl.directory)}"
-    run = run_crawl(
+    run = (run_in_parts if is_in_parts(loaded, fresh=fresh) else run_crawl)(
         loaded,
         fresh=fresh,
         as_json=as_json,

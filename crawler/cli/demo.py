@@ -7,6 +7,7 @@ import click
 
 from crawler.cli.codes import COMPLETE, FAILED
 from crawler.cli.completion import complete_setting
+from crawler.cli.run.parts import keep_parts, run_in_parts, settings_with_parts
 from crawler.cli.run.running import run_crawl
 from crawler.disk.layout import record_directories
 from crawler.page import LinkKind
@@ -14,6 +15,7 @@ from crawler.simweb.expected import Kind
 from crawler.simweb.params import demo_params
 from crawler.simweb.process import running
 from crawler.simweb.world import World
+from crawler.supervise.preparing import is_in_parts
 from crawler.url.urls import UrlReader
 from crawler.wiring.configuration import load
 from crawler.write.records import read_records
@@ -42,8 +44,9 @@ _SETTINGS = (
     shell_complete=complete_setting,
     help="Set a value: visited.backend=exact, for example.",
 )
+@click.option("--parts", metavar="N|auto", help="Share the crawl among N processes, or as many as there are cores.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def demo(directory: str, fresh: bool, settings: tuple[str, ...], as_json: bool) -> int:
+def demo(directory: str, fresh: bool, settings: tuple[str, ...], parts: str | None, as_json: bool) -> int:
     """Crawl a simulated web of 40 hosts on loopback, and check that every page was found.
 
     The web has redirects, dead links, servers that fail at first, robots.txt rules, traps, session ids and old
@@ -54,11 +57,14 @@ def demo(directory: str, fresh: bool, settings: tuple[str, ...], as_json: bool) 
         overrides = [
             *_SETTINGS,
             f'fetch.hosts={{"*.sim.test" = "127.0.0.1:{port}"}}',
-            *settings,
+            *settings_with_parts(settings, parts),
         ]
         loaded = load(None, overrides=overrides, options={"crawl.directory": ("--dir", directory)}, environ={})
         again = f"onceover demo --dir {shlex.quote(directory)}"
-        run = run_crawl(loaded, fresh=fresh, as_json=as_json, again=again)
+        loaded = keep_parts(loaded, fresh=fresh)
+        run = (run_in_parts if is_in_parts(loaded, fresh=fresh) else run_crawl)(
+            loaded, fresh=fresh, as_json=as_json, again=again
+        )
     if run.exit_code != COMPLETE or not loaded.config.output.records:
         return run.exit_code
     expected = {item.url for item in World(params).expected() if item.kind is Kind.PAGE}

@@ -4,18 +4,48 @@ import asyncio
 import logging
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
+from pathlib import Path
 from typing import Final
 
 from config import Config, non_defaults
-from crawler.progress import Gauge, line
+from crawler.progress import HasStatus, line
 from crawler.status import number_of
 
 log = logging.getLogger(__name__)
 
 INTERVAL_S: Final = 60.0
 REBUILD_INTERVAL_S: Final = 5.0
+
+
+class _FileHandler(logging.FileHandler):
+    """Drops messages that can't be written. If the disk is full, the crawl waits, and says so elsewhere."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - named by logging
+        return
+
+
+@contextmanager
+def log_into(file: Path, *others: logging.Handler) -> Iterator[None]:
+    """Log into a file, which is created when there is something to log, and to other handlers."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    to_file = _FileHandler(file, encoding="utf-8", delay=True)
+    to_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger()
+    level = root.level
+    root.setLevel(logging.INFO)
+    handlers = (to_file, *others)
+    for handler in handlers:
+        root.addHandler(handler)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            root.removeHandler(handler)
+        root.setLevel(level)
+        to_file.close()
 
 
 def log_beginning(config: Config, directory: str, *, resumed: bool) -> None:
@@ -45,7 +75,7 @@ def log_rebuild() -> Callable[[str, int], None]:
     return progress
 
 
-async def log_progress(gauge: Gauge, *, interval_s: float = INTERVAL_S) -> None:
+async def log_progress(gauge: HasStatus, *, interval_s: float = INTERVAL_S) -> None:
     """Log a line of progress in each interval, until cancelled."""
     while True:
         await asyncio.sleep(interval_s)

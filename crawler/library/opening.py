@@ -1,6 +1,7 @@
 """Locks the directory of a crawl, and opens the crawl in it."""
 
 import logging
+import shlex
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -9,17 +10,19 @@ import msgspec
 
 from config import Config, ConfigError, Loaded, changes, render_toml
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.layout import clear_crawl
+from crawler.disk.layout import clear_crawl, part_at, read_layout
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning
 from crawler.library.result import EXIT_CODES, CrawlResult
 from crawler.operate.running import RunningCrawl, answer_operator
+from crawler.parts.ending import Gate
 from crawler.wiring.additions import NO_ADDITIONS, Additions
 from crawler.wiring.auto_backend import choose_backend
 from crawler.wiring.backends import frontier_backend
 from crawler.wiring.configuration import load
 from crawler.wiring.crawl import OpenedCrawl, RebuildProgress, check_configuration, open_crawl
 from crawler.wiring.filter_size import filter_warnings
+from crawler.wiring.parts import number_of_parts
 from frontier import Pausing
 
 log = logging.getLogger(__name__)
@@ -36,11 +39,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     choice: str | None
     """What `visited.backend = "auto"` has chosen, for people."""
 
-    async def answer_operator(self, *, stop: Callable[[bool], object]) -> None:
+    async def answer_operator(self, *, stop: Callable[[bool], object], gate: Gate | None = None) -> None:
         """Let commands such as `onceover pause` reach the crawl while it runs, until cancelled. `stop` ends the run; if
-        called with True, at once."""
+        called with True, at once. `gate` is that of a part."""
         try:
-            await answer_operator(RunningCrawl(self.crawl, self.loaded, self.place, stop=stop))
+            await answer_operator(RunningCrawl(self.crawl, self.loaded, self.place, stop=stop, gate=gate))
         except Exception:
             log.exception("commands can't reach the crawl any more; it goes on")
 
@@ -65,16 +68,37 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def lock_crawl(loaded: Loaded, *, fresh: bool = False) -> Iterator[CrawlDirectory]:
+def lock_crawl(loaded: Loaded, *, fresh: bool = False, as_part: bool = False) -> Iterator[CrawlDirectory]:
     """The directory of a crawl, created if it is missing, and locked in this context. With `fresh`, state and output of
-    the crawl in it are deleted. Raises `ConfigError` and `DirectoryRefused`."""
+    the crawl in it are deleted. Raises `ConfigError` and `DirectoryRefused`, also for the directory of a crawl in
+    parts, and for that of a part unless it is opened `as_part`."""
     # This must come before anything is deleted or locked.
     check_configuration(loaded)
+    if not as_part:
+        _check_is_whole(loaded, fresh=fresh)
     with CrawlDirectory(Path(loaded.config.crawl.directory)) as directory:
         if fresh:
             clear_crawl(directory)
         _check_output(directory, loaded.config)
         yield directory
+
+
+def _check_is_whole(loaded: Loaded, *, fresh: bool) -> None:
+    path = Path(loaded.config.crawl.directory)
+    if part_at(path) is not None:
+        raise DirectoryRefused(
+            f"{path} is one part of the crawl in {path.parent}, which runs all of them: `onceover crawl --dir "
+            f"{shlex.quote(str(path.parent))}`"
+        )
+    if number_of_parts(loaded.config) > 1:
+        raise loaded.refuse(
+            "crawl.parts", "expected 1, found more: only the command `onceover crawl` runs a crawl in parts"
+        )
+    if not fresh and (layout := read_layout(path)) is not None:
+        raise DirectoryRefused(
+            f"{path} has a crawl in {len(layout.parts)} parts: run it by `onceover crawl` with crawl.parts = "
+            f"{len(layout.parts)}, or give it 1 part by `onceover parts {shlex.quote(str(path))} --into 1`"
+        )
 
 
 def _check_output(directory: CrawlDirectory, config: Config) -> None:

@@ -27,7 +27,7 @@ from crawler.control.requests import (
     Unretire,
 )
 from crawler.operate.actions import copying, hosts, pausing, queues, refusals, urls
-from crawler.operate.target import OperatedCrawl, Refused
+from crawler.operate.target import OperatedCrawl, Refused, adding
 from frontier import StoreFailed
 
 _FAILED = 1
@@ -57,7 +57,8 @@ async def _carry_out(crawl: OperatedCrawl, request: AnyRequest) -> msgspec.Struc
         case Stop(now=now):
             return crawl.stop(now=now)
         case Add():
-            return await urls.add(crawl, request)
+            with adding(crawl):
+                return await urls.add(crawl, request)
         case Forget(urls=texts):
             return await urls.forget(crawl, texts)
         case Retire(host=host):
@@ -81,5 +82,6 @@ async def _carry_out(crawl: OperatedCrawl, request: AnyRequest) -> msgspec.Struc
         case Export():
             return await copying.export_piece(crawl, request)
         case Import():
-            return await copying.import_lines(crawl, request)
+            with adding(crawl):
+                return await copying.import_lines(crawl, request)
     assert_never(request)

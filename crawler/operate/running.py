@@ -13,6 +13,7 @@ from crawler.control.server import ControlServer
 from crawler.counters import InFlight
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.answers import answer
+from crawler.parts.ending import Gate
 from crawler.wiring.crawl import OpenedCrawl
 from frontier import Frontier, Pausing
 from frontier.state import FrontierState
@@ -25,9 +26,17 @@ class RunningCrawl:
     """An `OperatedCrawl` that this process runs."""
 
     def __init__(
-        self, opened: OpenedCrawl, loaded: Loaded, directory: CrawlDirectory, *, stop: Callable[[bool], object]
+        self,
+        opened: OpenedCrawl,
+        loaded: Loaded,
+        directory: CrawlDirectory,
+        *,
+        stop: Callable[[bool], object],
+        gate: Gate | None = None,
     ) -> None:
-        """`stop` ends the run: it lets URLs in flight finish, or, if called with True, drops them."""
+        """`stop` ends the run: it lets URLs in flight finish, or, if called with True, drops them. `gate` is that of a
+        part."""
+        self.gate = gate
         self.directory = directory
         self.loaded = loaded
         self._opened = opened

@@ -9,6 +9,7 @@ from crawler.control.replies import CrawlStatus, Stopping
 from crawler.counters import InFlight
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.opening import open_stored
+from crawler.parts.ending import Gate
 from crawler.wiring.storage import visited_set
 from frontier import Frontier, Pausing
 from frontier.state import FrontierState
@@ -36,6 +37,10 @@ class StoredCrawl:
     @property
     def in_flight(self) -> list[InFlight]:
         return []
+
+    @property
+    def gate(self) -> Gate | None:
+        return None
 
     async def frontier(self) -> Frontier:
         if self._frontier is None:

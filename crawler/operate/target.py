@@ -3,15 +3,20 @@
 Frontiers of other people may lack what only operators need. The functions return what can do it, or raise `Refused`.
 """
 
-from typing import Protocol
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, Protocol
 
 from config import Loaded
 from crawler.control.replies import CrawlStatus, Stopping
 from crawler.counters import InFlight
 from crawler.disk.directory import CrawlDirectory
+from crawler.parts.ending import Gate
 from frontier import Frontier, LedgerReads, Pausing, QueueControl, QueueReads, Recovering, Serving
 from frontier.state import FrontierState
 from visited import VisitedStats
+
+_FAILED: Final = 1
 
 
 class Refused(Exception):
@@ -45,6 +50,11 @@ class OperatedCrawl(Protocol):
     @property
     def in_flight(self) -> list[InFlight]: ...
 
+    @property
+    def gate(self) -> Gate | None:
+        """Through which URLs are added; None if the crawl is not in parts, or does not run."""
+        ...
+
     async def frontier(self) -> Frontier:
         """The frontier. Of a crawl that does not run, it is opened now, which takes as long as a start."""
         ...
@@ -54,6 +64,21 @@ class OperatedCrawl(Protocol):
     def status(self) -> CrawlStatus: ...
 
     def stop(self, *, now: bool) -> Stopping: ...
+
+
+@contextmanager
+def adding(crawl: OperatedCrawl) -> Iterator[None]:
+    """While an operator adds URLs, a crawl in parts does not end. Raises `Refused` if it just does."""
+    gate = crawl.gate
+    if gate is None:
+        yield
+        return
+    if not gate.enter():
+        raise Refused("the crawl is complete, and ends now; start it again, then add the URLs", _FAILED)
+    try:
+        yield
+    finally:
+        gate.leave()
 
 
 def pausing(crawl: OperatedCrawl) -> Pausing:

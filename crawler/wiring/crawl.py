@@ -15,7 +15,9 @@ from crawler.discover.refusal_counts import QuotaCounter, RefusalCounts, TrapCou
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.free_space import FreeSpaceGuard
 from crawler.disk.full_disk_retry import FullDiskRetry
+from crawler.disk.layout import part_at
 from crawler.engine import Engine
+from crawler.parts.line.services import PartService
 from crawler.progress import Gauge
 from crawler.url.canonical import RULES_VERSION
 from crawler.url.hosts import registered_domain
@@ -26,11 +28,12 @@ from crawler.wiring.backends import frontier_backend
 from crawler.wiring.components import discovering, fetching, processing, rendering
 from crawler.wiring.live.live import Adjusted, LiveSettings, pipeline_options, run_limits
 from crawler.wiring.live.values import Latest, LatestDiscovery, make_values
+from crawler.wiring.parts import check_parts
 from crawler.wiring.plugins.blame import blaming, plugins_of
 from crawler.wiring.queue_settings import grouping
 from crawler.wiring.recovery.newer_output import requeue_newer_output
 from crawler.wiring.sites import Sites
-from frontier import CrawlUrl, Frontier
+from frontier import CrawlUrl, Frontier, InParts, PartLinks, StoreRefused
 from frontier.state import FrontierState
 from visited import VisitedSet
 
@@ -50,6 +53,10 @@ class OpenedCrawl(msgspec.Struct, frozen=True, kw_only=True):
     """Seeds that were not known before."""
     read_seeds: Callable[[Sequence[str]], list[CrawlUrl]]
     """Reads URLs that are to be added as seeds. Raises `ValueError`, with all that can't be crawled."""
+    links: PartLinks | None = None
+    """Links to and from the other parts of the crawl; None if it is not in parts."""
+    services: tuple[PartService, ...] = ()
+    """What it does together with its supervisor."""
 
 
 RebuildProgress = Callable[[str, int], None]
@@ -100,7 +107,11 @@ async def open_crawl(
         adjusted = await _components(loaded, directory, urls, latest, kept, additions, stack)
         if frontier_backend(loaded.config).is_persistent:
             await requeue_newer_output(loaded.config, directory, frontier, urls)
-        new_seeds = await frontier.add(values.discovery.seeds([seed.url for seed in values.seeds]))
+        links = _part_links(frontier, directory)
+        seeds = values.discovery.seeds([seed.url for seed in values.seeds])
+        if links is not None:
+            seeds = [seed for seed in seeds if links.owns(seed.queue_key)]  # all parts read all seeds
+        new_seeds = await frontier.add(seeds)
         live = LiveSettings(
             loaded,
             adjusted,
@@ -114,7 +125,19 @@ async def open_crawl(
             new_seeds=new_seeds,
             live=live,
             read_seeds=lambda texts: seeding.added_seeds(live.loaded.config, urls, LatestDiscovery(latest), texts),
+            links=links,
         )
+
+
+def _part_links(frontier: Frontier, directory: CrawlDirectory) -> PartLinks | None:
+    """Raises `StoreRefused` if this is a part, and the frontier can't be one."""
+    links = frontier.part_links if isinstance(frontier, InParts) else None
+    if links is None and part_at(directory.original) is not None:
+        raise StoreRefused(
+            f"{directory.path} is a part of a crawl, and the backend of its frontier knows no parts; set "
+            "crawl.parts = 1, or another frontier.backend"
+        )
+    return links
 
 
 async def _open_state(
@@ -214,3 +237,4 @@ def check_configuration(loaded: Loaded) -> None:
     for each in (loaded, *Sites(loaded).alone()):
         fetching.response_policy(each)
     rendering.check(loaded)
+    check_parts(loaded)

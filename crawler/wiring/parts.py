@@ -99,7 +99,9 @@ def use_suffixes_of(directory: CrawlDirectory) -> None:
         use_suffixes(directory.suffixes.read_bytes())
 
 
-def agreement(identity: Mapping[str, str], directory: CrawlDirectory, layout: Layout, configuration: str) -> dict[str, str]:
+def agreement(
+    identity: Mapping[str, str], directory: CrawlDirectory, layout: Layout, configuration: str
+) -> dict[str, str]:
     """What all parts of a crawl must agree on, by name. `identity` is that of their states, and `configuration` what
     they were given."""
     suffixes = directory.suffixes.read_bytes() if directory.suffixes.exists() else installed_suffixes()

@@ -9,7 +9,7 @@ receiver have sequence numbers from 1, including those that an earlier incarnati
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -136,4 +136,14 @@ class PartLinks(Protocol):
 
     async def make_safe(self) -> None:
         """Wait until all earlier transitions are on the disk, whatever the durability of the store."""
+        ...
+
+
+@runtime_checkable
+class InParts(Protocol):
+    """A frontier that may be one part of a crawl."""
+
+    @property
+    def part_links(self) -> PartLinks | None:
+        """Links to and from the other parts; None if the crawl is not in parts."""
         ...

@@ -48,7 +48,7 @@ def write_documents(root: Path, *, domain: str, port: int) -> set[str]:
 
 
 def main() -> None:
-    in_event_loop: Any = running._in_event_loop
+    in_event_loop: Any = running.in_event_loop
     holds: list[float] = []
 
     def watched(work: Coroutine[Any, Any, Any]) -> Any:
@@ -61,7 +61,7 @@ def main() -> None:
 
         return in_event_loop(both())
 
-    running._in_event_loop = watched
+    running.in_event_loop = watched
     try:
         onceover()
     finally:

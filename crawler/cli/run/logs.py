@@ -8,6 +8,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from crawler.library.crawl_log import log_into
+
 SHOWN_PER_KIND = 3
 
 
@@ -31,31 +33,13 @@ class _ConsoleHandler(logging.Handler):
             self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-class _FileHandler(logging.FileHandler):
-    """Drops messages that can't be written. If the disk is full, the crawl waits, and says so on the console."""
-
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - named by logging
-        return
-
-
 @contextmanager
 def logging_to(file: Path, console: Console) -> Iterator[None]:
     """Log into a file, which is created when there is something to log, and to the console."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    to_file = _FileHandler(file, encoding="utf-8", delay=True)
-    to_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     to_console = _ConsoleHandler(console)
-    root = logging.getLogger()
-    level = root.level
-    root.setLevel(logging.INFO)
-    root.addHandler(to_file)
-    root.addHandler(to_console)
     try:
-        yield
+        with log_into(file, to_console):
+            yield
     finally:
-        root.removeHandler(to_console)
-        root.removeHandler(to_file)
-        root.setLevel(level)
-        to_file.close()
         if to_console.suppressed:
             console.print(f"{to_console.suppressed:,} more warnings of these kinds are in {file}", highlight=False)

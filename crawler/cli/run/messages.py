@@ -11,7 +11,7 @@ from rich.console import Console
 from crawler.engine import Ending
 from crawler.library.result import CrawlResult
 from crawler.status import number_of
-from crawler.wiring.crawl import OpenedCrawl
+from frontier import FrontierStats
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +41,7 @@ def rebuild_printer(console: Console) -> Callable[[str, int], None]:
     return show
 
 
-def print_resumed(crawl: OpenedCrawl, console: Console) -> None:
-    stats = crawl.frontier.describe()
+def print_resumed(stats: FrontierStats, console: Console) -> None:
     settled = stats.done + stats.failed + stats.excluded
     console.print(
         f"Resuming: {settled:,} of {number_of(stats.admitted, 'URL is', 'URLs are')} settled, "

@@ -5,6 +5,7 @@ import gc
 import logging
 import sys
 from collections.abc import Callable, Coroutine, Sequence
+from typing import TypeVar
 
 import click
 import msgspec
@@ -25,6 +26,8 @@ from crawler.progress import show_progress, summary
 from crawler.status import number_of
 
 log = logging.getLogger(__name__)
+
+_Result = TypeVar("_Result")
 
 SWITCH_INTERVAL_S = 0.001
 """A fifth of the default of Python."""
@@ -48,20 +51,25 @@ def run_crawl(
     """
     console = lasting_console()
     settle_allocator()
-    limited = loaded if max_pages is None else _with_page_limit(loaded, max_pages)
+    limited = loaded if max_pages is None else with_page_limit(loaded, max_pages)
     with lock_crawl(limited, fresh=fresh) as directory, logging_to(directory.log, console):
         warn_of_address_space()
-        result = _in_event_loop(_run(limited, directory, console, rebuild=rebuild, changed=changed))
+        result = in_event_loop(_run(limited, directory, console, rebuild=rebuild, changed=changed))
+    print_result(result, as_json=as_json, again=again)
+    return result
+
+
+def print_result(result: CrawlResult, *, as_json: bool, again: str) -> None:
+    """Print how a run has ended. `again` is the command that resumes the crawl."""
     if as_json:
         say(msgspec.json.encode(result))
-    else:
-        stdout = Console()
-        ending = ending_text(result, again)
-        for line in summary(result.status, ending=ending, directory=result.directory, width=stdout.width):
-            say(line)
-        if stdout.is_terminal:
-            say("    (--json prints these figures, and more, for programs)")
-    return result
+        return
+    stdout = Console()
+    ending = ending_text(result, again)
+    for line in summary(result.status, ending=ending, directory=result.directory, width=stdout.width):
+        say(line)
+    if stdout.is_terminal:
+        say("    (--json prints these figures, and more, for programs)")
 
 
 async def _run(
@@ -81,7 +89,7 @@ async def _run(
             if run.choice is not None:
                 console.print(f"{run.choice}.", highlight=False)
             if run.resumed:
-                print_resumed(run.crawl, console)
+                print_resumed(run.crawl.frontier.describe(), console)
             if this.cancelling():
                 raise asyncio.CancelledError
             ending = await _run_engine(run, console, acting)
@@ -89,7 +97,7 @@ async def _run(
             return run.result(ending)
 
 
-def _with_page_limit(loaded: Loaded, max_pages: int) -> Loaded:
+def with_page_limit(loaded: Loaded, max_pages: int) -> Loaded:
     limits = msgspec.structs.replace(loaded.config.limits, pages=max_pages)
     return msgspec.structs.replace(loaded, config=msgspec.structs.replace(loaded.config, limits=limits))
 
@@ -117,15 +125,15 @@ async def _run_engine(run: Run, console: Console, acting: Interrupts) -> Ending:
         acting.act = drain
         interval_s = run.loaded.config.progress.interval_s
         beside = [
-            group.create_task(_keep_running(show_progress(crawl.gauge, console, interval_s=interval_s))),
-            group.create_task(_keep_running(log_progress(crawl.gauge))),
+            group.create_task(keep_running(show_progress(crawl.gauge, console, interval_s=interval_s))),
+            group.create_task(keep_running(log_progress(crawl.gauge))),
             group.create_task(run.answer_operator(stop=stop_by_command)),
         ]
         running.add_done_callback(lambda _: [each.cancel() for each in beside])
     return Ending.SIGNAL if running.cancelled() else running.result()
 
 
-async def _keep_running(display: Coroutine[None, None, None]) -> None:
+async def keep_running(display: Coroutine[None, None, None]) -> None:
     """Run a display of progress. A bug in it is logged, and does not end the crawl."""
     try:
         await display
@@ -133,7 +141,8 @@ async def _keep_running(display: Coroutine[None, None, None]) -> None:
         log.exception("progress can't be shown any more; the crawl goes on")
 
 
-def _in_event_loop(work: Coroutine[None, None, CrawlResult]) -> CrawlResult:
+def in_event_loop(work: Coroutine[None, None, _Result]) -> _Result:
+    """Run what runs a crawl. Raises `click.Abort` if it was cancelled."""
     # Reference counting frees most objects of a page. The default frequency of garbage collection costs 5 % of the
     # rate.
     gc.freeze()

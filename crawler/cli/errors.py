@@ -1,0 +1,74 @@
+"""Errors that a person can do something about: what to say, and the exit code."""
+
+import errno
+import os
+
+import msgspec
+
+from config import ConfigError
+from crawler.cli.codes import FAILED, REFUSED, USAGE
+from crawler.compare.measure.folder import FolderRefused
+from crawler.control.address import SocketRefused
+from crawler.control.client import NoAnswer
+from crawler.disk.directory import DirectoryRefused
+from crawler.fetch.connect.aiohttp_contract import ClientRefused
+from crawler.operate.target import Refused
+from crawler.parts.exchange.sending import PartsDisagree
+from crawler.supervise.supervisor import PartFailed
+from crawler.wiring.plugins.blame import PluginFailed
+from crawler.wiring.plugins.loading import PluginRefused
+from frontier import StoreFailed, StoreRefused
+from visited import DiskFull, KernelRefused
+
+_BROKEN = (DiskFull, StoreFailed, OSError, MemoryError)
+
+
+class KnownError(msgspec.Struct, frozen=True):
+    """What to tell, and with which exit code to end."""
+
+    message: str
+    exit_code: int
+    may_lack_output: bool = False
+    """Whether stdout may be what can't be written."""
+
+
+def known_error(error: BaseException) -> KnownError | None:
+    """What to tell about an error; None for one that nobody expects."""
+    match error:
+        case ClientRefused() | ConfigError() | KernelRefused() | PluginRefused():
+            return KnownError(str(error), USAGE)
+        case Refused() | PartFailed():
+            return KnownError(str(error), error.exit_code)
+        case NoAnswer() | PluginFailed():
+            return KnownError(str(error), FAILED)
+        case DirectoryRefused() | FolderRefused() | SocketRefused() | StoreRefused() | PartsDisagree():
+            return KnownError(str(error), REFUSED)
+        case DiskFull() | StoreFailed() | OSError() | MemoryError():
+            return KnownError(error_text(error), FAILED, may_lack_output=True)
+        case BaseExceptionGroup():
+            return _known_group(error)
+    return None
+
+
+def _known_group(group: BaseExceptionGroup[BaseException]) -> KnownError | None:
+    disagree, others = group.split(PartsDisagree)
+    if disagree is not None and others is None:
+        return KnownError(error_text(disagree), REFUSED)
+    known, unknown = group.split(_BROKEN)
+    if known is None or unknown is not None:
+        return None
+    return KnownError(error_text(known), FAILED, may_lack_output=True)
+
+
+def error_text(error: BaseException) -> str:
+    """What failed and what to do, for people."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    text = str(error)
+    if isinstance(error, MemoryError):
+        return "there is not enough memory; what was written is kept. Run the same command again with more memory"
+    if isinstance(error, OSError) and error.strerror:
+        text = error.strerror + (f": {error.filename}" if error.filename else "")
+    if os.strerror(errno.ENOSPC) in text or os.strerror(errno.EDQUOT) in text:
+        return f"the disk is full: free some space, then run the same command again; what was saved is kept. ({text})"
+    return text

@@ -1,0 +1,43 @@
+"""The process of a part, which a supervisor starts."""
+
+import socket
+
+import click
+
+from crawler.cli.errors import known_error
+from crawler.cli.run.allocator import settle_allocator
+from crawler.cli.run.running import in_event_loop
+from crawler.parts.line.line import open_line
+from crawler.parts.line.messages import Failed, ToPart
+from crawler.supervise.part import run_part
+from crawler.supervise.process import COMMAND, take_signals
+
+
+@click.command(COMMAND, hidden=True)
+@click.argument("descriptor", type=int)
+def part(descriptor: int) -> int:
+    """Run a part of a crawl. A supervisor starts this, with the descriptor of a socket to it."""
+    take_signals()
+    settle_allocator()
+    try:
+        connected = socket.socket(fileno=descriptor)
+    except OSError as error:
+        raise click.UsageError("`onceover crawl --parts N` starts the parts of a crawl; nobody else can") from error
+    return in_event_loop(_run(connected))
+
+
+async def _run(connected: socket.socket) -> int:
+    """Run the part, and tell the supervisor what keeps it from going on. Errors that nobody expects end the process,
+    and stand in its log."""
+    line = await open_line(connected, ToPart)
+    try:
+        await run_part(line)
+    except BaseException as error:
+        known = known_error(error)
+        if known is None:
+            raise
+        line.send(Failed(message=known.message, exit_code=known.exit_code))
+        return known.exit_code
+    finally:
+        await line.aclose()
+    return 0

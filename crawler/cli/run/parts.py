@@ -1,0 +1,152 @@
+"""Runs a crawl in parts in the foreground: signals, one progress, one summary."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from importlib.metadata import version
+
+import msgspec
+from rich.console import Console
+
+from config import Loaded
+from crawler.cli.run.interrupts import Interrupts, interrupts, was_interrupted
+from crawler.cli.run.logs import logging_to
+from crawler.cli.run.messages import print_resumed, warn_of_address_space
+from crawler.cli.run.running import in_event_loop, keep_running, print_result, with_page_limit
+from crawler.cli.run.terminal import lasting_console
+from crawler.engine import Ending
+from crawler.library.crawl_log import log_beginning, log_progress
+from crawler.library.result import CrawlResult
+from crawler.progress import show_progress
+from crawler.status import Status, number_of
+from crawler.supervise.operating import answer_operator
+from crawler.supervise.preparing import Plan, lock_parts, stored_parts
+from crawler.supervise.supervisor import Supervisor
+
+log = logging.getLogger(__name__)
+
+
+def run_in_parts(
+    loaded: Loaded,
+    *,
+    fresh: bool,
+    as_json: bool,
+    again: str,
+    max_pages: int | None = None,
+    rebuild: bool = False,
+    changed: Sequence[str] = (),
+) -> CrawlResult:
+    """Crawl in parts, as `run_crawl` does in one process. Raises `PartFailed` if a part can't go on."""
+    console = lasting_console()
+
+    def tell(text: str) -> None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    limited = loaded if max_pages is None else with_page_limit(loaded, max_pages)
+    locked = lock_parts(limited, version=version("onceover-crawler"), fresh=fresh, rebuild=rebuild, on_wait=tell)
+    with locked as plan, logging_to(plan.directory.log, console):
+        warn_of_address_space()
+        for line in changed:
+            tell(f"Changed: {line}.")
+            log.info("changed: %s", line)
+        result = in_event_loop(_run(plan, console))
+    print_result(result, as_json=as_json, again=again)
+    return result
+
+
+def settings_with_parts(settings: Sequence[str], parts: str | None) -> tuple[str, ...]:
+    """The arguments of `--set`, and that of `--parts`."""
+    return (*settings, *([] if parts is None else [f"crawl.parts={parts}"]))
+
+
+def keep_parts(loaded: Loaded, *, fresh: bool) -> Loaded:
+    """Unless somebody has said a number, a crawl in parts goes on in as many as it has."""
+    parts = None if fresh or loaded.origins["crawl.parts"] != "default" else stored_parts(loaded)
+    if parts is None:
+        return loaded
+    crawl = msgspec.structs.replace(loaded.config.crawl, parts=parts)
+    origins = loaded.origins | {"crawl.parts": "the crawl in the directory"}
+    return msgspec.structs.replace(loaded, config=msgspec.structs.replace(loaded.config, crawl=crawl), origins=origins)
+
+
+class _Gauge:
+    """The status of a crawl whose parts were all open once."""
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        self._supervisor = supervisor
+
+    def status(self) -> Status:
+        status = self._supervisor.status()
+        assert status is not None
+        return status
+
+
+async def _run(plan: Plan, console: Console) -> CrawlResult:
+    def tell(text: str) -> None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    interrupted_before = was_interrupted()
+    with interrupts() as acting:
+        if interrupted_before:
+            raise asyncio.CancelledError
+        supervisor = Supervisor(plan, tell=tell)
+        stop_by_command = _stop_on_signals(supervisor, acting, console)
+        running = asyncio.create_task(supervisor.run())
+        beside = [
+            asyncio.create_task(_show(supervisor, console)),
+            asyncio.create_task(answer_operator(supervisor, stop=stop_by_command)),
+        ]
+        try:
+            await asyncio.wait([running])
+        finally:
+            for each in beside:
+                each.cancel()
+            await asyncio.wait(beside)
+        return running.result()
+
+
+class _StopByCommand:
+    """Ends the crawl as a signal does: the first time it lets URLs in flight finish."""
+
+    def __init__(self, supervisor: Supervisor, acting: Interrupts, console: Console) -> None:
+        self._supervisor = supervisor
+        self._acting = acting
+        self._console = console
+
+    def drain(self, name: str) -> None:
+        status = self._supervisor.status()
+        in_flight = 0 if status is None else status.frontier.in_process
+        urls = number_of(in_flight, "URL in flight is done", "URLs in flight are done")
+        log.info("%s: stopping when %s", name, urls)
+        self._console.print(f"Stopping when {urls}. Ctrl-C again stops at once.", highlight=False)
+        self._supervisor.stop(Ending.SIGNAL)
+        self._acting.act = self.drop
+
+    def drop(self, name: str) -> None:
+        log.info("%s: stopping at once", name)
+        self._supervisor.stop(Ending.SIGNAL, now=True)
+
+    def __call__(self, now: bool) -> None:
+        (self.drop if now else self.drain)("onceover stop")
+
+
+def _stop_on_signals(supervisor: Supervisor, acting: Interrupts, console: Console) -> _StopByCommand:
+    """The first signal lets the URLs in flight finish, the second drops them, and the third kills the parts."""
+    stopping = _StopByCommand(supervisor, acting, console)
+    acting.act = stopping.drain
+    return stopping
+
+
+async def _show(supervisor: Supervisor, console: Console) -> None:
+    """Show how the crawl begins, and its progress."""
+    plan, gauge = supervisor.plan, _Gauge(supervisor)
+    await supervisor.all_open.wait()
+    for choice in supervisor.choices:
+        console.print(f"{choice}.", highlight=False)
+    log_beginning(plan.loaded.config, str(plan.directory.path), resumed=supervisor.is_resumed)
+    if supervisor.is_resumed:
+        print_resumed(gauge.status().frontier, console)
+    interval_s = plan.loaded.config.progress.interval_s
+    async with asyncio.TaskGroup() as group:
+        group.create_task(keep_running(show_progress(gauge, console, interval_s=interval_s)))
+        group.create_task(keep_running(log_progress(gauge)))

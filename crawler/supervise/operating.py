@@ -1,0 +1,44 @@
+"""Answers commands on the socket of a crawl in parts, for all parts together."""
+
+import logging
+import os
+from collections.abc import Callable
+
+import msgspec
+
+from crawler.control import address
+from crawler.control.address import SocketRefused
+from crawler.control.replies import Refusal, Stopping
+from crawler.control.requests import AnyRequest, Stop
+from crawler.control.server import ControlServer
+from crawler.operate.parts.asked import Parts, RunningPart
+from crawler.operate.parts.crawl import CrawlInParts
+from crawler.operate.parts.together import answer_together
+from crawler.supervise.supervisor import Supervisor
+
+log = logging.getLogger(__name__)
+
+
+async def answer_operator(supervisor: Supervisor, *, stop: Callable[[bool], object]) -> None:
+    """Answer until cancelled. `stop` ends the crawl: it lets URLs in flight finish, or, if called with True, drops
+    them. A crawl whose directory takes no socket goes on without."""
+    plan = supervisor.plan
+    parts = Parts({number: RunningPart(path) for number, path in enumerate(plan.directories)})
+    crawl = CrawlInParts(plan.directory.path, plan.loaded, parts, pid=os.getpid())
+
+    async def answer(request: AnyRequest) -> msgspec.Struct | Refusal:
+        if not isinstance(request, Stop):
+            return await answer_together(crawl, request)
+        status = supervisor.status()
+        stop(request.now)
+        return Stopping(was_running=True, in_flight=0 if status is None else status.frontier.in_process)
+
+    try:
+        listening = address.listen(plan.directory.path)
+    except SocketRefused as error:
+        log.warning("while this crawl runs, commands such as `onceover status` can't reach it: %s", error)
+        return
+    try:
+        await ControlServer(listening, answer).run()
+    finally:
+        address.remove(plan.directory.path)

@@ -1,0 +1,229 @@
+"""What the process of a part does: it opens the part, crawls, and does what the supervisor says."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from config import Loaded
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.layout import read_layout
+from crawler.engine import Ending
+from crawler.library.crawl_log import log_into, log_progress
+from crawler.library.opening import Run, lock_crawl, open_run
+from crawler.parts.ending import Answer
+from crawler.parts.exchange.carrier import Carrier
+from crawler.parts.exchange.local import LocalExchange
+from crawler.parts.line.line import Line
+from crawler.parts.line.messages import (
+    Answered,
+    Ask,
+    Begin,
+    End,
+    Ended,
+    FromPart,
+    Opened,
+    Progress,
+    Rebuilding,
+    Stop,
+    ToPart,
+    ToService,
+)
+from crawler.parts.line.services import PartServices
+from crawler.supervise.part_log import TellingHandler
+from crawler.wiring.configuration import load
+from crawler.wiring.parts import agreement, use_suffixes_of
+from frontier import PartLinks
+
+log = logging.getLogger(__name__)
+
+PROGRESS_S: Final = 0.25
+GOODBYE_S: Final = 25.0
+"""How long URLs in flight may take once the supervisor is gone. Closing the part takes a moment, too."""
+REBUILD_S: Final = 0.5
+
+PartLine = Line[ToPart, FromPart]
+
+
+async def run_part(line: PartLine) -> None:
+    """Run the part that the supervisor names, until it says that the crawl has ended, or is gone. Raises whatever keeps
+    a crawl from starting or continuing."""
+    begin = await line.receive()
+    if not isinstance(begin, Begin):
+        return
+    if begin.version != version("onceover-crawler"):
+        raise DirectoryRefused(
+            f"the supervisor runs version {begin.version} of onceover, and this is version "
+            f"{version('onceover-crawler')}: stop the crawl, and start it again"
+        )
+    place = CrawlDirectory(Path(begin.directories[begin.number]))
+    with log_into(place.log, TellingHandler(line.send)):
+        await _RunningPart(line, begin).run()
+
+
+class _RunningPart:
+    """A part, from its opening to its end."""
+
+    def __init__(self, line: PartLine, begin: Begin) -> None:
+        self._line = line
+        self._begin = begin
+        self._directories = [Path(each) for each in begin.directories]
+        self._run: Run | None = None
+        self._carrier: Carrier | None = None
+        self._services: PartServices | None = None
+        self._work: asyncio.Task[Ended] | None = None
+        self._crawling: asyncio.Task[Ending] | None = None
+
+    async def run(self) -> None:
+        use_suffixes_of(CrawlDirectory(self._directory.parent))
+        loop = asyncio.get_running_loop()
+        self._work = loop.create_task(self._open_and_crawl(self._load()))
+        loop.add_signal_handler(signal.SIGTERM, self._stop, False)
+        listening = loop.create_task(self._listen())
+        try:
+            await asyncio.wait({self._work, listening}, return_when=asyncio.FIRST_COMPLETED)
+            if not self._work.done():
+                listening.result()
+                log.warning("the supervisor is gone: stopping when the URLs in flight are done")
+                self._stop(now=False)
+                await asyncio.wait({self._work}, timeout=GOODBYE_S)
+                self._stop(now=True)
+                await asyncio.wait({self._work})
+            if not self._work.cancelled():
+                self._line.send(self._work.result())
+        finally:
+            loop.remove_signal_handler(signal.SIGTERM)
+            for task in (listening, self._work):
+                task.cancel()
+                await asyncio.wait({task})
+
+    @property
+    def _directory(self) -> Path:
+        return self._directories[self._begin.number]
+
+    def _load(self) -> Loaded:
+        values = msgspec.json.decode(self._begin.configuration)
+        options = {"crawl.directory": ("the supervisor", str(self._directory))}
+        return load(None, tables=[("the crawl", values)], options=options, environ={})
+
+    # what the supervisor says
+
+    async def _listen(self) -> None:
+        while (message := await self._line.receive()) is not None:
+            match message:
+                case Ask():
+                    await self._answer(message)
+                case End():
+                    self._end()
+                case Stop(now=now):
+                    self._stop(now)
+                case ToService() if self._services is not None:
+                    self._services.receive(message)
+
+    async def _answer(self, ask: Ask) -> None:
+        carrier = self._carrier
+        if carrier is None:
+            self._line.send(Answered(wave=ask.wave, answer=Answer(report=None)))
+            return
+        if ask.close_gate:
+            carrier.gate.close()
+        else:
+            carrier.gate.open()
+        report = await carrier.report()
+        self._line.send(Answered(wave=ask.wave, answer=Answer(report=report, gate_is_closed=carrier.gate.is_closed)))
+
+    def _end(self) -> None:
+        if self._run is not None and self._carrier is not None:
+            self._carrier.gate.end()
+            self._run.crawl.engine.stop(Ending.COMPLETE)
+
+    def _stop(self, now: bool) -> None:
+        if self._crawling is None and self._work is not None:
+            self._work.cancel()
+        elif self._crawling is not None and now:
+            self._crawling.cancel()
+        elif self._run is not None:
+            self._run.crawl.engine.stop(Ending.STOPPED)
+
+    # what the part does
+
+    async def _open_and_crawl(self, loaded: Loaded) -> Ended:
+        with lock_crawl(loaded, as_part=True) as place:
+            async with (
+                open_run(loaded, place, rebuild=self._begin.rebuild, on_rebuild=self._tell_rebuilding()) as run,
+                AsyncExitStack() as stack,
+            ):
+                links = run.crawl.links
+                if links is None:
+                    raise DirectoryRefused(f"{place.path} is no part of a crawl")
+                exchange = LocalExchange(place.path, self._directories.__getitem__)
+                stack.push_async_callback(exchange.aclose)
+                carrier = Carrier(links, exchange, run.crawl.frontier.pauses, agreement=self._agreement(run))
+                self._open(run, carrier)
+                try:
+                    ending = await self._crawl(run, carrier, links)
+                finally:
+                    self._close()
+                status = run.result(ending).status
+        return Ended(ending=ending, status=status)
+
+    def _tell_rebuilding(self) -> Callable[[str, int], None]:
+        told_at = 0.0
+
+        def tell(what: str, urls: int) -> None:
+            nonlocal told_at
+            now = asyncio.get_running_loop().time()
+            if now - told_at >= REBUILD_S:
+                told_at = now
+                self._line.send(Rebuilding(what=what, urls=urls))
+
+        return tell
+
+    def _agreement(self, run: Run) -> dict[str, str]:
+        whole = CrawlDirectory(self._directory.parent)
+        layout = read_layout(whole.path)
+        assert layout is not None  # else the directory would be no part
+        return agreement(run.crawl.state.identity, whole, layout, self._begin.configuration)
+
+    def _open(self, run: Run, carrier: Carrier) -> None:
+        self._run, self._carrier = run, carrier
+        self._services = PartServices(run.crawl.services, self._line.send)
+        self._line.send(
+            Opened(
+                new_seeds=run.crawl.new_seeds,
+                resumed=run.resumed,
+                choice=run.choice,
+                status=run.crawl.gauge.status(),
+            )
+        )
+        self._services.connect()
+
+    def _close(self) -> None:
+        self._carrier = None
+        if self._services is not None:
+            self._services.disconnect()
+            self._services = None
+
+    async def _crawl(self, run: Run, carrier: Carrier, links: PartLinks) -> Ending:
+        async with asyncio.TaskGroup() as group:
+            self._crawling = crawling = group.create_task(run.crawl.engine.run())
+            beside = [
+                group.create_task(carrier.run()),
+                group.create_task(self._tell_progress(run, links)),
+                group.create_task(log_progress(run.crawl.gauge)),
+                group.create_task(run.answer_operator(stop=self._stop, gate=carrier.gate)),
+            ]
+            crawling.add_done_callback(lambda _: [each.cancel() for each in beside])
+        return Ending.STOPPED if crawling.cancelled() else crawling.result()
+
+    async def _tell_progress(self, run: Run, links: PartLinks) -> None:
+        while True:
+            await asyncio.sleep(PROGRESS_S)
+            if self._line.is_calm:
+                self._line.send(Progress(status=run.crawl.gauge.status(), is_idle=links.is_idle))

@@ -1,0 +1,25 @@
+"""Tells the supervisor what a part warns of."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+from crawler.parts.line.messages import Warned
+
+TOLD_PER_KIND: Final = 3
+
+
+class TellingHandler(logging.Handler):
+    """Tells the first few warnings of each kind: those that differ only in arguments."""
+
+    def __init__(self, tell: Callable[[Warned], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._tell = tell
+        self._seen: Counter[str] = Counter()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        kind = f"{record.name}: {record.msg}"
+        self._seen[kind] += 1
+        if self._seen[kind] <= TOLD_PER_KIND:
+            self._tell(Warned(kind=kind, text=f"{record.levelname.lower()}: {record.getMessage()}"))

@@ -1,0 +1,180 @@
+"""Locks the directory of a crawl in parts, and makes its parts."""
+
+import shlex
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from config import Loaded, render_toml, values_of
+from crawler.control.process import is_stopped
+from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
+from crawler.disk.layout import Layout, clear_crawl, part_at, read_layout, write_layout
+from crawler.parts.line.messages import Begin
+from crawler.supervise.limits import for_parts
+from crawler.wiring.crawl import check_configuration
+from crawler.wiring.parts import begin_suffixes, number_of_parts, use_suffixes_of
+
+WAIT_S: Final = 40.0
+"""How long the parts of a supervisor that has died may take to finish what is in flight."""
+_LOOK_AGAIN_S: Final = 0.2
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """A crawl in parts whose directory is locked and whose parts are not running."""
+
+    loaded: Loaded
+    directory: CrawlDirectory
+    layout: Layout
+    version: str
+    rebuild: bool = False
+
+    @property
+    def parts(self) -> int:
+        return len(self.layout.parts)
+
+    @property
+    def directories(self) -> list[Path]:
+        return self.layout.directories(self.directory.path)
+
+    def begin(self, number: int) -> Begin:
+        """What to tell the process of a part first."""
+        return Begin(
+            version=self.version,
+            number=number,
+            lineage=self.layout.parts[number].lineage,
+            directories=[str(each) for each in self.directories],
+            configuration=msgspec.json.encode(values_of(for_parts(self.loaded.config)), order="sorted").decode(),
+            rebuild=self.rebuild,
+        )
+
+    def write_configuration(self) -> None:
+        """Store the configuration for later runs. If the parts refuse it, the old one must stay."""
+        self.directory.write_configuration(render_toml(self.loaded.lasting))
+
+
+def is_in_parts(loaded: Loaded, *, fresh: bool) -> bool:
+    """Whether a crawl with this configuration is run in parts. Raises `DirectoryRefused`."""
+    parts = stored_parts(loaded)
+    return number_of_parts(loaded.config) > 1 if parts is None or fresh else True
+
+
+def stored_parts(loaded: Loaded) -> int | None:
+    """How many parts the crawl in the configured directory has; None if it is not in parts. Raises
+    `DirectoryRefused`."""
+    layout = read_layout(Path(loaded.config.crawl.directory))
+    return None if layout is None else len(layout.parts)
+
+
+@contextmanager
+def lock_parts(
+    loaded: Loaded, *, version: str, fresh: bool = False, rebuild: bool = False, on_wait: Callable[[str], object]
+) -> Iterator[Plan]:
+    """A crawl in parts, locked in this context and ready to start. `on_wait` is told what is waited for.
+
+    Raises `ConfigError` and `DirectoryRefused`.
+    """
+    # This must come before anything is deleted or locked.
+    check_configuration(loaded)
+    path = Path(loaded.config.crawl.directory)
+    if part_at(path) is not None:
+        raise DirectoryRefused(
+            f"{path} is one part of the crawl in {path.parent}, which runs all of them: `onceover crawl --dir "
+            f"{shlex.quote(str(path.parent))}`"
+        )
+    with CrawlDirectory(path) as directory:
+        if (before := read_layout(path)) is not None:
+            _wait_for_parts(before.directories(path), on_wait)
+        if fresh:
+            clear_crawl(directory)
+        layout = read_layout(path) or _begin(directory, loaded)
+        _check_number(directory, layout, loaded)
+        _check_places(directory, layout)
+        use_suffixes_of(directory)
+        yield Plan(loaded=loaded, directory=directory, layout=layout, version=version, rebuild=rebuild)
+
+
+def _wait_for_parts(directories: list[Path], on_wait: Callable[[str], object]) -> None:
+    """Wait until no process holds a part: after a supervisor has died, its parts finish what is in flight."""
+    give_up_at = time.monotonic() + WAIT_S
+    has_told = False
+    while held := [error for each in directories if (error := _holder(each)) is not None]:
+        stopped = [error for error in held if error.pid is not None and is_stopped(error.pid)]
+        if stopped or time.monotonic() >= give_up_at:
+            raise DirectoryRefused(_still_held(held, stopped))
+        if not has_told:
+            has_told = True
+            on_wait(f"Waiting for parts of an earlier run, which finish what is in flight: {_pids(held)}")
+        time.sleep(_LOOK_AGAIN_S)
+
+
+def _holder(directory: Path) -> DirectoryInUse | None:
+    if not CrawlDirectory(directory).lock.exists():
+        return None
+    try:
+        with CrawlDirectory(directory):
+            return None
+    except DirectoryInUse as error:
+        return error
+
+
+def _still_held(held: list[DirectoryInUse], stopped: list[DirectoryInUse]) -> str:
+    if stopped:
+        pids = " ".join(str(error.pid) for error in stopped)
+        return (
+            f"parts of an earlier run are stopped (by Ctrl-Z, SIGSTOP or a debugger): {_pids(stopped)}. "
+            f"`kill -CONT {pids}` lets them end; then start the crawl again"
+        )
+    pids = " ".join(str(error.pid) for error in held if error.pid is not None)
+    return (
+        f"parts of an earlier run still use their directories: {_pids(held)}. Start the crawl again when they have "
+        f"ended; `kill -9 {pids}` ends them without loss"
+    )
+
+
+def _pids(held: list[DirectoryInUse]) -> str:
+    noun = "process" if len(held) == 1 else "processes"
+    return f"{noun} {', '.join(str(error.pid or 'unknown') for error in held)}"
+
+
+def _begin(directory: CrawlDirectory, loaded: Loaded) -> Layout:
+    """Make the layout of a new crawl."""
+    if directory.has_state() or directory.has_output():
+        where = shlex.quote(str(directory.path))
+        raise DirectoryRefused(
+            f"{directory.path} has a crawl that is not in parts: divide it by `onceover parts {where} --into "
+            f"{number_of_parts(loaded.config)}`, run it with crawl.parts = 1, or start over with --fresh"
+        )
+    begin_suffixes(directory)
+    layout = Layout.begin(number_of_parts(loaded.config))
+    for path in layout.directories(directory.path):
+        with CrawlDirectory(path):
+            pass
+    write_layout(directory.path, layout)
+    return layout
+
+
+def _check_places(directory: CrawlDirectory, layout: Layout) -> None:
+    """A part whose disk is missing must not begin anew."""
+    for number, path in enumerate(layout.directories(directory.path)):
+        part = CrawlDirectory(path)
+        if not (part.lock.is_file() or part.has_state()):
+            raise DirectoryRefused(
+                f"part {number} of the crawl in {directory.path} is missing: expected its directory {path}. Mount its "
+                "disk, or restore a copy"
+            )
+
+
+def _check_number(directory: CrawlDirectory, layout: Layout, loaded: Loaded) -> None:
+    """With "auto", a crawl keeps the number of parts with which it began."""
+    parts, wanted = len(layout.parts), loaded.config.crawl.parts
+    if wanted in ("auto", parts):
+        return
+    where = shlex.quote(str(directory.path))
+    raise DirectoryRefused(
+        f"the crawl in {directory.path} has {parts} parts, and the configuration says {wanted}: run it with "
+        f"--parts {parts}, or divide it anew by `onceover parts {where} --into {wanted}`"
+    )

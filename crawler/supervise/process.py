@@ -1,0 +1,95 @@
+"""A process of a part, and the supervisor's end of the line to it."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from crawler.parts.line.line import Line, open_line
+from crawler.parts.line.messages import FromPart, ToPart
+
+COMMAND: Final = "run-part"
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class PartProcess:
+    """A process that runs a part."""
+
+    def __init__(self, process: subprocess.Popen[bytes], line: Line[FromPart, ToPart]) -> None:
+        self.line = line
+        self._process = process
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def wait(self) -> str:
+        """Wait for its end. Returns how it has ended, for people."""
+        code = await asyncio.to_thread(self._process.wait)
+        if code >= 0:
+            return f"exit code {code}"
+        try:
+            return f"by {signal.Signals(-code).name}"
+        except ValueError:
+            return f"by signal {-code}"
+
+    def kill(self) -> None:
+        """End it at once. What is stored is kept."""
+        self._process.kill()
+
+
+async def start(log: Path) -> PartProcess:
+    """Start a process, which waits for `Begin`. What it prints goes to the end of the log. Raises `OSError`."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    ours, its = socket.socketpair()
+    try:
+        with its, log.open("ab") as output, _signals_held():
+            # `-P` keeps modules in the current directory from hiding ours.
+            process = subprocess.Popen(  # noqa: ASYNC220 - it returns as soon as the process exists
+                [sys.executable, "-P", "-m", "onceover_crawler", COMMAND, str(its.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                pass_fds=[its.fileno()],
+            )
+    except BaseException:
+        ours.close()
+        raise
+    return PartProcess(process, await open_line(ours, FromPart))
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Hold signals back, also in a process that is started now, until it says what it does with them. Ctrl-C in the
+    terminal must not end it before."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def take_signals() -> None:
+    """In the process of a part: ignore what a terminal sends, and let the rest come. The supervisor passes on what
+    matters."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+
+
+def last_lines(log: Path, *, lines: int = 10, max_bytes: int = 8192) -> list[str]:
+    """The end of a log, for people. Empty if there is none."""
+    try:
+        with log.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - max_bytes))
+            text = file.read(max_bytes).decode("utf-8", "replace")
+    except OSError:
+        return []
+    return [line[:500] for line in text.splitlines()[-lines:]]

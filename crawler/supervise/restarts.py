@@ -1,0 +1,32 @@
+"""When a part that has died starts again. Pure."""
+
+from typing import Final
+
+FIRST_S: Final = 0.5
+LAST_S: Final = 30.0
+MAX_DEATHS: Final = 5
+WITHIN_S: Final = 600.0
+"""A part may die so often within this time."""
+
+
+class Restarts:
+    """The deaths of one part."""
+
+    def __init__(self, *, max_deaths: int = MAX_DEATHS, within_s: float = WITHIN_S, first_s: float = FIRST_S) -> None:
+        self._max_deaths = max_deaths
+        self._within_s = within_s
+        self._first_s = first_s
+        self._deaths: list[float] = []
+
+    @property
+    def deaths(self) -> int:
+        """Lately."""
+        return len(self._deaths)
+
+    def wait_s(self, now: float) -> float | None:
+        """The part has died. Returns how long to wait before it starts again: twice as long each time. None if it has
+        died too often."""
+        self._deaths = [each for each in self._deaths if each > now - self._within_s] + [now]
+        if len(self._deaths) > self._max_deaths:
+            return None
+        return min(self._first_s * 2.0 ** (len(self._deaths) - 1), LAST_S)

@@ -1,0 +1,16 @@
+"""What the parts of a crawl and its supervisor do together, on the supervisor's side."""
+
+from collections.abc import Callable
+
+from config import Loaded
+from crawler.engine import Ending
+from crawler.parts.line.services import SupervisorService
+
+Stop = Callable[[Ending], None]
+"""Ends the crawl: no part begins a further URL."""
+
+
+def make_services(loaded: Loaded, parts: int, stop: Stop) -> list[SupervisorService]:
+    """The services of a crawl with this configuration. A service may call `stop`."""
+    del loaded, parts, stop
+    return []

@@ -1,0 +1,335 @@
+"""Starts the parts of a crawl, watches them, and ends them together."""
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from crawler.disk.directory import CrawlDirectory
+from crawler.engine import Ending
+from crawler.library.result import EXIT_CODES, CrawlResult
+from crawler.operate.parts.sums import sum_statuses
+from crawler.parts.line.messages import (
+    Answered,
+    Ask,
+    End,
+    Ended,
+    Failed,
+    FromPart,
+    Opened,
+    Progress,
+    Rebuilding,
+    Stop,
+    ToService,
+    Warned,
+)
+from crawler.parts.line.services import SupervisorServices
+from crawler.status import Status
+from crawler.supervise.ending import EndSearch
+from crawler.supervise.limits import CrawlLimits
+from crawler.supervise.part_log import TOLD_PER_KIND
+from crawler.supervise.preparing import Plan
+from crawler.supervise.process import PartProcess, last_lines, start
+from crawler.supervise.restarts import Restarts
+from crawler.supervise.services import make_services
+
+log = logging.getLogger(__name__)
+
+KILL_AFTER_S: Final = 30.0
+"""How long a part may take to drop what is in flight."""
+
+
+class PartFailed(Exception):
+    """A part can't go on, so the crawl has ended. The message says why, and what to do."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class _Part(msgspec.Struct):
+    """What the supervisor knows of a part."""
+
+    process: PartProcess | None = None
+    opened: Opened | None = None
+    """What the first process has said, of those that this supervisor has started."""
+    is_open: bool = False
+    status: Status | None = None
+    """The last that its process has said."""
+    last: Ended | Failed | None = None
+    """The last word of its process."""
+
+
+class Supervisor:
+    """Runs a crawl in parts. `run` ends when all processes have ended."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        tell: Callable[[str], object] = lambda _: None,
+        restarts: Callable[[], Restarts] = Restarts,
+    ) -> None:
+        """`tell` is told what people should know while the crawl runs."""
+        self.plan = plan
+        self._tell = tell
+        self._parts = [_Part() for _ in range(plan.parts)]
+        self._restarts = [restarts() for _ in range(plan.parts)]
+        self._limits = CrawlLimits(plan.loaded.config.limits)
+        self._services = SupervisorServices(make_services(plan.loaded, plan.parts, self.stop))
+        self._search = EndSearch(plan.parts, self._ask)
+        self._began = time.monotonic()
+        self._told: Counter[str] = Counter()
+        self._earlier: list[list[Status]] = [[] for _ in range(plan.parts)]
+        """The last status of each process that has died, by part."""
+        self.ending: Ending | None = None
+        """Why the crawl ends, once that is known."""
+        self._failure: PartFailed | None = None
+        self._ends = asyncio.Event()
+        self._drops = asyncio.Event()
+        """Set when the parts are to drop what is in flight."""
+        self.all_open = asyncio.Event()
+
+    # what others ask
+
+    @property
+    def is_stopping(self) -> bool:
+        return self.ending is not None
+
+    @property
+    def is_resumed(self) -> bool:
+        """Whether the crawl had URLs before this run. Known once all parts were open."""
+        return any(part.opened.resumed for part in self._parts if part.opened is not None)
+
+    @property
+    def choices(self) -> list[str]:
+        """What `auto` has chosen, for people."""
+        found = (part.opened.choice for part in self._parts if part.opened is not None)
+        return list(dict.fromkeys(choice for choice in found if choice is not None))
+
+    def status(self) -> Status | None:
+        """The crawl at this moment; None before all parts were open once."""
+        statuses = {number: status for number in range(self.plan.parts) if (status := self._status(number))}
+        if len(statuses) < self.plan.parts:
+            return None
+        elapsed_s = time.monotonic() - self._began
+        summed = sum_statuses(statuses)
+        return msgspec.structs.replace(
+            summed, elapsed_s=elapsed_s, pages_per_s=summed.pages / elapsed_s if elapsed_s > 0 else 0.0
+        )
+
+    def _status(self, number: int) -> Status | None:
+        """The status of a part, with the counts of its processes that have died."""
+        status = self._parts[number].status
+        if status is None or not self._earlier[number]:
+            return status
+        runs = sum_statuses(dict(enumerate([*self._earlier[number], status])))
+        return msgspec.structs.replace(
+            runs,
+            frontier=status.frontier,
+            visited=status.visited,
+            waiting=status.waiting,
+            recent_pages_per_s=status.recent_pages_per_s,
+        )
+
+    def stop(self, ending: Ending, *, now: bool = False) -> None:
+        """Let all parts finish what is in flight, or drop it."""
+        self.ending = self.ending or ending
+        self._ends.set()
+        if now and self._drops.is_set():
+            self.kill()
+        if now:
+            self._drops.set()
+        for part in self._parts:
+            if part.process is not None:
+                part.process.line.send(Stop(now=self._drops.is_set()))
+
+    def kill(self) -> None:
+        """End all processes at once. What they have stored is kept."""
+        for part in self._parts:
+            if part.process is not None:
+                part.process.kill()
+
+    # the run
+
+    async def run(self) -> CrawlResult:
+        """Run the crawl until it is complete, stopped, or a part fails. Raises `PartFailed`."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                keeping = [group.create_task(self._keep(number)) for number in range(self.plan.parts)]
+                beside = [
+                    group.create_task(self._find_end()),
+                    group.create_task(self._stop_in_time()),
+                    group.create_task(self._kill_in_time()),
+                ]
+                await asyncio.wait(keeping)
+                for each in beside:
+                    each.cancel()
+        finally:
+            self.kill()
+        if self._failure is not None:
+            raise self._failure
+        return self._result()
+
+    def _result(self) -> CrawlResult:
+        ending = self.ending or Ending.STOPPED
+        lasts = [part.last for part in self._parts if isinstance(part.last, Ended)]
+        if ending is Ending.COMPLETE and any(last.ending == Ending.INCOMPLETE for last in lasts):
+            ending = Ending.INCOMPLETE
+        status = self.status()
+        if status is None:
+            raise asyncio.CancelledError  # by a signal, before the crawl began
+        opened = [part.opened for part in self._parts if part.opened is not None]
+        log.info("ended: %s, %d pages in this run", ending, status.pages)
+        return CrawlResult(
+            ending=ending,
+            exit_code=EXIT_CODES[ending],
+            directory=str(self.plan.directory.path),
+            new_seeds=sum(each.new_seeds for each in opened),
+            resumed=self.is_resumed,
+            status=status,
+        )
+
+    async def _find_end(self) -> None:
+        await self._search.find()
+        log.info("all parts are idle, and no link is on its way: the crawl is complete")
+        self.ending = self.ending or Ending.COMPLETE
+        self._ends.set()
+        for part in self._parts:
+            if part.process is not None:
+                part.process.line.send(End())
+
+    async def _stop_in_time(self) -> None:
+        await self._limits.wait_for_seconds()
+        self.stop(Ending.LIMIT)
+
+    async def _kill_in_time(self) -> None:
+        """A part that does not even drop what is in flight, such as one that is stopped by SIGSTOP, must not hold the
+        others' end for ever."""
+        await self._drops.wait()
+        await asyncio.sleep(KILL_AFTER_S)
+        self.kill()
+
+    # one part
+
+    async def _keep(self, number: int) -> None:
+        """Run processes of a part, one after the other, until the crawl ends."""
+        while not self.is_stopping:
+            how = await self._run_process(number)
+            part = self._parts[number]
+            if isinstance(part.last, Failed):
+                self._fail(PartFailed(f"part {number}: {part.last.message}", part.last.exit_code))
+            elif not self.is_stopping:
+                await self._wait_to_restart(number, how)
+
+    async def _run_process(self, number: int) -> str:
+        """Run a process of a part. Returns how it has ended."""
+        part = self._parts[number]
+        process = await start(self._log_of(number))
+        part.process, part.last = process, None
+        log.info("part %d runs in process %d", number, process.pid)
+        process.line.send(self.plan.begin(number))
+        try:
+            while (message := await process.line.receive()) is not None:
+                self._take(number, part, message)
+        finally:
+            part.process, part.is_open = None, False
+            self._services.disconnect(number)
+            self._search.lose(number)
+            await process.line.aclose()
+        how = await process.wait()
+        log.info("part %d: process %d has ended, %s", number, process.pid, how)
+        return how
+
+    def _take(self, number: int, part: _Part, message: FromPart) -> None:
+        match message:
+            case Rebuilding(what=what, urls=urls):
+                self._tell(f"part {number}: rebuilding {what}: {urls:,} URLs so far.")
+            case Opened():
+                self._open(number, part, message)
+            case Progress(status=status, is_idle=is_idle):
+                part.status = status
+                self._search.note(number, is_idle=is_idle)
+                self._check_limits()
+            case Answered(wave=wave, answer=answer):
+                self._search.take(number, wave, answer)
+            case Warned(kind=kind, text=text):
+                self._warn(number, kind, text)
+            case Ended(status=status):
+                part.status, part.last = status, message
+                if message.ending == Ending.LIMIT:
+                    self.stop(Ending.LIMIT)
+            case Failed():
+                part.last = message
+            case ToService():
+                self._services.receive(number, message)
+
+    def _open(self, number: int, part: _Part, opened: Opened) -> None:
+        part.opened = part.opened or opened
+        if part.status is not None:
+            self._earlier[number].append(part.status)
+        part.status, part.is_open = opened.status, True
+        if part.process is not None:
+            self._services.connect(number, part.process.line.send)
+            if self.is_stopping:
+                part.process.line.send(Stop(now=self._drops.is_set()))
+        if all(each.status is not None for each in self._parts) and not self.all_open.is_set():
+            self.plan.write_configuration()
+            self.all_open.set()
+
+    def _check_limits(self) -> None:
+        if (status := self.status()) is not None and not self.is_stopping and self._limits.is_reached(status):
+            self.stop(Ending.LIMIT)
+
+    def _warn(self, number: int, kind: str, text: str) -> None:
+        log.info("part %d: %s", number, text)
+        self._told[kind] += 1
+        if self._told[kind] <= TOLD_PER_KIND:
+            self._tell(f"part {number}: {text}")
+
+    def _ask(self, number: int, ask: Ask) -> bool:
+        part = self._parts[number]
+        if part.process is None or not part.is_open:
+            return False
+        part.process.line.send(ask)
+        return True
+
+    # when a part has ended
+
+    def _fail(self, failure: PartFailed) -> None:
+        """The crawl can't go on. The other parts finish what is in flight."""
+        log.info("%s", failure)
+        self._failure = self._failure or failure
+        self.stop(Ending.STOPPED)
+
+    async def _wait_to_restart(self, number: int, how: str) -> None:
+        part = self._parts[number]
+        if isinstance(part.last, Ended):
+            self._tell(f"part {number} was stopped from outside; it starts again. `onceover stop` stops the crawl.")
+            return
+        wait_s = self._restarts[number].wait_s(time.monotonic())
+        if wait_s is None:
+            path = self._log_of(number)
+            lines = "".join(f"\n    {line}" for line in last_lines(path))
+            self._fail(
+                PartFailed(
+                    f"part {number} has died {self._restarts[number].deaths} times, the last time {how}. What was "
+                    f"stored is kept; the same command goes on. The end of {path}:{lines}",
+                    1,
+                )
+            )
+            return
+        self._tell(f"part {number} has died ({how}); it starts again in {wait_s:g} s.")
+        log.info("part %d has died (%s); it starts again in %g s", number, how, wait_s)
+        try:
+            await asyncio.wait_for(self._ends.wait(), wait_s)
+        except TimeoutError:
+            return
+
+    def _log_of(self, number: int) -> Path:
+        return CrawlDirectory(self.plan.directories[number]).log
