@@ -1,10 +1,13 @@
 """onceover demo"""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
+import msgspec
 
+from config import Loaded
 from crawler.cli.codes import COMPLETE, FAILED
 from crawler.cli.completion import complete_setting
 from crawler.cli.run.parts import keep_parts, run_in_parts, settings_with_parts
@@ -22,8 +25,6 @@ from crawler.write.records import read_records
 
 _SETTINGS = (
     'crawl.name="demo"',
-    'crawl.seeds=["http://h00000.sim.test/"]',
-    'scope.within="domain"',
     "politeness.min_delay_s=0.0",
     "politeness.delay_factor=0.0",
     "frontier.retry_delay_s=0.3",
@@ -52,20 +53,20 @@ def demo(directory: str, fresh: bool, settings: tuple[str, ...], parts: str | No
     The web has redirects, dead links, servers that fail at first, robots.txt rules, traps, session ids and old
     charsets. Its 2,000 pages are known in advance.
     """
-    params = demo_params()
+    settings = settings_with_parts(settings, parts)
+    in_parts = is_in_parts(_load(directory, settings, fresh=fresh), fresh=fresh)
+    # A registered domain belongs to one part. Directly below .test, each host is a domain of its own.
+    params = msgspec.structs.replace(demo_params(), domain="test") if in_parts else demo_params()
     with running(params) as port:
-        overrides = [
-            *_SETTINGS,
-            f'fetch.hosts={{"*.sim.test" = "127.0.0.1:{port}"}}',
-            *settings_with_parts(settings, parts),
-        ]
-        loaded = load(None, overrides=overrides, options={"crawl.directory": ("--dir", directory)}, environ={})
-        again = f"onceover demo --dir {shlex.quote(directory)}"
-        loaded = keep_parts(loaded, fresh=fresh)
-        run = (run_in_parts if is_in_parts(loaded, fresh=fresh) else run_crawl)(
-            loaded, fresh=fresh, as_json=as_json, again=again
+        scope = f'scope.within="{"any" if in_parts else "domain"}"'
+        hosts = f'fetch.hosts={{"*.{params.domain}" = "127.0.0.1:{port}"}}'
+        run = (run_in_parts if in_parts else run_crawl)(
+            _load(directory, (scope, hosts, *settings), fresh=fresh, seed=f"http://h00000.{params.domain}/"),
+            fresh=fresh,
+            as_json=as_json,
+            again=f"onceover demo --dir {shlex.quote(directory)}",
         )
-    if run.exit_code != COMPLETE or not loaded.config.output.records:
+    if run.exit_code != COMPLETE or not _load(directory, settings, fresh=False).config.output.records:
         return run.exit_code
     expected = {item.url for item in World(params).expected() if item.kind is Kind.PAGE}
     reader = UrlReader()
@@ -80,3 +81,9 @@ def demo(directory: str, fresh: bool, settings: tuple[str, ...], parts: str | No
         err=as_json,
     )
     return COMPLETE if found == expected else FAILED
+
+
+def _load(directory: str, settings: Sequence[str], *, fresh: bool, seed: str = "http://h00000.sim.test/") -> Loaded:
+    overrides = [*_SETTINGS, f'crawl.seeds=["{seed}"]', *settings]
+    loaded = load(None, overrides=overrides, options={"crawl.directory": ("--dir", directory)}, environ={})
+    return keep_parts(loaded, fresh=fresh)
