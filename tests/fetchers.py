@@ -1,6 +1,6 @@
 """Fetchers for tests: the same limits for the whole web."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from typing import Any
 
@@ -12,6 +12,8 @@ from crawler.fetch.headers import default_headers
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.request_limits import RequestLimits
 from tests.timeouts import MAX_WAIT_S
+
+Fetchers = Callable[..., HttpFetcher]
 
 
 def http_fetcher(

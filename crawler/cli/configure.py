@@ -10,7 +10,7 @@ import msgspec
 
 from config import Config, ConfigError, Problem, json_schema, preset_text, presets, render_show, render_toml
 from crawler.cli.codes import COMPLETE, USAGE
-from crawler.cli.completion import complete_preset, complete_setting
+from crawler.cli.options import preset_option, settings_option
 from crawler.status import number_of
 from crawler.wiring.components.discovering import loaded_for
 from crawler.wiring.configuration import load
@@ -41,14 +41,7 @@ def config() -> None:
 
 @config.command()
 @click.argument("configuration", type=click.Path(path_type=Path))
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    shell_complete=complete_setting,
-    help="Set a value: fetch.timeout_s=5, for example.",
-)
+@settings_option()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def check(configuration: Path, settings: tuple[str, ...], as_json: bool) -> int:
     """Report all problems of CONFIGURATION, or that it has none."""
@@ -77,17 +70,8 @@ def check(configuration: Path, settings: tuple[str, ...], as_json: bool) -> int:
 
 @config.command()
 @click.argument("configuration", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--preset", metavar="NAME", shell_complete=complete_preset, help="A preset to use instead of the defaults."
-)
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    shell_complete=complete_setting,
-    help="Set a value: fetch.timeout_s=5, for example.",
-)
+@preset_option
+@settings_option()
 @click.option(
     "--for", "url", metavar="URL", help="Show the settings for a URL, with the blocks [[site]] that match it."
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from config import Loaded
-from crawler.cli.completion import complete_preset, complete_setting
+from crawler.cli.options import preset_option, settings_option
 from crawler.cli.run.parts import keep_parts, run_in_parts, settings_with_parts
 from crawler.cli.run.running import run_crawl
 from crawler.disk.directory import CrawlDirectory
@@ -31,22 +31,13 @@ Options = dict[str, tuple[str, object]]
     help="A URL to start from. It replaces the seeds of the file, and adds to those of the crawl in DIR. "
     "Repeat it for more.",
 )
-@click.option(
-    "--preset", metavar="NAME", shell_complete=complete_preset, help="A preset to use instead of the defaults."
-)
+@preset_option
 @click.option("--dir", "directory", metavar="DIR", help="Directory for state and output. A crawl in it is resumed.")
 @click.option("--fresh", is_flag=True, help="First delete the state and output of the crawl in the directory.")
 @click.option(
     "--rebuild", is_flag=True, help="Rebuild the stored URLs after a change of urls.rules or frontier.queue_by."
 )
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    shell_complete=complete_setting,
-    help="Set a value: fetch.timeout_s=5, for example.",
-)
+@settings_option()
 @click.option(
     "--parts",
     metavar="N|auto",

@@ -9,7 +9,7 @@ import msgspec
 
 from config import Loaded
 from crawler.cli.codes import COMPLETE, FAILED
-from crawler.cli.completion import complete_setting
+from crawler.cli.options import settings_option
 from crawler.cli.run.parts import keep_parts, run_in_parts, settings_with_parts
 from crawler.cli.run.running import run_crawl
 from crawler.disk.layout import record_directories
@@ -37,14 +37,7 @@ _SETTINGS = (
 @click.command()
 @click.option("--dir", "directory", default="crawls/demo", show_default=True, help="Directory for state and output.")
 @click.option("--fresh", is_flag=True, help="First delete the state and output of the last demo.")
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    shell_complete=complete_setting,
-    help="Set a value: visited.backend=exact, for example.",
-)
+@settings_option("visited.backend=exact")
 @click.option("--parts", metavar="N|auto", help="Share the crawl among N processes, or as many as there are cores.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def demo(directory: str, fresh: bool, settings: tuple[str, ...], parts: str | None, as_json: bool) -> int:

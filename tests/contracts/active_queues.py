@@ -43,19 +43,6 @@ class ActiveQueueTests(FrontierContract):
         await crawl.check()
 
     @in_virtual_time
-    async def test_of_inactive_queues_those_of_better_precedence_go_first(self, crawl: Crawl) -> None:
-        crawl.settings = QueueSettings(by_best_url=True, precedence_floor=100, min_active=1)
-        async with crawl.opened() as frontier:
-            for host, precedence in (("late", 9), ("never", 100), ("early", 3)):
-                await frontier.add([page(host, f"{number}", precedence=precedence) for number in range(2)])
-            assert hosts_of(await drain(frontier)) == ["early", "early", "late", "late"]
-            assert frontier.describe().pending == 2
-            await frontier.add([page("never", "better", precedence=5)])
-            assert hosts_of(await drain(frontier)) == ["never"]
-            assert frontier.describe().pending == 2
-        await crawl.check()
-
-    @in_virtual_time
     async def test_spilled_queues_wake_in_time_and_after_a_restart_too(self, crawl: Crawl) -> None:
         crawl.settings = QueueSettings(min_active=2, snoozed_in_memory=3)
         async with crawl.opened() as frontier:

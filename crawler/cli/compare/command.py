@@ -15,7 +15,7 @@ from crawler.cli.codes import COMPLETE, FAILED, STOPPED
 from crawler.cli.compare.advice import advise_on
 from crawler.cli.compare.backend_names import check_backends, complete_backend
 from crawler.cli.compare.measuring import Plan, compare_sets
-from crawler.cli.completion import complete_preset, complete_setting
+from crawler.cli.options import preset_option, settings_option
 from crawler.compare.measure.folder import Folder
 from crawler.compare.measure.preparing import STDIN
 from crawler.compare.report.page import page
@@ -65,19 +65,10 @@ class _Asked(msgspec.Struct, frozen=True, kw_only=True):
     metavar="NAME",
     help="A visited set to compare, instead of those in the file; with --advise, to choose from. Repeat it for more.",
 )
-@click.option(
-    "--preset", metavar="NAME", shell_complete=complete_preset, help="A preset to use instead of the defaults."
-)
+@preset_option
 @click.option("--dir", "directory", metavar="DIR", help="Directory for the report. An unfinished run in it is resumed.")
 @click.option("--fresh", is_flag=True, help="Measure everything again.")
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    shell_complete=complete_setting,
-    help="Set a value: compare.rounds=5, for example.",
-)
+@settings_option("compare.rounds=5")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--advise", is_flag=True, help="Measure nothing. Show by the formulas which sets fit.")
 @click.option("--urls-expected", metavar="N", help="With --advise: the expected number of URLs, for example 2e8.")

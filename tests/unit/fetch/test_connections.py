@@ -3,8 +3,7 @@
 import asyncio
 import gc
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +16,9 @@ from crawler.fetch.connect.routes import Routes
 from crawler.fetch.http import HttpFetcher
 from crawler.page import Failure, FailureKind, Fetched, Page, Request
 from tests.certificates import issued
-from tests.fetchers import http_fetcher
+from tests.fetchers import Fetchers, http_fetcher
 from tests.proxies import socks_proxy
 from tests.servers import CLOSE, HANG, RESET, Script, Seen, head, page, raw_server
-
-Fetchers = Callable[..., HttpFetcher]
-
-
-@pytest.fixture
-async def fetchers() -> AsyncIterator[Fetchers]:
-    async with AsyncExitStack() as stack:
-
-        def make(**settings: Any) -> HttpFetcher:
-            fetcher = http_fetcher(**{"allow_private": True, **settings})
-            stack.push_async_callback(fetcher.aclose)
-            return fetcher
-
-        yield make
 
 
 async def body(fetcher: HttpFetcher, url: str) -> bytes:

@@ -6,8 +6,8 @@ import ssl
 import threading
 import warnings
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +19,9 @@ from backports import zstd
 from crawler.fetch.connect.routes import Routes
 from crawler.fetch.http import HttpFetcher
 from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect, Request
-from tests.fetchers import http_fetcher
+from tests.fetchers import Fetchers, http_fetcher
 from tests.servers import CLOSE, CUT, HANG, RESET, RawServer, Script, head, page, raw_server
 from tests.unit.fetch.test_names import FakeDns
-
-Fetchers = Callable[..., HttpFetcher]
-
-
-@pytest.fixture
-async def fetchers() -> AsyncIterator[Fetchers]:
-    async with AsyncExitStack() as stack:
-
-        def make(**settings: Any) -> HttpFetcher:
-            fetcher = http_fetcher(**{"allow_private": True, **settings})
-            stack.push_async_callback(fetcher.aclose)
-            return fetcher
-
-        yield make
 
 
 async def fetch(fetcher: HttpFetcher, url: str, **more: Any) -> Fetched:

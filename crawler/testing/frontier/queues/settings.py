@@ -6,7 +6,7 @@ from crawler.testing.frontier.crawls import START, Crawl, drain, hosts_of, next_
 from crawler.testing.loops import in_virtual_time
 from frontier import CrawlUrl, Outcome, QueueControl, UrlState
 from frontier.queues.grouping import Grouping, GroupLimit
-from frontier.queues.settings import QueueSettings
+from frontier.queues.settings import MIN_ACTIVE, QueueSettings
 from frontier.values import Budgets
 
 
@@ -93,9 +93,12 @@ class SettingTests:
             await frontier.add(expensive)
             assert len(await drain(frontier)) == 3
 
+    @pytest.mark.parametrize("min_active", [1, MIN_ACTIVE])
     @in_virtual_time
-    async def test_queues_of_better_precedence_go_first_and_those_above_the_floor_never(self, crawl: Crawl) -> None:
-        crawl.settings = QueueSettings(by_best_url=True, precedence_floor=100)
+    async def test_queues_of_better_precedence_go_first_and_those_above_the_floor_never(
+        self, crawl: Crawl, min_active: int
+    ) -> None:
+        crawl.settings = QueueSettings(by_best_url=True, precedence_floor=100, min_active=min_active)
         async with crawl.opened() as frontier:
             await frontier.add([page("late", f"{n}", precedence=9) for n in range(2)])
             await frontier.add([page("never", f"{n}", precedence=100) for n in range(2)])
