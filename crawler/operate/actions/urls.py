@@ -9,8 +9,10 @@ import msgspec
 
 from crawler.control.replies import Judged, JudgedUrl, UrlFound
 from crawler.control.requests import Add
+from crawler.disk.layout import part_at
 from crawler.operate.actions.forms import url_form
 from crawler.operate.target import OperatedCrawl, Refused, ledger_reads, queue_reads
+from crawler.parts.ownership import Ownership
 from crawler.record import rfc3339
 from crawler.status import host_of
 from crawler.url.urls import Target
@@ -110,6 +112,8 @@ class _Adding:
         seeds = seeding.seeds(loaded, self._urls)
         self._scope = discovering.scope(loaded, sites, seeds)
         self._discovery = discovering.discovery(loaded, sites, self._urls, seeds)
+        self._part = part_at(crawl.directory.original)
+        self._owner = Ownership(1 if self._part is None else self._part.parts).owner
 
     @classmethod
     async def open(cls, crawl: OperatedCrawl, request: Add) -> "_Adding":
@@ -132,6 +136,9 @@ class _Adding:
         refusal = None if self._request.force else self._scope.refusal(self._urls.seed(url.url), depth=0)
         if refusal is not None:
             return JudgedUrl(url=url.url, outcome="refused", reason=f"{refusal}; --force adds it all the same")
+        if self._part is not None and (owner := self._owner(url.queue_key)) != self._part.number:
+            why = f"it belongs to part {owner} of the crawl: name the directory of the whole crawl"
+            return JudgedUrl(url=url.url, outcome="refused", reason=why)
         precedence = self._request.precedence
         return url if precedence is None else msgspec.structs.replace(url, precedence=precedence)
 

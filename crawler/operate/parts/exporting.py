@@ -21,11 +21,13 @@ Read = Callable[[Export], Awaitable[ExportPiece]]
 """Reads a piece of one part's ledger."""
 
 
-async def merge_exports(parts: Sequence[Read], request: Export) -> ExportPiece:
-    """A piece of all ledgers together."""
+async def merge_exports(
+    parts: Sequence[Read], request: Export, *, piece_bytes: int = _PIECE_BYTES, piece_s: float = _PIECE_S
+) -> ExportPiece:
+    """A piece of all ledgers together: its lines have at least so many bytes, or took so long."""
     ledgers = [_Ledger(read, request) for read in parts]
     lines: list[msgspec.Raw] = []
-    size, until = 0, perf_counter() + _PIECE_S
+    size, until = 0, perf_counter() + piece_s
     while True:
         first = min((each for each in ledgers if each.lines), key=lambda each: each.lines[0][0], default=None)
         behind = [each for each in ledgers if each.is_behind(first)]
@@ -35,7 +37,7 @@ async def merge_exports(parts: Sequence[Read], request: Export) -> ExportPiece:
             canonical, line = first.lines.popleft()
             lines.append(line)
             size += len(bytes(line))
-            if size >= _PIECE_BYTES:
+            if size >= piece_bytes:
                 return ExportPiece(lines=lines, after=canonical, damaged=_damaged(ledgers))
         elif perf_counter() >= until and (after := min(each.position for each in behind)) > request.after:
             return ExportPiece(lines=lines, after=after, damaged=_damaged(ledgers))

@@ -78,6 +78,15 @@ def test_a_url_is_added_at_its_owner_and_judged_in_order(crawl: StoredCrawl) -> 
     assert status["admitted"] == len(HOSTS) * EACH + 2
 
 
+def test_a_part_takes_no_url_of_another(crawl: StoredCrawl) -> None:
+    host = next(host for host in HOSTS if OWNERSHIP.owner(queue_of(host)) == 2)
+    part = str(crawl.directory / "part-1")
+    refused = command_here("add", part, url_of(host, EACH), "--force")
+    assert refused.code == 1
+    assert "it belongs to part 2 of the crawl" in refused.err
+    assert command_here("inspect", part, "url", url_of(host, EACH)).code == 1
+
+
 def test_a_settled_url_is_forgotten_by_its_owner(crawl: StoredCrawl) -> None:
     urls = [url_of(host, 0) for host in HOSTS]
     waiting = url_of(HOSTS[0], EACH - 1)
