@@ -35,6 +35,7 @@ The rooms:
     link_table    counts links in memory
     snapshots     saves the visited set, and fills it when a crawl is opened
     upkeep        reads whole stores: check, repair, rebuild
+    regroup       divides whole stores anew among the parts of a crawl
     states        opens stores as states, for the rest of the program
 
 Others may write frontiers too: the rest of the program sees what a frontier promises, never how it keeps that.

@@ -8,6 +8,7 @@ import msgspec
 
 from frontier.clock import steady_clock
 from frontier.queues.settings import QueueSettings
+from frontier.regrouping import Regrouped, Regrouping
 from frontier.state import FrontierState
 from frontier.terms import Terms
 from frontier.values import CrawlUrl
@@ -111,6 +112,11 @@ class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
     rename: Callable[[Any, Naming, Callable[[int], None] | None], Awaitable[Renamed | None]] | None = None
     """Renames all URLs of a state that was opened for that; None if they have these names. Calls back with the number
     of URLs so far."""
+    regroup: Callable[[Regrouping], Awaitable[Regrouped]] | None = None
+    """Divides the stored URLs of a crawl anew among its parts. If it was interrupted, call it again, with the same
+    parts, or call `abandon`. Raises `StoreRefused` for what can't be divided, before anything has changed."""
+    abandon: Callable[[Regrouping], None] | None = None
+    """Undoes a `regroup` that has not returned. It is not None if `regroup` is not None."""
 
 
 class Descriptor(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,6 +22,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """Open it with another identity too, to rename its URLs."""
     to_repair: bool = False
     """Open it although it is damaged."""
+    to_regroup: bool = False
+    """Open it although it is only being filled from other stores."""
     part: Part | None = None
     """Which part of a crawl it belongs to; None for a crawl that is not in parts."""
 

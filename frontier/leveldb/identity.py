@@ -1,6 +1,6 @@
 """Checks that a database is a frontier's, and has the format and the settings that it is opened with."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -26,6 +26,9 @@ _FORMAT = b"Mformat"
 _IDENTITY = b"Midentity"
 _REBUILDING = b"Mrebuilding"
 _PART = b"Mpart"
+_REGROUPING = b"Mregrouping"
+_FORMAT_OF_REGROUPED = b"regrouping"
+"""Of a store whose URLs are being moved to other stores. No version reads it, so no crawl changes them here."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_counters = encoding.decoder(msgspec.msgpack.Decoder(Counters).decode)
@@ -43,6 +46,11 @@ def check_terms(database: Database, terms: Terms) -> bool:
     if found is None:
         _begin(database, terms)
         return False
+    if not terms.to_regroup and is_regrouping(database):
+        raise StoreRefused(
+            f"{database.directory} is being divided among other parts, and that was interrupted: run the same "
+            "`onceover parts` again"
+        )
     if found not in _READABLE_FORMATS:
         *others, last = map(bytes.decode, _READABLE_FORMATS)
         raise StoreRefused(
@@ -163,6 +171,32 @@ def end_rebuild(database: Database, identity: Mapping[str, str]) -> None:
     batch = database.batch()
     batch.put(_IDENTITY, _encode(dict(identity)))
     batch.delete(_REBUILDING)
+    database.write(batch)
+
+
+def is_regrouping(database: Database) -> bool:
+    """Whether the URLs of the store are being moved to other stores, or come from there."""
+    return database.get(_REGROUPING) is not None
+
+
+def begin_regrouping(database: Database, *, is_source: bool) -> None:
+    """Mark a store: until `end_regrouping`, nobody else may open it. Versions that know no marks don't know the format
+    of a source either."""
+    found = database.get(_FORMAT)
+    if found is None or is_regrouping(database):
+        return
+    _write(database, {_REGROUPING: found, **({_FORMAT: _FORMAT_OF_REGROUPED} if is_source else {})})
+
+
+def end_regrouping(database: Database, *, without: Sequence[bytes] = ()) -> None:
+    """Remove the mark, if there is one, and these keys with it."""
+    found = database.get(_REGROUPING)
+    if found is None:
+        return
+    batch = database.batch()
+    batch.put(_FORMAT, found)
+    for key in (_REGROUPING, *without):
+        batch.delete(key)
     database.write(batch)
 
 

@@ -29,7 +29,9 @@ def has_database(directory: Path) -> bool:
     )
 
 
-def open_leveldb(directory: Path) -> plyvel.DB:
+def open_leveldb(
+    directory: Path, *, write_buffer_bytes: int = WRITE_BUFFER_BYTES, cache_bytes: int = CACHE_BYTES
+) -> plyvel.DB:
     """The LevelDB of a directory; it is created if necessary. Raises `StoreRefused` and `StoreFailed`."""
     if has_database(directory) and not (directory / "CURRENT").exists():
         # LevelDB would create a new database and delete the rest of this one.
@@ -38,8 +40,8 @@ def open_leveldb(directory: Path) -> plyvel.DB:
         return plyvel.DB(
             str(directory),
             create_if_missing=True,
-            write_buffer_size=WRITE_BUFFER_BYTES,
-            lru_cache_size=CACHE_BYTES,
+            write_buffer_size=write_buffer_bytes,
+            lru_cache_size=cache_bytes,
             bloom_filter_bits=BLOOM_BITS,
             # Uncompressed, a URL takes three to four times the space (270 to 490 bytes of disk for 95 to 125), and a
             # tenth to a fifth less processor time, most of it for compaction.

@@ -37,6 +37,21 @@ def read_positions(database: Database) -> Mapping[tuple[int, int], int]:
     return {sender_of(key): int.from_bytes(value, "big") for key, value in database.items(b"S", b"T")}
 
 
+def read_incarnation(database: Database) -> Incarnation | None:
+    """The last opening; None if there was none."""
+    value = database.get(_INCARNATION)
+    return None if value is None else _decode(database, _decode_incarnation, value, "its last incarnation")
+
+
+def _decode(database: Database, decode: Callable[[bytes], _Record], value: bytes, what: str) -> _Record:
+    try:
+        return decode(value)
+    except encoding.DecodeError as error:
+        raise StoreFailed(
+            f"the frontier in {database.directory} is damaged: {what}: {error}; {REPAIR_ADVICE}"
+        ) from error
+
+
 class LevelDBOutbox:
     """The `Outbox` of a database. `count_deleted` is told how many parcels for a receiver were deleted, and up to which
     index."""
@@ -48,12 +63,13 @@ class LevelDBOutbox:
     @property
     def incarnation(self) -> Incarnation | None:
         """The last opening; None if there was none."""
-        value = self._database.get(_INCARNATION)
-        return None if value is None else self._decode(_decode_incarnation, value, "its last incarnation")
+        return read_incarnation(self._database)
 
     def trimmed(self, receiver: int, /) -> Trimmed:
         value = self._database.get(trimmed_key(receiver))
-        return Trimmed() if value is None else self._decode(_decode_trimmed, value, f"its outbox for part {receiver}")
+        if value is None:
+            return Trimmed()
+        return _decode(self._database, _decode_trimmed, value, f"its outbox for part {receiver}")
 
     def end(self, receiver: int, /) -> int:
         key = self._database.last_key(parcel_key(receiver, self.trimmed(receiver).index), parcel_key(receiver + 1, 0))
@@ -97,11 +113,3 @@ class LevelDBOutbox:
         """Every parcel: its receiver, its index and its content."""
         for key, value in self._database.items(b"O", b"P"):
             yield *parcel_of(key), value
-
-    def _decode(self, decode: Callable[[bytes], _Record], value: bytes, what: str) -> _Record:
-        try:
-            return decode(value)
-        except encoding.DecodeError as error:
-            raise StoreFailed(
-                f"the frontier in {self._database.directory} is damaged: {what}: {error}; {REPAIR_ADVICE}"
-            ) from error

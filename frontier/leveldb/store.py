@@ -25,9 +25,12 @@ from frontier.leveldb.format.keys import (
 from frontier.leveldb.full_scan import FullScan
 from frontier.leveldb.identity import (
     begin_rebuild,
+    begin_regrouping,
     check_terms,
     empty_error,
     end_rebuild,
+    end_regrouping,
+    is_regrouping,
     mark_format,
     read_counters,
     read_identity,
@@ -254,3 +257,17 @@ class LevelDBStore:
         end_rebuild(self._database, self._new_identity)
         self.identity = self._new_identity
         self.needs_rebuild = False
+
+    # a target of `regroup`
+
+    @property
+    def is_regrouping(self) -> bool:
+        """Whether the store is still being filled from other stores."""
+        return is_regrouping(self._database)
+
+    def begin_regrouping(self) -> None:
+        begin_regrouping(self._database, is_source=False)
+
+    def end_regrouping(self, *, without: bytes) -> None:
+        """The store is complete. The key `without` is deleted in the same step."""
+        end_regrouping(self._database, without=(without,))

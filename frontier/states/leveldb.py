@@ -8,6 +8,7 @@ import msgspec
 from frontier.descriptor import Descriptor, Mended, Naming, NoOptions, Parameters, Problem, Renamed, Report, Upkeep
 from frontier.leveldb.database import SPACE_TO_REOPEN_BYTES
 from frontier.leveldb.store import LevelDBStore
+from frontier.regroup.regroup import abandon, regroup
 from frontier.states.store_state import StoreState
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.part_checks import check_parts
@@ -65,5 +66,13 @@ DESCRIPTOR = Descriptor(
     make=open_leveldb,
     needs=frozenset({"directory"}),
     min_free_bytes=SPACE_TO_REOPEN_BYTES,
-    upkeep=Upkeep(check=_check, check_visited=_check_visited, check_parts=_check_parts, repair=_repair, rename=_rename),
+    upkeep=Upkeep(
+        check=_check,
+        check_visited=_check_visited,
+        check_parts=_check_parts,
+        repair=_repair,
+        rename=_rename,
+        regroup=regroup,
+        abandon=abandon,
+    ),
 )

@@ -1,0 +1,190 @@
+"""Decides to which target each record belongs."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Final, NoReturn
+
+import msgspec
+
+from frontier.leveldb.format import encoding
+from frontier.leveldb.format.encoding import DecodeError
+from frontier.leveldb.format.keys import (
+    SECONDS,
+    U64_PAIR,
+    links_key,
+    location_key,
+    old_links_key,
+    position_key,
+    queue_key,
+    text,
+    untext,
+)
+from frontier.leveldb.format.queue_records import decode_queue, encode_queue
+from frontier.link_table.table import url_digest
+from frontier.queues.queue import QueueRecord
+from frontier.records import Counters
+from frontier.regroup.filling import Placed
+from frontier.regroup.sources import Found, Sources
+from frontier.regrouping import Routing
+from frontier.transitions.accounting import count_queue
+from frontier.values import REPAIR_ADVICE, StoreFailed, UrlState
+
+_COUNTERS: Final = {UrlState.DONE: "done", UrlState.FAILED: "failed", UrlState.EXCLUDED: "excluded"}
+
+Place = Callable[[bytes, Found], Iterator[Placed]]
+
+
+class Placing:
+    """Places the records of the sources. `has` says whether any target has a key."""
+
+    def __init__(self, sources: Sources, routing: Routing, *, has: Callable[[bytes], bool]) -> None:
+        self._sources = sources
+        self._routing = routing
+        self._has = has
+        self.steps: Mapping[bytes, Place] = {
+            b"L": self.entry,
+            b"P": self.pending_url,
+            b"R": self.postponed_url,
+            b"I": self.waiting_queue,
+            b"W": self.waiting_queue,
+            b"Q": self.other_queue,
+            b"G": self.group,
+            b"N": self.note,
+            b"X": self.quarantined,
+        }
+        """By space, in the order in which they are copied."""
+
+    def entry(self, key: bytes, found: Found) -> Iterator[Placed]:
+        """A URL of the ledger, with its links."""
+        source, value = self._only(key, found)
+        canonical = untext(key[1:])
+        try:
+            entry, location = encoding.decode_entry(value, canonical=canonical)
+        except DecodeError as error:
+            self._fail(key, str(error))
+        records = [(key, value)]
+        if self._sources.has_links[source]:
+            records += self._copied(source, links_key(url_digest(canonical)))
+        if self._sources.has_old_links[source]:
+            records += self._copied(source, old_links_key(canonical))
+        quarantined: list[tuple[bytes, bytes]] = []
+        if location is None:
+            target = self._routing.owner_of_settled(canonical)
+        else:
+            target = self._routing.owner(location.queue_key)
+            if location.due_ms is not None and self._sources.has_quarantined[source]:
+                # The key of a postponed URL does not say which queue it belongs to.
+                quarantined = self._copied(source, b"X" + location_key(location))
+        yield Placed(target, records + quarantined, partial(_count_entry, entry.state, len(quarantined)))
+
+    def pending_url(self, key: bytes, found: Found) -> Iterator[Placed]:
+        _, value = self._only(key, found)
+        yield Placed(self._routing.owner(untext(key[1:-9])), [(key, value)])
+
+    def postponed_url(self, key: bytes, found: Found) -> Iterator[Placed]:
+        _, value = self._only(key, found)
+        try:
+            postponed = encoding.decode_postponed(value, due_ms=U64_PAIR.unpack(key[1:])[0])
+        except DecodeError as error:
+            self._fail(key, str(error))
+        yield Placed(self._routing.owner(postponed.pending.url.queue_key), [(key, value)], _count_retrying)
+
+    def waiting_queue(self, key: bytes, found: Found) -> Iterator[Placed]:
+        """A position, with the record of its queue."""
+        for _, name in found:
+            record = self._queue(untext(name))
+            if record.position is None:
+                self._fail(key, f"its queue {record.key} does not know this position")
+            yield Placed(self._routing.owner(record.key), (), partial(self._enter, record))
+
+    def _enter(self, record: QueueRecord, counters: Counters) -> list[tuple[bytes, bytes]]:
+        """The records of a queue with its position: the same if nothing else can be there, otherwise the next one."""
+        position = record.position
+        assert position is not None
+        if not self._sources.is_single:
+            position = msgspec.structs.replace(position, turn=counters.next_turn)
+            counters.next_turn += 1
+            record = msgspec.structs.replace(record, position=position)
+        _count_queue(record, counters)
+        return [(queue_key(record.key), encode_queue(record)), (position_key(position), text(record.key))]
+
+    def other_queue(self, key: bytes, _: Found) -> Iterator[Placed]:
+        """The record of a queue without a position: it is empty or retired."""
+        record = self._queue(untext(key[1:]))
+        if record.position is None:
+            stored = [(key, encode_queue(record))]
+            yield Placed(self._routing.owner(record.key), stored, partial(_count_queue, record))
+
+    def _queue(self, name: str) -> QueueRecord:
+        """One record for what the sources know of a queue. At most one of them has URLs of it."""
+        key = queue_key(name)
+        records = []
+        for source in range(len(self._sources)):
+            value = self._sources.get(source, key)
+            try:
+                records += [] if value is None else [decode_queue(value, key=name)]
+            except DecodeError as error:
+                self._fail(key, str(error))
+        if not records or sum(record.size > 0 for record in records) > 1:
+            self._fail(key, "expected one part of the crawl that has its URLs, and a record of it there")
+        return msgspec.structs.replace(
+            max(records, key=lambda record: (record.size, record.wake_at)),
+            wake_at=max(record.wake_at for record in records),
+            pace_s=max(record.pace_s for record in records),
+        )
+
+    def group(self, key: bytes, found: Found) -> Iterator[Placed]:
+        """The rest of a group. Each part that may ask one of its servers gets it."""
+        value = max((value for _, value in found if len(value) == SECONDS.size), default=None, key=SECONDS.unpack)
+        for target in () if value is None else self._routing.owners_of_group(untext(key[1:])):
+            yield Placed(target, [(key, value)] if value is not None else [])
+
+    def note(self, key: bytes, found: Found) -> Iterator[Placed]:
+        targets, value = self._routing.note(untext(key[1:]), dict(found))
+        for target in targets:
+            yield Placed(target, [(key, value)])
+
+    def quarantined(self, key: bytes, found: Found) -> Iterator[Placed]:
+        """A record that could not be decoded. It goes where it would belong, as far as its old key tells."""
+        old = key[1:]
+        if old[:1] == b"R" and self._has(key):
+            return  # it was copied with its URL
+        target = 0
+        if old[:1] == b"P":
+            target = self._routing.owner(untext(old[1:-9]))
+        elif old[:1] == b"Q":
+            target = self._routing.owner(untext(old[1:]))
+        elif old[:1] == b"L":
+            target = self._routing.owner_of_settled(untext(old[1:]))
+        yield Placed(target, [(key, found[0][1])], _count_quarantined)
+
+    def _copied(self, source: int, key: bytes) -> list[tuple[bytes, bytes]]:
+        value = self._sources.get(source, key)
+        return [] if value is None else [(key, value)]
+
+    def _only(self, key: bytes, found: Found) -> tuple[int, bytes]:
+        if len(found) > 1:
+            self._fail(key, f"parts {' and '.join(str(number) for number, _ in found)} both have it")
+        return found[0]
+
+    def _fail(self, key: bytes, why: str) -> NoReturn:
+        raise StoreFailed(f"the frontier is damaged: {key!r}: {why}; {REPAIR_ADVICE}")
+
+
+def _count_entry(state: UrlState, quarantined: int, counters: Counters) -> None:
+    counters.admitted += 1
+    counters.quarantined += quarantined
+    if (name := _COUNTERS.get(state)) is not None:
+        setattr(counters, name, getattr(counters, name) + 1)
+
+
+def _count_quarantined(counters: Counters) -> None:
+    counters.quarantined += 1
+
+
+def _count_retrying(counters: Counters) -> None:
+    counters.retrying += 1
+
+
+def _count_queue(record: QueueRecord, counters: Counters) -> None:
+    count_queue(counters, record.size, record.health, is_served=record.position is not None)

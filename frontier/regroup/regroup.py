@@ -1,0 +1,155 @@
+"""The whole, step by step."""
+
+import shutil
+from collections.abc import Sequence
+from copy import copy
+from functools import partial
+
+from frontier.leveldb.identity import begin_regrouping, end_regrouping
+from frontier.leveldb.store import LevelDBStore
+from frontier.regroup.filling import PROGRESS, Filling, Progress, begin_filling, progress_of
+from frontier.regroup.links import admit_links, links_on_their_way
+from frontier.regroup.opening import open_sources, open_target, open_targets
+from frontier.regroup.placing import Placing
+from frontier.regroup.sources import Sources
+from frontier.regrouping import PartOfState, Regrouped, Regrouping
+from frontier.upkeep.fsck import fsck
+from frontier.upkeep.part_checks import check_parts
+from frontier.values import REPAIR_ADVICE, CrawlUrl, StoreFailed
+
+_TOLD_EACH = 100_000
+
+
+async def regroup(job: Regrouping) -> Regrouped:
+    """Fill the targets with all that the sources have. Afterwards the targets can be opened, and the sources can't.
+
+    Raises `StoreRefused` if something can't be divided; then nothing has changed. Raises `StoreFailed` if a source is
+    damaged, or the disk fails. Then, as after a crash, call it again, or call `abandon`.
+    """
+    with open_sources(job.sources) as databases:
+        sources = Sources(databases)
+        sources.check(job.routing)
+        for database in databases:
+            begin_regrouping(database, is_source=True)
+            await database.make_safe()
+        with open_targets(job.targets, sources.identity) as stores:
+            is_complete = any(not store.is_regrouping and store.counters.batches for store in stores)
+            if not is_complete:
+                _begin(sources, stores, job.targets)
+                _copy(sources, stores, job)
+        links = new = 0
+        if not is_complete:
+            links, new = await _admit_links(sources, job)
+            _check(sources, job)
+        return await _end(sources, job, links=links, new=new)
+
+
+def abandon(job: Regrouping) -> None:
+    """Delete the targets, and let the sources be opened again."""
+    for target in job.targets:
+        shutil.rmtree(target.directory, ignore_errors=True)
+    with open_sources(job.sources) as databases:
+        for database in databases:
+            end_regrouping(database)
+
+
+def _begin(sources: Sources, stores: Sequence[LevelDBStore], targets: Sequence[PartOfState]) -> None:
+    for number, (store, target) in enumerate(zip(stores, targets, strict=True)):
+        store.begin_regrouping()
+        if progress_of(store) is None:
+            begin_filling(store, sources.first_counters(target, is_first=number == 0))
+
+
+def _copy(sources: Sources, stores: Sequence[LevelDBStore], job: Regrouping) -> None:
+    """Copy what has not been copied yet, in the order of the steps and of the keys."""
+    filling = Filling(stores)
+    placing = Placing(sources, job.routing, has=lambda key: any(store.full_scan.get(key) for store in stores))
+    begin, count = filling.begin, 0
+    complete = Progress(len(placing.steps) + 1)
+    if begin >= complete:
+        return
+    for step, (space, place) in enumerate(placing.steps.items()):
+        if step < begin.step:
+            continue
+        for key, found in sources.merged(space, after=begin.key if step == begin.step else b""):
+            at = Progress(step, key)
+            for placed in place(key, found):
+                filling.put(placed, at)
+            if filling.is_full():
+                filling.flush(at)
+            count += 1
+            if count % _TOLD_EACH == 0:
+                job.progress("records copied", count)
+        filling.flush(Progress(step + 1))
+    sources.check_sums([store.counters for store in stores])
+    _count_quarantined(sources, stores)
+    Filling(stores).flush(complete)
+
+
+def _count_quarantined(sources: Sources, stores: Sequence[LevelDBStore]) -> None:
+    """Count what was quarantined twice under one key, of which the last record was kept."""
+    surplus = sources.sum_of("quarantined") - sum(store.counters.quarantined for store in stores)
+    if surplus > 0:
+        counters = copy(stores[0].counters)
+        counters.quarantined += surplus
+        stores[0].writer.write_records({}, (), counters)
+
+
+async def _admit_links(sources: Sources, job: Regrouping) -> tuple[int, int]:
+    """Admit the links that were on their way. Returns how many there were, and how many are new."""
+    links = sum(1 for _ in links_on_their_way(list(sources), job.sources))
+    if not links:
+        return 0, 0
+    new = 0
+    for number, target in enumerate(job.targets):
+        store = open_target(target, sources.identity)
+        own = filter(partial(_belongs, job, number), links_on_their_way(list(sources), job.sources))
+        new += await admit_links(store, own, job)
+        job.progress("links between parts admitted", new)
+    return links, new
+
+
+def _belongs(job: Regrouping, number: int, url: CrawlUrl) -> bool:
+    return job.routing.owner(url.queue_key) == number
+
+
+def _check(sources: Sources, job: Regrouping) -> None:
+    """Raise `StoreFailed` if the targets have any problem."""
+    with open_targets(job.targets, sources.identity) as stores:
+        problems = []
+        for number, store in enumerate(stores):
+            # What was admitted since is in the ledger.
+            store.journal.drop()
+            problems += fsck(store, owner=job.routing.owner).problems
+            job.progress("parts checked", number + 1)
+        problems += check_parts(stores)
+    # What the sources had lost, they had lost before.
+    found = [problem for problem in problems if problem.kind not in ("missing", "gap")]
+    if found:
+        first = found[0]
+        raise StoreFailed(
+            f"the frontier is damaged: {len(found)} of its records do not fit together, such as {first.kind} "
+            f"{first.where}: {first.message}; {REPAIR_ADVICE}"
+        )
+
+
+async def _end(sources: Sources, job: Regrouping, *, links: int, new: int) -> Regrouped:
+    """Let the targets be opened."""
+    marks = sources.marks()
+    with open_targets(job.targets, sources.identity) as stores:
+        for store in stores:
+            store.marks.set_in_use(marks.in_use, crashed_at=marks.crashed_at)
+            store.marks.set_paused(marks.paused)
+            await store.make_safe()
+        for store in stores:
+            store.end_regrouping(without=PROGRESS)
+            await store.make_safe()
+        counters = [store.counters for store in stores]
+    return Regrouped(
+        urls=sum(each.admitted for each in counters),
+        pending=sum(each.pending + each.retired_urls for each in counters),
+        retrying=sum(each.retrying for each in counters),
+        queues=sum(each.queues + each.retired_queues for each in counters),
+        links=links,
+        new=new,
+    )

@@ -1,0 +1,162 @@
+"""What is read of the sources as a whole."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import merge
+from itertools import groupby
+from operator import itemgetter
+from typing import Final
+
+import msgspec
+
+from frontier.leveldb.database import Database
+from frontier.leveldb.identity import read_counters, read_identity
+from frontier.leveldb.marks import LevelDBMarks
+from frontier.records import COUNTS, Counters, first_number
+from frontier.regrouping import PartOfState, Routing
+from frontier.values import REPAIR_ADVICE, StoreFailed, StoreRefused
+
+Found = Sequence[tuple[int, bytes]]
+"""The values of one key, each with the number of its source."""
+
+_SPACES: Final = frozenset(b"PRLCHQIWJBMGNXOTS")
+_NAMES: Final = frozenset(
+    {
+        b"Mcounters",
+        b"Mcrashed",
+        b"Mformat",
+        b"Mheld",
+        b"Midentity",
+        b"Min-use",
+        b"Mincarnation",
+        b"Mpart",
+        b"Mregrouping",
+        b"Msnapshot",
+        b"Msynced",
+    }
+)
+OF_HIGHEST: Final = ("next_ordinal", "clock", "generation")
+"""The counters of which each target gets the highest."""
+OF_FIRST: Final = ("lost", "gaps")
+"""The counters of which the first target gets the sum, because nobody knows which part they belong to."""
+OF_STORE: Final = ("next_number", "next_turn", "journal_end", "batches")
+"""The counters that begin anew."""
+OF_RECORDS: Final = (*COUNTS, "quarantined")
+"""The counters that are counted while the records are copied."""
+
+
+class Marks(msgspec.Struct, frozen=True):
+    """What the sources say of the crawl as a whole."""
+
+    in_use: bool
+    """Whether it died, so that its queues have to rest."""
+    crashed_at: float | None
+    paused: str | None
+
+
+class Sources:
+    """The databases of the crawl as it is, by the numbers of the parts."""
+
+    def __init__(self, databases: Sequence[Database]) -> None:
+        self._databases = databases
+        self.counters = [read_counters(database) for database in databases]
+        self.identity: Mapping[str, str] = self._read_identity()
+        self.has_links = [self._has(database, b"C") for database in databases]
+        self.has_old_links = [self._has(database, b"H") for database in databases]
+        self.has_quarantined = [self._has(database, b"X") for database in databases]
+
+    def __len__(self) -> int:
+        return len(self._databases)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is only one, so that all its positions can stay as they are."""
+        return len(self._databases) == 1
+
+    def __iter__(self) -> Iterator[Database]:
+        return iter(self._databases)
+
+    def _read_identity(self) -> Mapping[str, str]:
+        first, *others = [read_identity(database) for database in self._databases]
+        for number, identity in enumerate(others, 1):
+            if identity != first:
+                raise StoreRefused(
+                    f"the parts of a crawl must have begun with the same settings: part 0 has {first}, part {number} "
+                    f"has {identity}"
+                )
+        return first
+
+    @staticmethod
+    def _has(database: Database, space: bytes) -> bool:
+        return next(database.keys(space, bytes([space[0] + 1])), None) is not None
+
+    def check(self, routing: Routing) -> None:
+        """Raise `StoreRefused` for what can't be divided: it would be lost."""
+        for database in self._databases:
+            for key in _kinds(database):
+                if key[:1] == b"M" and key not in _NAMES:
+                    raise StoreRefused(f"{database.directory} has {key!r}, which this version can't divide among parts")
+                if key[0] not in _SPACES:
+                    raise StoreRefused(
+                        f"{database.directory} has records of kind {key[:1]!r}, which this version can't divide among "
+                        "parts"
+                    )
+            for key in database.keys(b"N", b"O"):
+                routing.check_note(key[1:].decode("utf-8", "surrogatepass"))
+
+    def merged(self, space: bytes, *, after: bytes = b"") -> Iterator[tuple[bytes, Found]]:
+        """All records of a space behind a key, in the order of the keys."""
+        start, stop = after + b"\0" if after else space, bytes([space[0] + 1])
+        streams = [_numbered(database, number, start, stop) for number, database in enumerate(self._databases)]
+        for key, found in groupby(merge(*streams), itemgetter(0)):
+            yield key, [(number, value) for _, number, value in found]
+
+    def get(self, number: int, key: bytes) -> bytes | None:
+        return self._databases[number].get(key)
+
+    def first_counters(self, target: PartOfState, *, is_first: bool) -> Counters:
+        """The counters with which a target begins."""
+        begun = Counters(
+            next_number=first_number(0 if target.part is None else target.part.lineage),
+            next_turn=self.counters[0].next_turn if self.is_single else 1,
+            journal_end=1,  # there is a journal, which has been dropped: the visited set has to be rebuilt
+        )
+        for name in OF_HIGHEST:
+            setattr(begun, name, max(getattr(counters, name) for counters in self.counters))
+        for name in OF_FIRST if is_first else ():
+            setattr(begun, name, self.sum_of(name))
+        return begun
+
+    def sum_of(self, name: str) -> int:
+        return sum(getattr(counters, name) for counters in self.counters)
+
+    def check_sums(self, counters: Sequence[Counters]) -> None:
+        """Raise `StoreFailed` if the targets together have not what the sources together have."""
+        # Budgets may serve a queue there that is retired here, so that these are compared together.
+        for names in (("admitted",), ("done",), ("failed",), ("excluded",), ("retrying",), ("pending", "retired_urls")):
+            expected = sum(self.sum_of(name) for name in names)
+            found = sum(getattr(each, name) for each in counters for name in names)
+            if expected != found:
+                raise StoreFailed(
+                    f"the frontier is damaged: its counters say {expected} URLs {' or '.join(names)}, but there are "
+                    f"{found}; {REPAIR_ADVICE}"
+                )
+
+    def marks(self) -> Marks:
+        found = [LevelDBMarks(database) for database in self._databases]
+        crashed = [mark.crashed_at for mark in found if mark.crashed_at is not None]
+        paused = [mark.paused for mark in found if mark.paused is not None]
+        return Marks(any(mark.in_use for mark in found), max(crashed, default=None), next(iter(paused), None))
+
+
+def _kinds(database: Database) -> Iterator[bytes]:
+    """The first key of each space, and all keys of `M`."""
+    yield from database.keys(b"M", b"N")
+    start = b""
+    while (key := next(database.keys(start, b"\xff"), None)) is not None:
+        yield key
+        start = bytes([key[0] + 1])
+
+
+def _numbered(database: Database, number: int, start: bytes, stop: bytes) -> Iterator[tuple[bytes, int, bytes]]:
+    for key, value in database.items(start, stop):
+        yield key, number, value
