@@ -12,11 +12,11 @@ from crawler.testing.loops import in_virtual_time
 from frontier import Outcome, Place, StoreFailed, StoreRefused, UrlState
 from frontier.leveldb.database import Batch, Database
 from frontier.leveldb.format.keys import SPACES
-from frontier.queues.budgets import Budgets
 from frontier.queues.settings import QueueSettings
 from frontier.records import Counters
 from frontier.regroup import sources
 from frontier.regroup.regroup import abandon, regroup
+from frontier.values import Budgets
 from tests.unit.frontier.crawls import DONE
 from tests.unit.frontier.regrouping import Divided, url_at
 
