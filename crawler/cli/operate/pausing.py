@@ -75,7 +75,7 @@ def _part(part: PartStatus) -> str:
     texts = [f"{frontier.pending + frontier.retrying:,} queued"]
     if status.run is not None:
         run = status.run
-        texts = [f"{run.pages:,} pages", rate(run.recent_pages_per_s), *texts, f"process {status.pid}"]
+        texts = [number_of(run.pages, "page"), rate(run.recent_pages_per_s), *texts, f"process {status.pid}"]
     else:
         settled = frontier.done + frontier.failed + frontier.excluded
         texts += [f"{settled:,} of {frontier.admitted:,} settled", "does not run"]

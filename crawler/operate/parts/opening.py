@@ -6,12 +6,13 @@ from pathlib import Path
 
 from crawler.control import address
 from crawler.control.asking import open_channel
-from crawler.disk.directory import DirectoryInUse, DirectoryRefused
+from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.layout import Layout
 from crawler.operate.opening import lock_directory, stored_configuration
 from crawler.operate.parts.asked import FAILED, REFUSED, AskedPart, BrokenPart, Parts, RunningPart, StoredPart
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.stored import open_crawl
+from crawler.wiring.parts import use_suffixes_of
 from frontier import StoreFailed, StoreRefused
 
 
@@ -25,6 +26,7 @@ async def open_parts(path: Path, layout: Layout, *, to_change: bool) -> AsyncIte
     """
     async with AsyncExitStack() as stack:
         stack.enter_context(lock_directory(path, to_change=to_change))
+        use_suffixes_of(CrawlDirectory(path))
         parts: dict[int, AskedPart] = {}
         for number, directory in enumerate(layout.directories(path)):
             parts[number] = await _open_part(directory, stack, to_change=to_change)

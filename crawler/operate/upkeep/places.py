@@ -12,6 +12,7 @@ from crawler.disk.layout import output_directories, part_at, read_layout
 from crawler.operate.opening import lock_directory, lock_stored
 from crawler.parts.ownership import Ownership
 from crawler.wiring.backends import lacks
+from crawler.wiring.parts import use_suffixes_of
 from crawler.wiring.recovery.ledgers import JoinedLedgers
 from crawler.wiring.recovery.reconciliation import Reconciliation
 from crawler.wiring.storage import open_state, rules_version
@@ -80,6 +81,7 @@ def lock_places(path: Path, *, to_repair: bool = False) -> Iterator[Places]:
             yield Places(path=whole, each=[place], broken={}, count=1 if part is None else part.parts)
             return
         stack.enter_context(lock_directory(path, to_change=to_repair))
+        use_suffixes_of(CrawlDirectory(path))
         places: list[Place] = []
         broken: dict[int, str] = {}
         for number, named in enumerate(layout.directories(path)):

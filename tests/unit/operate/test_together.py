@@ -1,10 +1,13 @@
 """A crawl in parts answers like the same crawl in one."""
 
+import asyncio
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from config import CompareWork, load
+from crawler.wiring.comparing.works import prepare_work
 from tests.e2e.crawling import Ended
 from tests.e2e.operating import command_here
 from tests.unit.operate.stored_crawls import EACH, HOSTS, OWNERSHIP, PARTS, SETTLED, StoredCrawl, make, queue_of, url_of
@@ -121,6 +124,16 @@ def test_an_export_has_the_urls_of_all_parts_in_one_order(both: Both) -> None:
         parts = both.parts.lines(command_frontier(both.parts, "export", *options))
         varying = ("found_at", "due_at")
         assert [without(each, *varying) for each in parts] == [without(each, *varying) for each in one]
+
+
+def test_a_comparison_takes_the_links_of_all_parts(both: Both, tmp_path: Path) -> None:
+    loaded = load(None, environ={}, require_seeds=False)
+    works = [
+        asyncio.run(prepare_work(loaded, CompareWork(name=name, crawl=str(crawl.directory)), tmp_path / name))
+        for name, crawl in (("one", both.one), ("parts", both.parts))
+    ]
+    assert works[0].survey == works[1].survey
+    assert works[0].survey.distinct == len(HOSTS) * EACH
 
 
 def test_one_part_answers_for_itself(both: Both) -> None:
