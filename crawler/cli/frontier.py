@@ -48,13 +48,13 @@ def export(directory: Path, after: str, pending: bool, part: int | None) -> None
     Those of all parts are merged in this order.
     """
     position: str | None = after
-    told: set[str] = set()
+    reported: set[str] = set()
     with reach(place(directory, part)) as crawl:
         while position is not None:
             piece = crawl.ask(Export(after=position, pending=pending), ExportPiece)
             # Pieces of a crawl in parts overlap where a key is damaged.
-            for key in dict.fromkeys(key for key in piece.damaged if key not in told):
-                told.add(key)
+            for key in dict.fromkeys(key for key in piece.damaged if key not in reported):
+                reported.add(key)
                 click.echo(f"left out, because it can't be decoded: {key}", err=True)
             sys.stdout.buffer.writelines(bytes(line) + b"\n" for line in piece.lines)
             position = piece.after

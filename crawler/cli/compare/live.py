@@ -72,8 +72,8 @@ def crawl_with(live: Live, competitor: Competitor, directory: Path) -> Outcome:
         missing=None if live.web is None else _missing(live.web, Path(run.directory)),
         seconds=run.status.elapsed_s,
         count=visited.count,
-        told_bytes=visited.memory_bytes,
-        told_lost=visited.expected_lost,
+        reported_bytes=visited.memory_bytes,
+        estimated_lost=visited.expected_lost,
     )
 
 

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from crawler.compare.measure.making import Maker
-from crawler.compare.measure.meter import told_bytes
+from crawler.compare.measure.meter import reported_bytes
 from crawler.compare.measure.timing import READ_AHEAD, ReportProgress
 from crawler.compare.measure.trial import (
     Check,
@@ -102,14 +102,14 @@ class _Witness:
             self._hits_by_place[place % self._sample.places] += hit
         return Look(
             distinct=self.distinct,
-            told_bytes=told_bytes(stats),
+            reported_bytes=reported_bytes(stats),
             disk_bytes=stats.disk_bytes,
             fill=stats.fill,
-            told_rate=stats.false_positive_rate if self._has_estimates else None,
+            estimated_rate=stats.false_positive_rate if self._has_estimates else None,
             rate_sigma=stats.rate_sigma,
             probes=len(answers),
             hits=sum(answers),
-            told_lost=stats.expected_lost if self._has_estimates else None,
+            estimated_lost=stats.expected_lost if self._has_estimates else None,
             lost=self._lost,
             leaves=_number(stats.details.get("leaves")),
             splits=_number(stats.details.get("splits")),
@@ -122,7 +122,7 @@ class _Witness:
             links=self.links,
             distinct=self.distinct,
             lost=self._lost,
-            told_lost=stats.expected_lost if self._has_estimates else None,
+            estimated_lost=stats.expected_lost if self._has_estimates else None,
             lost_sigma=stats.lost_sigma if self._has_estimates else None,
             recovered=self._recovered - self._twice,
             twice=self._twice,

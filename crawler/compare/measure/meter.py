@@ -10,7 +10,7 @@ from visited import LocalSet, VisitedStats
 _UNKNOWN = -1
 
 
-def told_bytes(stats: VisitedStats) -> int | None:
+def reported_bytes(stats: VisitedStats) -> int | None:
     """The memory that a set reports for itself; None if it reports none, like sets of other libraries."""
     return stats.memory_bytes or None
 
@@ -39,7 +39,7 @@ class Meter:
         # The last piece is shorter, so reading it takes less memory than was measured without a set.
         is_end = distinct >= self._distinct
         resident = None if is_end else growth(self._empty, own_bytes())
-        for column, value in enumerate((distinct, told_bytes(stats), resident, stats.disk_bytes)):
+        for column, value in enumerate((distinct, reported_bytes(stats), resident, stats.disk_bytes)):
             self._numbers[4 * self._found + column] = _UNKNOWN if value is None else value
         self._fills[self._found] = _UNKNOWN if stats.fill is None else stats.fill
         self._found += 1
@@ -49,11 +49,11 @@ class Meter:
         return tuple(map(self._look, range(self._found)))
 
     def _look(self, number: int) -> Look:
-        distinct, told, resident, disk = self._numbers[4 * number : 4 * number + 4]
+        distinct, reported, resident, disk = self._numbers[4 * number : 4 * number + 4]
         fill = self._fills[number]
         return Look(
             distinct=distinct,
-            told_bytes=None if told == _UNKNOWN else told,
+            reported_bytes=None if reported == _UNKNOWN else reported,
             resident_bytes=None if resident == _UNKNOWN else resident,
             disk_bytes=disk,
             fill=None if fill == _UNKNOWN else fill,

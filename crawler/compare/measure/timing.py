@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from crawler.compare.measure.making import Maker
-from crawler.compare.measure.meter import Meter, growth, told_bytes
+from crawler.compare.measure.meter import Meter, growth, reported_bytes
 from crawler.compare.measure.process import (
     forget_peak,
     grain_bytes,
@@ -105,7 +105,7 @@ async def _measure_filling(
         "steady_bytes": steady,
         # Noise separates the two, because they have different baselines. What remained was there at the peak too.
         "peak_bytes": None if peak is None else max(peak, steady or 0),
-        "told_bytes": told_bytes(stats),
+        "reported_bytes": reported_bytes(stats),
         "disk_bytes": stats.disk_bytes,
         "snapshot_bytes": snapshot_bytes,
         "dump_s": dump_s,

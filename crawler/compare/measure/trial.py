@@ -49,20 +49,20 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
 
     distinct: int
     """Distinct URLs so far."""
-    told_bytes: int | None
+    reported_bytes: int | None = msgspec.field(name="told_bytes")  # as journals and reports have always called it
     """Memory as the set itself reports it; None if it does not."""
     resident_bytes: int | None = None
     """Growth of the process; None if it was not measured."""
     disk_bytes: int = 0
     fill: float | None = None
-    told_rate: float | None = None
+    estimated_rate: float | None = msgspec.field(default=None, name="told_rate")
     """Its own estimate of the false-positive rate."""
     rate_sigma: float = 0.0
     """Standard deviation of that estimate, as the set itself reports it."""
     probes: int = 0
     hits: int = 0
     """Absent URLs that it called known."""
-    told_lost: float | None = None
+    estimated_lost: float | None = msgspec.field(default=None, name="told_lost")
     lost: int = 0
     """New URLs that it called known, according to an exact set."""
     leaves: int | None = None
@@ -85,7 +85,7 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True, tag="time"):
     steady_bytes: int | None
     """Growth of the process once all URLs are in the set."""
     peak_bytes: int | None
-    told_bytes: int | None
+    reported_bytes: int | None = msgspec.field(name="told_bytes")
     noise_bytes: int = 0
     """Growth of the process that may have other reasons."""
     disk_bytes: int
@@ -106,7 +106,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, tag="check"):
     lost: int
     """New URLs that the set called known. A crawl would never fetch them, unless the set accepts a later link to
     them."""
-    told_lost: float | None
+    estimated_lost: float | None = msgspec.field(name="told_lost")
     """Its own estimate."""
     lost_sigma: float | None = None
     """Standard deviation of the losses from that estimate, as the set itself reports it."""
@@ -141,8 +141,8 @@ class Crawled(msgspec.Struct, frozen=True, kw_only=True, tag="crawl"):
     seconds: float
     count: int
     """URLs in the visited set."""
-    told_bytes: int | None
-    told_lost: float | None
+    reported_bytes: int | None = msgspec.field(name="told_bytes")
+    estimated_lost: float | None = msgspec.field(name="told_lost")
 
 
 class Failed(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):

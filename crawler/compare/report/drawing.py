@@ -21,7 +21,7 @@ def draw_memory(axes: Axes, report: Report, work: str) -> bool:
     axes.set_title("Memory over URLs")
     for row in _rows(report, work):
         looks = _looks_of_first_round(report, row)
-        reported = [(look.distinct, look.told_bytes) for look in looks if look.told_bytes]
+        reported = [(look.distinct, look.reported_bytes) for look in looks if look.reported_bytes]
         grown = [(look.distinct, look.resident_bytes) for look in looks if look.resident_bytes]
         colour = colour_of(report, row.competitor)
         if reported:
@@ -44,7 +44,7 @@ def draw_rate(axes: Axes, report: Report, work: str) -> bool:
         for check in _checks(report, row):
             colour = colour_of(report, row.competitor)
             looks = [*check.looks, *check.past]
-            estimated = [(look.distinct, look.told_rate) for look in looks if look.told_rate]
+            estimated = [(look.distinct, look.estimated_rate) for look in looks if look.estimated_rate]
             seen = [(look.distinct, look.hits / look.probes) for look in looks if look.hits]
             if estimated:
                 axes.plot(*zip(*estimated, strict=True), color=colour, label=row.competitor)

@@ -12,7 +12,7 @@ _FIGURES: dict[str, Callable[[Row], float | None]] = {
     "bytes_per_url": lambda row: row.bytes_per_url,
     "bits_per_url": lambda row: None if row.bytes_per_url is None else row.bytes_per_url * 8,
     "rate": lambda row: row.rate,
-    "told_rate": lambda row: row.told_rate,
+    "told_rate": lambda row: row.estimated_rate,
     "largest_host_rate": lambda row: row.portal_rate,
     "loss": lambda row: row.loss,
     "forgotten": lambda row: row.forgotten,

@@ -83,7 +83,7 @@ def _cost_cells(row: Row, colours: Mapping[str, str]) -> list[str]:
         *(_cell(_bytes(each)) for each in (row.steady_bytes, row.peak_bytes, row.disk_bytes or None)),
         _cell("" if row.lost is None else f"{row.lost:,}"),
         _cell(share(row.rate)),
-        _cell(share(row.told_rate)),
+        _cell(share(row.estimated_rate)),
         _verdict(row.agrees),
     ]
 

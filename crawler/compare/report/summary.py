@@ -39,7 +39,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     slowest_s: Spread | None = None
     bytes: int | None = None
     """Memory as the set reports it, or else the growth of its process."""
-    told_bytes: int | None = None
+    reported_bytes: int | None = msgspec.field(default=None, name="told_bytes")
     steady_bytes: int | None = None
     noise_bytes: int = 0
     """How much of `steady_bytes` may have other reasons."""
@@ -59,7 +59,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     rate: float | None = None
     """False-positive rate at the end, by probes."""
     probes: int = 0
-    told_rate: float | None = None
+    estimated_rate: float | None = msgspec.field(default=None, name="told_rate")
     rate_past: float | None = None
     """The rate beyond the capacity."""
     past: int | None = None
@@ -91,15 +91,15 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     def is_faint(self) -> bool:
         """Whether its memory is too small to be measured by the growth of a process, and it does not report it
         either."""
-        return self.told_bytes is None and self.bytes is not None and self.bytes < self.noise_bytes
+        return self.reported_bytes is None and self.bytes is not None and self.bytes < self.noise_bytes
 
     @property
     def agrees(self) -> bool | None:
         """Whether rate, losses and memory agree with what the set reports; None if it reports nothing."""
         found = [abs(each) <= SIGMA for each in (self.rate_deviation, self.lost_deviation) if each is not None]
-        if self.has_estimates and self.told_bytes is not None and self.steady_bytes is not None:
-            difference = abs(self.steady_bytes - self.told_bytes)
-            found.append(difference <= max(self.noise_bytes, MEMORY_SHARE * self.told_bytes))
+        if self.has_estimates and self.reported_bytes is not None and self.steady_bytes is not None:
+            difference = abs(self.steady_bytes - self.reported_bytes)
+            found.append(difference <= max(self.noise_bytes, MEMORY_SHARE * self.reported_bytes))
         return all(found) if found else None
 
 
@@ -168,19 +168,19 @@ def _timing_fields(work: Work, timings: Sequence[Timing]) -> dict[str, object]:
         )
     }
     steady, peak = _median(timings, "steady_bytes"), _median(timings, "peak_bytes")
-    told, disk = _median(timings, "told_bytes"), _median(timings, "disk_bytes")
-    memory = steady if told is None else told
+    reported, disk = _median(timings, "reported_bytes"), _median(timings, "disk_bytes")
+    memory = steady if reported is None else reported
     return {
         **spreads,
         "bytes": memory,
-        "told_bytes": told,
+        "reported_bytes": reported,
         "steady_bytes": steady,
         "noise_bytes": max(each.noise_bytes for each in timings),
         "peak_bytes": peak,
         "disk_bytes": disk,
         "snapshot_bytes": _median(timings, "snapshot_bytes"),
         "bytes_per_url": None if memory is None else memory / max(1, work.survey.distinct),
-        "memory_deviation": None if steady is None or not told else steady / told - 1,
+        "memory_deviation": None if steady is None or not reported else steady / reported - 1,
     }
 
 
@@ -199,11 +199,11 @@ def _check_fields(check: Check) -> dict[str, object]:
         "loss_below": upper_bound(check.lost) / max(1, check.distinct),
         "rate": _rate(last),
         "probes": 0 if last is None else last.probes,
-        "told_rate": None if last is None else last.told_rate,
+        "estimated_rate": None if last is None else last.estimated_rate,
         "rate_past": _rate(past),
         "past": None if past is None else past.distinct,
         "loss_past": None if past is None else past.lost / past.distinct,
-        "bytes_past": None if past is None else past.told_bytes,
+        "bytes_past": None if past is None else past.reported_bytes,
         "portal_rate": check.portal_hits / check.portal_probes if check.portal_probes else None,
         "portal_probes": check.portal_probes,
         "rate_deviation": _rate_deviation(check.looks, check.clustering),
@@ -220,8 +220,8 @@ def _crawl_fields(crawl: Crawled) -> dict[str, object]:
         "pages": crawl.pages,
         "pages_missing": crawl.missing,
         "pages_per_s": crawl.pages / max(1e-9, crawl.seconds),
-        "bytes": crawl.told_bytes,
-        "told_bytes": crawl.told_bytes,
+        "bytes": crawl.reported_bytes,
+        "reported_bytes": crawl.reported_bytes,
         "distinct": crawl.count,
     }
 
@@ -232,7 +232,7 @@ def _rate(look: Look | None) -> float | None:
 
 def _rate_deviation(looks: Sequence[Look], clustering: float) -> float | None:
     """The deviation of all looks together. A single one of a hundred looks exceeds 2.6 deviations by chance."""
-    estimated = [(look, look.told_rate) for look in looks if look.told_rate is not None]
+    estimated = [(look, look.estimated_rate) for look in looks if look.estimated_rate is not None]
     if not estimated:
         return None
     probes = sum(look.probes for look, _ in estimated)
@@ -248,7 +248,7 @@ def _rate_deviation(looks: Sequence[Look], clustering: float) -> float | None:
 
 
 def _lost_deviation(check: Check) -> float | None:
-    if check.told_lost is None or check.lost_sigma is None:
+    if check.estimated_lost is None or check.lost_sigma is None:
         return None
     # A URL that the set accepts later is no longer lost, and the sets do not count it as lost either.
-    return deviation(check.lost - check.recovered, check.told_lost, variance=check.lost_sigma**2)
+    return deviation(check.lost - check.recovered, check.estimated_lost, variance=check.lost_sigma**2)

@@ -51,9 +51,9 @@ async def import_lines(crawl: CrawlInParts, request: Import) -> Imported:
     imported, refusals = tell_apart(replies)
     added = sum(each.added for each in imported.values())
     if refusals:
-        told = "; ".join(refusal.message for refusal in refusals.values())
+        reasons = "; ".join(refusal.message for refusal in refusals.values())
         code = max(refusal.exit_code for refusal in refusals.values())
-        raise Refused(f"{added:,} URLs were added, but not all: {told}. Import the same lines again", code)
+        raise Refused(f"{added:,} URLs were added, but not all: {reasons}. Import the same lines again", code)
     return Imported(added=added)
 
 

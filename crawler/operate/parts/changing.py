@@ -33,8 +33,8 @@ async def _change(crawl: CrawlInParts, request: Pause | Resume, numbers: set[int
     states, refusals = tell_apart(await crawl.parts.each(request, PauseState, of=sorted(numbers)))
     if refusals:
         changed = f"only {name_parts(states)} took this" if states else "nothing was changed"
-        told = "; ".join(refusal.message for refusal in refusals.values())
-        raise Refused(f"{changed}: {told}. Run the same command again for the rest", FAILED)
+        reasons = "; ".join(refusal.message for refusal in refusals.values())
+        raise Refused(f"{changed}: {reasons}. Run the same command again for the rest", FAILED)
     return PauseState(
         paused=request.reason if isinstance(request, Pause) else None,
         running=crawl.parts.is_running,

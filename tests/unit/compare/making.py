@@ -20,7 +20,9 @@ def work(distinct: int = 5000, *, repeats: float = 0.5, skew: float = 1.0, seed:
     return synthetic_work("work", Synthetic(distinct=distinct, repeats=repeats, hosts=50, skew=skew, seed=seed))
 
 
-def timing(*, links_per_s: float = 1e6, told_bytes: int | None = 1_000_000, steady_bytes: int = 1_000_000) -> Timing:
+def timing(
+    *, links_per_s: float = 1e6, reported_bytes: int | None = 1_000_000, steady_bytes: int = 1_000_000
+) -> Timing:
     return Timing(
         new_per_s=1e6,
         known_per_s=2e6,
@@ -32,23 +34,27 @@ def timing(*, links_per_s: float = 1e6, told_bytes: int | None = 1_000_000, stea
         slowest_s=4e-5,
         steady_bytes=steady_bytes,
         peak_bytes=steady_bytes,
-        told_bytes=told_bytes,
+        reported_bytes=reported_bytes,
         noise_bytes=1 << 20,
         disk_bytes=0,
-        looks=(Look(distinct=5000, told_bytes=told_bytes),),
+        looks=(Look(distinct=5000, reported_bytes=reported_bytes),),
     )
 
 
 def check(
     *, lost: int = 0, rate: float = 0.0, past_lost: int = 0, distinct: int = 1_000_000, past_bytes: int | None = 1
 ) -> Check:
-    look = Look(distinct=distinct, told_bytes=1, told_rate=rate, probes=20_000, hits=round(20_000 * rate), lost=lost)
-    past = Look(distinct=2 * distinct, told_bytes=past_bytes, told_rate=rate, probes=20_000, hits=0, lost=past_lost)
+    look = Look(
+        distinct=distinct, reported_bytes=1, estimated_rate=rate, probes=20_000, hits=round(20_000 * rate), lost=lost
+    )
+    past = Look(
+        distinct=2 * distinct, reported_bytes=past_bytes, estimated_rate=rate, probes=20_000, hits=0, lost=past_lost
+    )
     return Check(
         links=2 * distinct,
         distinct=distinct,
         lost=lost,
-        told_lost=float(lost),
+        estimated_lost=float(lost),
         lost_sigma=lost**0.5,
         recovered=0,
         twice=0,

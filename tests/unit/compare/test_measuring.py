@@ -74,7 +74,7 @@ async def test_options_of_a_competitor_override_its_keys(tmp_path: Path) -> None
 
 async def test_an_exact_set_loses_nothing_and_forgets_what_it_should(tmp_path: Path) -> None:
     found = await checked(EXACT, tmp_path)
-    assert (found.lost, found.told_lost, found.still_known) == (0, 0.0, 0)
+    assert (found.lost, found.estimated_lost, found.still_known) == (0, 0.0, 0)
     assert found.forgotten == found.forget_asked > 0
     assert all(look.hits == 0 for look in (*found.looks, *found.past))
 
@@ -118,7 +118,7 @@ async def test_a_set_that_was_made_for_fewer_is_watched_beyond_the_work(tmp_path
 async def test_more_bits_than_asked_for_are_taken_as_told(tmp_path: Path) -> None:
     made = Competitor(name="wide", backend="bloom", bits_per_url=32)
     found = await checked(made, tmp_path)
-    assert found.looks[-1].told_bytes == pytest.approx(5000 * 4, abs=4096)
+    assert found.looks[-1].reported_bytes == pytest.approx(5000 * 4, abs=4096)
 
 
 @pytest.mark.parametrize("backend", ["exact", "dsbf"])
@@ -127,7 +127,7 @@ async def test_time_memory_and_snapshots_are_measured(backend: str, tmp_path: Pa
     found = await measure_time(Trial(kind="time", work=work(), competitor=made), make_set, tmp_path, quiet)
     assert min(found.new_per_s, found.known_per_s, found.links_per_s) > 0
     assert found.p50_s <= found.p99_s <= found.slowest_s
-    assert found.told_bytes
+    assert found.reported_bytes
     assert found.snapshot_bytes
     assert found.load_s is not None
     assert [look.distinct for look in found.looks] == sorted(look.distinct for look in found.looks)
@@ -292,8 +292,8 @@ async def test_other_libraries_take_part(backend: str, tmp_path: Path) -> None:
         pytest.importorskip("pybloom_live")
     found = await checked(competitor_of(backend), tmp_path, distinct=2000)
     assert found.twice == 0
-    assert found.told_lost is None
-    assert found.looks[-1].told_bytes is None
+    assert found.estimated_lost is None
+    assert found.looks[-1].reported_bytes is None
 
 
 async def test_redisbloom_is_asked_on_its_server_and_leaves_nothing_there(tmp_path: Path) -> None:
@@ -301,9 +301,9 @@ async def test_redisbloom_is_asked_on_its_server_and_leaves_nothing_there(tmp_pa
         made = competitor_of("redisbloom", server=url)
         found = await checked(made, tmp_path, distinct=1000)
         assert sets == {}
-    assert (found.lost, found.twice, found.told_lost) == (0, 0, None)
-    assert found.looks[-1].told_bytes == 2000
-    assert found.looks[-1].told_rate is None
+    assert (found.lost, found.twice, found.estimated_lost) == (0, 0, None)
+    assert found.looks[-1].reported_bytes == 2000
+    assert found.looks[-1].estimated_rate is None
 
 
 def competitor_of(backend: str, **settings: Any) -> Competitor:

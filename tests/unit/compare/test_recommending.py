@@ -14,10 +14,10 @@ from tests.unit.compare.making import check, timing, work
 
 SETS = [Competitor(name=name, backend=name) for name in ("exact", "dsbf", "bloom", "tiny")]
 OUTCOMES: dict[str, tuple[Timing, Check]] = {
-    "exact": (timing(told_bytes=20_000_000), check(past_bytes=40_000_000)),
-    "dsbf": (timing(told_bytes=2_800_000), check(lost=30, rate=5e-5, past_lost=90, past_bytes=5_600_000)),
-    "bloom": (timing(told_bytes=2_400_000, steady_bytes=6_000_000), check(lost=10, rate=1e-4, past_lost=30_000)),
-    "tiny": (timing(told_bytes=1_000_000), check(lost=5000, rate=0.02, past_lost=90_000)),
+    "exact": (timing(reported_bytes=20_000_000), check(past_bytes=40_000_000)),
+    "dsbf": (timing(reported_bytes=2_800_000), check(lost=30, rate=5e-5, past_lost=90, past_bytes=5_600_000)),
+    "bloom": (timing(reported_bytes=2_400_000, steady_bytes=6_000_000), check(lost=10, rate=1e-4, past_lost=30_000)),
+    "tiny": (timing(reported_bytes=1_000_000), check(lost=5000, rate=0.02, past_lost=90_000)),
 }
 
 
@@ -93,7 +93,7 @@ def test_expectations_are_judged_by_their_bounds() -> None:
 
 
 def test_what_a_process_can_not_show_is_not_recommended() -> None:
-    faint = timing(told_bytes=None, steady_bytes=400_000)
+    faint = timing(reported_bytes=None, steady_bytes=400_000)
     found = measured({"exact": OUTCOMES["exact"], "bloom": (faint, check())})
     assert [row.is_faint for row in found] == [False, True]
     assert [each.competitor for each in recommend(found, Requirements(max_loss=1e-4, max_memory_bytes=None))] == [
@@ -103,8 +103,10 @@ def test_what_a_process_can_not_show_is_not_recommended() -> None:
 
 
 def test_for_a_live_crawl_the_least_memory_that_misses_no_page_is_taken() -> None:
-    def crawled(pages: int, told_bytes: int) -> Crawled:
-        return Crawled(pages=pages, missing=90 - pages, seconds=1.0, count=1, told_bytes=told_bytes, told_lost=0.0)
+    def crawled(pages: int, reported_bytes: int) -> Crawled:
+        return Crawled(
+            pages=pages, missing=90 - pages, seconds=1.0, count=1, reported_bytes=reported_bytes, estimated_lost=0.0
+        )
 
     crawls = {"exact": crawled(90, 2000), "dsbf": crawled(90, 1000), "tiny": crawled(47, 80)}
     done = [

@@ -49,11 +49,19 @@ def report() -> Report:
     trials = [
         done("exact", timing()),
         done("exact", check()),
-        done(SETS[1].name, timing(told_bytes=2000, steady_bytes=2500)),
+        done(SETS[1].name, timing(reported_bytes=2000, steady_bytes=2500)),
         done(SETS[1].name, check(lost=20, rate=1e-3, past_lost=4000)),
         done("rbloom", Failed(reason="rbloom is not installed")),
-        done("exact", Crawled(pages=90, missing=None, seconds=1.0, count=100, told_bytes=10, told_lost=0.0), "web"),
-        done(SETS[1].name, Crawled(pages=88, missing=None, seconds=1.0, count=9, told_bytes=1, told_lost=2.0), "web"),
+        done(
+            "exact",
+            Crawled(pages=90, missing=None, seconds=1.0, count=100, reported_bytes=10, estimated_lost=0.0),
+            "web",
+        ),
+        done(
+            SETS[1].name,
+            Crawled(pages=88, missing=None, seconds=1.0, count=9, reported_bytes=1, estimated_lost=2.0),
+            "web",
+        ),
     ]
     return report_of(
         works,
@@ -120,7 +128,7 @@ def test_every_plot_is_there_once_and_in_both_forms(report: Report) -> None:
 
 def test_a_set_whose_memory_can_not_be_told_is_named_below_the_plot(report: Report) -> None:
     faint = [
-        msgspec.structs.replace(row, competitor="rbloom", told_bytes=None, bytes=10, noise_bytes=1000)
+        msgspec.structs.replace(row, competitor="rbloom", reported_bytes=None, bytes=10, noise_bytes=1000)
         for row in report.rows[:1]
     ]
     [loss] = [
@@ -189,3 +197,13 @@ def test_no_figure_is_cut_however_narrow_the_terminal(report: Report, columns: i
 
 def test_the_report_can_be_written_and_read_back(report: Report) -> None:
     assert msgspec.json.decode(msgspec.json.encode(report), type=Report) == report
+
+
+def test_reports_and_journals_keep_the_names_of_their_figures(report: Report) -> None:
+    written = msgspec.to_builtins(report)
+    row = written["rows"][0]
+    assert {"told_bytes", "told_rate"} < row.keys()
+    results = [trial["outcome"] for trial in written["trials"]]
+    assert any(
+        {"told_bytes", "told_lost", "told_rate"} < look.keys() for each in results for look in each.get("looks", ())
+    )
