@@ -1,56 +1,78 @@
 """The command line. Results go to stdout, everything else to stderr.
 
+Each command has a module, which is imported when it is called: all of them together take a second.
+
 Exit codes: 0 the crawl is complete; 1 failed; 2 wrong usage or configuration; 3 stopped by a limit; 4 stopped by a
 signal, with the state saved; 5 the crawl directory is locked, paused or of another version.
 """
 
 import sys
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import Final
 
 import click
 from click.exceptions import NoArgsIsHelpError
 from click.shell_completion import add_completion_class
 
+from crawler.cli.bash_completion import AssignmentBash
 from crawler.cli.codes import STOPPED
-from crawler.cli.compare.command import compare
-from crawler.cli.completion import AssignmentBash
-from crawler.cli.configure import config
-from crawler.cli.crawl import crawl
-from crawler.cli.demo import demo
-from crawler.cli.errors import known_error
-from crawler.cli.frontier import frontier
-from crawler.cli.inspect import inspect
-from crawler.cli.operate.hosts import budget, retire, unretire
-from crawler.cli.operate.pausing import pause, resume, status, stop
-from crawler.cli.operate.top import top
-from crawler.cli.operate.urls import add, forget
-from crawler.cli.plugins import plugins
-from crawler.cli.run.interrupts import interrupt_on_signals
-from crawler.cli.run.part import part
-from crawler.cli.run.terminal import drop_unprinted, open_missing_streams, say
-from crawler.cli.simulate import simweb
+from crawler.cli.run.streams import drop_unprinted, open_missing_streams, say
 
 _OF_CLICK = ("No such command", "Got unexpected extra argument")
+_MODULES: Final = {
+    "add": "operate.urls",
+    "budget": "operate.hosts",
+    "compare": "compare.command",
+    "config": "configure",
+    "crawl": "crawl",
+    "demo": "demo",
+    "forget": "operate.urls",
+    "frontier": "frontier",
+    "inspect": "inspect",
+    "part": "run.part",
+    "pause": "operate.pausing",
+    "plugins": "plugins",
+    "resume": "operate.pausing",
+    "retire": "operate.hosts",
+    "simweb": "simulate",
+    "status": "operate.pausing",
+    "stop": "operate.pausing",
+    "top": "operate.top",
+    "unretire": "operate.hosts",
+}
+"""The module of each command, which defines it under its own name."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(Mapping[str, click.Command]):
+    """The commands by name. To look one up imports it."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        command: click.Command = getattr(import_module(f"crawler.cli.{_MODULES[name]}"), name)
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MODULES)
+
+    def __len__(self) -> int:
+        return len(_MODULES)
+
+
+@click.group(commands=Commands(), context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="onceover-crawler", prog_name="onceover")
-def onceover() -> None:
+@click.pass_obj
+def onceover(begin: Callable[[], None] | None) -> None:
     """Crawl a web: every page once, politely, without losing any."""
-
-
-for command in (compare, crawl, config, demo, frontier, inspect, part, plugins, simweb):
-    onceover.add_command(command)
-for command in (status, pause, resume, stop, add, forget, retire, unretire, budget, top):
-    onceover.add_command(command)
+    if begin is not None:
+        begin()
 
 
 def main() -> None:
     """Run a command, and end the process with its exit code."""
-    interrupt_on_signals()
     open_missing_streams()
     add_completion_class(AssignmentBash)
     try:
-        code = onceover(standalone_mode=False, prog_name="onceover")
+        code = onceover(standalone_mode=False, prog_name="onceover", obj=_interrupt_on_signals)
     except click.exceptions.Abort:
         _complain("stopped before the end; what was saved is kept")
         sys.exit(STOPPED)
@@ -58,7 +80,7 @@ def main() -> None:
         _complain_of_usage(error)
         sys.exit(error.exit_code)
     except BaseException as error:
-        known = known_error(error)
+        known = import_module("crawler.cli.errors").known_error(error)
         if known is None:
             raise
         _complain(known.message)
@@ -66,6 +88,11 @@ def main() -> None:
             drop_unprinted()
         sys.exit(known.exit_code)
     sys.exit(code or 0)
+
+
+def _interrupt_on_signals() -> None:
+    """Now that the command is imported. Python drops what a handler of signals raises within its importer."""
+    import_module("crawler.cli.run.interrupts").interrupt_on_signals()
 
 
 def _complain_of_usage(error: click.ClickException) -> None:

@@ -103,10 +103,12 @@ IMPORTING = """
 import signal, sys
 from onceover_crawler import main
 
+number = int(sys.argv.pop())
+
 class Finder:
     def find_spec(self, name, path=None, target=None):
         if name == "crawler.wiring":
-            signal.raise_signal(int(sys.argv[1]))
+            signal.raise_signal(number)
 
 sys.meta_path.insert(0, Finder())
 main()
@@ -116,7 +118,7 @@ main()
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_during_the_imports_ends_the_command_in_order(tmp_path: Path, number: signal.Signals) -> None:
     """Also where Python would drop an exception, as within its importer."""
-    command = [sys.executable, "-c", IMPORTING, str(int(number)), "--help"]
+    command = [sys.executable, "-c", IMPORTING, "crawl", "--help", str(int(number))]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
     assert (ended.returncode, ended.stdout) == (STOPPED, "")
     assert ended.stderr == "onceover: stopped before it began\n"

@@ -1,6 +1,6 @@
 """Runs a crawl of `crawler.library` in the foreground.
 
 `running` starts the event loop and ends it in order. `interrupts` turns signals into an orderly end, also before there
-is an event loop. `messages` says how a run begins and ends. `logs` writes `logs/crawl.log`, and `terminal` writes to
-the terminal. `allocator` makes the memory allocator of the system return freed memory.
+is an event loop. `messages` says how a run begins and ends. `logs` writes `logs/crawl.log`, `streams` prints, and
+`terminal` has the console that displays use. `allocator` makes the memory allocator of the system return freed memory.
 """

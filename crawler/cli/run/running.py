@@ -16,7 +16,8 @@ from crawler.cli.run.allocator import settle_allocator
 from crawler.cli.run.interrupts import Interrupts, interrupts, was_interrupted
 from crawler.cli.run.logs import logging_to
 from crawler.cli.run.messages import ending_text, print_resumed, rebuild_printer, warn_of_address_space
-from crawler.cli.run.terminal import lasting_console, say
+from crawler.cli.run.streams import say
+from crawler.cli.run.terminal import lasting_console
 from crawler.disk.directory import CrawlDirectory
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_progress

@@ -1,0 +1,73 @@
+"""Prints to a terminal or a pipe. If the terminal is closed or the reader of the pipe is gone, the crawl goes on, and
+its exit code does not change."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+
+def open_missing_streams() -> None:
+    """Open /dev/null for each of stdin, stdout and stderr that is missing. Otherwise a file of the crawl would get its
+    number, and libraries would print into it."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            mode = "w" if number else "r"
+            # The file gets the lowest free number, which is this one.
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - for the life of the process
+
+
+class LastingStream:
+    """A text stream that ignores whether anybody still reads it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str, /) -> int:
+        try:
+            return self._stream.write(text)
+        except OSError:
+            _discard(self._stream)
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError:
+            _discard(self._stream)
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    @property
+    def encoding(self) -> str:
+        return self._stream.encoding
+
+
+def say(text: object, *, to_stderr: bool = False) -> None:
+    """Print a line."""
+    stream = sys.stderr if to_stderr else sys.stdout
+    try:
+        click.echo(text, file=stream)
+    except OSError:
+        _discard(stream)
+
+
+def drop_unprinted() -> None:
+    """Drop what stdout cannot take. Otherwise Python tries again at its end, and changes the exit code."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _discard(sys.stdout)
+
+
+def _discard(stream: TextIO) -> None:
+    """Discard all further output of a stream, also what Python still has in its buffer."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
