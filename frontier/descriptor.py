@@ -75,7 +75,7 @@ class Naming(Protocol):
         ...
 
 
-class Renamed(msgspec.Struct, kw_only=True):
+class RenameResult(msgspec.Struct, kw_only=True):
     """What a renaming has done. Counts of URLs."""
 
     urls: int = 0
@@ -85,7 +85,7 @@ class Renamed(msgspec.Struct, kw_only=True):
     """Of these, URLs that were known under the new form already."""
 
 
-class Mended(msgspec.Struct, frozen=True, kw_only=True):
+class RepairResult(msgspec.Struct, frozen=True, kw_only=True):
     """A state that was repaired, open, and what the repair has done."""
 
     state: FrontierState
@@ -106,10 +106,10 @@ class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
     """Restores an empty visited set from its snapshot, and finds the URLs of the ledger that it lacks."""
     check_parts: Callable[[Sequence[Any]], list[Problem]] | None = None
     """Checks that the open states of all parts of a crawl agree with each other."""
-    repair: Callable[[Parameters, Any, Path], Mended] | None = None
+    repair: Callable[[Parameters, Any, Path], RepairResult] | None = None
     """Opens a damaged state, with the backend's options in their struct, and repairs it. The path is where a copy of
     the old state goes."""
-    rename: Callable[[Any, Naming, Callable[[int], None] | None], Awaitable[Renamed | None]] | None = None
+    rename: Callable[[Any, Naming, Callable[[int], None] | None], Awaitable[RenameResult | None]] | None = None
     """Renames all URLs of a state that was opened for that; None if they have these names. Calls back with the number
     of URLs so far."""
     regroup: Callable[[Regrouping], Awaitable[Regrouped]] | None = None

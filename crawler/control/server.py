@@ -48,7 +48,7 @@ class ControlServer:
         self._answer = answer
         self._bounds = bounds or Bounds()
         self._clients: dict[_Client, None] = {}
-        """Those that have waited longest for their next request come first."""
+        """Clients that have been idle for longest come first."""
         self._may_have_room = asyncio.Event()
 
     async def run(self) -> None:

@@ -4,8 +4,8 @@
     crawl_log      what the log says: how the crawl began, and its progress
     result         how a run ended, with its exit code
 
-There is no other way to open a crawl. On this the command line builds a foreground process, with signals, displays, a
-log file and settings of the whole process. `Crawl` has none of these, because a process belongs to its program:
+There is no other way to open a crawl. The command line adds what a foreground process needs: signals, displays, a log
+file and settings of the whole process. `Crawl` adds none of these, because a process belongs to its program:
 
     crawl, sync    what programs use: in an event loop, and without one
     page           a page as a program gets it

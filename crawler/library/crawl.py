@@ -192,8 +192,8 @@ class Crawl:
     # steer
 
     async def add(self, urls: str | Iterable[str], *, force: bool = False) -> int:
-        """Add URLs as seeds, and return how many are new. Scope is not asked about them, and their hosts belong to the
-        crawl as those of other seeds do. With `force`, settled URLs are fetched again.
+        """Add URLs as seeds, and return how many are new. The scope does not refuse them, and includes their hosts, as
+        for other seeds. With `force`, settled URLs are fetched again.
 
         Raises `ValueError`, with all URLs that can't be crawled; then none is added.
         """

@@ -59,7 +59,7 @@ class Handout:
     """A sink that gives pages to consumers, each page to one."""
 
     def __init__(self, *, all_urls: bool, limit: int) -> None:
-        """`all_urls`: hands out each URL that ends, not only pages. `limit`: so many pages may wait."""
+        """`all_urls`: hands out each URL that ends, not only pages. `limit`: how many pages may wait."""
         self._all_urls = all_urls
         self._limit = limit
         self._waiting: deque[Turn] = deque()
@@ -98,7 +98,7 @@ class Handout:
         self.close()
 
     def keep_extracts_of(self, extractor: LinkExtractor, /) -> LinkExtractor:
-        """The extractor, with whose extracts pages are handed out."""
+        """An extractor like this one. Its extracts are kept until their pages are handed out."""
         return _Keeping(extractor, self._extracts)
 
     # the side of the program

@@ -27,7 +27,7 @@ class PageLink(msgspec.Struct, frozen=True):
 class CrawledPage(PageRecord, frozen=True, kw_only=True, dict=True, eq=False):
     """A page: its record, and what the server sent.
 
-    It needs the crawl no more, so a program may keep it, and pass it to other threads and processes.
+    It no longer needs the crawl, so a program may keep it, and pass it to other threads and processes.
     """
 
     body: bytes = b""
@@ -69,7 +69,7 @@ class CrawledPage(PageRecord, frozen=True, kw_only=True, dict=True, eq=False):
 
 
 def crawled_page(record: PageRecord, fetched: Fetched | None, extract: Extract | None) -> CrawledPage:
-    """The page of a record. `fetched` is what came for it, if anything, and `extract` what was read from it."""
+    """The page of a record. `fetched` is the response, if there was one, and `extract` what was read from it."""
     fields = {name: getattr(record, name) for name in _RECORD_FIELDS}
     if fetched is None or isinstance(fetched, Failure):
         return CrawledPage(**fields, base_url=record.url)

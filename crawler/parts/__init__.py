@@ -20,7 +20,7 @@ These modules only decide. They know neither clock nor socket nor disk, and thei
     receiver      what to admit, and what to confirm
     ending        whether the crawl is complete
     allowances    shares a limit of pages
-    reservations  what is said about addresses that several parts ask; `holder` is a part's side, `authority` is the
+    reservations  messages about addresses that several parts ask; `holder` is a part's side, `authority` is the
                   supervisor's, `address` one address of it
 
 The room `exchange` carries links between running parts, and `line` connects each part with its supervisor.

@@ -9,7 +9,7 @@ Outgoing = list[tuple[int, ToHolder]]
 
 
 class Address:
-    """Each method returns what is to be told, and to whom."""
+    """Methods return the messages to send."""
 
     def __init__(self, name: str, *, rest_until: float, at_once: int) -> None:
         self.name = name
@@ -19,7 +19,7 @@ class Address:
         """The part that asks it by its own rules."""
         self._sharers: list[int] = []
         """The other parts that have registered it."""
-        self._untold: list[int] = []
+        self._awaiting_handover: list[int] = []
         """The sharers that wait until the sole part has handed the address over."""
         self._in_flight: dict[int, int] = {}
         """Requests that are running or granted, by part."""
@@ -54,12 +54,12 @@ class Address:
             self._sharers.append(part)
         if self._sole is None:
             return [(part, Shared(self.name))]
-        is_first = not self._untold
-        self._untold.append(part)
+        is_first = not self._awaiting_handover
+        self._awaiting_handover.append(part)
         return [(self._sole, Share(self.name))] if is_first else []
 
     def hand_over(self, part: int, in_flight: int, now: float) -> Outgoing:
-        """The part that was told to share the address does so. Any other part has dropped it meanwhile."""
+        """A part shares the address, as it was asked to. Another than the sole part has dropped it meanwhile."""
         if part != self._sole:
             return []
         self._sole = None
@@ -90,19 +90,19 @@ class Address:
         it."""
         self._in_flight.pop(part, None)
         self._waiting = deque(each for each in self._waiting if each != part)
-        self._untold = [each for each in self._untold if each != part]
+        self._awaiting_handover = [each for each in self._awaiting_handover if each != part]
         if self._sole == part:
             self._sole = None
         elif part in self._sharers:
             self._sharers.remove(part)
 
     def settle(self, now: float) -> Outgoing:
-        """Tell and grant what is possible now."""
+        """Send answers and grants that are possible now."""
         out: Outgoing = []
         if self._sole is not None:
             return out
-        out += [(part, Shared(self.name)) for part in self._untold]
-        self._untold.clear()
+        out += [(part, Shared(self.name)) for part in self._awaiting_handover]
+        self._awaiting_handover.clear()
         while self._waiting and self._has_room and self.rest_until <= now:
             part = self._waiting.popleft()
             self._set_in_flight(part, self._in_flight.get(part, 0) + 1)

@@ -130,7 +130,7 @@ class _Account(msgspec.Struct):
     """An instruction that the part has not yet answered."""
 
     @property
-    def most(self) -> int:
+    def max_allowed(self) -> int:
         """The most that the part may think it is allowed."""
         pending = None if self.pending is None else self.pending.allowed
         return self.allowed if pending is None else max(self.allowed, pending)
@@ -148,7 +148,7 @@ class Bank:
 
     @property
     def pages(self) -> int:
-        """Pages that are settled or in the output, as far as the parts have told."""
+        """Pages that are settled or in the output, by the last statements of the parts."""
         return sum(account.pages for account in self._accounts)
 
     @property
@@ -188,7 +188,7 @@ class Bank:
         """Give to parts that want more; if nothing is left, call back from a part that has some to spare."""
         wanting = [account for account in self._accounts if account.wants and account.pending is None]
         for account in wanting:
-            left = self._limit - sum(each.most for each in self._accounts)
+            left = self._limit - sum(each.max_allowed for each in self._accounts)
             if left <= 0:
                 break
             self._instruct(account, account.allowed + max(1, left // (2 * len(self._accounts))))

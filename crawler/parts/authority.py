@@ -9,7 +9,7 @@ from crawler.parts.reservations import Drop, FromHolder, Held, Register, Release
 
 class Authority:
     """Knows who asks which address. It answers nobody before it has heard all parts: those that it has not heard may be
-    asking already. A part that can't be reached keeps what it holds until it `has_ended` or joins again.
+    asking already. A part that can't be reached keeps what it holds until its process has ended or it joins again.
     """
 
     def __init__(self, *, parts: int, longest_rest_s: float, now: float, at_once: int = 1, is_first: bool) -> None:
@@ -48,9 +48,9 @@ class Authority:
             out += self._settle(address, now)
         return out + self._hear(part, now)
 
-    def has_ended(self, part: int, now: float) -> Outgoing:
-        """The process of a part is gone, and its requests with it. Nobody knows how long their servers should rest. If
-        the part had not joined, nobody knows which servers these are."""
+    def forget_process(self, part: int, now: float) -> Outgoing:
+        """The process of a part has ended, and its requests with it. Their servers rest for the longest time, because
+        nobody knows how long they should. If the part had not joined, all servers do."""
         out: Outgoing = []
         left = self._leave(part)
         if part in self._unheard:

@@ -83,7 +83,7 @@ class Holder:
             self._send(Release(name, rest_s))
 
     def wake_at(self, name: str) -> float | None:
-        """When an address that the part has alone may be asked; None if a message will tell."""
+        """When an address that the part has alone may be asked; None if a message will say it."""
         address = self._addresses.get(name)
         return address.rest_until if address is not None and address.mode is _Mode.SOLE else None
 
@@ -161,7 +161,7 @@ class Holder:
                 yield _held(name, address, now)
 
     def _send(self, message: FromHolder) -> None:
-        # What was said before a connection is told by `connect`.
+        # `connect` repeats what was said before.
         if self._is_connected:
             self._out.append(message)
 

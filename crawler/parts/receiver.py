@@ -22,7 +22,7 @@ Positions = Mapping[tuple[int, int], int]
 
 
 class Receiver:
-    """The positions of all senders. The caller stores them, and tells with `commit` that it has.
+    """The positions of all senders. The caller stores them, then calls `commit`.
 
     Only the parcel that follows a position is admitted. So a position says that all parcels before it are admitted,
     too. A sender's older incarnations are not heard any more once it has said hello under a new one.
@@ -48,7 +48,7 @@ class Receiver:
         return self._committed.get((sender, incarnation), 0)
 
     def welcome(self, hello: Hello) -> Welcome:
-        """Answer a sender that begins to send, or again one that has told of a gap."""
+        """Answer a sender that begins to send, or one that has reported a gap."""
         self._hellos[hello.sender] = hello
         trimmed = hello.trimmed
         return Welcome(

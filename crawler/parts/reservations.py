@@ -1,11 +1,11 @@
-"""What is said about addresses that several parts of a crawl may ask. `authority` and `holder` are the two sides.
+"""Messages about addresses that several parts of a crawl may ask. `authority` and `holder` are the two sides.
 
 A part registers each address before its first request. While no other part has registered it, the part asks it by its
 own rules, without a message for each request. When a second part registers it, the first acknowledges: it hands over
 how many requests are running and how long the address still has to rest. Only then may the second begin. From then on
 the address is shared: each request needs a grant.
 
-Rests are told as spans, because the clocks of machines differ. The longest rest of all holders counts.
+Messages carry rests as durations, because the clocks of machines differ. The longest rest of all holders counts.
 """
 
 import msgspec
@@ -31,7 +31,7 @@ class Release(msgspec.Struct, frozen=True, gc=False, tag="release"):
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="held"):
-    """What a part has to tell about an address: when it acknowledges that it shares it, or joins an authority."""
+    """The state of an address at a part, which sends it when it shares the address or joins an authority."""
 
     address: str
     is_shared: bool

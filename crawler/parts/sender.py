@@ -1,4 +1,4 @@
-"""The sending side of links on their way: what is sent to one receiver, and what may be deleted from the outbox."""
+"""The sending side of links on their way: what to send to one receiver, and what to delete from the outbox."""
 
 from collections.abc import Mapping
 
@@ -14,8 +14,8 @@ WINDOW = 256
 class Sender:
     """The outbox of one part for one receiver, without its content.
 
-    The parcels of the outbox have the sequence numbers `safe + 1` to `end`. The caller stores them; it tells with
-    `append` that there are more, and deletes what is safe.
+    The parcels of the outbox have the sequence numbers `safe + 1` to `end`. The caller stores them, calls
+    `append` when there are more, and deletes what is safe.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Sender:
         self.sent = self.committed
 
     def confirm(self, confirm: Confirm) -> "Confirmed":
-        """The receiver has told how far it has come. A confirmation that was meant for another incarnation, or was
+        """The receiver has confirmed how far it has come. A confirmation that was meant for another incarnation, or was
         overtaken by a later one, changes nothing."""
         if confirm.incarnation != self.welcomed_by or confirm.sender_incarnation != self.incarnation:
             return Confirmed()

@@ -19,8 +19,8 @@ from crawler.wiring.parts import use_suffixes_of
 from crawler.wiring.plugins.catalog import descriptor
 from crawler.wiring.plugins.kinds import VISITED
 from crawler.wiring.queue_settings import queue_settings
-from frontier.descriptor import Mended, checked_options
 from frontier.descriptor import Parameters as FrontierParameters
+from frontier.descriptor import RepairResult, checked_options
 from frontier.state import FrontierState
 from frontier.terms import Terms
 from visited import VisitedSet
@@ -69,7 +69,7 @@ async def rename(
         )
 
 
-def repair_state(config: Config, directory: CrawlDirectory, copy: Path) -> Mended:
+def repair_state(config: Config, directory: CrawlDirectory, copy: Path) -> RepairResult:
     """Repair the state of a crawl that does not run, and open it. `copy` is where the old state is kept."""
     repair = frontier_backend(config).upkeep.repair
     if repair is None:

@@ -1,7 +1,7 @@
 """Links on their way to and from other parts of the crawl.
 
-Nothing is searched for: the outbox of a receiver is read from behind the last parcel that was deleted. Deleted ranges
-are compacted now and then, as those of queues are.
+The outbox of a receiver is read from behind the last parcel that was deleted, so no read passes deleted keys. Deleted
+ranges are compacted now and then, as those of queues are.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -53,8 +53,8 @@ def _decode(database: Database, decode: Callable[[bytes], _Record], value: bytes
 
 
 class LevelDBOutbox:
-    """The `Outbox` of a database. `count_deleted` is told how many parcels for a receiver were deleted, and up to which
-    index."""
+    """The `Outbox` of a database. It calls `count_deleted` after it has deleted parcels, with the receiver, the last
+    index and their number."""
 
     def __init__(self, database: Database, *, count_deleted: Callable[[int, int, int], None]) -> None:
         self._database = database

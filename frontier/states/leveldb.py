@@ -5,7 +5,17 @@ from pathlib import Path
 
 import msgspec
 
-from frontier.descriptor import Descriptor, Mended, Naming, NoOptions, Parameters, Problem, Renamed, Report, Upkeep
+from frontier.descriptor import (
+    Descriptor,
+    Naming,
+    NoOptions,
+    Parameters,
+    Problem,
+    RenameResult,
+    RepairResult,
+    Report,
+    Upkeep,
+)
 from frontier.leveldb.database import SPACE_TO_REOPEN_BYTES
 from frontier.leveldb.store import LevelDBStore
 from frontier.regroup.regroup import abandon, regroup
@@ -42,13 +52,13 @@ def _check_parts(states: Sequence[LevelDBState]) -> list[Problem]:
     return list(check_parts([state.store for state in states]))
 
 
-async def _rename(state: LevelDBState, naming: Naming, progress: Callable[[int], None] | None) -> Renamed | None:
+async def _rename(state: LevelDBState, naming: Naming, progress: Callable[[int], None] | None) -> RenameResult | None:
     if not state.store.needs_rebuild:
         return None
     return await rebuild(state.store, naming, settings=state.settings, progress=progress)
 
 
-def _repair(parameters: Parameters, _: NoOptions, copy: Path) -> Mended:
+def _repair(parameters: Parameters, _: NoOptions, copy: Path) -> RepairResult:
     assert parameters.directory is not None
     to_repair = msgspec.structs.replace(parameters, terms=msgspec.structs.replace(parameters.terms, to_repair=True))
     store, repaired = repair_directory(parameters.directory, lambda: _open_store(to_repair), copy=copy)
@@ -58,7 +68,9 @@ def _repair(parameters: Parameters, _: NoOptions, copy: Path) -> Mended:
         if found
     ]
     is_incomplete = bool(store.counters.lost or repaired.salvaged == "tables" or not store.counters.admitted)
-    return Mended(state=StoreState(store, parameters), done=done, is_copied=copy.exists(), is_incomplete=is_incomplete)
+    return RepairResult(
+        state=StoreState(store, parameters), done=done, is_copied=copy.exists(), is_incomplete=is_incomplete
+    )
 
 
 DESCRIPTOR = Descriptor(

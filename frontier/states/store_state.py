@@ -50,7 +50,7 @@ class StoreState(Generic[_Store]):
     def describe(self) -> FrontierStats:
         if self._frontier is not None:
             return self._frontier.describe()
-        return describe(self.store.counters, self._at_rest())
+        return describe(self.store.counters, self._stored_queues())
 
     async def restore(self, visited: VisitedSet, /, *, rebuilding: Callable[[int], None] | None = None) -> None:
         await restore(self.store, visited, self.snapshots, rebuilding=rebuilding)
@@ -73,7 +73,7 @@ class StoreState(Generic[_Store]):
     def close(self) -> None:
         self.store.close()
 
-    def _at_rest(self) -> ActiveQueues:
+    def _stored_queues(self) -> ActiveQueues:
         """The queues as a frontier would find them now."""
         return ActiveQueues(self.store, self.settings, clock=self._clock)
 
@@ -136,7 +136,7 @@ class StoreState(Generic[_Store]):
     async def _operate(self, change: Callable[[Operator], None]) -> None:
         if self._frontier is not None:
             raise ValueError("a frontier is open over this state, and knows nothing of changes beside it; ask that")
-        change(Operator(self.store, self._at_rest()))
+        change(Operator(self.store, self._stored_queues()))
         await self.store.sync()
 
 

@@ -11,7 +11,7 @@ before waiting; of two fetched ones, the later. Afterwards the visited set has t
 import asyncio
 from collections.abc import Callable
 
-from frontier.descriptor import Naming, Renamed
+from frontier.descriptor import Naming, RenameResult
 from frontier.leveldb.store import LevelDBStore
 from frontier.queues.settings import QueueSettings
 from frontier.upkeep.renaming import Renaming
@@ -23,7 +23,7 @@ RENAMED_TOGETHER = 1000
 
 async def rebuild(
     store: LevelDBStore, naming: Naming, *, settings: QueueSettings, progress: Callable[[int], None] | None = None
-) -> Renamed:
+) -> RenameResult:
     """Rename all URLs of a store that nobody else writes to. `progress` is called with the number of URLs so far.
 
     May raise `StoreFailed` or be cancelled. The store must then be rebuilt again.
@@ -42,4 +42,4 @@ async def rebuild(
     renaming.flush()
     renaming.rename_parcels()
     store.end_rebuild()
-    return Renamed(urls=urls, renamed=renaming.renamed, merged=renaming.merged)
+    return RenameResult(urls=urls, renamed=renaming.renamed, merged=renaming.merged)

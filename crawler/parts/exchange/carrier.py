@@ -47,7 +47,7 @@ class Carrier:
             for receiver in others
         }
         self._receiving = Receiving(links, agreement=agreement)
-        links.watch(self._append, self._receiving.tell_all)
+        links.watch(self._append, self._receiving.confirm_all)
         self._check_waiting()
 
     async def run(self) -> None:

@@ -26,7 +26,7 @@ class _Incoming:
         self.order = order
         """Counts the connections of all senders, as they were made."""
         self.connection = connection
-        self.must_tell = asyncio.Event()
+        self.must_confirm = asyncio.Event()
         """Set when the sender does not know how far this part has come."""
         self.again = False
         """Whether parcels were missing before those that have come."""
@@ -47,7 +47,7 @@ class Receiving:
         self._turn = asyncio.Lock()
         """Lets one batch of all senders wait for admission, so that the links of pages need not wait for more."""
         self.must_sync = asyncio.Event()
-        """Set when something may be stored and not yet synced. What was stored before the opening may be such, too."""
+        """Set when something may be stored and not yet synced; at first, for what an earlier process has stored."""
         self.must_sync.set()
 
     async def serve(self, connection: Connection) -> None:
@@ -100,15 +100,15 @@ class Receiving:
         self._newest[incoming.sender] = incoming
         self._receiver.generation = self._links.generation
         await incoming.connection.send(self._receiver.welcome(hello))
-        incoming.must_tell.set()
-        telling = asyncio.create_task(self._tell(incoming))
+        incoming.must_confirm.set()
+        confirming = asyncio.create_task(self._confirm(incoming))
         try:
             await self._listen(incoming)
         except (Misrouted, ValueError) as error:
             await self._refuse(incoming.connection, str(error))
         finally:
-            telling.cancel()
-            await asyncio.wait({telling})
+            confirming.cancel()
+            await asyncio.wait({confirming})
             if self._newest.get(incoming.sender) is incoming:
                 del self._newest[incoming.sender]
 
@@ -123,7 +123,7 @@ class Receiving:
                         await self._admit(intake)
                     confirm = self._receiver.confirm(sender, after=message)
                     incoming.again |= confirm is not None and confirm.again
-                    incoming.must_tell.set()
+                    incoming.must_confirm.set()
                 case Skip():
                     if (place := self._receiver.skip(sender, message)) is not None:
                         log.error("links of part %d were lost on their way, as after the loss of a disk", sender)
@@ -147,11 +147,11 @@ class Receiving:
         self._receiver.commit(sender, place)
         self.must_sync.set()
 
-    async def _tell(self, incoming: _Incoming) -> None:
+    async def _confirm(self, incoming: _Incoming) -> None:
         """Confirm whenever there is news. A sender that does not read waits alone."""
         while True:
-            await incoming.must_tell.wait()
-            incoming.must_tell.clear()
+            await incoming.must_confirm.wait()
+            incoming.must_confirm.clear()
             self._receiver.generation = self._links.generation
             confirm = self._receiver.confirm(incoming.sender)
             if confirm is not None and self._newest.get(incoming.sender) is incoming:
@@ -161,18 +161,18 @@ class Receiving:
                 except ExchangeBroken:
                     return  # the task that listens finds out, too
 
-    def tell_all(self) -> None:
+    def confirm_all(self) -> None:
         """There is news for all senders."""
         for incoming in self._newest.values():
-            incoming.must_tell.set()
+            incoming.must_confirm.set()
 
     async def make_safe(self) -> None:
-        """Sync what was admitted, and tell the senders."""
+        """Sync what was admitted, and confirm it to the senders."""
         self.must_sync.clear()
         positions = self._receiver.begin_sync()
         await self._links.make_safe()
         self._receiver.end_sync(positions)
-        self.tell_all()
+        self.confirm_all()
 
 
 def _batches(parcels: Sequence[bytes]) -> Iterator[list[bytes]]:

@@ -1,6 +1,6 @@
 """Finds backends: ours, and those of other packages, the plug-ins.
 
-A backend is told by a value, its *descriptor*, at a place: `package.module:NAME`. The configuration names the backend
+A *descriptor* is a value that describes a backend. It has a place: `package.module:NAME`. The configuration names it
 
     by its name     which is ours, or which a package has registered as an entry point of `onceover.visited` or the like
     by its path     the place itself; there may also be the class, or a function that makes the component

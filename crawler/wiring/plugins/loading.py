@@ -69,7 +69,7 @@ def load(backend: NamedBackend) -> Any:
         raise backend.refuse(error) from error
     changes = {"name": backend.name, "make": _checked_maker(backend, descriptor.make)}
     if getattr(descriptor, "cost", None) is not None:
-        changes["cost"] = _refusing(backend, descriptor.cost, what="can't tell its cost")
+        changes["cost"] = _refuse_errors(backend, descriptor.cost, what="can't tell its cost")
     return msgspec.structs.replace(descriptor, **changes)
 
 
@@ -114,7 +114,7 @@ def _check(kind: Kind, descriptor: Any) -> None:
 
 
 def _checked_maker(backend: NamedBackend, make: Callable[..., Any]) -> Callable[..., Any]:
-    make_any = _refusing(backend, make, what="can't be made")
+    make_any = _refuse_errors(backend, make, what="can't be made")
 
     @wraps(make)
     def make_component(*arguments: Any) -> Any:
@@ -128,8 +128,8 @@ def _checked_maker(backend: NamedBackend, make: Callable[..., Any]) -> Callable[
     return make_component
 
 
-def _refusing(backend: NamedBackend, call: Callable[..., Any], *, what: str) -> Callable[..., Any]:
-    """The function, such that its errors become a `PluginRefused`."""
+def _refuse_errors(backend: NamedBackend, call: Callable[..., Any], *, what: str) -> Callable[..., Any]:
+    """A function like this one, whose errors become a `PluginRefused`."""
     passed: tuple[type[Exception], ...] = (MemoryError, *backend.kind.raises)
 
     @wraps(call)

@@ -29,19 +29,19 @@ class Registration(msgspec.Struct, frozen=True):
 
 def registrations(group: str, name: str | None = None) -> Sequence[Registration]:
     """What the installed packages have registered in a group, of that name if one is given; by name and package."""
-    return [each for each in _registered(group, tuple(sys.path)) if name is None or each.name == name]
+    return [each for each in _read_registrations(group, tuple(sys.path)) if name is None or each.name == name]
 
 
 @cache
-def _registered(group: str, _path: tuple[str, ...]) -> Sequence[Registration]:
-    """What is installed is read once, which takes milliseconds, as long as modules are looked for in the same path."""
+def _read_registrations(group: str, _path: tuple[str, ...]) -> Sequence[Registration]:
+    """Reads what is installed once for each path of imports, because that takes milliseconds."""
     return sorted(map(_registration, entry_points(group=group)), key=lambda each: (each.name, each.package.name))
 
 
 def package_of_module(module: str) -> Package | None:
     """The package that has installed a module; None if it is just a file on the path of imports."""
     top = module.partition(".")[0]
-    # Most packages have the name of their module. To look for another one means to read the metadata of all.
+    # Most packages have the name of their module. Looking for another one reads the metadata of all.
     return _package(top) or next(filter(None, map(_package, packages_distributions().get(top, ()))), None)
 
 

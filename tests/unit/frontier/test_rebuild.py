@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import frontier.upkeep.rebuild
 from frontier import CrawlUrl, LedgerEntry, Outcome, StoreRefused, UrlState
-from frontier.descriptor import Renamed
+from frontier.descriptor import RenameResult
 from frontier.leveldb.store import LevelDBStore
 from frontier.queues.settings import QueueSettings
 from frontier.shell import QueueFrontier
@@ -45,7 +45,7 @@ def opened(directory: Path) -> LevelDBStore:
     return LevelDBStore(directory / "frontier", Terms(identity=NEW, to_rename=True))
 
 
-async def rebuilt(directory: Path) -> Renamed:
+async def rebuilt(directory: Path) -> RenameResult:
     store = opened(directory)
     try:
         return await rebuild(store, Shorter(), settings=QueueSettings())

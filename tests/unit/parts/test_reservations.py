@@ -135,7 +135,7 @@ class Crawl:
 
     def tell_ended(self) -> None:
         if self.ended:
-            self.pass_on(self.authority.has_ended(self.ended.pop(0), self.now))
+            self.pass_on(self.authority.forget_process(self.ended.pop(0), self.now))
 
     def step(self) -> None:
         dice = self.dice
@@ -261,7 +261,7 @@ def test_an_authority_answers_nobody_before_it_has_heard_all_parts() -> None:
     assert own.join(0, [], 0.0) == []
     assert own.take(0, Register("a"), 1.0) == []
     assert own.join(1, [Held(address="a", is_shared=False, in_flight=1, rest_s=0.0)], 2.0) == []
-    assert own.has_ended(2, 3.0) == [(1, Share("a"))]
+    assert own.forget_process(2, 3.0) == [(1, Share("a"))]
 
 
 def test_after_another_authority_each_address_rests_once() -> None:

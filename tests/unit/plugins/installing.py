@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from crawler.wiring.plugins.packages import _registered
+from crawler.wiring.plugins.packages import _read_registrations
 
 SETS = """
     from collections.abc import Sequence
@@ -103,7 +103,7 @@ class Site:
         (info / "entry_points.txt").write_text("".join(lines))
         self._modules.append(module)
         importlib.invalidate_caches()
-        _registered.cache_clear()
+        _read_registrations.cache_clear()
 
     def forget(self) -> None:
         for module in self._modules:
