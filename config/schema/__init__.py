@@ -20,6 +20,7 @@ import msgspec
 
 from config.schema.compare import Compare
 from config.schema.crawl import Crawl, Limits, Output, Progress
+from config.schema.daemon import Daemon
 from config.schema.fetch import Fetch
 from config.schema.frontier import Frontier, Visited
 from config.schema.politeness import Politeness
@@ -44,5 +45,6 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     output: Output = Output()
     limits: Limits = Limits()
     progress: Progress = Progress()
+    daemon: Daemon = Daemon()
     compare: Compare = Compare()
     site: tuple[Site, ...] = ()

@@ -26,6 +26,7 @@ _MODULES: Final = {
     "compare": "compare.command",
     "config": "configure",
     "crawl": "crawl",
+    "daemon": "daemon",
     "demo": "demo",
     "forget": "operate.urls",
     "frontier": "frontier",

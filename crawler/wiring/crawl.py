@@ -32,6 +32,7 @@ from crawler.wiring.parts import check_parts
 from crawler.wiring.plugins.blame import blaming, plugins_of
 from crawler.wiring.queue_settings import grouping
 from crawler.wiring.recovery.newer_output import requeue_newer_output
+from crawler.wiring.schedule import next_tick
 from crawler.wiring.sites import Sites
 from frontier import CrawlUrl, Frontier, InParts, PartLinks, StoreRefused
 from frontier.state import FrontierState
@@ -238,3 +239,4 @@ def check_configuration(loaded: Loaded) -> None:
         fetching.response_policy(each)
     rendering.check(loaded)
     check_parts(loaded)
+    next_tick(loaded)

@@ -1,0 +1,43 @@
+"""How `onceover daemon` runs a crawl."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from config.schema.kinds import BYTES, Text
+
+
+class Daemon(msgspec.Struct, frozen=True, kw_only=True):
+    """How `onceover daemon` runs this crawl. Other commands ignore it."""
+
+    schedule: Annotated[
+        Text | None,
+        Meta(
+            description='When the crawl begins anew, in the form of cron: "0 3 * * 1" is each Monday at three. Each '
+            "run has a directory of its own in crawl.directory, named by the time at which it begins. Unset means "
+            "one run, which begins at once."
+        ),
+    ] = None
+    time_zone: Annotated[Text, Meta(description='Time zone of the schedule, as "Europe/Vienna".')] = "UTC"
+    keep_runs: Annotated[
+        Annotated[int, Meta(ge=1, le=10_000, extra={"unit": "runs"})] | None,
+        Meta(
+            description="Number of finished runs of the schedule to keep; older ones are deleted. Unset means all of "
+            "them."
+        ),
+    ] = None
+    max_memory_bytes: Annotated[
+        Annotated[int, Meta(ge=1_000_000, le=10**15, extra=BYTES)] | None,
+        Meta(
+            description="Memory of all processes of the crawl. If they take more, the daemon lets the crawl finish "
+            "what is in flight, and restarts it. Unset means no limit."
+        ),
+    ] = None
+    max_open_files: Annotated[
+        Annotated[int, Meta(ge=16, le=10**9, extra={"unit": "files"})] | None,
+        Meta(
+            description="Open files and connections of all processes of the crawl. If they have more, the daemon "
+            "restarts the crawl. Unset means no limit."
+        ),
+    ] = None

@@ -1,0 +1,84 @@
+"""onceover daemon"""
+
+import asyncio
+import os
+from pathlib import Path
+
+import click
+
+from config import parse_size
+from crawler.cli.codes import REFUSED
+from crawler.cli.run.streams import say
+from crawler.serve.daemon import Daemon, Options
+from crawler.serve.keeper import Manners
+from crawler.serve.life.facts import Restarts
+from crawler.serve.logs import Form, logging_daemon
+from crawler.serve.machine import Limits
+from crawler.serve.notify import Supervisor
+from crawler.serve.records import Home, HomeInUse
+
+
+def _size(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
+    try:
+        return None if value is None else parse_size(value)
+    except ValueError as error:
+        raise click.BadParameter(f"expected a size, as 500MB or 8GiB: {error}") from error
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--leave-crawls", is_flag=True, help="When the daemon ends, leave its crawls running.")
+@click.option(
+    "--max-memory", callback=_size, metavar="SIZE", help="Memory of all crawls. Over it, the largest restarts."
+)
+@click.option("--max-open-files", type=click.IntRange(min=16), metavar="N", help="Open files of all crawls.")
+@click.option(
+    "--min-free-disk",
+    callback=_size,
+    default="500MB",
+    show_default=True,
+    metavar="SIZE",
+    help="Run no crawl on a disk with less free space.",
+)
+@click.option(
+    "--restart-delay",
+    type=click.FloatRange(min=0.0, max=3600.0),
+    default=Restarts().first_delay_s,
+    show_default=True,
+    metavar="S",
+    help="Seconds after which a crawl is restarted that crashed; three times as long after each further crash.",
+)
+@click.option(
+    "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Form of messages."
+)
+def daemon(
+    directory: Path,
+    leave_crawls: bool,
+    max_memory: int | None,
+    max_open_files: int | None,
+    min_free_disk: int,
+    restart_delay: float,
+    log_format: Form,
+) -> int:
+    """Run the crawls of the folder DIR: each file NAME.toml in it is one.
+
+    The daemon restarts crawls that crash, begins those anew that have a schedule, and keeps those that have finished.
+    It tells on stderr what it does. SIGHUP makes it read the folder again. SIGTERM ends it, and its crawls in order;
+    the next daemon goes on with them.
+    """
+    options = Options(
+        limits=Limits(max_memory_bytes=max_memory, max_open_files=max_open_files, min_free_bytes=min_free_disk),
+        manners=Manners(restarts=Restarts(first_delay_s=restart_delay)),
+        leave_crawls=leave_crawls,
+    )
+    try:
+        with Home(directory.resolve()) as home, logging_daemon(home.log, log_format):
+            asyncio.run(_serve(home, options))
+    except HomeInUse as error:
+        say(f"onceover: {error}", to_stderr=True)
+        return REFUSED
+    return 0
+
+
+async def _serve(home: Home, options: Options) -> None:
+    await Daemon(home, options, Supervisor(os.environ)).run()

@@ -1,0 +1,251 @@
+"""The daemon: keeps all crawls of a folder."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from config import Loaded, changes
+from crawler.serve.folder import Found, read_folder
+from crawler.serve.keeper import Keeper, Manners
+from crawler.serve.life import changes as life
+from crawler.serve.machine import Limits, Taken, excess, free_bytes, measure, shortage, used_system_files
+from crawler.serve.notify import Supervisor
+from crawler.serve.records import Home
+
+log = logging.getLogger(__name__)
+
+_OWN_SECTION: Final = "daemon."
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """How a daemon runs."""
+
+    limits: Limits = Limits()
+    manners: Manners = Manners()
+    leave_crawls: bool = False
+    """Whether its crawls go on when it ends."""
+    watch_s: float = 5.0
+    """How often it looks at its crawls."""
+
+
+class Changed(msgspec.Struct, frozen=True, kw_only=True):
+    """How a crawl differs after the folder was read again."""
+
+    name: str
+    how: str
+    """added, changed, broken, removed"""
+    at_once: tuple[str, ...] = ()
+    """What holds at once, or is wrong."""
+    at_next_start: tuple[str, ...] = ()
+    """What holds when the process of the crawl starts again."""
+
+
+class Daemon:
+    """Keeps the crawls of a locked folder. `run` returns when all has ended in order."""
+
+    def __init__(self, home: Home, options: Options, supervisor: Supervisor) -> None:
+        self._home = home
+        self._options = options
+        self._supervisor = supervisor
+        self._loaded: dict[str, Loaded] = {}
+        self._closing = asyncio.Event()
+        self._group: asyncio.TaskGroup | None = None
+        self._reload_wanted = asyncio.Event()
+        self.keepers: dict[str, Keeper] = {}
+
+    async def run(self) -> None:
+        """Raises `OSError` if the folder can't be read at the start."""
+        found = await asyncio.to_thread(read_folder, self._home.path)
+        with self._signals():
+            async with asyncio.TaskGroup() as crawls:
+                self._group = crawls
+                names = sorted(found.keys() | set(self._home.remembered()))
+                for name in names:
+                    self._keep(name, found.get(name))
+                log.info("serves %s: %d crawls", self._home.path, len(names))
+                self._supervisor.tell("READY=1", f"STATUS={len(names)} crawls")
+                beside = [
+                    asyncio.create_task(each) for each in (self._watch(), self._live(), self._reload_when_wanted())
+                ]
+                try:
+                    await self._wait_for_end(beside)
+                finally:
+                    for task in beside:
+                        task.cancel()
+                    await asyncio.wait(beside)
+        log.info("ends")
+
+    async def _wait_for_end(self, beside: list[asyncio.Task[None]]) -> None:
+        closing = asyncio.create_task(self._closing.wait())
+        try:
+            done, _ = await asyncio.wait({closing, *beside}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done - {closing}:
+                await task  # raises what has ended it
+        finally:
+            closing.cancel()
+
+    def close(self, why: str) -> None:
+        """End the daemon in order; when called again, at once."""
+        self._supervisor.tell("STOPPING=1")
+        again = self._closing.is_set()
+        self._closing.set()
+        if self._options.leave_crawls:
+            log.info("%s: the daemon ends, and leaves its crawls alone", why)
+        else:
+            how = (
+                "tells its crawls to end at once" if again else "waits until its crawls have finished what is in flight"
+            )
+            log.info("%s: the daemon ends, and %s; the next one goes on with them", why, how)
+        for keeper in self.keepers.values():
+            if self._options.leave_crawls:
+                keeper.leave()
+            else:
+                keeper.close()
+
+    async def reload(self) -> list[Changed]:
+        """Read the folder again. Raises `OSError` if it can't be read; nothing has changed then."""
+        self._supervisor.reloading()
+        try:
+            found = await asyncio.to_thread(read_folder, self._home.path)
+            if self._closing.is_set():
+                return []
+            told = [changed for name in found for changed in self._take(name, found[name])]
+            gone = [name for name in self.keepers if name not in found and not self.keepers[name].facts.is_removed]
+            told += [self._remove(name) for name in gone]
+        finally:
+            self._supervisor.tell("READY=1", f"STATUS={len(self.keepers)} crawls")
+        for changed in told:
+            _tell(changed)
+        log.info("has read the folder again: %s", f"{len(told)} changes" if told else "nothing has changed")
+        return told
+
+    def _keep(self, name: str, found: Found | None) -> None:
+        assert self._group is not None
+        keeper = Keeper(name, self._home, self._options.manners)
+        self.keepers[name] = keeper
+        self._give(keeper, found)
+        self._group.create_task(keeper.run(), name=f"keeps {name}")
+
+    def _give(self, keeper: Keeper, found: Found | None) -> None:
+        """Give a crawl its configuration."""
+        if found is None:
+            keeper.change(life.removed)
+            return
+        plan, problems = found.plan, found.problems
+        if plan is None:
+            keeper.change(lambda facts: life.broke(facts, problems))
+            return
+        keeper.change(lambda facts: life.configured(facts, plan))
+        if found.loaded is not None:
+            self._loaded[keeper.name] = found.loaded
+
+    def _take(self, name: str, found: Found) -> Iterator[Changed]:
+        """Take what was found of a crawl when the folder was read again."""
+        keeper = self.keepers.get(name)
+        if keeper is None:
+            self._keep(name, found)
+            yield Changed(name=name, how="added", at_once=found.problems)
+            return
+        before, facts = self._loaded.get(name), keeper.facts
+        self._give(keeper, found)
+        if found.loaded is None:
+            if found.problems != facts.broken:
+                yield Changed(name=name, how="broken", at_once=found.problems)
+        elif facts.is_removed:
+            yield Changed(name=name, how="added")
+        elif before is None or facts.broken or facts.plan is None or facts.plan.digest != keeper.facts.record.digest:
+            yield _changed(name, before, found.loaded, is_running=facts.process is not None)
+
+    def _remove(self, name: str) -> Changed:
+        self.keepers[name].change(life.removed)
+        self._loaded.pop(name, None)
+        return Changed(name=name, how="removed", at_once=("its process ends; its directory is kept",))
+
+    async def _watch(self) -> None:
+        """Look at all crawls and at the machine, again and again."""
+        while True:
+            await asyncio.sleep(self._options.watch_s)
+            keepers = list(self.keepers.values())
+            pids = {keeper.name: each.pid for keeper in keepers if (each := keeper.facts.process) is not None}
+            taken_by_pid = await asyncio.to_thread(measure, pids.values())
+            taken = {name: taken_by_pid[pid] for name, pid in pids.items()}
+            await asyncio.gather(*(keeper.watch(taken.get(keeper.name, Taken())) for keeper in keepers))
+            system_files = used_system_files()
+            for keeper in keepers:
+                self._check_room(keeper, system_files)
+                await keeper.delete_old_runs()
+            self._check_excess(taken)
+
+    def _check_room(self, keeper: Keeper, system_files: float) -> None:
+        directory = keeper.facts.directory
+        if directory is None:
+            return
+        was = keeper.facts.shortage
+        is_short = was is not None
+        lacks = shortage(self._options.limits, free_bytes(Path(directory)), system_files, is_short=is_short)
+        if (lacks is None) != (was is None):
+            keeper.change(lambda facts: msgspec.structs.replace(facts, shortage=lacks))
+
+    def _check_excess(self, taken: dict[str, Taken]) -> None:
+        ending = {name for name in taken if (each := self.keepers[name].facts.process) is None or each.draining}
+        if ending:
+            return  # what they take may be free in a moment
+        found = excess(self._options.limits, taken)
+        if found is not None:
+            name, why = found
+            self.keepers[name].change(lambda facts: msgspec.structs.replace(facts, excess=why))
+
+    async def _live(self) -> None:
+        """Tell the supervisor that the event loop turns."""
+        interval_s = self._supervisor.watchdog_s
+        while interval_s is not None:
+            self._supervisor.tell("WATCHDOG=1")
+            await asyncio.sleep(interval_s / 3)
+        await asyncio.Event().wait()
+
+    async def _reload_when_wanted(self) -> None:
+        while True:
+            await self._reload_wanted.wait()
+            self._reload_wanted.clear()
+            try:
+                await self.reload()
+            except OSError as error:
+                log.warning("the folder can't be read, and nothing has changed: %s", error)
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        ends = (signal.SIGTERM, signal.SIGINT)
+        for number in ends:
+            loop.add_signal_handler(number, self.close, number.name)
+        loop.add_signal_handler(signal.SIGHUP, self._reload_wanted.set)
+        try:
+            yield
+        finally:
+            # The rest takes a moment; a signal in it must not end the process with an error.
+            for number in (*ends, signal.SIGHUP):
+                loop.remove_signal_handler(number)
+                signal.signal(number, signal.SIG_IGN)
+
+
+def _changed(name: str, before: Loaded | None, after: Loaded, *, is_running: bool) -> Changed:
+    lines = ["it can be used again"] if before is None else changes(before.config, after)
+    lines = lines or ["its seeds have changed"]
+    own = tuple(line for line in lines if line.startswith(_OWN_SECTION) or not is_running)
+    return Changed(
+        name=name, how="changed", at_once=own, at_next_start=tuple(line for line in lines if line not in own)
+    )
+
+
+def _tell(changed: Changed) -> None:
+    lines = [f"{changed.name}: {changed.how}"]
+    lines += [f"    {line}" for line in changed.at_once]
+    lines += [f"    {line}; this holds when the crawl starts again" for line in changed.at_next_start]
+    level = logging.WARNING if changed.how == "broken" else logging.INFO
+    log.log(level, "%s", "\n".join(lines), extra={"crawl": changed.name})

@@ -1,0 +1,246 @@
+"""Keeps one crawl as it should be: does what `life` decides, and tells it what happened."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from crawler.serve.life import changes
+from crawler.serve.life.changes import Usage
+from crawler.serve.life.facts import FINISHED, Facts, Patience, Process, Restarts
+from crawler.serve.life.settling import closed, settle
+from crawler.serve.life.standing import Standing, standing
+from crawler.serve.life.steps import End, Look, Start, Wait, next_step
+from crawler.serve.looking import ask_status, find_process, last_change, look_into
+from crawler.serve.machine import Taken
+from crawler.serve.old_runs import delete_old_runs
+from crawler.serve.process import CrawlProcess, Output, how_it_ended, start
+from crawler.serve.records import Home
+
+log = logging.getLogger(__name__)
+
+_LONGEST_WAIT_S: Final = 60.0
+"""The clock may be set meanwhile."""
+_SAVE_AGAIN_S: Final = 5.0
+
+
+class Manners(msgspec.Struct, frozen=True, kw_only=True):
+    """How a daemon treats its crawls."""
+
+    restarts: Restarts = Restarts()
+    patience: Patience = Patience()
+
+
+class Keeper:
+    """Keeps a crawl. `facts` may be replaced at any time by `change`."""
+
+    def __init__(self, name: str, home: Home, manners: Manners) -> None:
+        self.name = name
+        self.facts = Facts(record=home.load(name))
+        self._home = home
+        self._manners = manners
+        self._output = Output(home.output, name)
+        self._process: CrawlProcess | None = None
+        self._woken = asyncio.Event()
+        self._is_left = False
+        self._saved = self.facts.record
+        self._seen_change: int | None = None
+        self._told: Standing | None = None
+
+    @property
+    def standing(self) -> Standing:
+        return standing(self.facts)
+
+    def change(self, how: Callable[[Facts], Facts]) -> None:
+        """Something has happened to the crawl."""
+        self.facts = how(self.facts)
+        self._woken.set()
+
+    def close(self) -> None:
+        """End its process in order, and then `run`. If called again, the process drops what is in flight."""
+        again = self.facts.is_closing
+        self.change(lambda facts: msgspec.structs.replace(closed(facts, time.time()), is_closing=True))
+        if again and self._process is not None:
+            self._tell_to_end(End(reason="the daemon ends at once", force=1, is_fall=False))
+
+    def leave(self) -> None:
+        """End `run`, and leave the process alone."""
+        self._is_left = True
+        self.change(lambda facts: closed(facts, time.time()))
+
+    async def run(self) -> None:
+        """Keep the crawl until `close` or `leave`."""
+        try:
+            await self._adopt()
+            while not self._is_left:
+                self._woken.clear()
+                self._notice_end()
+                self.facts, notes = settle(self.facts, time.time())
+                for note in notes:
+                    self._log(logging.INFO, note)
+                is_saved = await self._save()
+                self._tell()
+                if self.facts.is_closing and self.facts.process is None:
+                    break
+                await self._do_next(is_saved=is_saved)
+            await self._save()
+        finally:
+            if self._process is not None:
+                self._process.close()
+
+    async def _do_next(self, *, is_saved: bool) -> None:
+        match next_step(self.facts, time.time(), patience=self._manners.patience):
+            case Start(directory):
+                self._start(directory)
+            case End() as end:
+                self._tell_to_end(end)
+            case Look(directory):
+                await self._look(Path(directory))
+            case Wait(until):
+                await self._wait(until, _LONGEST_WAIT_S if is_saved else _SAVE_AGAIN_S)
+
+    async def _wait(self, until: float | None, longest_s: float) -> None:
+        wait_s = longest_s if until is None else min(max(until - time.time(), 0.0), longest_s)
+        try:
+            async with asyncio.timeout(wait_s):
+                await self._woken.wait()
+        except TimeoutError:
+            return
+
+    async def _adopt(self) -> None:
+        """Find the process that an earlier daemon, or somebody else, has started."""
+        directories = {run.directory for run in self.facts.record.runs[-1:]}
+        if self.facts.directory is not None:
+            directories.add(self.facts.directory)
+        for directory in sorted(directories):
+            pid = await find_process(Path(directory))
+            if pid is not None and self._hold(pid, directory):
+                self._log(logging.INFO, f"runs already, in process {pid}")
+                return
+        report = self._output.report()
+        ending = None if report is None else report.ending
+        self.facts = changes.missed_end(self.facts, ending, time.time())
+
+    def _hold(self, pid: int, directory: str) -> bool:
+        """Take over a running process. False if it has just ended."""
+        try:
+            self._watch_process(CrawlProcess(pid))
+        except ProcessLookupError:
+            return False
+        known = next((run for run in self.facts.record.runs if run.pid == pid and run.how is None), None)
+        process = Process(
+            pid=pid,
+            directory=directory,
+            began_at=time.time() if known is None else known.began_at,
+            is_foreign=known is None,
+        )
+        self.facts = changes.started(self.facts, process)
+        return True
+
+    def _watch_process(self, process: CrawlProcess) -> None:
+        self._process = process
+        process.ended.add_done_callback(lambda _: self._woken.set())
+
+    def _start(self, directory: str) -> None:
+        now = time.time()
+        try:
+            self._watch_process(start(self._home.path, f"{self.name}.toml", directory, self._output))
+        except OSError as error:
+            reason = f"its process can't be started: {error.strerror or error}"
+            self.facts = changes.not_started(self.facts, reason, now, restarts=self._manners.restarts)
+            return
+        assert self._process is not None
+        process = Process(pid=self._process.pid, directory=directory, began_at=now)
+        self.facts = changes.started(self.facts, process)
+        self._log(logging.INFO, f"started in process {process.pid}, in {directory}")
+
+    def _tell_to_end(self, end: End) -> None:
+        assert self._process is not None
+        self._process.tell_to_end(end.force)
+        how = ("finishes what is in flight and ends", "is told to end at once", "is killed")[end.force]
+        self._log(logging.INFO, f"process {self._process.pid} {how}: {end.reason}")
+        self.facts = changes.told_to_end(self.facts, end.reason, force=end.force, is_fall=end.is_fall, now=time.time())
+
+    def _notice_end(self) -> None:
+        process, facts = self._process, self.facts.process
+        if process is None or facts is None or not process.ended.done():
+            return
+        how = how_it_ended(process, self._output, facts.directory, is_foreign=facts.is_foreign)
+        process.close()
+        self._process = None
+        self._output.trim()
+        self._seen_change = last_change(Path(facts.directory))
+        self._log(logging.INFO, f"process {facts.pid} has ended: {changes.how_text(how, facts)}")
+        self.facts = changes.ended(self.facts, how, time.time(), restarts=self._manners.restarts)
+
+    async def _look(self, directory: Path) -> None:
+        pid = await find_process(directory)
+        if pid is not None and self._hold(pid, str(directory)):
+            return
+        found = await look_into(directory)
+        self._seen_change = last_change(directory)
+        self.facts = changes.looked(self.facts, found, time.time())
+
+    async def _save(self) -> bool:
+        """Whether what has to outlast the daemon is stored."""
+        record = self.facts.record
+        if record == self._saved:
+            return True
+        try:
+            await asyncio.to_thread(self._home.save, self.name, record)
+        except OSError as error:
+            self._log(logging.WARNING, f"what is remembered of it can't be stored now: {error.strerror or error}")
+            return False
+        self._saved = record
+        return True
+
+    async def watch(self, taken: Taken) -> None:
+        """Look what the crawl says and takes; if it does not run, whether somebody has worked on it."""
+        process = self.facts.process
+        if process is None:
+            directory = self.facts.directory
+            changed = None if directory is None else last_change(Path(directory))
+            if changed is not None and changed != self._seen_change:
+                self._seen_change = changed
+                self.change(changes.touched)
+            return
+        self._output.trim()
+        answered = await ask_status(Path(process.directory))
+        run = None if answered is None else answered.status.run
+        usage = Usage(
+            paused=process.paused if answered is None else answered.status.paused,
+            waiting="it does not answer yet, or any more" if run is None else run.waiting,
+            pages=process.pages if run is None else run.pages,
+            memory_bytes=taken.memory_bytes,
+            open_files=taken.open_files,
+        )
+        self.change(lambda facts: changes.used(facts, process.pid, usage))
+
+    async def delete_old_runs(self) -> None:
+        """Delete runs of the schedule beyond those to keep, if none is under way."""
+        plan, rest = self.facts.plan, self.facts.record.rest
+        if plan is None or plan.next_tick is None or plan.keep_runs is None:
+            return
+        if self.facts.process is None and rest is not None and rest.why in FINISHED:
+            for path in await asyncio.to_thread(delete_old_runs, Path(plan.directory), keep=plan.keep_runs):
+                self._log(logging.INFO, f"deleted an old run: {path}")
+
+    def _tell(self) -> None:
+        """Log how the crawl stands, if that has changed."""
+        now = self.standing
+        before, self._told = self._told, now
+        if before is not None and before.state == now.state and (now.state == "running" or before == now):
+            return
+        if self.facts.is_closing or now.state in ("starting", "ending") or (now.state == "running" and not now.lines):
+            return
+        level = logging.WARNING if now.state in ("broken", "held", "crashed", "short") else logging.INFO
+        until = "" if now.until is None else f"; until {now.until}"
+        lines = "".join(f"\n    {line}" for line in now.lines)
+        self._log(level, f"{now.state}: {now.reason}{until}{lines}")
+
+    def _log(self, level: int, text: str) -> None:
+        log.log(level, "%s: %s", self.name, text, extra={"crawl": self.name})

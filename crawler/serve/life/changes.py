@@ -1,0 +1,267 @@
+"""What happens to a crawl: from facts to facts."""
+
+from typing import Final
+
+import msgspec
+
+from crawler.serve.life.facts import (
+    FINISHED,
+    MAX_RUNS,
+    Draining,
+    Facts,
+    Plan,
+    Process,
+    Record,
+    Rest,
+    Restarts,
+    RunEntry,
+    Why,
+    Wish,
+)
+
+STOPPED_GRACE_S: Final = 10.0
+"""When the machine shuts down, a crawl may end by a signal before the daemon gets its own. For so long, a crawl that
+somebody has stopped is not taken for one that shall stay stopped."""
+_LONG_AGO: Final = 0.0
+_FAULTS: Final = (Why.HELD, Why.CRASHED)
+_UNKNOWN: Final = "ended; how is not known"
+
+_replace = msgspec.structs.replace
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """How a process ended."""
+
+    exit_code: int | None
+    """As the command documents it; negative for a signal. None if that is not known."""
+    ending: str | None = None
+    """What it reported as its ending."""
+    lines: tuple[str, ...] = ()
+    """The last lines of its messages."""
+
+
+class Looked(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found in the directory of a crawl."""
+
+    process: Process | None = None
+    """A process that runs it."""
+    paused: str | None = None
+    waiting_urls: int | None = None
+    """None if that could not be found out."""
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """What a running crawl says and takes."""
+
+    paused: str | None
+    waiting: str | None
+    pages: int
+    memory_bytes: int
+    open_files: int
+
+
+def wished(facts: Facts, wish: Wish, now: float) -> Facts:
+    """Somebody wants it to run or to stop. To run ends a rest, unless the crawl is paused. A schedule does not make up
+    for what was due while the crawl was stopped; of a crawl that waits for its schedule, to run begins it anew."""
+    record, rest = facts.record, facts.record.rest
+    if wish is Wish.STOP:
+        return _replace(facts, record=_replace(record, wish=wish))
+    was_stopped = record.wish is Wish.STOP
+    is_paused = rest is not None and rest.why is Why.PAUSED
+    record = _replace(record, wish=wish, falls=(), ticked_at=now if was_stopped else record.ticked_at)
+    if facts.plan is not None and facts.plan.next_tick is not None and facts.is_between_runs:
+        record = record if was_stopped else _replace(record, ticked_at=_LONG_AGO)
+    elif not is_paused:
+        record = _replace(record, rest=None)
+    return _replace(facts, record=record, to_look=is_paused)
+
+
+def configured(facts: Facts, plan: Plan) -> Facts:
+    """The configuration was read. If it has changed since the daemon last saw it, it ends what the old one may have
+    caused: crashes, and that nothing is left to fetch."""
+    after = _replace(facts, plan=plan, broken=(), is_removed=False)
+    record = _replace(facts.record, digest=plan.digest)
+    if plan.next_tick is None:
+        record = _replace(record, place=None, ticked_at=None)
+    after = _replace(after, record=record)
+    has_moved = facts.record.digest is not None and facts.plan is not None and facts.directory != after.directory
+    rest = record.rest
+    if rest is not None and facts.record.digest != plan.digest:
+        ends = _FAULTS if plan.next_tick is not None else (*_FAULTS, *FINISHED)
+        if has_moved or rest.why in ends:
+            record = _replace(record, rest=None, falls=())
+    return _replace(after, record=record)
+
+
+def broke(facts: Facts, problems: tuple[str, ...]) -> Facts:
+    """The configuration can't be used. What runs goes on, by the configuration that it has."""
+    return _replace(facts, broken=problems, is_removed=False)
+
+
+def removed(facts: Facts) -> Facts:
+    return _replace(facts, is_removed=True, broken=())
+
+
+def started(facts: Facts, process: Process) -> Facts:
+    """A process runs it now: a new one, or one that was found."""
+    record = facts.record
+    if not process.is_foreign and not any(_is_of(run, process) for run in record.runs):
+        entry = RunEntry(pid=process.pid, directory=process.directory, began_at=process.began_at)
+        record = _with_run(record, entry)
+    return _replace(facts, record=_replace(record, rest=None), process=process, to_look=False)
+
+
+def told_to_end(facts: Facts, reason: str, *, force: int, is_fall: bool, now: float) -> Facts:
+    assert facts.process is not None
+    draining = Draining(reason=reason, force=force, since=now, is_fall=is_fall)
+    return _replace(facts, process=_replace(facts.process, draining=draining))
+
+
+def used(facts: Facts, pid: int, usage: Usage) -> Facts:
+    """The running crawl was looked at."""
+    if facts.process is None or facts.process.pid != pid:
+        return facts
+    process = _replace(
+        facts.process,
+        paused=usage.paused,
+        waiting=usage.waiting,
+        pages=usage.pages,
+        memory_bytes=usage.memory_bytes,
+        open_files=usage.open_files,
+    )
+    return _replace(facts, process=process)
+
+
+def looked(facts: Facts, found: Looked, now: float) -> Facts:
+    """The directory of a crawl without a process was looked at."""
+    facts, record = _replace(facts, to_look=False), facts.record
+    if found.process is not None:
+        # A start that was refused for this was no crash.
+        return started(_replace(facts, record=_replace(record, falls=())), found.process)
+    if found.paused is not None:
+        rest = Rest(why=Why.PAUSED, reason=found.paused, since=now)
+        return _replace(facts, record=_replace(record, rest=rest, falls=()))
+    if found.waiting_urls is None or not _ends_by_urls(record.rest):
+        return facts
+    is_complete = found.waiting_urls == 0
+    complete = Rest(why=Why.COMPLETE, reason="nothing is left to fetch", since=now)
+    return _replace(facts, record=_replace(record, rest=complete if is_complete else None))
+
+
+def _ends_by_urls(rest: Rest | None) -> bool:
+    return rest is None or rest.why in (Why.COMPLETE, Why.PAUSED)
+
+
+def touched(facts: Facts) -> Facts:
+    """Somebody has worked on the directory of a crawl that does not run: there may be new URLs, or no pause any
+    more."""
+    rest = facts.record.rest
+    if facts.process is not None or rest is None or rest.why not in (Why.COMPLETE, Why.PAUSED):
+        return facts
+    return _replace(facts, to_look=True)
+
+
+def ended(facts: Facts, how: Ended, now: float, *, restarts: Restarts) -> Facts:
+    """The process has ended."""
+    process = facts.process
+    assert process is not None
+    record = _finished(facts.record, process, how_text(how, process), now)
+    facts = _replace(facts, process=None, excess=None, record=record)
+    rest = _rest_after(how, now)
+    if rest is not None and (process.draining is None or rest.why is not Why.STOPPED):
+        return _replace(facts, record=_replace(record, rest=rest))
+    if process.draining is not None:
+        if not process.draining.is_fall:
+            return facts
+        return _fallen(facts, process.began_at, (process.draining.reason, how.lines), now, restarts)
+    if process.is_foreign and how.exit_code is None:
+        return _replace(facts, to_look=True)
+    facts = _fallen(facts, process.began_at, (how_text(how, process), how.lines), now, restarts)
+    # A refused start may have a cause that passes: a pause, or another command that works on the directory.
+    return _replace(facts, to_look=how.exit_code == _REFUSED)
+
+
+_COMPLETE, _USAGE, _LIMIT, _STOPPED, _REFUSED = 0, 2, 3, 4, 5
+
+
+def _rest_after(how: Ended, now: float) -> Rest | None:
+    """The rest that an ending causes; None if it is a crash or unknown."""
+    if how.ending == "incomplete":
+        reason = "nothing is left to fetch, but URLs were lost to damage or set aside"
+        return Rest(why=Why.COMPLETE, reason=reason, since=now, lines=how.lines)
+    match how.exit_code:
+        case 0:
+            return Rest(why=Why.COMPLETE, reason="nothing is left to fetch", since=now)
+        case 2:
+            return Rest(why=Why.HELD, reason="its configuration is refused", since=now, lines=how.lines)
+        case 3:
+            return Rest(why=Why.LIMIT, reason="its run has reached a limit", since=now)
+        case 4:
+            reason = "somebody has stopped it"
+            return Rest(why=Why.STOPPED, reason=reason, since=now, until=now + STOPPED_GRACE_S)
+        case _:
+            return None
+
+
+def _fallen(facts: Facts, began_at: float, told: tuple[str, tuple[str, ...]], now: float, restarts: Restarts) -> Facts:
+    reason, lines = told
+    ran_long = now - began_at >= restarts.long_run_s
+    falls = (*(() if ran_long else facts.record.falls), now)
+    if len(falls) >= restarts.hold_after:
+        reason = f"{reason}; it fell {len(falls)} times in a row, each time after less than {restarts.long_run_s:g} s"
+        rest = Rest(why=Why.HELD, reason=reason, since=now, lines=lines)
+    else:
+        delay_s = min(restarts.first_delay_s * restarts.factor ** (len(falls) - 1), restarts.max_delay_s)
+        rest = Rest(why=Why.CRASHED, reason=reason, since=now, until=now + delay_s, lines=lines)
+    return _replace(facts, record=_replace(facts.record, rest=rest, falls=falls))
+
+
+def how_text(how: Ended, process: Process) -> str:
+    """How the process ended, for people."""
+    text = _ending_text(how)
+    return text if process.draining is None else f"{text}, for: {process.draining.reason}"
+
+
+def _ending_text(how: Ended) -> str:
+    code = how.exit_code
+    if how.ending is not None:
+        return "stopped" if how.ending == "signal" else how.ending
+    if code is None:
+        return _UNKNOWN
+    if code < 0:
+        memory = "; the system may have run out of memory" if code == -9 else ""
+        return f"killed by signal {-code}{memory}"
+    texts = {_COMPLETE: "complete", _USAGE: "refused its configuration", _LIMIT: "limit", _STOPPED: "stopped"}
+    return texts.get(code, "refused to start" if code == _REFUSED else f"failed with exit code {code}")
+
+
+def _with_run(record: Record, entry: RunEntry) -> Record:
+    return _replace(record, runs=(*record.runs, entry)[-MAX_RUNS:])
+
+
+def _finished(record: Record, process: Process, how: str, now: float) -> Record:
+    runs = tuple(_replace(run, ended_at=now, how=how) if _is_of(run, process) else run for run in record.runs)
+    return _replace(record, runs=runs)
+
+
+def _is_of(run: RunEntry, process: Process) -> bool:
+    return run.pid == process.pid and run.how is None
+
+
+def not_started(facts: Facts, reason: str, now: float, *, restarts: Restarts) -> Facts:
+    """The system could not start a process."""
+    return _fallen(facts, now, (reason, ()), now, restarts)
+
+
+def missed_end(facts: Facts, ending: str | None, now: float) -> Facts:
+    """No process runs it when the daemon starts. If the history has a process that ran, it ended meanwhile; `ending` is
+    what it reported. A crawl that was stopped meanwhile is started, because the whole machine may have been."""
+    runs, rest = facts.record.runs, facts.record.rest
+    if not runs or runs[-1].how is not None:
+        return facts
+    text = "ended while no daemon ran" if ending is None else f"{ending}, while no daemon ran"
+    runs = tuple(run if run.how is not None else _replace(run, how=text) for run in runs)
+    code = {"complete": 0, "limit": 3}.get(ending or "")
+    if ending in ("complete", "incomplete", "limit"):
+        rest = _rest_after(Ended(exit_code=code, ending=ending), now)
+    return _replace(facts, record=_replace(facts.record, runs=runs, rest=rest))

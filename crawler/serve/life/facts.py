@@ -1,0 +1,174 @@
+"""What the daemon knows of a crawl."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+MAX_RUNS: Final = 100
+"""Runs of a crawl that the daemon remembers."""
+
+
+class Wish(StrEnum):
+    """What the operator wants of a crawl."""
+
+    RUN = "run"
+    STOP = "stop"
+
+
+class Why(StrEnum):
+    """Why a crawl rests."""
+
+    COMPLETE = "complete"
+    """Nothing is left to fetch: it waits for seeds."""
+    LIMIT = "limit"
+    """Its run has reached a limit of its configuration."""
+    PAUSED = "paused"
+    STOPPED = "stopped"
+    """Somebody else than the daemon has stopped its process."""
+    CRASHED = "crashed"
+    """It will be restarted."""
+    HELD = "held"
+    """It will not be restarted before a person or a new configuration says so."""
+
+
+FINISHED: Final = (Why.COMPLETE, Why.LIMIT)
+"""Rests after which a schedule begins the crawl anew."""
+
+
+class Rest(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a crawl without a process does not start."""
+
+    why: Why
+    reason: str
+    since: float
+    """In seconds since 1970, as all moments."""
+    until: float | None = None
+    """When it ends by itself; None if an event ends it."""
+    lines: tuple[str, ...] = ()
+    """The last lines of its messages."""
+
+
+class RunEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A process of the crawl, in its history."""
+
+    pid: int
+    directory: str
+    began_at: float
+    ended_at: float | None = None
+    how: str | None = None
+    """How it ended, for people."""
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """What outlasts the daemon."""
+
+    wish: Wish = Wish.RUN
+    rest: Rest | None = None
+    falls: tuple[float, ...] = ()
+    """When it crashed, since it last ran for long."""
+    runs: tuple[RunEntry, ...] = ()
+    """Its history, bounded by `MAX_RUNS`."""
+    place: str | None = None
+    """The directory of the current run of a schedule."""
+    ticked_at: float | None = None
+    """Until when its schedule has been obeyed."""
+    digest: str | None = None
+    """Of its configuration, as the daemon last saw it."""
+
+
+class Draining(msgspec.Struct, frozen=True, kw_only=True):
+    """Its process was told to end."""
+
+    reason: str
+    force: int
+    """How often it was told: 0 let it finish what is in flight, 1 told it to end at once, 2 killed it."""
+    since: float
+    """When it was told the last time."""
+    is_fall: bool
+    """Whether the reason lies with the crawl, so that it counts like a crash."""
+
+
+class Process(msgspec.Struct, frozen=True, kw_only=True):
+    """The process that runs the crawl."""
+
+    pid: int
+    directory: str
+    began_at: float
+    is_foreign: bool = False
+    """Whether somebody else has started it."""
+    draining: Draining | None = None
+    paused: str | None = None
+    waiting: str | None = None
+    """Why nothing happens, as the crawl says."""
+    pages: int = 0
+    """Pages of this process."""
+    memory_bytes: int = 0
+    open_files: int = 0
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What the configuration tells the daemon."""
+
+    directory: str
+    digest: str
+    """Of all settings and seeds."""
+    next_tick: Callable[[float], float] | None = None
+    """When the schedule is next due after a moment; None if there is no schedule."""
+    keep_runs: int | None = None
+    max_memory_bytes: int | None = None
+    max_open_files: int | None = None
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """All that decides what becomes of a crawl."""
+
+    record: Record = Record()
+    process: Process | None = None
+    plan: Plan | None = None
+    broken: tuple[str, ...] = ()
+    """What is wrong with the configuration."""
+    is_removed: bool = False
+    """Whether the configuration file is gone."""
+    shortage: str | None = None
+    """What the machine lacks."""
+    excess: str | None = None
+    """Of what the crawls take too much together, so that this one is to be restarted."""
+    to_look: bool = False
+    """Whether to find out if it is paused, and if URLs wait."""
+    is_closing: bool = False
+    """Whether the daemon ends, and its crawls with it."""
+
+    @property
+    def directory(self) -> str | None:
+        """Where the crawl runs next; None if that is not known, or a schedule has not been due yet."""
+        if self.plan is None:
+            return None
+        return self.plan.directory if self.plan.next_tick is None else self.record.place
+
+    @property
+    def is_between_runs(self) -> bool:
+        """Whether no run of its schedule is unfinished."""
+        rest = self.record.rest
+        return self.process is None and (self.record.place is None or (rest is not None and rest.why in FINISHED))
+
+
+class Restarts(msgspec.Struct, frozen=True, kw_only=True):
+    """How a crawl that crashed is restarted."""
+
+    first_delay_s: float = 5.0
+    factor: float = 3.0
+    max_delay_s: float = 300.0
+    hold_after: int = 5
+    """Crashes, none of them after a long run, after which it is held."""
+    long_run_s: float = 600.0
+
+
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a process may take to end."""
+
+    finishing_s: float = 120.0
+    """To finish what is in flight; a fetch may take as long as `fetch.timeout_s`."""
+    dropping_s: float = 30.0
+    """To end at once."""

@@ -1,0 +1,59 @@
+"""What time does to a crawl: rests end, schedules are due."""
+
+from datetime import UTC, datetime
+
+import msgspec
+
+from crawler.serve.life.facts import Facts, Rest, Why, Wish
+
+_replace = msgspec.structs.replace
+
+
+def settle(facts: Facts, now: float) -> tuple[Facts, list[str]]:
+    """The facts at a moment, and notes for the log."""
+    facts, notes = _end_rest(facts, now)
+    facts, more = _obey_schedule(facts, now)
+    return facts, notes + more
+
+
+def closed(facts: Facts, now: float) -> Facts:
+    """The daemon ends in order. A crawl that was stopped a moment ago was probably stopped by what ends the daemon."""
+    rest = facts.record.rest
+    if rest is None or rest.why is not Why.STOPPED or rest.until is None or rest.until <= now:
+        return facts
+    return _replace(facts, record=_replace(facts.record, rest=None))
+
+
+def _end_rest(facts: Facts, now: float) -> tuple[Facts, list[str]]:
+    rest = facts.record.rest
+    if rest is None or rest.until is None or rest.until > now:
+        return facts, []
+    if rest.why is Why.STOPPED:
+        lasting = Rest(why=Why.STOPPED, reason=rest.reason, since=rest.since)
+        record = _replace(facts.record, wish=Wish.STOP, rest=lasting)
+        return _replace(facts, record=record), ["stays stopped, because somebody else has stopped it"]
+    return _replace(facts, record=_replace(facts.record, rest=None)), []
+
+
+def _obey_schedule(facts: Facts, now: float) -> tuple[Facts, list[str]]:
+    plan, record = facts.plan, facts.record
+    if plan is None or plan.next_tick is None:
+        return facts, []
+    if record.ticked_at is None:
+        return _replace(facts, record=_replace(record, ticked_at=now)), []
+    if facts.is_closing or facts.is_removed or facts.broken or plan.next_tick(record.ticked_at) > now:
+        return facts, []
+    # Ticks that were missed while the daemon did not run are made up for once.
+    ticked = _replace(record, ticked_at=now)
+    if record.wish is Wish.STOP:
+        return _replace(facts, record=ticked), []
+    if not facts.is_between_runs:
+        does = "is not finished" if facts.process is None else "still runs"
+        return _replace(facts, record=ticked), [f"a run of the schedule is left out, because the last one {does}"]
+    place = f"{plan.directory}/{stamp(now)}"
+    return _replace(facts, record=_replace(ticked, place=place, rest=None)), [f"begins anew, in {place}"]
+
+
+def stamp(now: float) -> str:
+    """The name of a run that begins at a moment."""
+    return datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%SZ")

@@ -1,0 +1,80 @@
+"""Where the daemon says what it does: to stderr, and to a file of which old pieces are dropped."""
+
+import logging
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import Final, Literal, TextIO
+
+import msgspec
+
+Form = Literal["text", "json"]
+
+MAX_BYTES: Final = 10_000_000
+PIECES: Final = 5
+
+
+class _JsonLines(logging.Formatter):
+    """A line of JSON for each message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": _moment(record),
+            "level": record.levelname.lower(),
+            "crawl": getattr(record, "crawl", None),
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(line).decode()
+
+
+class _Text(logging.Formatter):
+    """A line for people; more if a message has several."""
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802 - of logging
+        return _moment(record)
+
+
+def _moment(record: logging.LogRecord) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"
+
+
+class _File(RotatingFileHandler):
+    """Drops messages that can't be written, as on a full disk; stderr has them."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - named by logging
+        return
+
+
+class _Stream(logging.StreamHandler[TextIO]):
+    """Drops messages that nobody reads any more."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - named by logging
+        return
+
+
+@contextmanager
+def logging_daemon(file: Path, form: Form) -> Iterator[None]:
+    """Log to stderr and to a file."""
+    formatter = _JsonLines() if form == "json" else _Text("%(asctime)s %(levelname)s %(message)s")
+    handlers: list[logging.Handler] = [
+        _Stream(sys.stderr),
+        _File(file, maxBytes=MAX_BYTES, backupCount=PIECES, encoding="utf-8", delay=True),
+    ]
+    root = logging.getLogger()
+    level = root.level
+    root.setLevel(logging.INFO)
+    for handler in handlers:
+        handler.setFormatter(formatter)
+        root.addHandler(handler)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            root.removeHandler(handler)
+            handler.close()
+        root.setLevel(level)

@@ -1,0 +1,94 @@
+"""Looks at a crawl: who runs it, what it says, and whether there is anything to do."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from crawler.control.address import SocketRefused
+from crawler.control.asking import open_channel
+from crawler.control.client import ConnectionLost, NoAnswer
+from crawler.control.replies import CrawlStatus
+from crawler.control.requests import GetStatus
+from crawler.serve.life.changes import Looked
+from crawler.serve.process import command, environment, lock_holder
+
+SILENCE_S: Final = 10.0
+_LOOKING_S: Final = 600.0
+"""A frontier that was not closed in order takes a while to open."""
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """What a running crawl answered."""
+
+    pid: int
+    status: CrawlStatus
+
+
+async def ask_status(directory: Path) -> Answered | None:
+    """What the crawl in a directory says of itself; None if it does not run, or does not answer."""
+    try:
+        async with open_channel(directory, silence_s=SILENCE_S) as channel:
+            if channel is None or channel.pid is None:
+                return None
+            status = await channel.ask(GetStatus(), CrawlStatus)
+            return Answered(pid=channel.pid, status=status) if isinstance(status, CrawlStatus) else None
+    except (SocketRefused, NoAnswer, ConnectionLost, OSError):
+        return None
+
+
+async def find_process(directory: Path) -> int | None:
+    """The process that runs the crawl in a directory, or works on it; None if there is none. A crawl that is being
+    opened has the lock, but does not listen yet."""
+    answered = await ask_status(directory)
+    return lock_holder(directory) if answered is None else answered.pid
+
+
+class _Frontier(msgspec.Struct):
+    pending: int
+    retrying: int
+
+
+class _Status(msgspec.Struct):
+    """What `onceover status --json` prints, as far as it is of interest."""
+
+    running: bool
+    paused: str | None
+    frontier: _Frontier
+
+
+async def look_into(directory: Path) -> Looked:
+    """What is stored of a crawl that does not run. Another process looks, because opening a frontier takes memory and
+    may hold up the daemon."""
+    process = await asyncio.create_subprocess_exec(
+        *command("status", str(directory), "--json"),
+        env=environment(os.environ),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(_LOOKING_S):
+            printed, _ = await process.communicate()
+    except TimeoutError:
+        return Looked()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    try:
+        status = msgspec.json.decode(printed, type=_Status)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return Looked()
+    return Looked(paused=status.paused, waiting_urls=status.frontier.pending + status.frontier.retrying)
+
+
+def last_change(directory: Path) -> int | None:
+    """Changes whenever a process takes or leaves the lock of a crawl directory."""
+    try:
+        return (directory / "lock").stat().st_mtime_ns
+    except OSError:
+        return None

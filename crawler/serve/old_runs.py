@@ -1,0 +1,40 @@
+"""Deletes old runs of a schedule, where the configuration says how many to keep."""
+
+import logging
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+
+log = logging.getLogger(__name__)
+
+_STAMP = re.compile(r"\d{8}T\d{6}Z")
+
+
+def delete_old_runs(base: Path, *, keep: int) -> list[Path]:
+    """Delete all but the last runs. A run that is in use stays, and so do files that are no crawl's."""
+    try:
+        runs = sorted(path for path in base.iterdir() if _STAMP.fullmatch(path.name) and path.is_dir())
+    except OSError:
+        return []
+    deleted = []
+    for path in runs[:-keep]:
+        try:
+            _delete(path)
+        except (DirectoryRefused, OSError) as error:
+            log.warning("an old run can't be deleted: %s", error)
+        else:
+            deleted.append(path)
+    return deleted
+
+
+def _delete(path: Path) -> None:
+    if path.is_symlink():
+        return
+    with CrawlDirectory(path) as run:
+        run.clear()
+        (path / "control").unlink(missing_ok=True)
+        run.lock.unlink()
+    with suppress(OSError):  # other people's files are in it
+        path.rmdir()

@@ -1,0 +1,180 @@
+"""Processes of crawls: starts them, finds those that run, and tells them to end.
+
+A process is held by a descriptor of it (pidfd), which becomes readable at its end. A signal through it can't reach
+another process that got the same number. This works alike for children and for processes that an earlier daemon has
+started. Only a child tells its exit code; what the others report is read from their output.
+"""
+
+import asyncio
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from crawler.disk.directory import CrawlDirectory
+from crawler.serve.life.changes import Ended
+
+MAX_OUTPUT_BYTES: Final = 1 << 20
+KEPT_OUTPUT_BYTES: Final = 1 << 16
+LAST_LINES: Final = 12
+_OF_DAEMON: Final = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES")
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGTERM, signal.SIGKILL)
+"""A crawl finishes what is in flight at the first signal, and ends at once at the second."""
+
+
+class _Report(msgspec.Struct):
+    """What a crawl prints at its end, as far as it is of interest."""
+
+    ending: str
+    exit_code: int
+
+
+class Output:
+    """What the processes of a crawl print: the result of the last one, and messages of all."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.result = folder / f"{name}.out"
+        self.messages = folder / f"{name}.err"
+
+    def report(self) -> _Report | None:
+        """The result of the last process; None if it has not got that far."""
+        try:
+            return msgspec.json.decode(self.result.read_bytes(), type=_Report)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return None
+
+    def last_lines(self, log: Path) -> tuple[str, ...]:
+        """The last lines of the messages; of the log if there are none."""
+        return _last_lines(self.messages) or _last_lines(log)
+
+    def trim(self) -> None:
+        """Drop old messages of a file that has grown large. A running process appends, so it goes on at the new end."""
+        with suppress(OSError):
+            if self.messages.stat().st_size > MAX_OUTPUT_BYTES:
+                kept = _tail(self.messages, KEPT_OUTPUT_BYTES)
+                with self.messages.open("r+b") as file:
+                    file.truncate(0)
+                with self.messages.open("ab") as file:
+                    file.write(kept.partition(b"\n")[2])
+
+
+def _tail(path: Path, size: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - size))
+        return file.read()
+
+
+def _last_lines(path: Path) -> tuple[str, ...]:
+    try:
+        text = _tail(path, KEPT_OUTPUT_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ()
+    return tuple(line.rstrip()[:500] for line in text.splitlines() if line.strip())[-LAST_LINES:]
+
+
+class CrawlProcess:
+    """A process that runs a crawl. `close` it when it has ended, or is left alone."""
+
+    def __init__(self, pid: int, child: "subprocess.Popen[bytes] | None" = None) -> None:
+        """Raises `ProcessLookupError` if there is no such process."""
+        self.pid = pid
+        self._child = child
+        self._descriptor: int | None = os.pidfd_open(pid)
+        self._ended = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().add_reader(self._descriptor, self._notice)
+
+    @property
+    def ended(self) -> "asyncio.Future[None]":
+        """Done when the process has ended."""
+        return self._ended
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code after its end; negative for a signal; None if this is not its parent."""
+        return None if self._child is None else self._child.wait()
+
+    def tell_to_end(self, force: int) -> None:
+        """0 lets it finish what is in flight, 1 ends it at once, 2 kills it and all its processes."""
+        number = _SIGNALS[min(force, len(_SIGNALS) - 1)]
+        if self._descriptor is None or self._ended.done():
+            return
+        with suppress(ProcessLookupError, PermissionError):
+            if number is signal.SIGKILL and os.getpgid(self.pid) == self.pid:
+                os.killpg(self.pid, number)
+            signal.pidfd_send_signal(self._descriptor, number)
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            asyncio.get_running_loop().remove_reader(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = None
+        if self._child is not None and self._child.returncode is None:
+            # It goes on without us; nobody here waits for it.
+            self._child.returncode = 0
+        self._ended.cancel()
+
+    def _notice(self) -> None:
+        assert self._descriptor is not None
+        asyncio.get_running_loop().remove_reader(self._descriptor)
+        if not self._ended.done():
+            self._ended.set_result(None)
+
+
+def command(*arguments: str) -> list[str]:
+    """The command line of one of our commands. Python must not look for modules in the folder of the daemon."""
+    return [sys.executable, "-P", "-m", "onceover_crawler", *arguments]
+
+
+def environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a crawl: ours, without what only the daemon is told."""
+    return {name: value for name, value in environ.items() if name not in _OF_DAEMON}
+
+
+def start(home: Path, configuration: str, directory: str, output: Output) -> CrawlProcess:
+    """Start a crawl, in a session of its own: neither a signal to the daemon nor its death reaches it. Raises
+    `OSError`."""
+    output.trim()
+    with output.result.open("wb") as result, output.messages.open("ab") as messages:
+        child = subprocess.Popen(
+            command("crawl", configuration, "--dir", directory, "--json"),
+            cwd=home,
+            env=environment(os.environ),
+            stdin=subprocess.DEVNULL,
+            stdout=result,
+            stderr=messages,
+            start_new_session=True,
+        )
+    return CrawlProcess(child.pid, child)
+
+
+def how_it_ended(process: CrawlProcess, output: Output, directory: str, *, is_foreign: bool) -> Ended:
+    """How a process has ended."""
+    if is_foreign:
+        return Ended(exit_code=None)
+    report = output.report()
+    code = process.exit_code
+    if report is not None:
+        return Ended(exit_code=report.exit_code, ending=report.ending)
+    return Ended(exit_code=code, lines=output.last_lines(CrawlDirectory(Path(directory)).log))
+
+
+def lock_holder(directory: Path) -> int | None:
+    """The process that holds the lock of a crawl directory; None if nobody does, or the directory is no crawl's."""
+    try:
+        lock = CrawlDirectory(directory).lock.open("rb")
+    except OSError:
+        return None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            text = lock.read(32).strip()
+            return int(text) if text.isdigit() else None
+    return None

@@ -1,0 +1,115 @@
+"""What outlasts the daemon, in `DIR/daemon/`. A file is written aside and renamed, so a kill leaves the old one or the
+new one."""
+
+import fcntl
+import logging
+import os
+from pathlib import Path
+from typing import Final, Self
+
+import msgspec
+
+from crawler.serve.life.facts import Record
+
+log = logging.getLogger(__name__)
+
+FOLDER: Final = "daemon"
+
+
+class HomeInUse(Exception):
+    """Another daemon serves this folder."""
+
+
+class Home:
+    """The folder of a daemon. As a context it is locked, so that only one daemon serves it.
+
+    daemon/lock            held by the daemon, with its pid
+    daemon/crawls/*.json   what is remembered of each crawl
+    daemon/output/*        what the processes of each crawl print
+    daemon/daemon.log      what the daemon does
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock: int | None = None
+
+    @property
+    def folder(self) -> Path:
+        return self.path / FOLDER
+
+    @property
+    def crawls(self) -> Path:
+        return self.folder / "crawls"
+
+    @property
+    def output(self) -> Path:
+        return self.folder / "output"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "daemon.log"
+
+    def __enter__(self) -> Self:
+        """Raises `HomeInUse` and `OSError`."""
+        for folder in (self.folder, self.crawls, self.output):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(lock, 32, 0).decode("ascii", "replace").strip()
+            os.close(lock)
+            raise HomeInUse(
+                f"process {holder or 'unknown'} serves {self.path} already; `kill {holder or 'PID'}` ends that daemon"
+            ) from error
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+        self._lock = lock
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._lock is not None:
+            os.ftruncate(self._lock, 0)
+            os.close(self._lock)
+            self._lock = None
+
+    def remembered(self) -> list[str]:
+        """The names of the crawls of which there is a record."""
+        return sorted(path.stem for path in self.crawls.glob("*.json"))
+
+    def load(self, name: str) -> Record:
+        """What is remembered of a crawl. A damaged file is kept aside."""
+        path = self.crawls / f"{name}.json"
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=Record)
+        except FileNotFoundError:
+            return Record()
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            aside = path.with_suffix(".damaged")
+            path.replace(aside)
+            log.warning(
+                "%s: what was remembered of it can't be read (%s), and is now in %s; the crawl itself is not affected",
+                name, error, aside,
+            )  # fmt: skip
+            return Record()
+
+    def save(self, name: str, record: Record) -> None:
+        """Store what is remembered of a crawl, so that it outlasts a power failure. Raises `OSError`."""
+        path = self.crawls / f"{name}.json"
+        new = path.with_suffix(".new")
+        with new.open("wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(record)))
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+        folder = os.open(self.crawls, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def forget(self, name: str) -> None:
+        """Remove what is remembered of a crawl, and what its processes printed."""
+        (self.crawls / f"{name}.json").unlink(missing_ok=True)
+        for suffix in ("out", "err"):
+            (self.output / f"{name}.{suffix}").unlink(missing_ok=True)

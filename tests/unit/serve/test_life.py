@@ -1,0 +1,390 @@
+"""What becomes of a crawl of a daemon: random histories of a crawl, its directory and its daemon."""
+
+import msgspec
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from crawler.serve.life import changes
+from crawler.serve.life.changes import STOPPED_GRACE_S, Ended, Looked, Usage
+from crawler.serve.life.facts import MAX_RUNS, Facts, Patience, Plan, Process, Record, Restarts, Why, Wish
+from crawler.serve.life.settling import closed, settle
+from crawler.serve.life.standing import standing
+from crawler.serve.life.steps import End, Look, Start, Wait, next_step
+
+RESTARTS = Restarts()
+PATIENCE = Patience()
+START_S = 1_800_000_000.0
+PLAN = Plan(directory="/home/crawls/a", digest="1", max_memory_bytes=1000, max_open_files=100)
+
+
+def process(pid: int = 7, at: float = START_S, *, foreign: bool = False) -> Process:
+    return Process(pid=pid, directory=PLAN.directory, began_at=at, is_foreign=foreign)
+
+
+def running(at: float = START_S) -> Facts:
+    return changes.started(changes.configured(Facts(), PLAN), process(at=at))
+
+
+def after(
+    facts: Facts, code: int | None, at: float, *, ending: str | None = None, lines: tuple[str, ...] = ()
+) -> Facts:
+    return changes.ended(facts, Ended(exit_code=code, ending=ending, lines=lines), at, restarts=RESTARTS)
+
+
+def step(facts: Facts, at: float) -> Start | End | Look | Wait:
+    return next_step(settle(facts, at)[0], at, patience=PATIENCE)
+
+
+class Daemon(RuleBasedStateMachine):
+    """A crawl whose process lives in a world: it may be paused, locked by others, have URLs or not. The daemon acts on
+    its steps, is killed, and starts again from its record."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = START_S
+        self.facts = changes.configured(Facts(), PLAN)
+        self.version = 1
+        self.pid = 100
+        self.alive: int | None = None
+        self.paused: str | None = None
+        self.urls = 3
+        self.was_told: list[int] = []
+        self.fell_at: float | None = None
+
+    # --- What the shell does.
+
+    def act(self) -> Start | End | Look | Wait:
+        self.facts, _ = settle(self.facts, self.now)
+        what = next_step(self.facts, self.now, patience=PATIENCE)
+        match what:
+            case Start(directory):
+                self.start(directory)
+            case End(reason=reason, force=force, is_fall=is_fall):
+                assert self.facts.process is not None
+                assert force == len(self.was_told), "each time with more force, and never twice the same"
+                self.was_told.append(force)
+                self.facts = changes.told_to_end(self.facts, reason, force=force, is_fall=is_fall, now=self.now)
+            case Look():
+                self.look()
+            case Wait(until):
+                assert until is None or until > self.now, "it never waits for what is over"
+        return what
+
+    def start(self, directory: str) -> None:
+        facts = self.facts
+        assert facts.process is None
+        assert facts.record.wish is Wish.RUN
+        assert facts.record.rest is None
+        assert not any((facts.broken, facts.is_removed, facts.is_closing, facts.shortage))
+        falls = facts.record.falls
+        if falls and self.fell_at is not None:
+            delay_s = min(5.0 * 3.0 ** (len(falls) - 1), 300.0)
+            assert self.now >= self.fell_at + delay_s
+        self.pid += 1
+        self.was_told = []
+        self.facts = changes.started(facts, Process(pid=self.pid, directory=directory, began_at=self.now))
+        if self.alive is not None or self.paused is not None:
+            self.end(5)  # the lock decides
+        else:
+            self.alive = self.pid
+
+    def look(self) -> None:
+        if self.alive is not None:
+            found = Looked(process=process(self.alive, self.now, foreign=True))
+            self.was_told = []
+            self.fell_at = None
+        else:
+            found = Looked(paused=self.paused, waiting_urls=self.urls)
+            self.fell_at = None if self.paused is not None else self.fell_at
+        self.facts = changes.looked(self.facts, found, self.now)
+        assert not self.facts.to_look
+
+    def end(self, code: int | None) -> None:
+        assert self.facts.process is not None
+        was_drained = self.facts.process.draining
+        before = self.facts.record.falls
+        self.facts = after(self.facts, code, self.now)
+        rest = self.facts.record.rest
+        self.fell_at = self.now if rest is not None and rest.why in (Why.CRASHED, Why.HELD) else None
+        counts = was_drained is None or was_drained.is_fall
+        if code in (0, 3) or not counts or (code == 4 and was_drained is None):
+            assert self.facts.record.falls == before
+        self.was_told = []
+
+    # --- What happens.
+
+    @rule()
+    def acts(self) -> None:
+        self.act()
+
+    @rule(seconds=st.sampled_from([0.5, 4.0, 11.0, 31.0, 121.0, 700.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+
+    @precondition(lambda self: self.alive is not None and self.facts.process is not None)
+    @rule(code=st.sampled_from([0, 1, 2, 3, 4, -9]))
+    def process_ends(self, code: int) -> None:
+        assert self.facts.process is not None
+        if self.facts.process.pid == self.alive:
+            self.alive = None
+            self.urls = 0 if code == 0 else self.urls
+            self.end(None if self.facts.process.is_foreign else code)
+
+    @precondition(lambda self: self.alive is None and self.facts.process is None)
+    @rule()
+    def somebody_starts_it(self) -> None:
+        self.pid += 1
+        self.alive = self.pid
+        self.facts = changes.touched(self.facts)
+
+    @precondition(lambda self: self.alive is None)
+    @rule(paused=st.sampled_from([None, "by night"]), urls=st.sampled_from([0, 2]))
+    def somebody_works_on_it(self, paused: str | None, urls: int) -> None:
+        self.paused, self.urls = paused, urls
+        self.facts = changes.touched(self.facts)
+
+    @rule(wish=st.sampled_from(Wish))
+    def is_told(self, wish: Wish) -> None:
+        self.facts = changes.wished(self.facts, wish, self.now)
+        if wish is Wish.RUN:
+            self.fell_at = None
+
+    @rule(is_new=st.booleans())
+    def folder_is_read(self, is_new: bool) -> None:
+        self.version += is_new
+        self.facts = changes.configured(self.facts, msgspec.structs.replace(PLAN, digest=str(self.version)))
+        if is_new:
+            self.fell_at = None
+
+    @rule()
+    def configuration_breaks(self) -> None:
+        self.facts = changes.broke(self.facts, ("line 3",))
+
+    @rule()
+    def configuration_is_removed(self) -> None:
+        self.facts = changes.removed(self.facts)
+
+    @rule(shortage=st.sampled_from([None, "the disk"]))
+    def machine_is_measured(self, shortage: str | None) -> None:
+        self.facts = msgspec.structs.replace(self.facts, shortage=shortage)
+
+    @rule(memory=st.sampled_from([10, 5000]))
+    def crawl_is_measured(self, memory: int) -> None:
+        usage = Usage(paused=self.paused, waiting=None, pages=1, memory_bytes=memory, open_files=5)
+        self.facts = changes.used(self.facts, self.alive or 0, usage)
+
+    @rule(in_order=st.booleans(), machine_too=st.booleans())
+    def daemon_is_replaced(self, in_order: bool, machine_too: bool) -> None:
+        if in_order:
+            self.facts = closed(self.facts, self.now)
+        stored = msgspec.json.decode(msgspec.json.encode(self.facts.record), type=Record)
+        if machine_too:
+            self.alive = None
+        self.facts = changes.configured(Facts(record=stored), msgspec.structs.replace(PLAN, digest=str(self.version)))
+        self.was_told = []
+        if self.alive is not None:
+            known = any(run.pid == self.alive and run.how is None for run in stored.runs)
+            found = process(self.alive, self.now, foreign=not known)
+            self.facts = changes.started(self.facts, found)
+            self.fell_at = None
+        else:
+            self.facts = changes.missed_end(self.facts, None, self.now)
+
+    # --- What always holds.
+
+    @invariant()
+    def history_is_bounded(self) -> None:
+        assert len(self.facts.record.runs) <= MAX_RUNS
+        assert len(self.facts.record.falls) <= RESTARTS.hold_after
+
+    @invariant()
+    def it_always_says_why(self) -> None:
+        now = standing(settle(self.facts, self.now)[0])
+        assert now.reason or now.state in ("running", "starting")
+
+    @invariant()
+    def it_gets_going_if_nothing_keeps_it(self) -> None:
+        """From here, if all is well and nobody interferes, it runs, or there is a good reason."""
+        keep = self.__dict__.copy()
+        self.was_told = list(self.was_told)
+        plan = msgspec.structs.replace(PLAN, digest=str(self.version))
+        self.facts = changes.configured(msgspec.structs.replace(self.facts, shortage=None, is_closing=False), plan)
+        self.paused = None
+        self.facts = changes.touched(self.facts)
+        for _ in range(40):
+            match self.act():
+                case Wait(until):
+                    if self.facts.process is not None and self.facts.process.draining is None:
+                        break
+                    if self.facts.process is not None and len(self.was_told) == 3:
+                        self.alive = None
+                        self.end(-9)
+                    elif until is None:
+                        break
+                    else:
+                        self.now = until
+                case _:
+                    pass
+        rest = self.facts.record.rest
+        runs = self.facts.process is not None and self.alive == self.facts.process.pid
+        rests = rest is not None and rest.why in (Why.HELD, Why.LIMIT, Why.STOPPED, Why.COMPLETE)
+        assert runs or rests or self.facts.record.wish is Wish.STOP
+        if rest is not None and rest.why is Why.COMPLETE and not runs:
+            assert self.urls == 0 or self.alive is None
+        self.__dict__.update(keep)
+
+
+def test_random_histories() -> None:
+    run_state_machine_as_test(Daemon, settings=settings(max_examples=200, stateful_step_count=40))
+
+
+def test_a_crawl_starts_at_once_and_a_stopped_one_does_not() -> None:
+    facts = changes.configured(Facts(), PLAN)
+    assert step(facts, START_S) == Start(PLAN.directory)
+    assert step(changes.wished(facts, Wish.STOP, START_S), START_S) == Wait(None)
+
+
+def test_a_crash_is_followed_by_longer_and_longer_rests_and_then_it_is_held_with_its_last_lines() -> None:
+    facts, now, rests = running(), START_S, []
+    for _ in range(RESTARTS.hold_after):
+        facts = after(facts, 1, now, lines=("ValueError: no", "onceover: failed"))
+        waits = step(facts, now)
+        assert isinstance(waits, Wait)
+        rests.append(None if waits.until is None else waits.until - now)
+        if waits.until is not None:
+            now = waits.until
+            assert isinstance(step(facts, now), Start)
+            facts = changes.started(settle(facts, now)[0], process(at=now))
+    assert rests == [5, 15, 45, 135, None]
+    told = standing(facts)
+    assert (told.state, told.lines) == ("held", ("ValueError: no", "onceover: failed"))
+    assert told.reason is not None
+    assert "5 times in a row" in told.reason
+    # A person, or a new configuration, lets it go.
+    assert isinstance(step(changes.wished(facts, Wish.RUN, now), now), Start)
+    assert step(changes.configured(facts, PLAN), now) == Wait(None)
+    assert isinstance(step(changes.configured(facts, msgspec.structs.replace(PLAN, digest="2")), now), Start)
+
+
+def test_a_crash_after_a_long_run_counts_as_the_first() -> None:
+    facts = running()
+    for number in range(1, 20):
+        now = START_S + number * (RESTARTS.long_run_s + 10)
+        facts = after(facts, -11, now)
+        assert step(facts, now) == Wait(now + 5)
+        facts = changes.started(settle(facts, now + 5)[0], process(at=now + 5))
+
+
+@pytest.mark.parametrize(
+    ("code", "ending", "state"),
+    [(0, "complete", "complete"), (1, "incomplete", "complete"), (3, "limit", "limit"), (2, None, "held")],
+)
+def test_an_ending_that_needs_a_person_or_urls_is_no_crash(code: int, ending: str | None, state: str) -> None:
+    facts = after(running(), code, START_S + 5, ending=ending)
+    assert standing(facts).state == state
+    assert facts.record.falls == ()
+    assert step(facts, START_S + 1e6) == Wait(None)
+
+
+def test_a_complete_crawl_goes_on_when_somebody_adds_a_url() -> None:
+    facts = changes.touched(after(running(), 0, START_S))
+    assert step(facts, START_S) == Look(PLAN.directory)
+    assert step(changes.looked(facts, Looked(waiting_urls=0), START_S), START_S) == Wait(None)
+    assert isinstance(step(changes.looked(facts, Looked(waiting_urls=1), START_S), START_S), Start)
+
+
+def test_a_complete_crawl_goes_on_when_its_configuration_has_changed() -> None:
+    facts = after(running(), 0, START_S)
+    assert isinstance(step(changes.configured(facts, msgspec.structs.replace(PLAN, digest="2")), START_S), Start)
+
+
+def test_a_paused_crawl_waits_for_whoever_resumes_it() -> None:
+    facts = after(running(), 5, START_S, lines=("is paused",))
+    assert isinstance(step(facts, START_S), Look)
+    facts = changes.looked(facts, Looked(paused="by night", waiting_urls=3), START_S)
+    assert (standing(facts).state, standing(facts).reason) == ("paused", "by night")
+    assert step(facts, START_S + 1e6) == Wait(None)
+    facts = changes.looked(changes.touched(facts), Looked(waiting_urls=3), START_S)
+    assert isinstance(step(facts, START_S), Start)
+
+
+def test_who_is_stopped_by_somebody_else_stays_stopped_but_not_if_the_daemon_ends_in_that_moment() -> None:
+    facts = after(running(), 4, START_S)
+    assert step(facts, START_S) == Wait(START_S + STOPPED_GRACE_S)
+    later, notes = settle(facts, START_S + STOPPED_GRACE_S)
+    assert later.record.wish is Wish.STOP
+    assert "somebody else" in notes[0]
+    assert standing(later) == msgspec.structs.replace(
+        standing(later), state="stopped", reason="somebody has stopped it"
+    )
+    shut_down = closed(facts, START_S + 1)
+    again = changes.configured(Facts(record=shut_down.record), PLAN)
+    assert isinstance(step(again, START_S + 60), Start)
+
+
+@pytest.mark.parametrize("what", ["stop", "shortage", "close", "remove"])
+def test_a_process_is_told_to_end_for_a_reason_and_again_with_more_force(what: str) -> None:
+    facts = running()
+    match what:
+        case "stop":
+            facts = changes.wished(facts, Wish.STOP, START_S)
+        case "shortage":
+            facts = msgspec.structs.replace(facts, shortage="its disk is full")
+        case "close":
+            facts = msgspec.structs.replace(facts, is_closing=True)
+        case _:
+            facts = changes.removed(facts)
+    now, forces = START_S, []
+    while isinstance(told := step(facts, now), End):
+        forces.append(told.force)
+        facts = changes.told_to_end(facts, told.reason, force=told.force, is_fall=told.is_fall, now=now)
+        waits = step(facts, now)
+        assert isinstance(waits, Wait)
+        now = now if waits.until is None else waits.until
+    assert forces == [0, 1, 2]
+    assert now - START_S == PATIENCE.finishing_s + PATIENCE.dropping_s
+    ended = after(facts, -9, now)
+    assert ended.record.falls == ()
+    assert ended.record.rest is None
+
+
+@pytest.mark.parametrize(("memory", "files", "word"), [(1001, 5, "of memory"), (10, 101, "open files")])
+def test_a_crawl_that_takes_too_much_is_restarted_like_one_that_crashes(memory: int, files: int, word: str) -> None:
+    usage = Usage(paused=None, waiting=None, pages=5, memory_bytes=memory, open_files=files)
+    facts = changes.used(running(), 7, usage)
+    told = step(facts, START_S)
+    assert isinstance(told, End)
+    assert word in told.reason
+    facts = changes.told_to_end(facts, told.reason, force=0, is_fall=told.is_fall, now=START_S)
+    facts = after(facts, 4, START_S + 1)
+    assert step(facts, START_S + 1) == Wait(START_S + 6)
+    assert isinstance(step(facts, START_S + 6), Start)
+
+
+def test_a_broken_configuration_ends_no_process_and_starts_none() -> None:
+    facts = changes.broke(running(), ("a.toml:3: no",))
+    assert step(facts, START_S) == Wait(None)
+    facts = after(facts, 0, START_S)
+    assert standing(facts).lines == ("a.toml:3: no",)
+    assert step(changes.broke(Facts(), ("a.toml:3: no",)), START_S) == Wait(None)
+
+
+def test_a_crawl_that_completed_while_no_daemon_ran_is_not_started() -> None:
+    record = running().record
+    complete = changes.missed_end(changes.configured(Facts(record=record), PLAN), "complete", START_S)
+    assert standing(complete).state == "complete"
+    killed = changes.missed_end(changes.configured(Facts(record=record), PLAN), None, START_S)
+    assert isinstance(step(killed, START_S), Start)
+    assert killed.record.runs[-1].how == "ended while no daemon ran"
+    stopped = changes.missed_end(changes.configured(Facts(record=record), PLAN), "signal", START_S)
+    assert isinstance(step(stopped, START_S), Start)
+
+
+def test_the_history_is_bounded() -> None:
+    facts = changes.configured(Facts(), PLAN)
+    for pid in range(1, 3 * MAX_RUNS):
+        facts = changes.started(facts, process(pid))
+        facts = after(facts, 0, START_S + pid)
+    assert [run.pid for run in facts.record.runs] == list(range(2 * MAX_RUNS, 3 * MAX_RUNS))

@@ -1,0 +1,126 @@
+"""What crawls take, and what a machine lacks."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from crawler.serve.life.facts import Record, Rest, RunEntry, Why, Wish
+from crawler.serve.machine import Limits, Taken, excess, free_bytes, measure, shortage, used_system_files
+from crawler.serve.notify import Supervisor
+from crawler.serve.process import KEPT_OUTPUT_BYTES, MAX_OUTPUT_BYTES, Output, environment
+from crawler.serve.records import Home, HomeInUse
+
+LIMITS = Limits(max_memory_bytes=1000, max_open_files=50, min_free_bytes=100)
+
+
+def test_a_process_is_measured_with_all_of_its_session() -> None:
+    child = (
+        "import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', 'input()']); print(flush=True); p.wait()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", child], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        here = measure([os.getpid(), process.pid, 2**22 + 1])
+        assert process.stdin is not None
+        process.stdin.write(b"\n")
+    alone = here[process.pid]
+    assert alone.memory_bytes > 2 * 2_000_000
+    assert alone.open_files >= 6
+    assert here[os.getpid()].memory_bytes > 10_000_000
+    assert here[2**22 + 1] == Taken()
+    assert measure([process.pid])[process.pid] == Taken()
+
+
+def test_a_shortage_ends_only_when_there_is_a_bit_more_than_needed() -> None:
+    assert shortage(LIMITS, 100, 0.0, is_short=False) is None
+    assert "99 B are free" in str(shortage(LIMITS, 99, 0.0, is_short=False))
+    assert shortage(LIMITS, 119, 0.0, is_short=True) is not None
+    assert shortage(LIMITS, 120, 0.0, is_short=True) is None
+    assert shortage(LIMITS, None, 0.5, is_short=False) is None
+    assert "open files" in str(shortage(LIMITS, 1000, 0.96, is_short=False))
+    assert shortage(LIMITS, 1000, 0.85, is_short=True) is not None
+    assert shortage(LIMITS, 1000, 0.75, is_short=True) is None
+
+
+def test_if_all_take_too_much_the_one_that_takes_most_is_restarted() -> None:
+    assert excess(LIMITS, {"a": Taken(400, 10), "b": Taken(600, 10)}) is None
+    found = excess(LIMITS, {"a": Taken(400, 40), "b": Taken(601, 10)})
+    assert found is not None
+    assert (found[0], "memory" in found[1]) == ("b", True)
+    found = excess(LIMITS, {"a": Taken(400, 41), "b": Taken(600, 10)})
+    assert found is not None
+    assert (found[0], "open files" in found[1]) == ("a", True)
+    assert excess(Limits(), {"a": Taken(10**15, 10**9)}) is None
+    assert excess(LIMITS, {}) is None
+
+
+def test_the_machine_can_be_measured(tmp_path: Path) -> None:
+    free = free_bytes(tmp_path / "not" / "there" / "yet")
+    assert free is not None
+    assert free > 0
+    assert 0 < used_system_files() < 1
+
+
+def test_records_are_whole_after_a_write_that_did_not_end(tmp_path: Path) -> None:
+    record = Record(
+        wish=Wish.STOP,
+        rest=Rest(why=Why.HELD, reason="it fell", since=5.0, lines=("a", "ü\n")),
+        falls=(1.0, 2.5),
+        runs=(RunEntry(pid=5, directory="/a", began_at=1.0, ended_at=2.0, how="complete"),),
+        place="/a/b",
+        ticked_at=3.0,
+        digest="x",
+    )
+    with Home(tmp_path) as home:
+        home.save("a", record)
+        (home.crawls / "a.new").write_bytes(b'{"wish": ')
+        assert home.load("a") == record
+        assert home.load("b") == Record()
+        assert home.remembered() == ["a"]
+        (home.crawls / "a.json").write_bytes(b'{"wish": "fly"}')
+        assert home.load("a") == Record()
+        assert (home.crawls / "a.damaged").read_bytes() == b'{"wish": "fly"}'
+        with pytest.raises(HomeInUse, match=f"process {os.getpid()} serves"), Home(tmp_path):
+            pass
+    with Home(tmp_path):
+        pass
+
+
+def test_messages_of_a_crawl_are_bounded_while_it_writes_them(tmp_path: Path) -> None:
+    output = Output(tmp_path, "a")
+    with output.messages.open("ab", buffering=0) as writing:
+        writing.write(b"a line of some length\n" * (MAX_OUTPUT_BYTES // 20))
+        output.trim()
+        assert output.messages.stat().st_size <= KEPT_OUTPUT_BYTES
+        writing.write(b"the last one\n")
+    assert output.last_lines(tmp_path / "none")[-2:] == ("a line of some length", "the last one")
+    assert b"\0" not in output.messages.read_bytes()
+    log = tmp_path / "crawl.log"
+    log.write_text("logged\n")
+    assert Output(tmp_path, "b").last_lines(log) == ("logged",)
+    assert Output(tmp_path, "b").report() is None
+
+
+def test_a_crawl_is_not_told_what_only_the_daemon_is_told() -> None:
+    assert environment({"NOTIFY_SOCKET": "x", "WATCHDOG_USEC": "1", "PATH": "/bin"}) == {"PATH": "/bin"}
+
+
+def test_systemd_is_told_by_datagrams(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
+        listening.bind(str(tmp_path / "notify"))
+        listening.settimeout(600)
+        supervisor = Supervisor({"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "3000000"})
+        supervisor.tell("READY=1", "STATUS=3 crawls")
+        assert listening.recv(1000) == b"READY=1\nSTATUS=3 crawls"
+        supervisor.reloading()
+        assert listening.recv(1000).startswith(b"RELOADING=1\nMONOTONIC_USEC=")
+    assert supervisor.watchdog_s == 3.0
+    supervisor.tell("READY=1")  # nobody listens any more
+    assert Supervisor({"WATCHDOG_USEC": "5", "WATCHDOG_PID": "1"}).watchdog_s is None
+    assert Supervisor({}).watchdog_s is None
