@@ -5,6 +5,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -40,6 +41,9 @@ class Served:
         rest = self.record(name).rest
         return None if rest is None else rest.why
 
+    def is_complete(self, name: str) -> bool:
+        return self.why(name) is Why.COMPLETE
+
     def pid(self, name: str) -> int | None:
         """The process that runs the crawl and listens."""
         runs = self.record(name).runs
@@ -55,7 +59,7 @@ class Served:
 
     def wait_until_complete(self, *names: str) -> None:
         for name in names:
-            self.wait(lambda name=name: self.why(name) is Why.COMPLETE, f"end of {name}")
+            self.wait(partial(self.is_complete, name), f"end of {name}")
 
     def wait_for_pid(self, name: str) -> int:
         self.wait(lambda: self.pid(name), f"process of {name}")
@@ -194,7 +198,7 @@ def test_a_crawl_that_can_not_start_is_held_with_its_last_lines_until_its_config
         assert rest is not None
         assert "it fell 5 times in a row" in rest.reason
         assert "holds files, but no crawl; they were not touched" in " ".join(rest.lines)
-        assert "a: held:" in served.daemon.err
+        served.wait(lambda: "a: held:" in served.daemon.err, "message")
         write(home, "a", web, 'crawl.directory = "crawls/other"')
         served.daemon.signal(signal.SIGHUP)
         served.wait_until_complete("a")

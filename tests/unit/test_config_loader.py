@@ -108,6 +108,7 @@ def test_each_setting_can_come_from_a_file_the_environment_and_the_command_line(
         "urls.rules": ("sort-query",),
         "crawl.seed_files": ("/dev/null",),
         "politeness.hours": "22:00-06:00",
+        "daemon.schedule": "0 3 * * 1",
         "visited.candidates": ("dsbf", "exact"),
     }
     value = examples.get(key, setting.minimum if setting.default is None else setting.default)
