@@ -205,6 +205,7 @@ class Supervisor:
                 part.process.line.send(End())
 
     async def _stop_in_time(self) -> None:
+        await self.all_open.wait()
         await self._limits.wait_for_seconds()
         self.stop(Ending.LIMIT)
 
@@ -280,6 +281,7 @@ class Supervisor:
                 part.process.line.send(Stop(now=self._drops.is_set()))
         if all(each.status is not None for each in self._parts) and not self.all_open.is_set():
             self.plan.write_configuration()
+            self._began = time.monotonic()
             self.all_open.set()
 
     def _check_limits(self) -> None:

@@ -1,0 +1,139 @@
+"""That a crawl in parts loses nothing and repeats nothing that was settled, whichever of its processes dies."""
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from crawler.disk.layout import part_directories
+from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, TIMEOUT_S, Running, assert_sound, assert_told, onceover
+from tests.e2e.killing import Lines, growth
+from tests.e2e.parts.in_parts import PartsOfWeb, assert_fetched_once, crossed, in_parts
+
+PACE = "politeness.min_delay_s=0.1"
+SUPERVISOR = -1
+
+
+def kill_some(crawl: PartsOfWeb, victims: Sequence[int], random: Random) -> int:
+    """Kill a part by its number, or the supervisor with its parts or without them, each after some more requests.
+    Then let the crawl come to its end. Returns how many were killed."""
+    killed = 0
+    waiting = list(victims)
+    while True:
+        with crawl.started() as supervisor:
+            killed += _kill_parts(crawl, supervisor, waiting, random)
+            if not waiting or supervisor.process.poll() is not None:
+                assert_told(supervisor.wait(), COMPLETE)
+                return killed
+            waiting.pop(0)
+            supervisor.process.kill()
+            supervisor.process.wait()
+            killed += 1
+            # With or without its parts: those that are left finish what is in flight, and the next one waits for them.
+            for pid in crawl.pids() if random.random() < 0.5 else []:
+                os.kill(pid, signal.SIGKILL)
+            _wait_until_gone(crawl)
+
+
+def _kill_parts(crawl: PartsOfWeb, supervisor: Running, waiting: list[int], random: Random) -> int:
+    """Kill parts, until the supervisor is next or the crawl has ended."""
+    lines, killed = Lines(crawl.log), 0
+    while waiting and supervisor.process.poll() is None:
+        moment = growth(lines, by=random.randint(1, 6))
+        while not moment() and supervisor.process.poll() is None:
+            time.sleep(0.001)
+        if waiting[0] == SUPERVISOR:
+            break
+        if (pid := crawl.pid(waiting[0])) is not None:
+            os.kill(pid, signal.SIGKILL)
+            killed += 1
+            waiting.pop(0)
+    return killed
+
+
+def _wait_until_gone(crawl: PartsOfWeb) -> None:
+    give_up_at = time.monotonic() + TIMEOUT_S
+    while crawl.pids():
+        assert time.monotonic() < give_up_at, f"these parts stay: {crawl.pids()}"
+        time.sleep(0.01)
+
+
+def test_killed_parts_and_a_killed_supervisor_lose_nothing(tmp_path: Path) -> None:
+    random = Random(7)
+    victims = [0, 1, 0, SUPERVISOR, 1, 0, SUPERVISOR, 1, 0, 1]
+    with in_parts(tmp_path, PACE, "fetch.concurrency=4") as crawl:
+        assert kill_some(crawl, victims, random) >= 8
+        records = crawl.records()
+        assert_fetched_once(records, crawl.web.pages)
+        assert crossed(records) > 0
+        for path in part_directories(crawl.directory):
+            assert_sound(path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(50))
+def test_ten_more_kills_lose_nothing(tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    with in_parts(tmp_path, PACE, "fetch.concurrency=4", parts=3) as crawl:
+        kill_some(crawl, [random.choice([0, 1, 2, SUPERVISOR]) for _ in range(10)], random)
+        assert_fetched_once(crawl.records(), crawl.web.pages)
+        for path in part_directories(crawl.directory):
+            assert_sound(path)
+
+
+def test_parts_whose_supervisor_is_killed_finish_what_is_in_flight_and_end(tmp_path: Path) -> None:
+    with in_parts(tmp_path, "politeness.min_delay_s=0.3") as crawl, crawl.started() as supervisor:
+        supervisor.wait_until(lambda: len(crawl.requests()) >= 24, "requests")
+        supervisor.process.kill()
+        supervisor.process.wait()
+        _wait_until_gone(crawl)
+        requests = [each for each in crawl.requests() if each.target != "/robots.txt"]
+        records = [record for part in crawl.records() for record in part]
+        assert len(records) < len(crawl.web.pages)
+        assert len(requests) == sum(record.attempts for record in records)  # drained, not dropped
+
+
+def test_the_next_supervisor_names_the_parts_that_are_stopped(tmp_path: Path) -> None:
+    with in_parts(tmp_path, "politeness.min_delay_s=0.3") as crawl, crawl.started() as supervisor:
+        supervisor.wait_until(lambda: len(crawl.requests()) >= 24, "requests")
+        stopped = crawl.pid(1)
+        assert stopped is not None
+        os.kill(stopped, signal.SIGSTOP)
+        supervisor.process.kill()
+        supervisor.process.wait()
+        ended = onceover("crawl", "--dir", "crawl", cwd=tmp_path)
+        assert_told(ended, REFUSED, "parts of an earlier run are stopped", str(stopped), f"kill -CONT {stopped}")
+        os.kill(stopped, signal.SIGCONT)
+        assert_told(onceover("crawl", "--dir", "crawl", cwd=tmp_path), COMPLETE)
+        assert_fetched_once(crawl.records(), crawl.web.pages)
+
+
+def test_a_part_that_dies_too_often_ends_the_crawl_with_the_end_of_its_log(tmp_path: Path) -> None:
+    with in_parts(tmp_path, "politeness.min_delay_s=1") as crawl, crawl.started() as supervisor:
+        dead: set[int] = set()
+        while supervisor.process.poll() is None:
+            pid = crawl.pid(1)
+            if pid is not None and pid not in dead:
+                dead.add(pid)
+                os.kill(pid, signal.SIGKILL)
+            time.sleep(0.01)
+        ended = supervisor.wait()
+        assert_told(ended, FAILED, "part 1 has died 6 times, the last time by SIGKILL", "The end of crawl/part-1/logs")
+        assert ended.err.count("it starts again in") == 5
+        assert crawl.pids() == []
+        assert_told(onceover(*crawl.options, "--set", "politeness.min_delay_s=0", cwd=tmp_path), COMPLETE)
+        assert_fetched_once(crawl.records(), crawl.web.pages)
+
+
+def test_a_part_that_is_asked_to_end_is_started_again(tmp_path: Path) -> None:
+    with in_parts(tmp_path, "politeness.min_delay_s=0.3") as crawl, crawl.started() as supervisor:
+        supervisor.wait_until(lambda: len(crawl.requests()) >= 24, "requests")
+        pid = crawl.pid(0)
+        assert pid is not None
+        os.kill(pid, signal.SIGTERM)
+        assert_told(supervisor.wait(), COMPLETE, "part 0 was stopped from outside; it starts again")
+        assert_fetched_once(crawl.records(), crawl.web.pages)
