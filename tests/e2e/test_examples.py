@@ -21,13 +21,14 @@ from rich.console import Console
 from crawler.cli import onceover as command_line
 from crawler.cli.operate.pausing import status_lines
 from crawler.cli.operate.top import screen
-from crawler.control.replies import CrawlStatus, HostForm, HostList, PauseState, Refusal
+from crawler.control.replies import CrawlStatus, HostForm, HostList, PartStatus, PauseState, Refusal
 from crawler.control.requests import Pause
 from crawler.control.wire import decode_reply, decode_request
 from crawler.counters import Counters
+from crawler.operate.parts.sums import sum_statuses
 from crawler.page import PageRecord
 from crawler.progress import line as progress_line
-from crawler.status import status_of
+from crawler.status import Status, status_of
 from frontier import FrontierStats
 from tests.e2e.crawling import COMPLETE, LIMIT, ONCEOVER, USAGE, Web, environment, setting
 from tests.e2e.examples import (
@@ -384,6 +385,31 @@ def running_status() -> CrawlStatus:
     return CrawlStatus(directory="", running=True, pid=1207, paused=None, frontier=counts, run=run)
 
 
+def status_in_parts() -> CrawlStatus:
+    """Three parts, of which each is like the crawl of `running_status`."""
+    runs: dict[int, Status] = {}
+    parts: list[PartStatus] = []
+    for number, pages in enumerate((1_730, 1_689, 1_785)):
+        one = running_status()
+        assert one.run is not None
+        frontier = msgspec.structs.replace(
+            one.frontier, admitted=20 * pages, pending=19 * pages, retrying=0, done=pages, next_wake_s=0.3 + number / 10
+        )
+        runs[number] = run = msgspec.structs.replace(
+            one.run, pages=pages, bytes_received=8_000 * pages, recent_pages_per_s=pages / 25, frontier=frontier
+        )
+        one = msgspec.structs.replace(one, pid=1210 + number, frontier=frontier, run=run)
+        parts.append(PartStatus(part=number, directory=f"crawls/web/part-{number}", status=one))
+    whole = sum_statuses(runs)
+    return CrawlStatus(
+        directory="", running=True, pid=1207, paused=None, frontier=whole.frontier, run=whole, parts=parts
+    )
+
+
+def check_status_in_parts(block: Block, folder: Path, shell: Shell) -> None:
+    assert block.text.splitlines() == status_lines(status_in_parts(), Path("crawls/web"))
+
+
 def check_status(block: Block, folder: Path, shell: Shell) -> None:
     assert block.text.splitlines() == status_lines(running_status(), Path("crawls/mysite"))
 
@@ -436,6 +462,7 @@ SHOWN_ELSEWHERE = {
     ("docs/comparing.md", "Recommended"): check_advice,
     ("docs/control.md", "crawls/mysite runs in process 1207\n"): check_status,
     ("docs/control.md", "crawls/mysite runs in process 1207:"): check_top,
+    ("docs/control.md", "crawls/web runs in process 1207\n"): check_status_in_parts,
     ("docs/control.md", '{"version"'): check_protocol,
     ("docs/configuration.md", "3 problems"): check_problems,
     ("docs/extending.md", "[build-system]"): check_project,
