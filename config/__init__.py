@@ -35,8 +35,8 @@ so call `Loaded.refuse` to make an error with the right place.
 
 from config.backends import Backend, Backends
 from config.contact import has_contact, owned_by_others
+from config.loading.backend_names import named_backends
 from config.loading.loader import Loaded, load
-from config.loading.named import named_backends
 from config.loading.seeds import Seed
 from config.loading.sites import with_overrides
 from config.loading.tables import values_of

@@ -11,8 +11,8 @@ from crawler.control.address import SocketRefused
 from crawler.control.replies import Refusal, Stopping
 from crawler.control.requests import AnyRequest, Stop
 from crawler.control.server import ControlServer
-from crawler.operate.parts.asked import Parts, RunningPart
 from crawler.operate.parts.crawl import CrawlInParts
+from crawler.operate.parts.members import Parts, RunningPart
 from crawler.operate.parts.together import answer_together
 from crawler.supervise.supervisor import Supervisor
 

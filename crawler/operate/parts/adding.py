@@ -9,8 +9,8 @@ import msgspec
 from crawler.control.replies import Imported, Judged, JudgedUrl, Refusal
 from crawler.control.requests import Add, Forget, Import
 from crawler.operate.actions.exported import read_line
-from crawler.operate.parts.asked import USAGE, tell_apart
 from crawler.operate.parts.crawl import CrawlInParts
+from crawler.operate.parts.members import USAGE, divide_replies
 from crawler.operate.target import Refused
 
 _Item = TypeVar("_Item")
@@ -48,7 +48,7 @@ async def import_lines(crawl: CrawlInParts, request: Import) -> Imported:
         number: await crawl.parts.try_one(number, Import(lines=lines), Imported)
         for number, lines in _by_owner(owners, request.lines).items()
     }
-    imported, refusals = tell_apart(replies)
+    imported, refusals = divide_replies(replies)
     added = sum(each.added for each in imported.values())
     if refusals:
         reasons = "; ".join(refusal.message for refusal in refusals.values())

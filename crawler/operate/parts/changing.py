@@ -2,9 +2,9 @@
 
 from crawler.control.replies import CrawlStatus, PauseState, Stopping
 from crawler.control.requests import GetStatus, Pause, Resume, Stop
-from crawler.operate.parts.asked import FAILED, tell_apart
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.hosts import name_parts
+from crawler.operate.parts.members import FAILED, divide_replies
 from crawler.operate.parts.sums import same_of_all
 from crawler.operate.target import Refused
 
@@ -30,7 +30,7 @@ async def _pauses(crawl: CrawlInParts) -> dict[int, str | None]:
 
 
 async def _change(crawl: CrawlInParts, request: Pause | Resume, numbers: set[int]) -> PauseState:
-    states, refusals = tell_apart(await crawl.parts.each(request, PauseState, of=sorted(numbers)))
+    states, refusals = divide_replies(await crawl.parts.each(request, PauseState, of=sorted(numbers)))
     if refusals:
         changed = f"only {name_parts(states)} took this" if states else "nothing was changed"
         reasons = "; ".join(refusal.message for refusal in refusals.values())
@@ -44,7 +44,7 @@ async def _change(crawl: CrawlInParts, request: Pause | Resume, numbers: set[int
 
 async def stop(crawl: CrawlInParts, request: Stop) -> Stopping:
     """Stop all parts that run. One that ends before it has answered has stopped."""
-    stopping, _ = tell_apart(await crawl.parts.each(request, Stopping))
+    stopping, _ = divide_replies(await crawl.parts.each(request, Stopping))
     return Stopping(
         was_running=crawl.parts.is_running,
         in_flight=sum(each.in_flight for each in stopping.values()),

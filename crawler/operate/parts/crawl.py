@@ -5,7 +5,7 @@ from pathlib import Path
 from config import Loaded
 from crawler.control.replies import UrlFound
 from crawler.control.requests import InspectUrl
-from crawler.operate.parts.asked import Parts
+from crawler.operate.parts.members import Parts
 from crawler.operate.parts.routing import Routing
 
 

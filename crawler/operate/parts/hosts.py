@@ -7,8 +7,8 @@ import msgspec
 
 from crawler.control.replies import Changed
 from crawler.control.requests import AnyRequest, Retire, SetBudget, Unretire
-from crawler.operate.parts.asked import FAILED, USAGE, checked, tell_apart
 from crawler.operate.parts.crawl import CrawlInParts
+from crawler.operate.parts.members import FAILED, USAGE, divide_replies, reply_or_raise
 from crawler.operate.target import Refused
 
 _Reply = TypeVar("_Reply", bound=msgspec.Struct)
@@ -18,9 +18,9 @@ async def ask_of_host(crawl: CrawlInParts, host: str, request: AnyRequest, expec
     """The replies of the parts that have queues of a host: of its owner, or of several if its queues are spread over
     them. Raises `Refused` if there is none, or one of them fails."""
     replies = await crawl.parts.each(request, expected, of=crawl.routing.parts_of_host(host))
-    found, refusals = tell_apart(replies)
+    found, refusals = divide_replies(replies)
     if not found:
-        checked(next(iter(refusals.values())))
+        reply_or_raise(next(iter(refusals.values())))
     # Parts that have no queue of this host refuse, too.
     failed = [refusal.message for refusal in refusals.values() if refusal.exit_code != USAGE]
     if failed:

@@ -9,8 +9,8 @@ from crawler.control.asking import open_channel
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.layout import Layout
 from crawler.operate.opening import lock_directory, stored_configuration
-from crawler.operate.parts.asked import FAILED, REFUSED, AskedPart, BrokenPart, Parts, RunningPart, StoredPart
 from crawler.operate.parts.crawl import CrawlInParts
+from crawler.operate.parts.members import FAILED, REFUSED, BrokenPart, Member, Parts, RunningPart, StoredPart
 from crawler.operate.stored import open_crawl
 from crawler.wiring.parts import use_suffixes_of
 from frontier import StoreFailed, StoreRefused
@@ -27,13 +27,13 @@ async def open_parts(path: Path, layout: Layout, *, to_change: bool) -> AsyncIte
     async with AsyncExitStack() as stack:
         stack.enter_context(lock_directory(path, to_change=to_change))
         use_suffixes_of(CrawlDirectory(path))
-        parts: dict[int, AskedPart] = {}
+        parts: dict[int, Member] = {}
         for number, directory in enumerate(layout.directories(path)):
             parts[number] = await _open_part(directory, stack, to_change=to_change)
         yield CrawlInParts(path, stored_configuration(path), Parts(parts))
 
 
-async def _open_part(directory: Path, stack: AsyncExitStack, *, to_change: bool) -> AskedPart:
+async def _open_part(directory: Path, stack: AsyncExitStack, *, to_change: bool) -> Member:
     if address.check(directory):
         async with open_channel(directory) as channel:
             if channel is not None:

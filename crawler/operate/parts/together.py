@@ -25,7 +25,7 @@ from crawler.control.requests import (
     Top,
     Unretire,
 )
-from crawler.operate.parts import adding, changing, hosts, looking
+from crawler.operate.parts import adding, changing, hosts, inspecting
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.target import Refused
 
@@ -41,7 +41,7 @@ async def answer_together(crawl: CrawlInParts, request: AnyRequest) -> msgspec.S
 async def _carry_out(crawl: CrawlInParts, request: AnyRequest) -> msgspec.Struct:
     match request:
         case GetStatus():
-            return await looking.sum_up(crawl)
+            return await inspecting.sum_up(crawl)
         case Pause():
             return await changing.pause(crawl, request)
         case Resume():
@@ -55,17 +55,17 @@ async def _carry_out(crawl: CrawlInParts, request: AnyRequest) -> msgspec.Struct
         case Retire() | Unretire() | SetBudget():
             return await hosts.change_host(crawl, request)
         case InspectUrl():
-            return await looking.look_up(crawl, request)
+            return await inspecting.look_up(crawl, request)
         case InspectQueues():
-            return await looking.list_queues(crawl, request)
+            return await inspecting.list_queues(crawl, request)
         case InspectNext():
-            return await looking.list_next(crawl, request)
+            return await inspecting.list_next(crawl, request)
         case InspectVisited():
-            return await looking.sum_visited_sets(crawl)
+            return await inspecting.sum_visited_sets(crawl)
         case InspectRefused():
-            return await looking.list_refused(crawl, request)
+            return await inspecting.list_refused(crawl, request)
         case Top():
-            return await looking.list_hosts(crawl, request)
+            return await inspecting.list_hosts(crawl, request)
         case Export():
-            return await looking.export_piece(crawl, request)
+            return await inspecting.export_piece(crawl, request)
     assert_never(request)

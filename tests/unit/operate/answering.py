@@ -13,8 +13,8 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_directories
 from crawler.operate.answers import answer
 from crawler.operate.opening import stored_configuration
-from crawler.operate.parts.asked import Parts, RunningPart
 from crawler.operate.parts.crawl import CrawlInParts
+from crawler.operate.parts.members import Parts, RunningPart
 from crawler.operate.parts.together import answer_together
 from crawler.operate.stored import open_crawl
 

@@ -1,4 +1,4 @@
-"""The parts of a crawl, as they are asked."""
+"""Asks the parts of a crawl."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ REFUSED = 5
 _Reply = TypeVar("_Reply", bound=msgspec.Struct)
 
 
-class AskedPart(Protocol):
+class Member(Protocol):
     """A part that answers."""
 
     @property
@@ -93,7 +93,7 @@ class BrokenPart:
 class Parts:
     """All parts of a crawl, by number."""
 
-    def __init__(self, parts: Mapping[int, AskedPart]) -> None:
+    def __init__(self, parts: Mapping[int, Member]) -> None:
         self._parts = parts
 
     @property
@@ -123,7 +123,7 @@ class Parts:
 
     async def one(self, number: int, request: AnyRequest, expected: type[_Reply]) -> _Reply:
         """The reply of a part. Raises `Refused`."""
-        return checked(await self.try_one(number, request, expected))
+        return reply_or_raise(await self.try_one(number, request, expected))
 
     async def each(
         self, request: AnyRequest, expected: type[_Reply], *, of: Iterable[int] | None = None
@@ -135,16 +135,16 @@ class Parts:
 
     async def all(self, request: AnyRequest, expected: type[_Reply]) -> dict[int, _Reply]:
         """The replies of all parts. Raises `Refused` if one of them refuses."""
-        return {number: checked(reply) for number, reply in (await self.each(request, expected)).items()}
+        return {number: reply_or_raise(reply) for number, reply in (await self.each(request, expected)).items()}
 
 
-def checked(reply: _Reply | Refusal) -> _Reply:
+def reply_or_raise(reply: _Reply | Refusal) -> _Reply:
     if isinstance(reply, Refusal):
         raise Refused(reply.message, reply.exit_code)
     return reply
 
 
-def tell_apart(replies: Mapping[int, _Reply | Refusal]) -> tuple[dict[int, _Reply], dict[int, Refusal]]:
+def divide_replies(replies: Mapping[int, _Reply | Refusal]) -> tuple[dict[int, _Reply], dict[int, Refusal]]:
     """Replies and refusals, by part."""
     refusals = {number: reply for number, reply in replies.items() if isinstance(reply, Refusal)}
     return {number: reply for number, reply in replies.items() if not isinstance(reply, Refusal)}, refusals

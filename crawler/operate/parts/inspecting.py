@@ -27,10 +27,10 @@ from crawler.control.requests import (
     InspectVisited,
     Top,
 )
-from crawler.operate.parts.asked import checked, tell_apart
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.exporting import merge_exports
 from crawler.operate.parts.hosts import ask_of_host
+from crawler.operate.parts.members import divide_replies, reply_or_raise
 from crawler.operate.parts.merging import merge_hosts, merge_queues, merge_refused
 from crawler.operate.parts.sums import same_of_all, sum_frontiers, sum_statuses, sum_visited
 from visited import VisitedStats
@@ -39,9 +39,9 @@ from visited import VisitedStats
 async def sum_up(crawl: CrawlInParts) -> CrawlStatus:
     """The status of all parts that can tell. Raises `Refused` if none can."""
     replies = await crawl.parts.each(GetStatus(), CrawlStatus)
-    statuses, refusals = tell_apart(replies)
+    statuses, refusals = divide_replies(replies)
     if not statuses:
-        checked(next(iter(refusals.values())))
+        reply_or_raise(next(iter(refusals.values())))
     runs = {number: each.run for number, each in statuses.items() if each.run is not None}
     return CrawlStatus(
         directory=str(crawl.directory),
