@@ -4,6 +4,9 @@ The frontier promises them. The rooms of the crawler, which know no frontier, im
 
 A note may be damaged, or may have been written by another version. It is never worth a crawl: what can't be read is set
 aside, counted and logged, and the crawl goes on as if there were no such note.
+
+A crawl may be divided among parts, and then its notes are, too. So each kind of notes declares whose they are. A crawl
+with notes of another kind can't be divided.
 """
 
 from collections.abc import Callable
@@ -13,9 +16,25 @@ import msgspec
 
 from frontier import Notes
 
-__all__ = ["Notes", "read_note"]
+__all__ = ["NoteKind", "Notes", "read_note"]
 
 _Read = TypeVar("_Read")
+
+
+class NoteKind(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind of notes: the first word of their keys. What follows says whose the note is."""
+
+    word: str
+    host_of: Callable[[str], str]
+    """The host that a note belongs to, or its registered domain, by the rest of its key; empty for a note of the whole
+    crawl."""
+    add: Callable[[bytes, bytes], bytes] | None = None
+    """Adds up what several parts have noted under one key. Without it, only the note of that part counts which the host
+    belongs to: others may know the host too, because its robots.txt or a part of a page was there. May raise what
+    `read_note` catches."""
+
+    def key(self, rest: str) -> str:
+        return f"{self.word} {rest}"
 
 
 def read_note(notes: Notes, key: str, read: Callable[[bytes], _Read], /) -> _Read | None:

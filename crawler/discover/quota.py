@@ -13,7 +13,8 @@ from typing import Final
 
 import msgspec
 
-from crawler.notes import Notes, read_note
+from crawler.notes import NoteKind, Notes, read_note
+from crawler.url.hosts import split_port
 from crawler.url.urls import host_of, origin_of, path_of
 
 _NUMBER: Final = re.compile(r"[0-9]+")
@@ -56,7 +57,7 @@ class PageQuota:
     def refusal(self, url: str, /) -> OverQuota | None:
         """Why the URL must not be fetched; None if it may."""
         limits = self._limits(url)
-        if limits.per_host is not None and self._counts.count(_host_key("pages", url)) >= limits.per_host:
+        if limits.per_host is not None and self._counts.count(PAGES.key(host_of(url))) >= limits.per_host:
             return OverQuota.HOST
         if limits.per_pattern is not None and self._counts.count(_pattern_key(url)) >= limits.per_pattern:
             return OverQuota.PATTERN
@@ -65,7 +66,7 @@ class PageQuota:
     def spend(self, url: str, /, received_bytes: int = 0) -> None:
         limits = self._limits(url)
         if limits.per_host is not None:
-            self._counts.add(_host_key("pages", url))
+            self._counts.add(PAGES.key(host_of(url)))
         if limits.per_pattern is not None:
             self._counts.add(_pattern_key(url))
 
@@ -79,15 +80,15 @@ class SitemapQuota:
 
     def refusal(self, url: str, /) -> OverQuota | None:
         limits = self._limits(url)
-        if self._counts.count(_host_key("sitemaps", url)) >= limits.per_host:
+        if self._counts.count(SITEMAPS.key(host_of(url))) >= limits.per_host:
             return OverQuota.SITEMAPS
-        if self._counts.count(_host_key("sitemap-bytes", url)) >= limits.bytes_per_host:
+        if self._counts.count(SITEMAP_BYTES.key(host_of(url))) >= limits.bytes_per_host:
             return OverQuota.SITEMAP_BYTES
         return None
 
     def spend(self, url: str, /, received_bytes: int = 0) -> None:
-        self._counts.add(_host_key("sitemaps", url))
-        self._counts.add(_host_key("sitemap-bytes", url), received_bytes)
+        self._counts.add(SITEMAPS.key(host_of(url)))
+        self._counts.add(SITEMAP_BYTES.key(host_of(url)), received_bytes)
 
 
 class _Counts:
@@ -125,9 +126,15 @@ def _read_count(noted: bytes) -> int:
     return int(_COUNT.unpack(noted)[0])
 
 
-def _host_key(kind: str, url: str) -> str:
-    return f"{kind} {host_of(url)}"
-
-
 def _pattern_key(url: str) -> str:
-    return f"pages {origin_of(url).partition('://')[2]}{pattern_of(path_of(url))}"
+    return PAGES.key(f"{origin_of(url).partition('://')[2]}{pattern_of(path_of(url))}")
+
+
+def _add_counts(note: bytes, other: bytes) -> bytes:
+    return _COUNT.pack(_read_count(note) + _read_count(other))
+
+
+PAGES: Final = NoteKind(word="pages", host_of=lambda place: split_port(place.partition("/")[0])[0], add=_add_counts)
+"""By host, and by pattern."""
+SITEMAPS: Final = NoteKind(word="sitemaps", host_of=str, add=_add_counts)
+SITEMAP_BYTES: Final = NoteKind(word="sitemap-bytes", host_of=str, add=_add_counts)

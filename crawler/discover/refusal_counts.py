@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from crawler.discover.traps import Trap
-from crawler.notes import Notes, read_note
+from crawler.notes import NoteKind, Notes, read_note
 from crawler.page import Link, Redirect
 from crawler.protocols import Discovered, Discovery, Quota
 from crawler.steps import LINKS_AT_ONCE, Steps
@@ -40,6 +40,19 @@ class RefusalCount(msgspec.Struct, array_like=True, frozen=True):
 _encode = msgspec.msgpack.Encoder().encode
 _DECODER: Final = msgspec.msgpack.Decoder(RefusalCount)
 _COUNT: Final = msgspec.msgpack.Decoder(int)
+
+
+def _add(note: bytes, other: bytes) -> bytes:
+    try:
+        return _encode(_COUNT.decode(note) + _COUNT.decode(other))
+    except msgspec.ValidationError:
+        one, more = _DECODER.decode(note), _DECODER.decode(other)
+        examples = list(dict.fromkeys((*one.examples, *more.examples)))[:EXAMPLES]
+        return _encode(RefusalCount(one.count + more.count, examples))
+
+
+NOTES: Final = NoteKind(word="refused", host_of=lambda rule_and_host: rule_and_host.partition(" ")[2], add=_add)
+"""By rule and host; the number of these and what was refused on further hosts are of the whole crawl."""
 
 
 def decode_refusal_count(note: bytes, /) -> RefusalCount:

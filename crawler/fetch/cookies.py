@@ -19,13 +19,15 @@ import msgspec
 from aiohttp import CookieJar
 from yarl import URL
 
-from crawler.notes import Notes, read_note
+from crawler.notes import NoteKind, Notes, read_note
 from crawler.url.hosts import registered_domain
 
 MAX_BYTES: Final = 4096
 """Per header: RFC 6265, section 6.1, requires no more."""
 MAX_PER_SITE: Final = 50
 """From the same section."""
+NOTES: Final = NoteKind(word="cookies", host_of=str)
+"""By registered domain, or address."""
 _REMEMBERED: Final = 10_000
 """Sites in memory; others are read from the notes on demand."""
 _MAX_AGE: Final = re.compile(r";\s*max-age\s*=\s*(-?[0-9]{1,18})\s*(?=;|$)", re.IGNORECASE)
@@ -111,7 +113,7 @@ class Cookies:
 
 def _key(url: URL) -> str:
     host = url.raw_host or ""
-    return f"cookies {registered_domain(f'[{host}]' if ':' in host else host)}"
+    return NOTES.key(registered_domain(f"[{host}]" if ":" in host else host))
 
 
 def _text(header: str) -> str | None:

@@ -11,9 +11,11 @@ from typing import Final
 
 import msgspec
 
-from crawler.notes import Notes, read_note
+from crawler.notes import NoteKind, Notes, read_note
 from crawler.url.urls import host_of
 
+NOTES: Final = NoteKind(word="hsts", host_of=str)
+"""By host."""
 _MAX_AGE: Final = re.compile(r'max-age\s*=\s*(?:"([0-9]+)"|([0-9]+))', re.IGNORECASE)
 _LONGEST_S: Final = 10 * 366 * 86_400
 _REMEMBERED: Final = 50_000
@@ -96,4 +98,4 @@ def _is_address(host: str) -> bool:
 
 
 def _key(host: str) -> str:
-    return f"hsts {host}"
+    return NOTES.key(host)

@@ -8,11 +8,13 @@ import msgspec
 from crawler.fetch.robots.crawl_delays import CrawlDelays
 from crawler.fetch.robots.rules import RobotsRules
 from crawler.fetch.robots.status import RobotsStatus
-from crawler.notes import Notes, read_note
-from crawler.url.urls import origin_of
+from crawler.notes import NoteKind, Notes, read_note
+from crawler.url.urls import host_of, origin_of
 
 MAX_ORIGINS: Final = 10_000
 MAX_BYTES: Final = 64_000_000
+NOTES: Final = NoteKind(word="robots", host_of=host_of)
+"""By origin."""
 _DECODER: Final = msgspec.msgpack.Decoder(RobotsStatus)
 
 
@@ -103,4 +105,4 @@ class RobotsCache:
 
 
 def _key(origin: str) -> str:
-    return f"robots {origin}"
+    return NOTES.key(origin)

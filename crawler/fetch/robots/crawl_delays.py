@@ -5,12 +5,15 @@ from typing import Final
 
 import msgspec
 
-from crawler.notes import Notes, read_note
+from crawler.notes import NoteKind, Notes, read_note
 from crawler.url.hosts import name_of_site
 from crawler.url.urls import site_of
 
 _MAX_FILES: Final = 64
 """Files per host. If more have a Crawl-delay, those with the longest are kept."""
+
+NOTES: Final = NoteKind(word="crawl-delays", host_of=lambda host: ".".join(reversed(host.split(","))))
+"""By host, in SURT order."""
 
 _decode = msgspec.msgpack.Decoder(dict[str, float]).decode
 
@@ -63,4 +66,4 @@ def _host(url: str) -> str:
 
 
 def _key(host: str) -> str:
-    return f"crawl-delays {host}"
+    return NOTES.key(host)
