@@ -32,6 +32,7 @@ _MODULES: Final = {
     "frontier": "frontier",
     "inspect": "inspect",
     "part": "run.part",
+    "parts": "parts",
     "pause": "operate.pausing",
     "plugins": "plugins",
     "resume": "operate.pausing",

@@ -4,6 +4,7 @@ crawl.toml         the configuration of the last run
 lock               held by the running process, with its pid
 control            the socket by which a running crawl is controlled
 parts.json         the parts of the crawl, if it has any; see `layout`
+parts.next.json    the parts that it is to have, while it is being divided anew; see `layout`
 public_suffix_list.dat  the list by which its parts divide the crawl, if it has any
 frontier/          the frontier's state
 frontier.before-*  copies from before a repair
@@ -105,6 +106,10 @@ class CrawlDirectory:
     @property
     def parts(self) -> Path:
         return self.path / "parts.json"
+
+    @property
+    def division(self) -> Path:
+        return self.path / "parts.next.json"
 
     @property
     def suffixes(self) -> Path:

@@ -8,6 +8,8 @@ A crawl that is not in parts has its state and output in its directory DIR. A cr
     crawl.toml         the configuration of the last run, for all parts
     lock, control, logs/crawl.log   of the process that watches over the parts
 
+    parts.next.json    the `Layout` that it is to have, while it is being divided anew
+
 `parts.json` is written before the first part has anything, and replaced in one step. So it alone says whether a crawl
 is in parts, and which directories count. Whoever divides a crawl anew makes new directories beside the old ones, then
 replaces the file.
@@ -16,6 +18,7 @@ replaces the file.
 import os
 import secrets
 from contextlib import ExitStack, suppress
+from itertools import count
 from pathlib import Path
 from typing import Final, Self
 
@@ -60,15 +63,52 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
         places = tuple(PartPlace(directory=f"part-{number}", lineage=number + 1) for number in range(parts))
         return cls(generation=secrets.token_hex(8), parts=places, next_lineage=parts + 1)
 
+    @classmethod
+    def after(cls, before: Self | None, directory: Path, parts: int) -> Self:
+        """The layout of the crawl in `directory` when it has been divided anew. Raises ValueError if there are too many
+        parts, or its lineages are used up."""
+        if not 1 <= parts <= MAX_PARTS:
+            raise ValueError(f"a crawl has 1 to {MAX_PARTS} parts, got {parts}")
+        first = 1 if before is None else before.next_lineage
+        if first + parts > MAX_LINEAGE + 1:
+            raise ValueError(f"the crawl has been divided so often that {MAX_LINEAGE - first + 1} parts are left")
+        sources = (".",) if before is None else tuple(place.directory for place in before.parts)
+        names = _free_names(directory, parts)
+        return cls(
+            generation=secrets.token_hex(8),
+            parts=tuple(PartPlace(directory=name, lineage=first + number) for number, name in enumerate(names)),
+            earlier=(*(() if before is None else before.earlier), *sources),
+            next_lineage=first + parts,
+        )
+
     def directories(self, directory: Path) -> list[Path]:
         """The directories of the parts, in their order, of the crawl in `directory`."""
         return [directory / place.directory for place in self.parts]
 
 
+def _free_names(directory: Path, parts: int) -> list[str]:
+    """Names of directories that do not exist yet: `part-0`, or `part-0.2` if there are parts already."""
+    for generation in count(1):
+        ending = "" if generation == 1 else f".{generation}"
+        names = [f"part-{number}{ending}" for number in range(parts)]
+        if not any((directory / name).exists() for name in names):
+            return names
+    raise AssertionError  # `count` has no end
+
+
 def read_layout(directory: Path) -> Layout | None:
     """The layout of the crawl in a directory; None if it is not in parts. Raises `DirectoryRefused` if the file can't
     be read."""
-    path = CrawlDirectory(directory).parts
+    return _read(CrawlDirectory(directory).parts)
+
+
+def read_division(directory: Path) -> Layout | None:
+    """The layout that the crawl in a directory is to have, while it is being divided anew; otherwise None. Raises
+    `DirectoryRefused`."""
+    return _read(CrawlDirectory(directory).division)
+
+
+def _read(path: Path) -> Layout | None:
     try:
         layout = msgspec.json.decode(path.read_bytes(), type=Layout)
     except (FileNotFoundError, NotADirectoryError):
@@ -105,14 +145,22 @@ def _is_name(name: str) -> bool:
 
 def write_layout(directory: Path, layout: Layout) -> None:
     """Replace the layout in one step, which also a power failure does not undo."""
-    path = CrawlDirectory(directory).parts
+    _write(CrawlDirectory(directory).parts, layout)
+
+
+def write_division(directory: Path, layout: Layout) -> None:
+    """Note that the crawl in a directory is being divided anew, so that it has that layout afterwards."""
+    _write(CrawlDirectory(directory).division, layout)
+
+
+def _write(path: Path, layout: Layout) -> None:
     new = path.with_suffix(".new")
     with new.open("wb") as file:
         file.write(msgspec.json.format(msgspec.json.encode(layout)) + b"\n")
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:
@@ -166,8 +214,11 @@ def clear_crawl(directory: CrawlDirectory) -> None:
 
     Raises `DirectoryInUse`, before anything is deleted, if a process still runs a part.
     """
-    if (layout := read_layout(directory.path)) is not None:
-        _clear_parts(directory, layout)
+    for path in (directory.division, directory.parts):
+        if (layout := _read(path)) is not None:
+            _clear_parts(directory, layout)
+            path.unlink()
+    directory.suffixes.unlink(missing_ok=True)
     directory.clear()
 
 
@@ -180,5 +231,3 @@ def _clear_parts(directory: CrawlDirectory, layout: Layout) -> None:
             part.lock.unlink()
             with suppress(OSError):
                 part.path.rmdir()  # unless somebody has put files there
-    directory.parts.unlink()
-    directory.suffixes.unlink(missing_ok=True)

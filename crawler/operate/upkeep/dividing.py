@@ -1,0 +1,239 @@
+"""Divides a crawl anew: more parts, fewer parts, or parts for a crawl that had none.
+
+The new parts are made in directories of their own, beside what is there. One step makes them the parts of the crawl:
+`parts.json` is replaced. Before it, the crawl is as it was, but can't be run until it is divided or that is given up.
+After it, what is left is to delete the old frontiers. `parts.next.json` exists from before the first change until the
+last, so that the same call goes on after a crash.
+
+The old output stays where it is. `parts.json` lists its directories.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from config import Loaded, render_toml
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.free_space import free_bytes
+from crawler.disk.layout import Layout, part_at, read_division, read_layout, write_division, write_layout
+from crawler.operate.opening import lock_directory
+from crawler.operate.target import Refused
+from crawler.operate.upkeep.places import lock_places
+from crawler.status import number_of, size
+from crawler.wiring.backends import frontier_backend, lacks
+from crawler.wiring.configuration import load
+from crawler.wiring.parts import begin_suffixes, check_parts, use_suffixes_of
+from crawler.wiring.queue_settings import queue_settings
+from crawler.wiring.regrouping import CrawlRouting
+from crawler.wiring.storage import open_state
+from frontier import Part, StoreFailed, StoreFull
+from frontier.regrouping import PartOfState, Regrouped, Regrouping
+
+_GROWTH: Final = 1.25
+"""The frontiers of the parts take as much space as those before, and a quarter more before they are compacted."""
+_SPACE_OF_PART_BYTES: Final = 32 * 1024 * 1024
+
+Progress = Callable[[str, int], None]
+"""Called with what is being done, and how many records that was so far."""
+
+
+class Divided(msgspec.Struct, frozen=True, kw_only=True):
+    """What has become of a crawl that was to be divided anew. Counts are of URLs unless the name says otherwise."""
+
+    parts: int
+    parts_before: int
+    """1 also for a crawl that had no parts."""
+    is_changed: bool
+    """False if it had so many parts already, or has them again because a division was given up."""
+    urls: int | None = None
+    pending: int | None = None
+    retrying: int | None = None
+    queues: int | None = None
+    links_admitted: int | None = None
+    """Links that were on their way between parts."""
+    new: int | None = None
+    """URLs among them that the crawl did not know."""
+
+
+async def divide(path: Path, parts: int, *, progress: Progress) -> Divided:
+    """Divide the crawl in a directory among so many parts; it must not run. After a crash, call it again.
+
+    Raises `Refused` and `DirectoryRefused` for what can't be divided, `StoreRefused`, `StoreFailed` and `ConfigError`.
+    """
+    if part_at(path) is not None:
+        raise Refused(f"{path} is one part of a crawl: name the directory of the whole crawl, which has it")
+    _finish(path)
+    with _lock_all(path):
+        loaded = _with_parts(path, parts)
+        layout, division = read_layout(path), read_division(path)
+        before = 1 if layout is None else len(layout.parts)
+        if division is not None and len(division.parts) != parts:
+            return _give_up(path, layout, division, loaded, parts)
+        if division is None and parts == before:
+            return Divided(parts=parts, parts_before=before, is_changed=False)
+        if division is None:
+            division = _begin(path, layout, loaded, parts)
+        use_suffixes_of(CrawlDirectory(path))
+        job = _job(path, layout, division, loaded, progress)
+        done = await _regroup(path, job, division, loaded)
+        write_layout(path, division)
+    _finish(path)
+    return Divided(
+        parts=parts,
+        parts_before=before,
+        is_changed=True,
+        urls=done.urls,
+        pending=done.pending,
+        retrying=done.retrying,
+        queues=done.queues,
+        links_admitted=done.links,
+        new=done.new,
+    )
+
+
+@contextmanager
+def _lock_all(path: Path) -> Iterator[None]:
+    """Lock the crawl and all its parts, and those that are being made."""
+    with ExitStack() as stack:
+        places = stack.enter_context(lock_places(path, to_repair=True))
+        for number, why in places.broken.items():
+            raise DirectoryRefused(f"all parts are needed, and part {number} can't be used: {why}")
+        for place in places.each:
+            if not place.directory.has_state():
+                raise DirectoryRefused(
+                    f"{place.named}expected a frontier in {place.directory.frontier}, found none; "
+                    f"`onceover inspect {path} fsck --repair` rebuilds it from the output"
+                )
+        for target in () if (division := read_division(path)) is None else division.directories(path):
+            stack.enter_context(CrawlDirectory(target))
+        yield
+
+
+def _with_parts(path: Path, parts: int) -> Loaded:
+    """The configuration of the last run, with so many parts. Raises `ConfigError` if it can't have them."""
+    configuration = CrawlDirectory(path).configuration
+    loaded = load(configuration, overrides=[f"crawl.parts={parts}"], environ={}, require_seeds=False)
+    check_parts(loaded)
+    return loaded
+
+
+def _begin(path: Path, layout: Layout | None, loaded: Loaded, parts: int) -> Layout:
+    """Check that the crawl can be divided, and note how."""
+    directory = CrawlDirectory(path)
+    if frontier_backend(loaded.config).upkeep.regroup is None:
+        raise lacks(loaded.config, "divide its state among parts")
+    sources = _directories(path, layout)
+    for source in sources:
+        # This tells whether the state is sound, and fits its configuration.
+        open_state(loaded.config, CrawlDirectory(source)).close()
+    _check_space(path, sources, parts)
+    try:
+        division = Layout.after(layout, path, parts)
+    except ValueError as error:
+        raise Refused(str(error)) from error
+    if not directory.suffixes.exists():
+        begin_suffixes(directory)
+    write_division(path, division)
+    return division
+
+
+def _check_space(path: Path, sources: Sequence[Path], parts: int) -> None:
+    used = sum(file.stat().st_size for source in sources for file in CrawlDirectory(source).frontier.iterdir())
+    needed, free = int(used * _GROWTH) + parts * _SPACE_OF_PART_BYTES, free_bytes(path)
+    if free < needed:
+        raise Refused(
+            f"too little space in {path}: the frontiers of {number_of(parts, 'part')} need {size(needed)} beside the "
+            f"old one until they are complete, and {size(free)} are free. Free some space, then try again"
+        )
+
+
+def _directories(path: Path, layout: Layout | None) -> list[Path]:
+    return [path] if layout is None else layout.directories(path)
+
+
+def _job(path: Path, layout: Layout | None, division: Layout, loaded: Loaded, progress: Progress) -> Regrouping:
+    sources, targets = _states(path, layout), _states(path, division)
+    return Regrouping(
+        sources=sources,
+        targets=targets,
+        routing=CrawlRouting(loaded, before=len(sources), parts=len(targets)),
+        settings=queue_settings(loaded.config),
+        progress=progress,
+    )
+
+
+def _states(path: Path, layout: Layout | None) -> list[PartOfState]:
+    if layout is None:
+        return [PartOfState(CrawlDirectory(path).frontier, None)]
+    return [
+        PartOfState(
+            CrawlDirectory(directory).frontier, Part(number=number, parts=len(layout.parts), lineage=place.lineage)
+        )
+        for number, (place, directory) in enumerate(zip(layout.parts, layout.directories(path), strict=True))
+    ]
+
+
+async def _regroup(path: Path, job: Regrouping, division: Layout, loaded: Loaded) -> Regrouped:
+    upkeep = frontier_backend(loaded.config).upkeep
+    assert upkeep.regroup is not None
+    assert upkeep.abandon is not None
+    with ExitStack() as stack:
+        for target in division.directories(path):
+            if not (lock := CrawlDirectory(target)).lock.exists():
+                stack.enter_context(lock)
+        try:
+            return await upkeep.regroup(job)
+        except StoreFull as error:
+            before = len(job.sources)
+            raise StoreFull(
+                f"{error}; then run the same command again, or `onceover parts {path} --into {before}` to leave the "
+                "crawl as it was"
+            ) from error
+        except Exception as error:
+            if isinstance(error, StoreFailed) or not isinstance(error, OSError):
+                upkeep.abandon(job)
+                _delete(path, division)
+            raise
+
+
+def _give_up(path: Path, layout: Layout | None, division: Layout, loaded: Loaded, parts: int) -> Divided:
+    """Leave the crawl as it was, as it is to have the parts that it has."""
+    before, wanted = len(_directories(path, layout)), len(division.parts)
+    if parts != before:
+        raise Refused(
+            f"the crawl in {path} is being divided into {number_of(wanted, 'part')}: go on with --into {wanted}, or "
+            f"leave it as it was with --into {before}"
+        )
+    abandon = frontier_backend(loaded.config).upkeep.abandon
+    assert abandon is not None
+    abandon(_job(path, layout, division, loaded, lambda _what, _count: None))
+    _delete(path, division)
+    return Divided(parts=before, parts_before=before, is_changed=False)
+
+
+def _delete(path: Path, division: Layout) -> None:
+    """Delete the directories that were being made, and the note about them."""
+    for target in division.directories(path):
+        shutil.rmtree(target, ignore_errors=True)
+    CrawlDirectory(path).division.unlink()
+
+
+def _finish(path: Path) -> None:
+    """If the crawl has just been divided, delete the old frontiers."""
+    layout, division = read_layout(path), read_division(path)
+    if layout is None or division is None or layout.generation != division.generation:
+        return
+    with lock_directory(path, to_change=True):
+        directory = CrawlDirectory(path)
+        # The configuration that a run without another one uses has to say the same.
+        directory.write_configuration(render_toml(_with_parts(path, len(layout.parts)).lasting))
+        for name in layout.earlier:
+            source = CrawlDirectory(path / name)
+            for folder in (source.frontier, source.visited):
+                if folder.exists():
+                    shutil.rmtree(folder)
+        directory.division.unlink()
