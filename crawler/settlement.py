@@ -61,6 +61,7 @@ class Settlement:
                 pressure=decision.pressure,
                 dead_for_s=decision.dead_for_s,
                 self_links=self_links,
+                is_page=is_page(lease, fetched, decision),
             ),
         )
         self._count_settled(lease, fetched, decision)

@@ -50,7 +50,7 @@ A crawl may have several *parts*, each with a frontier of its own. The room `par
 beside the rest, and in which form links travel; `part_links` keeps these promises over a store."""
 
 from frontier.look_ups import LedgerReads, Notes, QueueReads
-from frontier.parts.protocol import InParts, Misrouted, Part, PartLinks, Place
+from frontier.parts.protocol import Allowance, Gate, InParts, Misrouted, Part, PartLinks, PartPages, Place, Reservations
 from frontier.pauses import Pauses
 from frontier.protocol import Budgeted, Frontier, Pausing, QueueControl, Recovering, Serving
 from frontier.values import (
@@ -73,12 +73,14 @@ from frontier.values import (
 
 __all__ = [
     "ActiveQueue",
+    "Allowance",
     "Budgeted",
     "Budgets",
     "CrawlUrl",
     "Damaged",
     "Frontier",
     "FrontierStats",
+    "Gate",
     "Health",
     "InParts",
     "KnownUrl",
@@ -90,6 +92,7 @@ __all__ = [
     "Outcome",
     "Part",
     "PartLinks",
+    "PartPages",
     "Pauses",
     "Pausing",
     "Place",
@@ -97,6 +100,7 @@ __all__ = [
     "QueueReads",
     "QueueStatus",
     "Recovering",
+    "Reservations",
     "Serving",
     "StoreFailed",
     "StoreFull",

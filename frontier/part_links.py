@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from frontier.parts.parcels import decode_parcels
-from frontier.parts.protocol import Misrouted, Part, Place
+from frontier.parts.protocol import Allowance, Misrouted, Part, Place, Reservations
 from frontier.records import InboxPosition, Transit
 from frontier.sending.outgoing import Outgoing
 from frontier.store import Store
@@ -12,6 +12,32 @@ from frontier.transitions.active.active_queues import ActiveQueues
 from frontier.transitions.admission import Admission
 from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases
+
+
+class StoredPages:
+    """The `PartPages` of a frontier over a store."""
+
+    def __init__(self, store: Store, active: ActiveQueues, commit: Commit) -> None:
+        self._store = store
+        self._active = active
+        self._commit = commit
+
+    @property
+    def settled(self) -> int:
+        return self._store.counters.pages
+
+    @property
+    def allowance(self) -> Allowance:
+        return self._store.counters.allowance
+
+    async def set_allowance(self, allowance: Allowance, /) -> None:
+        await self._commit.run(partial(self._set, allowance))
+        await self._commit.sync(whatever_durability=True)
+
+    def _set(self, allowance: Allowance) -> None:
+        counters = self._active.copy_counters(self._active.now())
+        counters.allowance = allowance
+        self._store.update_queues([], counters)
 
 
 class StoredPartLinks:
@@ -32,6 +58,7 @@ class StoredPartLinks:
         self._active = active
         self._leases = leases
         self._commit = commit
+        self._pages = StoredPages(store, active, commit)
 
     @property
     def part(self) -> Part:
@@ -56,6 +83,13 @@ class StoredPartLinks:
     @property
     def has_counts(self) -> bool:
         return self._outgoing.has_spared
+
+    @property
+    def pages(self) -> "StoredPages":
+        return self._pages
+
+    def reserve(self, reservations: Reservations, /) -> None:
+        self._active.reserve(reservations)
 
     def owns(self, queue_key: str, /) -> bool:
         return self._outgoing.owner(queue_key) == self.part.number

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from frontier.parts.protocol import Place
+from frontier.parts.protocol import Allowance, Place
 from frontier.queues.queue import Position, QueueRecord
 from frontier.values import CrawlUrl
 
@@ -151,6 +151,10 @@ class Counters(msgspec.Struct, kw_only=True, array_like=True, gc=False):
     """How often URLs were forgotten."""
     gaps: int = 0
     """How often links from another part were lost on their way."""
+    pages: int = 0
+    """How often a URL was settled as a page."""
+    allowance: Allowance = Allowance()
+    """For a part of a crawl: how many pages it may have."""
 
     @property
     def imbalance(self) -> str | None:

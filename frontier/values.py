@@ -79,6 +79,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How often the page links to itself."""
     dead_for_s: float = 0.0
     """For this long, the queue's server counts as dead: its leases say so, and it is not asked."""
+    is_page: bool = False
+    """Whether it counts as a page, as in a limit of pages."""
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -212,6 +214,8 @@ class ActiveQueue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The group that holds it back."""
     group_wake_at: float | None = None
     """When that group may be asked, in seconds since 1970; None if it is being asked now."""
+    group_is_elsewhere: bool = False
+    """Whether the group waits for other parts of the crawl."""
 
 
 class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -245,6 +249,8 @@ class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
     """The group that wakes next, if it wakes before any queue."""
     held_back_queues: int = 0
     """Queues that only a group keeps from being ready."""
+    groups_elsewhere: int = 0
+    """Groups that wait for other parts of the crawl."""
     troubled_queues: int = 0
     """Queues whose server failed the last time it was asked."""
     quarantined: int = 0

@@ -3,9 +3,10 @@
 The supervisor's bank hands out allowances. A part fetches no more pages than it is allowed, so the limit holds while a
 part can't be reached. What a part does not need can be called back.
 
-The bank stores nothing. Each part stores what it is allowed, with the last instruction that it has obeyed; the pages
-that it has settled are counted in the batch that settles them. So a new bank first hears all parts, then has all of
-them obey it. Until then it hands out nothing.
+The limit is one of a run, and a run has one bank. The bank stores nothing. Each part stores what it is allowed, with
+the last instruction that it has obeyed; the pages that it has settled are counted in the batch that settles them. So a
+new bank first hears all parts, then has all of them obey it: each gives back what an earlier run has left it. Until
+then the bank hands out nothing. A part that has just been opened begins no page before it has heard the bank.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,7 +27,10 @@ class Order(msgspec.Struct, frozen=True, order=True, gc=False):
 class Instruction(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     order: Order
     allowed: int | None = None
-    """How many pages the part may have in all, from now on; None leaves that as it is."""
+    """How many pages the part may have in all, from now on; None leaves that as it is. A part that has more keeps
+    those."""
+    total: int = 0
+    """How many pages all parts may have together, for checks of what they have stored; 0 if that is not known yet."""
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -49,40 +53,44 @@ class Purse:
     """A part's side."""
 
     def __init__(self, *, order: Order, allowed: int, settled: int, owed: Iterable[int] = ()) -> None:
-        """What the store has when the part is opened. `owed` are the numbers of pages that are in the output but not
-        settled, as after a crash: they are part of the limit already, and are fetched again."""
+        """What the store has when the part is opened. For `owed`, see `owe`."""
         self.order = order
         self.allowed = allowed
         self.settled = settled
+        self.is_open = False
+        """Whether the bank of this run has been heard since the part was opened."""
+        self.total = 0
         self._was_refused = False
         self._owed = set(owed)
         self._begun: set[int] = set()
-        self._permits = 0
-        """Permits that are taken and not yet used for a page."""
+
+    def owe(self, numbers: Iterable[int]) -> None:
+        """The pages with these numbers are in the output but not settled, as after a crash: they are part of the limit
+        already, and are fetched again."""
+        self._owed.update(numbers)
 
     @property
     def used(self) -> int:
-        return self.settled + len(self._owed) + len(self._begun) + self._permits
+        return self.settled + len(self._owed) + len(self._begun)
+
+    @property
+    def pages(self) -> int:
+        """Pages that are settled or in the output."""
+        return self.settled + len(self._owed)
 
     @property
     def wants(self) -> bool:
-        """Whether a permit was refused, and would be refused again."""
+        """Whether a URL was refused, and would be refused again."""
         return self._was_refused and self.used >= self.allowed
 
-    def take_permit(self) -> bool:
-        """Take the right to begin one URL, if there is one."""
-        self._was_refused = self.used >= self.allowed
-        self._permits += not self._was_refused
-        return not self._was_refused
-
-    def give_back_permit(self) -> None:
-        self._permits -= 1
-
-    def begin(self, number: int) -> None:
-        """Use a permit for the page with this number. An owed page needs none, so the permit is free again."""
-        self._permits -= 1
-        if number not in self._owed:
+    def begin(self, number: int) -> bool:
+        """Begin the URL with this number, if that is allowed. An owed page needs no allowance."""
+        if self.is_open and number in self._owed:
+            return True
+        self._was_refused = not self.is_open or self.used >= self.allowed
+        if not self._was_refused:
             self._begun.add(number)
+        return not self._was_refused
 
     def settle(self, number: int, *, is_page: bool) -> None:
         """The URL is settled, and if it `is_page`, the store has counted it."""
@@ -96,9 +104,12 @@ class Purse:
 
     def obey(self, instruction: Instruction) -> bool:
         """Whether anything has changed. Then it has to be stored and synced before the part states it."""
-        if instruction.order <= self.order:
+        order = instruction.order
+        if order.epoch and order.epoch >= self.order.epoch:
+            self.is_open = True
+        if order <= self.order:
             return False
-        self.order = instruction.order
+        self.order, self.total = order, instruction.total
         if instruction.allowed is not None:
             self.allowed = max(instruction.allowed, self.used)
         return True
@@ -108,7 +119,7 @@ class Purse:
             order=self.order,
             allowed=self.allowed,
             used=self.used,
-            pages=self.settled + len(self._owed),
+            pages=self.pages,
             wants=self.wants,
             is_idle=is_idle,
         )
@@ -126,6 +137,8 @@ class _Account(msgspec.Struct):
     is_idle: bool = False
     has_adopted: bool = False
     """Whether the part obeys this bank."""
+    is_lost: bool = False
+    """Whether it can't be reached. It keeps what it is allowed."""
     pending: Instruction | None = None
     """An instruction that the part has not yet answered."""
 
@@ -140,25 +153,42 @@ class Bank:
     """The supervisor's side. Messages may be lost, repeated or late: `instructions` may be sent again at any time."""
 
     def __init__(self, *, limit: int, parts: int) -> None:
-        """`limit` is the number of pages in all parts together."""
+        """`limit` is the number of pages of this run in all parts together."""
         self._limit = limit
         self._epoch = 0
         self._number = 0
+        self._total: int | None = None
         self._accounts = [_Account(pending=Instruction(order=Order())) for _ in range(parts)]
 
     @property
+    def total(self) -> int | None:
+        """How many pages all parts may have together, those of earlier runs included; None until that is known."""
+        return self._total
+
+    @property
     def pages(self) -> int:
-        """Pages that are settled or in the output, by the last statements of the parts."""
+        """Pages that are settled or in the output, of all runs, by the last statements of the parts."""
         return sum(account.pages for account in self._accounts)
 
     @property
     def is_reached(self) -> bool:
-        """Whether the crawl has as many pages as it may."""
-        return self.pages >= self._limit and self._all_have_adopted
+        """Whether the run has as many pages as it may."""
+        return self._total is not None and self.pages >= self._total
 
     def instructions(self) -> Mapping[int, Instruction]:
         """What the parts have not yet answered, by part."""
         return {part: each.pending for part, each in enumerate(self._accounts) if each.pending is not None}
+
+    def greeting(self, part: int) -> Instruction:
+        """What to tell a part that has connected."""
+        self._accounts[part].is_lost = False
+        return self._accounts[part].pending or Instruction(order=Order(self._epoch, 0))
+
+    def lose(self, part: int) -> None:
+        """A part can't be reached until it connects again."""
+        self._accounts[part].is_lost = True
+        if self._total is not None:
+            self._share(self._total)
 
     def hear(self, part: int, statement: Statement) -> None:
         """A part has stated what it has."""
@@ -171,24 +201,23 @@ class Bank:
                 self._begin_epoch()
         elif account.pending is not None and statement.order == account.pending.order:
             account.pending, account.has_adopted, account.allowed = None, True, statement.allowed
-        if self._all_have_adopted:
-            self._share()
-
-    @property
-    def _all_have_adopted(self) -> bool:
-        return all(account.has_adopted for account in self._accounts)
+        if self._total is None and all(account.has_adopted for account in self._accounts):
+            # Of what an earlier run has allowed, the parts have only kept what they had begun.
+            self._total = max(self.pages + self._limit, sum(account.allowed for account in self._accounts))
+        if self._total is not None:
+            self._share(self._total)
 
     def _begin_epoch(self) -> None:
         """Let all parts obey this bank, and no longer an earlier one, whose instructions may still be on their way."""
         self._epoch = 1 + max(account.epoch for account in self._accounts)
         for account in self._accounts:
-            account.pending = Instruction(order=Order(self._epoch, 0))
+            account.pending = Instruction(order=Order(self._epoch, 0), allowed=0)
 
-    def _share(self) -> None:
+    def _share(self, total: int) -> None:
         """Give to parts that want more; if nothing is left, call back from a part that has some to spare."""
         wanting = [account for account in self._accounts if account.wants and account.pending is None]
         for account in wanting:
-            left = self._limit - sum(each.max_allowed for each in self._accounts)
+            left = total - sum(each.max_allowed for each in self._accounts)
             if left <= 0:
                 break
             self._instruct(account, account.allowed + max(1, left // (2 * len(self._accounts))))
@@ -201,17 +230,19 @@ class Bank:
 
     def _is_called_back(self, account: _Account) -> bool:
         pending = account.pending
-        return pending is not None and pending.allowed is not None and pending.allowed < account.allowed
+        is_less = pending is not None and pending.allowed is not None and pending.allowed < account.allowed
+        return is_less and not account.is_lost
 
     def _instruct(self, account: _Account, allowed: int) -> None:
         self._number += 1
-        account.pending = Instruction(order=Order(self._epoch, self._number), allowed=allowed)
+        order = Order(self._epoch, self._number)
+        account.pending = Instruction(order=order, allowed=allowed, total=self._total or 0)
 
 
 def _spare(account: _Account) -> int:
     """What can be called back from a part. One that has URLs keeps at least one page, or two parts that want the last
     page could take it from each other for ever."""
-    if account.pending is not None:
+    if account.pending is not None or account.is_lost:
         return 0
     unused = account.allowed - account.used
     return unused if account.is_idle else unused // 2

@@ -49,6 +49,9 @@ class Holder:
     def __len__(self) -> int:
         return len(self._addresses)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._addresses
+
     def messages(self) -> list[FromHolder]:
         """What is to be sent to the authority, in order. Each message is given once."""
         out, self._out = self._out, []
@@ -73,6 +76,14 @@ class Holder:
         if address.mode is _Mode.SHARED and not address.asked_for:
             self._reserve(name, address)
         return False
+
+    def begin_unasked(self, name: str) -> None:
+        """A request to an address has begun although it was not to be expected, because its host has several."""
+        address = self._addresses.get(name)
+        if address is None:
+            address = self._addresses[name] = _Address()
+            self._send(Register(name))
+        address.in_flight += 1
 
     def end(self, name: str, rest_s: float, now: float) -> None:
         """A request has ended, and the address is to rest."""

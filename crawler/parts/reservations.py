@@ -39,6 +39,12 @@ class Held(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag="held"):
     rest_s: float
 
 
+class Join(msgspec.Struct, frozen=True, gc=False, tag="join"):
+    """A part has connected, and tells all addresses that it holds."""
+
+    held: tuple[Held, ...]
+
+
 class Drop(msgspec.Struct, frozen=True, gc=False, tag="drop"):
     """A part does not ask an address any more."""
 

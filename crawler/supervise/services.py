@@ -5,6 +5,7 @@ from collections.abc import Callable
 from config import Loaded
 from crawler.engine import Ending
 from crawler.parts.line.services import SupervisorService
+from crawler.wiring.sharing import supervisor_services
 
 Stop = Callable[[Ending], None]
 """Ends the crawl: no part begins a further URL."""
@@ -12,5 +13,4 @@ Stop = Callable[[Ending], None]
 
 def make_services(loaded: Loaded, parts: int, stop: Stop) -> list[SupervisorService]:
     """The services of a crawl with this configuration. A service may call `stop`."""
-    del loaded, parts, stop
-    return []
+    return supervisor_services(loaded.config, parts, stop)

@@ -33,6 +33,7 @@ from crawler.wiring.plugins.blame import blaming, plugins_of
 from crawler.wiring.queue_settings import grouping
 from crawler.wiring.recovery.newer_output import requeue_newer_output
 from crawler.wiring.schedule import next_tick
+from crawler.wiring.sharing import Shared, share
 from crawler.wiring.sites import Sites
 from frontier import CrawlUrl, Frontier, InParts, PartLinks, StoreRefused
 from frontier.state import FrontierState
@@ -105,9 +106,12 @@ async def open_crawl(
             urls = discovering.url_reader(loaded, version=rules_version)
             values = make_values(loaded, urls)
         frontier, latest = kept.frontier, Latest(values)
-        adjusted = await _components(loaded, directory, urls, latest, kept, additions, stack)
+        shared = await share(loaded.config, frontier, stack)
+        adjusted = await _components(loaded, directory, urls, latest, kept, shared, additions, stack)
         if frontier_backend(loaded.config).is_persistent:
-            await requeue_newer_output(loaded.config, directory, frontier, urls)
+            owed = await requeue_newer_output(loaded.config, directory, frontier, urls)
+            if shared.allowance is not None:
+                shared.allowance.owe(owed)
         links = _part_links(frontier, directory)
         seeds = values.discovery.seeds([seed.url for seed in values.seeds])
         if links is not None:
@@ -127,6 +131,7 @@ async def open_crawl(
             live=live,
             read_seeds=lambda texts: seeding.added_seeds(live.loaded.config, urls, LatestDiscovery(latest), texts),
             links=links,
+            services=shared.services,
         )
 
 
@@ -171,6 +176,7 @@ async def _components(
     urls: UrlReader,
     latest: Latest,
     kept: _Kept,
+    shared: Shared,
     additions: Additions,
     stack: AsyncExitStack,
 ) -> Adjusted:
@@ -190,7 +196,7 @@ async def _components(
     stack.push_async_callback(rendering_fetcher.aclose)
     refusals = RefusalCounts(notes)
     components = Components(
-        frontier=frontier,
+        frontier=shared.frontier,
         fetcher=rendering_fetcher,
         extractor=additions.extractor(processing.extractor(loaded)),
         robots=robots,
@@ -206,7 +212,7 @@ async def _components(
         components,
         concurrency=config.fetch.concurrency,
         spare=config.fetch.spare,
-        limits=run_limits(config),
+        limits=run_limits(config, frontier),
         options=pipeline_options(config),
         on_stop=full_disk.stop,
     )

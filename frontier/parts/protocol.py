@@ -51,6 +51,82 @@ class Misrouted(ValueError):
     """URLs came to a part that they do not belong to. Nothing of them was stored."""
 
 
+class Allowance(msgspec.Struct, frozen=True, array_like=True):
+    """How many pages a part may have, and by which instruction. `crawler.parts.allowances` says what the numbers
+    mean."""
+
+    epoch: int = 0
+    number: int = 0
+    allowed: int | None = None
+    """Pages that may be settled, those of all runs; None for no limit."""
+    total: int = 0
+    """The same of all parts together; 0 if that is not known."""
+
+
+class PartPages(Protocol):
+    """The pages of a part, as far as the limit of its crawl is concerned."""
+
+    @property
+    def settled(self) -> int:
+        """How often a URL was settled as a page, in all runs."""
+        ...
+
+    @property
+    def allowance(self) -> Allowance: ...
+
+    async def set_allowance(self, allowance: Allowance, /) -> None:
+        """Store it, and wait until it is on the disk, whatever the durability of the store. Allows nothing by itself:
+        whoever takes leases keeps to it."""
+        ...
+
+
+class Gate(Protocol):
+    """Where the queues of a group wait until other parts of the crawl let them go on."""
+
+    def now(self) -> float:
+        """The time of the frontier, in seconds since 1970."""
+        ...
+
+    def open(self, group: str, /) -> None:
+        """A request of the group may have become possible."""
+        ...
+
+
+class Reservations(Protocol):
+    """Knows which groups of queues other parts of the crawl have requests for, too. A group is named by its kind and
+    its name, as `ip 192.0.2.1`. `now` is the time of the frontier."""
+
+    def watch(self, gate: Gate, /) -> None:
+        """Begin to open this gate."""
+        ...
+
+    def covers(self, group: str, /) -> bool:
+        """Whether requests of the group are to be reserved."""
+        ...
+
+    def begin(self, group: str, /, *, now: float) -> bool:
+        """Begin a request of the group, if it is possible now. If it is not, the gate will be opened, or `wake_at`
+        says when."""
+        ...
+
+    def begin_unasked(self, group: str, /) -> None:
+        """A request of the group has begun although nobody was asked, because its server had another address than
+        expected."""
+        ...
+
+    def wake_at(self, group: str, /) -> float | None:
+        """When a request becomes possible; None if the gate will be opened."""
+        ...
+
+    def end(self, group: str, rest_s: float, /, *, now: float) -> None:
+        """A request has ended, and the group is to rest."""
+        ...
+
+    def leave(self, group: str, /, *, now: float) -> None:
+        """The part has no URL of the group any more, or rests longer than the group."""
+        ...
+
+
 class PartLinks(Protocol):
     """Links on their way between the parts of a crawl, as one part sees them.
 
@@ -85,6 +161,13 @@ class PartLinks(Protocol):
 
     def owns(self, queue_key: str, /) -> bool:
         """Whether a queue belongs to this part."""
+        ...
+
+    @property
+    def pages(self) -> PartPages: ...
+
+    def reserve(self, reservations: Reservations, /) -> None:
+        """From now on, begin requests of shared groups only as these allow. Call it before the first lease."""
         ...
 
     # out

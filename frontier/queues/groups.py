@@ -25,7 +25,7 @@ from frontier.queues.queue import Queue
 class Group:
     """The state that the queues of a group share."""
 
-    __slots__ = ("at_once", "leased", "limit", "members", "name", "parked", "resting", "wake_at")
+    __slots__ = ("at_once", "is_elsewhere", "leased", "limit", "members", "name", "parked", "resting", "wake_at")
 
     def __init__(self, name: str, limit: GroupLimit) -> None:
         self.name = name
@@ -34,6 +34,8 @@ class Group:
         self.leased = 0
         self.wake_at = 0.0
         self.resting = False
+        self.is_elsewhere = False
+        """Whether it waits for other parts of the crawl."""
         self.members = 0
         """Peers that belong to it."""
         self.parked: dict[int, OrderedDict[Peers, None]] = {}
@@ -45,7 +47,9 @@ class Group:
 
     def is_open_without(self, leases: int) -> bool:
         """Whether the group would be open if it had this many leases fewer."""
-        return not self.resting and (self.at_once is None or self.leased - leases < self.at_once)
+        if self.resting or self.is_elsewhere:
+            return False
+        return self.at_once is None or self.leased - leases < self.at_once
 
     def park(self, peers: "Peers", precedence: int) -> None:
         peers.parked_at = (self, precedence)
@@ -106,6 +110,10 @@ class Groups:
         self.rest_heap: list[tuple[float, int, Group]] = []
         """Groups that rest, and entries of groups whose rest is over."""
         self._tie = count()
+        self.on_drop: Callable[[str], None] = lambda _: None
+        """Called with the name of a group that no active queue belongs to any more."""
+        self.elsewhere = 0
+        """Groups that wait for other parts of the crawl."""
 
     def names(self, queue: Queue) -> tuple[str, ...]:
         """The groups that a queue belongs to, or would join."""
@@ -203,6 +211,27 @@ class Groups:
             rests += ((lone_group, until),) if until > now else ()
         return rests
 
+    def hold(self, name: str, *, until: float | None, now: float) -> None:
+        """Close a group whose requests other parts of the crawl do not allow now: `until` then, or until `admit`."""
+        group = self._groups[name]
+        if until is not None:
+            self._rest(group, until, now=now)
+        elif not group.is_elsewhere:
+            group.is_elsewhere = True
+            self.elsewhere += 1
+
+    def admit(self, name: str) -> Group | None:
+        """Other parts may allow requests of a group now. Returns the group if it waited for that."""
+        group = self._groups.get(name)
+        if group is None or not group.is_elsewhere:
+            return None
+        self._admit(group)
+        return group
+
+    def _admit(self, group: Group) -> None:
+        self.elsewhere -= group.is_elsewhere
+        group.is_elsewhere = False
+
     def end_lease(self, peers: Peers, cooldown_s: float, *, asked: bool, now: float) -> None:
         """End a lease of one of the peers. If a server was asked, their groups rest."""
         for group in peers.groups:
@@ -249,3 +278,5 @@ class Groups:
     def _drop_unused(self, group: Group) -> None:
         if not group.members and not group.resting:
             del self._groups[group.name]
+            self._admit(group)
+            self.on_drop(group.name)

@@ -30,6 +30,8 @@ class OpenLease(msgspec.Struct, eq=False):
     """Whether its URL has been admitted again. Then the ledger and the queue know only the newer admission."""
     for_prerequisite: bool = False
     """Whether its request is for the queue's prerequisite."""
+    reserved: tuple[str, ...] = ()
+    """The groups in which its request is reserved."""
 
 
 class Leases:

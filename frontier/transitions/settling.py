@@ -15,6 +15,7 @@ from frontier.transitions.active.active_queues import SPILL_S, ActiveQueues
 from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, OpenLease
 from frontier.transitions.link_counts import LinkCounts
+from frontier.transitions.reserving import Reserving
 from frontier.values import CrawlUrl, Health, Lease, LedgerEntry, Outcome, StoreFull, UrlState
 
 log = logging.getLogger(__name__)
@@ -39,6 +40,7 @@ class Settling:
     ) -> None:
         self._store = store
         self._active = active
+        self._reserving = Reserving(active)
         self._leases = leases
         self._link_counts = link_counts
         self._commit = commit
@@ -60,6 +62,7 @@ class Settling:
             health=self._next_health(held.queue.record.health, outcome) if asked else None,
             pace_s=cooldown_s if outcome.server_ok and asked and cooldown_s > 0 else None,
         )
+        counters.pages += outcome.is_page
         if held.superseded:
             self._store.update_queues([update], counters)
         else:
@@ -177,7 +180,7 @@ class Settling:
         held = self._leases.get(lease)
         held.for_prerequisite = prerequisite is not None
         queue, active = held.queue, self._active
-        if address is None and prerequisite is None and queue.prerequisite is None:
+        if address is None and prerequisite is None and queue.prerequisite is None and active.reservations is None:
             return True
         now = active.now()
         if prerequisite is None:
@@ -191,15 +194,20 @@ class Settling:
             # It rests longer than its host's pace asks for: it does not answer, or has hours when it may be asked.
             self.release(lease, rest_s, asked=False, reason="another host")
             return False
+        if not self._reserving.begin(held, now):
+            self.release(lease, SPILL_S if active.schedule.must_spill(queue) else 0.0, asked=False)
+            return False
         active.waiters.wake(min(active.schedule.leasable_count, 2))
         return True
 
     def relocate(self, lease: Lease, address: str, prerequisite: str | None) -> None:
-        queue, active = self._leases.get(lease).queue, self._active
+        held, active = self._leases.get(lease), self._active
+        queue = held.queue
         if prerequisite is None:
             active.schedule.move(queue, address, prerequisite=queue.prerequisite, now=active.now())
         else:
             active.schedule.move(queue, None, prerequisite=Prerequisite(prerequisite, address), now=active.now())
+        self._reserving.relocate(held, for_prerequisite=prerequisite is not None)
         active.waiters.wake(min(active.schedule.leasable_count, 2))
 
     def _next_health(self, before: Health, outcome: Outcome) -> Health:
@@ -260,6 +268,7 @@ class Settling:
         """Apply the end of a lease that has been written."""
         before, after = held.queue.record, update.record
         self._leases.end(held)
+        self._reserving.end(held, update)
         self._active.apply_end(held.queue, end, update)
         _log_health(before, after)
 

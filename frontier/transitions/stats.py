@@ -37,6 +37,7 @@ def describe(counters: Counters, active: ActiveQueues) -> FrontierStats:
         next_wake_why=None if waking is None else waking.rest_reason,
         next_group=group_wake[1] if group_wake is not None and group_wake[0] == deadline and waking is None else None,
         held_back_queues=schedule.held_back_count,
+        groups_elsewhere=schedule.groups.elsewhere,
         troubled_queues=counters.troubled_queues,
         quarantined=counters.quarantined,
         lost=counters.lost,
@@ -71,4 +72,5 @@ def _describe_queue(active: ActiveQueues, queue: Queue) -> ActiveQueue:
         health=record.health,
         group=None if group is None else group.name,
         group_wake_at=group.wake_at if group is not None and group.resting else None,
+        group_is_elsewhere=group is not None and group.is_elsewhere,
     )

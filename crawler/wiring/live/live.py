@@ -13,7 +13,7 @@ from crawler.fetch.robots.robots_txt import RobotsTxt
 from crawler.wiring.components.fetching import robots_lifetimes
 from crawler.wiring.live.values import Latest, Values
 from crawler.wiring.queue_settings import queue_settings
-from frontier import Budgeted, Frontier
+from frontier import Budgeted, Frontier, InParts
 
 
 class Adjusted(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,11 +71,15 @@ class LiveSettings:
         engine.set_options(pipeline_options(config))
         self._adjusted.http.set_concurrency(fetch.concurrency, spare=fetch.spare)
         engine.set_concurrency(fetch.concurrency, spare=fetch.spare)
-        engine.set_limits(run_limits(config))
+        engine.set_limits(run_limits(config, self._adjusted.frontier))
 
 
-def run_limits(config: Config) -> Limits:
-    return Limits(pages=config.limits.pages, bytes=config.limits.bytes, seconds=config.limits.seconds)
+def run_limits(config: Config, frontier: Frontier) -> Limits:
+    """The limits that the engine counts. The pages of a part are counted with those of the others."""
+    is_part = isinstance(frontier, InParts) and frontier.part_links is not None
+    return Limits(
+        pages=None if is_part else config.limits.pages, bytes=config.limits.bytes, seconds=config.limits.seconds
+    )
 
 
 def pipeline_options(config: Config) -> PipelineOptions:

@@ -1,20 +1,27 @@
 """Fetches pages again that a crash left in the output but not in the ledger."""
 
 import logging
+from typing import Final
 
 from config import Config
 from crawler.disk.directory import CrawlDirectory
+from crawler.page import LinkKind, PageRecord
 from crawler.url.urls import UrlReader
 from crawler.wiring.components import discovering
 from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.write.records import newest_records
 from frontier import Frontier, UrlState
 
+NOT_MODIFIED: Final = 304
+
 log = logging.getLogger(__name__)
 
 
-async def requeue_newer_output(config: Config, directory: CrawlDirectory, frontier: Frontier, urls: UrlReader) -> None:
-    """Queue the pages again that were written but not settled, and log how many there are.
+async def requeue_newer_output(
+    config: Config, directory: CrawlDirectory, frontier: Frontier, urls: UrlReader
+) -> list[int]:
+    """Queue the pages again that were written but not settled, and log how many there are. Returns the numbers of those
+    that count as pages and keep their number.
 
     After a kill these are the pages that were in flight. There are more if the frontier lost its last changes, as in a
     power failure. Then it may also lack URLs, and may not know numbers that it has already given out.
@@ -22,6 +29,7 @@ async def requeue_newer_output(config: Config, directory: CrawlDirectory, fronti
     in_flight = config.fetch.concurrency + config.fetch.spare
     record_urls = RecordUrls(urls, discovering.parallel_queues(config, urls))
     newer, unknown, highest, known_in_a_row = 0, [], 0, 0
+    owed = []
     for record in newest_records(directory.records):
         url = record_urls.of_record(record)
         if url is None:
@@ -37,6 +45,8 @@ async def requeue_newer_output(config: Config, directory: CrawlDirectory, fronti
         highest = max(highest, record.number)
         if entry is None:
             unknown.append(url)
+        elif entry.number == record.number and _is_page(record):
+            owed.append(record.number)
     if newer:
         log.info("%d pages of the output were not settled when the crawl ended: they are fetched again", newer)
     are_lost = await frontier.skip_numbers(highest)
@@ -47,3 +57,10 @@ async def requeue_newer_output(config: Config, directory: CrawlDirectory, fronti
             newer,
         )
     await frontier.add(unknown)
+    return owed
+
+
+def _is_page(record: PageRecord) -> bool:
+    """Whether a record counts as a page, as in a limit of pages."""
+    is_good = record.status is not None and (200 <= record.status < 300 or record.status == NOT_MODIFIED)
+    return record.state == "done" and is_good and record.kind != LinkKind.SITEMAP

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from frontier.parts.protocol import Reservations
 from frontier.pauses import OPERATOR, Pauses
 from frontier.queues.budgets import is_retired
 from frontier.queues.lease_end import LeaseEnd
@@ -61,6 +62,20 @@ class ActiveQueues:
         self._crashed_at: float | None = None
         """When the crawl was resumed after its last crash, if there was one."""
         self._rest_after_crash_s = 0.0
+
+        self.reservations: Reservations | None = None
+        """What other parts of the crawl allow; None if it has no parts."""
+
+    def reserve(self, reservations: Reservations) -> None:
+        """From now on, begin requests of shared groups only as these allow."""
+        self.reservations = reservations
+        self.schedule.groups.on_drop = lambda group: reservations.leave(group, now=self.now())
+        reservations.watch(self)
+
+    def open(self, group: str) -> None:
+        """Other parts of the crawl may allow a request of the group now."""
+        self.schedule.admit(group)
+        self.waiters.wake(min(self.schedule.leasable_count, 2))
 
     def now(self) -> float:
         return self.clock() + self._ahead_s

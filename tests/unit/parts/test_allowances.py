@@ -45,9 +45,7 @@ class Part:
 
     def lease(self, choice: int) -> None:
         waiting = self.waiting()
-        if waiting and self.purse.take_permit():
-            url = waiting[choice % len(waiting)]
-            self.purse.begin(url)
+        if waiting and self.purse.begin(url := waiting[choice % len(waiting)]):
             self.begun[url] = False
 
     def go_on(self, choice: int, *, gives_up: bool) -> None:
@@ -89,20 +87,34 @@ class Crawl:
         self.dice = Random(seed)
         self.parts = [Part(number, self.dice.randrange(25)) for number in range(self.dice.randint(1, 4))]
         self.limit = self.dice.randrange(40)
+        self.bound = 0
+        """How many pages there may be."""
         self.bank = self.new_bank()
         self.to_parts: list[tuple[int, Instruction]] = []
         self.to_bank: list[tuple[Bank, int, Statement]] = []
 
     def new_bank(self) -> Bank:
+        """A run begins."""
         self.bank = Bank(limit=self.limit, parts=len(self.parts))
+        self.before, self.has_begun = self.pages, False
         return self.bank
 
+    @property
+    def pages(self) -> int:
+        return sum(len(part.output) for part in self.parts)
+
     def check(self) -> None:
-        pages = sum(len(part.output) for part in self.parts)
-        assert pages <= self.limit
-        assert sum(part.purse.allowed for part in self.parts) <= self.limit
+        total = self.bank.total
+        if total is not None and not self.has_begun:
+            self.has_begun = True
+            # Pages that were written since the bank died, or had been begun, may be of either run.
+            used = sum(part.purse.used for part in self.parts)
+            assert self.before + self.limit <= total <= max(self.pages + self.limit, used)
+            self.bound = total
+        assert self.pages <= self.bound
+        assert sum(part.purse.allowed for part in self.parts) <= self.bound
         for part in self.parts:
-            assert part.purse.used <= part.purse.allowed or not part.purse.allowed
+            assert part.purse.used <= part.purse.allowed
 
     def arrive(self, waiting: list[tuple[int, Instruction]]) -> tuple[int, Instruction] | None:
         if not waiting:
@@ -123,6 +135,8 @@ class Crawl:
             (2, lambda: self.to_bank.append((self.bank, part.number, part.state()))),
             (4, self.tell_bank),
             (1, self.lose),
+            (1, lambda: self.bank.lose(part.number)),
+            (2, lambda: self.to_parts.append((part.number, self.bank.greeting(part.number)))),
         ]
         if dice.random() < 0.01:
             self.new_bank()
@@ -146,6 +160,8 @@ class Crawl:
 
     def finish(self) -> None:
         """Nothing goes wrong any more."""
+        for part in self.parts:
+            part.hear(self.bank.greeting(part.number))
         for _ in range(400):
             for part in self.parts:
                 for number, instruction in self.bank.instructions().items():
@@ -156,10 +172,9 @@ class Crawl:
                 self.bank.hear(part.number, part.state())
                 self.check()
         there_are = sum(url % 4 != 0 for part in self.parts for url in part.urls)
-        pages = sum(len(part.output) for part in self.parts)
-        assert pages == min(self.limit, there_are)
-        assert self.bank.is_reached == (there_are >= self.limit)
-        assert self.bank.pages == pages
+        assert self.pages == min(self.bound, there_are)
+        assert self.bank.is_reached == (there_are >= self.bound)
+        assert self.bank.pages == self.pages
 
 
 @pytest.mark.parametrize("first", range(0, 150, 50))
@@ -190,3 +205,36 @@ def test_a_bank_gives_nothing_before_it_has_heard_all_parts() -> None:
         assert 0 not in bank.instructions()
         bank.hear(1, second.hear(bank.instructions()[1]))
     assert bank.instructions()[0].allowed
+
+
+def test_a_part_that_can_not_be_reached_keeps_its_allowance_and_blocks_no_other() -> None:
+    bank, parts = Bank(limit=40, parts=3), [Part(0, 99), Part(1, 99), Part(2, 99)]
+
+    def talk(*alive: int) -> None:
+        for _ in range(20):
+            for number in alive:
+                for to, instruction in bank.instructions().items():
+                    if to in alive:
+                        bank.hear(to, parts[to].hear(instruction))
+                parts[number].lease(0)
+                bank.hear(number, parts[number].state())
+
+    talk(0, 1, 2)
+    parts[0].die(loses_power=False)
+    bank.lose(0)
+    kept = parts[0].purse.allowed
+    assert kept
+    for each in parts[1:]:
+        each.lease(0)
+    talk(1, 2)
+    assert parts[0].purse.allowed == kept
+    assert parts[1].purse.used + parts[2].purse.used == 40 - kept
+
+
+def test_a_part_that_was_opened_again_begins_nothing_before_it_has_heard_the_bank() -> None:
+    purse = Purse(order=Order(3, 7), allowed=5, settled=2)
+    assert not purse.begin(1)
+    assert not purse.obey(Instruction(order=Order()))
+    assert not purse.begin(1)
+    assert not purse.obey(Instruction(order=Order(3, 0)))
+    assert purse.begin(1)

@@ -1,0 +1,49 @@
+"""Shares the limit of pages of a run among the parts that are connected."""
+
+from collections.abc import Callable
+
+from crawler.parts.allowances import Bank, Instruction, Order, Statement
+from crawler.parts.line.services import Send
+from crawler.parts.sharing.page_allowance import NAME
+
+
+class PageBank:
+    """The supervisor's side of a limit of pages."""
+
+    name = NAME
+    messages = Statement
+
+    def __init__(self, *, limit: int, parts: int, on_reached: Callable[[], None]) -> None:
+        """Calls `on_reached` once the run has as many pages as it may."""
+        self._bank = Bank(limit=limit, parts=parts)
+        self._on_reached = on_reached
+        self._has_told = False
+        self._sends: dict[int, Send] = {}
+        self._sent: dict[int, Order] = {}
+        """The last instruction that was sent over the connection of a part."""
+
+    def connect(self, part: int, send: Send, /) -> None:
+        self._sends[part] = send
+        self._tell(part, self._bank.greeting(part))
+
+    def disconnect(self, part: int, /) -> None:
+        """The part keeps what it is allowed."""
+        if self._sends.pop(part, None) is not None:
+            self._bank.lose(part)
+            self._instruct()
+
+    def receive(self, part: int, message: Statement, /) -> None:
+        self._bank.hear(part, message)
+        self._instruct()
+        if self._bank.is_reached and not self._has_told:
+            self._has_told = True
+            self._on_reached()
+
+    def _instruct(self) -> None:
+        for part, instruction in self._bank.instructions().items():
+            if part in self._sends and instruction.order != self._sent.get(part):
+                self._tell(part, instruction)
+
+    def _tell(self, part: int, instruction: Instruction) -> None:
+        self._sent[part] = instruction.order
+        self._sends[part](instruction)

@@ -1,0 +1,180 @@
+"""What running parts share: a limit of pages that is met exactly, and addresses that no two ask at once or too soon.
+
+Parts are killed at random moments, and go on from what is on their disks."""
+
+import asyncio
+import os
+import tempfile
+from collections import defaultdict
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import msgspec
+import pytest
+
+from crawler.testing.loops import in_virtual_time, run_in_virtual_time
+from frontier import Allowance
+from tests.unit.parts.sharing import Plan, Request, SharedCrawl
+
+MEMORY = "/dev/shm"
+
+
+def urls(plan: Plan) -> int:
+    """The pages that there are."""
+    return sum(SharedCrawl.is_page(url.url) for part in range(plan.parts) for url in plan.urls_of(part))
+
+
+async def crawl_with_kills(seed: int, base: Path) -> None:
+    dice = Random(seed)
+    plan = Plan(
+        hosts=[dice.randrange(1, 25) for _ in range(dice.randrange(1, 10))],
+        parts=dice.randint(2, 4),
+        limit=dice.randint(1, 100),
+    )
+    crawl = SharedCrawl(plan, base)
+    await crawl.run(dice, kills=dice.randrange(12))
+    assert plan.limit is not None
+    assert crawl.pages == min(plan.limit, urls(plan))
+    await crawl.end()
+
+
+def storm(seeds: range) -> None:
+    for seed in seeds:
+        with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as base:
+            run_in_virtual_time(crawl_with_kills(seed, Path(base)))
+
+
+def test_a_limit_is_met_exactly_whichever_parts_die() -> None:
+    storm(range(12))
+
+
+@pytest.mark.long
+def test_a_limit_is_met_exactly_in_many_histories() -> None:
+    storm(range(1000, 2000))
+
+
+@in_virtual_time
+async def test_a_limit_of_one_page_is_met_by_many_parts_in_memory() -> None:
+    crawl = SharedCrawl(Plan(hosts=[3] * 8, parts=4, limit=1))
+    await crawl.run()
+    assert crawl.pages == 1
+    await crawl.end()
+
+
+@in_virtual_time
+async def test_an_allowance_that_one_part_does_not_need_goes_to_the_others() -> None:
+    # Part 0 has 40 URLs, 30 of them pages; the others have one page each.
+    crawl = SharedCrawl(Plan(hosts=[40, 2, 2], limit=31))
+    await crawl.run()
+    assert crawl.pages == 31
+    await crawl.end()
+
+
+@in_virtual_time
+async def test_the_next_run_has_the_limit_anew() -> None:
+    with tempfile.TemporaryDirectory() as base:
+        crawl = SharedCrawl(Plan(hosts=[20, 20, 20], limit=7), Path(base))
+        for run in (1, 2, 3):
+            await crawl.run()
+            await crawl.end()
+            assert crawl.pages == 7 * run
+            crawl.begin_run()
+
+
+@in_virtual_time
+async def test_a_part_stores_what_it_is_allowed_before_it_uses_it() -> None:
+    crawl = SharedCrawl(Plan(hosts=[20, 20, 20], limit=12))
+    await crawl.run()
+    stored = [life.store.counters for life in crawl.lives.values()]
+    assert [each.pages for each in stored] == [each.allowance.allowed for each in stored]
+    assert {each.allowance.total for each in stored} == {12}
+    assert sum(each.pages for each in stored) == 12
+    await crawl.end()
+
+
+def check_pace(requests: list[Request], rest_s: float) -> int:
+    """No address is asked by two at once, or before its rest is over. Returns how often another part came next."""
+    by_address = defaultdict(list)
+    for request in requests:
+        by_address[request.address].append(request)
+    crossings = 0
+    for of_address in by_address.values():
+        of_address.sort(key=lambda each: each.began)
+        for before, after in pairwise(of_address):
+            assert before.ended is not None
+            assert after.began >= before.ended + rest_s - 1e-6, (before, after)
+            crossings += before.part != after.part
+    return crossings
+
+
+@in_virtual_time
+async def test_parts_share_the_pace_of_an_address() -> None:
+    plan = Plan(hosts=[6] * 9, addresses=2)
+    crawl = SharedCrawl(plan)
+    await crawl.run()
+    assert crawl.pages == urls(plan)
+    assert check_pace(crawl.requests, plan.rest_s) > 0
+    await crawl.end()
+
+
+async def share_addresses_with_kills(seed: int, base: Path) -> None:
+    dice = Random(seed)
+    plan = Plan(
+        hosts=[dice.randrange(1, 6) for _ in range(dice.randrange(3, 9))],
+        addresses=dice.randint(1, 3),
+        limit=None if dice.random() < 0.5 else dice.randint(5, 30),
+    )
+    crawl = SharedCrawl(plan, base)
+    await crawl.run(dice, kills=dice.randrange(6))
+    check_pace(crawl.requests, plan.rest_s)
+    assert crawl.pages == min(plan.limit or 1000, urls(plan))
+    await crawl.end()
+
+
+def storm_of_addresses(seeds: range) -> None:
+    for seed in seeds:
+        with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as base:
+            run_in_virtual_time(share_addresses_with_kills(seed, Path(base)))
+
+
+def test_no_address_is_asked_too_soon_whichever_parts_die() -> None:
+    storm_of_addresses(range(12))
+
+
+@pytest.mark.long
+def test_no_address_is_asked_too_soon_in_many_histories() -> None:
+    storm_of_addresses(range(1000, 2000))
+
+
+@in_virtual_time
+async def test_a_new_supervisor_lets_addresses_rest() -> None:
+    with tempfile.TemporaryDirectory() as base:
+        plan = Plan(hosts=[6] * 6, addresses=1, limit=5)
+        crawl = SharedCrawl(plan, Path(base))
+        for _ in range(3):
+            await crawl.run()
+            await crawl.end()
+            crawl.begin_run()
+        assert crawl.pages == 15
+        check_pace(crawl.requests, plan.rest_s)
+
+
+@in_virtual_time
+async def test_a_group_tells_that_it_waits_for_other_parts() -> None:
+    crawl = SharedCrawl(Plan(hosts=[6] * 3, addresses=1, request_s=10.0))
+    for number in range(3):
+        await crawl.begin(number)
+    await asyncio.sleep(5.0)
+    asking = [request.part for request in crawl.requests]
+    assert len(asking) == 1
+    for number, life in crawl.lives.items():
+        assert life.inner.describe().groups_elsewhere == (number not in asking)
+        waits = [each.group_is_elsewhere for each in life.inner.active_queues() if each.group == "ip 192.0.2.0"]
+        assert waits == ([] if number in asking else [True])
+    await crawl.end()
+
+
+def test_an_allowance_survives_its_encoding() -> None:
+    allowance = Allowance(epoch=3, number=9, allowed=None, total=12)
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(allowance), type=Allowance) == allowance
