@@ -32,7 +32,7 @@ class AddressAuthority:
 
     def disconnect(self, part: int, /) -> None:
         self._sends.pop(part, None)
-        self._tell(self._authority.has_ended(part, self._loop.time()))
+        self._tell(self._authority.forget_process(part, self._loop.time()))
 
     def receive(self, part: int, message: Join | FromHolder, /) -> None:
         now = self._loop.time()
