@@ -131,7 +131,7 @@ def url(path: Path, url: str, as_json: bool) -> int:
 
 def _with_record(known: UrlForm, path: Path) -> UrlForm:
     """Add what only the record of the page says, if the crawl writes records and the URL is settled."""
-    for directory in reversed(record_directories(path)):
+    for directory in reversed(record_directories(path, None if known.part is msgspec.UNSET else known.part)):
         if (record := find_record(directory, known.number)) is not None:
             return msgspec.structs.replace(known, message=record.message, truncated=record.truncated)
     return known

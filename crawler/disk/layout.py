@@ -193,10 +193,13 @@ def output_directories(directory: Path) -> list[Path]:
     return [*earlier, *layout.directories(directory)]
 
 
-def record_directories(directory: Path) -> list[Path]:
-    """The directories that hold page records of a crawl, those of its parts included, the oldest first. Raises
-    `DirectoryRefused`."""
-    return [path for each in output_directories(directory) if (path := CrawlDirectory(each).records).is_dir()]
+def record_directories(directory: Path, part: int | None = None) -> list[Path]:
+    """The directories that hold page records of a crawl, those of its parts included, or those that hold what belongs
+    to one part. The oldest come first. Raises `DirectoryRefused`."""
+    others = [] if part is None else part_directories(directory)
+    mine = set(others[part : part + 1] if part is not None else [])
+    outputs = [each for each in output_directories(directory) if each in mine or each not in others]
+    return [path for each in outputs if (path := CrawlDirectory(each).records).is_dir()]
 
 
 def part_directory(directory: Path, part: int) -> Path:

@@ -13,6 +13,7 @@ from crawler.disk.layout import (
     part_at,
     part_directories,
     read_layout,
+    record_directories,
     write_layout,
 )
 from frontier import Part
@@ -57,6 +58,17 @@ def test_a_directory_tells_which_part_it_is(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "part-0").mkdir()
     monkeypatch.chdir(tmp_path / "part-0")
     assert part_at(Path()) == Part(number=0, parts=2, lineage=1)
+
+
+def test_records_of_a_part_are_in_its_directory_or_from_before(tmp_path: Path) -> None:
+    write_layout(tmp_path, msgspec.structs.replace(Layout.begin(2), earlier=(".",)))
+    places = [path / "records" for path in (tmp_path, tmp_path / "part-0", tmp_path / "part-1")]
+    for path in places[1:]:
+        path.mkdir(parents=True)
+    assert record_directories(tmp_path) == places[1:]
+    places[0].mkdir()
+    assert record_directories(tmp_path) == places
+    assert record_directories(tmp_path, 1) == [places[0], places[2]]
 
 
 @pytest.mark.parametrize("parts", [0, 1025])

@@ -1,13 +1,18 @@
 """Crawls that answer on sockets, as running ones do, from an event loop in a thread of its own."""
 
 import asyncio
+import os
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 
+import msgspec
+
 from crawler.control import address
+from crawler.control.replies import CrawlStatus, Stopping
+from crawler.control.requests import AnyRequest
 from crawler.control.server import Answer, ControlServer
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_directories
@@ -16,16 +21,25 @@ from crawler.operate.opening import stored_configuration
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import Parts, RunningPart
 from crawler.operate.parts.together import answer_together
-from crawler.operate.stored import open_crawl
+from crawler.operate.stored import StoredCrawl, open_crawl
 
 SUPERVISOR = 4711
+TURNS = 100
+"""Turns of the event loop that are enough to send a reply."""
 
 
 @contextmanager
 def answering(directory: Path, parts: Sequence[int], *, together: bool = False) -> Iterator[None]:
     """These parts of a crawl answer, each on its own socket; `together`, also the crawl on its."""
     loop = asyncio.new_event_loop()
-    ready, end = threading.Event(), asyncio.Event()
+    ready, end, stopping = threading.Event(), asyncio.Event(), asyncio.Event()
+    running = set(parts)
+
+    def stop(number: int) -> None:
+        running.discard(number)
+        if not running:
+            stopping.set()
+
     failed: list[BaseException] = []
 
     async def serve() -> None:
@@ -34,16 +48,21 @@ def answering(directory: Path, parts: Sequence[int], *, together: bool = False) 
                 for number in parts:
                     part = part_directories(directory)[number]
                     crawl = await stack.enter_async_context(open_crawl(part, to_change=True))
-                    await stack.enter_async_context(_listening(part, partial(answer, crawl)))
-                if together:
-                    running = Parts(
-                        {number: RunningPart(place) for number, place in enumerate(part_directories(directory))}
+                    await stack.enter_async_context(
+                        _listening(part, partial(_answer_as_running, crawl, partial(stop, number)))
                     )
-                    whole = CrawlInParts(directory, stored_configuration(directory), running, pid=SUPERVISOR)
+                if together:
+                    asked = {number: RunningPart(place) for number, place in enumerate(part_directories(directory))}
+                    whole = CrawlInParts(directory, stored_configuration(directory), Parts(asked), pid=SUPERVISOR)
                     stack.enter_context(CrawlDirectory(directory))
                     await stack.enter_async_context(_listening(directory, partial(answer_together, whole)))
                 ready.set()
-                await end.wait()
+                ends = [asyncio.create_task(each.wait()) for each in (end, stopping)]
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                for each in ends:
+                    each.cancel()
+                for _ in range(TURNS):
+                    await asyncio.sleep(0)
         except BaseException as error:
             failed.append(error)
             ready.set()
@@ -61,6 +80,17 @@ def answering(directory: Path, parts: Sequence[int], *, together: bool = False) 
             loop.call_soon_threadsafe(end.set)
         thread.join()
         loop.close()
+
+
+async def _answer_as_running(crawl: StoredCrawl, stop: Callable[[], None], request: AnyRequest) -> msgspec.Struct:
+    """The answer of a stored crawl, as if this process ran it."""
+    reply = await answer(crawl, request)
+    if isinstance(reply, CrawlStatus):
+        return msgspec.structs.replace(reply, running=True, pid=os.getpid())
+    if isinstance(reply, Stopping):
+        stop()
+        return Stopping(was_running=True, in_flight=1)
+    return reply
 
 
 @asynccontextmanager

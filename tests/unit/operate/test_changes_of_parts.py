@@ -134,3 +134,18 @@ def test_every_state_of_a_crawl_lists_the_same(crawl: StoredCrawl, tmp_path: Pat
         msgspec.json.decode(line)["url"]
         for line in command_here("frontier", "export", str(one.directory)).out.splitlines()
     ]
+
+
+def test_parts_that_have_lost_their_supervisor_are_told_and_stopped(tmp_path: Path) -> None:
+    for name, parts in (("all", list(ALL)), ("some", [1])):
+        crawl = make(tmp_path / name, parts=PARTS)
+        with answering(crawl.directory, parts):
+            status = crawl.do("status", "--json").json()
+            assert (status["running"], status["pid"]) == (True, None)
+            told = f"is ending: {len(parts)} of its {PARTS} parts still run, and no process watches over them"
+            assert told in crawl.do("status").out
+            stopped = crawl.do("stop", "--json").json()
+            assert stopped == {"was_running": True, "in_flight": len(parts)}
+            # It waited: nobody uses the directories any more.
+            assert crawl.look("fsck").code == 0
+        assert crawl.do("stop").out == f"{crawl.directory} does not run\n"
