@@ -51,7 +51,7 @@ from config.schema.politeness import Politeness
 from config.schema.scope import Scope, Urls, Within
 from config.schema.site import Site
 from config.settings import Setting, settings, settings_of
-from config.show.changes import changes, non_defaults
+from config.show.changes import Change, changes, differences, non_defaults
 from config.show.json_schema import json_schema
 from config.show.render import Row, render_show, render_toml
 from config.toml import toml_value
@@ -61,6 +61,7 @@ __all__ = [
     "COMPARE_BACKENDS",
     "Backend",
     "Backends",
+    "Change",
     "CompareSet",
     "CompareWork",
     "Config",
@@ -88,6 +89,7 @@ __all__ = [
     "Visited",
     "Within",
     "changes",
+    "differences",
     "has_contact",
     "json_schema",
     "load",

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from config.loading.blocks import block_key, block_kinds, blocks_of
 from config.loading.loader import Loaded
 from config.schema import Config
@@ -15,25 +17,46 @@ _MOST_CHARS: Final = 80
 _MOST_ITEMS: Final = 3
 
 
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """A setting that differs between two configurations."""
+
+    key: str
+    """A key of a block is written `site[1].match`."""
+    was: str
+    now: str
+    text: str
+    """Both, for people."""
+
+    @property
+    def of(self) -> str:
+        """The key of the setting, or of the kind of blocks that it belongs to."""
+        return self.key.partition("[")[0]
+
+
 def changes(before: Config, after: Loaded, /) -> list[str]:
     """The settings for later runs that differ from `before`, with a line for each.
 
     The directory of the crawl is left out, because it may have moved or may be written in another way.
     """
-    old, new = _values(before), _values(after.lasting)
-    lines: list[str] = []
+    return [change.text for change in differences(before, after.lasting)]
+
+
+def differences(before: Config, after: Config, /) -> list[Change]:
+    """The settings that differ, without the directory of the crawl."""
+    old, new = _values(before), _values(after)
+    found: list[Change] = []
     for key, setting in ({key: each for key, (each, _) in (old | new).items()}).items():
         was, now = old.get(key, (setting, None))[1], new.get(key, (setting, None))[1]
         if was == now or key == "crawl.directory":
             continue
+        texts = _short(value_text(setting, was)), _short(value_text(setting, now))
         if setting.kind in ("texts", "ints", "table", "options") and was and now:
-            lines.append(f"{key} {_item_changes(_items(was), _items(now))}")
+            text = f"{key} {_item_changes(_items(was), _items(now))}"
         else:
             default = ", the default" if now is not None and now == setting.default else ""
-            lines.append(
-                f"{key} is {_short(value_text(setting, now))}{default}; it was {_short(value_text(setting, was))}"
-            )
-    return lines
+            text = f"{key} is {texts[1]}{default}; it was {texts[0]}"
+        found.append(Change(key=key, was=texts[0], now=texts[1], text=text))
+    return found
 
 
 def non_defaults(config: Config, /) -> list[str]:

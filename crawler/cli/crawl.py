@@ -14,6 +14,7 @@ from crawler.cli.run.parts import keep_parts, run_in_parts, settings_with_parts
 from crawler.cli.run.running import run_crawl
 from crawler.disk.directory import CrawlDirectory
 from crawler.library.opening import changed_settings
+from crawler.operate.settings.start import Start, with_page_limit
 from crawler.supervise.preparing import is_in_parts
 from crawler.wiring.configuration import load
 
@@ -78,14 +79,22 @@ def crawl(  # noqa: PLR0913 - a command takes each of its options
         options |= _only_seeds(seeds)
         loaded = load(configuration, overrides=settings, options=options, environ=os.environ, preset=preset)
     loaded = keep_parts(loaded, fresh=fresh)
+    start = Start(
+        configuration=None if configuration is None else str(configuration.absolute()),
+        directory=directory,
+        settings=list(settings),
+        preset=preset,
+        seeds=[] if configuration is None else list(seeds),
+        max_pages=max_pages,
+    )
     again = f"onceover crawl --dir {shlex.quote(loaded.config.crawl.directory)}"
     run = (run_in_parts if is_in_parts(loaded, fresh=fresh) else run_crawl)(
-        loaded,
+        with_page_limit(loaded, max_pages),
         fresh=fresh,
         as_json=as_json,
         again=again,
-        max_pages=max_pages,
         rebuild=rebuild,
+        start=start,
         changed=changed_settings(loaded),
     )
     return run.exit_code

@@ -83,6 +83,33 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     urls: list[JudgedUrl]
 
 
+class SettingChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A setting that has changed."""
+
+    key: str
+    was: str
+    now: str
+    text: str
+    """Both, in words."""
+    holds: Literal["now", "restart"]
+    """Whether it holds at once, or from the next start."""
+    reason: str | None = None
+    """Why it does not hold at once."""
+
+
+class Reconfigured(msgspec.Struct, frozen=True, kw_only=True):
+    """How the settings of a crawl have changed."""
+
+    running: bool
+    dry_run: bool
+    """Whether nothing was changed, but only checked."""
+    file: str | None
+    """The configuration that was read again; None if none was."""
+    changes: list[SettingChange]
+    new_seeds: int = 0
+    """Seeds that were added to the queues."""
+
+
 class HealthForm(msgspec.Struct, frozen=True, kw_only=True):
     """How a server has behaved lately."""
 

@@ -6,6 +6,7 @@ import msgspec
 
 MAX_URLS: Final = 1000
 """URLs or lines in one request."""
+MAX_SETTINGS: Final = 1000
 MAX_ITEMS: Final = 1000
 """Queues, hosts or refusals in one reply."""
 MAX_REFUSALS: Final = 2 * MAX_ITEMS
@@ -18,6 +19,8 @@ _PIECE_BYTES: Final = 1 << 19
 _MAX_PIECE_BYTES: Final = 1 << 24
 
 Urls = Annotated[list[str], msgspec.Meta(max_length=MAX_URLS)]
+Settings = Annotated[list[str], msgspec.Meta(min_length=1, max_length=MAX_SETTINGS)]
+"""Each as KEY=VALUE."""
 Limit = Annotated[int, msgspec.Meta(ge=1, le=MAX_ITEMS)]
 
 
@@ -80,6 +83,24 @@ class SetBudget(Request, frozen=True, tag="budget"):
 
     host: str
     cost: Annotated[int, msgspec.Meta(ge=0, le=MAX_BUDGET)] | None
+
+
+class Set(Request, frozen=True, tag="set"):
+    """Change settings, all of them or none. The reply is `Reconfigured`.
+
+    With `dry_run` they are checked as ever, and nothing changes. Whoever has several crawls to change asks all of them
+    that first.
+    """
+
+    settings: Settings
+    dry_run: bool = False
+
+
+class Reload(Request, frozen=True, tag="reload"):
+    """Read the configuration again with which the crawl was started, and change what is different, all of it or
+    nothing. The reply is `Reconfigured`."""
+
+    dry_run: bool = False
 
 
 class InspectUrl(Request, frozen=True, tag="inspect-url"):
@@ -154,6 +175,8 @@ AnyRequest = (
     | Retire
     | Unretire
     | SetBudget
+    | Set
+    | Reload
     | InspectUrl
     | InspectQueues
     | InspectNext

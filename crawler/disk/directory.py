@@ -1,6 +1,7 @@
 """The directory of a crawl: where state and output are, and who may use it.
 
 crawl.toml         the configuration of the last run
+start.json         from which file and options that was read
 lock               held by the running process, with its pid
 control            the socket by which a running crawl is controlled
 parts.json         the parts of the crawl, if it has any; see `layout`
@@ -93,6 +94,10 @@ class CrawlDirectory:
     @property
     def configuration(self) -> Path:
         return self.path / "crawl.toml"
+
+    @property
+    def start(self) -> Path:
+        return self.path / "start.json"
 
     @property
     def earlier_configuration(self) -> Path | None:
@@ -206,11 +211,12 @@ class CrawlDirectory:
             return False
         return isinstance(frontier, dict) and "backend" in frontier
 
-    def write_configuration(self, text: str) -> None:
-        """Write the configuration of this run. It is replaced in one step."""
-        new = self.configuration.with_suffix(".new")
-        new.write_text(text, encoding="utf-8")
-        new.replace(self.configuration)
+    def write_configuration(self, text: str, *, start: bytes | None = None) -> None:
+        """Write the configuration of this run, in one step that survives a power failure. `start` says from which file
+        and options it was read; it is empty if a program gave it, and None leaves that as it is."""
+        if start is not None:
+            _replace(self.start, start)
+        _replace(self.configuration, text.encode())
 
     def clear(self) -> None:
         """Delete state and output, and nothing else. The state goes first, so that no crawl is resumed whose output is
@@ -220,3 +226,14 @@ class CrawlDirectory:
             if folder.exists():
                 shutil.rmtree(folder)
         self.configuration.unlink(missing_ok=True)
+        self.start.unlink(missing_ok=True)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Replace a file by a new one."""
+    new = path.with_suffix(".new")
+    with new.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)

@@ -9,12 +9,18 @@ from pathlib import Path
 import msgspec
 
 from config import Config, ConfigError, Loaded, changes, render_toml
+from crawler.control.replies import Reconfigured, Refusal
+from crawler.control.requests import Reload
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import clear_crawl, part_at, read_layout
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning
 from crawler.library.result import EXIT_CODES, CrawlResult
+from crawler.operate.answers import answer
 from crawler.operate.running import RunningCrawl, answer_operator
+from crawler.operate.settings.changing import RunningSettings
+from crawler.operate.settings.lines import change_lines
+from crawler.operate.settings.start import Start
 from crawler.parts.ending import Gate
 from crawler.wiring.additions import NO_ADDITIONS, Additions
 from crawler.wiring.auto_backend import choose_backend
@@ -33,6 +39,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     crawl: OpenedCrawl
     loaded: Loaded
+    """At the start."""
+    settings: RunningSettings
     place: CrawlDirectory
     directory: str
     resumed: bool
@@ -43,9 +51,21 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """Let commands such as `onceover pause` reach the crawl while it runs, until cancelled. `stop` ends the run; if
         called with True, at once. `gate` is that of a part."""
         try:
-            await answer_operator(RunningCrawl(self.crawl, self.loaded, self.place, stop=stop, gate=gate))
+            await answer_operator(self._operated(stop, gate))
         except Exception:
             log.exception("commands can't reach the crawl any more; it goes on")
+
+    def _operated(self, stop: Callable[[bool], object], gate: Gate | None = None) -> RunningCrawl:
+        return RunningCrawl(self.crawl, self.settings, self.place, stop=stop, gate=gate)
+
+    async def reload(self) -> None:
+        """Read the configuration again, and log what has changed, or why nothing has."""
+        reply = await answer(self._operated(lambda _: None), Reload())
+        if isinstance(reply, Refusal):
+            log.error("the configuration can't be reloaded, and nothing was changed: %s", reply.message)
+        elif isinstance(reply, Reconfigured):
+            for line in change_lines(reply):
+                log.warning("reload: %s", line)
 
     @property
     def has_urls(self) -> bool:
@@ -135,11 +155,13 @@ async def open_run(
     rebuild: bool = False,
     on_rebuild: RebuildProgress = lambda _what, _urls: None,
     additions: Additions = NO_ADDITIONS,
+    start: Start | None = None,
 ) -> AsyncIterator[Run]:
     """Open the crawl in its locked directory, and store its configuration there. Leaving the context closes it in
     order.
 
-    With `rebuild`, stored URLs are rebuilt after a change of the rules. Raises whatever keeps a crawl from starting,
+    With `rebuild`, stored URLs are rebuilt after a change of the rules. `start` says how the configuration is read
+    again; None if it can't be, because a program gave it. Raises whatever keeps a crawl from starting,
     and `DirectoryRefused` if an operator has paused it.
     """
     async with open_crawl(loaded, directory, rebuild=rebuild, on_rebuild=on_rebuild, additions=additions) as crawl:
@@ -149,7 +171,7 @@ async def open_run(
                 f"`onceover resume {directory.path}` lets it continue"
             )
         # Not earlier: if something is refused until here, the old configuration must stay.
-        directory.write_configuration(render_toml(loaded.lasting))
+        directory.write_configuration(render_toml(loaded.lasting), start=b"" if start is None else start.encode())
         for warning in filter_warnings(loaded):
             log.warning("%s", warning)
         _, choice = choose_backend(loaded.config, directory)
@@ -158,6 +180,7 @@ async def open_run(
         yield Run(
             crawl=crawl,
             loaded=loaded,
+            settings=RunningSettings(crawl.live, directory, start),
             place=directory,
             directory=str(directory.path),
             resumed=resumed,

@@ -5,6 +5,7 @@ which there are two: a running one, which `running` connects with the socket, an
 by `stored`. So both reply the same, and commands print the same words.
 
     actions            what is done for each request
+    settings           changes the settings of a crawl
     target             what an operator acts on
     answers            from a request to its reply
     running            answers the socket of a running crawl

@@ -19,14 +19,16 @@ from crawler.control.requests import (
     InspectUrl,
     InspectVisited,
     Pause,
+    Reload,
     Resume,
     Retire,
+    Set,
     SetBudget,
     Stop,
     Top,
     Unretire,
 )
-from crawler.operate.actions import copying, hosts, pausing, queues, refusals, urls
+from crawler.operate.actions import copying, hosts, pausing, queues, refusals, settings, urls
 from crawler.operate.target import OperatedCrawl, Refused, adding
 from frontier import StoreFailed
 
@@ -67,6 +69,8 @@ async def _carry_out(crawl: OperatedCrawl, request: AnyRequest) -> msgspec.Struc
             return await queues.unretire(crawl, host)
         case SetBudget(host=host, cost=cost):
             return await queues.set_budget(crawl, host, cost)
+        case Set() | Reload():
+            return await settings.reconfigure(crawl, request)
         case InspectUrl(url=url):
             return await urls.look_up(crawl, url)
         case InspectQueues():

@@ -13,6 +13,7 @@ from crawler.control.server import ControlServer
 from crawler.counters import InFlight
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.answers import answer
+from crawler.operate.settings.changing import RunningSettings
 from crawler.parts.ending import Gate
 from crawler.wiring.crawl import OpenedCrawl
 from frontier import Frontier, Pausing
@@ -28,7 +29,7 @@ class RunningCrawl:
     def __init__(
         self,
         opened: OpenedCrawl,
-        loaded: Loaded,
+        settings: RunningSettings,
         directory: CrawlDirectory,
         *,
         stop: Callable[[bool], object],
@@ -38,10 +39,14 @@ class RunningCrawl:
         part."""
         self.gate = gate
         self.directory = directory
-        self.loaded = loaded
+        self.settings = settings
         self._opened = opened
         self._stop = stop
         self._stopping = False
+
+    @property
+    def loaded(self) -> Loaded:
+        return self._opened.live.loaded
 
     @property
     def state(self) -> FrontierState:

@@ -9,6 +9,7 @@ from crawler.control.replies import CrawlStatus, Stopping
 from crawler.counters import InFlight
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.opening import open_stored
+from crawler.operate.settings.changing import StoredSettings
 from crawler.parts.ending import Gate
 from crawler.wiring.storage import visited_set
 from frontier import Frontier, Pausing
@@ -25,6 +26,7 @@ class StoredCrawl:
         """`stack` closes what is opened later. `named` is the directory as its user names it."""
         self.directory = directory
         self.loaded = loaded
+        self.settings = StoredSettings(loaded, directory)
         self.state = state
         self._stack = stack
         self.named = named

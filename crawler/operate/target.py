@@ -11,6 +11,7 @@ from config import Loaded
 from crawler.control.replies import CrawlStatus, Stopping
 from crawler.counters import InFlight
 from crawler.disk.directory import CrawlDirectory
+from crawler.operate.settings.changing import CrawlSettings
 from crawler.parts.ending import Gate
 from frontier import Frontier, LedgerReads, Pausing, QueueControl, QueueReads, Recovering, Serving
 from frontier.state import FrontierState
@@ -35,8 +36,11 @@ class OperatedCrawl(Protocol):
 
     @property
     def loaded(self) -> Loaded:
-        """Its configuration."""
+        """The configuration that holds now."""
         ...
+
+    @property
+    def settings(self) -> CrawlSettings: ...
 
     @property
     def state(self) -> FrontierState: ...

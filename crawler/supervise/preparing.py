@@ -13,6 +13,7 @@ from config import Loaded, render_toml, values_of
 from crawler.control.process import is_stopped
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.layout import Layout, clear_crawl, part_at, read_layout, write_layout
+from crawler.operate.settings.start import Start
 from crawler.parts.line.messages import Begin
 from crawler.supervise.limits import for_parts
 from crawler.wiring.crawl import check_configuration
@@ -31,6 +32,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     layout: Layout
     version: str
     rebuild: bool = False
+    start: Start | None = None
 
     @property
     def parts(self) -> int:
@@ -53,7 +55,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     def write_configuration(self) -> None:
         """Store the configuration for later runs. If the parts refuse it, the old one must stay."""
-        self.directory.write_configuration(render_toml(self.loaded.lasting))
+        start = b"" if self.start is None else self.start.encode()
+        self.directory.write_configuration(render_toml(self.loaded.lasting), start=start)
 
 
 def is_in_parts(loaded: Loaded, *, fresh: bool) -> bool:
@@ -71,7 +74,13 @@ def stored_parts(loaded: Loaded) -> int | None:
 
 @contextmanager
 def lock_parts(
-    loaded: Loaded, *, version: str, fresh: bool = False, rebuild: bool = False, on_wait: Callable[[str], object]
+    loaded: Loaded,
+    *,
+    version: str,
+    fresh: bool = False,
+    rebuild: bool = False,
+    start: Start | None = None,
+    on_wait: Callable[[str], object],
 ) -> Iterator[Plan]:
     """A crawl in parts, locked in this context and ready to start. `on_wait` is told what is waited for.
 
@@ -94,7 +103,7 @@ def lock_parts(
         _check_number(directory, layout, loaded)
         _check_places(directory, layout)
         use_suffixes_of(directory)
-        yield Plan(loaded=loaded, directory=directory, layout=layout, version=version, rebuild=rebuild)
+        yield Plan(loaded=loaded, directory=directory, layout=layout, version=version, rebuild=rebuild, start=start)
 
 
 def _wait_for_parts(directories: list[Path], on_wait: Callable[[str], object]) -> None:

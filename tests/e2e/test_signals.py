@@ -1,8 +1,12 @@
 """That a crawl stops when it is told to, says so, and goes on as if nothing had been."""
 
+import fcntl
+import os
+import pty
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 from socket import create_server
@@ -12,10 +16,12 @@ import pytest
 from tests.e2e.crawling import (
     COMPLETE,
     LIMIT,
+    ONCEOVER,
     STOPPED,
     Web,
     assert_sound,
     assert_told,
+    environment,
     fetched,
     onceover,
     records,
@@ -24,7 +30,7 @@ from tests.e2e.crawling import (
 )
 from tests.timeouts import MAX_WAIT_S
 
-SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
 
 
 def has_records(directory: Path, *, at_least: int = 1) -> bool:
@@ -72,14 +78,31 @@ def test_a_second_signal_stops_at_once_although_a_server_never_answers(tmp_path:
 
 def test_a_terminal_that_is_closed_stops_a_crawl_once_however_often_it_is_told(tmp_path: Path, slow_web: Web) -> None:
     directory = tmp_path / "crawl"
-    with started("crawl", *slow_web.options, "--dir", "crawl", cwd=tmp_path) as crawl:
-        crawl.wait_until(lambda: has_records(directory, at_least=6), "records")
-        for _ in range(3):
-            crawl.signal(signal.SIGHUP)
+    ours, its = pty.openpty()
+    crawl = subprocess.Popen(
+        [ONCEOVER, "crawl", *slow_web.options, "--dir", "crawl"],
+        cwd=tmp_path,
+        env=environment(),
+        stdin=its,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(its, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - the tests have no thread here
+    )
+    os.close(its)
+    with crawl:
+        give_up_at = time.monotonic() + MAX_WAIT_S
+        while not has_records(directory, at_least=6):
+            assert time.monotonic() < give_up_at
+            time.sleep(0.01)
+        os.close(ours)  # the system now sends SIGHUP
+        for _ in range(2):
+            crawl.send_signal(signal.SIGHUP)
             time.sleep(0.005)
-        ended = crawl.wait()
-    assert_told(ended, STOPPED, "Stopping when ")
-    assert "at once" not in (directory / "logs" / "crawl.log").read_text()
+        assert crawl.wait(MAX_WAIT_S) == STOPPED
+    log = (directory / "logs" / "crawl.log").read_text()
+    assert "SIGHUP: stopping when" in log
+    assert "at once" not in log
     assert_sound(directory)
     assert onceover("crawl", "--dir", "crawl", cwd=tmp_path).code == COMPLETE
     assert fetched(directory) == dict.fromkeys(slow_web.pages, 1)

@@ -74,6 +74,54 @@ async def test_no_more_fetches_are_out_than_the_concurrency() -> None:
     assert rig.web.most_busy == 5
 
 
+@in_virtual_time
+async def test_the_concurrency_changes_while_the_crawl_runs() -> None:
+    rig = Rig(star(60))
+    rig.web.duration_s = 1.0
+    async with rig.engine(concurrency=2) as engine:
+        running = asyncio.create_task(engine.run())
+        await asyncio.sleep(5.5)
+        assert rig.web.most_busy == 2
+        engine.set_concurrency(7, spare=0)
+        await asyncio.sleep(2)
+        assert rig.web.most_busy == 7
+        engine.set_concurrency(3, spare=0)
+        await asyncio.sleep(2)
+        rig.web.most_busy = 0
+        assert await running is Ending.COMPLETE
+    assert rig.web.most_busy == 3
+    assert Counter(rig.urls) == dict.fromkeys(rig.web.asked, 1)
+    assert len(rig.urls) == 60
+
+
+@in_virtual_time
+async def test_limits_change_while_the_crawl_runs_and_are_counted_from_its_beginning() -> None:
+    rig = Rig(star(60))
+    rig.web.duration_s = 1.0
+    async with rig.engine(concurrency=2, limits=Limits(pages=5)) as engine:
+        running = asyncio.create_task(engine.run())
+        await asyncio.sleep(1.5)
+        engine.set_limits(Limits())
+        await asyncio.sleep(10)
+        assert engine.counters.pages > 5
+        engine.set_limits(Limits(pages=40, seconds=1000))
+        assert await running is Ending.LIMIT
+        assert engine.counters.pages == 40
+
+
+@in_virtual_time
+async def test_a_limit_that_is_reached_already_ends_the_crawl_and_its_leases_are_kept() -> None:
+    for limits in (Limits(pages=3), Limits(seconds=2), Limits(bytes=1)):
+        rig = Rig(star(60))
+        rig.web.duration_s = 1.0
+        async with rig.engine(concurrency=4) as engine:
+            running = asyncio.create_task(engine.run())
+            await asyncio.sleep(4.5)
+            engine.set_limits(limits)
+            assert await running is Ending.LIMIT
+            assert Counter(rig.urls) == dict(rig.web.asked)
+
+
 class Refusing(Records):
     """A sink that does not take what it gets first, by URL."""
 

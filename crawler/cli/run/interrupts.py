@@ -1,6 +1,8 @@
-"""Handles the signals that end a command: SIGINT, SIGTERM, and SIGHUP, which a closing terminal sends."""
+"""Handles signals: SIGINT and SIGTERM end a command. So does SIGHUP when its terminal has closed; otherwise it asks a
+crawl to read its configuration again, as services are asked."""
 
 import asyncio
+import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -39,21 +41,38 @@ def ending_signals() -> tuple[signal.Signals, ...]:
 
 
 class Interrupts:
-    """Calls `act` with the name of each signal.
+    """Calls `act` with the name of each signal that ends a command, and `reload` for one that asks for that.
 
-    It ignores a second SIGHUP: a shell passes the SIGHUP of its terminal on to its jobs, which so get it twice.
+    It ignores a second SIGHUP of a closed terminal: a shell passes it on to its jobs, which so get it twice.
     """
 
     def __init__(self) -> None:
         self.act: Callable[[str], object] = lambda _: None
+        self.reload: Callable[[], object] = lambda: None
+        self._had_terminal = _has_terminal()
         self._hung_up = False
 
     def __call__(self, number: signal.Signals) -> None:
         if number is signal.SIGHUP:
+            if not self._had_terminal or _has_terminal():
+                self.reload()
+                return
             if self._hung_up:
                 return
             self._hung_up = True
         self.act(number.name)
+
+    def ignore_reloads(self) -> None:
+        self.reload = lambda: None
+
+
+def _has_terminal() -> bool:
+    """Whether this process has a controlling terminal. The system takes it away before it sends SIGHUP."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager

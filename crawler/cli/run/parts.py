@@ -12,11 +12,12 @@ from config import Loaded
 from crawler.cli.run.interrupts import Interrupts, interrupts, was_interrupted
 from crawler.cli.run.logs import logging_to
 from crawler.cli.run.messages import print_resumed, warn_of_address_space
-from crawler.cli.run.running import in_event_loop, keep_running, print_result, with_page_limit
+from crawler.cli.run.running import in_event_loop, keep_running, print_result
 from crawler.cli.run.terminal import lasting_console
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning, log_progress
 from crawler.library.result import CrawlResult
+from crawler.operate.settings.start import Start
 from crawler.progress import show_progress
 from crawler.status import Status, number_of
 from crawler.supervise.operating import answer_operator
@@ -32,8 +33,8 @@ def run_in_parts(
     fresh: bool,
     as_json: bool,
     again: str,
-    max_pages: int | None = None,
     rebuild: bool = False,
+    start: Start | None = None,
     changed: Sequence[str] = (),
 ) -> CrawlResult:
     """Crawl in parts, as `run_crawl` does in one process. Raises `PartFailed` if a part can't go on."""
@@ -42,8 +43,9 @@ def run_in_parts(
     def tell(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    limited = loaded if max_pages is None else with_page_limit(loaded, max_pages)
-    locked = lock_parts(limited, version=version("onceover-crawler"), fresh=fresh, rebuild=rebuild, on_wait=tell)
+    locked = lock_parts(
+        loaded, version=version("onceover-crawler"), fresh=fresh, rebuild=rebuild, start=start, on_wait=tell
+    )
     with locked as plan, logging_to(plan.directory.log, console):
         warn_of_address_space()
         for line in changed:

@@ -23,6 +23,7 @@ from crawler.engine import Ending
 from crawler.library.crawl_log import log_progress
 from crawler.library.opening import Run, lock_crawl, open_run
 from crawler.library.result import CrawlResult
+from crawler.operate.settings.start import Start
 from crawler.progress import show_progress, summary
 from crawler.status import number_of
 
@@ -40,22 +41,21 @@ def run_crawl(
     fresh: bool,
     as_json: bool,
     again: str,
-    max_pages: int | None = None,
     rebuild: bool = False,
+    start: Start | None = None,
     changed: Sequence[str] = (),
 ) -> CrawlResult:
     """Crawl in the configured directory, which is locked meanwhile.
 
-    `again` is the command that resumes the crawl, for the summary. `max_pages` limits this run alone. `rebuild`
-    rebuilds stored URLs after a change of the rules. `changed` says which settings differ from the last run. Raises
-    whatever keeps a crawl from starting or continuing.
+    `again` is the command that resumes the crawl, for the summary. `rebuild` rebuilds stored URLs after a change of
+    the rules. `start` says how the configuration is read again. `changed` says which settings differ from the last run.
+    Raises whatever keeps a crawl from starting or continuing.
     """
     console = lasting_console()
     settle_allocator()
-    limited = loaded if max_pages is None else with_page_limit(loaded, max_pages)
-    with lock_crawl(limited, fresh=fresh) as directory, logging_to(directory.log, console):
+    with lock_crawl(loaded, fresh=fresh) as directory, logging_to(directory.log, console):
         warn_of_address_space()
-        result = in_event_loop(_run(limited, directory, console, rebuild=rebuild, changed=changed))
+        result = in_event_loop(_run(loaded, directory, console, rebuild=rebuild, start=start, changed=changed))
     print_result(result, as_json=as_json, again=again)
     return result
 
@@ -74,7 +74,13 @@ def print_result(result: CrawlResult, *, as_json: bool, again: str) -> None:
 
 
 async def _run(
-    loaded: Loaded, directory: CrawlDirectory, console: Console, *, rebuild: bool, changed: Sequence[str]
+    loaded: Loaded,
+    directory: CrawlDirectory,
+    console: Console,
+    *,
+    rebuild: bool,
+    start: Start | None,
+    changed: Sequence[str],
 ) -> CrawlResult:
     this = asyncio.current_task()
     assert this is not None
@@ -83,7 +89,8 @@ async def _run(
         acting.act = this.cancel
         if interrupted_before:
             raise asyncio.CancelledError
-        async with open_run(loaded, directory, rebuild=rebuild, on_rebuild=rebuild_printer(console)) as run:
+        opening = open_run(loaded, directory, rebuild=rebuild, on_rebuild=rebuild_printer(console), start=start)
+        async with opening as run:
             for line in changed:
                 console.print(f"Changed: {line}.", highlight=False, markup=False, soft_wrap=True)
                 log.info("changed: %s", line)
@@ -96,11 +103,6 @@ async def _run(
             ending = await _run_engine(run, console, acting)
             acting.act = lambda _: None
             return run.result(ending)
-
-
-def with_page_limit(loaded: Loaded, max_pages: int) -> Loaded:
-    limits = msgspec.structs.replace(loaded.config.limits, pages=max_pages)
-    return msgspec.structs.replace(loaded, config=msgspec.structs.replace(loaded.config, limits=limits))
 
 
 async def _run_engine(run: Run, console: Console, acting: Interrupts) -> Ending:
@@ -124,6 +126,7 @@ async def _run_engine(run: Run, console: Console, acting: Interrupts) -> Ending:
             (stop if now else drain)("onceover stop")
 
         acting.act = drain
+        acting.reload = lambda: group.create_task(run.reload())
         interval_s = run.loaded.config.progress.interval_s
         beside = [
             group.create_task(keep_running(show_progress(crawl.gauge, console, interval_s=interval_s))),
@@ -131,6 +134,7 @@ async def _run_engine(run: Run, console: Console, acting: Interrupts) -> Ending:
             group.create_task(run.answer_operator(stop=stop_by_command)),
         ]
         running.add_done_callback(lambda _: [each.cancel() for each in beside])
+        running.add_done_callback(lambda _: acting.ignore_reloads())
     return Ending.SIGNAL if running.cancelled() else running.result()
 
 

@@ -2,6 +2,7 @@
 
     pausing    pause, resume
     queues     retire, unretire, budget; the list of queues
+    settings   set, reload
     urls       add, forget; what is known about a URL
     hosts      which hosts are served, and why each waits
     refusals   what traps and quotas have refused

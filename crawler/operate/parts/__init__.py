@@ -4,6 +4,7 @@
     inspecting, hosts, changing, adding
                ask the parts that a request concerns, and make one reply of theirs
     routing    which part a URL or a host belongs to
+    settings   the settings, which all parts share
     sums       counts and rates, added up
     merging    lists of queues, hosts and refusals, merged in their order
     exporting  the ledgers of all parts, merged in the order of canonical URLs

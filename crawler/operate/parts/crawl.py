@@ -15,6 +15,7 @@ class CrawlInParts:
 
     def __init__(self, directory: Path, loaded: Loaded, parts: Parts, *, pid: int | None = None) -> None:
         self.directory = directory
+        self.loaded = loaded
         self.parts = parts
         self.pid = pid
         self.routing = Routing(loaded, len(parts.numbers), self._canonical)

@@ -18,14 +18,16 @@ from crawler.control.requests import (
     InspectUrl,
     InspectVisited,
     Pause,
+    Reload,
     Resume,
     Retire,
+    Set,
     SetBudget,
     Stop,
     Top,
     Unretire,
 )
-from crawler.operate.parts import adding, changing, hosts, inspecting
+from crawler.operate.parts import adding, changing, hosts, inspecting, settings
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.target import Refused
 
@@ -54,6 +56,8 @@ async def _carry_out(crawl: CrawlInParts, request: AnyRequest) -> msgspec.Struct
             return await adding.import_lines(crawl, request)
         case Retire() | Unretire() | SetBudget():
             return await hosts.change_host(crawl, request)
+        case Set() | Reload():
+            return await settings.reconfigure(crawl, request)
         case InspectUrl():
             return await inspecting.look_up(crawl, request)
         case InspectQueues():

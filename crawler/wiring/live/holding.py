@@ -80,12 +80,14 @@ _AT_RESTART: Final = {
     "fetch.extractor_options": "the extractor is made with it",
     "render": "the browsers are started with it",
     "output": "its files are open",
+    "daemon": "a daemon that watches over this crawl reads it from the crawl's file",
     "progress": "the display was started with it",
     "site": f"{_PER_HOST} differs between sites, and the queues are made with it",
 }
 _BY_REBUILD: Final = "URLs are stored by it; `onceover crawl --rebuild`, with the setting changed, rebuilds them"
 _NEVER: Final = {
     "crawl.directory": "to move a crawl, stop it, move its directory, and name that by --dir",
+    "crawl.parts": "`onceover parts DIR --into N` divides it anew",
     "frontier.backend": "the URLs of this crawl are in it; `onceover frontier export` and `import` copy them",
     "frontier.queue_by": _BY_REBUILD,
     "frontier.queue_prefixes": _BY_REBUILD,

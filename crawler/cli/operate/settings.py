@@ -1,0 +1,61 @@
+"""onceover set, reload"""
+
+import shlex
+from pathlib import Path
+
+import click
+import msgspec
+
+from crawler.cli.completion import complete_setting
+from crawler.cli.operate.options import as_json, directory
+from crawler.control.replies import Reconfigured
+from crawler.control.requests import MAX_SETTINGS, AnyRequest, Reload, Set
+from crawler.operate.reach import reach
+from crawler.operate.settings.lines import change_lines
+
+_dry_run = click.option("--dry-run", is_flag=True, help="Only check it, and say what would change.")
+
+
+@click.command
+@directory
+@click.argument("settings", metavar="KEY=VALUE...", nargs=-1, required=True, shell_complete=complete_setting)
+@_dry_run
+@as_json
+def set(  # noqa: A001 - the name of the command
+    directory: Path, settings: tuple[str, ...], dry_run: bool, as_json: bool
+) -> None:
+    """Change settings of the crawl in DIR: all of them, or none if one is wrong.
+
+    Limits, delays, scope and many others hold at once; the command says which hold from the next start, and why. They
+    last until the crawl is started with a configuration file again.
+    """
+    if len(settings) > MAX_SETTINGS:
+        raise click.UsageError(f"expected at most {MAX_SETTINGS:,} settings, found {len(settings):,}")
+    _ask(directory, Set(settings=list(settings), dry_run=dry_run), as_json)
+
+
+@click.command()
+@directory
+@_dry_run
+@as_json
+def reload(directory: Path, dry_run: bool, as_json: bool) -> None:
+    """Read the configuration of the crawl in DIR again, and change what is different: all of it or nothing.
+
+    It is the file with which the crawl was started last; after a start with --dir alone, DIR/crawl.toml.
+    """
+    _ask(directory, Reload(dry_run=dry_run), as_json)
+
+
+def _ask(directory: Path, request: AnyRequest, as_json: bool) -> None:
+    with reach(directory, to_change=True) as crawl:
+        changed = crawl.ask(request, Reconfigured)
+    if as_json:
+        click.echo(msgspec.json.encode(changed))
+        return
+    for line in change_lines(changed):
+        click.echo(line)
+    if changed.dry_run:
+        click.echo("Nothing was changed: this was --dry-run.")
+    elif changed.running and any(each.holds == "restart" for each in changed.changes):
+        where = shlex.quote(str(directory))
+        click.echo(f"To start again: onceover stop {where}, then onceover crawl --dir {where}")

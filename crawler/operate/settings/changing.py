@@ -1,0 +1,168 @@
+"""The two steps of a change: everything is checked, then all of it holds."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Final, Protocol
+
+import msgspec
+
+from config import Config, ConfigError, Loaded, Problem, render_toml
+from crawler.disk.directory import CrawlDirectory
+from crawler.operate.settings.plan import BY_OPERATOR, Plan, make_plan, with_values
+from crawler.operate.settings.start import Start, with_page_limit
+from crawler.wiring.configuration import load
+from crawler.wiring.crawl import check_configuration
+from crawler.wiring.live.holding import holding_of
+from crawler.wiring.live.live import LiveSettings
+from crawler.wiring.live.values import Values
+
+BUDGETS: Final = frozenset({"frontier.session_budget", "frontier.total_budget", "frontier.error_penalty"})
+
+_DOES_NOT_RUN: Final = "the crawl does not run"
+
+Read = Callable[[Loaded], Loaded]
+"""From the configuration of the next start so far to a new one. Raises `ConfigError`. It may block."""
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """A change that can be made. What it was prepared for must not change before `commit`."""
+
+    plan: Plan
+    values: Values | None
+    """Made of the configuration that will hold; None if the crawl does not run."""
+
+
+class CrawlSettings(Protocol):
+    """The settings of a crawl."""
+
+    @property
+    def turn(self) -> asyncio.Lock:
+        """Held from `prepare` to `commit`."""
+        ...
+
+    @property
+    def start(self) -> Start | None:
+        """How it was started; None if a program did, with settings of its own."""
+        ...
+
+    async def prepare(self, read: Read) -> Prepared:
+        """Raises `ConfigError`. It changes nothing."""
+        ...
+
+    async def commit(self, prepared: Prepared) -> int:
+        """Let it hold. Returns the number of new seeds. Raises `OSError` if the new configuration can't be stored, and
+        then nothing has changed."""
+        ...
+
+
+class StoredSettings:
+    """Those of a crawl that does not run."""
+
+    def __init__(self, loaded: Loaded, directory: CrawlDirectory) -> None:
+        self.turn = asyncio.Lock()
+        self.start = Start.read_from(directory)
+        self._recorded = loaded
+        self._directory = directory
+
+    async def prepare(self, read: Read) -> Prepared:
+        new = read(self._recorded)
+        # Limits of one run are no limits of the next.
+        new = msgspec.structs.replace(new, config=new.lasting, limits=None)
+        plan = make_plan(self._recorded, self._recorded, new, lacks=frozenset())
+        check_configuration(new)
+        changes = [msgspec.structs.replace(each, holds="restart", reason=_DOES_NOT_RUN) for each in plan.changes]
+        return Prepared(plan=msgspec.structs.replace(plan, changes=changes), values=None)
+
+    async def commit(self, prepared: Prepared) -> int:
+        self._recorded = prepared.plan.recorded
+        write(self._directory, self._recorded)
+        return 0
+
+
+class RunningSettings:
+    """Those of a crawl that this process runs."""
+
+    def __init__(self, live: LiveSettings, directory: CrawlDirectory, start: Start | None) -> None:
+        self.turn = asyncio.Lock()
+        self.start = start
+        self._live = live
+        self._directory = directory
+        self._recorded = live.loaded
+
+    async def prepare(self, read: Read) -> Prepared:
+        # Files are read and patterns compiled beside the event loop: lists of places may be long.
+        return await asyncio.to_thread(self._prepare, read)
+
+    def _prepare(self, read: Read) -> Prepared:
+        new = read(self._recorded)
+        lacks = frozenset() if self._live.can_set_budgets else BUDGETS
+        plan = make_plan(self._recorded, self._live.loaded, new, lacks=lacks)
+        check_configuration(new)
+        return Prepared(plan=plan, values=self._live.make_values(plan.running))
+
+    async def commit(self, prepared: Prepared) -> int:
+        assert prepared.values is not None
+        write(self._directory, prepared.plan.recorded)
+        self._recorded = prepared.plan.recorded
+        return await self._live.replace(prepared.plan.running, prepared.values)
+
+
+def write(directory: CrawlDirectory, loaded: Loaded) -> None:
+    directory.write_configuration(render_toml(loaded.lasting))
+
+
+def reader_of_settings(directory: CrawlDirectory, settings: Sequence[str]) -> Read:
+    """Reads the configuration in the directory of a crawl, with other values for some settings."""
+    return partial(_with_settings, directory, settings)
+
+
+def _with_settings(directory: CrawlDirectory, settings: Sequence[str], recorded: Loaded) -> Loaded:
+    try:
+        new = load(directory.configuration, overrides=settings, environ={}, require_seeds=False)
+    except ConfigError as error:
+        raise _without_option(error) from error
+    keys = {setting.partition("=")[0].strip() for setting in settings}
+    _refuse_comparisons(keys, new.config)
+    named = [f"limits.{name}" for name in Config().limits.__struct_fields__ if f"limits.{name}" in keys]
+    limits = with_values(recorded.config, new.config, named).limits
+    # The file has what lasts. Of the limits of this run, only those change that are named.
+    origins = {key: origin for key, origin in new.origins.items() if origin != _OPTION}
+    return msgspec.structs.replace(
+        new,
+        config=msgspec.structs.replace(new.config, limits=limits),
+        origins={**new.origins, **dict.fromkeys(new.origins.keys() - origins.keys(), BY_OPERATOR)},
+        limits=new.config.limits,
+    )
+
+
+def _refuse_comparisons(keys: Iterable[str], config: Config) -> None:
+    of_comparisons = [key for key in keys if key.startswith("compare.")]
+    if of_comparisons:
+        raise ConfigError(
+            Problem(f"can't be changed in a crawl: {holding_of(key, config, config).reason}", key=key)
+            for key in of_comparisons
+        )
+
+
+_OPTION: Final = "--set"
+
+
+def _without_option(error: ConfigError) -> ConfigError:
+    """The user has not written `--set`."""
+    return ConfigError(
+        msgspec.structs.replace(problem, where=None) if problem.where == _OPTION else problem
+        for problem in error.problems
+    )
+
+
+def reader_of_start(directory: CrawlDirectory, start: Start) -> Read:
+    """Reads the configuration with which a crawl was started."""
+
+    def read(recorded: Loaded) -> Loaded:
+        new = start.load(directory, named=recorded.config.crawl.directory)
+        if new.origins["crawl.parts"] == "default":  # as at a start, a crawl keeps its number of parts
+            new = msgspec.structs.replace(new, config=with_values(new.config, recorded.config, ["crawl.parts"]))
+        return with_page_limit(new, start.max_pages)
+
+    return read

@@ -1,0 +1,108 @@
+"""Which settings a new configuration changes, and when each change holds. Pure."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from config import Change, Config, ConfigError, Loaded, Problem, differences
+from crawler.control.replies import SettingChange
+from crawler.wiring.live.holding import Holding, holding_of
+
+_OF_COMPARISONS = "compare"
+BY_OPERATOR = "onceover set"
+"""The origin of values that an operator has set."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a new configuration changes."""
+
+    recorded: Loaded
+    """What the next start will read."""
+    running: Loaded
+    """What holds now."""
+    changes: list[SettingChange]
+
+
+def make_plan(recorded: Loaded, running: Loaded, new: Loaded, *, lacks: frozenset[str]) -> Plan:
+    """From what would be read so far, and what holds so far, to a `new` configuration. `lacks` are the settings that
+    this crawl can't change at once. Raises `ConfigError` with all that can't be changed in this crawl."""
+    found = _differences(recorded, new)
+    holdings = {of: holding_of(of, recorded.config, new.config) for of in dict.fromkeys(each.of for each in found)}
+    refused = [each for each in found if holdings[each.of].when == "never"]
+    problems = _problems(new, refused, holdings) + _moved(recorded.config, new.config)
+    if problems:
+        raise ConfigError(problems)
+    at_once = [of for of, holding in holdings.items() if _is_now(of, holding, running.config, new.config, lacks)]
+    merged = msgspec.structs.replace(
+        new, config=with_values(running.config, new.config, at_once), origins={**running.origins, **new.origins}
+    )
+    changes = [
+        _change(each, None if each.of in at_once else holdings[each.of].reason or "its frontier can't change it")
+        for each in found
+    ]
+    return Plan(recorded=new, running=merged, changes=changes)
+
+
+def _differences(recorded: Loaded, new: Loaded) -> list[Change]:
+    """Those of this run, and those that only later runs have."""
+    found = differences(recorded.config, new.config)
+    keys = {each.key for each in found}
+    found += [each for each in differences(recorded.lasting, new.lasting) if each.key not in keys]
+    return [each for each in found if each.of.partition(".")[0] != _OF_COMPARISONS]
+
+
+def _is_now(of: str, holding: Holding, running: Config, new: Config, lacks: frozenset[str]) -> bool:
+    """A setting that returns to what still holds does so at once, whatever it is."""
+    return (holding.when == "now" and of not in lacks) or _value(running, of) == _value(new, of)
+
+
+def _problems(new: Loaded, refused: Iterable[Change], holdings: dict[str, Holding]) -> list[Problem]:
+    return [
+        Problem(
+            f"can't be changed in this crawl: {holdings[each.of].reason}. It is {each.was}, and would be {each.now}",
+            where=_place(new.origins.get(each.key)),
+            key=each.key,
+        )
+        for each in refused
+    ]
+
+
+def _place(origin: str | None) -> str | None:
+    return None if origin in (None, "default", BY_OPERATOR) else origin
+
+
+def _moved(before: Config, after: Config) -> list[Problem]:
+    was, now = before.crawl.directory, after.crawl.directory
+    if was == now:
+        return []
+    reason = holding_of("crawl.directory", before, after).reason
+    message = f"can't be changed in this crawl: {reason}. It is {was}, and would be {now}"
+    return [Problem(message, key="crawl.directory")]
+
+
+def _change(change: Change, reason: str | None) -> SettingChange:
+    return SettingChange(
+        key=change.key,
+        was=change.was,
+        now=change.now,
+        text=change.text,
+        holds="now" if reason is None else "restart",
+        reason=reason,
+    )
+
+
+def with_values(config: Config, source: Config, keys: Iterable[str]) -> Config:
+    """A configuration with some settings, or all blocks of a kind, of another one."""
+    for key in keys:
+        section, _, name = key.rpartition(".")
+        if not section:
+            config = msgspec.structs.replace(config, **{name: getattr(source, name)})
+            continue
+        changed = msgspec.structs.replace(getattr(config, section), **{name: _value(source, key)})
+        config = msgspec.structs.replace(config, **{section: changed})
+    return config
+
+
+def _value(config: Config, key: str) -> object:
+    section, _, name = key.rpartition(".")
+    return getattr(getattr(config, section) if section else config, name)

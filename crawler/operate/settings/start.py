@@ -1,0 +1,68 @@
+"""How a crawl was started, so that its configuration can be read again."""
+
+import os
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from config import Loaded
+from crawler.disk.directory import CrawlDirectory
+from crawler.wiring.configuration import load
+
+
+class Start(msgspec.Struct, frozen=True, kw_only=True):
+    """The file and the options of the last start."""
+
+    configuration: str | None = None
+    """The absolute path of the file; None for that in the directory of the crawl."""
+    directory: str | None = None
+    """What `--dir` has named."""
+    settings: list[str] = []
+    """Those of `--set`."""
+    preset: str | None = None
+    seeds: list[str] = []
+    """Those that replaced the seeds of the file."""
+    max_pages: int | None = None
+    """Of that run alone."""
+
+    @classmethod
+    def read_from(cls, directory: CrawlDirectory) -> Self | None:
+        """That of the last run; None if a program ran it."""
+        try:
+            return msgspec.json.decode(directory.start.read_bytes(), type=cls)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return None
+
+    def encode(self) -> bytes:
+        return msgspec.json.encode(self)
+
+    def file(self, directory: CrawlDirectory) -> Path:
+        return directory.configuration if self.configuration is None else Path(self.configuration)
+
+    def load(self, directory: CrawlDirectory, *, named: str) -> Loaded:
+        """The configuration as a start with the same words would read it now. `named` is what the crawl calls its
+        directory. Raises `ConfigError`."""
+        is_own = self.configuration is None
+        options: dict[str, tuple[str, object]] = {}
+        if is_own or self.directory is not None:
+            options["crawl.directory"] = ("--dir", named if is_own else self.directory)
+        if self.seeds:
+            options |= {"crawl.seeds": ("--seed", self.seeds), "crawl.seed_files": ("--seed", [])}
+        return load(
+            self.file(directory),
+            overrides=self.settings,
+            options=options,
+            environ=os.environ,
+            preset=self.preset,
+            as_run=is_own,
+        )
+
+
+def with_page_limit(loaded: Loaded, max_pages: int | None) -> Loaded:
+    """The configuration with another limit of pages for one run."""
+    if max_pages is None:
+        return loaded
+    limits = msgspec.structs.replace(loaded.config.limits, pages=max_pages)
+    lasting = loaded.config.limits if loaded.limits is None else loaded.limits
+    return msgspec.structs.replace(loaded, config=msgspec.structs.replace(loaded.config, limits=limits), limits=lasting)

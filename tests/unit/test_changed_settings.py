@@ -1,0 +1,105 @@
+"""When a changed setting holds, and that a change is made whole or not at all."""
+
+from pathlib import Path
+
+import pytest
+
+from config import Config, ConfigError, Loaded, load, settings
+from config.loading.blocks import block_kinds
+from crawler.disk.directory import CrawlDirectory
+from crawler.operate.settings.plan import Plan, make_plan
+from crawler.operate.settings.start import Start, with_page_limit
+from crawler.wiring.live.holding import holding_of
+
+BEGUN = ['crawl.seeds=["http://a.test/"]', 'fetch.user_agent="tests/1.0 (us@our.site)"']
+
+
+def loaded(*more: str) -> Loaded:
+    return load(None, overrides=[*BEGUN, *more], environ={})
+
+
+def plan(before: Loaded, after: Loaded, *, running: Loaded | None = None, lacks: frozenset[str] = frozenset()) -> Plan:
+    return make_plan(before, running or before, after, lacks=lacks)
+
+
+@pytest.mark.parametrize("key", [*settings(), *block_kinds()])
+def test_of_each_setting_it_is_decided_when_a_change_holds(key: str) -> None:
+    found = holding_of(key, Config(), Config())
+    assert (found.reason is None) == (found.when == "now")
+
+
+def test_what_holds_at_once_is_merged_into_what_runs_and_the_rest_waits_for_the_next_start() -> None:
+    found = plan(loaded(), loaded("politeness.min_delay_s=9", "visited.recent=7", "limits.pages=5"))
+    assert {each.key: each.holds for each in found.changes} == {
+        "politeness.min_delay_s": "now",
+        "visited.recent": "restart",
+        "limits.pages": "now",
+    }
+    assert (found.running.config.politeness.min_delay_s, found.running.config.limits.pages) == (9, 5)
+    assert found.running.config.visited == loaded().config.visited
+    assert found.recorded.config.visited.recent == 7
+
+
+def test_a_setting_that_returns_to_what_still_holds_does_so_at_once() -> None:
+    found = plan(loaded("visited.recent=7"), loaded(), running=loaded())
+    assert [(each.key, each.holds) for each in found.changes] == [("visited.recent", "now")]
+
+
+def test_all_that_can_not_be_changed_is_told_at_once_and_where_it_stands(tmp_path: Path) -> None:
+    file = tmp_path / "site.toml"
+    file.write_text(
+        '[crawl]\nseeds = ["http://a.test/"]\ndirectory = "x"\n[frontier]\nbackend = "memory"\nqueue_by = "domain"\n'
+    )
+    with pytest.raises(ConfigError) as refused:
+        plan(loaded("crawl.directory=y"), load(file, environ={}))
+    told = {problem.key: problem.where for problem in refused.value.problems}
+    assert told == {"frontier.backend": f"{file}:5", "frontier.queue_by": f"{file}:6", "crawl.directory": None}
+    assert 'It is "leveldb", and would be "memory"' in str(refused.value)
+    assert "--rebuild" in str(refused.value)
+
+
+def test_queues_by_host_and_by_address_are_the_same_and_change_at_a_restart() -> None:
+    found = plan(loaded(), loaded("frontier.queue_by=ip"))
+    assert [each.holds for each in found.changes] == ["restart"]
+
+
+def test_blocks_change_at_once_unless_the_queues_are_made_with_them(tmp_path: Path) -> None:
+    def with_site(line: str) -> Loaded:
+        file = tmp_path / "site.toml"
+        file.write_text(f'[[site]]\nmatch = ["a.test"]\n{line}\n')
+        return load(file, overrides=[*BEGUN, "crawl.directory=x"], environ={})
+
+    before = loaded("crawl.directory=x", "crawl.name=site")
+    found = plan(before, with_site("politeness.min_delay_s = 5"))
+    assert {each.holds for each in found.changes} == {"now"}
+    assert found.running.config.site == found.recorded.config.site
+    found = plan(before, with_site("politeness.per_host = 5"))
+    assert {each.holds for each in found.changes} == {"restart"}
+    assert found.running.config.site == ()
+
+
+def test_a_frontier_that_can_not_change_its_budgets_gets_them_at_the_next_start() -> None:
+    key = "frontier.total_budget"
+    found = plan(loaded(), loaded(f"{key}=5"), lacks=frozenset({key}))
+    assert [(each.holds, each.reason) for each in found.changes] == [("restart", "its frontier can't change it")]
+    assert found.running.config.frontier.total_budget is None
+
+
+def test_settings_of_comparisons_are_no_change_of_a_crawl() -> None:
+    assert plan(loaded(), loaded("compare.scale=0.5")).changes == []
+
+
+def test_what_a_start_has_read_can_be_read_again(tmp_path: Path) -> None:
+    directory = CrawlDirectory(tmp_path / "crawl")
+    directory.path.mkdir()
+    file = tmp_path / "site.toml"
+    file.write_text('[crawl]\nseeds = ["http://a.test/"]\n[limits]\npages = 9\n')
+    start = Start(configuration=str(file), directory="d", settings=["fetch.timeout_s=7"], seeds=["http://b.test/"])
+    directory.write_configuration("", start=start.encode())
+    assert Start.read_from(directory) == start
+    config = start.load(directory, named="d").config
+    assert (config.crawl.directory, config.crawl.seeds, config.fetch.timeout_s) == ("d", ("http://b.test/",), 7)
+    limited = with_page_limit(start.load(directory, named="d"), 3)
+    assert (limited.config.limits.pages, limited.lasting.limits.pages) == (3, 9)
+    directory.write_configuration("", start=b"")
+    assert Start.read_from(directory) is None
