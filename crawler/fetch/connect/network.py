@@ -193,7 +193,8 @@ def _tls(*, authorities: Iterable[str] = (), verifies: bool = True) -> ssl.SSLCo
     As browsers do, it offers nothing below TLS 1.2. Without our minimum it would depend on how Python was compiled:
     Debian's offers older versions, and fails later for other reasons.
     """
-    context = ssl.create_default_context()
+    # To load the authorities of the system takes longer than all else here.
+    context = ssl.create_default_context() if verifies else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     if not verifies:

@@ -14,29 +14,48 @@ _FRONTIER_FACTS = ("is_persistent", "min_free_bytes")
 
 
 def find(kind: Kind, name: str) -> NamedBackend:
-    """The backend of that name or path. Raises KeyError if there is none, and `PluginRefused` if there are several."""
+    """The backend of that name or path. Raises KeyError if there is none, and `PluginRefused` if several packages have
+    registered the name. A name of ours is ours: that takes no look at what is installed, which slows the start."""
     if _PATH.fullmatch(name):
         return NamedBackend(kind=kind, name=name, place=name, package=package_of_module(name.partition(":")[0]))
-    found = [
-        NamedBackend(kind=kind, name=name, place=each.place, package=each.package)
-        for each in registrations(kind.group, name)
-    ]
     if name in kind.ours:
-        found.insert(0, NamedBackend(kind=kind, name=name, place=kind.ours[name], package=None, is_ours=True))
-    if len(found) > 1:
-        places = " and ".join(f'"{each.place}" of {"onceover" if each.is_ours else each.package}' for each in found)
-        raise PluginRefused(f'"{name}" is the name of {len(found)} {kind.noun}s: name the path of one, {places}')
+        return _our(kind, name)
+    found = _registered(kind, name)
     if not found:
         raise KeyError(name)
+    _refuse_clash(found)
     return found[0]
+
+
+def refuse_clash(backend: NamedBackend) -> None:
+    """Raises `PluginRefused` if the name of a plug-in is also that of another backend."""
+    ours = [_our(backend.kind, backend.name)] if backend.name in backend.kind.ours else []
+    _refuse_clash([*ours, *_registered(backend.kind, backend.name)])
+
+
+def _refuse_clash(found: Sequence[NamedBackend]) -> None:
+    if len(found) > 1:
+        name, noun = found[0].name, found[0].kind.noun
+        places = " and ".join(f'"{each.place}" of {"onceover" if each.is_ours else each.package}' for each in found)
+        raise PluginRefused(f'"{name}" is the name of {len(found)} {noun}s: name the path of one, {places}')
+
+
+def _our(kind: Kind, name: str) -> NamedBackend:
+    return NamedBackend(kind=kind, name=name, place=kind.ours[name], package=None, is_ours=True)
+
+
+def _registered(kind: Kind, name: str | None = None) -> list[NamedBackend]:
+    return [
+        NamedBackend(kind=kind, name=each.name, place=each.place, package=each.package)
+        for each in registrations(kind.group, name)
+    ]
 
 
 def find_all(kind: Kind) -> Iterator[NamedBackend]:
     """Ours, and what other packages have registered, clashing names included."""
-    for name, place in kind.ours.items():
-        yield NamedBackend(kind=kind, name=name, place=place, package=None, is_ours=True)
-    for each in registrations(kind.group):
-        yield NamedBackend(kind=kind, name=each.name, place=each.place, package=each.package)
+    for name in kind.ours:
+        yield _our(kind, name)
+    yield from _registered(kind)
 
 
 def descriptor(kind: Kind, name: str) -> Any:

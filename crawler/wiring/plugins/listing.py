@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from config import Setting, settings_of
-from crawler.wiring.plugins.catalog import find, find_all
+from crawler.wiring.plugins.catalog import find_all, refuse_clash
 from crawler.wiring.plugins.kinds import KINDS
 from crawler.wiring.plugins.loading import NamedBackend, PluginRefused, load
 
@@ -54,7 +54,8 @@ def _listed(backend: NamedBackend) -> ListedBackend:
         place=backend.place,
     )
     try:
-        find(backend.kind, backend.name)  # refuses a name that others have, too
+        if not backend.is_ours:
+            refuse_clash(backend)
         descriptor = load(backend)
     except PluginRefused as error:
         return msgspec.structs.replace(listed, broken=str(error))

@@ -8,8 +8,10 @@ import pytest
 from config import ConfigError, Loaded, json_schema, render_show, render_toml
 from crawler.disk.directory import CrawlDirectory
 from crawler.wiring.configuration import load
+from crawler.wiring.plugins import catalog
 from crawler.wiring.plugins.catalog import Catalog, descriptor
 from crawler.wiring.plugins.kinds import VISITED
+from crawler.wiring.plugins.packages import Registration
 from crawler.wiring.storage import visited_set
 from tests.unit.plugins.installing import SETS, Site
 from visited.descriptor import Parameters
@@ -173,12 +175,24 @@ def test_a_name_that_two_packages_have_is_refused_and_a_path_still_works(strings
     loaded("visited.backend=other_sets:DESCRIPTOR")
 
 
-def test_a_name_of_ours_that_a_package_has_too_is_refused_when_it_is_named(site: Site) -> None:
+def test_a_name_of_ours_is_ours_although_a_package_has_it_too(site: Site) -> None:
     site.add("other-sets", "other_sets", SETS, entries={"visited.bloom": "other_sets:DESCRIPTOR"})
-    loaded("visited.capacity=10")
-    problem = refusal("visited.backend=bloom")
-    assert '"visited.filters.bloom:DESCRIPTOR" of onceover and "other_sets:DESCRIPTOR" of other-sets 1.0' in problem
-    loaded("visited.backend=visited.filters.bloom:DESCRIPTOR", "visited.options.hashes=3", "visited.options.bits=640")
+    loaded("visited.backend=bloom", "visited.options.hashes=3", "visited.options.bits=640")
+    loaded("visited.backend=other_sets:DESCRIPTOR", "visited.options.letters=50")
+
+
+def test_backends_of_ours_take_no_look_at_what_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def registered(group: str, name: str | None = None) -> list[Registration]:
+        asked.append(group)
+        return []
+
+    monkeypatch.setattr(catalog, "registrations", registered)
+    loaded("visited.backend=bloom", "frontier.backend=memory", "fetch.extractor=lxml", "output.warc=true")
+    assert asked == []
+    refusal("visited.backend=blooom")
+    assert "onceover.visited" in asked
 
 
 def test_an_option_without_a_default_must_be_given(site: Site) -> None:
