@@ -31,13 +31,13 @@ _MODULES: Final = {
     "forget": "operate.urls",
     "frontier": "frontier",
     "inspect": "inspect",
-    "part": "run.part",
     "parts": "parts",
     "pause": "operate.pausing",
     "plugins": "plugins",
     "reload": "operate.settings",
     "resume": "operate.pausing",
     "retire": "operate.hosts",
+    "run-part": "run.part",
     "set": "operate.settings",
     "simweb": "simulate",
     "status": "operate.pausing",
@@ -52,7 +52,7 @@ class Commands(Mapping[str, click.Command]):
     """The commands by name. To look one up imports it."""
 
     def __getitem__(self, name: str) -> click.Command:
-        command: click.Command = getattr(import_module(f"crawler.cli.{_MODULES[name]}"), name)
+        command: click.Command = getattr(import_module(f"crawler.cli.{_MODULES[name]}"), name.replace("-", "_"))
         return command
 
     def __iter__(self) -> Iterator[str]:

@@ -9,13 +9,13 @@ from crawler.cli.run.allocator import settle_allocator
 from crawler.cli.run.running import in_event_loop
 from crawler.parts.line.line import open_line
 from crawler.parts.line.messages import Failed, ToPart
-from crawler.supervise.part import run_part
+from crawler.supervise import part
 from crawler.supervise.process import COMMAND, take_signals
 
 
 @click.command(COMMAND, hidden=True)
 @click.argument("descriptor", type=int)
-def part(descriptor: int) -> int:
+def run_part(descriptor: int) -> int:
     """Run a part of a crawl. A supervisor starts this, with the descriptor of a socket to it."""
     take_signals()
     settle_allocator()
@@ -31,7 +31,7 @@ async def _run(connected: socket.socket) -> int:
     and stand in its log."""
     line = await open_line(connected, ToPart)
     try:
-        await run_part(line)
+        await part.run_part(line)
     except BaseException as error:
         known = known_error(error)
         if known is None:
