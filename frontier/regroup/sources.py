@@ -36,10 +36,10 @@ _NAMES: Final = frozenset(
 )
 OF_HIGHEST: Final = ("next_ordinal", "clock", "generation")
 """The counters of which each target gets the highest."""
-OF_FIRST: Final = ("lost", "gaps")
+OF_FIRST: Final = ("lost", "gaps", "pages")
 """The counters of which the first target gets the sum, because nobody knows which part they belong to."""
-OF_STORE: Final = ("next_number", "next_turn", "journal_end", "batches")
-"""The counters that begin anew."""
+OF_STORE: Final = ("next_number", "next_turn", "journal_end", "batches", "allowance")
+"""The counters that begin anew. A part without an allowance hears of one before it fetches a page."""
 OF_RECORDS: Final = (*COUNTS, "quarantined")
 """The counters that are counted while the records are copied."""
 

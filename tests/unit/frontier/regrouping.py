@@ -15,6 +15,7 @@ from frontier.leveldb.format.queue_records import decode_queue
 from frontier.leveldb.store import LevelDBStore
 from frontier.records import Counters
 from frontier.regroup.regroup import regroup
+from frontier.regroup.sources import OF_FIRST, OF_RECORDS
 from frontier.regrouping import PartOfState, Regrouped, Regrouping
 from frontier.shell import QueueFrontier
 from frontier.terms import Terms
@@ -126,7 +127,7 @@ class Divided:
         """Those of all parts together."""
         with self.stores() as stores:
             total = Counters(next_number=0, next_ordinal=0, next_turn=0)
-            for name in total.__struct_fields__:
+            for name in (*OF_RECORDS, *OF_FIRST):
                 setattr(total, name, sum(getattr(store.counters, name) for store in stores))
         return total
 
