@@ -16,14 +16,15 @@ What ends what:
 Ctrl-C in a terminal reaches all processes of its foreground group. Parts ignore it, because the supervisor passes it
 on. SIGTERM lets a part finish; if nobody has stopped the crawl, the supervisor starts it again.
 
-    preparing    locks the directory of a crawl, makes its parts, waits for the parts of a supervisor that has died
-    supervisor   starts, watches, restarts and ends the parts
-    process      a process of a part, and the line to it
-    restarts     when a part that has died starts again; pure
-    ending       asks the parts whether the crawl is complete
-    limits       bytes and seconds, which are limits of the crawl and not of a part
-    services     what parts and supervisor do together besides
-    operating    answers commands for the whole crawl
-    part         what the process of a part does
-    part_log     the log of a part: a file, and warnings to the supervisor
+    preparing     locks the directory of a crawl, makes its parts, waits for the parts of a supervisor that has died
+    supervisor    starts, watches, restarts and ends the parts
+    watched_part  what the supervisor knows of a part, over all its processes
+    process       a process of a part, and the line to it
+    restarts      when a part that has died starts again; pure
+    ending        asks the parts whether the crawl is complete
+    limits        bytes and seconds, which are limits of the crawl and not of a part
+    services      what parts and supervisor do together besides
+    operating     answers commands for the whole crawl
+    part          what the process of a part does
+    part_log      the log of a part: a file, and warnings to the supervisor
 """

@@ -7,7 +7,7 @@ from typing import Final
 
 from crawler.parts.line.messages import Warned
 
-TOLD_PER_KIND: Final = 3
+REPORTED_PER_KIND: Final = 3
 
 
 class TellingHandler(logging.Handler):
@@ -21,5 +21,5 @@ class TellingHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         kind = f"{record.name}: {record.msg}"
         self._seen[kind] += 1
-        if self._seen[kind] <= TOLD_PER_KIND:
+        if self._seen[kind] <= REPORTED_PER_KIND:
             self._tell(Warned(kind=kind, text=f"{record.levelname.lower()}: {record.getMessage()}"))

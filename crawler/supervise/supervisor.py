@@ -8,12 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from crawler.disk.directory import CrawlDirectory
 from crawler.engine import Ending
 from crawler.library.result import EXIT_CODES, CrawlResult
-from crawler.operate.parts.sums import sum_statuses
 from crawler.parts.line.messages import (
     Answered,
     Ask,
@@ -32,11 +29,12 @@ from crawler.parts.line.services import SupervisorServices
 from crawler.status import Status
 from crawler.supervise.ending import EndSearch
 from crawler.supervise.limits import CrawlLimits
-from crawler.supervise.part_log import TOLD_PER_KIND
+from crawler.supervise.part_log import REPORTED_PER_KIND
 from crawler.supervise.preparing import Plan
-from crawler.supervise.process import PartProcess, last_lines, start
+from crawler.supervise.process import last_lines, start
 from crawler.supervise.restarts import Restarts
 from crawler.supervise.services import make_services
+from crawler.supervise.watched_part import WatchedPart, status_of_all
 
 log = logging.getLogger(__name__)
 
@@ -52,19 +50,6 @@ class PartFailed(Exception):
         self.exit_code = exit_code
 
 
-class _Part(msgspec.Struct):
-    """What the supervisor knows of a part."""
-
-    process: PartProcess | None = None
-    opened: Opened | None = None
-    """What the first process has said, of those that this supervisor has started."""
-    is_open: bool = False
-    status: Status | None = None
-    """The last that its process has said."""
-    last: Ended | Failed | None = None
-    """The last word of its process."""
-
-
 class Supervisor:
     """Runs a crawl in parts. `run` ends when all processes have ended."""
 
@@ -75,18 +60,15 @@ class Supervisor:
         tell: Callable[[str], object] = lambda _: None,
         restarts: Callable[[], Restarts] = Restarts,
     ) -> None:
-        """`tell` is told what people should know while the crawl runs."""
+        """`tell` gets what people should know while the crawl runs."""
         self.plan = plan
         self._tell = tell
-        self._parts = [_Part() for _ in range(plan.parts)]
-        self._restarts = [restarts() for _ in range(plan.parts)]
+        self._parts = [WatchedPart(restarts()) for _ in range(plan.parts)]
         self._limits = CrawlLimits(plan.loaded.config.limits)
         self._services = SupervisorServices(make_services(plan.loaded, plan.parts, self.stop))
         self._search = EndSearch(plan.parts, self._ask)
         self._began = time.monotonic()
-        self._told: Counter[str] = Counter()
-        self._earlier: list[list[Status]] = [[] for _ in range(plan.parts)]
-        """The last status of each process that has died, by part."""
+        self._warned: Counter[str] = Counter()
         self.ending: Ending | None = None
         """Why the crawl ends, once that is known."""
         self._failure: PartFailed | None = None
@@ -114,28 +96,7 @@ class Supervisor:
 
     def status(self) -> Status | None:
         """The crawl at this moment; None before all parts were open once."""
-        statuses = {number: status for number in range(self.plan.parts) if (status := self._status(number))}
-        if len(statuses) < self.plan.parts:
-            return None
-        elapsed_s = time.monotonic() - self._began
-        summed = sum_statuses(statuses)
-        return msgspec.structs.replace(
-            summed, elapsed_s=elapsed_s, pages_per_s=summed.pages / elapsed_s if elapsed_s > 0 else 0.0
-        )
-
-    def _status(self, number: int) -> Status | None:
-        """The status of a part, with the counts of its processes that have died."""
-        status = self._parts[number].status
-        if status is None or not self._earlier[number]:
-            return status
-        runs = sum_statuses(dict(enumerate([*self._earlier[number], status])))
-        return msgspec.structs.replace(
-            runs,
-            frontier=status.frontier,
-            visited=status.visited,
-            waiting=status.waiting,
-            recent_pages_per_s=status.recent_pages_per_s,
-        )
+        return status_of_all(self._parts, time.monotonic() - self._began)
 
     def stop(self, ending: Ending, *, now: bool = False) -> None:
         """Let all parts finish what is in flight, or drop it."""
@@ -146,14 +107,12 @@ class Supervisor:
         if now:
             self._drops.set()
         for part in self._parts:
-            if part.process is not None:
-                part.process.line.send(Stop(now=self._drops.is_set()))
+            part.send(Stop(now=self._drops.is_set()))
 
     def kill(self) -> None:
         """End all processes at once. What they have stored is kept."""
         for part in self._parts:
-            if part.process is not None:
-                part.process.kill()
+            part.kill()
 
     # the run
 
@@ -201,8 +160,7 @@ class Supervisor:
         self.ending = self.ending or Ending.COMPLETE
         self._ends.set()
         for part in self._parts:
-            if part.process is not None:
-                part.process.line.send(End())
+            part.send(End())
 
     async def _stop_in_time(self) -> None:
         await self.all_open.wait()
@@ -232,14 +190,14 @@ class Supervisor:
         """Run a process of a part. Returns how it has ended."""
         part = self._parts[number]
         process = await start(self._log_of(number))
-        part.process, part.last = process, None
+        part.begin(process)
         log.info("part %d runs in process %d", number, process.pid)
         process.line.send(self.plan.begin(number))
         try:
             while (message := await process.line.receive()) is not None:
                 self._take(number, part, message)
         finally:
-            part.process, part.is_open = None, False
+            part.end()
             self._services.disconnect(number)
             self._search.lose(number)
             await process.line.aclose()
@@ -247,14 +205,14 @@ class Supervisor:
         log.info("part %d: process %d has ended, %s", number, process.pid, how)
         return how
 
-    def _take(self, number: int, part: _Part, message: FromPart) -> None:
+    def _take(self, number: int, part: WatchedPart, message: FromPart) -> None:
         match message:
             case Rebuilding(what=what, urls=urls):
                 self._tell(f"part {number}: rebuilding {what}: {urls:,} URLs so far.")
             case Opened():
                 self._open(number, part, message)
             case Progress(status=status, is_idle=is_idle):
-                part.status = status
+                part.last_status = status
                 self._search.note(number, is_idle=is_idle)
                 self._check_limits()
             case Answered(wave=wave, answer=answer):
@@ -262,7 +220,7 @@ class Supervisor:
             case Warned(kind=kind, text=text):
                 self._warn(number, kind, text)
             case Ended(status=status):
-                part.status, part.last = status, message
+                part.last_status, part.last = status, message
                 if message.ending == Ending.LIMIT:
                     self.stop(Ending.LIMIT)
             case Failed():
@@ -270,16 +228,13 @@ class Supervisor:
             case ToService():
                 self._services.receive(number, message)
 
-    def _open(self, number: int, part: _Part, opened: Opened) -> None:
-        part.opened = part.opened or opened
-        if part.status is not None:
-            self._earlier[number].append(part.status)
-        part.status, part.is_open = opened.status, True
+    def _open(self, number: int, part: WatchedPart, opened: Opened) -> None:
+        part.open(opened)
         if part.process is not None:
             self._services.connect(number, part.process.line.send)
             if self.is_stopping:
                 part.process.line.send(Stop(now=self._drops.is_set()))
-        if all(each.status is not None for each in self._parts) and not self.all_open.is_set():
+        if all(each.opened is not None for each in self._parts) and not self.all_open.is_set():
             self.plan.write_configuration()
             self._began = time.monotonic()
             self.all_open.set()
@@ -290,8 +245,8 @@ class Supervisor:
 
     def _warn(self, number: int, kind: str, text: str) -> None:
         log.info("part %d: %s", number, text)
-        self._told[kind] += 1
-        if self._told[kind] <= TOLD_PER_KIND:
+        self._warned[kind] += 1
+        if self._warned[kind] <= REPORTED_PER_KIND:
             self._tell(f"part {number}: {text}")
 
     def _ask(self, number: int, ask: Ask) -> bool:
@@ -314,13 +269,13 @@ class Supervisor:
         if isinstance(part.last, Ended):
             self._tell(f"part {number} was stopped from outside; it starts again. `onceover stop` stops the crawl.")
             return
-        wait_s = self._restarts[number].wait_s(time.monotonic())
+        wait_s = part.restarts.wait_s(time.monotonic())
         if wait_s is None:
             path = self._log_of(number)
             lines = "".join(f"\n    {line}" for line in last_lines(path))
             self._fail(
                 PartFailed(
-                    f"part {number} has died {self._restarts[number].deaths} times, the last time {how}. What was "
+                    f"part {number} has died {part.restarts.deaths} times, the last time {how}. What was "
                     f"stored is kept; the same command goes on. The end of {path}:{lines}",
                     1,
                 )
