@@ -27,6 +27,9 @@ def check_links(store: LevelDBStore, owner: Owner | None) -> Iterator[Problem]:
     if lineage_of(store.counters.next_number) != part.lineage:
         found = lineage_of(store.counters.next_number)
         yield Problem(PART, "number", f"its numbers are of lineage {found}, but it is {part}")
+    allowed = store.counters.allowance.allowed
+    if allowed is not None and store.counters.pages > allowed:
+        yield Problem(PART, "pages", f"{store.counters.pages} pages are settled, but it was allowed {allowed}")
     if store.counters.gaps:
         yield Problem("gap", str(store.counters.gaps), "this often links from other parts were lost on their way")
     for record in store.reads.queues() if owner is not None else ():
@@ -71,6 +74,16 @@ def check_parts(stores: Sequence[LevelDBStore]) -> Iterator[Problem]:
         for receiver, receiving in by_number.items():
             if sender != receiver:
                 yield from _check_pair(sender, sending, receiver, receiving)
+    yield from _check_allowances(stores)
+
+
+def _check_allowances(stores: Sequence[LevelDBStore]) -> Iterator[Problem]:
+    """The pages that all parts may have together, if all of them are allowed some by the same supervisor."""
+    allowances = [store.counters.allowance for store in stores]
+    allowed = [each.allowed for each in allowances if each.allowed is not None]
+    total = max(each.total for each in allowances)
+    if len(allowed) == len(stores) and len({each.epoch for each in allowances}) == 1 and 0 < total < sum(allowed):
+        yield Problem(PART, "pages", f"all parts together were allowed {sum(allowed)} pages, but the limit is {total}")
 
 
 def _check_pair(sender: int, sending: LevelDBStore, receiver: int, receiving: LevelDBStore) -> Iterator[Problem]:

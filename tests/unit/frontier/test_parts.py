@@ -12,7 +12,7 @@ import plyvel
 import pytest
 
 from crawler.testing.loops import in_event_loop, in_virtual_time
-from frontier import CrawlUrl, Misrouted, Outcome, Part, Place, StoreFailed, StoreRefused, UrlState
+from frontier import Allowance, CrawlUrl, Misrouted, Outcome, Part, Place, StoreFailed, StoreRefused, UrlState
 from frontier.leveldb.database import SystemCalls
 from frontier.leveldb.format.keys import inbox_key, parcel_key
 from frontier.leveldb.store import LevelDBStore
@@ -458,6 +458,40 @@ async def test_the_stores_of_all_parts_must_agree(tmp_path: Path) -> None:
     assert across(tmp_path, 3) == ["parcels up to 1 were deleted, but not all of them were admitted"]
     [message] = across(tmp_path, 2)
     assert message.startswith("expected all 2 parts of a crawl of 2, found part 0 of 3 (lineage 1), part 1 of 3")
+
+
+async def allow(directory: Path, number: int, allowance: Allowance) -> None:
+    async with opened(leveldb(directory / f"{number}", part(number))) as own:
+        await own.links.pages.set_allowance(allowance)
+
+
+@in_virtual_time
+async def test_the_allowances_of_all_parts_must_add_up(tmp_path: Path) -> None:
+    for number, allowed in enumerate([3, 4, 5]):
+        await allow(tmp_path, number, Allowance(epoch=2, number=number, allowed=allowed, total=12 if number else 0))
+    assert across(tmp_path, 3) == []
+    await allow(tmp_path, 1, Allowance(epoch=2, number=7, allowed=5, total=12))
+    assert across(tmp_path, 3) == ["all parts together were allowed 13 pages, but the limit is 12"]
+    # Part 2 has not heard of the supervisor that has allowed the others so much, or the run has no limit.
+    await allow(tmp_path, 2, Allowance(epoch=1, number=7, allowed=5, total=12))
+    assert across(tmp_path, 3) == []
+    await allow(tmp_path, 2, Allowance(epoch=2, number=8, allowed=None))
+    assert across(tmp_path, 3) == []
+
+
+@in_virtual_time
+async def test_a_part_has_no_more_pages_than_it_was_allowed(tmp_path: Path) -> None:
+    async with opened(leveldb(tmp_path, part())) as own:
+        await own.frontier.add([page("a", "1"), page("a", "2")])
+        await own.links.pages.set_allowance(Allowance(epoch=1, number=1, allowed=1, total=1))
+        for is_page in (False, True):
+            outcome = Outcome(state=UrlState.DONE, status=200, is_page=is_page)
+            await own.frontier.done(await lease(own.frontier), cooldown_s=0.0, outcome=outcome)
+        assert own.links.pages.settled == 1
+    assert problems(tmp_path) == []
+    async with opened(leveldb(tmp_path, part())) as own:
+        await own.links.pages.set_allowance(Allowance(epoch=1, number=2, allowed=0, total=1))
+    assert problems(tmp_path) == ["1 pages are settled, but it was allowed 0"]
 
 
 def across(directory: Path, parts: int) -> list[str]:
