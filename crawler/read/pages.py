@@ -12,7 +12,7 @@ from crawler.read.elements.element_reader import MAX_LINKS, ElementReader
 from crawler.read.elements.flatten import flatten
 from crawler.read.elements.hostile import is_hostile, readable_bytes
 from crawler.read.elements.xhtml import xhtml_to_html
-from crawler.read.encoding.declared import find_css_encoding
+from crawler.read.encoding.declaration import find_css_encoding
 from crawler.read.encoding.query import percent_encode_query
 from crawler.read.encoding.text import Encoding, encoding_of, to_utf8
 from crawler.read.headers import Headers, read_headers, robots_tag_words

@@ -12,7 +12,7 @@ from typing import Final, Literal
 import endec
 import msgspec
 
-from crawler.read.encoding.declared import find_html_encoding, find_xml_encoding
+from crawler.read.encoding.declaration import find_html_encoding, find_xml_encoding
 from crawler.read.encoding.detection import detect_encoding, is_mostly_utf8, slices
 from crawler.read.encoding.labels import CODE_PAGES, SINGLE_BYTE, encoding_of_label
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.read.encoding import detection
-from crawler.read.encoding.declared import prescan
+from crawler.read.encoding.declaration import prescan
 from crawler.read.encoding.detection import is_mostly_utf8
 from crawler.read.encoding.labels import ENCODINGS, SINGLE_BYTE, encoding_of_label
 from crawler.read.encoding.query import percent_encode_query
