@@ -14,7 +14,7 @@ from typing import Final
 from crawler.parts.line.line import Line, open_line
 from crawler.parts.line.messages import FromPart, ToPart
 
-COMMAND: Final = "part"
+COMMAND: Final = "run-part"
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
