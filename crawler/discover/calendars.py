@@ -17,7 +17,8 @@ _LOOSE_DAY: Final = "(?:0?[1-9]|[12][0-9]|3[01])"
 _END: Final = r"(?=$|[/?&;#.]|T[0-9])"
 _SLASH: Final = "(?:/|%2[Ff])"
 
-_ANY_YEAR: Final = re.compile(r"(?<![0-9])[2-9][0-9]{3}")
+_ANY_YEAR: Final = re.compile(r"[2-9](?<![0-9].)[0-9]{3}")
+"""The first digit stands before the look-behind, because Python searches for it faster so."""
 _DATE: Final = re.compile(
     # /2040/05/01, /2040-05-01, /2040_05_01, /2040/05 at the root
     rf"/{_YEAR}/{_MONTH}/{_DAY}(?=$|[/?.])|/{_YEAR}([-_]){_MONTH}\3{_DAY}{_END}|^/{_YEAR}/{_MONTH}/?(?=$|\?)"
@@ -48,10 +49,10 @@ _OF_EVENTS: Final = re.compile(
 )
 
 
-def years_in(path: str, /) -> Iterator[int]:
-    """Numbers in a path and query that may be years, from 2000 on."""
-    for found in _ANY_YEAR.finditer(path):
-        yield int(found[0])
+def latest_year(path: str, /) -> int:
+    """The greatest number in a path and query that may be a year, from 2000 on; 0 if there is none."""
+    years = _ANY_YEAR.findall(path)
+    return int(max(years)) if years else 0
 
 
 def dates_in(path: str, /) -> Iterator[tuple[int, bool]]:

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from crawler.discover.calendars import dates_in, years_in
+from crawler.discover.calendars import dates_in, latest_year
 from crawler.page import EMBEDDED, LinkKind
 from crawler.url.hrefs import may_repeat
 from crawler.url.urls import Target
@@ -93,7 +93,7 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
         return max(Counter(parameters).values()) > limit
 
     def _is_far(self, path: str, *, last: int) -> bool:
-        if not any(year > last for year in years_in(path)):
+        if latest_year(path) <= last:
             return False
         near = self.year + _NEAR_YEARS
         return any(year > last and (is_sure or year <= near) for year, is_sure in dates_in(path))
