@@ -14,6 +14,7 @@ typedef struct {
     const char *href;
     Py_ssize_t length, first, count;
     PyObject *kind;
+    int may_have_fragment;
 } group;
 
 static uint64_t
@@ -35,8 +36,8 @@ hash_of(const char *at, Py_ssize_t length)
 static int
 read_href(PyObject *href, group *made)
 {
-    memset(made, 0, sizeof(group));
     Py_ssize_t size;
+    made->may_have_fragment = 1;
     if (!PyUnicode_CheckExact(href)) {
         PyErr_SetString(PyExc_TypeError, "an href must be str");
         return -1;
@@ -52,6 +53,7 @@ read_href(PyObject *href, group *made)
     }
     const char *mark = memchr(made->href, '#', (size_t)size);
     made->length = mark == NULL ? size : mark - made->href;
+    made->may_have_fragment = mark != NULL;
     return 1;
 }
 
@@ -97,8 +99,11 @@ fill(group *groups, Py_ssize_t *table, Py_ssize_t places, PyObject *hrefs, PyObj
 }
 
 static PyObject *
-without_fragment(PyObject *href)
+without_fragment(const group *made, PyObject *hrefs)
 {
+    PyObject *href = PyTuple_GetItem(hrefs, made->first);
+    if (!made->may_have_fragment)
+        return Py_NewRef(href);
     Py_ssize_t end = PyUnicode_FindChar(href, '#', 0, PyUnicode_GetLength(href), 1);
     return end == -2 ? NULL : end == -1 ? Py_NewRef(href) : PyUnicode_Substring(href, 0, end);
 }
@@ -111,7 +116,7 @@ lists_of(const group *groups, Py_ssize_t filled, PyObject *hrefs)
     int failed = firsts == NULL || bare == NULL || counts == NULL;
     for (Py_ssize_t i = 0; i < filled && !failed; i++) {
         PyObject *first = PyLong_FromSsize_t(groups[i].first), *count = PyLong_FromSsize_t(groups[i].count);
-        PyObject *href = without_fragment(PyTuple_GetItem(hrefs, groups[i].first));
+        PyObject *href = without_fragment(&groups[i], hrefs);
         failed = first == NULL || count == NULL || href == NULL || PyList_Append(firsts, first) < 0 ||
                  PyList_Append(bare, href) < 0 || PyList_Append(counts, count) < 0;
         Py_XDECREF(first);
