@@ -106,6 +106,9 @@ class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
     """Restores an empty visited set from its snapshot, and finds the URLs of the ledger that it lacks."""
     check_parts: Callable[[Sequence[Any]], list[Problem]] | None = None
     """Checks that the open states of all parts of a crawl agree with each other."""
+    take_positions: Callable[[Sequence[Any], int], None] | None = None
+    """Lets one of the parts of a crawl, whose states are all open, count as having received all links that the others
+    have deleted, because it was rebuilt from their output."""
     repair: Callable[[Parameters, Any, Path], RepairResult] | None = None
     """Opens a damaged state, with the backend's options in their struct, and repairs it. The path is where a copy of
     the old state goes."""

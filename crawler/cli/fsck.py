@@ -65,6 +65,7 @@ def _repair(places: Places) -> None:
     repairing = Repairing(places, _say)
     for place in places.each:
         repairing.repair(place)
+    repairing.finish()
 
 
 @click.command()
@@ -84,6 +85,7 @@ def rebuild(path: Path) -> int:
         if not repairing.has_output():
             raise click.UsageError(f"the crawl in {path} has no output to rebuild a frontier from")
         rebuilt = [repairing.rebuild(place) for place in places.each]
+        repairing.finish()
     admitted, pending = sum(each.admitted for each in rebuilt), sum(each.pending for each in rebuilt)
     click.echo(f"{admitted:,} URLs, {pending:,} pending")
     return FAILED if any(each.lost for each in rebuilt) else COMPLETE

@@ -53,8 +53,13 @@ def lock_stored(
             f"the crawl in {path} has lost its frontier: expected {directory.frontier}. "
             f"`onceover inspect {path} fsck --repair` rebuilds it from the output"
         )
-    can_be_rebuilt = to_repair and part_at(path) is not None
-    if not configuration.exists() or not (has_state or has_output or can_be_rebuilt):
+    is_part = part_at(path) is not None
+    if is_part and configuration.exists() and not (has_state or has_output or to_repair):
+        raise DirectoryRefused(
+            f"the part of the crawl in {path} has no frontier: expected {directory.frontier}. If it had begun, "
+            f"`onceover inspect {path.absolute().parent} fsck --repair` rebuilds it from the output of all parts"
+        )
+    if not configuration.exists() or not (has_state or has_output or is_part):
         raise DirectoryRefused(
             f"there is no crawl in {path}: expected {configuration} and {directory.frontier}; "
             "name the directory of a crawl whose frontier.backend is not memory"

@@ -22,6 +22,7 @@ from frontier.regroup.regroup import abandon, regroup
 from frontier.states.store_state import StoreState
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.part_checks import check_parts
+from frontier.upkeep.positions import take_positions
 from frontier.upkeep.rebuild import rebuild
 from frontier.upkeep.salvage import repair_directory
 from frontier.upkeep.visited_check import check_visited
@@ -50,6 +51,10 @@ async def _check_visited(state: LevelDBState, visited: VisitedSet) -> list[Probl
 
 def _check_parts(states: Sequence[LevelDBState]) -> list[Problem]:
     return list(check_parts([state.store for state in states]))
+
+
+def _take_positions(states: Sequence[LevelDBState], rebuilt: int) -> None:
+    take_positions([state.store for state in states], rebuilt)
 
 
 async def _rename(state: LevelDBState, naming: Naming, progress: Callable[[int], None] | None) -> RenameResult | None:
@@ -82,6 +87,7 @@ DESCRIPTOR = Descriptor(
         check=_check,
         check_visited=_check_visited,
         check_parts=_check_parts,
+        take_positions=_take_positions,
         repair=_repair,
         rename=_rename,
         regroup=regroup,

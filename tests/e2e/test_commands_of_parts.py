@@ -1,5 +1,6 @@
 """Commands see and steer a crawl in parts as one crawl while it runs, and say the same when it is complete."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from crawler.disk.layout import part_directories, record_directories
 from crawler.parts.ownership import Ownership
 from crawler.simweb.process import running
 from crawler.write.records import read_records
-from tests.e2e.crawling import COMPLETE, SMALL, STOPPED, Ended, Running, Web, onceover, setting, started
+from tests.e2e.crawling import COMPLETE, FAILED, SMALL, STOPPED, Ended, Running, Web, onceover, setting, started
 from tests.e2e.operating import command_here
 
 WORLD = msgspec.structs.replace(SMALL, hosts=8, domain="test", duplicates=0.0, not_found=0.0)
@@ -83,7 +84,14 @@ def test_a_crawl_in_three_parts_is_steered_as_one_and_finds_what_one_process_fin
             assert process.wait().code == STOPPED
         assert parts.look("fsck").code == COMPLETE
         assert parts.resume().code == COMPLETE
-    check_same(one, parts)
+        check_same(one, parts)
+        # One part loses its frontier.
+        shutil.rmtree(part_directories(parts.directory)[1] / "frontier")
+        assert parts.look("fsck").code == FAILED
+        assert parts.look("fsck", "--repair").code == COMPLETE
+        resumed = parts.resume()
+        assert resumed.code == COMPLETE, resumed.err
+        check_same(one, parts)
 
 
 def check_while_paused(parts: Crawl) -> None:

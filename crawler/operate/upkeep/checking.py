@@ -45,7 +45,7 @@ async def check(places: Places, *, output: bool) -> tuple[FsckReport, list[Found
     config = places.loaded.config
     with open_states(places) as (states, broken):
         found = [
-            FoundProblem(kind="damaged", where=_where(places, part), message=why, part=part)
+            FoundProblem(kind="damaged", where=str(places.directories[part]), message=why, part=part)
             for part, why in broken.items()
         ]
         reports = {part: _check(config, state) for part, state in states.items()}
@@ -62,10 +62,6 @@ async def check(places: Places, *, output: bool) -> tuple[FsckReport, list[Found
     counts = {name: sum(getattr(report, name) for report in reports.values()) for name in _COUNTS}
     notes = [each for each in found if each.kind in _NOTES]
     return FsckReport(**counts, problems=[each for each in found if each.kind not in _NOTES]), notes
-
-
-def _where(places: Places, part: int) -> str:
-    return str(next((each.directory.original for each in places.each if each.part == part), places.path))
 
 
 def _found(problem: Problem, part: PartNumber = UNSET) -> FoundProblem:

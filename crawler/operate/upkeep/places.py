@@ -8,7 +8,7 @@ import msgspec
 
 from config import Loaded
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
-from crawler.disk.layout import output_directories, part_at, read_layout
+from crawler.disk.layout import output_directories, part_at, part_directories, read_layout
 from crawler.operate.opening import lock_directory, lock_stored
 from crawler.parts.ownership import Ownership
 from crawler.wiring.backends import lacks
@@ -52,6 +52,11 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_in_parts(self) -> bool:
         return self.each[0].part is not None
+
+    @property
+    def directories(self) -> list[Path]:
+        """Of the parts, by number; of a crawl that is not in parts, its own."""
+        return part_directories(self.path)
 
     @property
     def outputs(self) -> list[CrawlDirectory]:

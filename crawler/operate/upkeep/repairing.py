@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from crawler.operate.upkeep.places import Place, Places
+from crawler.operate.upkeep.places import Place, Places, open_states
+from crawler.wiring.backends import frontier_backend
 from crawler.wiring.recovery.recover import Sources, recover
 from crawler.wiring.storage import open_state, repair_state
 from frontier import FrontierStats
@@ -20,6 +21,8 @@ class Repairing:
     def __init__(self, places: Places, say: Say) -> None:
         self._places = places
         self._say = say
+        self._rebuilt: list[int] = []
+        """Parts that now have all links which the others have found."""
 
     def has_output(self) -> bool:
         return any(directory.has_output() for directory in self._places.outputs)
@@ -48,6 +51,17 @@ class Repairing:
         state.close()
         return stats
 
+    def finish(self) -> None:
+        """After the last state: let those that were rebuilt agree with the others about links on their way."""
+        places = self._places
+        take_positions = frontier_backend(places.loaded.config).upkeep.take_positions
+        if not self._rebuilt or take_positions is None:
+            return
+        with open_states(places) as (states, _):
+            if len(states) == places.count:
+                for part in self._rebuilt:
+                    take_positions([states[number] for number in range(places.count)], part)
+
     def _tell_copy(self, place: Place, copy: Path) -> None:
         self._say(f"{place.named}a copy of the old frontier is kept in {copy}; delete it when the crawl works")
 
@@ -72,6 +86,9 @@ class Repairing:
             )
         finally:
             state.close()
+        output = place.loaded.config.output
+        if place.part is not None and not recovered.unread_elsewhere and (output.records or output.warc):
+            self._rebuilt.append(place.part)
         self._say(
             f"{place.named}from the output: {recovered.settled:,} settled URLs and {recovered.found:,} links that were "
             f"not known, of {recovered.records:,} records"

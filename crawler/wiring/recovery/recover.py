@@ -43,6 +43,8 @@ class Recovered(msgspec.Struct, frozen=True, kw_only=True):
     """Links that the frontier did not know; they are queued now."""
     unread: int = 0
     """Pages whose links are unknown: they have no list of links and are not in the archive."""
+    unread_elsewhere: int = 0
+    """The same of pages of other parts."""
 
 
 class Sources(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +95,9 @@ async def recover(
             await frontier.aclose()
     finally:
         await visited.aclose()
-    return Recovered(records=output.records, settled=settled, found=found, unread=unread)
+    return Recovered(
+        records=output.records, settled=settled, found=found, unread=unread, unread_elsewhere=len(output.owed)
+    )
 
 
 class _Output:
@@ -111,6 +115,8 @@ class _Output:
         self._recorded = NumberSet()
         self._read = NumberSet()
         """Pages whose links are known."""
+        self.owed = NumberSet()
+        """Pages of other parts whose links are not known yet."""
         self.records = 0
         """Records read so far, and pages of the archive without a record."""
 
@@ -182,15 +188,21 @@ class _Output:
             parent = self._urls.of_record(record)
             if parent is None or record.state != "done":
                 continue
+            if directory is not self._sources.own and (record.status or 0) < 400:
+                self.owed.add(record.number)
             if record.redirect is not None:
-                self._read.add(record.number)
+                self._note_read(record.number)
                 yield from self._redirect_target(record.url, record.redirect, parent)
             elif record.references is not None:
-                self._read.add(record.number)
+                self._note_read(record.number)
                 for canonical in dict.fromkeys(record.references):
                     url = self._urls.of_url(canonical, depth=parent.depth + 1, kind=LinkKind.LINK, via=parent.url)
                     if url is not None:
                         yield url
+
+    def _note_read(self, number: int) -> None:
+        self._read.add(number)
+        self.owed.discard(number)
 
     def _redirect_target(self, url: str, location: str, parent: CrawlUrl) -> Iterator[CrawlUrl]:
         redirect = Redirect(url=url, status=302, headers=[], location=location, fetched_at=0, duration_s=0)
@@ -208,7 +220,7 @@ class _Output:
                 found = {capture.kind: capture for capture in group}
                 documents = [found[kind] for kind in ("response", "conversion") if kind in found]
                 if documents:
-                    self._read.add(number)
+                    self._note_read(number)
                     yield from self._links_of(
                         documents, found["metadata"].metadata_fields() if "metadata" in found else {}
                     )

@@ -25,6 +25,7 @@ from frontier.store import Store
 from frontier.terms import Terms
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.part_checks import check_parts
+from frontier.upkeep.positions import take_positions
 from frontier.upkeep.repair import repair
 from tests.unit.frontier.crawls import DONE, IDENTITY, drain, lease, none_for, now, page
 from tests.unit.frontier.disk import Disk
@@ -492,6 +493,19 @@ async def test_a_part_has_no_more_pages_than_it_was_allowed(tmp_path: Path) -> N
     async with opened(leveldb(tmp_path, part())) as own:
         await own.links.pages.set_allowance(Allowance(epoch=1, number=2, allowed=0, total=1))
     assert problems(tmp_path) == ["1 pages are settled, but it was allowed 0"]
+
+
+@in_virtual_time
+async def test_a_part_that_was_rebuilt_from_all_output_has_what_the_others_have_deleted(tmp_path: Path) -> None:
+    for store in await two_parts(tmp_path):
+        store.close()
+    shutil.rmtree(tmp_path / "1")
+    assert across(tmp_path, 3) == ["parcels up to 1 were deleted, but not all of them were admitted"]
+    stores = [leveldb(tmp_path / f"{number}", part(number)) for number in range(3)]
+    take_positions(stores, 1)
+    for store in stores:
+        store.close()
+    assert across(tmp_path, 3) == []
 
 
 def across(directory: Path, parts: int) -> list[str]:

@@ -136,6 +136,21 @@ def test_a_comparison_takes_the_links_of_all_parts(both: Both, tmp_path: Path) -
     assert works[0].survey.distinct == len(HOSTS) * EACH
 
 
+def test_a_crawl_that_was_divided_answers_as_before(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl")
+    asked = [["url", url_of(host, number), "--json"] for host in HOSTS[:2] for number in (0, SETTLED - 1, EACH - 1)]
+    before = [without(crawl.look(*each).json(), "waits") for each in asked]
+    lines = command_frontier(crawl, "export").out
+    assert command_here("parts", str(crawl.directory), "--into", str(PARTS)).code == 0
+    assert [without(crawl.look(*each).json(), "part", "waits") for each in asked] == before
+    assert command_frontier(crawl, "export").out == lines
+    # The records are those from before.
+    assert crawl.look("fsck").code == 0
+    loaded = load(None, environ={}, require_seeds=False)
+    work = CompareWork(name="divided", crawl=str(crawl.directory))
+    assert asyncio.run(prepare_work(loaded, work, tmp_path / "work")).survey.distinct == len(HOSTS) * EACH
+
+
 def test_one_part_answers_for_itself(both: Both) -> None:
     parts = both.parts
     mine = [host for host in HOSTS if OWNERSHIP.owner(queue_of(host)) == 1]
