@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from config import Loaded, changes
-from crawler.serve.folder import Found, read_folder
+from crawler.serve.folder import SUFFIX, Found, read_folder
 from crawler.serve.keeper import Keeper, Manners
 from crawler.serve.life import changes as life
 from crawler.serve.machine import Limits, Taken, excess, free_bytes, measure, shortage, used_system_files
@@ -57,7 +57,17 @@ class Daemon:
         self._closing = asyncio.Event()
         self._group: asyncio.TaskGroup | None = None
         self._reload_wanted = asyncio.Event()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
         self.keepers: dict[str, Keeper] = {}
+
+    @property
+    def home(self) -> Path:
+        return self._home.path
+
+    @property
+    def folder(self) -> Path:
+        """Where the daemon's own files are."""
+        return self._home.folder
 
     async def run(self) -> None:
         """Raises `OSError` if the folder can't be read at the start."""
@@ -130,7 +140,18 @@ class Daemon:
         keeper = Keeper(name, self._home, self._options.manners)
         self.keepers[name] = keeper
         self._give(keeper, found)
-        self._group.create_task(keeper.run(), name=f"keeps {name}")
+        self._tasks[name] = self._group.create_task(keeper.run(), name=f"keeps {name}")
+
+    async def delete(self, name: str) -> None:
+        """Remove a crawl that does not run from the list, with its configuration. Its directory is kept."""
+        keeper = self.keepers[name]
+        keeper.change(life.removed)
+        keeper.leave()
+        await asyncio.wait({self._tasks[name]})
+        for known in (self.keepers, self._tasks, self._loaded):
+            known.pop(name, None)
+        (self._home.path / f"{name}{SUFFIX}").unlink(missing_ok=True)
+        self._home.forget(name)
 
     def _give(self, keeper: Keeper, found: Found | None) -> None:
         """Give a crawl its configuration."""

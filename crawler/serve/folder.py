@@ -30,12 +30,37 @@ def read_folder(home: Path) -> dict[str, Found]:
     names = sorted(
         path.stem for path in home.iterdir() if path.suffix == SUFFIX and not path.name.startswith(".") and path.stem
     )
-    return _refuse_shared({name: _read(home, name) for name in names})
+    return _refuse_shared({name: _read(home, home / f"{name}{SUFFIX}") for name in names})
 
 
-def _read(home: Path, name: str) -> Found:
+def problems_of_new(home: Path, name: str, text: bytes) -> tuple[str, ...]:
+    """What is wrong with the configuration of a crawl that a program wants to create. It may not name files outside the
+    folder."""
+    # A hidden file is no crawl, and its name gives the crawl the same name.
+    aside = home / f".{name}{SUFFIX}"
+    aside.write_bytes(text)
     try:
-        loaded = load(home / f"{name}{SUFFIX}", environ=os.environ)
+        found = _read(home, aside)
+    finally:
+        aside.unlink()
+    if found.loaded is None or found.plan is None:
+        return tuple(problem.replace(str(aside), f"{name}{SUFFIX}") for problem in found.problems)
+    outside = [
+        f"{key}: expected a path within {home}, found {path}"
+        for key, paths in (
+            ("crawl.directory", (found.plan.directory,)),
+            ("crawl.seed_files", found.loaded.config.crawl.seed_files),
+        )
+        for path in paths
+        if not Path(path).resolve().is_relative_to(home.resolve())
+    ]
+    shared = _refuse_shared({**read_folder(home), name: found})[name].problems
+    return (*outside, *shared)
+
+
+def _read(home: Path, path: Path) -> Found:
+    try:
+        loaded = load(path, environ=os.environ)
         tick = next_tick(loaded)
     except ConfigError as error:
         return Found(problems=tuple(str(problem) for problem in error.problems))

@@ -11,11 +11,11 @@ import msgspec
 
 from crawler.serve.life import changes
 from crawler.serve.life.changes import Usage
-from crawler.serve.life.facts import FINISHED, Facts, Patience, Process, Restarts
+from crawler.serve.life.facts import FINISHED, Facts, Patience, Process, Restarts, Wish
 from crawler.serve.life.settling import closed, settle
 from crawler.serve.life.standing import Standing, standing
 from crawler.serve.life.steps import End, Look, Start, Wait, next_step
-from crawler.serve.looking import ask_status, find_process, last_change, look_into
+from crawler.serve.looking import NotDone, ask_status, find_process, last_change, look_into, operate
 from crawler.serve.machine import Taken
 from crawler.serve.old_runs import delete_old_runs
 from crawler.serve.process import CrawlProcess, Output, how_it_ended, start
@@ -60,6 +60,27 @@ class Keeper:
         self.facts = how(self.facts)
         self._woken.set()
 
+    def wish(self, wish: Wish) -> None:
+        """Let the crawl run or stop, from now on."""
+        self.change(lambda facts: changes.wished(facts, wish, time.time()))
+
+    async def pause(self, reason: str) -> None:
+        """Let the crawl fetch nothing until `resume`, whether it runs or not. Raises `NotDone`."""
+        await self._operate("pause", f"--reason={reason}")
+        self.change(lambda facts: changes.was_paused(facts, reason))
+
+    async def resume(self) -> None:
+        """End a pause. Raises `NotDone`."""
+        await self._operate("resume")
+        self.change(lambda facts: changes.was_paused(facts, None))
+
+    async def _operate(self, command: str, *options: str) -> None:
+        process = self.facts.process
+        directory = self.facts.directory if process is None else process.directory
+        if directory is None:
+            raise NotDone(f"{self.name} has no directory yet: {self.standing.reason}")
+        await operate(command, directory, *options)
+
     def close(self) -> None:
         """End its process in order, and then `run`. If called again, the process drops what is in flight."""
         again = self.facts.is_closing
@@ -76,7 +97,7 @@ class Keeper:
         """Keep the crawl until `close` or `leave`."""
         try:
             await self._adopt()
-            while not self._is_left:
+            while True:
                 self._woken.clear()
                 self._notice_end()
                 self.facts, notes = settle(self.facts, time.time())
@@ -84,10 +105,9 @@ class Keeper:
                     self._log(logging.INFO, note)
                 is_saved = await self._save()
                 self._tell()
-                if self.facts.is_closing and self.facts.process is None:
-                    break
+                if self._is_left or (self.facts.is_closing and self.facts.process is None):
+                    return
                 await self._do_next(is_saved=is_saved)
-            await self._save()
         finally:
             if self._process is not None:
                 self._process.close()

@@ -16,8 +16,12 @@ from crawler.serve.life.changes import Looked
 from crawler.serve.process import command, environment, lock_holder
 
 SILENCE_S: Final = 10.0
-_LOOKING_S: Final = 600.0
+_LOOKING_S: Final = 120.0
 """A frontier that was not closed in order takes a while to open."""
+
+
+class NotDone(Exception):
+    """What was asked of a crawl was not done. The message says why."""
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,28 +66,41 @@ class _Status(msgspec.Struct):
 async def look_into(directory: Path) -> Looked:
     """What is stored of a crawl that does not run. Another process looks, because opening a frontier takes memory and
     may hold up the daemon."""
-    process = await asyncio.create_subprocess_exec(
-        *command("status", str(directory), "--json"),
-        env=environment(os.environ),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        async with asyncio.timeout(_LOOKING_S):
-            printed, _ = await process.communicate()
-    except TimeoutError:
-        return Looked()
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+    _, printed, _ = await _run("status", str(directory), "--json")
     try:
         status = msgspec.json.decode(printed, type=_Status)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return Looked()
     return Looked(paused=status.paused, waiting_urls=status.frontier.pending + status.frontier.retrying)
+
+
+async def operate(*arguments: str) -> None:
+    """Carry out a command of an operator on a crawl, whether it runs or not. Raises `NotDone`."""
+    code, _, complaint = await _run(*arguments)
+    if code != 0:
+        raise NotDone(complaint.decode("utf-8", "replace").strip().removeprefix("onceover: ") or "the command failed")
+
+
+async def _run(*arguments: str) -> tuple[int | None, bytes, bytes]:
+    """Run a command; None as its exit code if it took too long."""
+    process = await asyncio.create_subprocess_exec(
+        *command(*arguments),
+        env=environment(os.environ),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(_LOOKING_S):
+            printed, complaint = await process.communicate()
+    except TimeoutError:
+        return None, b"", b""
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return process.returncode, printed, complaint
 
 
 def last_change(directory: Path) -> int | None:

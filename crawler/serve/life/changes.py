@@ -152,6 +152,13 @@ def _ends_by_urls(rest: Rest | None) -> bool:
     return rest is None or rest.why in (Why.COMPLETE, Why.PAUSED)
 
 
+def was_paused(facts: Facts, reason: str | None) -> Facts:
+    """Somebody has paused it, or ended a pause."""
+    if facts.process is not None:
+        return _replace(facts, process=_replace(facts.process, paused=reason))
+    return _replace(facts, to_look=True)
+
+
 def touched(facts: Facts) -> Facts:
     """Somebody has worked on the directory of a crawl that does not run: there may be new URLs, or no pause any
     more."""

@@ -1,0 +1,14 @@
+"""The API of the daemon: HTTP with JSON, for programs.
+
+    forms      what requests and replies hold
+    problems   errors, in the form of RFC 9457
+    guard      who may ask: token, Host and Origin
+    actions    what the requests do
+    routes     which request does what
+    openapi    the document that describes all of it
+    server     listens
+
+It listens on a Unix socket, `DIR/daemon/api`, that only its owner may open; there no token is needed. With `--listen`
+it also listens on a port of the loopback interface. There each request needs the token of `DIR/token`, and a Host
+header that names this machine, so that no web page can reach the API through a browser.
+"""

@@ -1,0 +1,148 @@
+"""What requests to the API do. Each raises `Refused` if it is not carried out."""
+
+import asyncio
+import logging
+import os
+import re
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+from aiohttp import web
+
+from crawler.serve.api.forms import (
+    ChangeForm,
+    CrawlDetails,
+    CrawlList,
+    PauseBody,
+    ReloadForm,
+    crawl_details,
+    crawl_form,
+)
+from crawler.serve.api.problems import Refused
+from crawler.serve.daemon import Daemon
+from crawler.serve.folder import SUFFIX, problems_of_new
+from crawler.serve.keeper import Keeper
+from crawler.serve.life.facts import Wish
+from crawler.serve.looking import NotDone
+
+log = logging.getLogger(__name__)
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+TOML: Final = "application/toml"
+
+_Body = TypeVar("_Body", bound=msgspec.Struct)
+
+
+class Actions:
+    """Carries out requests to a daemon."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+
+    async def list_crawls(self, _request: web.Request) -> CrawlList:
+        keepers = self._daemon.keepers
+        return CrawlList(crawls=tuple(crawl_form(keepers[name]) for name in sorted(keepers)))
+
+    async def show(self, request: web.Request) -> CrawlDetails:
+        return crawl_details(self._keeper(request))
+
+    async def create(self, request: web.Request) -> CrawlDetails:
+        """Repeated with the same configuration, it changes nothing."""
+        name = request.match_info["name"]
+        if not _NAME.fullmatch(name):
+            detail = f"expected a name of letters, digits, dots and dashes, at most 100, found {name[:100]!r}"
+            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
+        if request.content_type != TOML:
+            detail = f"expected a configuration as {TOML}, found {request.content_type}"
+            raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
+        text = await request.read()
+        path = self._daemon.home / f"{name}{SUFFIX}"
+        if path.exists() or path.is_symlink():
+            if path.read_bytes() != text:
+                raise Refused(HTTPStatus.CONFLICT, f"there is a crawl {name} with another configuration")
+        else:
+            problems = await asyncio.to_thread(problems_of_new, self._daemon.home, name, text)
+            if problems:
+                detail = "the configuration can't be used; nothing was created"
+                raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, detail, problems)
+            _write_new(path, text)
+            _audit(request, f"created {name}")
+            await self._daemon.reload()
+        return crawl_details(self._keeper(request))
+
+    async def start(self, request: web.Request) -> CrawlDetails:
+        return self._wish(request, Wish.RUN)
+
+    async def stop(self, request: web.Request) -> CrawlDetails:
+        return self._wish(request, Wish.STOP)
+
+    def _wish(self, request: web.Request, wish: Wish) -> CrawlDetails:
+        keeper = self._keeper(request)
+        if keeper.facts.is_removed:
+            raise Refused(HTTPStatus.CONFLICT, f"the configuration file of {keeper.name} is gone")
+        keeper.wish(wish)
+        _audit(request, f"told {keeper.name} to {wish}")
+        return crawl_details(keeper)
+
+    async def pause(self, request: web.Request) -> CrawlDetails:
+        body = await _body(request, PauseBody)
+        return await self._ask(request, lambda keeper: keeper.pause(body.reason), f"paused, because {body.reason}")
+
+    async def resume(self, request: web.Request) -> CrawlDetails:
+        return await self._ask(request, lambda keeper: keeper.resume(), "resumed")
+
+    async def _ask(self, request: web.Request, ask: Callable[[Keeper], Awaitable[None]], done: str) -> CrawlDetails:
+        keeper = self._keeper(request)
+        try:
+            await ask(keeper)
+        except NotDone as error:
+            raise Refused(HTTPStatus.CONFLICT, str(error)) from error
+        _audit(request, f"{keeper.name}: {done}")
+        return crawl_details(keeper)
+
+    async def delete(self, request: web.Request) -> None:
+        """State and output are kept."""
+        keeper = self._keeper(request)
+        if keeper.facts.process is not None:
+            raise Refused(HTTPStatus.CONFLICT, f"{keeper.name} runs: stop it first, and wait until it has ended")
+        await self._daemon.delete(keeper.name)
+        _audit(request, f"deleted {keeper.name}; its directory is kept")
+
+    async def reload(self, request: web.Request) -> ReloadForm:
+        _audit(request, "reads the folder again")
+        found = await self._daemon.reload()
+        return ReloadForm(changes=tuple(msgspec.convert(each, ChangeForm, from_attributes=True) for each in found))
+
+    def _keeper(self, request: web.Request) -> Keeper:
+        name = request.match_info["name"]
+        keeper = self._daemon.keepers.get(name)
+        if keeper is None:
+            raise Refused(HTTPStatus.NOT_FOUND, f"there is no crawl {name[:100]!r}; GET /api/v1/crawls lists them")
+        return keeper
+
+
+def _write_new(path: Path, text: bytes) -> None:
+    """Write a file that must not exist, in one step."""
+    aside = path.with_name(f".{path.name}.new")
+    aside.write_bytes(text)
+    try:
+        os.link(aside, path)
+    except FileExistsError as error:
+        raise Refused(HTTPStatus.CONFLICT, f"there is a crawl {path.stem} already") from error
+    finally:
+        aside.unlink()
+
+
+async def _body(request: web.Request, kind: type[_Body]) -> _Body:
+    """The body of a request; an empty one stands for the defaults."""
+    try:
+        return msgspec.json.decode(await request.read() or b"{}", type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"the body is not as expected: {error}") from error
+
+
+def _audit(request: web.Request, what: str) -> None:
+    log.info("API, %s: %s", request.remote or "local socket", what.replace("\n", " "))

@@ -1,0 +1,112 @@
+"""What requests and replies hold."""
+
+from typing import Annotated
+
+import msgspec
+
+from crawler.serve.keeper import Keeper
+from crawler.serve.life.standing import State, moment_text
+
+MAX_REASON = 2000
+
+
+class RunForm(msgspec.Struct, frozen=True, kw_only=True):
+    """A process of a crawl."""
+
+    pid: int
+    directory: str
+    began_at: str
+    ended_at: str | None
+    how: str | None
+    """How it ended; null while it runs."""
+
+
+class CrawlForm(msgspec.Struct, frozen=True, kw_only=True):
+    """A crawl of the daemon."""
+
+    name: str
+    state: State
+    reason: str | None
+    """Why it does not fetch, or what is wrong."""
+    lines: tuple[str, ...]
+    """The problems of its configuration, or the last lines of its messages."""
+    until: str | None
+    """When it goes on by itself."""
+    directory: str | None
+    pid: int | None
+    pages: int
+    """Pages of its process."""
+    memory_bytes: int
+    open_files: int
+    crashes: int
+    """Since it last ran for long."""
+
+
+class CrawlDetails(CrawlForm, frozen=True, kw_only=True):
+    """A crawl with its history."""
+
+    runs: tuple[RunForm, ...]
+    """The last processes, the oldest first."""
+
+
+class CrawlList(msgspec.Struct, frozen=True, kw_only=True):
+    """All crawls, by name."""
+
+    crawls: tuple[CrawlForm, ...]
+
+
+class PauseBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Why a crawl is paused."""
+
+    reason: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_REASON)] = "paused by the operator"
+
+
+class ChangeForm(msgspec.Struct, frozen=True, kw_only=True):
+    """How a crawl differs after the folder was read again."""
+
+    name: str
+    how: str
+    at_once: tuple[str, ...]
+    at_next_start: tuple[str, ...]
+
+
+class ReloadForm(msgspec.Struct, frozen=True, kw_only=True):
+    """What has changed in the folder."""
+
+    changes: tuple[ChangeForm, ...]
+
+
+def crawl_form(keeper: Keeper) -> CrawlForm:
+    return msgspec.convert(_values(keeper), CrawlForm)
+
+
+def crawl_details(keeper: Keeper) -> CrawlDetails:
+    runs = tuple(
+        RunForm(
+            pid=run.pid,
+            directory=run.directory,
+            began_at=moment_text(run.began_at) or "",
+            ended_at=moment_text(run.ended_at),
+            how=run.how,
+        )
+        for run in keeper.facts.record.runs
+    )
+    return msgspec.convert({**_values(keeper), "runs": runs}, CrawlDetails)
+
+
+def _values(keeper: Keeper) -> dict[str, object]:
+    facts, now = keeper.facts, keeper.standing
+    process = facts.process
+    return {
+        "name": keeper.name,
+        "state": now.state,
+        "reason": now.reason,
+        "lines": now.lines,
+        "until": now.until,
+        "directory": facts.directory if process is None else process.directory,
+        "pid": None if process is None else process.pid,
+        "pages": 0 if process is None else process.pages,
+        "memory_bytes": 0 if process is None else process.memory_bytes,
+        "open_files": 0 if process is None else process.open_files,
+        "crashes": len(facts.record.falls),
+    }

@@ -1,0 +1,64 @@
+"""The document that describes the API, in OpenAPI 3.1."""
+
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Any, Final
+
+import msgspec
+
+from crawler.serve.api.actions import TOML
+from crawler.serve.api.problems import MEDIA_TYPE, Problem
+from crawler.serve.api.routes import Route
+
+_ALWAYS: Final = (
+    HTTPStatus.UNAUTHORIZED,
+    HTTPStatus.FORBIDDEN,
+    HTTPStatus.MISDIRECTED_REQUEST,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+)
+_REFERENCE: Final = "#/components/schemas/{name}"
+
+
+def document(routes: Iterable[Route], version: str) -> dict[str, Any]:
+    """The document, ready for JSON."""
+    listed = tuple(routes)
+    types = {each for route in listed for each in (route.reply, route.body) if each is not None} | {Problem}
+    ordered = sorted(types, key=lambda each: each.__name__)
+    _, components = msgspec.json.schema_components(ordered, ref_template=_REFERENCE)
+    paths: dict[str, dict[str, Any]] = {}
+    for route in listed:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "onceover daemon", "version": version},
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"token": []}],
+    }
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    operation: dict[str, Any] = {"operationId": route.name, "summary": route.meaning}
+    if "{name}" in route.path:
+        name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string", "maxLength": 100}}
+        operation["parameters"] = [name]
+    if route.takes_toml:
+        operation["requestBody"] = {"required": True, "content": {TOML: {"schema": {"type": "string"}}}}
+    elif route.body is not None:
+        operation["requestBody"] = {"content": {"application/json": {"schema": _reference(route.body)}}}
+    done: dict[str, Any] = {"description": route.status.phrase}
+    if route.reply is not None:
+        done["content"] = {"application/json": {"schema": _reference(route.reply)}}
+    refused = {
+        str(int(status)): {"description": status.phrase, "content": {MEDIA_TYPE: {"schema": _reference(Problem)}}}
+        for status in sorted({*_ALWAYS, *route.refusals})
+    }
+    operation["responses"] = {str(int(route.status)): done, **refused}
+    return operation
+
+
+def _reference(kind: type[msgspec.Struct]) -> dict[str, str]:
+    return {"$ref": _REFERENCE.format(name=kind.__name__)}
