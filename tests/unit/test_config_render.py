@@ -105,7 +105,11 @@ def config_of(values: dict[str, Any]) -> Config:
         values["visited.options"] = {}
     if values["visited.backend"] == "exact-leveldb":
         values["frontier.backend"] = "leveldb"
-    if values["frontier.backend"] == "memory" or values["frontier.queue_by"] == "ip" or values["frontier.parallel_queues"]:
+    if (
+        values["frontier.backend"] == "memory"
+        or values["frontier.queue_by"] == "ip"
+        or values["frontier.parallel_queues"]
+    ):
         values["crawl.parts"] = 1
     values["frontier.queue_prefixes"] = ("*.a.test",) if values["frontier.queue_by"] == "surt-prefix" else ()
     tables: dict[str, dict[str, Any]] = {section: {} for section in sections()}

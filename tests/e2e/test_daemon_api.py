@@ -1,0 +1,185 @@
+"""The API of a daemon that runs real crawls."""
+
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from jsonschema import Draft202012Validator
+
+from crawler.serve.life.facts import Wish
+from tests.e2e.crawling import TIMEOUT_S, Web, assert_sound
+from tests.e2e.test_daemon import Served, serving, write
+
+BASE = "/api/v1"
+
+
+class Reply(msgspec.Struct, frozen=True):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return msgspec.json.decode(self.body)
+
+
+class Api:
+    """Asks a daemon, on its socket or its port, and compares each reply with the document."""
+
+    def __init__(self, connect: Any) -> None:
+        self._connect = connect
+        self._document: Any = None
+
+    def ask(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Reply:
+        connection: HTTPConnection = self._connect()
+        try:
+            connection.request(method, path, body, dict(headers or {}))
+            response = connection.getresponse()
+            return Reply(response.status, dict(response.getheaders()), response.read())
+        finally:
+            connection.close()
+
+    def do(
+        self, method: str, path: str, body: bytes = b"", *, status: int = 200, headers: Mapping[str, str] | None = None
+    ) -> Any:
+        reply = self.ask(method, BASE + path, body, headers)
+        assert reply.status == status, reply
+        if self._document is None:
+            self._document = self.ask("GET", f"{BASE}/openapi.json", headers=headers).json()
+        name = next((each for each in path.split("/")[2:3] if each), "")
+        template = BASE + (path if not name else path.replace(f"/{name}", "/{name}", 1))
+        described = self._document["paths"][template][method.lower()]["responses"][str(status)]
+        if "content" not in described:
+            assert reply.body == b""
+            return None
+        ((media_type, content),) = described["content"].items()
+        assert reply.headers["Content-Type"].partition(";")[0] == media_type
+        schema = {**content["schema"], "components": self._document["components"]}
+        Draft202012Validator(schema).validate(reply.json())
+        return reply.json()
+
+
+def on_socket(served: Served) -> Api:
+    def connect() -> HTTPConnection:
+        connection = HTTPConnection("localhost", timeout=TIMEOUT_S)
+        connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.sock.settimeout(TIMEOUT_S)
+        connection.sock.connect(str(served.home / "daemon" / "api"))
+        return connection
+
+    return Api(connect)
+
+
+@contextmanager
+def on_port(home: Path) -> Iterator[tuple[Served, Api, int]]:
+    with serving(home, "--listen", "127.0.0.1:0") as served:
+        port = int(served.daemon.err.partition("http://127.0.0.1:")[2].partition("/")[0])
+        yield served, Api(lambda: HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)), port
+
+
+def test_a_program_creates_steers_and_deletes_a_crawl(tmp_path: Path, slow_web: Web) -> None:
+    home = tmp_path / "home"
+    text = write(home, "aside", slow_web, delay_s=1.0).read_bytes()
+    (home / "aside.toml").unlink()
+    toml = {"Content-Type": "application/toml"}
+    with serving(home) as served:
+        api = on_socket(served)
+
+        def state() -> str:
+            return str(api.do("GET", "/crawls/a")["state"])
+
+        assert api.do("GET", "/crawls") == {"crawls": []}
+        wrong = api.do("PUT", "/crawls/a", b"[crawl]\nseeds = 5\n", status=422, headers=toml)
+        assert wrong["problems"] == ["a.toml:2: crawl.seeds: expected a list of texts, each not empty, found 5"]
+        assert not (home / "a.toml").exists()
+        created = api.do("PUT", "/crawls/a", text, headers=toml)
+        assert created["directory"] == str(home / "crawls" / "a")
+        served.wait_for_pid("a")
+        # Repeated it changes nothing; with another content it is refused.
+        assert api.do("PUT", "/crawls/a", text, headers=toml)["name"] == "a"
+        api.do("PUT", "/crawls/a", text + b"# more", status=409, headers=toml)
+        assert (home / "a.toml").read_bytes() == text
+
+        assert api.do("POST", "/crawls/a/pause", b'{"reason": "by night"}')["reason"] == "by night"
+        api.do("POST", "/crawls/a/pause", status=409)
+        api.do("POST", "/crawls/a/pause", b'{"why": 5}', status=422)
+        api.do("DELETE", "/crawls/a", status=409)
+        api.do("POST", "/crawls/a/stop", status=202)
+        served.wait(lambda: state() == "stopped", "stop")
+        api.do("POST", "/crawls/a/start", status=202)
+        served.wait(lambda: state() == "paused", "pause that outlasts the process")
+        api.do("POST", "/crawls/a/resume")
+        api.do("POST", "/crawls/a/resume", status=409)
+        served.wait(lambda: state() == "running", "second run")
+        api.do("POST", "/crawls/a/stop", status=202)
+        served.wait(lambda: state() == "stopped", "stop")
+        assert served.record("a").wish is Wish.STOP
+        assert_sound(served.directory("a"))
+        # Files that changed on disk are read on request.
+        write(home, "b", slow_web, delay_s=5.0)
+        assert [each["how"] for each in api.do("POST", "/reload")["changes"]] == ["added"]
+        api.do("DELETE", "/crawls/a", status=204)
+        assert [each["name"] for each in api.do("GET", "/crawls")["crawls"]] == ["b"]
+        assert served.directory("a").is_dir()
+        assert not list(home.glob("daemon/*/a.*"))
+        assert "API, local socket: deleted a; its directory is kept" in served.daemon.err
+        served.end()
+        assert not (home / "daemon" / "api").exists()
+
+
+def test_who_may_not_ask_is_refused_and_changes_nothing(tmp_path: Path, web: Web) -> None:
+    home = tmp_path / "home"
+    write(home, "a", web)
+    with on_port(home) as (served, api, port):
+        token = (home / "token").read_text().strip()
+        good = {"Authorization": f"Bearer {token}"}
+        assert api.ask("GET", f"{BASE}/crawls").status == 401
+        assert api.ask("GET", f"{BASE}/crawls").headers["WWW-Authenticate"] == "Bearer"
+        for wrong in (f"Bearer {token}x", f"Basic {token}", token, "Bearer ", "Bearer \xe9"):
+            assert api.ask("POST", f"{BASE}/crawls/a/stop", headers={"Authorization": wrong}).status == 401
+        for host in ("evil.test", f"evil.test:{port}", "127.0.0.1", f"127.0.0.1:{port + 1}"):
+            assert api.ask("POST", f"{BASE}/crawls/a/stop", headers={"Host": host, **good}).status == 421
+        for origin in ("http://evil.test", "null", f"https://127.0.0.1:{port}"):
+            assert api.ask("POST", f"{BASE}/crawls/a/stop", headers={"Origin": origin, **good}).status == 403
+        assert served.record("a").wish is Wish.RUN
+        ours = {"Origin": f"http://localhost:{port}", "Host": f"localhost:{port}"}
+        assert api.do("GET", "/crawls", headers={**ours, **good})["crawls"][0]["name"] == "a"
+        (home / "token").write_text("a-new-token-of-the-operator")
+        assert api.ask("GET", f"{BASE}/crawls", headers=good).status == 401
+        assert (
+            api.ask("GET", f"{BASE}/crawls", headers={"Authorization": "bearer a-new-token-of-the-operator"}).status
+            == 200
+        )
+        served.end()
+
+
+def test_requests_that_make_no_sense_are_answered_as_problems(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    toml = {"Content-Type": "application/toml"}
+    with serving(home) as served:
+        api = on_socket(served)
+        for method, path, body, headers, status in (
+            ("GET", "/crawls/none", b"", {}, 404),
+            ("DELETE", "/crawls/none", b"", {}, 404),
+            ("POST", "/crawls/none/start", b"", {}, 404),
+            ("GET", "/nothing", b"", {}, 404),
+            ("PATCH", "/crawls", b"", {}, 405),
+            ("PUT", "/crawls/a", b"[crawl]", {}, 415),
+            ("PUT", "/crawls/a", b"x" * (1 << 21), toml, 413),
+            ("PUT", "/crawls/a", b"\xff\xfe", toml, 422),
+            ("PUT", "/crawls/..%2F..%2Fetc", b"", toml, 422),
+            ("PUT", "/crawls/.hidden", b"", toml, 422),
+            ("PUT", "/crawls/" + "a" * 101, b"", toml, 422),
+            ("GET", "/crawls/..%2f..%2f..%2fetc%2fpasswd", b"", {}, 404),
+        ):
+            reply = api.ask(method, BASE + path, body, headers)
+            assert reply.status == status, (method, path, reply)
+            assert reply.headers["Content-Type"] == "application/problem+json"
+            assert reply.json()["status"] == status
+            assert reply.json()["detail"]
+        assert {path.name for path in home.iterdir()} == {"daemon"}
+        served.end()

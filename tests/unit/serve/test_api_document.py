@@ -1,0 +1,94 @@
+"""The API's document, its token, and where it may listen."""
+
+import json
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from crawler.serve.api.guard import TokenFile, TokenRefused
+from crawler.serve.api.openapi import document
+from crawler.serve.api.routes import ROUTES
+from crawler.serve.folder import problems_of_new
+from tests.e2e.operating import command_here
+
+DOCUMENT = json.loads(json.dumps(document(ROUTES, "1.0")))
+GOOD = b'[crawl]\nseeds = ["http://a.test/"]\n'
+
+
+def references(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from (each for key, each in value.items() if key == "$ref")
+        for each in value.values():
+            yield from references(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from references(each)
+
+
+def test_the_document_describes_each_route_and_all_that_it_refers_to() -> None:
+    described = {(method.upper(), path) for path, methods in DOCUMENT["paths"].items() for method in methods}
+    assert described == {(route.method, route.path) for route in ROUTES}
+    names = {operation["operationId"] for methods in DOCUMENT["paths"].values() for operation in methods.values()}
+    assert len(names) == len(ROUTES)
+    schemas = DOCUMENT["components"]["schemas"]
+    assert {name.removeprefix("#/components/schemas/") for name in references(DOCUMENT)} == schemas.keys()
+    for schema in schemas.values():
+        Draft202012Validator.check_schema(schema)
+
+
+def test_the_token_is_made_once_for_its_owner_and_a_new_one_holds_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    token = TokenFile(path)
+    first = token.read()
+    assert re.fullmatch(r"[A-Za-z0-9_-]{43}", first)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert TokenFile(path).read() == first
+    path.write_text("another-token-of-mine\n")
+    assert token.read() == "another-token-of-mine"
+
+
+def test_a_token_that_others_know_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    TokenFile(path)
+    path.chmod(0o640)
+    with pytest.raises(TokenRefused, match="expected mode 600, found 640"):
+        TokenFile(path)
+    path.chmod(0o600)
+    path.write_text("short")
+    with pytest.raises(TokenRefused, match="at least 16 characters"):
+        TokenFile(path)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(TokenRefused, match="can't be read"):
+        TokenFile(path)
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:80", "192.0.2.1:80", "example.org:80", "8040", "127.0.0.1:", "[::]:1"])
+def test_the_api_listens_on_the_loopback_interface_alone(address: str, tmp_path: Path) -> None:
+    told = command_here("daemon", str(tmp_path), "--listen", address)
+    assert told.code == 2
+    assert "expected an address of the loopback interface" in told.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_configuration_may_not_leave_the_folder_nor_use_the_directory_of_another(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_bytes(GOOD)
+    (tmp_path / "link").symlink_to("/")
+    assert problems_of_new(tmp_path, "b", GOOD) == ()
+    for more, word in (
+        ("directory = '/tmp/x'", "crawl.directory: expected a path within"),
+        ("directory = '../x'", "crawl.directory: expected a path within"),
+        ("directory = 'link/x'", "crawl.directory: expected a path within"),
+        ("seed_files = ['/etc/hostname']", "crawl.seed_files: expected a path within"),
+        ("directory = 'crawls/a'", "which a.toml uses"),
+        ("seed = 5", "b.toml:3: crawl.seed: unknown key"),
+        ("seeds = [", "b.toml:3"),
+    ):
+        told = " ".join(problems_of_new(tmp_path, "b", GOOD + more.encode()))
+        assert word in told, told
+    assert {path.name for path in tmp_path.iterdir()} == {"a.toml", "link"}
