@@ -73,7 +73,7 @@ def why_waiting(frontier: FrontierStats, in_flight: list[InFlight], *, monotonic
     """What the crawl waits for; None if something began in the last two seconds or can begin now."""
     if frontier.paused is not None:
         return f"paused: {frontier.paused}"
-    if frontier.ready_queues and not in_flight:
+    if frontier.ready_queues and not in_flight and not frontier.awaits_limit:
         return None
     if in_flight:
         oldest = min(in_flight, key=lambda work: work.since)
@@ -84,6 +84,12 @@ def why_waiting(frontier: FrontierStats, in_flight: list[InFlight], *, monotonic
         return (
             f"waiting for {servers}; the longest, {oldest.stage} of {oldest.url}, for {monotonic - oldest.since:.0f} s"
         )
+    if frontier.awaits_limit:
+        urls = "one URL waits" if frontier.awaits_limit == 1 else f"{frontier.awaits_limit} URLs wait"
+        return f"{urls} for a page that the limit leaves; other parts have begun the rest"
+    if frontier.next_wake_s is None and frontier.groups_elsewhere:
+        hosts = "one host waits" if frontier.held_back_queues == 1 else f"{frontier.held_back_queues} hosts wait"
+        return f"{hosts} for {number_of(frontier.groups_elsewhere, 'address', 'addresses')} that other parts ask, too"
     if frontier.next_wake_s is None or frontier.next_wake_s < MIN_SHOWN_REST_S:
         return None
     if frontier.next_group is not None:

@@ -251,6 +251,8 @@ class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
     """Queues that only a group keeps from being ready."""
     groups_elsewhere: int = 0
     """Groups that wait for other parts of the crawl."""
+    awaits_limit: int = 0
+    """Leased, but may only begin if the limit of pages leaves some for this part of the crawl."""
     troubled_queues: int = 0
     """Queues whose server failed the last time it was asked."""
     quarantined: int = 0

@@ -126,7 +126,7 @@ async def open_crawl(
             engine=adjusted.engine,
             frontier=frontier,
             state=kept.state,
-            gauge=Gauge(adjusted.engine.counters, frontier.describe, kept.visited.describe),
+            gauge=Gauge(adjusted.engine.counters, shared.frontier.describe, kept.visited.describe),
             new_seeds=new_seeds,
             live=live,
             read_seeds=lambda texts: seeding.added_seeds(live.loaded.config, urls, LatestDiscovery(latest), texts),

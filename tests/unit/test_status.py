@@ -21,6 +21,8 @@ def stats(
     group: str | None = None,
     held_back: int = 0,
     why: str | None = None,
+    elsewhere: int = 0,
+    awaits_limit: int = 0,
 ) -> FrontierStats:
     return FrontierStats(
         admitted=10,
@@ -41,6 +43,8 @@ def stats(
         next_group=group,
         held_back_queues=held_back,
         next_wake_why=why,
+        groups_elsewhere=elsewhere,
+        awaits_limit=awaits_limit,
     )
 
 
@@ -102,6 +106,13 @@ def flight(since: float, *, stage: str = "the server", host: str = "a") -> InFli
             stats(wake_s=5.0, group="domain test,a", held_back=9),
             [],
             "9 hosts wait for others at the same server; domain a.test may be asked in 5.0 s",
+        ),
+        (stats(held_back=1, elsewhere=1), [], "one host waits for 1 address that other parts ask, too"),
+        (stats(held_back=5, elsewhere=2), [], "5 hosts wait for 2 addresses that other parts ask, too"),
+        (
+            stats(ready=2, awaits_limit=3),
+            [],
+            "3 URLs wait for a page that the limit leaves; other parts have begun the rest",
         ),
         (stats(snoozed=1, wake_s=0.01, key="test,a"), [], None),
         (stats(retrying=1, wake_s=5.0), [], "one URL to try again; the next in 5.0 s"),

@@ -91,6 +91,8 @@ def _why(queue: ActiveQueue, work: list[InFlight], paused: str | None) -> str:
 def _group(queue: ActiveQueue) -> str:
     kind, _, name = (queue.group or "").partition(" ")
     named = f"the address {name}" if kind == "ip" else f"{kind} {host_of(name)}"
+    if queue.group_is_elsewhere:
+        return f"{named} is shared with other parts of the crawl"
     if queue.group_wake_at is None:
         return f"{named} is being asked"
     return f"{named} may be asked at {rfc3339(queue.group_wake_at)}"

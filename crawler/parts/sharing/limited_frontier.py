@@ -2,6 +2,8 @@
 
 from collections.abc import AsyncIterator, Iterable
 
+import msgspec
+
 from crawler.parts.sharing.page_allowance import PageAllowance
 from frontier import CrawlUrl, Frontier, FrontierStats, Lease, LedgerEntry, Outcome, Pauses
 
@@ -102,7 +104,7 @@ class LimitedFrontier:
         return await self._frontier.skip_numbers(upto)
 
     def describe(self) -> FrontierStats:
-        return self._frontier.describe()
+        return msgspec.structs.replace(self._frontier.describe(), awaits_limit=self._allowance.waiting)
 
     def stop(self) -> None:
         self._frontier.stop()
