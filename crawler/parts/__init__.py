@@ -23,6 +23,6 @@ These modules only decide. They know neither clock nor socket nor disk, and thei
     reservations  messages about addresses that several parts ask; `holder` is a part's side, `authority` is the
                   supervisor's, `address` one address of it
 
-The room `exchange` carries links between running parts, and `line` connects each part with its supervisor. `sharing` has
-the services that carry out what `allowances` and `reservations` decide.
+The room `exchange` carries links between running parts, and `line` connects each part with its supervisor. `sharing`
+has the services that carry out what `allowances` and `reservations` decide.
 """
