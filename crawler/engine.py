@@ -95,7 +95,7 @@ class Engine:
 
     def set_limits(self, limits: Limits) -> None:
         """From now on these limits hold, counted from the beginning of the run. A limit that is already reached stops
-        the crawl. URLs in flight are finished, so a lower limit of pages may be exceeded by as many."""
+        the crawl. URLs in flight are finished, so a limit of pages that they exceed is exceeded."""
         self._limits = limits
         self._page_permits.set_limit(limits.pages)
         if self._group is not None:
@@ -143,6 +143,11 @@ class Engine:
                 if lease is None:
                     self._page_permits.give_back()
                     break
+                if self._page_permits.are_too_many or self._slots.are_too_many:
+                    # A limit was lowered while this worker waited for the lease.
+                    self._components.frontier.release(lease)
+                    self._page_permits.give_back()
+                    continue
                 slot.start_timer()
                 is_page = await self._pipeline.process(lease)
             if not is_page:

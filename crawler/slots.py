@@ -21,6 +21,11 @@ class Permits:
     def _has_free(self) -> bool:
         return self._is_open or self._limit is None or self._out < self._limit
 
+    @property
+    def are_too_many(self) -> bool:
+        """Whether more are out than the limit, because it was lowered."""
+        return not self._is_open and self._limit is not None and self._out > self._limit
+
     async def take(self) -> None:
         """Take a permit; wait until one is free."""
         while not self._has_free:
@@ -73,6 +78,11 @@ class Slots:
     def take(self) -> "Slot":
         """A slot as a context: entering it waits until one is free."""
         return Slot(self._permits, self._slow_after_s)
+
+    @property
+    def are_too_many(self) -> bool:
+        """Whether more are taken than there are, because of `resize`."""
+        return self._permits.are_too_many
 
     def resize(self, size: int) -> None:
         """Work that has a slot keeps it."""

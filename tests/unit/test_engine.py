@@ -110,6 +110,21 @@ async def test_limits_change_while_the_crawl_runs_and_are_counted_from_its_begin
 
 
 @in_virtual_time
+async def test_workers_that_wait_for_a_lease_keep_to_limits_that_are_lowered_meanwhile() -> None:
+    rig = Rig(star(60))
+    rig.web.duration_s = 1.0
+    async with rig.engine(concurrency=30) as engine:
+        running = asyncio.create_task(engine.run())
+        await asyncio.sleep(0.5)  # one worker fetches the seed, the others wait
+        engine.set_limits(Limits(pages=7))
+        engine.set_concurrency(2, spare=0)
+        assert await running is Ending.LIMIT
+        assert engine.counters.pages == 7
+    assert rig.web.most_busy == 2
+    assert Counter(rig.urls) == dict(rig.web.asked)
+
+
+@in_virtual_time
 async def test_a_limit_that_is_reached_already_ends_the_crawl_and_its_leases_are_kept() -> None:
     for limits in (Limits(pages=3), Limits(seconds=2), Limits(bytes=1)):
         rig = Rig(star(60))
