@@ -23,9 +23,9 @@ from crawler.control.requests import AnyRequest
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.layout import part_directories, read_layout
 from crawler.operate.answers import answer
+from crawler.operate.parts.answers import answer_by_parts
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.opening import open_parts
-from crawler.operate.parts.together import answer_together
 from crawler.operate.stored import StoredCrawl, open_crawl
 from crawler.operate.target import Refused
 
@@ -206,7 +206,7 @@ class _Together:
         return self._crawl.parts.is_running
 
     def ask(self, request: AnyRequest, expected: type[_Reply]) -> _Reply:
-        reply = _checked(self._runner.run(answer_together(self._crawl, request)))
+        reply = _checked(self._runner.run(answer_by_parts(self._crawl, request)))
         assert isinstance(reply, expected)
         return reply
 

@@ -11,9 +11,9 @@ from crawler.control.address import SocketRefused
 from crawler.control.replies import Refusal, Stopping
 from crawler.control.requests import AnyRequest, Stop
 from crawler.control.server import ControlServer
+from crawler.operate.parts.answers import answer_by_parts
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import Parts, RunningPart
-from crawler.operate.parts.together import answer_together
 from crawler.supervise.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ async def answer_operator(supervisor: Supervisor, *, stop: Callable[[bool], obje
 
     async def answer(request: AnyRequest) -> msgspec.Struct | Refusal:
         if not isinstance(request, Stop):
-            return await answer_together(crawl, request)
+            return await answer_by_parts(crawl, request)
         status = supervisor.status()
         stop(request.now)
         return Stopping(was_running=True, in_flight=0 if status is None else status.frontier.in_process)

@@ -9,7 +9,7 @@ from config.loading.blocks import block_kinds
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.settings.plan import Plan, make_plan
 from crawler.operate.settings.start import Start, with_page_limit
-from crawler.wiring.live.holding import holding_of
+from crawler.wiring.live.effect import effect_of
 
 BEGUN = ['crawl.seeds=["http://a.test/"]', 'fetch.user_agent="tests/1.0 (us@our.site)"']
 
@@ -24,7 +24,7 @@ def plan(before: Loaded, after: Loaded, *, running: Loaded | None = None, lacks:
 
 @pytest.mark.parametrize("key", [*settings(), *block_kinds()])
 def test_of_each_setting_it_is_decided_when_a_change_holds(key: str) -> None:
-    found = holding_of(key, Config(), Config())
+    found = effect_of(key, Config(), Config())
     assert (found.reason is None) == (found.when == "now")
 
 

@@ -1,6 +1,6 @@
 """A crawl in parts, seen as one crawl: one request, one reply, whatever the number of parts.
 
-    together   from a request to its reply
+    answers    from a request to its reply
     inspecting, hosts, changing, adding
                ask the parts that a request concerns, and make one reply of theirs
     routing    which part a URL or a host belongs to
@@ -12,7 +12,7 @@
     members    asks a part: by its socket if it runs, else in its directory
     opening    opens the parts of a crawl that nobody watches over, for commands
 
-A reply has the same fields as that of a crawl that is not in parts. Queues, hosts and URLs also tell their `part`.
+A reply has the same fields as that of a crawl that is not in parts. Queues, hosts and URLs also have their `part`.
 
 What concerns a URL or a host goes to the part that owns it. What concerns the whole crawl goes to all parts. Parts
 change one after another, or not at all if they can't: a refusal then says which of them have changed. Repeating such a

@@ -13,7 +13,7 @@ from crawler.operate.settings.plan import BY_OPERATOR, Plan, make_plan, with_val
 from crawler.operate.settings.start import Start, with_page_limit
 from crawler.wiring.configuration import load
 from crawler.wiring.crawl import check_configuration
-from crawler.wiring.live.holding import holding_of
+from crawler.wiring.live.effect import effect_of
 from crawler.wiring.live.live import LiveSettings
 from crawler.wiring.live.values import Values
 
@@ -140,7 +140,7 @@ def _refuse_comparisons(keys: Iterable[str], config: Config) -> None:
     of_comparisons = [key for key in keys if key.startswith("compare.")]
     if of_comparisons:
         raise ConfigError(
-            Problem(f"can't be changed in a crawl: {holding_of(key, config, config).reason}", key=key)
+            Problem(f"can't be changed in a crawl: {effect_of(key, config, config).reason}", key=key)
             for key in of_comparisons
         )
 

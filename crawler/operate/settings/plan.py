@@ -6,7 +6,7 @@ import msgspec
 
 from config import Change, Config, ConfigError, Loaded, Problem, differences
 from crawler.control.replies import SettingChange
-from crawler.wiring.live.holding import Holding, holding_of
+from crawler.wiring.live.effect import Effect, effect_of
 
 _OF_COMPARISONS = "compare"
 BY_OPERATOR = "onceover set"
@@ -27,17 +27,17 @@ def make_plan(recorded: Loaded, running: Loaded, new: Loaded, *, lacks: frozense
     """From what would be read so far, and what holds so far, to a `new` configuration. `lacks` are the settings that
     this crawl can't change at once. Raises `ConfigError` with all that can't be changed in this crawl."""
     found = _differences(recorded, new)
-    holdings = {of: holding_of(of, recorded.config, new.config) for of in dict.fromkeys(each.of for each in found)}
-    refused = [each for each in found if holdings[each.of].when == "never"]
-    problems = _problems(new, refused, holdings) + _moved(recorded.config, new.config)
+    effects = {of: effect_of(of, recorded.config, new.config) for of in dict.fromkeys(each.of for each in found)}
+    refused = [each for each in found if effects[each.of].when == "never"]
+    problems = _problems(new, refused, effects) + _moved(recorded.config, new.config)
     if problems:
         raise ConfigError(problems)
-    at_once = [of for of, holding in holdings.items() if _is_now(of, holding, running.config, new.config, lacks)]
+    at_once = [of for of, effect in effects.items() if _is_now(of, effect, running.config, new.config, lacks)]
     merged = msgspec.structs.replace(
         new, config=with_values(running.config, new.config, at_once), origins={**running.origins, **new.origins}
     )
     changes = [
-        _change(each, None if each.of in at_once else holdings[each.of].reason or "its frontier can't change it")
+        _change(each, None if each.of in at_once else effects[each.of].reason or "its frontier can't change it")
         for each in found
     ]
     return Plan(recorded=new, running=merged, changes=changes)
@@ -51,15 +51,15 @@ def _differences(recorded: Loaded, new: Loaded) -> list[Change]:
     return [each for each in found if each.of.partition(".")[0] != _OF_COMPARISONS]
 
 
-def _is_now(of: str, holding: Holding, running: Config, new: Config, lacks: frozenset[str]) -> bool:
+def _is_now(of: str, effect: Effect, running: Config, new: Config, lacks: frozenset[str]) -> bool:
     """A setting that returns to what still holds does so at once, whatever it is."""
-    return (holding.when == "now" and of not in lacks) or _value(running, of) == _value(new, of)
+    return (effect.when == "now" and of not in lacks) or _value(running, of) == _value(new, of)
 
 
-def _problems(new: Loaded, refused: Iterable[Change], holdings: dict[str, Holding]) -> list[Problem]:
+def _problems(new: Loaded, refused: Iterable[Change], effects: dict[str, Effect]) -> list[Problem]:
     return [
         Problem(
-            f"can't be changed in this crawl: {holdings[each.of].reason}. It is {each.was}, and would be {each.now}",
+            f"can't be changed in this crawl: {effects[each.of].reason}. It is {each.was}, and would be {each.now}",
             where=_place(new.origins.get(each.key)),
             key=each.key,
         )
@@ -75,7 +75,7 @@ def _moved(before: Config, after: Config) -> list[Problem]:
     was, now = before.crawl.directory, after.crawl.directory
     if was == now:
         return []
-    reason = holding_of("crawl.directory", before, after).reason
+    reason = effect_of("crawl.directory", before, after).reason
     message = f"can't be changed in this crawl: {reason}. It is {was}, and would be {now}"
     return [Problem(message, key="crawl.directory")]
 

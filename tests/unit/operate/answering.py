@@ -18,9 +18,9 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_directories
 from crawler.operate.answers import answer
 from crawler.operate.opening import stored_configuration
+from crawler.operate.parts.answers import answer_by_parts
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import Parts, RunningPart
-from crawler.operate.parts.together import answer_together
 from crawler.operate.stored import StoredCrawl, open_crawl
 
 SUPERVISOR = 4711
@@ -55,7 +55,7 @@ def answering(directory: Path, parts: Sequence[int], *, together: bool = False) 
                     asked = {number: RunningPart(place) for number, place in enumerate(part_directories(directory))}
                     whole = CrawlInParts(directory, stored_configuration(directory), Parts(asked), pid=SUPERVISOR)
                     stack.enter_context(CrawlDirectory(directory))
-                    await stack.enter_async_context(_listening(directory, partial(answer_together, whole)))
+                    await stack.enter_async_context(_listening(directory, partial(answer_by_parts, whole)))
                 ready.set()
                 ends = [asyncio.create_task(each.wait()) for each in (end, stopping)]
                 await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)

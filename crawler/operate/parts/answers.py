@@ -32,7 +32,7 @@ from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.target import Refused
 
 
-async def answer_together(crawl: CrawlInParts, request: AnyRequest) -> msgspec.Struct | Refusal:
+async def answer_by_parts(crawl: CrawlInParts, request: AnyRequest) -> msgspec.Struct | Refusal:
     """Ask the parts that a request concerns, and make one reply of theirs."""
     try:
         return await _carry_out(crawl, request)

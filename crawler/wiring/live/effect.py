@@ -1,4 +1,4 @@
-"""When a changed setting holds: at once, from the next start, or never in this crawl. Pure."""
+"""When a changed setting takes effect: at once, from the next start, or never in this crawl. Pure."""
 
 from typing import Final
 
@@ -97,24 +97,24 @@ _NEVER: Final = {
 }
 
 
-class Holding(msgspec.Struct, frozen=True):
-    """When a change of a setting holds, and why not at once."""
+class Effect(msgspec.Struct, frozen=True):
+    """When a change of a setting takes effect, and why not at once."""
 
     when: str
     """`now`, `restart`, or `never`."""
     reason: str | None = None
 
 
-def holding_of(key: str, /, before: Config, after: Config) -> Holding:
-    """When the change of a setting or of a kind of block holds. Raises `KeyError` for one of which nobody has decided
-    that."""
+def effect_of(key: str, /, before: Config, after: Config) -> Effect:
+    """When the change of a setting or of a kind of block takes effect. Raises `KeyError` for one of which
+    nobody has decided that."""
     reason = _find(_NEVER, key)
     if reason is not None and not (key.startswith("frontier.queue_") and _keeps_queues(before, after)):
-        return Holding("never", reason)
+        return Effect("never", reason)
     is_split = key == "site" and any(_PER_HOST in each.overrides for each in (*before.site, *after.site))
     if not is_split and (key in _NOW or key.partition(".")[0] in _NOW):
-        return Holding("now")
-    return Holding("restart", _find(_AT_RESTART, key) or _AT_RESTART[key])
+        return Effect("now")
+    return Effect("restart", _find(_AT_RESTART, key) or _AT_RESTART[key])
 
 
 def _find(reasons: dict[str, str], key: str) -> str | None:
