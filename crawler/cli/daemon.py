@@ -14,7 +14,7 @@ from crawler.cli.run.streams import say
 from crawler.serve.api.guard import TokenRefused
 from crawler.serve.api.server import Listen, serving
 from crawler.serve.daemon import Daemon, Options
-from crawler.serve.keeper import Manners
+from crawler.serve.keeper import KeeperOptions
 from crawler.serve.life.facts import Restarts
 from crawler.serve.logs import Form, logging_daemon
 from crawler.serve.machine import Limits
@@ -99,7 +99,7 @@ def daemon(
     """
     options = Options(
         limits=Limits(max_memory_bytes=max_memory, max_open_files=max_open_files, min_free_bytes=min_free_disk),
-        manners=Manners(restarts=Restarts(first_delay_s=restart_delay)),
+        keeper=KeeperOptions(restarts=Restarts(first_delay_s=restart_delay)),
         leave_crawls=leave_crawls,
     )
     try:

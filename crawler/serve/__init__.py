@@ -5,17 +5,17 @@ that folder, in a process group of its own. So it does not matter to the daemon 
 several, nor to a crawl who has started it. A daemon that dies ends no crawl; the next one finds those that run, by
 the sockets and locks in their directories.
 
-    life/      decides what becomes of a crawl; pure
-    folder     reads the configurations
-    records    what outlasts the daemon: what each crawl was told, why it rests, its history
-    process    starts processes, holds them, tells them to end
-    looking    asks running crawls, and looks into the directories of others
-    keeper     keeps one crawl: does what `life` decides
-    machine    what crawls take, and what the machine has left
-    old_runs   deletes old runs of a schedule
-    daemon     keeps all crawls: signals, reloads, limits
-    notify     tells systemd
-    logs       tells people
+    life/       decides what becomes of a crawl; pure
+    folder      reads the configurations
+    records     what outlasts the daemon: what each crawl was told, why it rests, its history
+    process     starts processes, holds them, tells them to end
+    inspection  asks running crawls, and looks into the directories of others
+    keeper      keeps one crawl: does what `life` decides
+    machine     what crawls take, and what the machine has left
+    old_runs    deletes old runs of a schedule
+    daemon      keeps all crawls: signals, reloads, limits
+    notify      tells systemd
+    logs        tells people
 
 The lock of a crawl's directory decides who runs it, so no crawl is ever run twice: a process that does not get the
 lock ends with exit code 5, and the daemon then looks who has it.

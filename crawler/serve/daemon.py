@@ -12,7 +12,7 @@ import msgspec
 
 from config import Loaded, changes
 from crawler.serve.folder import SUFFIX, Found, read_folder
-from crawler.serve.keeper import Keeper, Manners
+from crawler.serve.keeper import Keeper, KeeperOptions
 from crawler.serve.life import changes as life
 from crawler.serve.machine import Limits, Taken, excess, free_bytes, measure, shortage, used_system_files
 from crawler.serve.notify import Supervisor
@@ -27,7 +27,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """How a daemon runs."""
 
     limits: Limits = Limits()
-    manners: Manners = Manners()
+    keeper: KeeperOptions = KeeperOptions()
     leave_crawls: bool = False
     """Whether its crawls go on when it ends."""
     watch_s: float = 5.0
@@ -137,7 +137,7 @@ class Daemon:
 
     def _keep(self, name: str, found: Found | None) -> None:
         assert self._group is not None
-        keeper = Keeper(name, self._home, self._options.manners)
+        keeper = Keeper(name, self._home, self._options.keeper)
         self.keepers[name] = keeper
         self._give(keeper, found)
         self._tasks[name] = self._group.create_task(keeper.run(), name=f"keeps {name}")

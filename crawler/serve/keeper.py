@@ -9,13 +9,13 @@ from typing import Final
 
 import msgspec
 
+from crawler.serve.inspection import NotDone, ask_status, find_process, last_change, look_into, operate
 from crawler.serve.life import changes
 from crawler.serve.life.changes import Usage
-from crawler.serve.life.facts import FINISHED, Facts, Patience, Process, Restarts, Wish
+from crawler.serve.life.facts import FINISHED, EndTimeouts, Facts, Process, Restarts, Wish
 from crawler.serve.life.settling import closed, settle
-from crawler.serve.life.standing import Standing, standing
 from crawler.serve.life.steps import End, Look, Start, Wait, next_step
-from crawler.serve.looking import NotDone, ask_status, find_process, last_change, look_into, operate
+from crawler.serve.life.summary import Summary, summarize
 from crawler.serve.machine import Taken
 from crawler.serve.old_runs import delete_old_runs
 from crawler.serve.process import CrawlProcess, Output, how_it_ended, start
@@ -28,32 +28,32 @@ _LONGEST_WAIT_S: Final = 60.0
 _SAVE_AGAIN_S: Final = 5.0
 
 
-class Manners(msgspec.Struct, frozen=True, kw_only=True):
+class KeeperOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How a daemon treats its crawls."""
 
     restarts: Restarts = Restarts()
-    patience: Patience = Patience()
+    timeouts: EndTimeouts = EndTimeouts()
 
 
 class Keeper:
     """Keeps a crawl. `facts` may be replaced at any time by `change`."""
 
-    def __init__(self, name: str, home: Home, manners: Manners) -> None:
+    def __init__(self, name: str, home: Home, options: KeeperOptions) -> None:
         self.name = name
         self.facts = Facts(record=home.load(name))
         self._home = home
-        self._manners = manners
+        self._options = options
         self._output = Output(home.output, name)
         self._process: CrawlProcess | None = None
         self._woken = asyncio.Event()
         self._is_left = False
         self._saved = self.facts.record
         self._seen_change: int | None = None
-        self._told: Standing | None = None
+        self._reported: Summary | None = None
 
     @property
-    def standing(self) -> Standing:
-        return standing(self.facts)
+    def summary(self) -> Summary:
+        return summarize(self.facts)
 
     def change(self, how: Callable[[Facts], Facts]) -> None:
         """Something has happened to the crawl."""
@@ -78,7 +78,7 @@ class Keeper:
         process = self.facts.process
         directory = self.facts.directory if process is None else process.directory
         if directory is None:
-            raise NotDone(f"{self.name} has no directory yet: {self.standing.reason}")
+            raise NotDone(f"{self.name} has no directory yet: {self.summary.reason}")
         await operate(command, directory, *options)
 
     def close(self) -> None:
@@ -113,7 +113,7 @@ class Keeper:
                 self._process.close()
 
     async def _do_next(self, *, is_saved: bool) -> None:
-        match next_step(self.facts, time.time(), patience=self._manners.patience):
+        match next_step(self.facts, time.time(), timeouts=self._options.timeouts):
             case Start(directory):
                 self._start(directory)
             case End() as end:
@@ -171,7 +171,7 @@ class Keeper:
             self._watch_process(start(self._home.path, f"{self.name}.toml", directory, self._output))
         except OSError as error:
             reason = f"its process can't be started: {error.strerror or error}"
-            self.facts = changes.not_started(self.facts, reason, now, restarts=self._manners.restarts)
+            self.facts = changes.not_started(self.facts, reason, now, restarts=self._options.restarts)
             return
         assert self._process is not None
         process = Process(pid=self._process.pid, directory=directory, began_at=now)
@@ -195,7 +195,7 @@ class Keeper:
         self._output.trim()
         self._seen_change = last_change(Path(facts.directory))
         self._log(logging.INFO, f"process {facts.pid} has ended: {changes.how_text(how, facts)}")
-        self.facts = changes.ended(self.facts, how, time.time(), restarts=self._manners.restarts)
+        self.facts = changes.ended(self.facts, how, time.time(), restarts=self._options.restarts)
 
     async def _look(self, directory: Path) -> None:
         pid = await find_process(directory)
@@ -251,8 +251,8 @@ class Keeper:
 
     def _tell(self) -> None:
         """Log how the crawl stands, if that has changed."""
-        now = self.standing
-        before, self._told = self._told, now
+        now = self.summary
+        before, self._reported = self._reported, now
         if before is not None and before.state == now.state and (now.state == "running" or before == now):
             return
         if self.facts.is_closing or now.state in ("starting", "ending") or (now.state == "running" and not now.lines):

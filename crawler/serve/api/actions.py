@@ -24,9 +24,9 @@ from crawler.serve.api.forms import (
 from crawler.serve.api.problems import Refused
 from crawler.serve.daemon import Daemon
 from crawler.serve.folder import SUFFIX, problems_of_new
+from crawler.serve.inspection import NotDone
 from crawler.serve.keeper import Keeper
 from crawler.serve.life.facts import Wish
-from crawler.serve.looking import NotDone
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 
 from crawler.serve.keeper import Keeper
-from crawler.serve.life.standing import State, moment_text
+from crawler.serve.life.summary import State, moment_text
 
 MAX_REASON = 2000
 
@@ -95,7 +95,7 @@ def crawl_details(keeper: Keeper) -> CrawlDetails:
 
 
 def _values(keeper: Keeper) -> dict[str, object]:
-    facts, now = keeper.facts, keeper.standing
+    facts, now = keeper.facts, keeper.summary
     process = facts.process
     return {
         "name": keeper.name,

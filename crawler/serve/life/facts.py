@@ -165,7 +165,7 @@ class Restarts(msgspec.Struct, frozen=True, kw_only=True):
     long_run_s: float = 600.0
 
 
-class Patience(msgspec.Struct, frozen=True, kw_only=True):
+class EndTimeouts(msgspec.Struct, frozen=True, kw_only=True):
     """How long a process may take to end."""
 
     finishing_s: float = 120.0

@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from crawler.serve.life.facts import Draining, Facts, Patience, Process, Wish
+from crawler.serve.life.facts import Draining, EndTimeouts, Facts, Process, Wish
 from crawler.status import size
 
 KILL: Final = 2
@@ -39,10 +39,10 @@ class Wait(msgspec.Struct, frozen=True):
 Step = Start | End | Look | Wait
 
 
-def next_step(facts: Facts, now: float, *, patience: Patience) -> Step:
+def next_step(facts: Facts, now: float, *, timeouts: EndTimeouts) -> Step:
     """What to do with a crawl whose facts are settled at `now`."""
     if facts.process is not None:
-        return _with_process(facts, facts.process, now, patience)
+        return _with_process(facts, facts.process, now, timeouts)
     rest, directory = facts.record.rest, facts.directory
     if facts.to_look and directory is not None and not facts.is_closing:
         return Look(directory)
@@ -64,10 +64,10 @@ def what_keeps(facts: Facts) -> str | None:
     return facts.shortage
 
 
-def _with_process(facts: Facts, process: Process, now: float, patience: Patience) -> Step:
+def _with_process(facts: Facts, process: Process, now: float, timeouts: EndTimeouts) -> Step:
     draining = process.draining
     if draining is not None:
-        allowed_s = patience.finishing_s if draining.force == 0 else patience.dropping_s
+        allowed_s = timeouts.finishing_s if draining.force == 0 else timeouts.dropping_s
         if draining.force >= KILL:
             return Wait(None)
         if now - draining.since < allowed_s:

@@ -8,13 +8,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from crawler.serve.life import changes
 from crawler.serve.life.changes import STOPPED_GRACE_S, Ended, Looked, Usage
-from crawler.serve.life.facts import MAX_RUNS, Facts, Patience, Plan, Process, Record, Restarts, Why, Wish
+from crawler.serve.life.facts import MAX_RUNS, EndTimeouts, Facts, Plan, Process, Record, Restarts, Why, Wish
 from crawler.serve.life.settling import closed, settle
-from crawler.serve.life.standing import standing
 from crawler.serve.life.steps import End, Look, Start, Wait, next_step
+from crawler.serve.life.summary import summarize
 
 RESTARTS = Restarts()
-PATIENCE = Patience()
+TIMEOUTS = EndTimeouts()
 START_S = 1_800_000_000.0
 PLAN = Plan(directory="/home/crawls/a", digest="1", max_memory_bytes=1000, max_open_files=100)
 
@@ -34,7 +34,7 @@ def after(
 
 
 def step(facts: Facts, at: float) -> Start | End | Look | Wait:
-    return next_step(settle(facts, at)[0], at, patience=PATIENCE)
+    return next_step(settle(facts, at)[0], at, timeouts=TIMEOUTS)
 
 
 class Daemon(RuleBasedStateMachine):
@@ -57,7 +57,7 @@ class Daemon(RuleBasedStateMachine):
 
     def act(self) -> Start | End | Look | Wait:
         self.facts, _ = settle(self.facts, self.now)
-        what = next_step(self.facts, self.now, patience=PATIENCE)
+        what = next_step(self.facts, self.now, timeouts=TIMEOUTS)
         match what:
             case Start(directory):
                 self.start(directory)
@@ -201,7 +201,7 @@ class Daemon(RuleBasedStateMachine):
 
     @invariant()
     def it_always_says_why(self) -> None:
-        now = standing(settle(self.facts, self.now)[0])
+        now = summarize(settle(self.facts, self.now)[0])
         assert now.reason or now.state in ("running", "starting")
 
     @invariant()
@@ -258,7 +258,7 @@ def test_a_crash_is_followed_by_longer_and_longer_rests_and_then_it_is_held_with
             assert isinstance(step(facts, now), Start)
             facts = changes.started(settle(facts, now)[0], process(at=now))
     assert rests == [5, 15, 45, 135, None]
-    told = standing(facts)
+    told = summarize(facts)
     assert (told.state, told.lines) == ("held", ("ValueError: no", "onceover: failed"))
     assert told.reason is not None
     assert "5 times in a row" in told.reason
@@ -283,7 +283,7 @@ def test_a_crash_after_a_long_run_counts_as_the_first() -> None:
 )
 def test_an_ending_that_needs_a_person_or_urls_is_no_crash(code: int, ending: str | None, state: str) -> None:
     facts = after(running(), code, START_S + 5, ending=ending)
-    assert standing(facts).state == state
+    assert summarize(facts).state == state
     assert facts.record.falls == ()
     assert step(facts, START_S + 1e6) == Wait(None)
 
@@ -304,7 +304,7 @@ def test_a_paused_crawl_waits_for_whoever_resumes_it() -> None:
     facts = after(running(), 5, START_S, lines=("is paused",))
     assert isinstance(step(facts, START_S), Look)
     facts = changes.looked(facts, Looked(paused="by night", waiting_urls=3), START_S)
-    assert (standing(facts).state, standing(facts).reason) == ("paused", "by night")
+    assert (summarize(facts).state, summarize(facts).reason) == ("paused", "by night")
     assert step(facts, START_S + 1e6) == Wait(None)
     facts = changes.looked(changes.touched(facts), Looked(waiting_urls=3), START_S)
     assert isinstance(step(facts, START_S), Start)
@@ -316,8 +316,8 @@ def test_who_is_stopped_by_somebody_else_stays_stopped_but_not_if_the_daemon_end
     later, notes = settle(facts, START_S + STOPPED_GRACE_S)
     assert later.record.wish is Wish.STOP
     assert "somebody else" in notes[0]
-    assert standing(later) == msgspec.structs.replace(
-        standing(later), state="stopped", reason="somebody has stopped it"
+    assert summarize(later) == msgspec.structs.replace(
+        summarize(later), state="stopped", reason="somebody has stopped it"
     )
     shut_down = closed(facts, START_S + 1)
     again = changes.configured(Facts(record=shut_down.record), PLAN)
@@ -344,7 +344,7 @@ def test_a_process_is_told_to_end_for_a_reason_and_again_with_more_force(what: s
         assert isinstance(waits, Wait)
         now = now if waits.until is None else waits.until
     assert forces == [0, 1, 2]
-    assert now - START_S == PATIENCE.finishing_s + PATIENCE.dropping_s
+    assert now - START_S == TIMEOUTS.finishing_s + TIMEOUTS.dropping_s
     ended = after(facts, -9, now)
     assert ended.record.falls == ()
     assert ended.record.rest is None
@@ -367,14 +367,14 @@ def test_a_broken_configuration_ends_no_process_and_starts_none() -> None:
     facts = changes.broke(running(), ("a.toml:3: no",))
     assert step(facts, START_S) == Wait(None)
     facts = after(facts, 0, START_S)
-    assert standing(facts).lines == ("a.toml:3: no",)
+    assert summarize(facts).lines == ("a.toml:3: no",)
     assert step(changes.broke(Facts(), ("a.toml:3: no",)), START_S) == Wait(None)
 
 
 def test_a_crawl_that_completed_while_no_daemon_ran_is_not_started() -> None:
     record = running().record
     complete = changes.missed_end(changes.configured(Facts(record=record), PLAN), "complete", START_S)
-    assert standing(complete).state == "complete"
+    assert summarize(complete).state == "complete"
     killed = changes.missed_end(changes.configured(Facts(record=record), PLAN), None, START_S)
     assert isinstance(step(killed, START_S), Start)
     assert killed.record.runs[-1].how == "ended while no daemon ran"

@@ -12,10 +12,10 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.serve.folder import read_folder
 from crawler.serve.life import changes
 from crawler.serve.life.changes import Ended
-from crawler.serve.life.facts import Facts, Patience, Plan, Process, Restarts, Wish
+from crawler.serve.life.facts import EndTimeouts, Facts, Plan, Process, Restarts, Wish
 from crawler.serve.life.settling import settle
-from crawler.serve.life.standing import standing
 from crawler.serve.life.steps import Start, Wait, next_step
+from crawler.serve.life.summary import summarize
 from crawler.serve.old_runs import delete_old_runs
 from crawler.wiring.configuration import load
 from crawler.wiring.schedule import next_tick
@@ -23,7 +23,7 @@ from tests.e2e.crawling import tree
 
 HOUR_S = 3600.0
 START_S = datetime(2026, 11, 22, 12, 30, tzinfo=UTC).timestamp()
-PATIENCE = Patience()
+TIMEOUTS = EndTimeouts()
 
 
 def hourly(moment: float) -> float:
@@ -40,7 +40,7 @@ def scheduled() -> Facts:
 def run_at(facts: Facts, now: float) -> Facts:
     """Settle and start, as at a tick."""
     facts, _ = settle(facts, now)
-    step = next_step(facts, now, patience=PATIENCE)
+    step = next_step(facts, now, timeouts=TIMEOUTS)
     assert isinstance(step, Start)
     return changes.started(facts, Process(pid=7, directory=step.directory, began_at=now))
 
@@ -51,8 +51,8 @@ def end(facts: Facts, code: int, now: float) -> Facts:
 
 def test_the_first_run_waits_for_the_schedule_and_each_has_a_directory_of_its_own() -> None:
     facts = scheduled()
-    assert next_step(facts, START_S, patience=PATIENCE) == Wait(hourly(START_S))
-    assert (standing(facts).state, standing(facts).until) == ("scheduled", "2026-11-22T13:00:00Z")
+    assert next_step(facts, START_S, timeouts=TIMEOUTS) == Wait(hourly(START_S))
+    assert (summarize(facts).state, summarize(facts).until) == ("scheduled", "2026-11-22T13:00:00Z")
     directories = []
     for hour in range(1, 4):
         now = START_S + hour * HOUR_S - 1800
@@ -60,8 +60,8 @@ def test_the_first_run_waits_for_the_schedule_and_each_has_a_directory_of_its_ow
         assert facts.process is not None
         directories.append(facts.process.directory)
         facts = end(facts, 0 if hour < 3 else 3, now + 60)
-        assert next_step(facts, now + 60, patience=PATIENCE) == Wait(hourly(now))
-        assert standing(facts).until is not None
+        assert next_step(facts, now + 60, timeouts=TIMEOUTS) == Wait(hourly(now))
+        assert summarize(facts).until is not None
     assert directories == [f"/home/crawls/a/20261122T{hour}0000Z" for hour in (13, 14, 15)]
 
 
@@ -73,17 +73,17 @@ def test_a_run_is_left_out_while_the_last_one_is_not_finished() -> None:
     place = facts.record.place
     crashed = end(facts, 1, START_S + 2 * HOUR_S)
     again = settle(crashed, START_S + 2 * HOUR_S + 10)[0]
-    assert next_step(again, START_S + 2 * HOUR_S + 10, patience=PATIENCE) == Start(str(place))
+    assert next_step(again, START_S + 2 * HOUR_S + 10, timeouts=TIMEOUTS) == Start(str(place))
 
 
 def test_runs_that_were_missed_are_made_up_for_once_unless_the_crawl_was_stopped() -> None:
     facts = end(run_at(scheduled(), START_S + 1800), 0, START_S + 1900)
     late = START_S + 30 * HOUR_S
     ran = run_at(changes.configured(Facts(record=facts.record), PLAN), late)
-    assert next_step(end(ran, 0, late + 5), late + 5, patience=PATIENCE) == Wait(hourly(late))
+    assert next_step(end(ran, 0, late + 5), late + 5, timeouts=TIMEOUTS) == Wait(hourly(late))
     stopped = changes.wished(facts, Wish.STOP, START_S + 2000)
     told, notes = settle(changes.wished(settle(stopped, late)[0], Wish.RUN, late), late)
-    assert (next_step(told, late, patience=PATIENCE), notes) == (Wait(hourly(late)), [])
+    assert (next_step(told, late, timeouts=TIMEOUTS), notes) == (Wait(hourly(late)), [])
 
 
 def test_to_run_begins_a_scheduled_crawl_anew_at_once() -> None:
@@ -91,11 +91,11 @@ def test_to_run_begins_a_scheduled_crawl_anew_at_once() -> None:
         before = facts.record.place
         now = START_S + 2000
         told, notes = settle(changes.wished(facts, Wish.RUN, now), now)
-        step = next_step(told, now, patience=PATIENCE)
+        step = next_step(told, now, timeouts=TIMEOUTS)
         assert isinstance(step, Start)
         assert step.directory != before
         assert notes == [f"begins anew, in {step.directory}"]
-        assert next_step(end(run_at(told, now), 0, now + 1), now + 1, patience=PATIENCE) == Wait(hourly(now))
+        assert next_step(end(run_at(told, now), 0, now + 1), now + 1, timeouts=TIMEOUTS) == Wait(hourly(now))
 
 
 @given(pauses=st.lists(st.floats(1, 10 * HOUR_S), min_size=1, max_size=30))
@@ -107,7 +107,7 @@ def test_runs_never_overlap_and_none_is_missed_while_the_crawl_is_idle(pauses: l
         now += pause_s
         before = facts.record.place
         facts, notes = settle(facts, now)
-        step = next_step(facts, now, patience=PATIENCE)
+        step = next_step(facts, now, timeouts=TIMEOUTS)
         if was_busy:
             assert facts.record.place == before
             assert bool(notes) == was_due

@@ -1,4 +1,4 @@
-"""How a crawl stands, for people and programs."""
+"""What a crawl does now, for people and programs."""
 
 from datetime import UTC, datetime
 from typing import Literal
@@ -14,8 +14,8 @@ State = Literal[
 ]  # fmt: skip
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """How a crawl stands at a moment."""
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """What a crawl does at a moment."""
 
     state: State
     reason: str | None
@@ -26,32 +26,32 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """When it goes on by itself, in RFC 3339."""
 
 
-def standing(facts: Facts) -> Standing:
-    """How a crawl stands whose facts are settled."""
+def summarize(facts: Facts) -> Summary:
+    """What a crawl does whose facts are settled."""
     process, rest, plan = facts.process, facts.record.rest, facts.plan
     if process is not None and process.draining is not None:
-        return Standing(state="ending", reason=process.draining.reason)
+        return Summary(state="ending", reason=process.draining.reason)
     if process is not None:
         if process.paused is not None:
-            return Standing(state="paused", reason=process.paused)
-        return Standing(state="running", reason=process.waiting, lines=facts.broken)
+            return Summary(state="paused", reason=process.paused)
+        return Summary(state="running", reason=process.waiting, lines=facts.broken)
     if facts.is_removed:
-        return Standing(state="removed", reason="its configuration file is gone; its directory is kept")
+        return Summary(state="removed", reason="its configuration file is gone; its directory is kept")
     if facts.broken or plan is None:
-        return Standing(state="broken", reason="its configuration can't be used", lines=facts.broken)
+        return Summary(state="broken", reason="its configuration can't be used", lines=facts.broken)
     if facts.record.wish is Wish.STOP:
         reason = rest.reason if rest is not None and rest.why is Why.STOPPED else "it was stopped"
-        return Standing(state="stopped", reason=reason)
+        return Summary(state="stopped", reason=reason)
     if rest is not None:
         until = moment_text(rest.until) or (_next_run(facts) if rest.why in (Why.COMPLETE, Why.LIMIT) else None)
         reason = f"{rest.reason}; it waits for seeds" if rest.why is Why.COMPLETE and until is None else rest.reason
-        return Standing(state=rest.why.value, reason=reason, lines=rest.lines, until=until)
+        return Summary(state=rest.why.value, reason=reason, lines=rest.lines, until=until)
     kept = what_keeps(facts)
     if kept is not None:
-        return Standing(state="short" if kept == facts.shortage else "stopped", reason=kept)
+        return Summary(state="short" if kept == facts.shortage else "stopped", reason=kept)
     if facts.directory is None:
-        return Standing(state="scheduled", reason="its schedule is not due yet", until=_next_run(facts))
-    return Standing(state="starting", reason=None)
+        return Summary(state="scheduled", reason="its schedule is not due yet", until=_next_run(facts))
+    return Summary(state="starting", reason=None)
 
 
 def _next_run(facts: Facts) -> str | None:
