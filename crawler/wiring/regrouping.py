@@ -8,12 +8,11 @@ import msgspec
 
 from config import Loaded
 from crawler.discover import quota, refusal_counts
-from crawler.discover.precedence import parallel_key
 from crawler.fetch import cookies, hsts
 from crawler.fetch.robots import cache, crawl_delays
 from crawler.notes import NoteKind
 from crawler.parts.ownership import Ownership
-from crawler.url.hosts import domain_of_site, surt_host
+from crawler.url.hosts import surt_host
 from crawler.wiring.components import discovering
 from frontier import StoreRefused
 
@@ -33,41 +32,21 @@ NOTE_KINDS: Final[Mapping[str, NoteKind]] = {
 
 
 class CrawlRouting:
-    """The `Routing` of a crawl with this configuration, from `before` parts to `parts`."""
+    """The `Routing` of a crawl with this configuration, from `before` parts to `parts`. All queues of a registered
+    domain belong to one part: a crawl with parallel queues has no parts."""
 
     def __init__(self, loaded: Loaded, *, before: int, parts: int) -> None:
         self._parts = parts
         self._urls = discovering.url_reader(loaded)
         self._owner_before = Ownership(before).owner
         self.owner = Ownership(parts).owner
-        self._parallel = self._parallel_queues(loaded)
-        self._spread = {domain_of_site(key) for key, _ in self._parallel.values()}
-        """The domains of which each part may have queues."""
-
-    def _parallel_queues(self, loaded: Loaded) -> dict[str, tuple[str, int]]:
-        """The hosts with several queues, by the queue key of their URLs and by that of their canonical forms, in which
-        `www.` may be missing: the key of their URLs, and how many queues they have."""
-        found: dict[str, tuple[str, int]] = {}
-        for each in loaded.config.frontier.parallel_queues:
-            host, _, count = each.rpartition(":")
-            target = self._urls.seed(f"http://{host}/")
-            found.setdefault(discovering.queue_key(self._urls, target.canonical), (target.queue_key, int(count)))
-            found[target.queue_key] = target.queue_key, int(count)
-        return found
 
     def owner_of_settled(self, canonical: str, /) -> int:
-        key = discovering.queue_key(self._urls, canonical.partition("#")[0])
-        if key in self._parallel:
-            key, count = self._parallel[key]
-            key = parallel_key(key, canonical, {key: count})
-        return self.owner(key)
+        return self.owner(discovering.queue_key(self._urls, canonical.partition("#")[0]))
 
     def owners_of_group(self, name: str, /) -> Sequence[int]:
         kind, _, site = name.partition(" ")
-        return self._owners(site.partition("#")[0]) if kind in ("domain", "host") else range(self._parts)
-
-    def _owners(self, site: str) -> Sequence[int]:
-        return range(self._parts) if domain_of_site(site) in self._spread else [self.owner(site)]
+        return [self.owner(site)] if kind in ("domain", "host") else range(self._parts)
 
     def check_note(self, key: str, /) -> None:
         word = key.partition(" ")[0]
@@ -84,9 +63,9 @@ class CrawlRouting:
         site = surt_host(host) if host else None
         if kind.add is not None:
             return [0 if site is None else self.owner(site)], _sum(kind, list(values.values()))
-        own = next(iter(values)) if site is None else self._owner_before(site)
-        value = values.get(own, next(iter(values.values())))
-        return self._owners(site) if site is not None else range(self._parts), value
+        if site is None:
+            return range(self._parts), next(iter(values.values()))
+        return [self.owner(site)], values.get(self._owner_before(site), next(iter(values.values())))
 
 
 def _host(kind: NoteKind, rest: str) -> str:
