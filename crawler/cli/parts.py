@@ -24,7 +24,7 @@ def parts(directory: Path, parts: int, as_json: bool) -> int:
     """
 
     def tell(what: str, count: int) -> None:
-        click.echo(f"{count:,} {what}", err=True)
+        click.echo(f"{what}: {count:,}", err=True)
 
     divided = asyncio.run(divide(directory, parts, progress=tell))
     if as_json:

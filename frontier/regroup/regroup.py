@@ -105,7 +105,7 @@ async def _admit_links(sources: Sources, job: Regrouping) -> tuple[int, int]:
         store = open_target(target, sources.identity)
         own = filter(partial(_belongs, job, number), links_on_their_way(list(sources), job.sources))
         new += await admit_links(store, own, job)
-        job.progress("links between parts admitted", new)
+        job.progress("new URLs on their way between parts", new)
     return links, new
 
 
