@@ -3,8 +3,6 @@
 from pathlib import Path
 
 from config import Loaded
-from crawler.control.replies import UrlFound
-from crawler.control.requests import InspectUrl
 from crawler.operate.parts.members import Parts
 from crawler.operate.parts.routing import Routing
 
@@ -18,8 +16,4 @@ class CrawlInParts:
         self.loaded = loaded
         self.parts = parts
         self.pid = pid
-        self.routing = Routing(loaded, len(parts.numbers), self._canonical)
-
-    async def _canonical(self, url: str) -> str:
-        found = await self.parts.one(self.parts.numbers[0], InspectUrl(url=url), UrlFound)
-        return found.canonical
+        self.routing = Routing(loaded, len(parts.numbers))

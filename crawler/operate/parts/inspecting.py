@@ -64,7 +64,7 @@ async def sum_up(crawl: CrawlInParts) -> CrawlStatus:
 
 
 async def look_up(crawl: CrawlInParts, request: InspectUrl) -> UrlFound:
-    owner = await crawl.routing.part_of(request.url)
+    owner = crawl.routing.part_of(request.url)
     reply = await crawl.parts.one(owner, request, UrlFound)
     if reply.found is None:
         return reply

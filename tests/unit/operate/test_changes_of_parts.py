@@ -1,5 +1,6 @@
 """What an operator changes reaches the parts that it concerns, whether they run or not."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 from tests.e2e.operating import command_here
 from tests.unit.operate.answering import answering
-from tests.unit.operate.stored_crawls import EACH, HOSTS, OWNERSHIP, PARTS, StoredCrawl, make, queue_of, url_of
+from tests.unit.operate.stored_crawls import EACH, HOSTS, OWNERSHIP, PARTS, SETTLED, StoredCrawl, make, queue_of, url_of
 
 ALL = range(PARTS)
 
@@ -149,3 +150,19 @@ def test_parts_that_have_lost_their_supervisor_are_told_and_stopped(tmp_path: Pa
             # It waited: nobody uses the directories any more.
             assert crawl.look("fsck").code == 0
         assert crawl.do("stop").out == f"{crawl.directory} does not run\n"
+
+
+def test_all_parts_are_asked_for_a_host_if_queues_are_named_by_places(tmp_path: Path) -> None:
+    places = ['frontier.queue_by="surt-prefix"', 'frontier.queue_prefixes=["host-1.test"]']
+    crawl = make(tmp_path / "crawl", parts=PARTS, settings=places)
+    for host in HOSTS:
+        assert len(crawl.look("next", host).out.split()) == EACH - SETTLED
+        assert crawl.do("retire", host, "--json").json()["part"] == OWNERSHIP.owner(queue_of(host))
+    again = crawl.do("retire", HOSTS[0])
+    assert again.code == 2
+    shutil.rmtree(crawl.directory / "part-2" / "frontier")
+    mine = next(host for host in HOSTS if OWNERSHIP.owner(queue_of(host)) == 0)
+    partly = crawl.do("unretire", mine)
+    assert partly.code == 1
+    assert "part 0 took this, but not all: part 2" in partly.err
+    assert str(crawl.directory / "part-2") in partly.err

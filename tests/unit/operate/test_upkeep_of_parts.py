@@ -23,9 +23,9 @@ def problems_of(ended: Ended) -> list[dict[str, object]]:
     return msgspec.convert(ended.json()["problems"], list[dict[str, object]])
 
 
-def exported(crawl: StoredCrawl) -> list[tuple[object, object]]:
+def exported(crawl: StoredCrawl) -> list[tuple[str, object]]:
     ended = command_here("frontier", "export", str(crawl.directory))
-    return [(each["url"], each.get("state", "pending")) for each in crawl.lines(ended)]
+    return [(str(each["url"]), each.get("state", "pending")) for each in crawl.lines(ended)]
 
 
 def test_a_sound_crawl_has_no_problems_and_the_sums_of_its_parts(crawl: StoredCrawl, tmp_path: Path) -> None:
@@ -96,6 +96,17 @@ def test_a_part_whose_frontier_is_lost_is_rebuilt_from_the_output_of_all(crawl: 
             assert command_here("inspect", str(part), "fsck", "--repair").code == 0
     assert exported(crawl) == before
     assert crawl.look("fsck").code == 0
+
+
+def test_a_part_whose_directory_is_lost_begins_anew_and_the_others_stay(crawl: StoredCrawl) -> None:
+    before = dict(exported(crawl))
+    shutil.rmtree(part_directories(crawl.directory)[1])
+    assert [each["part"] for each in problems_of(crawl.look("fsck", "--json"))] == [1]
+    repaired = crawl.look("fsck", "--repair")
+    assert repaired.code == 0, repaired.out
+    kept = {url: state for url, state in before.items() if OWNERSHIP.owner(queue_of(url.split("/")[2])) != 1}
+    assert dict(exported(crawl)) == kept
+    assert crawl.do("status").code == 0
 
 
 def test_parts_that_do_not_agree_are_told(crawl: StoredCrawl) -> None:
