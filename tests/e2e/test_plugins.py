@@ -14,17 +14,20 @@ import msgspec
 import pytest
 
 from crawler.page import LinkKind
+from crawler.simweb.log import read_json_lines
+from crawler.simweb.process import running
 from tests.e2e import crawling
 from tests.e2e.crawling import COMPLETE, FAILED, LIMIT, USAGE, Ended, Web, assert_sound, assert_told, fetched, setting
 from tests.timeouts import MAX_WAIT_S
 
 PLUGINS = {
     ("visited", "cuckoo", "onceover-cuckoo-set"),
+    ("visited", "hash-set", "onceover-hash-set"),
     ("frontier", "sqlite", "onceover-sqlite-frontier"),
     ("sink", "sqlite", "onceover-sqlite-sink"),
     ("extractor", "json-links", "onceover-json-links"),
     ("canonical_rule", "drop-parameters", "onceover-drop-parameters"),
-    ("frontier", "sqlite", "onceover-sqlite-frontier"),
+    ("fetcher", "page-cache", "onceover-page-cache"),
 }
 ALL_OF_THEM = """
 [visited]
@@ -326,6 +329,13 @@ def test_a_rule_is_named_by_the_path_of_a_function(site: str, tmp_path: Path) ->
     assert refused.code == crawling.REFUSED
 
 
+def test_a_crawl_over_the_shortest_visited_set_is_resumed_and_complete(site: str, web: Web, tmp_path: Path) -> None:
+    settings = setting("visited.backend=hash-set")
+    assert crawl(web, *settings, "--max-pages", "9", site=site, cwd=tmp_path).code == LIMIT
+    assert_told(onceover("crawl", "--dir", "crawl", site=site, cwd=tmp_path), COMPLETE, "Resuming")
+    assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
+
+
 def test_a_crawl_over_a_frontier_and_a_visited_set_of_others(site: str, web: Web, tmp_path: Path) -> None:
     settings = setting("frontier.backend=sqlite", "visited.backend=cuckoo", "visited.verify=false")
     assert crawl(web, *settings, "--max-pages", "15", site=site, cwd=tmp_path).code == LIMIT
@@ -338,6 +348,23 @@ def test_two_sinks_of_one_name_are_refused(site: str, tmp_path: Path) -> None:
     (tmp_path / "two.toml").write_text(text)
     ended = onceover("config", "check", "two.toml", site=site, cwd=tmp_path)
     assert_told(ended, USAGE, 'two.toml:5: output.sink[2]: expected a unique name, found "sqlite" again')
+
+
+def test_pages_that_a_fetcher_has_kept_are_not_asked_for_again(site: str, tmp_path: Path) -> None:
+    log = tmp_path / "requests.jsonl"
+    kept = setting("fetch.backend=page-cache", "fetch.options.folder=kept")
+    with running(crawling.SMALL, log_path=log) as port:
+        web = Web(port, crawling.SMALL)
+        assert_told(crawl(web, *kept, site=site, cwd=tmp_path), COMPLETE)
+        first = fetched(tmp_path / "crawl")
+        asked = {(entry.host, entry.target) for entry in read_json_lines(log)}
+        log.write_text("")
+        assert_told(crawl(web, *kept, "--fresh", site=site, cwd=tmp_path), COMPLETE)
+        again = {(entry.host, entry.target) for entry in read_json_lines(log)}
+    assert fetched(tmp_path / "crawl") == first == dict.fromkeys(web.pages, 1)
+    # Only what is no complete page with status 200 is asked for again.
+    assert again < asked
+    assert len(asked) - len(again) == len(list((tmp_path / "kept").iterdir())) >= len(first)
 
 
 def test_they_pass_our_contract_suites(site: str, repository: Path, tmp_path: Path) -> None:
