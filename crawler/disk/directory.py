@@ -27,6 +27,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from crawler.disk.durable_file import replace_file
+
 _OF_NEW_LEVELDB = ("LOG", "LOCK", "MANIFEST-")
 """Files that a LevelDB has before it has anything to keep. A process may have died while it made one."""
 
@@ -215,8 +217,8 @@ class CrawlDirectory:
         """Write the configuration of this run, in one step that survives a power failure. `start` says from which file
         and options it was read; it is empty if a program gave it, and None leaves that as it is."""
         if start is not None:
-            _replace(self.start, start)
-        _replace(self.configuration, text.encode())
+            replace_file(self.start, start)
+        replace_file(self.configuration, text.encode())
 
     def clear(self) -> None:
         """Delete state and output, and nothing else. The state goes first, so that no crawl is resumed whose output is
@@ -227,13 +229,3 @@ class CrawlDirectory:
                 shutil.rmtree(folder)
         self.configuration.unlink(missing_ok=True)
         self.start.unlink(missing_ok=True)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Replace a file by a new one."""
-    new = path.with_suffix(".new")
-    with new.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)

@@ -25,6 +25,7 @@ from typing import Final, Self
 import msgspec
 
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.durable_file import replace_file
 from frontier import Part
 
 VERSION: Final = 1
@@ -154,17 +155,7 @@ def write_division(directory: Path, layout: Layout) -> None:
 
 
 def _write(path: Path, layout: Layout) -> None:
-    new = path.with_suffix(".new")
-    with new.open("wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(layout)) + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
-    descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    replace_file(path, msgspec.json.format(msgspec.json.encode(layout)) + b"\n")
 
 
 def part_directories(directory: Path) -> list[Path]:

@@ -9,6 +9,7 @@ from typing import Final, Self
 
 import msgspec
 
+from crawler.disk.durable_file import replace_file
 from crawler.serve.life.facts import Record
 
 log = logging.getLogger(__name__)
@@ -95,18 +96,7 @@ class Home:
 
     def save(self, name: str, record: Record) -> None:
         """Store what is remembered of a crawl, so that it outlasts a power failure. Raises `OSError`."""
-        path = self.crawls / f"{name}.json"
-        new = path.with_suffix(".new")
-        with new.open("wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(record)))
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
-        folder = os.open(self.crawls, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        replace_file(self.crawls / f"{name}.json", msgspec.json.format(msgspec.json.encode(record)))
 
     def forget(self, name: str) -> None:
         """Remove what is remembered of a crawl, and what its processes printed."""

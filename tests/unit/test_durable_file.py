@@ -1,0 +1,28 @@
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from crawler.disk.durable_file import replace_file
+
+
+def test_a_file_is_replaced_by_its_new_content(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    for content in (b"old and long", b"new"):
+        replace_file(path, content)
+        assert path.read_bytes() == content
+    assert [each.name for each in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_a_write_that_fails_leaves_the_old_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "state.json"
+    replace_file(path, b"old")
+
+    def refuse(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(OSError, match="No space left"):
+        replace_file(path, b"new")
+    assert path.read_bytes() == b"old"
