@@ -1,6 +1,7 @@
 """That a crawl in parts is one crawl: to who starts it, stops it, and reads what it has found."""
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from crawler.disk.layout import part_directories, read_layout
 from crawler.simweb.expected import Kind
 from crawler.simweb.params import demo_params
 from crawler.simweb.world import World
+from crawler.testing.disks import fill, mounted
 from crawler.write.records import read_records
 from tests.e2e.crawling import (
     COMPLETE,
@@ -166,6 +168,26 @@ def test_what_a_part_refuses_ends_the_crawl_and_keeps_the_configuration(tmp_path
         assert (crawl.directory / "crawl.toml").read_text() == before
         rebuilt = onceover("crawl", "--dir", "crawl", "--rebuild", *setting('urls.rules=["strip-www"]'), cwd=tmp_path)
         assert_told(rebuilt, COMPLETE)
+
+
+def test_a_full_disk_holds_its_part_alone_and_is_told(tmp_path: Path) -> None:
+    settings = ("politeness.min_delay_s=0.1", "output.min_free_bytes=0", "output.warc=false")
+    with mounted("-o", "size=32m", at=tmp_path / "disk") as disk, in_parts(tmp_path, *settings) as crawl:
+        with crawl.started("--max-pages", "5") as supervisor:
+            assert_told(supervisor.wait(), LIMIT)
+        part = crawl.directory / "part-1"
+        shutil.move(part, disk / "part-1")
+        part.symlink_to(disk / "part-1")
+        with crawl.started() as supervisor:
+            before = len(crawl.requests())
+            supervisor.wait_until(lambda: len(crawl.requests()) >= before + 5, "requests")
+            ballast = fill(disk)
+            supervisor.wait_until(lambda: "part 1: warning: " in supervisor.err, "a warning")
+            other = len(crawl.records()[0])
+            supervisor.wait_until(lambda: len(crawl.records()[0]) >= other + 5, "work of the other part")
+            ballast.unlink()
+            assert_told(supervisor.wait(), COMPLETE, "part 1: warning: the disk is full")
+        assert_fetched_once(crawl.records(), crawl.web.pages)
 
 
 def test_nobody_else_starts_a_part(tmp_path: Path) -> None:
