@@ -212,7 +212,8 @@ class Supervisor:
             case Opened():
                 self._open(number, part, message)
             case Progress(status=status, is_idle=is_idle):
-                part.last_status = status
+                if (change := part.note(status)) is not None:
+                    self._tell(f"part {number} {change}")
                 self._search.note(number, is_idle=is_idle)
                 self._check_limits()
             case Answered(wave=wave, answer=answer):

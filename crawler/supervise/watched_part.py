@@ -42,6 +42,15 @@ class WatchedPart:
             self._earlier.append(self.last_status)
         self.last_status, self.is_open = opened.status, True
 
+    def note(self, status: Status) -> str | None:
+        """The process has said how far it is. Returns what people should know: whether the part begins or ends to wait.
+        The progress of the crawl says nothing about one part that waits while others work."""
+        before, self.last_status = self.last_status, status
+        paused = status.frontier.paused
+        if before is None or (before.frontier.paused is None) == (paused is None):
+            return None
+        return "goes on." if paused is None else f"is paused: {paused}"
+
     def send(self, message: ToPart) -> None:
         """Send a message to the process, if there is one."""
         if self.process is not None:
