@@ -47,7 +47,8 @@ The other modules are about our own frontier: `shell` is what callers call. `sto
 `records` are what a store keeps. `pauses` are reasons to lease nothing. `clock` never runs backwards.
 
 A crawl may have several *parts*, each with a frontier of its own. The room `parts` says what such a frontier promises
-beside the rest, and in which form links travel; `part_links` keeps these promises over a store."""
+beside the rest, and in which form links travel; `part_links` keeps these promises over a store. `regrouping` is what it
+takes to divide stored URLs anew among parts."""
 
 from frontier.look_ups import LedgerReads, Notes, QueueReads
 from frontier.parts.protocol import Allowance, Gate, InParts, Misrouted, Part, PartLinks, PartPages, Place, Reservations

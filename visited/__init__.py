@@ -23,6 +23,7 @@ imports nothing else of the project.
     peers        sets of other libraries, for comparison
     wrappers     sets around other sets: recent, verified, whitelist, sharded
     bits         the code that reads and writes bits, in C or NumPy
+    protocol                  what a set promises
     backends                  the names of all sets, and where their descriptors are
     descriptor, making        what others know of a set, and how it is made from that
     plain                     local sets without an event loop, for other programs

@@ -5,6 +5,8 @@ which there are two: a running one, which `running` connects with the socket, an
 by `stored`. So both reply the same, and commands print the same words.
 
     actions            what is done for each request
+    parts              the same for a crawl in parts, seen as one crawl
+    upkeep             checks, repairs and divides crawls that do not run
     settings           changes the settings of a crawl
     target             what an operator acts on
     answers            from a request to its reply

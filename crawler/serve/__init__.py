@@ -2,9 +2,10 @@
 
 Each file `NAME.toml` in the folder is a crawl. The daemon runs it as a person would, by `onceover crawl NAME.toml` in
 that folder, in a process group of its own. So it does not matter to the daemon whether a crawl has one process or
-several, nor to a crawl who has started it. A daemon that dies ends no crawl; the next one finds those that run, by
-the sockets and locks in their directories.
+several, nor to a crawl who has started it. A daemon that dies ends no crawl; the next one finds those that run, by the
+sockets and locks in their directories.
 
+    api/        lets programs ask over HTTP
     life/       decides what becomes of a crawl; pure
     folder      reads the configurations
     records     what outlasts the daemon: what each crawl was told, why it rests, its history
@@ -17,6 +18,6 @@ the sockets and locks in their directories.
     notify      tells systemd
     logs        tells people
 
-The lock of a crawl's directory decides who runs it, so no crawl is ever run twice: a process that does not get the
-lock ends with exit code 5, and the daemon then looks who has it.
+The lock of a crawl's directory decides who runs it, so no crawl is ever run twice: a process that does not get the lock
+ends with exit code 5, and the daemon then looks who has it.
 """

@@ -4,7 +4,11 @@ Each component gets plain values and never sees the configuration. `crawl` makes
 order. `storage` opens frontier and visited set, and `queue_settings` says how queues are served. `seeding` reads seeds,
 `additions` are what a program brings, and `sites` handles settings that differ between sites. `auto_backend` chooses
 the visited set for `visited.backend = "auto"`; `filter_size` warns of one that is too small. `backends` has the
-frontier's descriptor, and `configuration` loads configurations that may name plug-ins.
+frontier's descriptor, `schedule` reads the schedule of a crawl, and `configuration` loads configurations that may name
+plug-ins.
+
+For a crawl in parts, `parts` says what all of them need and must agree on, `sharing` makes what they do together with
+their supervisor, and `regrouping` says where things belong when the crawl is divided anew.
 
 The rooms:
 
@@ -14,5 +18,5 @@ The rooms:
     plugins      finds backends, ours and those of other packages
     recovery     brings frontier and output back into agreement
 
-The rooms above import this one: `operate`, `library` and `cli`.
+The rooms above import this one, such as `operate`, `library` and `cli`.
 """

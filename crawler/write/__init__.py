@@ -4,6 +4,7 @@
     warc           what the servers sent, as WARC/1.1; `warc_records` makes the records of a page
     warc_reader    reads these archives back; `gzip_members` finds their intact parts
     fanout         several sinks as one
+    descriptor     what the rest of the program knows of a sink
 
 Both formats grow only at the end, by complete records, through `appending`: it writes a record at once, and removes it
 again if it did not fit. So only a crash can tear a file, and only at the end of the newest one. Opening a sink cuts off

@@ -4,5 +4,5 @@
 
 `cells` holds what they share: the array, its fill, its snapshot, and the choice between two estimates of the loss.
 `loss_estimate` adds up how many new URLs a filter has probably lost, and warns when a filter is over its capacity.
-`bottom_k` is a sample of the distinct URLs that several filters were given.
+`cost` has the formulas of memory. `bottom_k` is a sample of the distinct URLs that several filters were given.
 """

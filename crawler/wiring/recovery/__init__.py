@@ -5,7 +5,8 @@
     reconciliation   compares ledger and output, for `inspect fsck`
 
 They share `record_urls` (the URLs of records, as the frontier names them), `entries` (ledger entries from records and
-archived pages), `archived_pages` (pages from the archive, to extract their links) and `number_set`.
+archived pages), `archived_pages` (pages from the archive, to extract their links), `ledgers` (those of all parts, as
+one), `depths` and `number_set`.
 
 Only the rest of `wiring` and the command line import this room.
 """
