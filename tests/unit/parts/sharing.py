@@ -116,6 +116,7 @@ class Life:
     async def begin(self) -> None:
         plan, number = self._plan, self.number
         self.store = self._crawl.store(number)
+        self._copy_syncs()
         grouping = Grouping(limits={"ip": GroupLimit(at_once=1, rest_s=plan.rest_s)}) if plan.addresses else Grouping()
         directory = self._crawl.directories[number]
         frontier = await QueueFrontier.open(
@@ -145,12 +146,30 @@ class Life:
         self._wire = Wire(number, services, self._crawl.supervisor)
         self._tasks += [asyncio.create_task(self._work()) for _ in range(WORKERS)]
 
+    def _copy_syncs(self) -> None:
+        """Keep what is on the disk at each sync: a power failure leaves it."""
+        store, crawl, number = self.store, self._crawl, self.number
+        directory = crawl.directories[number]
+        if directory is None or not crawl.may_lose_power:
+            return
+        make_safe = store.make_safe
+
+        async def make_safe_and_copy() -> None:
+            await make_safe()
+            copy = directory.with_name(f"{directory.name}-sync-{store.counters.batches}")
+            if not copy.exists():
+                copy_of_one_moment(directory, copy)
+            crawl.synced[number] = copy
+
+        store.make_safe = make_safe_and_copy  # type: ignore[method-assign]
+
     async def _owed(self) -> list[int]:
         owed = []
         for page, url in self._crawl.output[self.number].items():
             entry = await self.inner.status_of(url)
-            if entry is None or entry.state is UrlState.PENDING:
+            if entry is not None and entry.state is UrlState.PENDING and entry.number == page:
                 owed.append(page)
+        await self.inner.skip_numbers(max(self._crawl.output[self.number], default=0))
         return owed
 
     async def _work(self) -> None:
@@ -198,6 +217,9 @@ class SharedCrawl:
         self.requests: list[Request] = []
         self.output: list[dict[int, str]] = [{} for _ in range(plan.parts)]
         self.directories = [None if base is None else base / f"{number}-0" for number in range(plan.parts)]
+        self.may_lose_power = False
+        self.synced: dict[int, Path] = {}
+        """What is on the disks since the last sync, if power `may_lose_power`."""
         self.lives: dict[int, Life] = {}
         self.written_before = 0
         self.is_over = asyncio.Event()
@@ -259,6 +281,21 @@ class SharedCrawl:
         copy_of_one_moment(before, after)
         await life.end()
         self.directories[number] = after
+
+    async def lose_power(self) -> None:
+        """All processes end at once, and their stores are as they were at their last syncs."""
+        await self.end()
+        for number, directory in enumerate(self.directories):
+            assert directory is not None
+            self._count += 1
+            self.directories[number] = after = directory.with_name(f"{number}-{self._count}")
+            if number in self.synced:
+                copy_of_one_moment(self.synced[number], after)
+
+    def stores(self) -> list[LevelDBStore]:
+        """What is on the disks, while nobody uses it."""
+        stores = [self.store(number) for number in range(self.plan.parts)]
+        return [store for store in stores if isinstance(store, LevelDBStore)]
 
     async def end(self) -> None:
         for number in list(self.lives):

@@ -15,6 +15,7 @@ import pytest
 
 from crawler.testing.loops import in_virtual_time, run_in_virtual_time
 from frontier import Allowance
+from frontier.upkeep.part_checks import check_parts
 from tests.unit.parts.sharing import Plan, Request, SharedCrawl
 
 MEMORY = "/dev/shm"
@@ -52,6 +53,37 @@ def test_a_limit_is_met_exactly_whichever_parts_die() -> None:
 @pytest.mark.long
 def test_a_limit_is_met_exactly_in_many_histories() -> None:
     storm(range(1000, 2000))
+
+
+async def crawl_with_power_failures(seed: int, base: Path) -> None:
+    dice = Random(seed)
+    hosts, limit = [dice.randrange(5, 25) for _ in range(dice.randrange(3, 10))], dice.randint(1, 25)
+    crawl = SharedCrawl(Plan(hosts=hosts, limit=limit), base)
+    crawl.may_lose_power = True
+    for _ in range(3):
+        running = asyncio.create_task(crawl.run())
+        await asyncio.wait({running}, timeout=dice.random() * 20)
+        if running.done():
+            running.result()
+        running.cancel()
+        await asyncio.wait({running})
+        await crawl.lose_power()
+        stores = crawl.stores()
+        assert list(check_parts(stores)) == []
+        for store in stores:
+            store.close()
+        crawl.begin_run()
+    before = [set(numbers) for numbers in crawl.output]
+    await crawl.run()
+    written = sum(len(set(numbers) - old) for numbers, old in zip(crawl.output, before, strict=True))
+    assert written == limit or (written < limit and crawl.is_complete)
+    await crawl.end()
+
+
+def test_a_run_after_a_power_failure_has_exactly_as_many_pages_as_it_may() -> None:
+    for seed in range(8):
+        with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as base:
+            run_in_virtual_time(crawl_with_power_failures(seed, Path(base)))
 
 
 @in_virtual_time
