@@ -140,6 +140,8 @@ class Daemon:
         keeper = Keeper(name, self._home, self._options.keeper)
         self.keepers[name] = keeper
         self._give(keeper, found)
+        # Before it starts, not only when all crawls are watched.
+        self._check_room(keeper, used_system_files())
         self._tasks[name] = self._group.create_task(keeper.run(), name=f"keeps {name}")
 
     async def delete(self, name: str) -> None:

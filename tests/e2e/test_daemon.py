@@ -273,6 +273,29 @@ def test_a_crawl_that_somebody_else_runs_is_not_run_twice(tmp_path: Path, slow_w
     assert set(fetched(home / "crawls" / "a").values()) == {1}
 
 
+def test_a_crawl_that_takes_too_much_is_restarted_and_nothing_starts_on_a_disk_that_is_nearly_full(
+    tmp_path: Path, slow_web: Web
+) -> None:
+    home = tmp_path / "home"
+    write(home, "a", slow_web, "daemon.max_memory_bytes = '2 MB'", delay_s=5.0)
+    with serving(home, "--restart-delay", "0") as served:
+        first = served.wait_for_pid("a")
+        served.wait(lambda: served.pid("a") not in (None, first), "restart")
+        how = served.record("a").runs[0].how
+        assert how is not None
+        assert how.startswith("stopped, for: it takes ")
+        assert "of memory, more than daemon.max_memory_bytes = 2.0 MB" in how
+        served.end()
+        assert_sound(served.directory("a"))
+    with serving(home, "--min-free-disk", "900PB") as served:
+        served.wait(lambda: "a: short:" in served.daemon.err, "message")
+        assert "at least 900000.0 TB must be (--min-free-disk)" in served.daemon.err
+        before = len(served.record("a").runs)
+        served.end()
+        assert "started in process" not in served.daemon.err
+        assert len(served.record("a").runs) == before
+
+
 def test_systemd_hears_that_it_is_ready_lives_and_ends(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
