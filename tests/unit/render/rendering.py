@@ -63,7 +63,6 @@ async def rendering(
             hosts={"*.site.test": f"127.0.0.1:{server.port}", **(hosts or {})},
             resolver=resolver,
             per_host=4,
-            concurrency=16,
         )
         stack.push_async_callback(plain.aclose)
         start = partial(Browser.start, CHROMIUM, user_agent="onceover/1.0")
