@@ -544,10 +544,11 @@ def test_a_paused_crawl_does_not_start_until_it_is_resumed(tmp_path: Path, web: 
 # the page about the commands
 
 
-def test_the_page_names_each_command_and_option(repository: Path) -> None:
-    text = (repository / "docs" / "commands.md").read_text(encoding="utf-8")
+def test_the_pages_name_each_command_and_option(repository: Path) -> None:
+    pages = ("commands.md", "daemon.md", "parts.md")
+    text = "".join((repository / "docs" / page).read_text(encoding="utf-8") for page in pages)
     unnamed = []
-    waiting: list[click.Command] = list(command_line.commands.values())
+    waiting = [command for command in command_line.commands.values() if not command.hidden]
     while waiting:
         command = waiting.pop()
         if isinstance(command, click.Group):
