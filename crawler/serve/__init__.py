@@ -14,6 +14,7 @@ sockets and locks in their directories.
     keeper      keeps one crawl: does what `life` decides
     machine     what crawls take, and what the machine has left
     old_runs    deletes old runs of a schedule
+    reloading   what has changed when the folder was read again
     daemon      keeps all crawls: signals, reloads, limits
     notify      tells systemd
     logs        tells people

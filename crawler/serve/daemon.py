@@ -6,21 +6,20 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
-from config import Loaded, changes
+from config import Loaded
 from crawler.serve.folder import SUFFIX, Found, read_folder
+from crawler.serve.inspection import reload_settings
 from crawler.serve.keeper import Keeper, KeeperOptions
 from crawler.serve.life import changes as life
 from crawler.serve.machine import Limits, Taken, excess, free_bytes, measure, shortage, used_system_files
 from crawler.serve.notify import Supervisor
 from crawler.serve.records import Home
+from crawler.serve.reloading import Changed, changed_crawl, tell, with_answer
 
 log = logging.getLogger(__name__)
-
-_OWN_SECTION: Final = "daemon."
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,18 +31,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Whether its crawls go on when it ends."""
     watch_s: float = 5.0
     """How often it looks at its crawls."""
-
-
-class Changed(msgspec.Struct, frozen=True, kw_only=True):
-    """How a crawl differs after the folder was read again."""
-
-    name: str
-    how: str
-    """added, changed, broken, removed"""
-    at_once: tuple[str, ...] = ()
-    """What holds at once, or is wrong."""
-    at_next_start: tuple[str, ...] = ()
-    """What holds when the process of the crawl starts again."""
 
 
 class Daemon:
@@ -128,10 +115,11 @@ class Daemon:
             told = [changed for name in found for changed in self._take(name, found[name])]
             gone = [name for name in self.keepers if name not in found and not self.keepers[name].facts.is_removed]
             told += [self._remove(name) for name in gone]
+            told = [await self._pass_on(change) for change in told]
         finally:
             self._supervisor.tell("READY=1", f"STATUS={len(self.keepers)} crawls")
         for changed in told:
-            _tell(changed)
+            tell(changed)
         log.info("has read the folder again: %s", f"{len(told)} changes" if told else "nothing has changed")
         return told
 
@@ -183,7 +171,14 @@ class Daemon:
         elif facts.is_removed:
             yield Changed(name=name, how="added")
         elif before is None or facts.broken or facts.plan is None or facts.plan.digest != keeper.facts.record.digest:
-            yield _changed(name, before, found.loaded, is_running=facts.process is not None)
+            yield changed_crawl(name, before, found.loaded, is_running=facts.process is not None)
+
+    async def _pass_on(self, change: Changed) -> Changed:
+        """Let a running crawl read its changed configuration, so that what can hold at once does."""
+        process = self.keepers[change.name].facts.process
+        if process is None or not change.at_next_start:
+            return change
+        return with_answer(change, await reload_settings(Path(process.directory)))
 
     def _remove(self, name: str) -> Changed:
         self.keepers[name].change(life.removed)
@@ -255,20 +250,3 @@ class Daemon:
             for number in (*ends, signal.SIGHUP):
                 loop.remove_signal_handler(number)
                 signal.signal(number, signal.SIG_IGN)
-
-
-def _changed(name: str, before: Loaded | None, after: Loaded, *, is_running: bool) -> Changed:
-    lines = ["it can be used again"] if before is None else changes(before.config, after)
-    lines = lines or ["its seeds have changed"]
-    own = tuple(line for line in lines if line.startswith(_OWN_SECTION) or not is_running)
-    return Changed(
-        name=name, how="changed", at_once=own, at_next_start=tuple(line for line in lines if line not in own)
-    )
-
-
-def _tell(changed: Changed) -> None:
-    lines = [f"{changed.name}: {changed.how}"]
-    lines += [f"    {line}" for line in changed.at_once]
-    lines += [f"    {line}; this holds when the crawl starts again" for line in changed.at_next_start]
-    level = logging.WARNING if changed.how == "broken" else logging.INFO
-    log.log(level, "%s", "\n".join(lines), extra={"crawl": changed.name})

@@ -10,8 +10,8 @@ import msgspec
 from crawler.control.address import SocketRefused
 from crawler.control.asking import open_channel
 from crawler.control.client import ConnectionLost, NoAnswer
-from crawler.control.replies import CrawlStatus
-from crawler.control.requests import GetStatus
+from crawler.control.replies import CrawlStatus, Reconfigured, Refusal
+from crawler.control.requests import GetStatus, Reload
 from crawler.serve.life.changes import Looked
 from crawler.serve.process import command, environment, lock_holder
 
@@ -39,6 +39,15 @@ async def ask_status(directory: Path) -> Answered | None:
                 return None
             status = await channel.ask(GetStatus(), CrawlStatus)
             return Answered(pid=channel.pid, status=status) if isinstance(status, CrawlStatus) else None
+    except (SocketRefused, NoAnswer, ConnectionLost, OSError):
+        return None
+
+
+async def reload_settings(directory: Path) -> Reconfigured | Refusal | None:
+    """Let the crawl in a directory read its configuration again; None if it does not run, or does not answer."""
+    try:
+        async with open_channel(directory, silence_s=SILENCE_S) as channel:
+            return None if channel is None else await channel.ask(Reload(), Reconfigured)
     except (SocketRefused, NoAnswer, ConnectionLost, OSError):
         return None
 

@@ -214,7 +214,7 @@ def test_the_folder_is_read_again_and_the_daemon_tells_what_has_changed(tmp_path
         pid = served.wait_for_pid("a")
         served.wait_for_pid("gone")
         write(home, "b", slow_web)
-        write(home, "a", slow_web, "daemon.max_memory_bytes = '4 GB'\nfetch.timeout_s = 55", delay_s=5.0)
+        write(home, "a", slow_web, "daemon.max_memory_bytes = '4 GB'\noutput.warc_level = 5", delay_s=6.0)
         (home / "gone.toml").unlink()
         served.daemon.signal(signal.SIGHUP)
         served.wait_until_complete("b")
@@ -223,7 +223,8 @@ def test_the_folder_is_read_again_and_the_daemon_tells_what_has_changed(tmp_path
         told = served.daemon.err
         assert "b: added" in told
         assert 'a: changed\n    daemon.max_memory_bytes is "4 GB"; it was unset' in told
-        assert "fetch.timeout_s is 55.0; it was 60.0; this holds when the crawl starts again" in told
+        assert "politeness.min_delay_s is 6.0; it was 5.0\n" in told
+        assert "output.warc_level is 5; it was 3 (its files are open); this holds when the crawl starts again" in told
         assert served.pid("a") == pid
         assert_sound(served.directory("gone"))
         # A folder without change, and a configuration that breaks: what runs goes on.

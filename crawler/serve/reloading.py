@@ -1,0 +1,60 @@
+"""What has changed when the folder was read again. Pure, but that it logs."""
+
+import logging
+from typing import Final
+
+import msgspec
+
+from config import Loaded, changes
+from crawler.control.replies import Reconfigured, Refusal
+
+log = logging.getLogger(__name__)
+
+_OWN_SECTION: Final = "daemon."
+
+
+class Changed(msgspec.Struct, frozen=True, kw_only=True):
+    """How a crawl differs after the folder was read again."""
+
+    name: str
+    how: str
+    """added, changed, broken, removed"""
+    at_once: tuple[str, ...] = ()
+    """What holds at once, or is wrong."""
+    at_next_start: tuple[str, ...] = ()
+    """What holds when the process of the crawl starts again."""
+
+
+def changed_crawl(name: str, before: Loaded | None, after: Loaded, *, is_running: bool) -> Changed:
+    """How the configuration of a crawl has changed. All of it holds at once if no process runs the crawl."""
+    lines = ["it can be used again"] if before is None else changes(before.config, after)
+    lines = lines or ["its seeds have changed"]
+    own = tuple(line for line in lines if line.startswith(_OWN_SECTION) or not is_running)
+    return Changed(
+        name=name, how="changed", at_once=own, at_next_start=tuple(line for line in lines if line not in own)
+    )
+
+
+def tell(changed: Changed) -> None:
+    """Log a change."""
+    lines = [f"{changed.name}: {changed.how}"]
+    lines += [f"    {line}" for line in changed.at_once]
+    lines += [f"    {line}; this holds when the crawl starts again" for line in changed.at_next_start]
+    level = logging.WARNING if changed.how == "broken" else logging.INFO
+    log.log(level, "%s", "\n".join(lines), extra={"crawl": changed.name})
+
+
+def with_answer(changed: Changed, answer: Reconfigured | Refusal | None) -> Changed:
+    """The change, with what the running crawl says: what it has taken over at once."""
+    if answer is None:
+        return changed
+    if isinstance(answer, Refusal):
+        return msgspec.structs.replace(changed, at_once=(*changed.at_once, f"nothing else: {answer.message}"))
+    theirs = [each for each in answer.changes if not each.key.startswith(_OWN_SECTION)]
+    now = [each.text for each in theirs if each.holds == "now"]
+    if answer.new_seeds:
+        now.append(f"{answer.new_seeds} new seeds are added")
+    later = [
+        each.text if each.reason is None else f"{each.text} ({each.reason})" for each in theirs if each.holds != "now"
+    ]
+    return msgspec.structs.replace(changed, at_once=(*changed.at_once, *now), at_next_start=tuple(later))
