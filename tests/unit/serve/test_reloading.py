@@ -1,5 +1,7 @@
 """What is told when the folder was read again."""
 
+from typing import Literal
+
 import pytest
 
 from crawler.control.replies import Reconfigured, Refusal, SettingChange
@@ -10,7 +12,7 @@ CHANGED = Changed(name="a", how="changed", at_once=("daemon.keep_runs is 3; it w
 
 
 def change(key: str, reason: str | None) -> SettingChange:
-    holds = "now" if reason is None else "restart"
+    holds: Literal["now", "restart"] = "now" if reason is None else "restart"
     return SettingChange(key=key, was="1", now="2", text=f"{key} is 2; it was 1", holds=holds, reason=reason)
 
 
