@@ -18,6 +18,7 @@ from frontier.upkeep.part_checks import check_parts
 from frontier.values import REPAIR_ADVICE, CrawlUrl, StoreFailed
 
 _TOLD_EACH = 100_000
+_ENTRIES_TOGETHER = 500
 
 
 async def regroup(job: Regrouping) -> Regrouped:
@@ -118,8 +119,7 @@ def _check(sources: Sources, job: Regrouping) -> None:
     with open_targets(job.targets, sources.identity) as stores:
         problems = []
         for number, store in enumerate(stores):
-            # What was admitted since is in the ledger.
-            store.journal.drop()
+            _begin_journal(store)
             problems += fsck(store, owner=job.routing.owner).problems
             job.progress("parts checked", number + 1)
         problems += check_parts(stores)
@@ -131,6 +131,14 @@ def _check(sources: Sources, job: Regrouping) -> None:
             f"the frontier is damaged: {len(found)} of its records do not fit together, such as {first.kind} "
             f"{first.where}: {first.message}; {REPAIR_ADVICE}"
         )
+
+
+def _begin_journal(store: LevelDBStore) -> None:
+    """Let the journal begin behind a snapshot that does not exist: the visited set will be rebuilt from the ledger, and
+    what is admitted until a snapshot is saved follows without a gap."""
+    store.journal.note_snapshot(store.counters.journal_end)
+    while store.journal.trim(_ENTRIES_TOGETHER):
+        pass
 
 
 async def _end(sources: Sources, job: Regrouping, *, links: int, new: int) -> Regrouped:

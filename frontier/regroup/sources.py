@@ -118,7 +118,6 @@ class Sources:
         begun = Counters(
             next_number=first_number(0 if target.part is None else target.part.lineage),
             next_turn=self.counters[0].next_turn if self.is_single else 1,
-            journal_end=1,  # there is a journal, which has been dropped: the visited set has to be rebuilt
         )
         for name in OF_HIGHEST:
             setattr(begun, name, max(getattr(counters, name) for counters in self.counters))

@@ -111,9 +111,11 @@ class Divided:
         """No part has a problem, and they fit together."""
         with self.stores() as stores:
             for store in stores:
-                assert fsck(store, owner=self.owner).problems == []
+                problems = fsck(store, owner=self.owner).problems
+                assert problems == [], problems
             if self.owner is not None:
-                assert list(check_parts(stores)) == []
+                problems = list(check_parts(stores))
+                assert problems == [], problems
 
     @contextmanager
     def stores(self) -> Iterator[list[LevelDBStore]]:
