@@ -174,7 +174,7 @@ def folder(tmp_path: Path, crawled: Path, plugins: Path, repository: Path, monke
     (tmp_path / "examples").symlink_to(repository / "examples")
     for name in ("site", "docs"):
         shutil.copytree(crawled, tmp_path / "crawls" / name)
-    for name in ("mysite", "site"):
+    for name in ("mysite", "site", "web"):
         (tmp_path / f"{name}.toml").write_text(SITE)
     (tmp_path / "comparison.toml").write_text(COMPARISON)
     (tmp_path / "seeds.txt").write_text(f"{SEED}\n")
@@ -301,6 +301,13 @@ def check_summary(block: Block, folder: Path, shell: Shell) -> None:
 def check_crawl_directory(block: Block, folder: Path, shell: Shell) -> None:
     top, *below = [line.split()[0] for line in block.text.splitlines()]
     assert [name for name in below if not list((folder / top).glob(name))] == []
+
+
+def check_directory_of_parts(block: Block, folder: Path, shell: Shell) -> None:
+    shell.run("onceover crawl web.toml --parts 2")
+    top, *below = block.text.splitlines()
+    names = [line.split()[0] for line in below]
+    assert [name for name in names if not list((folder / top).glob(name))] == []
 
 
 def check_folders(block: Block, folder: Path, shell: Shell) -> None:
@@ -466,6 +473,7 @@ SHOWN_ELSEWHERE = {
     ("docs/control.md", '{"version"'): check_protocol,
     ("docs/configuration.md", "3 problems"): check_problems,
     ("docs/extending.md", "[build-system]"): check_project,
+    ("docs/parts.md", "crawls/web/"): check_directory_of_parts,
     ("docs/reading.md", "www.example.org "): check_places,
 }
 """Blocks that are neither settings nor Python nor commands, by page and beginning; and what checks them."""
