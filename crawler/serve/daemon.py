@@ -120,7 +120,7 @@ class Daemon:
             self._supervisor.tell("READY=1", f"STATUS={len(self.keepers)} crawls")
         for changed in told:
             tell(changed)
-        log.info("has read the folder again: %s", f"{len(told)} changes" if told else "nothing has changed")
+        log.info("has read the folder again: %s", f"{len(told)} changed" if told else "nothing has changed")
         return told
 
     def _keep(self, name: str, found: Found | None) -> None:

@@ -219,7 +219,7 @@ def test_the_folder_is_read_again_and_the_daemon_tells_what_has_changed(tmp_path
         served.daemon.signal(signal.SIGHUP)
         served.wait_until_complete("b")
         served.wait(lambda: "gone: removed: its configuration file is gone" in served.daemon.err, "removal")
-        served.wait(lambda: "has read the folder again: 3 changes" in served.daemon.err, "message")
+        served.wait(lambda: "has read the folder again: 3 changed" in served.daemon.err, "message")
         told = served.daemon.err
         assert "b: added" in told
         assert 'a: changed\n    daemon.max_memory_bytes is "4 GB"; it was unset' in told

@@ -4,8 +4,10 @@ load; Python runs. What can't be run here says why."""
 import ast
 import asyncio
 import gzip
+import json
 import re
 import shutil
+import signal
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
@@ -28,9 +30,10 @@ from crawler.counters import Counters
 from crawler.operate.parts.sums import sum_statuses
 from crawler.page import PageRecord
 from crawler.progress import line as progress_line
+from crawler.serve.api.forms import CrawlForm, CrawlList
 from crawler.status import Status, status_of
 from frontier import FrontierStats
-from tests.e2e.crawling import COMPLETE, LIMIT, ONCEOVER, USAGE, Web, environment, setting
+from tests.e2e.crawling import COMPLETE, LIMIT, ONCEOVER, USAGE, Web, environment, setting, started
 from tests.e2e.examples import (
     PAGES,
     REPOSITORY,
@@ -55,7 +58,8 @@ NOT_RUN = {
     r"eval .*zsh_source|_ONCEOVER_COMPLETE=fish_source": "a shell that may not be installed",
     r"wb-manager|wayback": "pywb has an environment of its own; test_real_sites.py reads archives with warcio",
     r"apt-get install": "changes the machine",
-    r"onceover daemon /srv": "runs until it is ended, in a folder of the system; test_daemon.py runs it",
+    r"onceover daemon /srv": "runs until it is ended; what daemon.md shows of it is checked by itself",
+    r"curl -s .*/api/v1/": "asks a daemon; test_daemon_api.py asks for the same",
 }
 """By the beginning of a command line."""
 EXTENDING = "docs/extending.md"
@@ -419,6 +423,37 @@ def check_status_in_parts(block: Block, folder: Path, shell: Shell) -> None:
     assert block.text.splitlines() == status_lines(status_in_parts(), Path("crawls/web"))
 
 
+SLOW = f"{SITE}[politeness]\nmax_delay_s = 900.0\n"
+"""A crawl that does not end by itself while a test looks at it."""
+DOCS_BEFORE = f"{SLOW}min_delay_s = 500.0\n[output]\nwarc_level = 3\n"
+DOCS_AFTER = f'{SLOW}min_delay_s = 600.0\n[output]\nwarc_level = 5\n[daemon]\nmax_memory_bytes = "4 GB"\n'
+
+
+def check_daemon(block: Block, folder: Path, shell: Shell) -> None:
+    """A daemon says so when it begins, or when a configuration has changed."""
+    served = folder / "srv"
+    served.mkdir()
+    (served / "docs.toml").write_text(DOCS_BEFORE)
+    (served / "news.toml").write_text(SLOW)
+    with started("daemon", "srv", cwd=folder, ONCEOVER_FETCH__HOSTS='{"*.sim.test" = "127.0.0.1:9"}') as daemon:
+        try:
+            for name in ("docs", "news"):
+                daemon.wait_until((served / "crawls" / name / "control").is_socket, "socket")
+            (served / "docs.toml").write_text(DOCS_AFTER)
+            daemon.signal(signal.SIGHUP)
+            daemon.wait_until(lambda: "has read the folder again" in daemon.err, "changes")
+        finally:
+            daemon.signal(signal.SIGTERM)
+            said = daemon.wait().err.replace(str(served), "/srv/onceover")
+    said = re.sub(r"(?m)^\S+ INFO (?=docs: changed)", "", said)
+    assert set(without_numbers(block.text)) <= set(without_numbers(said))
+
+
+def check_crawl_list(block: Block, folder: Path, shell: Shell) -> None:
+    msgspec.json.decode(block.text, type=CrawlList)
+    assert tuple(json.loads(block.text)["crawls"][0]) == CrawlForm.__struct_fields__
+
+
 def check_status(block: Block, folder: Path, shell: Shell) -> None:
     assert block.text.splitlines() == status_lines(running_status(), Path("crawls/mysite"))
 
@@ -474,6 +509,9 @@ SHOWN_ELSEWHERE = {
     ("docs/control.md", "crawls/web runs in process 1207\n"): check_status_in_parts,
     ("docs/control.md", '{"version"'): check_protocol,
     ("docs/configuration.md", "3 problems"): check_problems,
+    ("docs/daemon.md", "2026-"): check_daemon,
+    ("docs/daemon.md", "docs: changed"): check_daemon,
+    ("docs/daemon.md", '{"crawls"'): check_crawl_list,
     ("docs/extending.md", "[build-system]"): check_project,
     ("docs/parts.md", "crawls/web/"): check_directory_of_parts,
     ("docs/reading.md", "www.example.org "): check_places,
