@@ -108,7 +108,7 @@ debian:
 # --- Proof -----------------------------------------------------------------------------------------------------------
 
 test: debian check
-	$(BIN)/python -m pytest -n 2 --cov $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal --cov $(ARGS)
 
 test-long: debian $(TESTS)
 	$(BIN)/python -m pytest -m long --hypothesis-profile=long --timeout=0 $(ARGS)
