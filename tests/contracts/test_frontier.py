@@ -1,10 +1,12 @@
 """The promises of every frontier, kept by ours."""
 
+import msgspec
 import pytest
 
+from crawler.testing import FrontierContract
 from crawler.testing.frontier.crawls import Crawl, Opening, no_lease_for, page, settle
 from crawler.testing.loops import in_virtual_time
-from frontier import CrawlUrl
+from frontier import CrawlUrl, Frontier
 from frontier.backends import descriptor
 from frontier.descriptor import Parameters
 from frontier.memory.store import MemoryStore
@@ -12,6 +14,7 @@ from frontier.shell import QueueFrontier
 from frontier.states.store_state import StoreState
 from frontier.terms import Terms
 from tests.contracts.active_queues import ActiveQueueTests
+from tests.contracts.parts import PART, PartFrontier, owner
 from tests.unit.frontier.crawls import open_over
 
 UNSTORABLE = {
@@ -65,3 +68,19 @@ class TestMemory(OurContract):
 
 class TestLevelDB(OurContract):
     descriptor = descriptor("leveldb")
+
+
+class TestPartOfACrawl(FrontierContract):
+    """A part as it runs: behind the limit of pages of all parts."""
+
+    descriptor = descriptor("leveldb")
+
+    def parameters(self, opening: Opening) -> Parameters:
+        parameters = super().parameters(opening)
+        terms = msgspec.structs.replace(parameters.terms, part=PART)
+        return msgspec.structs.replace(parameters, terms=terms, owner=owner)
+
+    async def open(self, opening: Opening) -> Frontier:
+        inner = await super().open(opening)
+        assert isinstance(inner, QueueFrontier)
+        return await PartFrontier.open(inner)

@@ -46,7 +46,11 @@ class FrontierSuite:
     def open_state(self, opening: Opening) -> FrontierState:
         """Open the state alone."""
         opening.directory.mkdir(parents=True, exist_ok=True)
-        parameters = Parameters(
+        return self.descriptor.make(self.parameters(opening), checked_options(self.descriptor, self.options))
+
+    def parameters(self, opening: Opening) -> Parameters:
+        """What the state is opened with."""
+        return Parameters(
             terms=Terms(identity={"canonicalization": "tests"}),
             directory=opening.directory / "frontier" if "directory" in self.descriptor.needs else None,
             settings=opening.settings,
@@ -54,7 +58,6 @@ class FrontierSuite:
             snapshot_directory=opening.directory / "visited" if self.is_persistent else None,
             clock=opening.clock,
         )
-        return self.descriptor.make(parameters, checked_options(self.descriptor, self.options))
 
     def make_visited(self) -> VisitedSet:
         """An empty visited set for the frontier."""
