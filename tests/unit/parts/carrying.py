@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Protocol
 
 from crawler.parts.ending import Answer, EndWatch, Step
 from crawler.parts.exchange.carrier import Carrier
@@ -109,7 +110,14 @@ class Crawl:
         self._directories[number] = after
 
 
-async def wait_for_end(parts: Mapping[int, RunningPart]) -> None:
+class Carried(Protocol):
+    """A part at work."""
+
+    @property
+    def carrier(self) -> Carrier: ...
+
+
+async def wait_for_end(parts: Mapping[int, Carried]) -> None:
     """Ask as a supervisor does, until the crawl is complete."""
     watch, step = EndWatch(len(parts)), Step.ASK_LATER
     while step is not Step.END:
