@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import inspect
 import os
+import signal
 import tempfile
 import threading
 import time
@@ -31,6 +32,13 @@ settings.register_profile(
 )
 settings.load_profile("default")
 
+_HANDLERS: dict[signal.Signals, Any] = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+    signal.SIGHUP: signal.SIG_DFL,
+}
+"""Of signals, in each test and in what it starts. A process in the background of a shell ignores SIGINT."""
+
 GRACE_S = 120.0
 """How long what was told to end may take to do so; waited only when something is still there."""
 
@@ -39,6 +47,8 @@ def pytest_configure() -> None:
     """Mends aioresponses 0.7.9, which does not pass an argument that aiohttp asks for since 3.14 (its issue 289)."""
     writer: Any = SimpleNamespace(output_size=0)
     pytest.MonkeyPatch().setattr(aioresponses.core, "ClientResponse", partial(ClientResponse, stream_writer=writer))
+    for number, handler in _HANDLERS.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")
@@ -117,6 +127,9 @@ async def _no_task_is_left_behind() -> AsyncIterator[None]:
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
     """Looks after all fixtures of the test are torn down, its event loop among them."""
     yield
+    # A command handles signals to its process's end, and here the process goes on.
+    for number, handler in _HANDLERS.items():
+        signal.signal(number, handler)
     before = item.stash.get(_BEFORE, None)
     if before is None:
         return

@@ -2,11 +2,9 @@
 
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -27,13 +25,6 @@ COMP_WORDBREAKS=$' \\t\\n"\\'><=;|&(:' COMP_LINE={line!r} COMP_POINT={point}
 _onceover_completion {command}
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
-
-
-@pytest.fixture(autouse=True)
-def the_handler_is_put_back() -> Iterator[None]:
-    before = signal.getsignal(signal.SIGTERM)
-    yield
-    signal.signal(signal.SIGTERM, before)
 
 
 def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str]:

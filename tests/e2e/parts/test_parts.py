@@ -171,7 +171,7 @@ def test_what_a_part_refuses_ends_the_crawl_and_keeps_the_configuration(tmp_path
 
 
 def test_a_full_disk_holds_its_part_alone_and_is_told(tmp_path: Path) -> None:
-    settings = ("politeness.min_delay_s=0.1", "output.min_free_bytes=0", "output.warc=false")
+    settings = ("politeness.min_delay_s=0.5", "output.min_free_bytes=0", "output.warc=false")
     with mounted("-o", "size=160m", at=tmp_path / "disk") as disk, in_parts(tmp_path, *settings) as crawl:
         with crawl.started("--max-pages", "5") as supervisor:
             assert_told(supervisor.wait(), LIMIT)
@@ -181,9 +181,9 @@ def test_a_full_disk_holds_its_part_alone_and_is_told(tmp_path: Path) -> None:
         with crawl.started() as supervisor:
             before = len(crawl.requests())
             supervisor.wait_until(lambda: len(crawl.requests()) >= before + 5, "requests")
+            other = len(crawl.records()[0])
             ballast = fill(disk)
             supervisor.wait_until(lambda: "part 1 is paused: no space" in supervisor.err, "word of it")
-            other = len(crawl.records()[0])
             supervisor.wait_until(lambda: len(crawl.records()[0]) >= other + 5, "work of the other part")
             ballast.unlink()
             assert_told(supervisor.wait(), COMPLETE, "part 1 goes on.")
