@@ -42,6 +42,7 @@ _MODULES: Final = {
     "simweb": "simulate",
     "status": "operate.pausing",
     "stop": "operate.pausing",
+    "token": "token",
     "top": "operate.top",
     "unretire": "operate.hosts",
 }

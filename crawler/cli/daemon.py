@@ -11,7 +11,7 @@ import click
 from config import parse_size
 from crawler.cli.codes import REFUSED
 from crawler.cli.run.streams import say
-from crawler.serve.api.guard import TokenRefused
+from crawler.serve.api.gate.tokens import TokenRefused
 from crawler.serve.api.server import Listen, serving
 from crawler.serve.daemon import Daemon, Options
 from crawler.serve.keeper import KeeperOptions

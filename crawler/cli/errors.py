@@ -14,6 +14,7 @@ from crawler.disk.directory import DirectoryRefused
 from crawler.fetch.connect.aiohttp_contract import ClientRefused
 from crawler.operate.target import Refused
 from crawler.parts.exchange.sending import PartsDisagree
+from crawler.serve.api.gate.tokens import TokenRefused
 from crawler.supervise.supervisor import PartFailed
 from crawler.wiring.plugins.blame import PluginFailed
 from crawler.wiring.plugins.loading import PluginRefused
@@ -41,7 +42,7 @@ def known_error(error: BaseException) -> KnownError | None:
             return KnownError(str(error), error.exit_code)
         case NoAnswer() | PluginFailed():
             return KnownError(str(error), FAILED)
-        case DirectoryRefused() | FolderRefused() | SocketRefused() | StoreRefused() | PartsDisagree():
+        case DirectoryRefused() | FolderRefused() | SocketRefused() | StoreRefused() | PartsDisagree() | TokenRefused():
             return KnownError(str(error), REFUSED)
         case DiskFull() | StoreFailed() | OSError() | MemoryError():
             return KnownError(error_text(error), FAILED, may_lack_output=True)

@@ -43,7 +43,7 @@ def _moment(record: logging.LogRecord) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"
 
 
-class _File(RotatingFileHandler):
+class RotatedFile(RotatingFileHandler):
     """Drops messages that can't be written, as on a full disk; stderr has them."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - named by logging
@@ -63,7 +63,7 @@ def logging_daemon(file: Path, form: Form) -> Iterator[None]:
     formatter = _JsonLines() if form == "json" else _Text("%(asctime)s %(levelname)s %(message)s")
     handlers: list[logging.Handler] = [
         _Stream(sys.stderr),
-        _File(file, maxBytes=MAX_BYTES, backupCount=PIECES, encoding="utf-8", delay=True),
+        RotatedFile(file, maxBytes=MAX_BYTES, backupCount=PIECES, encoding="utf-8", delay=True),
     ]
     root = logging.getLogger()
     level = root.level

@@ -59,6 +59,7 @@ NOT_RUN = {
     r"wb-manager|wayback": "pywb has an environment of its own; test_real_sites.py reads archives with warcio",
     r"apt-get install": "changes the machine",
     r"onceover daemon /srv": "runs until it is ended; what daemon.md shows of it is checked by itself",
+    r"onceover token \w+ /srv": "the tokens of a daemon; test_api_tokens.py uses the same commands",
     r"curl -s .*/api/v1/": "asks a daemon; test_daemon_api.py asks for the same",
 }
 """By the beginning of a command line."""

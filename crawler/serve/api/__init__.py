@@ -2,7 +2,7 @@
 
     forms      what requests and replies hold
     problems   errors, in the form of RFC 9457
-    guard      who may ask: token, Host and Origin
+    gate/      who may ask: tokens, their rights, Host and Origin; the audit
     actions    what the requests do
     routes     which request does what
     openapi    the document that describes all of it

@@ -21,6 +21,7 @@ from crawler.serve.api.forms import (
     crawl_details,
     crawl_form,
 )
+from crawler.serve.api.gate.caller import caller_of
 from crawler.serve.api.problems import Refused
 from crawler.serve.daemon import Daemon
 from crawler.serve.folder import SUFFIX, problems_of_new
@@ -145,4 +146,5 @@ async def _body(request: web.Request, kind: type[_Body]) -> _Body:
 
 
 def _audit(request: web.Request, what: str) -> None:
-    log.info("API, %s: %s", request.remote or "local socket", what.replace("\n", " "))
+    client = f" at {request.remote}" if request.remote else ""
+    log.info("API, %s%s: %s", caller_of(request).name, client, what.replace("\n", " "))

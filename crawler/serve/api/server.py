@@ -14,7 +14,9 @@ from aiohttp.typedefs import Middleware
 
 from crawler.control import address
 from crawler.serve.api.actions import Actions
-from crawler.serve.api.guard import TokenFile, guarded
+from crawler.serve.api.gate.audit import Audit, audited
+from crawler.serve.api.gate.guard import guarded
+from crawler.serve.api.gate.tokens import Tokens
 from crawler.serve.api.openapi import document
 from crawler.serve.api.problems import as_problems
 from crawler.serve.api.routes import BASE, ROUTES, Route
@@ -35,29 +37,34 @@ class Listen(msgspec.Struct, frozen=True):
 
 
 @asynccontextmanager
-async def serving(daemon: Daemon, listen: Listen | None) -> AsyncIterator[None]:
-    """Answer requests while the context lasts. Raises `SocketRefused`, `TokenRefused` and `OSError`."""
+async def serving(daemon: Daemon, listen: Listen | None) -> AsyncIterator[int | None]:
+    """Answer requests while the context lasts, which tells the port. Raises `SocketRefused`, `TokenRefused` and
+    `OSError`."""
     runners: list[web.AppRunner] = []
+    port: int | None = None
+    audit = Audit(daemon.folder / "audit.log")
     try:
-        runners.append(await _serve(daemon, address.listen(daemon.folder, SOCKET), guard=None))
+        local = [audited(audit, is_local=True), as_problems]
+        runners.append(await _serve(daemon, address.listen(daemon.folder, SOCKET), local))
         if listen is not None:
             family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
             listening = socket.create_server((listen.host, listen.port), family=family)
             port = listening.getsockname()[1]
-            token = TokenFile(daemon.home / "token")
-            runners.append(await _serve(daemon, listening, guard=guarded(token, listen.host, port)))
-            log.info("listens on http://%s:%d%s; the token is in %s", listen.host, port, BASE, daemon.home / "token")
-        yield
+            tokens = Tokens(daemon.home)
+            tokens.make_owner()
+            remote = [audited(audit, is_local=False), as_problems, guarded(tokens, listen.host, port)]
+            runners.append(await _serve(daemon, listening, remote))
+            log.info("listens on http://%s:%d%s; the token is in %s", listen.host, port, BASE, tokens.owner_path)
+        yield port
     finally:
         for runner in runners:
             await runner.cleanup()
+        audit.close()
         address.remove(daemon.folder, SOCKET)
 
 
-async def _serve(daemon: Daemon, listening: socket.socket, *, guard: Middleware | None) -> web.AppRunner:
-    app = web.Application(
-        middlewares=[as_problems, *([] if guard is None else [guard])], client_max_size=MAX_BODY_BYTES
-    )
+async def _serve(daemon: Daemon, listening: socket.socket, middlewares: list[Middleware]) -> web.AppRunner:
+    app = web.Application(middlewares=middlewares, client_max_size=MAX_BODY_BYTES)
     actions = Actions(daemon)
     for route in ROUTES:
         app.router.add_route(route.method, route.path, partial(_answer, route, actions))

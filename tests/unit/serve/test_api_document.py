@@ -1,8 +1,6 @@
-"""The API's document, its token, and where it may listen."""
+"""The API's document, and where it may listen."""
 
 import json
-import re
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,6 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from crawler.serve.api.guard import TokenFile, TokenRefused
 from crawler.serve.api.openapi import document
 from crawler.serve.api.routes import ROUTES
 from crawler.serve.folder import problems_of_new
@@ -39,33 +36,6 @@ def test_the_document_describes_each_route_and_all_that_it_refers_to() -> None:
     assert {name.removeprefix("#/components/schemas/") for name in references(DOCUMENT)} == schemas.keys()
     for schema in schemas.values():
         Draft202012Validator.check_schema(schema)
-
-
-def test_the_token_is_made_once_for_its_owner_and_a_new_one_holds_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "token"
-    token = TokenFile(path)
-    first = token.read()
-    assert re.fullmatch(r"[A-Za-z0-9_-]{43}", first)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert TokenFile(path).read() == first
-    path.write_text("another-token-of-mine\n")
-    assert token.read() == "another-token-of-mine"
-
-
-def test_a_token_that_others_know_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "token"
-    TokenFile(path)
-    path.chmod(0o640)
-    with pytest.raises(TokenRefused, match="expected mode 600, found 640"):
-        TokenFile(path)
-    path.chmod(0o600)
-    path.write_text("short")
-    with pytest.raises(TokenRefused, match="at least 16 characters"):
-        TokenFile(path)
-    path.unlink()
-    path.mkdir()
-    with pytest.raises(TokenRefused, match="can't be read"):
-        TokenFile(path)
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0:80", "192.0.2.1:80", "example.org:80", "8040", "127.0.0.1:", "[::]:1"])

@@ -1,0 +1,63 @@
+"""The API with its real server on loopback, and a folder without crawls."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import msgspec
+
+from crawler.serve.api.server import Listen, serving
+from crawler.serve.daemon import Daemon, Options
+from crawler.serve.notify import Supervisor
+from crawler.serve.records import Home
+
+BASE = "/api/v1"
+
+
+class Answer(msgspec.Struct, frozen=True):
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Api:
+    """Asks a daemon that listens on a port."""
+
+    def __init__(self, home: Path, port: int, client: aiohttp.ClientSession) -> None:
+        self.home = home
+        self.port = port
+        self._client = client
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def token(self) -> str:
+        return (self.home / "token").read_text().strip()
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        *,
+        token: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Ask with a token: that of the owner if none is given, none at all if it is empty."""
+        chosen = self.token if token is None else token
+        sent = {**({"Authorization": f"Bearer {chosen}"} if chosen else {}), **(headers or {})}
+        async with self._client.request(method, self.url + BASE + path, data=body, headers=sent) as reply:
+            return Answer(reply.status, dict(reply.headers), await reply.read())
+
+
+@asynccontextmanager
+async def served(home: Path) -> AsyncIterator[Api]:
+    home.mkdir(exist_ok=True)
+    with Home(home) as locked:
+        daemon = Daemon(locked, Options(), Supervisor({}))
+        async with serving(daemon, Listen("127.0.0.1", 0)) as port, aiohttp.ClientSession() as client:
+            assert port is not None
+            yield Api(home, port, client)
