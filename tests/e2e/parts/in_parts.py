@@ -2,9 +2,10 @@
 
 import os
 import signal
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -16,10 +17,15 @@ from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
 from crawler.url.urls import UrlReader
 from crawler.write.records import read_records
-from tests.e2e.crawling import Running, Web, setting, started
+from tests.e2e.crawling import TIMEOUT_S, Running, Web, setting, started
 
 WORLD = WorldParams(domain="test", seed=3, hosts=12, pages_per_host=10, links_per_page=8, page_bytes=800)
 """Directly below .test, each host is a registered domain, so the hosts are divided among the parts."""
+UNHURRIED = ("politeness.min_delay_s=2", "politeness.robots=false")
+"""All hosts are asked at once, and each of their next pages is due two seconds later. Such a crawl can't be complete
+before something is done to it, however busy the machine is."""
+HURRIED = setting("politeness.min_delay_s=0")
+"""Options with which it goes on to its end."""
 
 
 class PartsOfWeb(msgspec.Struct, frozen=True):
@@ -47,20 +53,41 @@ class PartsOfWeb(msgspec.Struct, frozen=True):
             with started(*self.options, *more, cwd=self.folder) as supervisor:
                 yield supervisor
         finally:
-            for pid in self.pids():
-                os.kill(pid, signal.SIGKILL)
+            self.kill_parts()
+
+    def kill_parts(self) -> None:
+        for pid in self.pids():
+            send(pid, signal.SIGKILL)
+        self.wait_until_gone()
+
+    def wait_until_gone(self) -> None:
+        """Until no part runs."""
+        give_up_at = time.monotonic() + TIMEOUT_S
+        while self.pids():
+            assert time.monotonic() < give_up_at, f"these parts stay: {self.pids()}"
+            time.sleep(0.01)
+
+    def wait_until_all_crawl(self, supervisor: Running) -> None:
+        """Until each part has fetched a page."""
+
+        def all_crawl() -> bool:
+            each_records = [self.directory / f"part-{number}" / "records" for number in range(self.parts)]
+            return len(self.pids()) == self.parts and all(map(_has_records, each_records))
+
+        supervisor.wait_until(all_crawl, "a page of each part")
 
     def pids(self) -> list[int]:
         """The processes of the parts that run."""
         return [pid for number in range(self.parts) if (pid := self.pid(number)) is not None]
 
     def pid(self, number: int) -> int | None:
+        """None also if it is dead and nobody has waited for it yet, or if another process has got its number."""
         try:
-            text = (self.directory / f"part-{number}" / "lock").read_text().strip()
-            os.kill(int(text), 0)
-        except (FileNotFoundError, ValueError, ProcessLookupError):
+            pid = int((self.directory / f"part-{number}" / "lock").read_text())
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except (OSError, ValueError):
             return None
-        return int(text)
+        return pid if b"run-part" in command else None
 
     def requests(self) -> list[LogEntry]:
         return list(read_json_lines(self.log))
@@ -75,6 +102,16 @@ def in_parts(folder: Path, *settings: str, parts: int = 2, params: WorldParams =
     log = folder / "requests.jsonl"
     with running(params, log_path=log) as port:
         yield PartsOfWeb(folder, Web(port, params), log, parts, settings)
+
+
+def _has_records(folder: Path) -> bool:
+    return folder.is_dir() and any(True for _ in read_records(folder))
+
+
+def send(pid: int, number: int) -> None:
+    """A signal to a process that may have ended."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 _reader = UrlReader()

@@ -22,7 +22,7 @@ from tests.e2e.crawling import (
     onceover,
     started,
 )
-from tests.e2e.parts.in_parts import PartsOfWeb, in_parts
+from tests.e2e.parts.in_parts import HURRIED, UNHURRIED, PartsOfWeb, in_parts
 
 _reader = UrlReader()
 
@@ -67,12 +67,12 @@ def test_a_crawl_that_gets_parts_and_loses_them_again_finds_each_page_once(tmp_p
 
 
 def test_a_crawl_that_was_killed_is_divided_and_goes_on(tmp_path: Path) -> None:
-    with in_parts(tmp_path, "politeness.min_delay_s=0.05", parts=3) as crawl:
+    with in_parts(tmp_path, *UNHURRIED, parts=3) as crawl:
         with crawl.started() as supervisor:
-            supervisor.wait_until(lambda: len(crawl.requests()) > 60, "60 requests")
+            crawl.wait_until_all_crawl(supervisor)
             supervisor.process.kill()
         divide(crawl, 4)
-        assert crawl_on(crawl, 4) == COMPLETE
+        assert crawl_on(crawl, 4, *HURRIED) == COMPLETE
         # What was fetched but not settled when the crawl was killed is written again, and keeps its number.
         records = {(record.number, record.url) for record in read_records(*record_directories(crawl.directory))}
         assert len({number for number, _ in records}) == len({url for _, url in records}) == len(records)

@@ -1,7 +1,6 @@
 """What the parts of a crawl share: a limit of pages that is met exactly, and an address whose pace they keep together,
 whichever of them dies."""
 
-import os
 import signal
 from collections.abc import Sequence
 from functools import partial
@@ -16,7 +15,7 @@ from crawler.page import LinkKind
 from crawler.simweb.log import LogEntry
 from tests.e2e.crawling import COMPLETE, LIMIT, Running, assert_told, onceover
 from tests.e2e.operating import command_here
-from tests.e2e.parts.in_parts import WORLD, PartsOfWeb, in_parts
+from tests.e2e.parts.in_parts import WORLD, PartsOfWeb, in_parts, send
 
 IP_DELAY_S = 0.05
 ONE_ADDRESS = ("politeness.per_ip=1", f"politeness.ip_delay_s={IP_DELAY_S}")
@@ -37,21 +36,21 @@ def pages(crawl: PartsOfWeb) -> int:
 
 
 def kill_parts(crawl: PartsOfWeb, supervisor: Running, victims: Sequence[int], random: Random) -> int:
-    """Kill these parts, each after some more requests. Returns how many were killed."""
+    """Kill these parts, each after some more requests. Returns how many were killed: all, if the crawl did not end."""
     killed = 0
     for number in victims:
         upto = len(crawl.requests()) + random.randint(1, 6)
-        supervisor.wait_until(partial(_has_sent, crawl, supervisor, upto), "requests")
-        if not is_running(supervisor):
+        supervisor.wait_until(partial(_has_sent, crawl, supervisor, number, upto), "requests of a part that runs")
+        if (pid := crawl.pid(number)) is None:
             break
-        if (pid := crawl.pid(number)) is not None:
-            os.kill(pid, signal.SIGKILL)
-            killed += 1
+        send(pid, signal.SIGKILL)
+        killed += 1
     return killed
 
 
-def _has_sent(crawl: PartsOfWeb, supervisor: Running, requests: int) -> bool:
-    return len(crawl.requests()) >= requests or not is_running(supervisor)
+def _has_sent(crawl: PartsOfWeb, supervisor: Running, part: int, requests: int) -> bool:
+    """Whether there are so many requests, and this part runs. It may have been killed before."""
+    return not is_running(supervisor) or (len(crawl.requests()) >= requests and crawl.pid(part) is not None)
 
 
 def is_running(supervisor: Running) -> bool:
