@@ -11,8 +11,13 @@ from crawler.serve.api.problems import MEDIA_TYPE, Problem
 from crawler.serve.api.routes import Route
 
 _ALWAYS: Final = (
+    HTTPStatus.BAD_REQUEST,
     HTTPStatus.UNAUTHORIZED,
     HTTPStatus.FORBIDDEN,
+    HTTPStatus.REQUEST_TIMEOUT,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    HTTPStatus.REQUEST_URI_TOO_LONG,
+    HTTPStatus.TOO_MANY_REQUESTS,
     HTTPStatus.MISDIRECTED_REQUEST,
     HTTPStatus.SERVICE_UNAVAILABLE,
 )

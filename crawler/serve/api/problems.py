@@ -1,8 +1,9 @@
 """Errors, in the form of RFC 9457."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -27,13 +28,20 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Refused(Exception):
     """A request is not carried out."""
 
-    def __init__(self, status: HTTPStatus, detail: str, problems: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        status: HTTPStatus,
+        detail: str,
+        problems: tuple[str, ...] = (),
+        *,
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         super().__init__(detail)
+        self.headers = headers
         self.problem = Problem(title=status.phrase, status=status, detail=detail, problems=problems)
 
 
-def response(problem: Problem) -> web.Response:
-    headers = {"WWW-Authenticate": "Bearer"} if problem.status == HTTPStatus.UNAUTHORIZED else None
+def response(problem: Problem, headers: Mapping[str, str] | None = None) -> web.Response:
     body = msgspec.json.encode(problem)
     return web.Response(status=problem.status, body=body, content_type=MEDIA_TYPE, headers=headers)
 
@@ -46,7 +54,7 @@ async def as_problems(
     try:
         return await handler(request)
     except Refused as refused:
-        return response(refused.problem)
+        return response(refused.problem, refused.headers)
     except web.HTTPException as error:
         if error.status < HTTPStatus.BAD_REQUEST:
             raise

@@ -2,21 +2,26 @@
 
 import logging
 import socket
+from asyncio import TaskGroup
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from functools import partial
 from importlib.metadata import version
 from typing import Final
 
 import msgspec
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Middleware
 
 from crawler.control import address
 from crawler.serve.api.actions import Actions
 from crawler.serve.api.gate.audit import Audit, audited
-from crawler.serve.api.gate.guard import guarded
+from crawler.serve.api.gate.guard import guarded, names_of
+from crawler.serve.api.gate.limits import Limits
+from crawler.serve.api.gate.listener import Listener
 from crawler.serve.api.gate.tokens import Tokens
+from crawler.serve.api.gate.traffic import Traffic, bounded, paced
 from crawler.serve.api.openapi import document
 from crawler.serve.api.problems import as_problems
 from crawler.serve.api.routes import BASE, ROUTES, Route
@@ -25,8 +30,8 @@ from crawler.serve.daemon import Daemon
 log = logging.getLogger(__name__)
 
 SOCKET: Final = "api"
-MAX_BODY_BYTES: Final = 1 << 20
 _CLOSING_S: Final = 2.0
+_LIMITS: Final = Limits()
 
 
 class Listen(msgspec.Struct, frozen=True):
@@ -36,44 +41,87 @@ class Listen(msgspec.Struct, frozen=True):
     port: int
 
 
+class _Way(msgspec.Struct, frozen=True, kw_only=True):
+    """A way to the API."""
+
+    listening: socket.socket
+    guards: tuple[Middleware, ...] = ()
+    tokens: Tokens | None = None
+    """Those that requests need; None on the local socket."""
+
+
 @asynccontextmanager
-async def serving(daemon: Daemon, listen: Listen | None) -> AsyncIterator[int | None]:
+async def serving(daemon: Daemon, listen: Listen | None, limits: Limits = _LIMITS) -> AsyncIterator[int | None]:
     """Answer requests while the context lasts, which tells the port. Raises `SocketRefused`, `TokenRefused` and
     `OSError`."""
-    runners: list[web.AppRunner] = []
-    port: int | None = None
-    audit = Audit(daemon.folder / "audit.log")
-    try:
-        local = [audited(audit, is_local=True), as_problems]
-        runners.append(await _serve(daemon, address.listen(daemon.folder, SOCKET), local))
+    async with AsyncExitStack() as stack:
+        audit = stack.enter_context(closing(Audit(daemon.folder / "audit.log")))
+        ways = [_Way(listening=stack.enter_context(closing(address.listen(daemon.folder, SOCKET))))]
+        stack.callback(address.remove, daemon.folder, SOCKET)
+        port = None
         if listen is not None:
-            family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
-            listening = socket.create_server((listen.host, listen.port), family=family)
-            port = listening.getsockname()[1]
-            tokens = Tokens(daemon.home)
-            tokens.make_owner()
-            remote = [audited(audit, is_local=False), as_problems, guarded(tokens, listen.host, port)]
-            runners.append(await _serve(daemon, listening, remote))
-            log.info("listens on http://%s:%d%s; the token is in %s", listen.host, port, BASE, tokens.owner_path)
-        yield port
-    finally:
-        for runner in runners:
-            await runner.cleanup()
-        audit.close()
-        address.remove(daemon.folder, SOCKET)
+            way, port = _port(daemon, listen, limits)
+            stack.enter_context(closing(way.listening))
+            ways.append(way)
+        listeners = []
+        for way in ways:
+            traffic = Traffic()
+            around = (traffic.middleware(), audited(audit, is_local=way.tokens is None), as_problems)
+            runner = web.AppRunner(
+                _application(daemon, [*around, *way.guards, bounded(limits)], limits),
+                access_log=None,
+                shutdown_timeout=_CLOSING_S,
+                keepalive_timeout=limits.idle_s,
+                lingering_time=limits.linger_s,
+                logger=_logger(),
+                max_line_size=2 * limits.max_target_bytes,
+                max_headers=limits.max_headers,
+                max_field_size=limits.max_header_bytes,
+            )
+            stack.push_async_callback(runner.cleanup)
+            await runner.setup()
+            assert runner.server is not None
+            listeners.append(Listener(runner.server, way.listening, limits, traffic=traffic, tokens=way.tokens))
+        async with TaskGroup() as group:
+            tasks = [group.create_task(listener.serve()) for listener in listeners]
+            try:
+                yield port
+            finally:
+                for task in tasks:
+                    task.cancel()
 
 
-async def _serve(daemon: Daemon, listening: socket.socket, middlewares: list[Middleware]) -> web.AppRunner:
-    app = web.Application(middlewares=middlewares, client_max_size=MAX_BODY_BYTES)
+def _logger() -> logging.Logger:
+    """Where aiohttp logs. It would log each malformed request with a traceback."""
+    found = log.getChild("connections")
+    found.addFilter(_is_ours)
+    return found
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, HttpProcessingError)
+
+
+def _port(daemon: Daemon, listen: Listen, limits: Limits) -> tuple[_Way, int]:
+    tokens = Tokens(daemon.home)
+    tokens.make_owner()
+    family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
+    listening = socket.create_server((listen.host, listen.port), family=family)
+    port: int = listening.getsockname()[1]
+    log.info("listens on http://%s:%d%s; the token is in %s", listen.host, port, BASE, tokens.owner_path)
+    guards = (paced(limits), guarded(names_of(listen.host, port), tokens, limits))
+    return _Way(listening=listening, guards=guards, tokens=tokens), port
+
+
+def _application(daemon: Daemon, middlewares: list[Middleware], limits: Limits) -> web.Application:
+    app = web.Application(middlewares=middlewares, client_max_size=limits.max_body_bytes)
     actions = Actions(daemon)
     for route in ROUTES:
         app.router.add_route(route.method, route.path, partial(_answer, route, actions))
     described = msgspec.json.encode(document(ROUTES, version("onceover-crawler")))
     app.router.add_get(f"{BASE}/openapi.json", partial(_describe, described))
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=_CLOSING_S)
-    await runner.setup()
-    await web.SockSite(runner, listening).start()
-    return runner
+    return app
 
 
 async def _answer(route: Route, actions: Actions, request: web.Request) -> web.Response:

@@ -3,7 +3,10 @@
     tokens     the tokens, their names and rights
     caller     who asks
     guard      token, Host and Origin of a request
+    limits     how much a client may ask for; pure
+    traffic    the requests that are being answered; their rate and their bodies
     audit      a line for each change
+    listener   accepts connections, and closes those of slow clients
 
 The Unix socket needs no token: only its owner may open it. A port needs one for each request.
 """

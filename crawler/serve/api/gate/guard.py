@@ -5,37 +5,60 @@ here. So a request needs a token, which a page does not know; its Host header mu
 Origin, this must be ours.
 """
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Collection
 from http import HTTPStatus
 from typing import Final
 
+import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from crawler.serve.api.gate.caller import CALLER, Caller, changes_something
+from crawler.serve.api.gate.limits import Limits, Pace, client_of
 from crawler.serve.api.gate.tokens import Rights, Token, TokenRefused, Tokens
+from crawler.serve.api.gate.traffic import too_many
 from crawler.serve.api.problems import Refused
 
+log = logging.getLogger(__name__)
+
 _Handle = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_EXPECTED: Final = (
+    "expected the header `Authorization: Bearer TOKEN` with the token of DIR/token, or one of `onceover token`"
+)
 _SCHEME: Final = "bearer "
 _NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 
 
-def guarded(tokens: Tokens, host: str, port: int, *, open_paths: Collection[str] = ()) -> Middleware:
-    """A middleware for requests that come through a port. What is at `open_paths` needs no token."""
+class Names(msgspec.Struct, frozen=True):
+    """Under which names the API may be asked, in lower case."""
+
+    hosts: frozenset[str]
+    origins: frozenset[str]
+
+
+def names_of(host: str, port: int) -> Names:
     written = f"[{host}]" if ":" in host else host
-    hosts = {f"{name}:{port}" for name in (*_NAMES, written)}
-    origins = {f"http://{host}" for host in hosts}
+    hosts = frozenset(f"{name}:{port}" for name in (*_NAMES, written))
+    return Names(hosts, frozenset(f"http://{host}" for host in hosts))
+
+
+def guarded(names: Names, tokens: Tokens, limits: Limits, *, open_paths: Collection[str] = ()) -> Middleware:
+    """A middleware for requests that come through a port. What is at `open_paths` needs no token."""
+    check = _Check(tokens, Pace(limits.wrong_tokens_per_s, limits.max_wrong_tokens_at_once))
 
     @web.middleware
     async def guard(request: web.Request, handler: _Handle) -> web.StreamResponse:
-        if request.headers.get("Host", "").lower() not in hosts:
-            raise Refused(HTTPStatus.MISDIRECTED_REQUEST, f"expected a Host header of {' or '.join(sorted(hosts))}")
+        if request.headers.get("Host", "").lower() not in names.hosts:
+            raise Refused(
+                HTTPStatus.MISDIRECTED_REQUEST, f"expected a Host header of {' or '.join(sorted(names.hosts))}"
+            )
         origin = request.headers.get("Origin")
-        if origin is not None and origin.lower() not in origins:
+        if origin is not None and origin.lower() not in names.origins:
             raise Refused(HTTPStatus.FORBIDDEN, "a page of another origin may not ask")
         if request.path not in open_paths or changes_something(request):
-            token = _token(request, tokens)
+            token = check.token_of(request)
             request[CALLER] = Caller(name=f"token {token.name}", token=token)
             if token.rights is Rights.READ and changes_something(request):
                 raise Refused(HTTPStatus.FORBIDDEN, f"the token {token.name} may read, and change nothing")
@@ -44,16 +67,34 @@ def guarded(tokens: Tokens, host: str, port: int, *, open_paths: Collection[str]
     return guard
 
 
-def _token(request: web.Request, tokens: Tokens) -> Token:
-    given = request.headers.get("Authorization", "")
-    presented = given[len(_SCHEME) :].strip() if given[: len(_SCHEME)].lower() == _SCHEME else ""
-    try:
-        found = tokens.find(presented)
-    except TokenRefused as error:
-        raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from error
-    if found is None:
-        raise Refused(
-            HTTPStatus.UNAUTHORIZED,
-            "expected the header `Authorization: Bearer TOKEN` with the token of DIR/token, or one of `onceover token`",
-        )
-    return found
+class _Check:
+    """Compares the tokens of requests, but not of a client that has just presented many that were wrong."""
+
+    def __init__(self, tokens: Tokens, wrong: Pace) -> None:
+        self._tokens = tokens
+        self._wrong = wrong
+        self._clock = asyncio.get_running_loop().time
+
+    def token_of(self, request: web.Request) -> Token:
+        given = request.headers.get("Authorization", "")
+        client, now = client_of(request.remote), self._clock()
+        wait_s = self._wrong.wait_s(client, now)
+        if wait_s:
+            raise too_many("this address has presented too many wrong tokens", wait_s)
+        presented = given[len(_SCHEME) :].strip() if given[: len(_SCHEME)].lower() == _SCHEME else ""
+        try:
+            found = self._tokens.find(presented)
+        except TokenRefused as error:
+            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from error
+        if found is None:
+            # A request without a token guesses none. A page in a browser can send only such ones.
+            if given:
+                self._note_wrong(client, now)
+            raise Refused(HTTPStatus.UNAUTHORIZED, _EXPECTED, headers={"WWW-Authenticate": "Bearer"})
+        return found
+
+    def _note_wrong(self, client: str, now: float) -> None:
+        self._wrong.take(client, now)
+        wait_s = self._wrong.wait_s(client, now)
+        if wait_s:
+            log.warning("API: %s has presented too many wrong tokens, and is refused for %.0f s", client, wait_s)

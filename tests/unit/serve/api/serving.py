@@ -3,10 +3,12 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import msgspec
 
+from crawler.serve.api.gate.limits import Limits
 from crawler.serve.api.server import Listen, serving
 from crawler.serve.daemon import Daemon, Options
 from crawler.serve.notify import Supervisor
@@ -52,12 +54,21 @@ class Api:
         async with self._client.request(method, self.url + BASE + path, data=body, headers=sent) as reply:
             return Answer(reply.status, dict(reply.headers), await reply.read())
 
+    async def ask_locally(self, method: str, path: str) -> Answer:
+        """Ask on the local socket."""
+        connector = aiohttp.UnixConnector(str(self.home / "daemon" / "api"))
+        async with (
+            aiohttp.ClientSession(connector=connector) as client,
+            client.request(method, f"http://localhost{BASE}{path}") as reply,
+        ):
+            return Answer(reply.status, dict(reply.headers), await reply.read())
+
 
 @asynccontextmanager
-async def served(home: Path) -> AsyncIterator[Api]:
+async def served(home: Path, **limits: Any) -> AsyncIterator[Api]:
     home.mkdir(exist_ok=True)
     with Home(home) as locked:
         daemon = Daemon(locked, Options(), Supervisor({}))
-        async with serving(daemon, Listen("127.0.0.1", 0)) as port, aiohttp.ClientSession() as client:
+        async with serving(daemon, Listen("127.0.0.1", 0), Limits(**limits)) as port, aiohttp.ClientSession() as client:
             assert port is not None
             yield Api(home, port, client)

@@ -1,0 +1,86 @@
+"""The requests that are being answered, and how many a client may send."""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+
+from aiohttp import ClientPayloadError, http_exceptions, web
+from aiohttp.typedefs import Middleware
+
+from crawler.serve.api.gate.limits import Limits, Pace, client_of
+from crawler.serve.api.problems import Refused
+
+_Handle = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Traffic:
+    """The requests that are being answered, each with its connection."""
+
+    def __init__(self) -> None:
+        self.running: dict[object, web.Request] = {}
+
+    def middleware(self) -> Middleware:
+        @web.middleware
+        async def note(request: web.Request, handler: _Handle) -> web.StreamResponse:
+            self.running[request.protocol] = request
+            try:
+                return await handler(request)
+            finally:
+                del self.running[request.protocol]
+
+        return note
+
+
+def paced(limits: Limits) -> Middleware:
+    """A middleware that refuses requests that come too fast."""
+    of_client = Pace(limits.client_requests_per_s, limits.max_client_requests_at_once)
+    of_all = Pace(limits.requests_per_s, limits.max_requests_at_once)
+    clock = asyncio.get_running_loop().time
+
+    @web.middleware
+    async def pace(request: web.Request, handler: _Handle) -> web.StreamResponse:
+        now = clock()
+        wait_s = of_client.take(client_of(request.remote), now) or of_all.take("", now)
+        if wait_s:
+            raise too_many("these are too many requests at once", wait_s)
+        return await handler(request)
+
+    return pace
+
+
+def too_many(what: str, wait_s: float) -> Refused:
+    after_s = math.ceil(wait_s)
+    return Refused(
+        HTTPStatus.TOO_MANY_REQUESTS, f"{what}; ask again after {after_s} s", headers={"Retry-After": str(after_s)}
+    )
+
+
+def bounded(limits: Limits) -> Middleware:
+    """A middleware that refuses long targets, and reads bodies: they must be small, and arrive in time."""
+
+    @web.middleware
+    async def bound(request: web.Request, handler: _Handle) -> web.StreamResponse:
+        found = len(request.raw_path)
+        if found > limits.max_target_bytes:
+            raise Refused(
+                HTTPStatus.REQUEST_URI_TOO_LONG,
+                f"expected a path and a query of at most {limits.max_target_bytes:,} bytes, found {found:,}",
+            )
+        if request.can_read_body:
+            await _read(request, limits.body_s)
+        return await handler(request)
+
+    return bound
+
+
+async def _read(request: web.Request, within_s: float) -> None:
+    """Read the body; the request then keeps it."""
+    try:
+        async with asyncio.timeout(within_s):
+            await request.read()
+    except TimeoutError as error:
+        detail = f"the body has not arrived within {within_s:g} s"
+        raise Refused(HTTPStatus.REQUEST_TIMEOUT, detail) from error
+    except (ClientPayloadError, ConnectionError, http_exceptions.HttpProcessingError) as error:
+        raise Refused(HTTPStatus.BAD_REQUEST, f"the body can't be read: {error}") from error

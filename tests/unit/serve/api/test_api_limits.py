@@ -1,0 +1,237 @@
+"""What the API bears: many requests, many and slow connections, large requests, wrong tokens."""
+
+import asyncio
+from asyncio import StreamReader, StreamWriter
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.serve.api.gate.limits import Pace, client_of
+from crawler.serve.api.gate.tokens import Rights, Tokens
+from tests.timeouts import MAX_WAIT_S
+from tests.unit.serve.api.serving import BASE, Api, served
+
+
+@given(st.floats(0.1, 1000), st.integers(1, 50), st.lists(st.floats(0, 2), min_size=1, max_size=200), st.floats(0, 1e9))
+def test_a_pace_allows_what_it_says_and_waiting_as_told_helps(
+    per_s: float, at_once: int, gaps: list[float], now: float
+) -> None:
+    pace, allowed = Pace(per_s, at_once), list[float]()
+    for gap in gaps:
+        now += gap / per_s
+        wait_s = pace.take("a", now)
+        if wait_s == 0:
+            allowed.append(now)
+        else:
+            assert wait_s <= 1.001 / per_s + 1e-6
+            assert pace.wait_s("a", now + wait_s + 1e-6) == 0
+        # Others do not notice.
+        assert pace.wait_s("b", now) == 0
+    for first, begin in enumerate(allowed):
+        for last in range(first + at_once, len(allowed)):
+            assert last - first + 1 <= at_once + (allowed[last] - begin) * per_s * 1.001 + 1e-3 * per_s
+
+
+def test_a_pace_remembers_a_bounded_number_of_clients() -> None:
+    pace = Pace(1.0, 1, max_clients=100)
+    for number in range(10_000):
+        assert pace.take(str(number), 0.0) == 0
+    assert len(pace) == 100
+    assert pace.wait_s("9999", 0.0) > 0
+
+
+@pytest.mark.parametrize(
+    ("address", "client"),
+    [
+        (None, ""),
+        ("", ""),
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("anything", "anything"),
+    ],
+)
+def test_clients_are_told_apart_by_what_somebody_owns(address: str | None, client: str) -> None:
+    assert client_of(address) == client
+
+
+@asynccontextmanager
+async def connected(api: Api) -> AsyncIterator[tuple[StreamReader, StreamWriter]]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", api.port)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+
+
+def head(api: Api, request: str, *headers: str, token: str | None = None) -> bytes:
+    lines = (
+        f"{request} HTTP/1.1",
+        f"Host: 127.0.0.1:{api.port}",
+        f"Authorization: Bearer {token or api.token}",
+        *headers,
+    )
+    return "".join(f"{line}\r\n" for line in lines).encode() + b"\r\n"
+
+
+async def status(reader: StreamReader) -> int:
+    line = await reader.readline()
+    return int(line.split()[1]) if line else 0
+
+
+async def until_it_ends(reader: StreamReader) -> bytes:
+    async with asyncio.timeout(MAX_WAIT_S):
+        try:
+            return await reader.read()
+        except ConnectionError:
+            return b""
+
+
+async def is_answered(api: Api) -> bool:
+    async with connected(api) as (reader, writer):
+        writer.write(head(api, f"GET {BASE}/crawls"))
+        try:
+            return await status(reader) == 200
+        except ConnectionError:
+            return False
+
+
+async def test_of_a_thousand_requests_at_once_only_as_many_as_allowed_are_answered(tmp_path: Path) -> None:
+    async with served(tmp_path, client_requests_per_s=1e-4, max_client_requests_at_once=100) as api:
+        answers = [await api.ask("GET", "/crawls") for _ in range(200)]
+        answers += await asyncio.gather(*(api.ask("GET", "/crawls") for _ in range(800)))
+        assert Counter(answer.status for answer in answers) == {200: 100, 429: 900}
+        assert all(answer.status == 200 for answer in answers[:100])
+        refused = answers[100]
+        assert refused.headers["Content-Type"] == "application/problem+json"
+        assert 9_000 < int(refused.headers["Retry-After"]) <= 10_000
+        assert f"ask again after {refused.headers['Retry-After']} s" in msgspec.json.decode(refused.body)["detail"]
+        # The socket of the owner still answers.
+        assert (await api.ask_locally("GET", "/crawls")).status == 200
+
+
+async def test_clients_share_what_all_may_ask_for(tmp_path: Path) -> None:
+    async with served(tmp_path, requests_per_s=1e-4, max_requests_at_once=5) as api:
+        assert [(await api.ask("GET", "/crawls")).status for _ in range(7)] == [200] * 5 + [429] * 2
+
+
+async def test_connections_of_a_client_are_bounded_and_a_closed_one_makes_room(tmp_path: Path) -> None:
+    async with (
+        served(tmp_path, max_connections_per_client=3) as api,
+        connected(api) as (first, write_first),
+        connected(api) as second,
+        connected(api) as third,
+    ):
+        for reader, writer in ((first, write_first), second, third):
+            writer.write(head(api, f"GET {BASE}/crawls"))
+            assert await status(reader) == 200
+        async with connected(api) as (reader, _):
+            told = await until_it_ends(reader)
+        assert told.startswith(b"HTTP/1.1 429 ")
+        assert b"\r\nRetry-After: 5\r\n" in told
+        assert (await api.ask_locally("GET", "/crawls")).status == 200
+        write_first.close()
+        async with asyncio.timeout(MAX_WAIT_S):
+            while not await is_answered(api):
+                pass
+
+
+async def test_slow_clients_are_left_and_others_do_not_notice(tmp_path: Path) -> None:
+    async with served(tmp_path, idle_s=0.2, client_requests_per_s=1e6, requests_per_s=1e6) as api:
+
+        async def drip(number: int) -> bytes:
+            """Sends nothing, or a header that never ends, a byte at a time."""
+            async with connected(api) as (reader, writer):
+                answer = asyncio.create_task(until_it_ends(reader))
+                for byte in head(api, f"GET {BASE}/crawls", "X: " + "x" * 5000)[:-2]:
+                    if answer.done():
+                        break
+                    if number % 2:
+                        writer.write(bytes((byte,)))
+                    await asyncio.sleep(0.02)
+                return await answer
+
+        slow = [asyncio.create_task(drip(number)) for number in range(30)]
+        while not all(task.done() for task in slow):
+            assert (await api.ask("GET", "/crawls")).status == 200
+            await asyncio.sleep(0.05)
+        assert [task.result() for task in slow] == [b""] * 30
+
+
+async def test_a_body_that_does_not_arrive_is_not_waited_for(tmp_path: Path) -> None:
+    async with served(tmp_path, body_s=0.1, linger_s=0.1) as api, connected(api) as (reader, writer):
+        writer.write(head(api, f"POST {BASE}/reload", "Content-Length: 100") + b"{")
+        assert await status(reader) == 408
+        assert b"has not arrived within 0.1 s" in await until_it_ends(reader)
+
+
+async def test_requests_that_are_too_large_or_broken_are_refused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with served(tmp_path, linger_s=0.1) as api:
+        toml = ("Content-Type: application/toml",)
+        large = b"x" * (1 << 20) + b"x"
+        for sent, expected in (
+            (head(api, f"GET {BASE}/crawls?{'x' * 10_000}"), 414),
+            (head(api, f"GET {BASE}/crawls/{'x' * 10_000}"), 414),
+            (head(api, f"GET {BASE}/crawls?{'x' * 100_000}"), 400),
+            (head(api, f"GET {BASE}/crawls", f"X: {'x' * 10_000}"), 400),
+            (head(api, f"GET {BASE}/crawls", *(f"X{number}: x" for number in range(100))), 400),
+            (head(api, f"PUT {BASE}/crawls/a", f"Content-Length: {len(large)}", *toml) + large, 413),
+            (
+                head(api, f"PUT {BASE}/crawls/a", "Transfer-Encoding: chunked", *toml)
+                + b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (large[:70_000],) * 20),
+                413,
+            ),
+            (head(api, f"PUT {BASE}/crawls/a", "Transfer-Encoding: chunked", *toml) + b"zz\r\nx", 400),
+            (head(api, f"PUT {BASE}/crawls/a", "Content-Length: -1"), 400),
+            (head(api, f"PUT {BASE}/crawls/a", "Content-Length: 5", "Content-Length: 6"), 400),
+            (b"nonsense\r\n\r\n", 400),
+        ):
+            async with connected(api) as (reader, writer):
+                writer.write(sent)
+                async with asyncio.timeout(MAX_WAIT_S):
+                    assert await status(reader) == expected, sent[:200]
+        async with connected(api) as (reader, writer):
+            writer.write(head(api, f"PUT {BASE}/crawls/a", "Content-Length: 50", *toml) + b"[crawl]")
+        assert (await api.ask("GET", "/crawls")).status == 200
+        # What was refused is read for linger_s. Timers of a loop end in their order.
+        await asyncio.sleep(0.2)
+    assert {path.name for path in tmp_path.iterdir()} == {"daemon", "token"}
+    # Whoever can connect could fill the log.
+    assert [record for record in caplog.records if record.levelname != "INFO"] == []
+
+
+async def test_who_presents_wrong_tokens_has_to_wait_whatever_comes_next(tmp_path: Path) -> None:
+    async with served(tmp_path, wrong_tokens_per_s=1e-4, max_wrong_tokens_at_once=3) as api:
+        # A request without a token guesses none.
+        assert {(await api.ask("GET", "/crawls", token="")).status for _ in range(10)} == {401}
+        wrong = [(await api.ask("GET", "/crawls", token=f"a-wrong-token-{number}")).status for number in range(5)]
+        assert wrong == [401, 401, 401, 429, 429]
+        refused = await api.ask("GET", "/crawls")
+        assert refused.status == 429
+        assert int(refused.headers["Retry-After"]) > 9_000
+        assert (await api.ask_locally("GET", "/crawls")).status == 200
+
+
+async def test_a_request_that_lasts_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
+    async with served(tmp_path, idle_s=0.2, body_s=2 * MAX_WAIT_S) as api:
+        tokens = Tokens(tmp_path)
+        kept, revoked = tokens.add("kept", Rights.FULL), tokens.add("revoked", Rights.FULL)
+        async with connected(api) as (reader, writer), connected(api) as (other, write_other):
+            writer.write(head(api, f"POST {BASE}/reload", "Content-Length: 5", token=revoked))
+            write_other.write(head(api, f"POST {BASE}/reload", "Content-Length: 5", token=kept))
+            assert (await api.ask("GET", "/crawls")).status == 200
+            tokens.revoke("revoked")
+            assert await until_it_ends(reader) == b""
+            write_other.write(b"     ")
+            assert await status(other) == 200
