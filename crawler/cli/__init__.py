@@ -22,6 +22,7 @@ from crawler.cli.run.streams import drop_unprinted, open_missing_streams, say
 _OF_CLICK = ("No such command", "Got unexpected extra argument")
 _MODULES: Final = {
     "add": "operate.urls",
+    "ask": "operate.ask",
     "budget": "operate.hosts",
     "compare": "compare.command",
     "config": "configure",

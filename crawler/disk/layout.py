@@ -225,3 +225,16 @@ def _clear_parts(directory: CrawlDirectory, layout: Layout) -> None:
             part.lock.unlink()
             with suppress(OSError):
                 part.path.rmdir()  # unless somebody has put files there
+
+
+def lock_changes(directory: Path) -> tuple[int | None, ...]:
+    """Differs whenever a process has taken or left a lock of the crawl in a directory meanwhile. Nobody changes a crawl
+    without its lock. Raises `DirectoryRefused`."""
+    return tuple(_lock_change(path) for path in dict.fromkeys((directory, *part_directories(directory))))
+
+
+def _lock_change(directory: Path) -> int | None:
+    try:
+        return CrawlDirectory(directory).lock.stat().st_mtime_ns
+    except OSError:
+        return None

@@ -11,6 +11,7 @@ sockets and locks in their directories.
     records     what outlasts the daemon: what each crawl was told, why it rests, its history
     process     starts processes, holds them, tells them to end
     inspection  asks running crawls, and looks into the directories of others
+    asking      asks crawls whatever programs want to know, whether they run or not
     keeper      keeps one crawl: does what `life` decides
     machine     what crawls take, and what the machine has left
     old_runs    deletes old runs of a schedule

@@ -75,7 +75,7 @@ class _Status(msgspec.Struct):
 async def look_into(directory: Path) -> Looked:
     """What is stored of a crawl that does not run. Another process looks, because opening a frontier takes memory and
     may hold up the daemon."""
-    _, printed, _ = await _run("status", str(directory), "--json")
+    _, printed, _ = await run_command("status", str(directory), "--json")
     try:
         status = msgspec.json.decode(printed, type=_Status)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -85,31 +85,32 @@ async def look_into(directory: Path) -> Looked:
 
 async def operate(*arguments: str) -> None:
     """Carry out a command of an operator on a crawl, whether it runs or not. Raises `NotDone`."""
-    code, _, complaint = await _run(*arguments)
+    code, _, complaint = await run_command(*arguments)
     if code != 0:
-        raise NotDone(complaint.decode("utf-8", "replace").strip().removeprefix("onceover: ") or "the command failed")
+        raise NotDone(complaint or "the command failed")
 
 
-async def _run(*arguments: str) -> tuple[int | None, bytes, bytes]:
-    """Run a command; None as its exit code if it took too long."""
+async def run_command(*arguments: str, given: bytes = b"") -> tuple[int | None, bytes, str]:
+    """Run a command that reads what is `given`: its exit code, what it prints, and what it complains of. None as its
+    exit code if it took too long."""
     process = await asyncio.create_subprocess_exec(
         *command(*arguments),
         env=environment(os.environ),
-        stdin=asyncio.subprocess.DEVNULL,
+        stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
     )
     try:
         async with asyncio.timeout(_LOOKING_S):
-            printed, complaint = await process.communicate()
+            printed, complaint = await process.communicate(given)
     except TimeoutError:
-        return None, b"", b""
+        return None, b"", ""
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    return process.returncode, printed, complaint
+    return process.returncode, printed, complaint.decode("utf-8", "replace").strip().removeprefix("onceover: ")
 
 
 def last_change(directory: Path) -> int | None:

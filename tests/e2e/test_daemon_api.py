@@ -49,8 +49,7 @@ class Api:
         assert reply.status == status, reply
         if self._document is None:
             self._document = self.ask("GET", f"{BASE}/openapi.json", headers=headers).json()
-        name = next((each for each in path.split("/")[2:3] if each), "")
-        template = BASE + (path if not name else path.replace(f"/{name}", "/{name}", 1))
+        template = BASE + _template(path.partition("?")[0])
         described = self._document["paths"][template][method.lower()]["responses"][str(status)]
         if "content" not in described:
             assert reply.body == b""
@@ -60,6 +59,15 @@ class Api:
         schema = {**content["schema"], "components": self._document["components"]}
         Draft202012Validator(schema).validate(reply.json())
         return reply.json()
+
+
+def _template(path: str) -> str:
+    """The path as the document names it."""
+    pieces = path.split("/")
+    for kind, name in (("crawls", "{name}"), ("hosts", "{host}")):
+        if kind in pieces[:-1]:
+            pieces[pieces.index(kind) + 1] = name
+    return "/".join(pieces)
 
 
 def on_socket(served: Served) -> Api:

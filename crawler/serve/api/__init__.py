@@ -4,7 +4,9 @@
     problems   errors, in the form of RFC 9457
     gate/      who may ask: tokens, their rights, Host and Origin; the audit
     actions    what the requests do
-    routes     which request does what
+    data/      what crawls know, and changes of seeds and hosts
+    route      a request, and what it does
+    routes     all of them
     openapi    the document that describes all of it
     server     listens
 

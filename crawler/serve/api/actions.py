@@ -12,6 +12,10 @@ from typing import Final, TypeVar
 import msgspec
 from aiohttp import web
 
+from crawler.control.reply_types import READS
+from crawler.control.requests import AnyRequest
+from crawler.disk.directory import DirectoryRefused
+from crawler.disk.layout import part_directory
 from crawler.serve.api.forms import (
     ChangeForm,
     CrawlDetails,
@@ -23,9 +27,10 @@ from crawler.serve.api.forms import (
 )
 from crawler.serve.api.gate.caller import caller_of
 from crawler.serve.api.problems import Refused
+from crawler.serve.asking import Asker, Unanswered
 from crawler.serve.daemon import Daemon
 from crawler.serve.folder import SUFFIX, problems_of_new
-from crawler.serve.inspection import NotDone
+from crawler.serve.inspection import NotDone, last_change
 from crawler.serve.keeper import Keeper
 from crawler.serve.life.facts import Wish
 
@@ -34,7 +39,15 @@ log = logging.getLogger(__name__)
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 TOML: Final = "application/toml"
 
+_STATUSES: Final = {
+    None: HTTPStatus.GATEWAY_TIMEOUT,
+    1: HTTPStatus.SERVICE_UNAVAILABLE,
+    5: HTTPStatus.CONFLICT,
+}
+"""By the exit code of a command that asks the same."""
+
 _Body = TypeVar("_Body", bound=msgspec.Struct)
+_Reply = TypeVar("_Reply", bound=msgspec.Struct)
 
 
 class Actions:
@@ -42,13 +55,14 @@ class Actions:
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
+        self._asker = Asker()
 
     async def list_crawls(self, _request: web.Request) -> CrawlList:
         keepers = self._daemon.keepers
         return CrawlList(crawls=tuple(crawl_form(keepers[name]) for name in sorted(keepers)))
 
     async def show(self, request: web.Request) -> CrawlDetails:
-        return crawl_details(self._keeper(request))
+        return crawl_details(self.keeper(request))
 
     async def create(self, request: web.Request) -> CrawlDetails:
         """Repeated with the same configuration, it changes nothing."""
@@ -70,9 +84,9 @@ class Actions:
                 detail = "the configuration can't be used; nothing was created"
                 raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, detail, problems)
             _write_new(path, text)
-            _audit(request, f"created {name}")
+            audit(request, f"created {name}")
             await self._daemon.reload()
-        return crawl_details(self._keeper(request))
+        return crawl_details(self.keeper(request))
 
     async def start(self, request: web.Request) -> CrawlDetails:
         return self._wish(request, Wish.RUN)
@@ -81,43 +95,76 @@ class Actions:
         return self._wish(request, Wish.STOP)
 
     def _wish(self, request: web.Request, wish: Wish) -> CrawlDetails:
-        keeper = self._keeper(request)
+        keeper = self.keeper(request)
         if keeper.facts.is_removed:
             raise Refused(HTTPStatus.CONFLICT, f"the configuration file of {keeper.name} is gone")
         keeper.wish(wish)
-        _audit(request, f"told {keeper.name} to {wish}")
+        audit(request, f"told {keeper.name} to {wish}")
         return crawl_details(keeper)
 
     async def pause(self, request: web.Request) -> CrawlDetails:
-        body = await _body(request, PauseBody)
+        body = await body_of(request, PauseBody)
         return await self._ask(request, lambda keeper: keeper.pause(body.reason), f"paused, because {body.reason}")
 
     async def resume(self, request: web.Request) -> CrawlDetails:
         return await self._ask(request, lambda keeper: keeper.resume(), "resumed")
 
     async def _ask(self, request: web.Request, ask: Callable[[Keeper], Awaitable[None]], done: str) -> CrawlDetails:
-        keeper = self._keeper(request)
+        keeper = self.keeper(request)
         try:
             await ask(keeper)
         except NotDone as error:
             raise Refused(HTTPStatus.CONFLICT, str(error)) from error
-        _audit(request, f"{keeper.name}: {done}")
+        audit(request, f"{keeper.name}: {done}")
         return crawl_details(keeper)
 
     async def delete(self, request: web.Request) -> None:
         """State and output are kept."""
-        keeper = self._keeper(request)
+        keeper = self.keeper(request)
         if keeper.facts.process is not None:
             raise Refused(HTTPStatus.CONFLICT, f"{keeper.name} runs: stop it first, and wait until it has ended")
         await self._daemon.delete(keeper.name)
-        _audit(request, f"deleted {keeper.name}; its directory is kept")
+        audit(request, f"deleted {keeper.name}; its directory is kept")
 
     async def reload(self, request: web.Request) -> ReloadForm:
-        _audit(request, "reads the folder again")
+        audit(request, "reads the folder again")
         found = await self._daemon.reload()
         return ReloadForm(changes=tuple(msgspec.convert(each, ChangeForm, from_attributes=True) for each in found))
 
-    def _keeper(self, request: web.Request) -> Keeper:
+    async def ask_crawl(
+        self,
+        keeper: Keeper,
+        request: AnyRequest,
+        expected: type[_Reply],
+        *,
+        part: int | None = None,
+        refused_as: HTTPStatus = HTTPStatus.UNPROCESSABLE_ENTITY,
+    ) -> _Reply:
+        """The reply of a crawl, or of one part of it, whether it runs or not. `refused_as` is for requests that make no
+        sense to it."""
+        directory = self.directory(keeper, part)
+        before = last_change(directory)
+        try:
+            reply = await self._asker.ask(directory, request, expected)
+        except Unanswered as error:
+            raise Refused(_STATUSES.get(error.exit_code, refused_as), str(error)) from error
+        if isinstance(request, READS):
+            keeper.ignore_change(before)
+        return reply
+
+    def directory(self, keeper: Keeper, part: int | None = None) -> Path:
+        """Where the crawl, or one part of it, runs or has run."""
+        process = keeper.facts.process
+        directory = keeper.facts.directory if process is None else process.directory
+        if directory is None:
+            raise Refused(HTTPStatus.CONFLICT, f"{keeper.name} has no directory yet: {keeper.summary.reason}")
+        try:
+            return Path(directory) if part is None else part_directory(Path(directory), part)
+        except (ValueError, DirectoryRefused) as error:
+            raise Refused(HTTPStatus.CONFLICT, str(error)) from error
+
+    def keeper(self, request: web.Request) -> Keeper:
+        """The crawl that the path of a request names."""
         name = request.match_info["name"]
         keeper = self._daemon.keepers.get(name)
         if keeper is None:
@@ -137,7 +184,7 @@ def _write_new(path: Path, text: bytes) -> None:
         aside.unlink()
 
 
-async def _body(request: web.Request, kind: type[_Body]) -> _Body:
+async def body_of(request: web.Request, kind: type[_Body]) -> _Body:
     """The body of a request; an empty one stands for the defaults."""
     try:
         return msgspec.json.decode(await request.read() or b"{}", type=kind)
@@ -145,6 +192,15 @@ async def _body(request: web.Request, kind: type[_Body]) -> _Body:
         raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"the body is not as expected: {error}") from error
 
 
-def _audit(request: web.Request, what: str) -> None:
+def query_of(request: web.Request, kind: type[_Body]) -> _Body:
+    """The parameters behind the path of a request."""
+    try:
+        return msgspec.convert(dict(request.query), kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"the query is not as expected: {error}") from error
+
+
+def audit(request: web.Request, what: str) -> None:
+    """Log a change."""
     client = f" at {request.remote}" if request.remote else ""
     log.info("API, %s%s: %s", caller_of(request).name, client, what.replace("\n", " "))

@@ -1,6 +1,7 @@
 """The document that describes the API, in OpenAPI 3.1."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -8,7 +9,7 @@ import msgspec
 
 from crawler.serve.api.actions import TOML
 from crawler.serve.api.problems import MEDIA_TYPE, Problem
-from crawler.serve.api.routes import Route
+from crawler.serve.api.route import Route
 
 _ALWAYS: Final = (
     HTTPStatus.BAD_REQUEST,
@@ -21,6 +22,8 @@ _ALWAYS: Final = (
     HTTPStatus.MISDIRECTED_REQUEST,
     HTTPStatus.SERVICE_UNAVAILABLE,
 )
+_NAMES: Final = re.compile(r"{(\w+)}")
+_LENGTHS: Final = {"name": 100, "host": 300}
 _REFERENCE: Final = "#/components/schemas/{name}"
 
 
@@ -47,9 +50,9 @@ def document(routes: Iterable[Route], version: str) -> dict[str, Any]:
 
 def _operation(route: Route) -> dict[str, Any]:
     operation: dict[str, Any] = {"operationId": route.name, "summary": route.meaning}
-    if "{name}" in route.path:
-        name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string", "maxLength": 100}}
-        operation["parameters"] = [name]
+    parameters = [*_path_parameters(route.path), *([] if route.query is None else _query_parameters(route.query))]
+    if parameters:
+        operation["parameters"] = parameters
     if route.takes_toml:
         operation["requestBody"] = {"required": True, "content": {TOML: {"schema": {"type": "string"}}}}
     elif route.body is not None:
@@ -63,6 +66,17 @@ def _operation(route: Route) -> dict[str, Any]:
     }
     operation["responses"] = {str(int(route.status)): done, **refused}
     return operation
+
+
+def _path_parameters(path: str) -> Iterator[dict[str, Any]]:
+    for name in _NAMES.findall(path):
+        yield {"name": name, "in": "path", "required": True, "schema": {"type": "string", "maxLength": _LENGTHS[name]}}
+
+
+def _query_parameters(query: type[msgspec.Struct]) -> Iterator[dict[str, Any]]:
+    found = msgspec.json.schema(query)["$defs"][query.__name__]
+    for name, schema in found["properties"].items():
+        yield {"name": name, "in": "query", "required": name in found.get("required", ()), "schema": schema}
 
 
 def _reference(kind: type[msgspec.Struct]) -> dict[str, str]:

@@ -1,40 +1,12 @@
 """Which request does what."""
 
-from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import Final, Literal
-
-import msgspec
-from aiohttp import web
+from typing import Final
 
 from crawler.serve.api.actions import TOML, Actions
+from crawler.serve.api.data.routes import DATA_ROUTES
 from crawler.serve.api.forms import CrawlDetails, CrawlList, PauseBody, ReloadForm
-
-BASE: Final = "/api/v1"
-_NAMED: Final = f"{BASE}/crawls/{{name}}"
-
-Action = Callable[[Actions, web.Request], Awaitable[msgspec.Struct | None]]
-
-
-class Route(msgspec.Struct, frozen=True, kw_only=True):
-    """A request, and what it does."""
-
-    method: Literal["GET", "PUT", "POST", "DELETE"]
-    path: str
-    name: str
-    meaning: str
-    action: Action
-    reply: type[msgspec.Struct] | None
-    body: type[msgspec.Struct] | None = None
-    """A body in JSON."""
-    takes_toml: bool = False
-    status: HTTPStatus = HTTPStatus.OK
-    refusals: tuple[HTTPStatus, ...] = ()
-
-
-_MISSING: Final = (HTTPStatus.NOT_FOUND,)
-_CONFLICT: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
-_BODY: Final = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY)
+from crawler.serve.api.route import BASE, BODY, CONFLICT, MISSING, NAMED, Route
 
 ROUTES: Final = (
     Route(
@@ -47,71 +19,71 @@ ROUTES: Final = (
     ),
     Route(
         method="GET",
-        path=_NAMED,
+        path=NAMED,
         name="showCrawl",
         meaning="A crawl with its history",
         action=Actions.show,
         reply=CrawlDetails,
-        refusals=_MISSING,
+        refusals=MISSING,
     ),
     Route(
         method="PUT",
-        path=_NAMED,
+        path=NAMED,
         name="createCrawl",
         meaning=f"Create a crawl from its configuration ({TOML}); a repetition changes nothing",
         action=Actions.create,
         reply=CrawlDetails,
         takes_toml=True,
-        refusals=(HTTPStatus.CONFLICT, HTTPStatus.UNSUPPORTED_MEDIA_TYPE, *_BODY),
+        refusals=(HTTPStatus.CONFLICT, HTTPStatus.UNSUPPORTED_MEDIA_TYPE, *BODY),
     ),
     Route(
         method="DELETE",
-        path=_NAMED,
+        path=NAMED,
         name="deleteCrawl",
         meaning="Remove a crawl that does not run from the list, with its configuration; its directory is kept",
         action=Actions.delete,
         reply=None,
         status=HTTPStatus.NO_CONTENT,
-        refusals=_CONFLICT,
+        refusals=CONFLICT,
     ),
     Route(
         method="POST",
-        path=f"{_NAMED}/start",
+        path=f"{NAMED}/start",
         name="startCrawl",
         meaning="Let a crawl run: one that was stopped or is held; one that waits for its schedule begins anew",
         action=Actions.start,
         reply=CrawlDetails,
         status=HTTPStatus.ACCEPTED,
-        refusals=_CONFLICT,
+        refusals=CONFLICT,
     ),
     Route(
         method="POST",
-        path=f"{_NAMED}/stop",
+        path=f"{NAMED}/stop",
         name="stopCrawl",
         meaning="Let a crawl finish what is in flight, and keep it stopped",
         action=Actions.stop,
         reply=CrawlDetails,
         status=HTTPStatus.ACCEPTED,
-        refusals=_CONFLICT,
+        refusals=CONFLICT,
     ),
     Route(
         method="POST",
-        path=f"{_NAMED}/pause",
+        path=f"{NAMED}/pause",
         name="pauseCrawl",
         meaning="Let a crawl fetch nothing until it is resumed",
         action=Actions.pause,
         reply=CrawlDetails,
         body=PauseBody,
-        refusals=(*_CONFLICT, *_BODY),
+        refusals=(*CONFLICT, *BODY),
     ),
     Route(
         method="POST",
-        path=f"{_NAMED}/resume",
+        path=f"{NAMED}/resume",
         name="resumeCrawl",
         meaning="End a pause",
         action=Actions.resume,
         reply=CrawlDetails,
-        refusals=_CONFLICT,
+        refusals=CONFLICT,
     ),
     Route(
         method="POST",
@@ -121,4 +93,5 @@ ROUTES: Final = (
         action=Actions.reload,
         reply=ReloadForm,
     ),
+    *DATA_ROUTES,
 )

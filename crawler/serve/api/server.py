@@ -24,7 +24,8 @@ from crawler.serve.api.gate.tokens import Tokens
 from crawler.serve.api.gate.traffic import Traffic, bounded, paced
 from crawler.serve.api.openapi import document
 from crawler.serve.api.problems import as_problems
-from crawler.serve.api.routes import BASE, ROUTES, Route
+from crawler.serve.api.route import BASE, Route
+from crawler.serve.api.routes import ROUTES
 from crawler.serve.daemon import Daemon
 
 log = logging.getLogger(__name__)

@@ -1,0 +1,44 @@
+"""Which form the reply to each request has."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from crawler.control import replies, requests
+from crawler.control.requests import AnyRequest
+from visited import VisitedStats
+
+REPLY_TYPES: Final[Mapping[type[AnyRequest], type[msgspec.Struct]]] = {
+    requests.GetStatus: replies.CrawlStatus,
+    requests.Pause: replies.PauseState,
+    requests.Resume: replies.PauseState,
+    requests.Stop: replies.Stopping,
+    requests.Add: replies.Judged,
+    requests.Forget: replies.Judged,
+    requests.Retire: replies.Changed,
+    requests.Unretire: replies.Changed,
+    requests.SetBudget: replies.Changed,
+    requests.Set: replies.Reconfigured,
+    requests.Reload: replies.Reconfigured,
+    requests.InspectUrl: replies.UrlFound,
+    requests.InspectQueues: replies.QueueList,
+    requests.InspectNext: replies.NextList,
+    requests.InspectVisited: VisitedStats,
+    requests.InspectRefused: replies.RefusedList,
+    requests.Top: replies.HostList,
+    requests.Export: replies.ExportPiece,
+    requests.Import: replies.Imported,
+}
+
+READS: Final = (
+    requests.GetStatus,
+    requests.InspectUrl,
+    requests.InspectQueues,
+    requests.InspectNext,
+    requests.InspectVisited,
+    requests.InspectRefused,
+    requests.Top,
+    requests.Export,
+)
+"""Requests that change nothing."""

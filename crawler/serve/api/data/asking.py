@@ -1,0 +1,93 @@
+"""What a crawl answers itself: each request is one to the crawl."""
+
+from http import HTTPStatus
+
+from aiohttp import web
+
+from crawler.control.replies import Changed, CrawlStatus, HostList, Judged, QueueList, RefusedList
+from crawler.control.requests import (
+    Add,
+    GetStatus,
+    InspectQueues,
+    InspectRefused,
+    InspectVisited,
+    Retire,
+    SetBudget,
+    Top,
+    Unretire,
+)
+from crawler.serve.api.actions import Actions, audit, body_of, query_of
+from crawler.serve.api.data.forms import BudgetBody, HostQuery, PartQuery, QueueQuery, RefusedQuery, SeedsBody
+from crawler.serve.life import changes
+from visited import VisitedStats
+
+
+async def show_status(actions: Actions, request: web.Request) -> CrawlStatus:
+    part = query_of(request, PartQuery).part
+    return await actions.ask_crawl(actions.keeper(request), GetStatus(), CrawlStatus, part=part)
+
+
+async def show_visited(actions: Actions, request: web.Request) -> VisitedStats:
+    part = query_of(request, PartQuery).part
+    return await actions.ask_crawl(actions.keeper(request), InspectVisited(), VisitedStats, part=part)
+
+
+async def list_hosts(actions: Actions, request: web.Request) -> HostList:
+    query = query_of(request, HostQuery)
+    return await actions.ask_crawl(actions.keeper(request), Top(match=query.match, limit=query.limit), HostList)
+
+
+async def list_queues(actions: Actions, request: web.Request) -> QueueList:
+    query = query_of(request, QueueQuery)
+    wanted = InspectQueues(
+        sort=query.sort,
+        match=query.match,
+        retired=query.retired,
+        after=None if query.after_rank is None else (query.after_rank, query.after_key),
+        limit=query.limit,
+    )
+    return await actions.ask_crawl(actions.keeper(request), wanted, QueueList)
+
+
+async def list_refused(actions: Actions, request: web.Request) -> RefusedList:
+    query = query_of(request, RefusedQuery)
+    wanted = InspectRefused(match=query.match, limit=query.limit)
+    return await actions.ask_crawl(actions.keeper(request), wanted, RefusedList)
+
+
+async def add_seeds(actions: Actions, request: web.Request) -> Judged:
+    body = await body_of(request, SeedsBody)
+    keeper = actions.keeper(request)
+    wanted = Add(urls=body.urls, precedence=body.precedence, force=body.force)
+    judged = await actions.ask_crawl(keeper, wanted, Judged)
+    added = sum(each.outcome == "added" for each in judged.urls)
+    audit(request, f"{keeper.name}: added {added} of {len(body.urls)} URLs")
+    # A complete crawl starts when it has something to fetch.
+    keeper.change(changes.touched)
+    return judged
+
+
+async def retire(actions: Actions, request: web.Request) -> Changed:
+    return await _change_host(actions, request, Retire(host=request.match_info["host"]), "retired")
+
+
+async def unretire(actions: Actions, request: web.Request) -> Changed:
+    return await _change_host(actions, request, Unretire(host=request.match_info["host"]), "serves again")
+
+
+async def set_budget(actions: Actions, request: web.Request) -> Changed:
+    cost = (await body_of(request, BudgetBody)).cost
+    budget = "the general budget" if cost is None else f"a budget of {cost:,}"
+    return await _change_host(
+        actions, request, SetBudget(host=request.match_info["host"], cost=cost), f"gave {budget} to"
+    )
+
+
+async def _change_host(
+    actions: Actions, request: web.Request, wanted: Retire | Unretire | SetBudget, done: str
+) -> Changed:
+    keeper = actions.keeper(request)
+    changed = await actions.ask_crawl(keeper, wanted, Changed, refused_as=HTTPStatus.CONFLICT)
+    audit(request, f"{keeper.name}: {done} {wanted.host}")
+    keeper.change(changes.touched)
+    return changed

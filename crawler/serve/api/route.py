@@ -1,0 +1,38 @@
+"""A request to the API, and what it does."""
+
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Final, Literal
+
+import msgspec
+from aiohttp import web
+
+from crawler.serve.api.actions import Actions
+
+BASE: Final = "/api/v1"
+NAMED: Final = f"{BASE}/crawls/{{name}}"
+
+Action = Callable[[Actions, web.Request], Awaitable[msgspec.Struct | None]]
+
+
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """A request, and what it does."""
+
+    method: Literal["GET", "PUT", "POST", "DELETE"]
+    path: str
+    name: str
+    meaning: str
+    action: Action
+    reply: type[msgspec.Struct] | None
+    query: type[msgspec.Struct] | None = None
+    """The parameters behind the path."""
+    body: type[msgspec.Struct] | None = None
+    """A body in JSON."""
+    takes_toml: bool = False
+    status: HTTPStatus = HTTPStatus.OK
+    refusals: tuple[HTTPStatus, ...] = ()
+
+
+MISSING: Final = (HTTPStatus.NOT_FOUND,)
+CONFLICT: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
+BODY: Final = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY)

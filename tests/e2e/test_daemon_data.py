@@ -1,0 +1,111 @@
+"""What the API of a daemon tells of real crawls, and changes in them: those that run and those that do not, in one part
+and in several."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from tests.e2e.crawling import Web, assert_sound
+from tests.e2e.test_daemon import Served, serving, write
+from tests.e2e.test_daemon_api import BASE, Api, on_socket
+
+ELSEWHERE = "http://elsewhere.test/"
+
+
+def has_hosts(api: Api, name: str) -> bool:
+    """Parts do not answer before they have started."""
+    reply = api.ask("GET", f"{BASE}/crawls/{name}/queues")
+    return reply.status == 200 and bool(reply.json()["queues"])
+
+
+def is_stopped(api: Api, name: str) -> bool:
+    return bool(api.do("GET", f"/crawls/{name}")["state"] == "stopped")
+
+
+def assert_tells_its_state(api: Api, name: str, web: Web, *, parts: int, running: bool) -> None:
+    status = api.do("GET", f"/crawls/{name}/status")
+    assert status["running"] is running
+    assert len(status.get("parts", [None])) == parts
+    hosts = api.do("GET", f"/crawls/{name}/hosts")["hosts"]
+    queues = api.do("GET", f"/crawls/{name}/queues?sort=key")["queues"]
+    assert {each["host"] for each in queues} <= {each["host"] for each in hosts}
+    assert all(each["waits"] for each in hosts)
+    assert all(("part" in each) is (parts > 1) for each in (*hosts, *queues))
+    visited = api.do("GET", f"/crawls/{name}/visited")
+    assert visited["count"] == status["frontier"]["admitted"]
+    if parts > 1:
+        of_parts = [api.do("GET", f"/crawls/{name}/visited?part={part}")["count"] for part in range(parts)]
+        assert sum(of_parts) == visited["count"]
+    assert api.do("GET", f"/crawls/{name}/refused")["left"] == 0
+
+
+def assert_pages_of_queues(api: Api, name: str) -> None:
+    whole = api.do("GET", f"/crawls/{name}/queues")
+    found: list[Any] = []
+    after = ""
+    while True:
+        page = api.do("GET", f"/crawls/{name}/queues?limit=1{after}")
+        found += page["queues"]
+        if not page["left"]:
+            break
+        after = f"&after_rank={page['ranks'][-1]}&after_key={quote(page['queues'][-1]['key'])}"
+    assert [each["host"] for each in found] == [each["host"] for each in whole["queues"]]
+
+
+def assert_takes_changes(served: Served, api: Api, name: str, web: Web) -> None:
+    host = api.do("GET", f"/crawls/{name}/hosts?limit=1")["hosts"][0]["host"]
+    retired = api.do("POST", f"/crawls/{name}/hosts/{host}/retire")["queues"]
+    assert [each["retired"] for each in retired] == [True]
+    assert "retired" in api.do("POST", f"/crawls/{name}/hosts/{host}/retire", status=409)["detail"]
+    (shown,) = api.do("GET", f"/crawls/{name}/hosts?match={host}")["hosts"]
+    assert shown["state"] == "retired"
+    assert [each["retired"] for each in api.do("POST", f"/crawls/{name}/hosts/{host}/unretire")["queues"]] == [False]
+    assert api.do("POST", f"/crawls/{name}/hosts/{host}/budget", b'{"cost": 9999}')["queues"][0]["budget"] == 9999
+    assert api.do("POST", f"/crawls/{name}/hosts/{host}/budget", b'{"cost": null}')["queues"][0]["budget"] is None
+    api.do("POST", f"/crawls/{name}/hosts/no.test/retire", status=409)
+    api.do("POST", f"/crawls/{name}/hosts/{host}/budget", b"{}", status=422)
+    added = api.do(
+        "POST",
+        f"/crawls/{name}/seeds",
+        b'{"urls": ["http://h00000.%s/", "no", "%s"]}'
+        % (
+            web.params.domain.encode(),
+            ELSEWHERE.encode(),
+        ),
+    )
+    assert [each["outcome"] for each in added["urls"]] in (
+        ["known", "invalid", "refused"],
+        ["waits", "invalid", "refused"],
+    )
+    assert f"API, local socket: {name}: retired {host}" in served.daemon.err
+
+
+def test_programs_look_into_crawls_and_change_them_whether_they_run_or_not(tmp_path: Path, slow_web: Web) -> None:
+    home = tmp_path / "home"
+    write(home, "one", slow_web, delay_s=20.0)
+    write(home, "two", slow_web, "crawl.parts = 2", delay_s=20.0)
+    (home / "broken.toml").write_text("[crawl]\nseeds = 5\n")
+    with serving(home) as served:
+        api = on_socket(served)
+        names = {"one": 1, "two": 2}
+        for name in names:
+            served.wait_for_pid(name)
+            served.wait(partial(has_hosts, api, name), "hosts")
+        for name, parts in names.items():
+            assert_tells_its_state(api, name, slow_web, parts=parts, running=True)
+            assert_takes_changes(served, api, name, slow_web)
+            api.do("POST", f"/crawls/{name}/stop", status=202)
+        for name in names:
+            served.wait(partial(is_stopped, api, name), "stop")
+        for name, parts in names.items():
+            assert_tells_its_state(api, name, slow_web, parts=parts, running=False)
+            assert_pages_of_queues(api, name)
+            assert_takes_changes(served, api, name, slow_web)
+        assert "has no directory yet" in api.do("GET", "/crawls/broken/status", status=409)["detail"]
+        for path in ("queues?limit=0", "queues?sort=x", "hosts?limit=99999", "hosts?wrong=1", "status?part=x"):
+            api.do("GET", f"/crawls/one/{path}", status=422)
+        api.do("GET", "/crawls/one/status?part=0", status=409)
+        served.end()
+    for name in names:
+        assert_sound(served.directory(name))
