@@ -30,15 +30,20 @@ SUPERVISOR = -1
 
 def kill_some(crawl: PartsOfWeb, victims: Sequence[int], random: Random) -> int:
     """Kill a part by its number, or the supervisor with its parts or without them, each after some more requests.
-    Then kill all, and let the crawl come to its end. Returns how many of the victims were killed."""
+    Then kill all, and let the crawl come to its end. If it gives a part up that was killed too often, it is started
+    again. Returns how many of the victims were killed."""
     killed = 0
     waiting = list(victims)
     while waiting:
         with crawl.started() as supervisor:
             killed += _kill_parts(crawl, supervisor, waiting, random)
             if supervisor.process.poll() is not None:
-                assert_told(supervisor.wait(), COMPLETE)
-                return killed
+                ended = supervisor.wait()
+                if ended.code != FAILED:
+                    assert_told(ended, COMPLETE)
+                    return killed
+                assert_told(ended, FAILED, "has died 6 times, the last time by SIGKILL")
+                continue
             killed += len(waiting[:1])
             del waiting[:1]
             supervisor.process.kill()

@@ -527,3 +527,14 @@ async def test_the_end_of_a_lease_does_not_end_the_iteration_of_others(store: St
         assert await none_for(own.frontier, 10.0)
         await own.frontier.add([page("a", "2")])
         assert (await lease(own.frontier)).url.url == "http://a.test/2"
+
+
+@in_virtual_time
+async def test_a_part_is_not_idle_while_it_fetches_for_a_retired_queue(store: Store) -> None:
+    async with opened(store) as own:
+        await own.frontier.add([page("a", "1")])
+        out = await lease(own.frontier)
+        await own.frontier.retire("test,a")
+        assert not own.is_idle()  # it may bring links
+        await own.frontier.done(out, cooldown_s=0.0, outcome=DONE)
+        assert own.is_idle()

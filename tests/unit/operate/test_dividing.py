@@ -1,6 +1,6 @@
 """`onceover parts` divides a crawl anew, and goes on wherever it was stopped."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from inspect import isawaitable, iscoroutinefunction
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import pytest
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import clear_crawl, part_directories, read_division, read_layout, record_directories
 from crawler.operate.upkeep import dividing
+from crawler.url.hosts import installed_suffixes, use_suffixes
 from crawler.write.records import read_records
 from frontier import StoreFull
 from frontier.regroup import regroup as steps
@@ -222,6 +223,34 @@ def test_all_parts_are_needed(crawl: StoredCrawl) -> None:
     assert ended.code == USAGE
     assert "name the directory of the whole crawl" in ended.err
     assert parts(crawl, 2).code == COMPLETE
+
+
+@pytest.fixture
+def _package_suffixes() -> Iterator[None]:
+    yield
+    use_suffixes(installed_suffixes())
+
+
+@pytest.mark.usefixtures("_package_suffixes")
+def test_a_crawl_keeps_the_list_by_which_it_was_first_divided(crawl: StoredCrawl) -> None:
+    suffixes = CrawlDirectory(crawl.directory).suffixes
+    shops = [f"http://{number}.shop.test/" for number in range(9)]
+    assert command_here("add", str(crawl.directory), *shops, "--force").code == COMPLETE
+    assert parts(crawl, 3).code == COMPLETE
+    assert suffixes.read_bytes() == installed_suffixes()
+    assert (
+        len({each["part"] for each in crawl.lines(crawl.look("queues", "--json")) if "shop" in str(each["key"])}) == 1
+    )
+    before = ledger(crawl)
+    # The list of a crawl that an older version began: each shop was a domain of its own.
+    suffixes.write_bytes(installed_suffixes() + b"\nshop.test\n")
+    own = suffixes.read_bytes()
+    for into in (1, 4):
+        assert parts(crawl, into).code == COMPLETE
+        assert suffixes.read_bytes() == own
+        assert ledger(crawl) == before
+        assert_sound(crawl)
+    assert len({each["part"] for each in crawl.lines(crawl.look("queues", "--json")) if "shop" in str(each["key"])}) > 1
 
 
 def test_settings_that_can_t_be_divided_are_refused(tmp_path: Path) -> None:

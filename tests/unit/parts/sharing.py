@@ -291,6 +291,8 @@ class SharedCrawl:
             self.directories[number] = after = directory.with_name(f"{number}-{self._count}")
             if number in self.synced:
                 copy_of_one_moment(self.synced[number], after)
+            else:
+                after.mkdir()
 
     def stores(self) -> list[LevelDBStore]:
         """What is on the disks, while nobody uses it."""

@@ -180,6 +180,24 @@ def test_no_address_is_asked_too_soon_in_many_histories() -> None:
 
 
 @in_virtual_time
+async def test_an_address_that_a_dead_part_was_asking_rests_and_goes_to_the_others(tmp_path: Path) -> None:
+    crawl = SharedCrawl(Plan(hosts=[20, 20], parts=2, addresses=1), tmp_path)
+    for number in range(2):
+        await crawl.begin(number)
+    await asyncio.sleep(15)
+    assert {request.part for request in crawl.requests} == {0, 1}
+    while not any(request.part == 0 and request.ended is None for request in crawl.requests):
+        await asyncio.sleep(0.1)
+    died = crawl.now()
+    await crawl.kill(0)
+    await asyncio.sleep(15)
+    after = [request.began for request in crawl.requests if request.began >= died]
+    assert len(after) > 2
+    assert after[0] >= died + crawl.plan.rest_s
+    await crawl.end()
+
+
+@in_virtual_time
 async def test_a_new_supervisor_lets_addresses_rest() -> None:
     with tempfile.TemporaryDirectory() as base:
         plan = Plan(hosts=[6] * 6, addresses=1, limit=5)
