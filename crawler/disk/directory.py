@@ -103,7 +103,8 @@ class CrawlDirectory:
 
     @property
     def earlier_configuration(self) -> Path | None:
-        """The configuration of the crawl in this directory; None if there is no crawl."""
+        """The configuration of the crawl in this directory; None if there is no crawl. Raises `DirectoryRefused`."""
+        self.check_place()
         return self.configuration if self.configuration.exists() and not self._is_foreign() else None
 
     @property
@@ -156,8 +157,25 @@ class CrawlDirectory:
             for path in folder.rglob("*")
         )
 
+    def check_place(self) -> None:
+        """Raise `DirectoryRefused` if the directory is a link to a disk that is missing, or belongs to somebody
+        else."""
+        try:
+            if self.path.is_symlink() and not self.path.exists():
+                raise DirectoryRefused(
+                    f"{self.path} is a link to {self.path.readlink()}, which is missing: mount its disk, or restore a "
+                    "copy there"
+                )
+            folders = [folder for folder in (self.path, self.frontier) if folder.is_dir()]
+        except PermissionError:
+            folders = [self.path]
+        for folder in folders:
+            if not os.access(folder, os.R_OK | os.X_OK):
+                raise DirectoryRefused(f"{folder} can't be read by this user; run the command as the user of the crawl")
+
     def __enter__(self) -> Self:
         """Create the directory if it is missing, and lock it. Raises `DirectoryRefused`."""
+        self.check_place()
         try:
             if self._is_foreign():
                 raise DirectoryRefused(

@@ -111,18 +111,15 @@ def read_division(directory: Path) -> Layout | None:
 
 def _read(path: Path) -> Layout | None:
     try:
-        layout = msgspec.json.decode(path.read_bytes(), type=Layout)
+        content = path.read_bytes()
+        _check_version(path, content)
+        layout = msgspec.json.decode(content, type=Layout)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DirectoryRefused(
             f"{path} can't be read: {error}. It says where the parts of the crawl are: restore a copy of that file"
         ) from error
-    if layout.version != VERSION:
-        raise DirectoryRefused(
-            f"{path} has version {layout.version}, and this onceover reads version {VERSION}; use the version that "
-            "wrote it"
-        )
     names = [place.directory for place in layout.parts]
     lineages = [place.lineage for place in layout.parts]
     if (
@@ -138,6 +135,21 @@ def _read(path: Path) -> Layout | None:
             "lineage; restore a copy of that file"
         )
     return layout
+
+
+class _Versioned(msgspec.Struct):
+    """What a layout of any version has."""
+
+    version: int = VERSION
+
+
+def _check_version(path: Path, content: bytes) -> None:
+    """Before the rest is read, which may have another form."""
+    version = msgspec.json.decode(content, type=_Versioned).version
+    if version != VERSION:
+        raise DirectoryRefused(
+            f"{path} has version {version}, and this onceover reads version {VERSION}; use the version that wrote it"
+        )
 
 
 def _is_name(name: str) -> bool:

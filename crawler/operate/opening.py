@@ -42,6 +42,7 @@ def lock_stored(
     """A crawl that does not run, or a part of one, locked, with the configuration of its last run. To repair it, its
     output is enough; for a part, that of the others."""
     directory, configuration = CrawlDirectory(path), _configuration(path)
+    directory.check_place()
     has_state, has_output = directory.has_state(), directory.has_output()
     if not configuration.exists() and (has_state or has_output):
         raise DirectoryRefused(
@@ -56,8 +57,9 @@ def lock_stored(
     is_part = part_at(path) is not None
     if is_part and configuration.exists() and not (has_state or has_output or to_repair):
         raise DirectoryRefused(
-            f"the part of the crawl in {path} has no frontier: expected {directory.frontier}. If it had begun, "
-            f"`onceover inspect {path.absolute().parent} fsck --repair` rebuilds it from the output of all parts"
+            f"the part of the crawl in {path} has no frontier: expected {directory.frontier}. Mount its disk; if "
+            f"that is lost, `onceover inspect {path.absolute().parent} fsck --repair` rebuilds the part from the "
+            "output of all parts"
         )
     if not configuration.exists() or not (has_state or has_output or is_part):
         raise DirectoryRefused(

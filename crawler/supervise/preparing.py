@@ -121,10 +121,12 @@ def _wait_for_parts(directories: list[Path], on_wait: Callable[[str], object]) -
 
 
 def _holder(directory: Path) -> DirectoryInUse | None:
-    if not CrawlDirectory(directory).lock.exists():
+    part = CrawlDirectory(directory)
+    part.check_place()
+    if not part.lock.exists():
         return None
     try:
-        with CrawlDirectory(directory):
+        with part:
             return None
     except DirectoryInUse as error:
         return error

@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 from config import Config, ConfigError, Loaded, Problem
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.durable_file import replace_file
 from crawler.disk.layout import Layout
 from crawler.url.canonical_rules import DEFAULT_RULES, RULES
 from crawler.url.descriptor import Descriptor as RuleDescriptor
@@ -88,9 +89,7 @@ def _keeps_domain(rule: str) -> bool:
 def begin_suffixes(directory: CrawlDirectory) -> None:
     """Keep the list of public suffixes of this program for the whole life of a crawl, because it says which part a
     domain belongs to."""
-    new = directory.suffixes.with_suffix(".new")
-    new.write_bytes(installed_suffixes())
-    new.replace(directory.suffixes)
+    replace_file(directory.suffixes, installed_suffixes())
 
 
 def use_suffixes_of(directory: CrawlDirectory) -> None:

@@ -81,6 +81,7 @@ def test_a_crawl_has_at_least_one_part_and_not_too_many(parts: int) -> None:
     ("changes", "message"),
     [
         ({"version": 2}, "has version 2, and this onceover reads version 1"),
+        ({"version": 2, "parts": {"web": 1}}, "has version 2, and this onceover reads version 1"),
         ({"parts": []}, "makes no sense"),
         ({"parts": [{"directory": "../x", "lineage": 1}]}, "makes no sense"),
         ({"parts": [{"directory": "a", "lineage": 1}, {"directory": "a", "lineage": 2}]}, "makes no sense"),

@@ -34,6 +34,10 @@ async def open_parts(path: Path, layout: Layout, *, to_change: bool) -> AsyncIte
 
 
 async def _open_part(directory: Path, stack: AsyncExitStack, *, to_change: bool) -> Member:
+    try:
+        CrawlDirectory(directory).check_place()
+    except DirectoryRefused as error:
+        return BrokenPart(directory, str(error), REFUSED)
     if address.check(directory):
         async with open_channel(directory) as channel:
             if channel is not None:

@@ -47,6 +47,13 @@ class StoredCrawl:
     def look(self, what: str, *arguments: str) -> Ended:
         return command_here("inspect", str(self.directory), what, *arguments)
 
+    def run(self, *command: str) -> Ended:
+        """Run a command in which DIR stands for the directory."""
+        return command_here(*(str(self.directory) if part == "DIR" else part for part in command))
+
+    def exported(self) -> list[dict[str, object]]:
+        return self.lines(self.run("frontier", "export", "DIR"))
+
     def lines(self, ended: Ended) -> list[dict[str, object]]:
         assert ended.code == 0, ended.err
         return [msgspec.json.decode(line, type=dict[str, object]) for line in ended.out.splitlines()]

@@ -253,6 +253,15 @@ def test_a_crawl_keeps_the_list_by_which_it_was_first_divided(crawl: StoredCrawl
     assert len({each["part"] for each in crawl.lines(crawl.look("queues", "--json")) if "shop" in str(each["key"])}) > 1
 
 
+@pytest.mark.usefixtures("_package_suffixes")
+def test_a_division_goes_on_by_the_list_with_which_it_began(crawl: StoredCrawl) -> None:
+    shops = [f"http://{number}.shop.test/" for number in range(9)]
+    assert command_here("add", str(crawl.directory), *shops, "--force").code == COMPLETE
+    CrawlDirectory(crawl.directory).suffixes.write_bytes(installed_suffixes() + b"\nshop.test\n")
+    assert parts(crawl, 4).code == COMPLETE
+    assert_sound(crawl)
+
+
 def test_settings_that_can_t_be_divided_are_refused(tmp_path: Path) -> None:
     crawl = make(tmp_path / "crawl", settings=['frontier.queue_by="ip"'])
     ended = parts(crawl, 2)

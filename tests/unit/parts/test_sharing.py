@@ -186,7 +186,7 @@ async def test_an_address_that_a_dead_part_was_asking_rests_and_goes_to_the_othe
         await crawl.begin(number)
     await asyncio.sleep(15)
     assert {request.part for request in crawl.requests} == {0, 1}
-    while not any(request.part == 0 and request.ended is None for request in crawl.requests):
+    while not any(request.part == 0 and request.ended is None for request in crawl.requests):  # noqa: ASYNC110 - virtual
         await asyncio.sleep(0.1)
     died = crawl.now()
     await crawl.kill(0)

@@ -1,0 +1,102 @@
+"""A crawl in parts one of whose directories can't be used: commands say what is wrong, and lose nothing."""
+
+import subprocess
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.layout import part_directories
+from crawler.testing.disks import mounted
+from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, assert_told, tree
+from tests.unit.operate.stored_crawls import PARTS, StoredCrawl, make
+
+CHANGES = (("pause", "DIR"), ("parts", "DIR", "--into", "2"), ("crawl", "--dir", "DIR", "--seed", "http://a.test/"))
+"""Commands that need all parts, and to write to them."""
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> StoredCrawl:
+    return make(tmp_path / "crawl", parts=PARTS)
+
+
+def told_of_parts(crawl: StoredCrawl) -> list[object]:
+    """What `status` says is wrong with each part."""
+    parts = msgspec.convert(crawl.do("status", "--json").json()["parts"], list[dict[str, object]])
+    return [each["error"] for each in parts]
+
+
+def test_a_link_to_a_missing_disk_is_told_and_nothing_begins_anew(crawl: StoredCrawl, tmp_path: Path) -> None:
+    before = crawl.exported()
+    part = part_directories(crawl.directory)[1]
+    part.rename(tmp_path / "disk")
+    part.symlink_to(tmp_path / "mount" / "disk")
+    words = (f"{part} is a link to {tmp_path / 'mount' / 'disk'}, which is missing", "mount its disk")
+    for command in CHANGES:
+        assert_told(crawl.run(*command), REFUSED, *words)
+    first, second, third = told_of_parts(crawl)
+    assert first is third is None
+    assert words[0] in str(second)
+    for repair in ([], ["--repair"]):
+        checked = crawl.look("fsck", *repair)
+        assert checked.code == FAILED
+        assert words[0] in checked.out
+    assert not (tmp_path / "mount").exists()
+    part.unlink()
+    (tmp_path / "disk").rename(part)
+    assert crawl.exported() == before
+    assert crawl.look("fsck").code == COMPLETE
+
+
+def test_a_disk_that_can_only_be_read_shows_the_crawl_and_takes_no_change(crawl: StoredCrawl, tmp_path: Path) -> None:
+    before = crawl.exported()
+    part = part_directories(crawl.directory)[1]
+    with mounted("-o", "size=20m", at=tmp_path / "disk") as disk:
+        part.rename(tmp_path / "aside")
+        subprocess.run(["cp", "-a", tmp_path / "aside", disk / "part"], check=True)
+        part.symlink_to(disk / "part")
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        files = tree(disk)
+        for command in CHANGES:
+            assert_told(crawl.run(*command), REFUSED, f"{part} can't be used", "Read-only file system")
+        assert crawl.exported() == before
+        assert crawl.look("fsck").code == COMPLETE
+        assert told_of_parts(crawl) == [None] * PARTS
+        assert tree(disk) == files
+
+
+def test_a_part_that_belongs_to_somebody_else_is_told(crawl: StoredCrawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    part = part_directories(crawl.directory)[1]
+    # Root may read everything, so the system is asked in its place.
+    monkeypatch.setattr("os.access", lambda path, _mode: Path(path) not in (part, part / "frontier"))
+    words = (f"{part} can't be read by this user", "run the command as the user of the crawl")
+    for command in CHANGES:
+        assert_told(crawl.run(*command), REFUSED, *words)
+    assert words[0] in str(told_of_parts(crawl)[1])
+    assert words[0] in crawl.look("fsck").out
+
+
+def test_a_directory_that_no_user_may_enter_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_symlink", refuse)
+    with pytest.raises(DirectoryRefused, match="can't be read by this user"):
+        CrawlDirectory(tmp_path / "closed" / "crawl").check_place()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('{"version": 1, "generation": "d2', "parts.json can't be read"),
+        ("", "parts.json can't be read"),
+        ('{"version": 2, "shards": {"web": 7}}', "has version 2, and this onceover reads version 1"),
+    ],
+)
+def test_a_layout_that_can_t_be_used_changes_nothing(crawl: StoredCrawl, content: str, words: str) -> None:
+    (crawl.directory / "parts.json").write_text(content)
+    files = tree(crawl.directory)
+    for command in (*CHANGES, (*CHANGES[2], "--fresh"), ("status", "DIR"), ("inspect", "DIR", "fsck", "--repair")):
+        assert_told(crawl.run(*command), REFUSED, words)
+    assert tree(crawl.directory) == files
