@@ -6,6 +6,7 @@ several, nor to a crawl who has started it. A daemon that dies ends no crawl; th
 sockets and locks in their directories.
 
     api/        lets programs ask over HTTP
+    measure/    keeps what crawls did over time
     life/       decides what becomes of a crawl; pure
     folder      reads the configurations
     records     what outlasts the daemon: what each crawl was told, why it rests, its history

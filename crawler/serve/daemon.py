@@ -15,6 +15,7 @@ from crawler.serve.inspection import reload_settings
 from crawler.serve.keeper import Keeper, KeeperOptions
 from crawler.serve.life import changes as life
 from crawler.serve.machine import Limits, Taken, excess, free_bytes, measure, shortage, used_system_files
+from crawler.serve.measure.recorder import Recorder
 from crawler.serve.notify import Supervisor
 from crawler.serve.records import Home
 from crawler.serve.reloading import Changed, changed_crawl, tell, with_answer
@@ -46,6 +47,7 @@ class Daemon:
         self._reload_wanted = asyncio.Event()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.keepers: dict[str, Keeper] = {}
+        self.recorder = Recorder(home.history)
 
     @property
     def home(self) -> Path:
@@ -59,10 +61,11 @@ class Daemon:
     async def run(self) -> None:
         """Raises `OSError` if the folder can't be read at the start."""
         found = await asyncio.to_thread(read_folder, self._home.path)
+        names = sorted(found.keys() | set(self._home.remembered()))
+        await self.recorder.open(names)
         with self._signals():
             async with asyncio.TaskGroup() as crawls:
                 self._group = crawls
-                names = sorted(found.keys() | set(self._home.remembered()))
                 for name in names:
                     self._keep(name, found.get(name))
                 log.info("serves %s: %d crawls", self._home.path, len(names))
@@ -142,6 +145,7 @@ class Daemon:
             known.pop(name, None)
         (self._home.path / f"{name}{SUFFIX}").unlink(missing_ok=True)
         self._home.forget(name)
+        await self.recorder.forget(name)
 
     def _give(self, keeper: Keeper, found: Found | None) -> None:
         """Give a crawl its configuration."""
@@ -193,7 +197,9 @@ class Daemon:
             pids = {keeper.name: each.pid for keeper in keepers if (each := keeper.facts.process) is not None}
             taken_by_pid = await asyncio.to_thread(measure, pids.values())
             taken = {name: taken_by_pid[pid] for name, pid in pids.items()}
-            await asyncio.gather(*(keeper.watch(taken.get(keeper.name, Taken())) for keeper in keepers))
+            told = await asyncio.gather(*(keeper.watch(taken.get(keeper.name, Taken())) for keeper in keepers))
+            statuses = {keeper.name: each for keeper, each in zip(keepers, told, strict=True) if each is not None}
+            await self.recorder.take(statuses, taken)
             system_files = used_system_files()
             for keeper in keepers:
                 self._check_room(keeper, system_files)

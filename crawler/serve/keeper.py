@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from crawler.control.replies import CrawlStatus
 from crawler.serve.inspection import NotDone, ask_status, find_process, last_change, look_into, operate
 from crawler.serve.life import changes
 from crawler.serve.life.changes import Usage
@@ -218,8 +219,8 @@ class Keeper:
         self._saved = record
         return True
 
-    async def watch(self, taken: Taken) -> None:
-        """Look what the crawl says and takes; if it does not run, whether somebody has worked on it."""
+    async def watch(self, taken: Taken) -> CrawlStatus | None:
+        """Look what the crawl says, and return it; if it does not run, look whether somebody has worked on it."""
         process = self.facts.process
         if process is None:
             directory = self.facts.directory
@@ -227,7 +228,7 @@ class Keeper:
             if changed is not None and changed != self._seen_change:
                 self._seen_change = changed
                 self.change(changes.touched)
-            return
+            return None
         self._output.trim()
         answered = await ask_status(Path(process.directory))
         run = None if answered is None else answered.status.run
@@ -239,6 +240,7 @@ class Keeper:
             open_files=taken.open_files,
         )
         self.change(lambda facts: changes.used(facts, process.pid, usage))
+        return None if answered is None else answered.status
 
     def ignore_change(self, before: int | None) -> None:
         """We have looked into the directory, and have changed nothing. `before` is its last change until then."""

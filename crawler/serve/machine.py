@@ -2,7 +2,7 @@
 
 import os
 import resource
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +12,7 @@ from crawler.status import size
 
 _PROC: Final = Path("/proc")
 _SESSION, _RESIDENT = 3, 21
+_CPU: Final = slice(11, 15)
 """Fields of /proc/PID/stat behind the name."""
 LET_GO_AT: Final = 1.2
 """A shortage ends when there is this many times what is needed, so that crawls do not start and stop in turns."""
@@ -24,6 +25,8 @@ class Taken(msgspec.Struct, frozen=True):
     memory_bytes: int = 0
     """Resident memory; what processes share counts for each."""
     open_files: int = 0
+    cpu_s: float = 0.0
+    """Processor time of them, and of those that they have waited for."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,23 +42,50 @@ def measure(pids: Iterable[int]) -> dict[int, Taken]:
     """What processes take, with all in their sessions if they lead one. Those that have ended take nothing."""
     wanted = set(pids)
     taken = dict.fromkeys(wanted, Taken())
-    page = resource.getpagesize()
     for entry in os.scandir(_PROC):
         if not entry.name.isdigit():
             continue
         pid = int(entry.name)
         try:
-            stat = Path(entry.path, "stat").read_bytes()
-            fields = stat[stat.rindex(b")") + 2 :].split()
+            fields = _fields(pid)
             owner = pid if pid in wanted else int(fields[_SESSION])
             if owner not in wanted:
                 continue
-            files = sum(1 for _ in Path(entry.path, "fd").iterdir())
+            found = _taken(pid, fields)
         except (OSError, ValueError, IndexError):
             continue  # it has just ended, or belongs to another user
         before = taken[owner]
-        taken[owner] = Taken(before.memory_bytes + int(fields[_RESIDENT]) * page, before.open_files + files)
+        taken[owner] = Taken(
+            before.memory_bytes + found.memory_bytes,
+            before.open_files + found.open_files,
+            before.cpu_s + found.cpu_s,
+        )
     return taken
+
+
+def measure_alone(pids: Iterable[int]) -> dict[int, Taken]:
+    """What processes take, each by itself. Those that have ended take nothing."""
+    taken = {}
+    for pid in pids:
+        try:
+            taken[pid] = _taken(pid, _fields(pid))
+        except (OSError, ValueError, IndexError):
+            taken[pid] = Taken()
+    return taken
+
+
+def _fields(pid: int) -> list[bytes]:
+    """The fields of /proc/PID/stat behind the name, which may contain anything."""
+    stat = (_PROC / str(pid) / "stat").read_bytes()
+    return stat[stat.rindex(b")") + 2 :].split()
+
+
+def _taken(pid: int, fields: Sequence[bytes]) -> Taken:
+    return Taken(
+        memory_bytes=int(fields[_RESIDENT]) * resource.getpagesize(),
+        open_files=sum(1 for _ in (_PROC / str(pid) / "fd").iterdir()),
+        cpu_s=sum(map(int, fields[_CPU])) / os.sysconf("SC_CLK_TCK"),
+    )
 
 
 def free_bytes(directory: Path) -> int | None:

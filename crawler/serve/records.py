@@ -27,6 +27,7 @@ class Home:
     daemon/lock            held by the daemon, with its pid
     daemon/crawls/*.json   what is remembered of each crawl
     daemon/output/*        what the processes of each crawl print
+    daemon/history/*       what each crawl did over time
     daemon/daemon.log      what the daemon does
     """
 
@@ -45,6 +46,10 @@ class Home:
     @property
     def output(self) -> Path:
         return self.folder / "output"
+
+    @property
+    def history(self) -> Path:
+        return self.folder / "history"
 
     @property
     def log(self) -> Path:

@@ -33,6 +33,7 @@ from crawler.serve.folder import SUFFIX, problems_of_new
 from crawler.serve.inspection import NotDone, last_change
 from crawler.serve.keeper import Keeper
 from crawler.serve.life.facts import Wish
+from crawler.serve.measure.recorder import Recorder
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +57,10 @@ class Actions:
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
         self._asker = Asker()
+
+    @property
+    def recorder(self) -> Recorder:
+        return self._daemon.recorder
 
     async def list_crawls(self, _request: web.Request) -> CrawlList:
         keepers = self._daemon.keepers

@@ -6,7 +6,9 @@ from typing import Final
 from crawler.serve.api.actions import TOML, Actions
 from crawler.serve.api.data.routes import DATA_ROUTES
 from crawler.serve.api.forms import CrawlDetails, CrawlList, PauseBody, ReloadForm
+from crawler.serve.api.measured import show_history
 from crawler.serve.api.route import BASE, BODY, CONFLICT, MISSING, NAMED, Route
+from crawler.serve.measure.columns import History, HistoryQuery
 
 ROUTES: Final = (
     Route(
@@ -25,6 +27,16 @@ ROUTES: Final = (
         action=Actions.show,
         reply=CrawlDetails,
         refusals=MISSING,
+    ),
+    Route(
+        method="GET",
+        path=f"{NAMED}/history",
+        name="showHistory",
+        meaning="What a crawl did over time, as columns of numbers",
+        action=show_history,
+        reply=History,
+        query=HistoryQuery,
+        refusals=(*MISSING, HTTPStatus.UNPROCESSABLE_ENTITY),
     ),
     Route(
         method="PUT",
