@@ -4,10 +4,73 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from crawler.disk.layout import part_directories
-from crawler.page import LinkKind
+from crawler.disk.layout import record_directories
+from crawler.simweb.process import running
 from crawler.write.records import read_records
-from tests.e2e.crawling import started
+from tests.e2e.crawling import Web, started
 from tests.e2e.parts.in_parts import WORLD
-from tests.e2e.test_daemon import Served, serving, write
-from tests.e2e.test_daemon_api import Api, on_socket
+from tests.e2e.test_daemon import Served, kill_crawls, serving, write
+from tests.e2e.test_daemon_api import BASE, Api, on_socket
+
+
+def history(api: Api, query: str = "") -> dict[str, list[Any]]:
+    """The samples of the last hour, each by itself."""
+    reply = api.ask("GET", f"{BASE}/crawls/a/history?points=2000{query}")
+    assert reply.status == 200, reply
+    columns: dict[str, list[Any]] = reply.json()["columns"]
+    samples = [place for place, pages in enumerate(columns["pages"]) if pages is not None]
+    return {name: [values[place] for place in samples] for name, values in columns.items()}
+
+
+def wait_for_rest(served: Served, api: Api, after: float) -> dict[str, list[Any]]:
+    """The history, when it has a sample after a moment with nothing in flight."""
+
+    def has_come() -> bool:
+        columns = history(api)
+        return any(
+            moment > after and in_flight == 0
+            for moment, in_flight in zip(columns["time"], columns["in_flight"], strict=True)
+        )
+
+    served.wait(has_come, "sample with nothing in flight")
+    return history(api)
+
+
+def test_the_history_of_a_crawl_in_parts_survives_a_kill_of_the_daemon_and_agrees_with_the_records(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    with running(WORLD) as port:
+        web = Web(port, WORLD)
+        path = write(home, "a", web, "crawl.parts = 2", delay_s=2.0)
+        path.write_text(path.read_text().replace('within = "domain"', 'within = "any"'))
+        with started("daemon", str(home), cwd=tmp_path) as daemon:
+            served = Served(home, daemon)
+            try:
+                served.wait_for_pid("a")
+                served.wait((home / "daemon" / "api").exists, "socket")
+                api = on_socket(served)
+                served.wait(lambda: any(history(api)["pages"]), "first pages")
+            except BaseException:
+                kill_crawls(home)
+                raise
+            daemon.signal(signal.SIGKILL)
+            daemon.process.wait()
+        with serving(home) as served:
+            served.wait(lambda: "a: runs already" in served.daemon.err, "adoption")
+            before = history(api)
+            assert before["time"]
+            api.do("POST", "/crawls/a/pause")
+            after = wait_for_rest(served, api, before["time"][-1])
+            assert after["time"][: len(before["time"])] == before["time"]
+            assert after["pages"][: len(before["pages"])] == before["pages"]
+            # Of both processes, the daemon's kill notwithstanding.
+            written = list(read_records(*record_directories(served.directory("a"))))
+            pages = [record for record in written if record.state == "done" and record.status == 200]
+            assert after["pages"][-1] == len(pages) > 0
+            parts = [history(api, f"&part={number}") for number in (0, 1)]
+            assert sum(each["pages"][-1] for each in parts) == len(pages)
+            assert all(each["memory_bytes"][-1] > 1_000_000 for each in parts)
+            assert after["memory_bytes"][-1] > sum(each["memory_bytes"][-1] for each in parts)
+            assert api.ask("GET", f"{BASE}/crawls/a/history?from=0&to=-1").status == 422
+            served.end()
