@@ -58,6 +58,10 @@ class Daemon:
         """Where the daemon's own files are."""
         return self._home.folder
 
+    def configuration(self, name: str) -> Loaded | None:
+        """The configuration of a crawl; None if it can't be used."""
+        return self._loaded.get(name)
+
     async def run(self) -> None:
         """Raises `OSError` if the folder can't be read at the start."""
         found = await asyncio.to_thread(read_folder, self._home.path)

@@ -130,20 +130,38 @@ def find_record(directory: Path, number: int) -> PageRecord | None:
     return None
 
 
-def newest_records(directory: Path) -> Iterator[PageRecord]:
-    """The records of a directory, the last one first. Lines that can't be decoded are skipped."""
+class ReadLimit:
+    """How many bytes may still be read."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.left = max_bytes
+        self.was_reached = False
+
+    def takes(self, count: int) -> bool:
+        """Whether so many may be read now; they are counted."""
+        self.was_reached = self.was_reached or self.left < count
+        self.left -= count
+        return not self.was_reached
+
+
+def newest_records(directory: Path, *, containing: bytes = b"", limit: ReadLimit | None = None) -> Iterator[PageRecord]:
+    """The records of a directory, the last one first, as far as the limit goes. Lines that can't be decoded are
+    skipped, and so are those that lack `containing`."""
     decoder = msgspec.json.Decoder(PageRecord)
     for path in reversed(record_files(directory) if directory.is_dir() else []):
-        for line in _lines_backwards(path):
-            with suppress(msgspec.DecodeError, UnicodeDecodeError):
-                yield decoder.decode(line)
+        for line in _lines_backwards(path, limit):
+            if containing in line:
+                with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                    yield decoder.decode(line)
 
 
-def _lines_backwards(path: Path) -> Iterator[bytes]:
+def _lines_backwards(path: Path, limit: ReadLimit | None) -> Iterator[bytes]:
     with path.open("rb") as file:
         start, rest = file.seek(0, os.SEEK_END), b""
         while start > 0:
             end, start = start, max(0, start - _BLOCK_BYTES)
+            if limit is not None and not limit.takes(end - start):
+                return
             file.seek(start)
             rest, *lines = (file.read(end - start) + rest).split(b"\n")
             yield from reversed(lines)

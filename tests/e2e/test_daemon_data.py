@@ -40,6 +40,23 @@ def assert_tells_its_state(api: Api, name: str, web: Web, *, parts: int, running
     assert api.do("GET", f"/crawls/{name}/refused")["left"] == 0
 
 
+def assert_tells_what_it_has_found(api: Api, name: str, web: Web) -> None:
+    pages = api.do("GET", f"/crawls/{name}/pages?limit=3")["pages"]
+    assert 1 <= len(pages) <= 3
+    assert api.do("GET", f"/crawls/{name}/pages?failed=true") == {"pages": [], "searched_all": True}
+    seed = f"http://h00000.{web.params.domain}/"
+    story = api.do("GET", f"/crawls/{name}/url?url={quote(seed, safe='')}")
+    assert (story["found"]["state"], story["record"]["url"]) == ("done", seed)
+    assert api.do("GET", f"/crawls/{name}/url?url={ELSEWHERE}")["found"] is None
+    api.do("GET", f"/crawls/{name}/url?url=no", status=422)
+    assert any(
+        "resumed" in line or "began" in line or line for line in api.do("GET", f"/crawls/{name}/log?lines=5")["lines"]
+    )
+    settings = {each["key"]: each for each in api.do("GET", f"/crawls/{name}/configuration")["settings"]}
+    assert settings["politeness.min_delay_s"]["origin"].endswith(f"{name}.toml:5")
+    assert [key for key, each in settings.items() if each["running"] is not None] == []
+
+
 def assert_pages_of_queues(api: Api, name: str) -> None:
     whole = api.do("GET", f"/crawls/{name}/queues")
     found: list[Any] = []
@@ -96,14 +113,19 @@ def test_programs_look_into_crawls_and_change_them_whether_they_run_or_not(tmp_p
             api.do("POST", f"/crawls/{name}/pause")
         for name, parts in names.items():
             assert_tells_its_state(api, name, slow_web, parts=parts, running=True)
+            assert_tells_what_it_has_found(api, name, slow_web)
+            assert_pages_of_queues(api, name)
             assert_takes_changes(served, api, name, slow_web)
             api.do("POST", f"/crawls/{name}/stop", status=202)
         for name in names:
             served.wait(partial(is_stopped, api, name), "stop")
-        for name, parts in names.items():
-            assert_tells_its_state(api, name, slow_web, parts=parts, running=False)
-        assert_pages_of_queues(api, "two")
-        assert_takes_changes(served, api, "two", slow_web)
+        # Each request starts a process now, so these are the most telling ones.
+        assert api.do("GET", "/crawls/one/status")["running"] is False
+        assert_tells_its_state(api, "two", slow_web, parts=2, running=False)
+        host = api.do("GET", "/crawls/two/hosts")["hosts"][0]["host"]
+        assert api.do("POST", f"/crawls/two/hosts/{host}/retire")["queues"][0]["retired"]
+        assert api.do("GET", f"/crawls/two/hosts?match={host}")["hosts"][0]["state"] == "retired"
+        assert api.do("POST", "/crawls/two/seeds", b'{"urls": ["no"]}')["urls"][0]["outcome"] == "invalid"
         assert "has no directory yet" in api.do("GET", "/crawls/broken/status", status=409)["detail"]
         for path in ("queues?limit=0", "queues?sort=x", "hosts?limit=99999", "hosts?wrong=1", "status?part=x"):
             api.do("GET", f"/crawls/one/{path}", status=422)

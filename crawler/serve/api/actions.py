@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 import msgspec
 from aiohttp import web
 
+from config import Loaded
 from crawler.control.reply_types import READS
 from crawler.control.requests import AnyRequest
 from crawler.disk.directory import DirectoryRefused
@@ -156,6 +157,14 @@ class Actions:
         if isinstance(request, READS):
             keeper.ignore_change(before)
         return reply
+
+    def configuration(self, keeper: Keeper) -> Loaded:
+        """The configuration of a crawl in the folder."""
+        loaded = self._daemon.configuration(keeper.name)
+        if loaded is None:
+            detail = f"the configuration of {keeper.name} can't be used, or is gone"
+            raise Refused(HTTPStatus.CONFLICT, detail, keeper.facts.broken)
+        return loaded
 
     def directory(self, keeper: Keeper, part: int | None = None) -> Path:
         """Where the crawl, or one part of it, runs or has run."""

@@ -5,5 +5,7 @@ name prints with `--json`.
 
     forms      parameters, bodies, and replies that no command has
     asking     what a crawl answers itself
+    files      what its files tell: pages, log, configuration
+    reading    answers from its files
     routes     which request does what
 """

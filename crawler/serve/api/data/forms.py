@@ -4,22 +4,24 @@ from typing import Annotated
 
 import msgspec
 
+from crawler.control.replies import UrlForm
 from crawler.control.requests import MAX_BUDGET, MAX_ITEMS, MAX_PRECEDENCE, MAX_REFUSALS, MAX_URLS, QueueOrder
 from crawler.disk.layout import MAX_PARTS
+from crawler.page import PageRecord
 
 MAX_MATCH = 300
 MAX_URL = 65_536
+MAX_LINES = 1000
 
 Match = Annotated[str, msgspec.Meta(max_length=MAX_MATCH, description="Only hosts that contain this.")]
+Part = Annotated[int, msgspec.Meta(ge=0, lt=MAX_PARTS, description="Only this part of a crawl in parts.")]
 Limit = Annotated[int, msgspec.Meta(ge=1, le=MAX_ITEMS)]
 
 
 class PartQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole crawl, or one part of it."""
 
-    part: Annotated[int, msgspec.Meta(ge=0, lt=MAX_PARTS, description="Only this part of a crawl in parts.")] | None = (
-        None
-    )
+    part: Part | None = None
 
 
 class HostQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -63,3 +65,69 @@ class BudgetBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     cost: Annotated[int, msgspec.Meta(ge=0, le=MAX_BUDGET)] | None
     """With null, the general budget applies again."""
+
+
+class UrlQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A URL."""
+
+    url: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_URL)]
+
+
+class UrlStory(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known about a URL, and the record of its page."""
+
+    canonical: str
+    found: UrlForm | None
+    """Null if the crawl does not know it."""
+    record: PageRecord | None
+    """Null if there is none: the URL still waits, or the crawl writes no records."""
+    searched_all: bool
+    """Whether all records were searched; if not, an old one was not found."""
+
+
+class PagesQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which pages."""
+
+    limit: Limit = 50
+    failed: bool = False
+
+
+class PageList(msgspec.Struct, frozen=True, kw_only=True):
+    """Page records without their links, the newest first."""
+
+    pages: list[PageRecord]
+    searched_all: bool
+    """Whether all records were searched; if not, there may be older ones."""
+
+
+class LogQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How much of which log."""
+
+    lines: Annotated[int, msgspec.Meta(ge=1, le=MAX_LINES)] = 100
+    part: Part | None = None
+
+
+class LogTail(msgspec.Struct, frozen=True, kw_only=True):
+    """The last lines of a log, the oldest first."""
+
+    path: str
+    lines: list[str]
+
+
+class SettingForm(msgspec.Struct, frozen=True, kw_only=True):
+    """A setting."""
+
+    key: str
+    value: str
+    """As TOML; `unset` if it has none."""
+    origin: str
+    """Where the value comes from: `default`, or a file with its line, a preset, the environment."""
+    meaning: str
+    running: str | None
+    """The value that the running crawl has now, if that is another one."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of a crawl, in their order."""
+
+    settings: list[SettingForm]

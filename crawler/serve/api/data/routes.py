@@ -4,13 +4,28 @@ from http import HTTPStatus
 from typing import Final
 
 from crawler.control.replies import Changed, CrawlStatus, HostList, Judged, QueueList, RefusedList
-from crawler.serve.api.data import asking
-from crawler.serve.api.data.forms import BudgetBody, HostQuery, PartQuery, QueueQuery, RefusedQuery, SeedsBody
+from crawler.serve.api.data import asking, reading
+from crawler.serve.api.data.forms import (
+    BudgetBody,
+    HostQuery,
+    LogQuery,
+    LogTail,
+    PageList,
+    PagesQuery,
+    PartQuery,
+    QueueQuery,
+    RefusedQuery,
+    SeedsBody,
+    Settings,
+    UrlQuery,
+    UrlStory,
+)
 from crawler.serve.api.route import BODY, CONFLICT, NAMED, Route
 from visited import VisitedStats
 
 _ASKS: Final = (*CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.GATEWAY_TIMEOUT)
 """A crawl that is asked may not have begun, or not answer."""
+_READS: Final = (*CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY)
 _CHANGES: Final = (*_ASKS, *BODY)
 
 DATA_ROUTES: Final = (
@@ -101,5 +116,44 @@ DATA_ROUTES: Final = (
         reply=Judged,
         body=SeedsBody,
         refusals=_CHANGES,
+    ),
+    Route(
+        method="GET",
+        path=f"{NAMED}/url",
+        name="showUrl",
+        meaning="What the crawl knows about a URL, with the record of its page",
+        action=reading.show_url,
+        reply=UrlStory,
+        query=UrlQuery,
+        refusals=_ASKS,
+    ),
+    Route(
+        method="GET",
+        path=f"{NAMED}/pages",
+        name="listPages",
+        meaning="The last pages, the newest first; or the last failures",
+        action=reading.list_pages,
+        reply=PageList,
+        query=PagesQuery,
+        refusals=_READS,
+    ),
+    Route(
+        method="GET",
+        path=f"{NAMED}/log",
+        name="showLog",
+        meaning="The last lines of its log",
+        action=reading.show_log,
+        reply=LogTail,
+        query=LogQuery,
+        refusals=_READS,
+    ),
+    Route(
+        method="GET",
+        path=f"{NAMED}/configuration",
+        name="showConfiguration",
+        meaning="Its settings, and where each value comes from",
+        action=reading.show_configuration,
+        reply=Settings,
+        refusals=CONFLICT,
     ),
 )

@@ -1,0 +1,50 @@
+"""Answers from the files of a crawl, which are read in threads."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+from typing import TypeVar
+
+from aiohttp import web
+
+from crawler.control.replies import UrlFound
+from crawler.control.requests import InspectUrl
+from crawler.disk.directory import DirectoryRefused
+from crawler.serve.api.actions import Actions, query_of
+from crawler.serve.api.data import files
+from crawler.serve.api.data.forms import LogQuery, LogTail, PageList, PagesQuery, Settings, UrlQuery, UrlStory
+from crawler.serve.api.problems import Refused
+
+_Found = TypeVar("_Found")
+
+
+async def show_url(actions: Actions, request: web.Request) -> UrlStory:
+    keeper = actions.keeper(request)
+    found = await actions.ask_crawl(keeper, InspectUrl(url=query_of(request, UrlQuery).url), UrlFound)
+    return await _read(partial(files.story_of, actions.directory(keeper), found))
+
+
+async def list_pages(actions: Actions, request: web.Request) -> PageList:
+    query, directory = query_of(request, PagesQuery), actions.directory(actions.keeper(request))
+    return await _read(partial(files.last_pages, directory, limit=query.limit, failed=query.failed))
+
+
+async def show_log(actions: Actions, request: web.Request) -> LogTail:
+    query = query_of(request, LogQuery)
+    return await _read(partial(files.log_tail, actions.directory(actions.keeper(request), query.part), query.lines))
+
+
+async def show_configuration(actions: Actions, request: web.Request) -> Settings:
+    keeper = actions.keeper(request)
+    process = keeper.facts.process
+    running = None if process is None else Path(process.directory)
+    return await _read(partial(files.settings_of, actions.configuration(keeper), running))
+
+
+async def _read(read: Callable[[], _Found]) -> _Found:
+    try:
+        return await asyncio.to_thread(read)
+    except DirectoryRefused as error:
+        raise Refused(HTTPStatus.CONFLICT, str(error)) from error
