@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from crawler.cli import main
 from crawler.simweb.log import LogEntry, read_json_lines
 from crawler.simweb.process import running
-from tests.e2e.crawling import SMALL, Ended, Running, Web, started
+from tests.e2e.crawling import COMPLETE, SMALL, Ended, Running, Web, started
 
 SLOW = msgspec.structs.replace(SMALL, slow=0.95, duplicates=0.0, delay_s=0.1)
 
@@ -61,6 +61,10 @@ class Operated:
 
     def wait_until_listening(self) -> None:
         self.crawl.wait_until((self.directory / "control").is_socket, "socket")
+
+    def hurry(self) -> None:
+        """Let the crawl go on without delays, when it has been slow for long enough."""
+        assert self.do("set", "politeness.min_delay_s=0").code == COMPLETE
 
     def wait_until_drained(self) -> None:
         """Until nothing is in flight."""

@@ -25,6 +25,9 @@ from tests.e2e.crawling import (
 )
 from tests.e2e.operating import command_here
 
+SLOWLY_S = 2.0
+"""With this delay a crawl runs for sixteen seconds and more, so it can be met on its way."""
+
 
 class Served:
     """A folder of crawls, and the daemon that serves it."""
@@ -66,6 +69,10 @@ class Served:
         pid = self.pid(name)
         assert pid is not None
         return pid
+
+    def hurry(self, name: str) -> None:
+        """Let a crawl go on without delays, when it has been slow for long enough."""
+        assert_told(command_here("set", str(self.directory(name)), "politeness.min_delay_s=0"), COMPLETE)
 
     def end(self) -> None:
         """SIGTERM ends it, and its crawls, in order."""
@@ -116,13 +123,14 @@ def assert_crawled(served: Served, web: Web, *names: str) -> None:
 
 def test_a_killed_crawl_is_restarted_and_the_others_do_not_notice(tmp_path: Path, slow_web: Web) -> None:
     home = tmp_path / "home"
-    write(home, "a", slow_web, delay_s=0.3)
+    write(home, "a", slow_web, delay_s=SLOWLY_S)
     write(home, "b", slow_web)
     (home / "bad.toml").write_text("[crawl]\nseeds = 5\n")
     with serving(home, "--restart-delay", "0.1") as served:
         first = served.wait_for_pid("a")
         os.kill(first, signal.SIGKILL)
         served.wait(lambda: served.pid("a") not in (None, first), "second process")
+        served.hurry("a")
         served.wait_until_complete("a", "b")
         assert [run.how for run in served.record("a").runs] == [
             "killed by signal 9; the system may have run out of memory",
@@ -140,7 +148,7 @@ def test_a_killed_daemon_leaves_its_crawls_running_and_the_next_one_takes_them_o
     tmp_path: Path, slow_web: Web
 ) -> None:
     home = tmp_path / "home"
-    write(home, "a", slow_web, delay_s=0.3)
+    write(home, "a", slow_web, delay_s=SLOWLY_S)
     with started("daemon", str(home), cwd=tmp_path) as daemon:
         served = Served(home, daemon)
         pid = served.wait_for_pid("a")
@@ -150,6 +158,7 @@ def test_a_killed_daemon_leaves_its_crawls_running_and_the_next_one_takes_them_o
     with serving(home) as served:
         served.wait(lambda: f"a: runs already, in process {pid}" in served.daemon.err, "adoption")
         assert served.pid("a") == pid
+        served.hurry("a")
         served.wait_until_complete("a")
         assert [(run.pid, run.how) for run in served.record("a").runs] == [(pid, "complete")]
         assert_crawled(served, slow_web, "a")
@@ -165,7 +174,7 @@ def test_the_next_daemon_goes_on_with_what_was_ended_in_order_and_with_what_was_
     tmp_path: Path, slow_web: Web
 ) -> None:
     home = tmp_path / "home"
-    write(home, "a", slow_web, delay_s=0.3)
+    write(home, "a", slow_web, delay_s=SLOWLY_S)
     with serving(home) as served:
         served.wait_for_pid("a")
         served.end()
@@ -179,6 +188,7 @@ def test_the_next_daemon_goes_on_with_what_was_ended_in_order_and_with_what_was_
         served.end()
         assert command_here("status", str(served.directory("a")), "--json").json()["pid"] == pid
     with serving(home) as served:
+        served.hurry("a")
         served.wait_until_complete("a")
         assert [run.how for run in served.record("a").runs] == ["stopped, for: the daemon ends", "complete"]
         assert_crawled(served, slow_web, "a")
@@ -260,13 +270,14 @@ def test_what_an_operator_does_to_a_crawl_holds_for_the_daemon_too(tmp_path: Pat
 
 def test_a_crawl_that_somebody_else_runs_is_not_run_twice(tmp_path: Path, slow_web: Web) -> None:
     home = tmp_path / "home"
-    write(home, "a", slow_web, delay_s=0.3)
+    write(home, "a", slow_web, delay_s=SLOWLY_S)
     by_hand = home / "hand"
     by_hand.mkdir()
     with started("crawl", str(home / "a.toml"), "--dir", str(home / "crawls" / "a"), cwd=by_hand) as crawl:
         crawl.wait_until((home / "crawls" / "a" / "control").is_socket, "socket")
         with serving(home) as served:
             served.wait(lambda: f"a: runs already, in process {crawl.pid}" in served.daemon.err, "adoption")
+            served.hurry("a")
             assert_told(crawl.wait(), COMPLETE)
             served.wait_until_complete("a")
             served.end()

@@ -90,7 +90,7 @@ def on_port(home: Path) -> Iterator[tuple[Served, Api, int]]:
 
 def test_a_program_creates_steers_and_deletes_a_crawl(tmp_path: Path, slow_web: Web) -> None:
     home = tmp_path / "home"
-    text = write(home, "aside", slow_web, delay_s=1.0).read_bytes()
+    text = write(home, "aside", slow_web, delay_s=5.0).read_bytes()
     (home / "aside.toml").unlink()
     toml = {"Content-Type": "application/toml"}
     with serving(home) as served:

@@ -31,6 +31,9 @@ from tests.e2e.crawling import (
 from tests.timeouts import MAX_WAIT_S
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
+ONE_AT_A_TIME = setting("fetch.concurrency=1", "fetch.spare=0")
+"""So the crawl of the slow web always has a page in flight, and takes so long that it can be met on its way."""
+AT_ONCE = setting("fetch.concurrency=64")
 
 
 def has_records(directory: Path, *, at_least: int = 1) -> bool:
@@ -42,7 +45,7 @@ def test_a_signal_lets_what_is_in_flight_finish_and_the_crawl_goes_on_exactly(
     tmp_path: Path, slow_web: Web, number: signal.Signals
 ) -> None:
     directory = tmp_path / "crawl"
-    with started("crawl", *slow_web.options, "--dir", "crawl", cwd=tmp_path) as crawl:
+    with started("crawl", *slow_web.options, *ONE_AT_A_TIME, "--dir", "crawl", cwd=tmp_path) as crawl:
         crawl.wait_until(lambda: has_records(directory, at_least=6), "records")
         crawl.signal(number)
         ended = crawl.wait()
@@ -54,7 +57,7 @@ def test_a_signal_lets_what_is_in_flight_finish_and_the_crawl_goes_on_exactly(
     log = (directory / "logs" / "crawl.log").read_text()
     assert f"{number.name}: stopping when" in log
     assert "ended: signal" in log
-    resumed = onceover("crawl", "--dir", "crawl", cwd=tmp_path)
+    resumed = onceover("crawl", "--dir", "crawl", *AT_ONCE, cwd=tmp_path)
     assert_told(resumed, COMPLETE, "Resuming: ")
     # Drained, not dropped: nothing was fetched twice.
     assert fetched(directory) == dict.fromkeys(slow_web.pages, 1)
@@ -80,7 +83,7 @@ def test_a_terminal_that_is_closed_stops_a_crawl_once_however_often_it_is_told(t
     directory = tmp_path / "crawl"
     ours, its = pty.openpty()
     crawl = subprocess.Popen(
-        [ONCEOVER, "crawl", *slow_web.options, "--dir", "crawl"],
+        [ONCEOVER, "crawl", *slow_web.options, *ONE_AT_A_TIME, "--dir", "crawl"],
         cwd=tmp_path,
         env=environment(),
         stdin=its,
@@ -104,7 +107,7 @@ def test_a_terminal_that_is_closed_stops_a_crawl_once_however_often_it_is_told(t
     assert "SIGHUP: stopping when" in log
     assert "at once" not in log
     assert_sound(directory)
-    assert onceover("crawl", "--dir", "crawl", cwd=tmp_path).code == COMPLETE
+    assert onceover("crawl", "--dir", "crawl", *AT_ONCE, cwd=tmp_path).code == COMPLETE
     assert fetched(directory) == dict.fromkeys(slow_web.pages, 1)
 
 
@@ -148,7 +151,7 @@ def test_a_signal_during_the_imports_ends_the_command_in_order(tmp_path: Path, n
 
 
 def test_a_crawl_that_is_told_again_and_again_still_ends_in_order(tmp_path: Path, slow_web: Web) -> None:
-    with started("crawl", *slow_web.options, "--dir", "crawl", cwd=tmp_path) as crawl:
+    with started("crawl", *slow_web.options, *ONE_AT_A_TIME, "--dir", "crawl", cwd=tmp_path) as crawl:
         crawl.wait_until(lambda: has_records(tmp_path / "crawl"), "records")
         for _ in range(200):
             if crawl.process.poll() is not None:
@@ -158,7 +161,7 @@ def test_a_crawl_that_is_told_again_and_again_still_ends_in_order(tmp_path: Path
         ended = crawl.wait()
     assert_told(ended, STOPPED)
     assert_sound(tmp_path / "crawl")
-    assert onceover("crawl", "--dir", "crawl", cwd=tmp_path).code == COMPLETE
+    assert onceover("crawl", "--dir", "crawl", *AT_ONCE, cwd=tmp_path).code == COMPLETE
     assert set(fetched(tmp_path / "crawl")) == slow_web.pages
 
 
