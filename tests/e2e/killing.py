@@ -29,7 +29,8 @@ from tests.stores import open_leveldb
 Moment = Callable[[], object]
 """Asked again and again while a crawl runs; the crawl is killed when it is true."""
 
-IDLE_S = 0.15
+IDLE_S = 0.6
+"""Longer than a process waits for its turn on a busy machine, so that it really has nothing to do."""
 _LOOK_EVERY_S = 0.001
 _PROBE = "probe.invalid"
 

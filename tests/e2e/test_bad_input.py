@@ -22,6 +22,7 @@ from tests.e2e.crawling import (
     ONCEOVER,
     REFUSED,
     STOPPED,
+    TIMEOUT_S,
     USAGE,
     Ended,
     Web,
@@ -151,7 +152,7 @@ def test_a_directory_that_cannot_be_written_to_is_refused(tmp_path: Path) -> Non
 
 
 def test_a_second_process_is_told_who_holds_the_directory(tmp_path: Path, web: Web) -> None:
-    options = [*web.options, "--dir", "crawl", *setting("politeness.min_delay_s=1")]
+    options = [*web.options, "--dir", "crawl", *setting("politeness.min_delay_s=30")]
     with started("crawl", *options, cwd=tmp_path) as first:
         first.wait_until((tmp_path / "crawl" / "crawl.toml").exists, "configuration")
         held = f"in use by process {first.pid}"
@@ -355,7 +356,7 @@ def test_a_limit_of_the_address_space_is_told_before_it_can_abort_the_crawl(
     program = "import os, resource, sys; resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2); "
     limited = [sys.executable, "-c", program + "os.execv(sys.argv[2], sys.argv[2:])", str(limit), str(ONCEOVER)]
     crawl = [*limited, "crawl", *web.options, "--dir", "crawl"]
-    done = subprocess.run(crawl, cwd=tmp_path, env=environment(), capture_output=True, timeout=120, check=False)
+    done = subprocess.run(crawl, cwd=tmp_path, env=environment(), capture_output=True, timeout=TIMEOUT_S, check=False)
     ended = Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
     assert_told(ended, code, "address space", "ulimit -v", words)
 

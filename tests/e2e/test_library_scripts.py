@@ -256,7 +256,9 @@ asyncio.run(main())
 
 
 def test_ctrl_c_ends_a_script_in_order(tmp_path: Path, slow_web: Web) -> None:
-    with script(tmp_path, INTERRUPTED.format(values=values(slow_web))) as process:
+    # One page after the other takes so long that the script is interrupted on its way.
+    slowly = values(slow_web, fetch__concurrency=1, fetch__spare=0)
+    with script(tmp_path, INTERRUPTED.format(values=slowly)) as process:
         assert process.stdout is not None
         first = [process.stdout.readline() for _ in range(5)]
         process.send_signal(signal.SIGINT)

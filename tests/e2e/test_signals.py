@@ -145,7 +145,7 @@ main()
 def test_a_signal_during_the_imports_ends_the_command_in_order(tmp_path: Path, number: signal.Signals) -> None:
     """Also where Python would drop an exception, as within its importer."""
     command = [sys.executable, "-c", IMPORTING, "crawl", "--help", str(int(number))]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=MAX_WAIT_S)
     assert (ended.returncode, ended.stdout) == (STOPPED, "")
     assert ended.stderr == "onceover: stopped before it began\n"
 

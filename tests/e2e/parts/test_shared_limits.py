@@ -76,7 +76,7 @@ def test_three_parts_store_exactly_as_many_pages_as_they_may(tmp_path: Path) -> 
 
 
 def test_a_limit_is_met_exactly_although_parts_are_killed(tmp_path: Path) -> None:
-    with in_parts(tmp_path, "politeness.min_delay_s=0.1", parts=3) as crawl:
+    with in_parts(tmp_path, "politeness.min_delay_s=1", "politeness.robots=false", parts=3) as crawl:
         with crawl.started("--max-pages", "50") as supervisor:
             assert kill_parts(crawl, supervisor, [0, 1, 2, 0, 1], Random(5)) >= 3
             assert_told(supervisor.wait(), LIMIT)
