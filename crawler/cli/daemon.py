@@ -2,14 +2,13 @@
 
 import asyncio
 import os
-from ipaddress import ip_address
 from pathlib import Path
-from typing import Final
 
 import click
 
 from config import parse_size
 from crawler.cli.codes import REFUSED
+from crawler.cli.listening import listen_options
 from crawler.cli.run.streams import say
 from crawler.serve.api.gate.tokens import TokenRefused
 from crawler.serve.api.server import Listen, serving
@@ -21,8 +20,6 @@ from crawler.serve.machine import Limits
 from crawler.serve.notify import Supervisor
 from crawler.serve.records import Home, HomeInUse
 
-_MAX_PORT: Final = 65_535
-
 
 def _size(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
     try:
@@ -31,32 +28,9 @@ def _size(_context: click.Context, _parameter: click.Parameter, value: str | Non
         raise click.BadParameter(f"expected a size, as 500MB or 8GiB: {error}") from error
 
 
-def _address(_context: click.Context, _parameter: click.Parameter, value: str | None) -> Listen | None:
-    if value is None:
-        return None
-    host, _, port = value.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    try:
-        is_loopback = ip_address("127.0.0.1" if host == "localhost" else host).is_loopback
-        number = int(port)
-    except ValueError:
-        is_loopback, number = False, -1
-    if not is_loopback or not 0 <= number <= _MAX_PORT:
-        raise click.BadParameter(
-            f"expected an address of the loopback interface and a port, as 127.0.0.1:8040, found {value!r}. To reach "
-            "the API from elsewhere, put a proxy with TLS before it, or use a tunnel"
-        )
-    return Listen("127.0.0.1" if host == "localhost" else host, number)
-
-
 @click.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option(
-    "--listen",
-    callback=_address,
-    metavar="HOST:PORT",
-    help="Also serve the API there, as 127.0.0.1:8040. The token is in DIR/token.",
-)
+@listen_options
 @click.option("--leave-crawls", is_flag=True, help="When the daemon ends, leave its crawls running.")
 @click.option(
     "--max-memory", callback=_size, metavar="SIZE", help="Memory of all crawls. Over it, the largest restarts."

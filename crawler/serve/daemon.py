@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -48,6 +48,8 @@ class Daemon:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.keepers: dict[str, Keeper] = {}
         self.recorder = Recorder(home.history)
+        self.also_reload: list[Callable[[], None]] = []
+        """What is read again with the folder."""
 
     @property
     def home(self) -> Path:
@@ -116,6 +118,8 @@ class Daemon:
         """Read the folder again. Raises `OSError` if it can't be read; nothing has changed then."""
         self._supervisor.reloading()
         try:
+            for each in self.also_reload:
+                each()
             found = await asyncio.to_thread(read_folder, self._home.path)
             if self._closing.is_set():
                 return []

@@ -2,7 +2,7 @@
 
     forms      what requests and replies hold
     problems   errors, in the form of RFC 9457
-    gate/      who may ask: tokens, their rights, Host and Origin; the audit
+    gate/      who may ask, how often, and what is remembered of it
     actions    what the requests do
     data/      what crawls know, and changes of seeds and hosts
     route      a request, and what it does
@@ -11,6 +11,6 @@
     server     listens
 
 It listens on a Unix socket, `DIR/daemon/api`, that only its owner may open; there no token is needed. With `--listen`
-it also listens on a port of the loopback interface. There each request needs the token of `DIR/token`, and a Host
-header that names this machine, so that no web page can reach the API through a browser.
+it also listens on a port of the loopback interface, or with a certificate of any. There each request needs a token, and
+a Host header with a name of this machine, so that no web page can reach the API through a browser.
 """

@@ -3,10 +3,11 @@
 import logging
 import socket
 from asyncio import TaskGroup
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from functools import partial
 from importlib.metadata import version
+from ssl import SSLContext
 from typing import Final
 
 import msgspec
@@ -20,6 +21,7 @@ from crawler.serve.api.gate.audit import Audit, audited
 from crawler.serve.api.gate.guard import guarded, names_of
 from crawler.serve.api.gate.limits import Limits
 from crawler.serve.api.gate.listener import Listener
+from crawler.serve.api.gate.tls import Certificate
 from crawler.serve.api.gate.tokens import Tokens
 from crawler.serve.api.gate.traffic import Traffic, bounded, paced
 from crawler.serve.api.openapi import document
@@ -36,10 +38,13 @@ _LIMITS: Final = Limits()
 
 
 class Listen(msgspec.Struct, frozen=True):
-    """An address of the loopback interface."""
+    """An address to listen on. Others than those of the loopback interface need a certificate."""
 
     host: str
     port: int
+    certificate: Certificate | None = None
+    remote_names: tuple[str, ...] = ()
+    """Under which others may ask: NAME or NAME:PORT, in lower case."""
 
 
 class _Way(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +54,11 @@ class _Way(msgspec.Struct, frozen=True, kw_only=True):
     guards: tuple[Middleware, ...] = ()
     tokens: Tokens | None = None
     """Those that requests need; None on the local socket."""
+    certificate: Certificate | None = None
+
+    @property
+    def tls(self) -> Callable[[], SSLContext] | None:
+        return None if self.certificate is None else self.certificate.context
 
 
 @asynccontextmanager
@@ -82,7 +92,9 @@ async def serving(daemon: Daemon, listen: Listen | None, limits: Limits = _LIMIT
             stack.push_async_callback(runner.cleanup)
             await runner.setup()
             assert runner.server is not None
-            listeners.append(Listener(runner.server, way.listening, limits, traffic=traffic, tokens=way.tokens))
+            listeners.append(
+                Listener(runner.server, way.listening, limits, traffic=traffic, tokens=way.tokens, tls=way.tls)
+            )
         async with TaskGroup() as group:
             tasks = [group.create_task(listener.serve()) for listener in listeners]
             try:
@@ -110,9 +122,12 @@ def _port(daemon: Daemon, listen: Listen, limits: Limits) -> tuple[_Way, int]:
     family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
     listening = socket.create_server((listen.host, listen.port), family=family)
     port: int = listening.getsockname()[1]
-    log.info("listens on http://%s:%d%s; the token is in %s", listen.host, port, BASE, tokens.owner_path)
-    guards = (paced(limits), guarded(names_of(listen.host, port), tokens, limits))
-    return _Way(listening=listening, guards=guards, tokens=tokens), port
+    names = names_of(listen.host, port, is_tls=listen.certificate is not None, remote=listen.remote_names)
+    if listen.certificate is not None:
+        daemon.also_reload.append(listen.certificate.reload)
+    log.info("listens on %s%s; the token is in %s", names.url, BASE, tokens.owner_path)
+    guards = (paced(limits), guarded(names, tokens, limits))
+    return _Way(listening=listening, guards=guards, tokens=tokens, certificate=listen.certificate), port
 
 
 def _application(daemon: Daemon, middlewares: list[Middleware], limits: Limits) -> web.Application:

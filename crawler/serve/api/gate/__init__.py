@@ -5,6 +5,7 @@
     guard      token, Host and Origin of a request
     limits     how much a client may ask for; pure
     traffic    the requests that are being answered; their rate and their bodies
+    tls        the certificate of a port
     audit      a line for each change
     listener   accepts connections, and closes those of slow clients
 

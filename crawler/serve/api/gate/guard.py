@@ -1,12 +1,13 @@
 """Who may ask.
 
 A web page in a browser of this machine could send requests to a port of it, also under a name of its own that it points
-here. So a request needs a token, which a page does not know; its Host header must name this machine; and if it has an
+here. So a request needs a token, which a page does not know; its Host header must have a name of ours; and if it has an
 Origin, this must be ours.
 """
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable, Collection
 from http import HTTPStatus
 from typing import Final
@@ -28,20 +29,26 @@ _EXPECTED: Final = (
     "expected the header `Authorization: Bearer TOKEN` with the token of DIR/token, or one of `onceover token`"
 )
 _SCHEME: Final = "bearer "
+_PORT: Final = re.compile(r":[0-9]+\Z")
 _NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 
 
-class Names(msgspec.Struct, frozen=True):
+class Names(msgspec.Struct, frozen=True, kw_only=True):
     """Under which names the API may be asked, in lower case."""
 
+    url: str
     hosts: frozenset[str]
     origins: frozenset[str]
 
 
-def names_of(host: str, port: int) -> Names:
-    written = f"[{host}]" if ":" in host else host
-    hosts = frozenset(f"{name}:{port}" for name in (*_NAMES, written))
-    return Names(hosts, frozenset(f"http://{host}" for host in hosts))
+def names_of(host: str, port: int, *, is_tls: bool = False, remote: Collection[str] = ()) -> Names:
+    """The names of a port. A remote name without a port has this one, or none at all, as behind a proxy."""
+    scheme = "https" if is_tls else "http"
+    written = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    local = {*(f"{name}:{port}" for name in _NAMES), written}
+    others = set(remote) | {f"{name}:{port}" for name in remote if not _PORT.search(name)}
+    origins = {f"{scheme}://{name}" for name in local} | {f"https://{name}" for name in others}
+    return Names(url=f"{scheme}://{written}", hosts=frozenset(local | others), origins=frozenset(origins))
 
 
 def guarded(names: Names, tokens: Tokens, limits: Limits, *, open_paths: Collection[str] = ()) -> Middleware:

@@ -15,6 +15,7 @@ from crawler.serve.notify import Supervisor
 from crawler.serve.records import Home
 
 BASE = "/api/v1"
+LOOPBACK = Listen("127.0.0.1", 0)
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -26,8 +27,9 @@ class Answer(msgspec.Struct, frozen=True):
 class Api:
     """Asks a daemon that listens on a port."""
 
-    def __init__(self, home: Path, port: int, client: aiohttp.ClientSession) -> None:
-        self.home = home
+    def __init__(self, daemon: Daemon, port: int, client: aiohttp.ClientSession) -> None:
+        self.daemon = daemon
+        self.home = daemon.home
         self.port = port
         self._client = client
 
@@ -65,10 +67,10 @@ class Api:
 
 
 @asynccontextmanager
-async def served(home: Path, **limits: Any) -> AsyncIterator[Api]:
+async def served(home: Path, listen: Listen = LOOPBACK, **limits: Any) -> AsyncIterator[Api]:
     home.mkdir(exist_ok=True)
     with Home(home) as locked:
         daemon = Daemon(locked, Options(), Supervisor({}))
-        async with serving(daemon, Listen("127.0.0.1", 0), Limits(**limits)) as port, aiohttp.ClientSession() as client:
+        async with serving(daemon, listen, Limits(**limits)) as port, aiohttp.ClientSession() as client:
             assert port is not None
-            yield Api(home, port, client)
+            yield Api(daemon, port, client)
