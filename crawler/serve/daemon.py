@@ -47,6 +47,8 @@ class Daemon:
         self._reload_wanted = asyncio.Event()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.keepers: dict[str, Keeper] = {}
+        self.watchers: list[Callable[[str], None]] = []
+        """Called with the name of a crawl when it may have changed."""
         self.recorder = Recorder(home.history)
         self.also_reload: list[Callable[[], None]] = []
         """What is read again with the folder."""
@@ -136,7 +138,7 @@ class Daemon:
 
     def _keep(self, name: str, found: Found | None) -> None:
         assert self._group is not None
-        keeper = Keeper(name, self._home, self._options.keeper)
+        keeper = Keeper(name, self._home, self._options.keeper, told=lambda: self._tell_watchers(name))
         self.keepers[name] = keeper
         self._give(keeper, found)
         # Before it starts, not only when all crawls are watched.
@@ -154,6 +156,11 @@ class Daemon:
         (self._home.path / f"{name}{SUFFIX}").unlink(missing_ok=True)
         self._home.forget(name)
         await self.recorder.forget(name)
+        self._tell_watchers(name)
+
+    def _tell_watchers(self, name: str) -> None:
+        for watcher in self.watchers:
+            watcher(name)
 
     def _give(self, keeper: Keeper, found: Found | None) -> None:
         """Give a crawl its configuration."""

@@ -39,11 +39,15 @@ class KeeperOptions(msgspec.Struct, frozen=True, kw_only=True):
 class Keeper:
     """Keeps a crawl. `facts` may be replaced at any time by `change`."""
 
-    def __init__(self, name: str, home: Home, options: KeeperOptions) -> None:
+    def __init__(
+        self, name: str, home: Home, options: KeeperOptions, *, told: Callable[[], None] = lambda: None
+    ) -> None:
+        """`told` is called when the crawl may have changed."""
         self.name = name
         self.facts = Facts(record=home.load(name))
         self._home = home
         self._options = options
+        self._told = told
         self._output = Output(home.output, name)
         self._process: CrawlProcess | None = None
         self._woken = asyncio.Event()
@@ -106,6 +110,7 @@ class Keeper:
                     self._log(logging.INFO, note)
                 is_saved = await self._save()
                 self._tell()
+                self._told()
                 if self._is_left or (self.facts.is_closing and self.facts.process is None):
                     return
                 await self._do_next(is_saved=is_saved)

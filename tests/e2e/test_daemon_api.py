@@ -3,7 +3,7 @@
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,16 @@ class Api:
         finally:
             connection.close()
 
+    @contextmanager
+    def events(self) -> Iterator[Iterator[tuple[str, Any]]]:
+        """What happens from now on: the kind of each event, and its value."""
+        connection: HTTPConnection = self._connect()
+        try:
+            connection.request("GET", f"{BASE}/events")
+            yield _events(connection.getresponse())
+        finally:
+            connection.close()
+
     def do(
         self, method: str, path: str, body: bytes = b"", *, status: int = 200, headers: Mapping[str, str] | None = None
     ) -> Any:
@@ -68,6 +78,15 @@ def _template(path: str) -> str:
         if kind in pieces[:-1]:
             pieces[pieces.index(kind) + 1] = name
     return "/".join(pieces)
+
+
+def _events(response: HTTPResponse) -> Iterator[tuple[str, Any]]:
+    kind = ""
+    while line := response.readline().decode():
+        name, _, value = line.rstrip("\n").partition(": ")
+        kind = value if name == "event" else kind
+        if name == "data":
+            yield kind, msgspec.json.decode(value)
 
 
 def on_socket(served: Served) -> Api:

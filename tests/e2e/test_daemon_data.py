@@ -106,11 +106,18 @@ def test_programs_look_into_crawls_and_change_them_whether_they_run_or_not(tmp_p
     with serving(home) as served:
         api = on_socket(served)
         names = {"one": 1, "two": 2}
-        for name in names:
-            served.wait_for_pid(name)
-            served.wait(partial(has_hosts, api, name), "hosts")
-            # It goes on running, and nothing that it tells changes.
-            api.do("POST", f"/crawls/{name}/pause")
+        with api.events() as events:
+            kind, told = next(events)
+            assert (kind, [each["name"] for each in told["crawls"]]) == ("crawls", ["broken", *names])
+            for name in names:
+                served.wait_for_pid(name)
+                served.wait(partial(has_hosts, api, name), "hosts")
+                # It goes on running, and nothing that it tells changes.
+                api.do("POST", f"/crawls/{name}/pause")
+            wanted = {(kind, name) for kind in ("paused", "rate") for name in names}
+            while wanted:
+                kind, told = next(events)
+                wanted.discard((told.get("state", kind), told["name"]))
         for name, parts in names.items():
             assert_tells_its_state(api, name, slow_web, parts=parts, running=True)
             assert_tells_what_it_has_found(api, name, slow_web)

@@ -5,6 +5,7 @@
     gate/      who may ask, how often, and what is remembered of it
     actions    what the requests do
     data/      what crawls know, and changes of seeds and hosts
+    events/    what happens, as it happens
     route      a request, and what it does
     routes     all of them
     openapi    the document that describes all of it

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final, TypeVar
@@ -17,6 +17,7 @@ from crawler.control.reply_types import READS
 from crawler.control.requests import AnyRequest
 from crawler.disk.directory import DirectoryRefused
 from crawler.disk.layout import part_directory
+from crawler.serve.api.events.hub import Events
 from crawler.serve.api.forms import (
     ChangeForm,
     CrawlDetails,
@@ -58,14 +59,26 @@ class Actions:
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
         self._asker = Asker()
+        self.events = Events(self._crawls)
+        daemon.watchers.append(self._notice)
 
     @property
     def recorder(self) -> Recorder:
         return self._daemon.recorder
 
+    @property
+    def keepers(self) -> Mapping[str, Keeper]:
+        return self._daemon.keepers
+
     async def list_crawls(self, _request: web.Request) -> CrawlList:
-        keepers = self._daemon.keepers
-        return CrawlList(crawls=tuple(crawl_form(keepers[name]) for name in sorted(keepers)))
+        return self._crawls()
+
+    def _crawls(self) -> CrawlList:
+        return CrawlList(crawls=tuple(crawl_form(self.keepers[name]) for name in sorted(self.keepers)))
+
+    def _notice(self, name: str) -> None:
+        keeper = self.keepers.get(name)
+        self.events.notice(name, None if keeper is None else crawl_form(keeper))
 
     async def show(self, request: web.Request) -> CrawlDetails:
         return crawl_details(self.keeper(request))
@@ -180,7 +193,7 @@ class Actions:
     def keeper(self, request: web.Request) -> Keeper:
         """The crawl that the path of a request names."""
         name = request.match_info["name"]
-        keeper = self._daemon.keepers.get(name)
+        keeper = self.keepers.get(name)
         if keeper is None:
             raise Refused(HTTPStatus.NOT_FOUND, f"there is no crawl {name[:100]!r}; GET /api/v1/crawls lists them")
         return keeper

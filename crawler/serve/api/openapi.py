@@ -60,6 +60,8 @@ def _operation(route: Route) -> dict[str, Any]:
     done: dict[str, Any] = {"description": route.status.phrase}
     if route.reply is not None:
         done["content"] = {"application/json": {"schema": _reference(route.reply)}}
+    if route.streams is not None:
+        done["content"] = {route.streams: {"schema": {"type": "string"}}}
     refused = {
         str(int(status)): {"description": status.phrase, "content": {MEDIA_TYPE: {"schema": _reference(Problem)}}}
         for status in sorted({*_ALWAYS, *route.refusals})

@@ -12,7 +12,7 @@ from crawler.serve.api.actions import Actions
 BASE: Final = "/api/v1"
 NAMED: Final = f"{BASE}/crawls/{{name}}"
 
-Action = Callable[[Actions, web.Request], Awaitable[msgspec.Struct | None]]
+Action = Callable[[Actions, web.Request], Awaitable[msgspec.Struct | web.StreamResponse | None]]
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +28,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """The parameters behind the path."""
     body: type[msgspec.Struct] | None = None
     """A body in JSON."""
+    streams: str | None = None
+    """The media type of a reply that goes on, instead of one in JSON."""
     takes_toml: bool = False
     status: HTTPStatus = HTTPStatus.OK
     refusals: tuple[HTTPStatus, ...] = ()

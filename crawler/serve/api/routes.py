@@ -5,6 +5,7 @@ from typing import Final
 
 from crawler.serve.api.actions import TOML, Actions
 from crawler.serve.api.data.routes import DATA_ROUTES
+from crawler.serve.api.events.streaming import EVENT_STREAM, stream_events
 from crawler.serve.api.forms import CrawlDetails, CrawlList, PauseBody, ReloadForm
 from crawler.serve.api.measured import show_history
 from crawler.serve.api.route import BASE, BODY, CONFLICT, MISSING, NAMED, Route
@@ -104,6 +105,15 @@ ROUTES: Final = (
         meaning="Read the folder again, as SIGHUP does",
         action=Actions.reload,
         reply=ReloadForm,
+    ),
+    Route(
+        method="GET",
+        path=f"{BASE}/events",
+        name="streamEvents",
+        meaning="What happens, as server-sent events; goes on until the client closes it",
+        action=stream_events,
+        reply=None,
+        streams=EVENT_STREAM,
     ),
     *DATA_ROUTES,
 )

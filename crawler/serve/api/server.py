@@ -17,6 +17,7 @@ from aiohttp.typedefs import Middleware
 
 from crawler.control import address
 from crawler.serve.api.actions import Actions
+from crawler.serve.api.events.streaming import tell_rates
 from crawler.serve.api.gate.audit import Audit, audited
 from crawler.serve.api.gate.guard import guarded, names_of
 from crawler.serve.api.gate.limits import Limits
@@ -74,12 +75,13 @@ async def serving(daemon: Daemon, listen: Listen | None, limits: Limits = _LIMIT
             way, port = _port(daemon, listen, limits)
             stack.enter_context(closing(way.listening))
             ways.append(way)
+        actions = Actions(daemon)
         listeners = []
         for way in ways:
             traffic = Traffic()
             around = (traffic.middleware(), audited(audit, is_local=way.tokens is None), as_problems)
             runner = web.AppRunner(
-                _application(daemon, [*around, *way.guards, bounded(limits)], limits),
+                _application(actions, [*around, *way.guards, bounded(limits)], limits),
                 access_log=None,
                 shutdown_timeout=_CLOSING_S,
                 keepalive_timeout=limits.idle_s,
@@ -95,8 +97,10 @@ async def serving(daemon: Daemon, listen: Listen | None, limits: Limits = _LIMIT
             listeners.append(
                 Listener(runner.server, way.listening, limits, traffic=traffic, tokens=way.tokens, tls=way.tls)
             )
+        stack.callback(actions.events.close)
         async with TaskGroup() as group:
             tasks = [group.create_task(listener.serve()) for listener in listeners]
+            tasks.append(group.create_task(tell_rates(actions.events, actions.keepers)))
             try:
                 yield port
             finally:
@@ -130,9 +134,8 @@ def _port(daemon: Daemon, listen: Listen, limits: Limits) -> tuple[_Way, int]:
     return _Way(listening=listening, guards=guards, tokens=tokens, certificate=listen.certificate), port
 
 
-def _application(daemon: Daemon, middlewares: list[Middleware], limits: Limits) -> web.Application:
+def _application(actions: Actions, middlewares: list[Middleware], limits: Limits) -> web.Application:
     app = web.Application(middlewares=middlewares, client_max_size=limits.max_body_bytes)
-    actions = Actions(daemon)
     for route in ROUTES:
         app.router.add_route(route.method, route.path, partial(_answer, route, actions))
     described = msgspec.json.encode(document(ROUTES, version("onceover-crawler")))
@@ -140,8 +143,10 @@ def _application(daemon: Daemon, middlewares: list[Middleware], limits: Limits) 
     return app
 
 
-async def _answer(route: Route, actions: Actions, request: web.Request) -> web.Response:
+async def _answer(route: Route, actions: Actions, request: web.Request) -> web.StreamResponse:
     reply = await route.action(actions, request)
+    if isinstance(reply, web.StreamResponse):
+        return reply
     if reply is None:
         return web.Response(status=route.status)
     return web.Response(status=route.status, body=msgspec.json.encode(reply), content_type="application/json")
