@@ -196,6 +196,14 @@ def output_directories(directory: Path) -> list[Path]:
     return [*earlier, *layout.directories(directory)]
 
 
+def replaced_directories(part: Path) -> list[Path]:
+    """The directories whose output belongs to the crawl of a part, from before the crawl was divided as it is now.
+    Raises `DirectoryRefused`."""
+    whole = Path(os.path.normpath(part.absolute())).parent
+    parts = part_directories(whole)
+    return [each for each in output_directories(whole) if each not in parts]
+
+
 def record_directories(directory: Path, part: int | None = None) -> list[Path]:
     """The directories that hold page records of a crawl, those of its parts included, or those that hold what belongs
     to one part. The oldest come first. Raises `DirectoryRefused`."""

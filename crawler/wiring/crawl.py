@@ -31,7 +31,7 @@ from crawler.wiring.live.values import Latest, LatestDiscovery, make_values
 from crawler.wiring.parts import check_parts
 from crawler.wiring.plugins.blame import blaming, plugins_of
 from crawler.wiring.queue_settings import grouping
-from crawler.wiring.recovery.newer_output import requeue_newer_output
+from crawler.wiring.recovery.newer_output import numbers_owed_by_replaced_output, requeue_newer_output
 from crawler.wiring.schedule import next_tick
 from crawler.wiring.sharing import Shared, share
 from crawler.wiring.sites import Sites
@@ -112,6 +112,7 @@ async def open_crawl(
             owed = await requeue_newer_output(loaded.config, directory, frontier, urls)
             if shared.allowance is not None:
                 shared.allowance.owe(owed)
+                shared.allowance.owe(await numbers_owed_by_replaced_output(loaded.config, directory, frontier, urls))
         links = _part_links(frontier, directory)
         seeds = values.discovery.seeds([seed.url for seed in values.seeds])
         if links is not None:

@@ -5,6 +5,7 @@ from typing import Final
 
 from config import Config
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import replaced_directories
 from crawler.page import LinkKind, PageRecord
 from crawler.url.urls import UrlReader
 from crawler.wiring.components import discovering
@@ -13,6 +14,8 @@ from crawler.write.records import newest_records
 from frontier import Frontier, UrlState
 
 NOT_MODIFIED: Final = 304
+FOREIGN_IN_A_ROW: Final = 10_000
+"""After so many records of other parts in a row, a part looks no further in a directory that it has replaced."""
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +60,32 @@ async def requeue_newer_output(
             newer,
         )
     await frontier.add(unknown)
+    return owed
+
+
+async def numbers_owed_by_replaced_output(
+    config: Config, directory: CrawlDirectory, frontier: Frontier, urls: UrlReader
+) -> set[int]:
+    """The numbers of pages of this part that count as pages already, because they were written before the crawl was
+    divided anew, but not settled. The division has queued them under their numbers."""
+    in_flight = config.fetch.concurrency + config.fetch.spare
+    record_urls = RecordUrls(urls, discovering.parallel_queues(config, urls))
+    owed = set()
+    for replaced in replaced_directories(directory.original):
+        settled_in_a_row = foreign_in_a_row = 0
+        for record in newest_records(CrawlDirectory(replaced).records):
+            url = record_urls.of_record(record)
+            entry = None if url is None else await frontier.status_of(url.canonical)
+            if entry is None:
+                foreign_in_a_row += 1
+            elif entry.state is not UrlState.PENDING:
+                settled_in_a_row, foreign_in_a_row = settled_in_a_row + 1, 0
+            else:
+                settled_in_a_row = foreign_in_a_row = 0
+                if entry.number == record.number and _is_page(record):
+                    owed.add(record.number)
+            if settled_in_a_row > 2 * in_flight or foreign_in_a_row > FOREIGN_IN_A_ROW:
+                break
     return owed
 
 
