@@ -16,7 +16,7 @@ from click.exceptions import NoArgsIsHelpError
 from click.shell_completion import add_completion_class
 
 from crawler.cli.bash_completion import AssignmentBash
-from crawler.cli.codes import STOPPED
+from crawler.cli.codes import COMPLETE, STOPPED
 from crawler.cli.run.streams import drop_unprinted, open_missing_streams, say
 
 _OF_CLICK = ("No such command", "Got unexpected extra argument")
@@ -64,7 +64,18 @@ class Commands(Mapping[str, click.Command]):
         return len(_MODULES)
 
 
-@click.group(commands=Commands(), context_settings={"help_option_names": ["-h", "--help"]})
+class _Onceover(click.Group):
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command. If whoever reads its output has enough, as `head` has, it ends without failing."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            if not drop_unprinted():
+                raise
+            return COMPLETE
+
+
+@click.group(cls=_Onceover, commands=Commands(), context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="onceover-crawler", prog_name="onceover")
 @click.pass_obj
 def onceover(begin: Callable[[], None] | None) -> None:

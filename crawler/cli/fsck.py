@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET
 
 from crawler.cli.codes import COMPLETE, FAILED
+from crawler.cli.run.streams import say
 from crawler.disk.layout import part_at
 from crawler.operate.upkeep.checking import FoundProblem, check
 from crawler.operate.upkeep.places import Places, lock_places
@@ -45,12 +46,12 @@ def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, as_json: bool
     for note in notes:
         _say(f"note: {_part(note)}{note.kind} {note.where}: {note.message}")
     if as_json:
-        click.echo(msgspec.json.encode(report))
+        say(msgspec.json.encode(report).decode())
     else:
         for problem in report.problems:
-            click.echo(f"{_part(problem)}{problem.kind}: {problem.where}: {problem.message}")
+            say(f"{_part(problem)}{problem.kind}: {problem.where}: {problem.message}")
         problems = number_of(len(report.problems), "problem") if report.problems else "no problems"
-        click.echo(
+        say(
             f"{number_of(report.urls, 'URL')}, {report.pending:,} pending, {report.retrying:,} to try again, "
             f"{number_of(report.queues, 'queue')}: {problems}"
         )

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 import msgspec
-from rich.console import Console
 from rich.table import Table
 
 from crawler.cli.codes import COMPLETE, FAILED
 from crawler.cli.fsck import fsck
 from crawler.cli.operate.options import part, place
+from crawler.cli.run.terminal import results_console
 from crawler.control.replies import HealthForm, NextList, QueueForm, QueueList, RefusedList, UrlForm, UrlFound
 from crawler.control.requests import (
     MAX_ITEMS,
@@ -68,7 +68,7 @@ def queues(path: Path, sort: QueueOrder, match: str, retired: bool, offset: int,
         number = [str(queue.part)] if in_parts else []
         figures = [f"{queue.size:,}", f"{queue.spent:,}", queue.wake_at or "", str(queue.health.error_streak)]
         table.add_row(queue.host, *number, *figures, note)
-    Console().print(table)
+    results_console().print(table)
     if left > 0:
         click.echo(f"and {left:,} more; --limit or --offset {offset + limit} shows them", err=True)
 

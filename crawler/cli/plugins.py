@@ -3,10 +3,10 @@
 import click
 import msgspec
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from crawler.cli.codes import COMPLETE, FAILED
+from crawler.cli.run.terminal import results_console
 from crawler.compare.report.table import columns_of
 from crawler.wiring.plugins.listing import ListedBackend, list_backends
 
@@ -35,9 +35,9 @@ def _show(found: list[ListedBackend]) -> None:
     for each in found:
         options = "can't be used" if each.broken else ", ".join(option.name for option in each.options)
         table.add_row(each.kind, each.name, f"{each.package} {each.version}", options)
-    stdout = Console()
+    stdout = results_console()
     # The table is never narrower than its names, whatever the width of the terminal.
-    Console(width=max(stdout.width, columns_of(table))).print(table, highlight=False)
+    results_console(width=max(stdout.width, columns_of(table))).print(table, highlight=False)
     for each in found:
         if each.broken:
             click.echo(f"{each.broken} ({each.place})")

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import click
 import msgspec
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from crawler.cli.operate.options import as_json, directory, part, place
 from crawler.cli.operate.pausing import part_rows, what_it_does
+from crawler.cli.run.terminal import results_console
 from crawler.control.replies import CrawlStatus, HostList
 from crawler.control.requests import MAX_ITEMS, GetStatus, Top
 from crawler.disk.layout import part_directories
@@ -38,13 +39,13 @@ def top(
 ) -> None:
     """Show which hosts the crawl in DIR serves, and why each waits, until Ctrl-C or the end of the crawl."""
     directory = place(directory, part)
-    console = Console()
+    console = results_console()
     with reach(directory) as crawl:
         if as_json:
             click.echo(msgspec.json.encode(crawl.ask(Top(match=match, limit=limit or 50), HostList)))
             return
         if once or not console.is_terminal or not crawl.is_running:
-            console = console if console.is_terminal else Console(width=_WIDE)
+            console = console if console.is_terminal else results_console(width=_WIDE)
             console.print(_ask(crawl, directory, Top(match=match, limit=limit or 50)))
             return
         with Live(console=console, auto_refresh=False, screen=True) as live:

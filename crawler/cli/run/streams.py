@@ -58,12 +58,20 @@ def say(text: object, *, to_stderr: bool = False) -> None:
         _discard(stream)
 
 
-def drop_unprinted() -> None:
-    """Drop what stdout cannot take. Otherwise Python tries again at its end, and changes the exit code."""
+def drop_unprinted() -> bool:
+    """Drop what stdout and stderr cannot take. Otherwise Python tries again at its end, and changes the exit code.
+    Returns whether there was anything."""
+    dropped = [_drop(stream) for stream in (sys.stdout, sys.stderr)]
+    return any(dropped)
+
+
+def _drop(stream: TextIO) -> bool:
     try:
-        sys.stdout.flush()
+        stream.flush()
     except OSError:
-        _discard(sys.stdout)
+        _discard(stream)
+        return True
+    return False
 
 
 def _discard(stream: TextIO) -> None:

@@ -1,4 +1,4 @@
-"""The console for a terminal."""
+"""Consoles: for results, and for diagnostics."""
 
 import sys
 from typing import IO
@@ -6,6 +6,17 @@ from typing import IO
 from rich.console import Console
 
 from crawler.cli.run.streams import LastingStream
+
+
+class _Results(Console):
+    def on_broken_pipe(self) -> None:
+        """Rich would end the process with exit code 1."""
+        raise BrokenPipeError
+
+
+def results_console(*, width: int | None = None) -> Console:
+    """The console for results, on stdout."""
+    return _Results(width=width)
 
 
 def lasting_console() -> Console:

@@ -1,0 +1,36 @@
+"""Whoever reads the output of a command may have enough, as `head` has."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.crawling import COMPLETE, FAILED, ONCEOVER, environment
+from tests.unit.operate.stored_crawls import StoredCrawl, make
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> StoredCrawl:
+    return make(tmp_path / "crawl", parts=3)
+
+
+def unread(*command: str | Path) -> tuple[int, str]:
+    """Run a command whose output nobody reads. Returns its exit code and what it complains of."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ended = subprocess.run(
+            [ONCEOVER, *command], stdout=writing, stderr=subprocess.PIPE, env=environment(), check=False
+        )
+    finally:
+        os.close(writing)
+    return ended.returncode, ended.stderr.decode()
+
+
+def test_a_list_that_is_cut_is_no_failure_and_what_is_wrong_stays_so(crawl: StoredCrawl) -> None:
+    assert unread("frontier", "export", "--pending", crawl.directory) == (COMPLETE, "")
+    assert unread("inspect", crawl.directory, "queues") == (COMPLETE, "")
+    shutil.rmtree(crawl.directory / "part-1" / "frontier")
+    assert unread("inspect", crawl.directory, "fsck") == (FAILED, "")
