@@ -109,6 +109,9 @@ class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
     take_positions: Callable[[Sequence[Any], int], None] | None = None
     """Lets one of the parts of a crawl, whose states are all open, count as having received all links that the others
     have deleted, because it was rebuilt from their output."""
+    parts_that_lack_links: Callable[[Sequence[Any]], list[int]] | None = None
+    """Finds the parts of a crawl, whose states are all open, that have not received all links that the others have
+    deleted. It is not None if `take_positions` is not None."""
     repair: Callable[[Parameters, Any, Path], RepairResult] | None = None
     """Opens a damaged state, with the backend's options in their struct, and repairs it. The path is where a copy of
     the old state goes."""

@@ -13,7 +13,7 @@ from frontier.leveldb.database import Batch, Database
 from frontier.leveldb.format import encoding
 from frontier.leveldb.format.keys import U64, inbox_key, parcel_key, parcel_of, sender_of, trimmed_key
 from frontier.records import Incarnation, Transit, Trimmed
-from frontier.values import REPAIR_ADVICE, StoreFailed
+from frontier.values import REPAIR_ADVICE, Damaged, StoreFailed
 
 _INCARNATION = b"Mincarnation"
 _Record = TypeVar("_Record")
@@ -52,6 +52,10 @@ def _decode(database: Database, decode: Callable[[bytes], _Record], value: bytes
         ) from error
 
 
+def encode_trimmed(trimmed: Trimmed) -> bytes:
+    return _encode(trimmed)
+
+
 class LevelDBOutbox:
     """The `Outbox` of a database. It calls `count_deleted` after it has deleted parcels, with the receiver, the last
     index and their number."""
@@ -70,6 +74,24 @@ class LevelDBOutbox:
         if value is None:
             return Trimmed()
         return _decode(self._database, _decode_trimmed, value, f"its outbox for part {receiver}")
+
+    def damaged(self) -> list[Damaged]:
+        """What is known about the outbox and can't be decoded. The parcels are not looked at."""
+        marks: list[tuple[bytes, Callable[[bytes], object]]] = [(_INCARNATION, _decode_incarnation)]
+        marks += [(key, _decode_trimmed) for key in self._database.keys(b"T", b"U")]
+        found = []
+        for key, decode in marks:
+            try:
+                if (value := self._database.get(key)) is not None:
+                    decode(value)
+            except encoding.DecodeError as error:
+                found.append(Damaged(key, str(error)))
+        return found
+
+    def begins_before(self, receiver: int, /) -> int | None:
+        """The index before the first parcel for a receiver; None if there is no parcel."""
+        key = next(self._database.keys(parcel_key(receiver, 0), parcel_key(receiver + 1, 0)), None)
+        return None if key is None else parcel_of(key)[1] - 1
 
     def end(self, receiver: int, /) -> int:
         key = self._database.last_key(parcel_key(receiver, self.trimmed(receiver).index), parcel_key(receiver + 1, 0))
@@ -100,7 +122,7 @@ class LevelDBOutbox:
         batch = self._database.batch()
         for index in range(before + 1, trimmed.index + 1):
             batch.delete(parcel_key(receiver, index))
-        batch.put(trimmed_key(receiver), _encode(trimmed))
+        batch.put(trimmed_key(receiver), encode_trimmed(trimmed))
         self._database.write(batch)
         self._count_deleted(receiver, trimmed.index, trimmed.index - before)
 

@@ -22,7 +22,7 @@ from frontier.regroup.regroup import abandon, regroup
 from frontier.states.store_state import StoreState
 from frontier.upkeep.fsck import fsck
 from frontier.upkeep.part_checks import check_parts
-from frontier.upkeep.positions import take_positions
+from frontier.upkeep.positions import parts_that_lack_links, take_positions
 from frontier.upkeep.rebuild import rebuild
 from frontier.upkeep.salvage import repair_directory
 from frontier.upkeep.visited_check import check_visited
@@ -57,6 +57,10 @@ def _take_positions(states: Sequence[LevelDBState], rebuilt: int) -> None:
     take_positions([state.store for state in states], rebuilt)
 
 
+def _parts_that_lack_links(states: Sequence[LevelDBState]) -> list[int]:
+    return parts_that_lack_links([state.store for state in states])
+
+
 async def _rename(state: LevelDBState, naming: Naming, progress: Callable[[int], None] | None) -> RenameResult | None:
     if not state.store.needs_rebuild:
         return None
@@ -72,7 +76,8 @@ def _repair(parameters: Parameters, _: NoOptions, copy: Path) -> RepairResult:
         for name, found in msgspec.structs.asdict(repaired).items()
         if found
     ]
-    is_incomplete = bool(store.counters.lost or repaired.salvaged == "tables" or not store.counters.admitted)
+    counters = store.counters
+    is_incomplete = bool(counters.lost or counters.gaps or repaired.salvaged == "tables" or not counters.admitted)
     return RepairResult(
         state=StoreState(store, parameters), done=done, is_copied=copy.exists(), is_incomplete=is_incomplete
     )
@@ -88,6 +93,7 @@ DESCRIPTOR = Descriptor(
         check_visited=_check_visited,
         check_parts=_check_parts,
         take_positions=_take_positions,
+        parts_that_lack_links=_parts_that_lack_links,
         repair=_repair,
         rename=_rename,
         regroup=regroup,

@@ -20,7 +20,10 @@ def check_links(store: LevelDBStore, owner: Owner | None) -> Iterator[Problem]:
     part = store.part
     if part is None:
         return
-    yield from _check_outbox(store, part, owner)
+    damaged = store.outbox.damaged()
+    yield from (Problem("damaged", repr(found.key), found.message) for found in damaged)
+    if not damaged:
+        yield from _check_outbox(store, part, owner)
     for sender, incarnation in store.positions():
         if sender == part.number or sender >= part.parts:
             yield Problem(INBOX, f"{incarnation:x}", f"it has a position of part {sender}, which is none of the others")
@@ -72,7 +75,7 @@ def check_parts(stores: Sequence[LevelDBStore]) -> Iterator[Problem]:
     by_number = {store.part.number: store for store in stores if store.part is not None}
     for sender, sending in by_number.items():
         for receiver, receiving in by_number.items():
-            if sender != receiver:
+            if sender != receiver and not sending.outbox.damaged():
                 yield from _check_pair(sender, sending, receiver, receiving)
     yield from _check_allowances(stores)
 

@@ -24,10 +24,12 @@ from frontier.leveldb.format.keys import (
     position_key,
     postponed_key,
     queue_key,
+    receiver_of,
     text,
 )
 from frontier.leveldb.format.queue_records import encode_queue
 from frontier.leveldb.full_scan import decode_location, decode_url_at
+from frontier.leveldb.outbox import encode_trimmed
 from frontier.leveldb.reads import DAMAGED
 from frontier.leveldb.store import LevelDBStore
 from frontier.parts.parcels import EMPTY_PARCEL, decode_parcel
@@ -39,6 +41,7 @@ from frontier.records import (
     Counters,
     PendingUrl,
     PostponedUrl,
+    Trimmed,
     first_number,
     lineage_of,
     number_after,
@@ -200,6 +203,7 @@ def _repair_queues(store: LevelDBStore, batch: RepairBatch, positions: dict[str,
 
 def _repair_outbox(store: LevelDBStore, batch: RepairBatch) -> None:
     """Put an empty parcel in the place of each that is damaged or missing. Their links are lost."""
+    _repair_outbox_marks(store, batch)
     expected: dict[int, int] = {}
     for receiver, index, content in store.outbox.all_parcels():
         for missing in range(expected.get(receiver, store.outbox.trimmed(receiver).index + 1), index):
@@ -213,6 +217,19 @@ def _repair_outbox(store: LevelDBStore, batch: RepairBatch) -> None:
             batch.repaired.parcels += 1
             batch.quarantine(Damaged(key, str(error)))
             batch.put(key, EMPTY_PARCEL)
+
+
+def _repair_outbox_marks(store: LevelDBStore, batch: RepairBatch) -> None:
+    """Let the outbox for a receiver begin with the parcels that are left, if it is not known where it begins. The next
+    opening draws a new incarnation."""
+    for damaged in store.outbox.damaged():
+        batch.quarantine(damaged)
+        batch.flush()
+        if damaged.key.startswith(b"T"):
+            receiver = receiver_of(damaged.key)
+            if (before := store.outbox.begins_before(receiver)) is not None:
+                batch.put(damaged.key, encode_trimmed(Trimmed(before)))
+    batch.flush()
 
 
 def _repair_journal(store: LevelDBStore, batch: RepairBatch) -> None:

@@ -2,16 +2,20 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import plyvel
 
 from crawler.disk.layout import part_directories, record_directories
 from crawler.parts.ownership import Ownership
 from crawler.simweb.process import running
 from crawler.write.records import read_records
+from frontier.leveldb.database import Database
+from frontier.leveldb.format.keys import parcel_key
+from frontier.leveldb.outbox import LevelDBOutbox
 from tests.e2e.crawling import COMPLETE, FAILED, SMALL, STOPPED, Ended, Running, Web, onceover, setting, started
 from tests.e2e.operating import command_here
 
@@ -85,6 +89,7 @@ def test_a_crawl_in_three_parts_is_steered_as_one_and_finds_what_one_process_fin
         assert parts.look("fsck").code == COMPLETE
         assert parts.resume().code == COMPLETE
         check_same(one, parts)
+        check_lost_links(parts)
         # One part loses its frontier.
         shutil.rmtree(part_directories(parts.directory)[1] / "frontier")
         assert parts.look("fsck").code == FAILED
@@ -94,6 +99,25 @@ def test_a_crawl_in_three_parts_is_steered_as_one_and_finds_what_one_process_fin
         assert parts.exported() == one.exported()
         assert parts.look("fsck").code == COMPLETE
         assert parts.frontier()["gaps"] == 0
+
+
+def check_lost_links(parts: Crawl) -> None:
+    """One part loses how far it has received the links of the others, and another one a parcel for it."""
+    receiver, sender = part_directories(parts.directory)[:2]
+    with closing(plyvel.DB(str(receiver / "frontier"))) as database:
+        for key in list(database.iterator(prefix=b"S", include_value=False)):
+            database.delete(key)
+    with closing(Database(sender / "frontier", durability="process")) as database:
+        following = LevelDBOutbox(database, count_deleted=lambda *_: None).end(0) + 1
+        damaged = database.batch()
+        damaged.put(parcel_key(0, following), b"damaged")
+        database.write(damaged)
+    found = parts.look("fsck")
+    assert found.code == FAILED
+    assert "part 1 to part 0: parcels up to" in found.out
+    assert "parcel" in found.out
+    assert parts.look("fsck", "--repair").code == COMPLETE
+    assert parts.look("fsck").code == COMPLETE
 
 
 def check_while_paused(parts: Crawl) -> None:

@@ -55,12 +55,26 @@ class Repairing:
         """After the last state: let those that were rebuilt agree with the others about links on their way."""
         places = self._places
         take_positions = frontier_backend(places.loaded.config).upkeep.take_positions
-        if not self._rebuilt or take_positions is None:
+        if not places.is_in_parts or take_positions is None:
+            return
+        for place in self._places_that_lack_links() if self.has_output() else ():
+            self._recover(place, open_state(place.loaded.config, place.directory))
+        if not self._rebuilt:
             return
         with open_states(places) as (states, _):
             if len(states) == places.count:
                 for part in self._rebuilt:
                     take_positions([states[number] for number in range(places.count)], part)
+
+    def _places_that_lack_links(self) -> list[Place]:
+        """Those that have lost what others had sent, and were not rebuilt."""
+        places = self._places
+        find = frontier_backend(places.loaded.config).upkeep.parts_that_lack_links
+        with open_states(places) as (states, _):
+            if find is None or len(states) < places.count:
+                return []
+            lacking = set(find([states[number] for number in range(places.count)])) - set(self._rebuilt)
+        return [place for place in places.each if place.part in lacking]
 
     def _tell_copy(self, place: Place, copy: Path) -> None:
         self._say(f"{place.named}a copy of the old frontier is kept in {copy}; delete it when the crawl works")

@@ -111,6 +111,12 @@ def trimmed_key(receiver: int) -> bytes:
     return b"T" + U16.pack(receiver)
 
 
+def receiver_of(key: bytes) -> int:
+    """The receiver that a key of `T` names."""
+    receiver: int = U16.unpack(key[1:])[0]
+    return receiver
+
+
 def inbox_key(sender: int, incarnation: int) -> bytes:
     return b"S" + _PARCEL.pack(sender, incarnation)
 

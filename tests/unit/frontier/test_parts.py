@@ -14,7 +14,7 @@ import pytest
 from crawler.testing.loops import in_event_loop, in_virtual_time
 from frontier import Allowance, CrawlUrl, Misrouted, Outcome, Part, Place, StoreFailed, StoreRefused, UrlState
 from frontier.leveldb.database import SystemCalls
-from frontier.leveldb.format.keys import inbox_key, parcel_key
+from frontier.leveldb.format.keys import inbox_key, parcel_key, trimmed_key
 from frontier.leveldb.store import LevelDBStore
 from frontier.memory.store import MemoryStore
 from frontier.part_links import StoredPartLinks
@@ -443,6 +443,27 @@ async def two_parts(tmp_path: Path) -> list[LevelDBStore]:
     async with opened(leveldb(tmp_path / "2", part(2))):
         pass
     return [leveldb(tmp_path / f"{number}", part(number)) for number in range(3)]
+
+
+@in_virtual_time
+async def test_a_repair_finds_out_where_an_outbox_begins(tmp_path: Path) -> None:
+    async with opened(leveldb(tmp_path, part())) as own:
+        for number in range(3):
+            await own.frontier.add([page("b", f"{number}")])
+        await own.links.trim(1, Place(own.links.incarnation, 1))
+        left = own.links.parcels(1, 2, 3)
+    put(tmp_path, trimmed_key(1), b"\xc1")
+    put(tmp_path, trimmed_key(2), b"\xc1")
+    put(tmp_path, b"Mincarnation", b"\xc1")
+    assert len(problems(tmp_path)) == 3
+    damaged = leveldb(tmp_path, part())
+    repair(damaged)
+    assert damaged.counters.quarantined == 3
+    damaged.close()
+    assert problems(tmp_path) == []
+    async with opened(leveldb(tmp_path, part())) as own:
+        assert (own.links.waiting(1), own.links.waiting(2)) == (2, 0)
+        assert own.links.parcels(1, 1, 2) == left
 
 
 @in_virtual_time

@@ -7,6 +7,7 @@ from pathlib import Path
 import plyvel
 import pytest
 
+from config import load
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import clear_crawl, part_directories, read_division, read_layout, record_directories
 from crawler.operate.upkeep import dividing
@@ -144,6 +145,25 @@ def stop(crawl: StoredCrawl, into: int) -> None:
     """Divide the crawl with a step that stops the command."""
     with pytest.raises(Stopped):
         parts(crawl, into)
+
+
+def test_nobody_uses_a_part_while_it_is_being_made(crawl: StoredCrawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(steps, "_check", stopping(steps._check, crawl, after=False))
+        stop(crawl, 3)
+    with CrawlDirectory(crawl.directory / "part-1"):
+        refused = parts(crawl, 3)
+    assert refused.code == REFUSED
+    assert f"{crawl.directory / 'part-1'} is in use" in refused.err
+    assert parts(crawl, 3).code == COMPLETE
+    assert_sound(crawl)
+
+
+def test_the_next_run_has_so_many_parts(crawl: StoredCrawl) -> None:
+    for into in (3, 2):
+        assert parts(crawl, into).code == COMPLETE
+        configuration = CrawlDirectory(crawl.directory).configuration
+        assert load(configuration, environ={}, require_seeds=False).config.crawl.parts == into
 
 
 def test_a_division_into_another_number_goes_on_or_is_given_up(
