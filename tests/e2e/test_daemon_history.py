@@ -5,6 +5,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from prometheus_client.parser import text_string_to_metric_families
+
 from crawler.disk.layout import record_directories
 from crawler.page import LinkKind
 from crawler.simweb.process import running
@@ -22,6 +24,24 @@ def history(api: Api, query: str = "") -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = reply.json()["columns"]
     samples = [place for place, pages in enumerate(columns["pages"]) if pages is not None]
     return {name: [values[place] for place in samples] for name, values in columns.items()}
+
+
+Scraped = dict[str, list[tuple[dict[str, str], float]]]
+
+
+def scrape(api: Api) -> Scraped:
+    """What Prometheus gets: values by name and labels."""
+    reply = api.ask("GET", "/metrics")
+    assert reply.headers["Content-Type"].startswith("text/plain")
+    found: Scraped = {}
+    for family in text_string_to_metric_families(reply.body.decode()):
+        for sample in family.samples:
+            found.setdefault(sample.name, []).append((sample.labels, sample.value))
+    return found
+
+
+def total(scraped: Scraped, name: str, **wanted: str) -> float:
+    return sum(value for labels, value in scraped[name] if labels.items() >= {"crawl": "a", **wanted}.items())
 
 
 def wait_for_rest(served: Served, api: Api, after: float) -> dict[str, list[Any]]:
@@ -76,5 +96,11 @@ def test_the_history_of_a_crawl_in_parts_survives_a_kill_of_the_daemon_and_agree
             assert sum(each["pages"][-1] for each in parts) == len(pages)
             assert all(each["memory_bytes"][-1] > 1_000_000 for each in parts)
             assert after["memory_bytes"][-1] > sum(each["memory_bytes"][-1] for each in parts)
+            scraped = scrape(api)
+            assert {labels["part"] for labels, _ in scraped["onceover_pages_total"]} == {"0", "1"}
+            assert total(scraped, "onceover_pages_total") == len(pages)
+            assert total(scraped, "onceover_settled_urls", outcome="done") == len(done)
+            assert total(scraped, "onceover_process_starts_total") == 2
+            assert total(scraped, "onceover_crawl_state", state="paused") == 1
             assert api.ask("GET", f"{BASE}/crawls/a/history?from=0&to=-1").status == 422
             served.end()

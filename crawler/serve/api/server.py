@@ -25,6 +25,7 @@ from crawler.serve.api.gate.listener import Listener
 from crawler.serve.api.gate.tls import Certificate
 from crawler.serve.api.gate.tokens import Tokens
 from crawler.serve.api.gate.traffic import Traffic, bounded, paced
+from crawler.serve.api.measured import show_metrics
 from crawler.serve.api.openapi import document
 from crawler.serve.api.problems import as_problems
 from crawler.serve.api.route import BASE, Route
@@ -140,6 +141,7 @@ def _application(actions: Actions, middlewares: list[Middleware], limits: Limits
         app.router.add_route(route.method, route.path, partial(_answer, route, actions))
     described = msgspec.json.encode(document(ROUTES, version("onceover-crawler")))
     app.router.add_get(f"{BASE}/openapi.json", partial(_describe, described))
+    app.router.add_get("/metrics", partial(show_metrics, actions))
     return app
 
 

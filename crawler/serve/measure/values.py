@@ -19,6 +19,8 @@ _BY_STATUS: Final = "status"
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
     """What a crawl has counted. These only grow."""
 
+    starts: int = 0
+    """Processes that have run it; of a crawl in parts, the processes of its parts."""
     pages: int = 0
     """URLs fetched with a 2xx status or 304."""
     bytes_received: int = 0
@@ -129,6 +131,7 @@ def counts_of(run: Status) -> Counts:
     for code, count in run.responses.items():
         classes[min(max(code // 100, 1), 5)] += count
     return Counts(
+        starts=1,
         pages=run.pages,
         bytes_received=run.bytes_received,
         responses_1xx=classes[1],

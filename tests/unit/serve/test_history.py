@@ -63,7 +63,8 @@ def test_a_sample_has_what_the_crawl_tells_and_takes(tmp_path: Path) -> None:
     assert part.failures == {"timeout": 5, "status": 10}
     assert whole.counts == part.counts
     assert msgspec.to_builtins(whole.counts) == {
-        "pages": 50, "bytes_received": 50_000, "responses_1xx": 0, "responses_2xx": 50, "responses_3xx": 10,
+        "starts": 1, "pages": 50, "bytes_received": 50_000,
+        "responses_1xx": 0, "responses_2xx": 50, "responses_3xx": 10,
         "responses_4xx": 5, "responses_5xx": 5, "failures": 15, "retries": 0, "links": 2000, "admitted": 200,
         "refused": 150, "robots_asked": 0,
     }  # fmt: skip
