@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import trustme
+import yaml
 from click.testing import CliRunner
 from rich.console import Console
 
@@ -369,6 +370,15 @@ def check_project(block: Block, folder: Path, shell: Shell) -> None:
     assert block.text == (EXAMPLES / "cuckoo-set" / "pyproject.toml").read_text()
 
 
+def check_scrape_configuration(block: Block, folder: Path, shell: Shell) -> None:
+    shown = yaml.safe_load(block.text)
+    (job,) = shown["scrape_configs"]
+    written = [one.command.partition("> ")[2] for one in examples(block.page) if "onceover token add" in one.command]
+    assert [job["authorization"]["credentials_file"]] == written
+    assert job["static_configs"][0]["targets"][0] in (REPOSITORY / "docs" / "daemon.md").read_text()
+    assert all((REPOSITORY / "deploy" / name).exists() for name in shown["rule_files"])
+
+
 def check_places(block: Block, folder: Path, shell: Shell) -> None:
     places = [re.split(r"  +", line)[0] for line in block.text.splitlines()]
     (folder / "places.txt").write_text("\n".join(places))
@@ -514,6 +524,7 @@ SHOWN_ELSEWHERE = {
     ("docs/daemon.md", "docs: changed"): check_daemon,
     ("docs/daemon.md", '{"crawls"'): check_crawl_list,
     ("docs/extending.md", "[build-system]"): check_project,
+    ("docs/metrics.md", "scrape_configs:"): check_scrape_configuration,
     ("docs/parts.md", "crawls/web/"): check_directory_of_parts,
     ("docs/reading.md", "www.example.org "): check_places,
 }
