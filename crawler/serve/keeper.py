@@ -174,7 +174,8 @@ class Keeper:
     def _start(self, directory: str) -> None:
         now = time.time()
         try:
-            self._watch_process(start(self._home.path, f"{self.name}.toml", directory, self._output))
+            home, configuration = self._home, f"{self.name}.toml"
+            self._watch_process(start(home.path, configuration, directory, self._output, pace=home.pace))
         except OSError as error:
             reason = f"its process can't be started: {error.strerror or error}"
             self.facts = changes.not_started(self.facts, reason, now, restarts=self._options.restarts)

@@ -20,6 +20,7 @@ import msgspec
 
 from crawler.disk.directory import CrawlDirectory
 from crawler.serve.life.changes import Ended
+from crawler.wiring.sharing import PACE_VARIABLE
 
 MAX_OUTPUT_BYTES: Final = 1 << 20
 KEPT_OUTPUT_BYTES: Final = 1 << 16
@@ -133,19 +134,19 @@ def command(*arguments: str) -> list[str]:
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a crawl: ours, without what only the daemon is told."""
+    """The environment of our commands: ours, without what only the daemon is told."""
     return {name: value for name, value in environ.items() if name not in _OF_DAEMON}
 
 
-def start(home: Path, configuration: str, directory: str, output: Output) -> CrawlProcess:
-    """Start a crawl, in a session of its own: neither a signal to the daemon nor its death reaches it. Raises
-    `OSError`."""
+def start(home: Path, configuration: str, directory: str, output: Output, *, pace: Path) -> CrawlProcess:
+    """Start a crawl, in a session of its own: neither a signal to the daemon nor its death reaches it. Crawls with the
+    same `pace` file keep the pace of hosts together. Raises `OSError`."""
     output.trim()
     with output.result.open("wb") as result, output.messages.open("ab") as messages:
         child = subprocess.Popen(
             command("crawl", configuration, "--dir", directory, "--json"),
             cwd=home,
-            env=environment(os.environ),
+            env={**environment(os.environ), PACE_VARIABLE: str(pace)},
             stdin=subprocess.DEVNULL,
             stdout=result,
             stderr=messages,

@@ -28,6 +28,7 @@ class Home:
     daemon/crawls/*.json   what is remembered of each crawl
     daemon/output/*        what the processes of each crawl print
     daemon/history/*       what each crawl did over time
+    daemon/pace            the pace of hosts that several crawls ask
     daemon/daemon.log      what the daemon does
     """
 
@@ -50,6 +51,11 @@ class Home:
     @property
     def history(self) -> Path:
         return self.folder / "history"
+
+    @property
+    def pace(self) -> Path:
+        """The file by which its crawls keep the pace of hosts together."""
+        return self.folder / "pace"
 
     @property
     def log(self) -> Path:

@@ -1,6 +1,7 @@
 """Makes the components of a crawl, puts them together, and closes them in order."""
 
 import logging
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -33,7 +34,7 @@ from crawler.wiring.plugins.blame import blaming, plugins_of
 from crawler.wiring.queue_settings import grouping
 from crawler.wiring.recovery.newer_output import numbers_owed_by_replaced_output, requeue_newer_output
 from crawler.wiring.schedule import next_tick
-from crawler.wiring.sharing import Shared, share
+from crawler.wiring.sharing import PACE_VARIABLE, Shared, share, share_pace
 from crawler.wiring.sites import Sites
 from frontier import CrawlUrl, Frontier, InParts, PartLinks, StoreRefused
 from frontier.state import FrontierState
@@ -106,7 +107,8 @@ async def open_crawl(
             urls = discovering.url_reader(loaded, version=rules_version)
             values = make_values(loaded, urls)
         frontier, latest = kept.frontier, Latest(values)
-        shared = await share(loaded.config, frontier, stack)
+        paced = share_pace(loaded.config, frontier, os.environ.get(PACE_VARIABLE), stack)
+        shared = await share(loaded.config, frontier, paced, stack)
         adjusted = await _components(loaded, directory, urls, latest, kept, shared, additions, stack)
         if frontier_backend(loaded.config).is_persistent:
             owed = await requeue_newer_output(loaded.config, directory, frontier, urls)

@@ -4,33 +4,59 @@ import msgspec
 
 from config import Config, with_overrides
 from crawler.discover.sites import Blocks, BySite
+from crawler.shared_pace.frontier import GroupsOf, PaceGroup
 from crawler.url.hosts import domain_of_site, name_of_site, split_port
-from frontier.queues.grouping import Grouping, GroupLimit
+from frontier.queues.grouping import Grouping, GroupLimit, group_of_host
 from frontier.queues.settings import QueueSettings
 from frontier.values import Budgets
 
 
 def queue_settings(config: Config) -> QueueSettings:
-    frontier = config.frontier
-    blocks = Blocks([site.match for site in config.site])
-    sites = BySite(blocks, lambda chosen: with_overrides(config, [config.site[number] for number in chosen]))
+    frontier, sites = config.frontier, _sites(config)
 
     def per_host(queue_key: str) -> int:
         return sites.of_queue(queue_key).politeness.per_host
 
     return QueueSettings(
         per_queue=config.politeness.per_host,
-        per_queue_of=per_host if blocks else None,
+        per_queue_of=per_host if config.site else None,
         budgets=Budgets(
             session=frontier.session_budget,
             total=frontier.total_budget,
-            total_of=(lambda key: sites.of_queue(key).frontier.total_budget) if blocks else None,
+            total_of=(lambda key: sites.of_queue(key).frontier.total_budget) if config.site else None,
             error_penalty=frontier.error_penalty,
         ),
         by_best_url=frontier.queue_order == "best-url",
         precedence_floor=256 if frontier.precedence_floor is None else frontier.precedence_floor,
         grouping=msgspec.structs.replace(grouping(config), per_host=per_host),
     )
+
+
+def pace_groups(config: Config) -> GroupsOf:
+    """The groups of hosts whose pace crawls keep together: each host, and the groups that have limits."""
+    sites, shared = _sites(config), grouping(config)
+
+    def of_host(queue_key: str) -> PaceGroup:
+        politeness = sites.of_queue(queue_key).politeness
+        return PaceGroup(
+            name=group_of_host(_host(queue_key) or queue_key),
+            at_once=politeness.per_host,
+            delay_s=politeness.min_delay_s,
+            shares_cooldown=True,
+        )
+
+    def of_limit(name: str) -> PaceGroup:
+        limit = shared.limit_of(name)
+        return PaceGroup(
+            name=name, at_once=limit.at_once or 1, delay_s=limit.rest_s, shares_cooldown=limit.shares_cooldown
+        )
+
+    return lambda key, address: [of_host(key), *map(of_limit, shared.groups_of(key, address))]
+
+
+def _sites(config: Config) -> BySite[Config]:
+    blocks = Blocks([site.match for site in config.site])
+    return BySite(blocks, lambda chosen: with_overrides(config, [config.site[number] for number in chosen]))
 
 
 def grouping(config: Config) -> Grouping:

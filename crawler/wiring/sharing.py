@@ -1,8 +1,12 @@
-"""What a part does together with the supervisor of its crawl: both sides of the services, from the configuration."""
+"""What a crawl shares with others: the pace of hosts with other crawls, and if it is a part, limits with other parts.
+Both sides of the services between a part and its supervisor, from the configuration."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -14,9 +18,15 @@ from crawler.parts.sharing.address_holder import AddressHolder
 from crawler.parts.sharing.limited_frontier import LimitedFrontier
 from crawler.parts.sharing.page_allowance import PageAllowance
 from crawler.parts.sharing.page_bank import PageBank
-from crawler.wiring.queue_settings import grouping
+from crawler.shared_pace.frontier import PacedFrontier
+from crawler.shared_pace.table import PaceTable
+from crawler.wiring.queue_settings import grouping, pace_groups
 from frontier import Frontier, InParts, PartLinks
 
+log = logging.getLogger(__name__)
+
+PACE_VARIABLE: Final = "ONCEOVER_PACE"
+"""Names the file by which crawls keep the pace of hosts together. Parts of a crawl inherit it."""
 _IP = "ip"
 
 
@@ -29,12 +39,26 @@ class Shared(msgspec.Struct, frozen=True, kw_only=True):
     services: tuple[PartService, ...] = ()
 
 
-async def share(config: Config, frontier: Frontier, stack: AsyncExitStack) -> Shared:
-    """What the part with this frontier shares with the others; nothing if the crawl is not in parts. `stack` ends
-    it."""
+def share_pace(config: Config, frontier: Frontier, path: str | None, stack: AsyncExitStack) -> Frontier:
+    """The frontier that keeps the pace of hosts together with all crawls that use this file; without a path, or if the
+    file can't be used, the same frontier. `stack` ends it."""
+    if not path:
+        return frontier
+    try:
+        table = PaceTable(Path(path))
+    except OSError as error:
+        log.warning("the pace of hosts can't be shared with other crawls, so this one keeps it alone: %s", error)
+        return frontier
+    stack.callback(table.close)
+    return PacedFrontier(frontier, table, pace_groups(config))
+
+
+async def share(config: Config, frontier: Frontier, paced: Frontier, stack: AsyncExitStack) -> Shared:
+    """What the part with this frontier shares with the others; nothing if the crawl is not in parts. Leases come from
+    `paced`. `stack` ends it."""
     links = frontier.part_links if isinstance(frontier, InParts) else None
     if links is None:
-        return Shared(frontier=frontier)
+        return Shared(frontier=paced)
     services: list[PartService] = []
     if _IP in grouping(config).limits:
         holder = AddressHolder()
@@ -47,10 +71,10 @@ async def share(config: Config, frontier: Frontier, stack: AsyncExitStack) -> Sh
     else:
         allowance = PageAllowance(links.pages, is_idle=lambda: links.is_idle)
         services.append(allowance)
-        frontier = LimitedFrontier(frontier, allowance)
+        paced = LimitedFrontier(paced, allowance)
         obeying = asyncio.create_task(allowance.run())
         stack.push_async_callback(_end, obeying)
-    return Shared(frontier=frontier, allowance=allowance, services=tuple(services))
+    return Shared(frontier=paced, allowance=allowance, services=tuple(services))
 
 
 async def _lift_limit(links: PartLinks) -> None:

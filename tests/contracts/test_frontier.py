@@ -3,6 +3,8 @@
 import msgspec
 import pytest
 
+from crawler.shared_pace.frontier import PacedFrontier, PaceGroup
+from crawler.shared_pace.table import PaceTable
 from crawler.testing import FrontierContract
 from crawler.testing.frontier.crawls import Crawl, Opening, no_lease_for, page, settle
 from crawler.testing.loops import in_virtual_time
@@ -84,3 +86,34 @@ class TestPartOfACrawl(FrontierContract):
         inner = await super().open(opening)
         assert isinstance(inner, QueueFrontier)
         return await PartFrontier.open(inner)
+
+
+class TestPaceSharedWithOtherCrawls(FrontierContract):
+    """A crawl of a daemon whose hosts no other crawl asks."""
+
+    descriptor = descriptor("leveldb")
+
+    @pytest.fixture(autouse=True)
+    def _pace(self, tmp_path_factory: pytest.TempPathFactory) -> None:
+        self.pace = tmp_path_factory.mktemp("pace") / "pace"
+
+    async def open(self, opening: Opening) -> Frontier:
+        inner, settings = await super().open(opening), opening.settings
+
+        def groups_of(queue_key: str, address: str | None) -> list[PaceGroup]:
+            names = settings.grouping.groups_of(queue_key, address)
+            limits = {name: settings.grouping.limit_of(name) for name in names}
+            return [
+                PaceGroup(name=f"host {queue_key}", at_once=64, delay_s=0.0, shares_cooldown=True),
+                *(
+                    PaceGroup(
+                        name=name,
+                        at_once=limit.at_once or 64,
+                        delay_s=limit.rest_s,
+                        shares_cooldown=limit.shares_cooldown,
+                    )
+                    for name, limit in limits.items()
+                ),
+            ]
+
+        return PacedFrontier(inner, PaceTable(self.pace), groups_of)

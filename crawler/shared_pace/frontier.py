@@ -1,0 +1,181 @@
+"""A frontier that keeps the pace of hosts together with other crawls."""
+
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from crawler.shared_pace.slot import BUSY_WAIT_S
+from crawler.shared_pace.table import PaceTable
+from frontier import CrawlUrl, Frontier, FrontierStats, Lease, LedgerEntry, Outcome, Pauses
+
+log = logging.getLogger(__name__)
+
+LONGEST_WAIT_S: Final = 60.0
+
+
+class PaceGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A group of hosts whose pace crawls keep together, as one crawl asks it."""
+
+    name: str
+    at_once: int
+    delay_s: float
+    """How long it rests at least after each request."""
+    shares_cooldown: bool
+    """Whether it rests at least as long as the queue whose URL was fetched."""
+
+    def rest_after_s(self, cooldown_s: float) -> float:
+        return max(self.delay_s, cooldown_s) if self.shares_cooldown else self.delay_s
+
+
+GroupsOf = Callable[[str, str | None], Sequence[PaceGroup]]
+"""The groups of a queue key and the address of its server, if that is known."""
+
+
+class PacedFrontier:
+    """Begins no request against the pace of other crawls. The URL then goes back, and its queue waits."""
+
+    def __init__(self, frontier: Frontier, table: PaceTable, groups_of: GroupsOf) -> None:
+        self._frontier = frontier
+        self._table = table
+        self._groups_of = groups_of
+        self._begun: dict[int, list[PaceGroup]] = {}
+        """The groups in which the request of a lease runs, by the number of its URL."""
+        self._refused: dict[str, set[str]] = {}
+        """The queues that a group has refused since it last let one begin."""
+        self._has_failed = False
+
+    @property
+    def pauses(self) -> Pauses:
+        return self._frontier.pauses
+
+    async def add(self, urls: Iterable[CrawlUrl], /, *, force: bool = False) -> int:
+        return await self._frontier.add(urls, force=force)
+
+    def __aiter__(self) -> AsyncIterator[Lease]:
+        return self
+
+    async def __anext__(self) -> Lease:
+        return await anext(self._frontier)
+
+    # requests
+
+    def begin_fetch(self, lease: Lease, /, *, address: str | None, prerequisite: str | None = None) -> bool:
+        # The crawl's own limits come first: what they hold back needs no turn among crawls.
+        if not self._frontier.begin_fetch(lease, address=address, prerequisite=prerequisite):
+            return False
+        wait_s = self._begin(lease, self._groups_of(prerequisite or lease.url.queue_key, address))
+        if wait_s:
+            self._frontier.release(lease, cooldown_s=wait_s, reason="another crawl")
+        return not wait_s
+
+    def relocate(self, lease: Lease, /, *, address: str, prerequisite: str | None = None) -> None:
+        begun = self._begun.setdefault(lease.number, [])
+        begun += [
+            group for group in self._groups_of(prerequisite or lease.url.queue_key, address) if group not in begun
+        ]
+        self._frontier.relocate(lease, address=address, prerequisite=prerequisite)
+
+    async def done(
+        self, lease: Lease, /, *, cooldown_s: float, group_cooldown_s: float | None = None, outcome: Outcome
+    ) -> None:
+        rest_s = cooldown_s if group_cooldown_s is None else group_cooldown_s
+        self._end(lease, rest_s if outcome.asked else None)
+        await self._frontier.done(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, outcome=outcome)
+
+    async def retry(
+        self,
+        lease: Lease,
+        /,
+        *,
+        after_s: float | None,
+        cooldown_s: float,
+        group_cooldown_s: float | None = None,
+        reason: str | None = None,
+        pressure: int = 0,
+        answered: bool = False,
+    ) -> None:
+        self._end(lease, cooldown_s if group_cooldown_s is None else group_cooldown_s)
+        await self._frontier.retry(
+            lease,
+            after_s=after_s,
+            cooldown_s=cooldown_s,
+            group_cooldown_s=group_cooldown_s,
+            reason=reason,
+            pressure=pressure,
+            answered=answered,
+        )
+
+    def release(
+        self,
+        lease: Lease,
+        /,
+        *,
+        cooldown_s: float = 0.0,
+        group_cooldown_s: float | None = None,
+        asked: bool = False,
+        reason: str | None = None,
+    ) -> None:
+        # Without an answer we cannot know whether the server was asked: the crawl may be ending.
+        rest_s = cooldown_s if group_cooldown_s is None else group_cooldown_s
+        self._end(lease, rest_s if asked else 0.0)
+        self._frontier.release(
+            lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, asked=asked, reason=reason
+        )
+
+    def _begin(self, lease: Lease, groups: Sequence[PaceGroup]) -> float:
+        """Begin in all groups, or in none. Returns how long to wait."""
+        for group in groups:
+            try:
+                wait_s = self._table.begin(group.name, at_once=group.at_once, delay_s=group.delay_s)
+            except OSError as error:
+                self._warn(error)
+                wait_s = 0.0
+            if wait_s:
+                self._end(lease, None)
+                return max(wait_s, self._refuse(group.name, lease.url.queue_key))
+            self._refused.pop(group.name, None)
+            self._begun.setdefault(lease.number, []).append(group)
+        return 0.0
+
+    def _refuse(self, group: str, queue_key: str) -> float:
+        """How long a queue waits that a group has refused, so that of many queues not all look again at once."""
+        refused = self._refused.setdefault(group, set())
+        refused.add(queue_key)
+        return min(BUSY_WAIT_S * (len(refused) - 1), LONGEST_WAIT_S)
+
+    def _end(self, lease: Lease, cooldown_s: float | None) -> None:
+        """The request of a lease has ended; with None no server was asked. Harmless if there is none.
+
+        This comes before the frontier is told, so that the rest that others see does not end after its own."""
+        for group in self._begun.pop(lease.number, ()):
+            try:
+                self._table.end(group.name, None if cooldown_s is None else group.rest_after_s(cooldown_s))
+            except OSError as error:
+                self._warn(error)
+
+    def _warn(self, error: OSError) -> None:
+        if not self._has_failed:
+            self._has_failed = True
+            log.warning("the pace of hosts can't be shared with other crawls, so this one keeps it alone: %s", error)
+
+    # the rest
+
+    async def forget(self, canonicals: Iterable[str], /) -> int:
+        return await self._frontier.forget(canonicals)
+
+    async def status_of(self, canonical: str, /) -> LedgerEntry | None:
+        return await self._frontier.status_of(canonical)
+
+    async def skip_numbers(self, upto: int, /) -> bool:
+        return await self._frontier.skip_numbers(upto)
+
+    def describe(self) -> FrontierStats:
+        return self._frontier.describe()
+
+    def stop(self) -> None:
+        self._frontier.stop()
+
+    async def aclose(self) -> None:
+        await self._frontier.aclose()

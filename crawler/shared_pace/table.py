@@ -1,0 +1,155 @@
+"""The file that crawls share: slots of groups, and locks of requests.
+
+A group belongs to one of many small sets of slots, by a hash of its name. A lock keeps two processes from changing a
+set at once. The slots of a set are used again, first those that say nothing any more.
+
+Locks belong to the open file (F_OFD_SETLK of fcntl(2)), so they end with the process, and with nothing else.
+"""
+
+import fcntl
+import os
+import secrets
+import struct
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+from crawler.shared_pace.slot import BUSY_WAIT_S, MAX_AT_ONCE, SIZE, Slot, decode
+
+SETS: Final = 1 << 15
+WAYS: Final = 8
+
+_MAGIC: Final = b"onceover pace 1 "
+_HEADER: Final = 64
+_HEADER_LOCK: Final = SETS
+_REQUEST_LOCKS: Final = 1 << 57
+"""Above this offset there is a lock for each request: 57 bits, of which six count the requests of a group."""
+_NUMBER_BITS: Final = 6
+
+_boot_clock: Final = partial(time.clock_gettime, time.CLOCK_BOOTTIME)
+
+
+class PaceTable:
+    """One crawl's side of the file. `close` it at the end."""
+
+    def __init__(self, path: Path, *, clock: Callable[[], float] = _boot_clock) -> None:
+        """Makes the file if it is missing, or from before a reboot. Raises `OSError`."""
+        self._clock = clock
+        self._crawl = secrets.randbits(63) + 1
+        self._begun: dict[str, list[int]] = {}
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._check_header()
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def close(self) -> None:
+        """Requests that have not ended count as lost."""
+        os.close(self._file)
+
+    def begin(self, group: str, *, at_once: int, delay_s: float) -> float:
+        """Begin a request to a group of which `at_once` may run, and which is to rest for at least `delay_s` after
+        each. Returns 0 if it has begun, or after how many seconds to try again. Raises `OSError`."""
+        with self._changing(group) as slot:
+            now = self._clock()
+            slot.demand(self._crawl, delay_s, now)
+            wait_s = slot.wait_s(self._crawl, now)
+            if not wait_s:
+                wait_s = self._begin(group, slot, at_once=min(at_once, MAX_AT_ONCE), delay_s=delay_s)
+            if wait_s:
+                slot.line_up(self._crawl, wait_s, now)
+        return wait_s
+
+    def _begin(self, group: str, slot: Slot, *, at_once: int, delay_s: float) -> float:
+        begun = self._begun.get(group, [])
+        for number in range(at_once):
+            if number in begun or not self._lock(_request_lock(slot.group, number)):
+                continue
+            if slot.busy >> number & 1:
+                slot.lose(number, delay_s, self._clock())
+                self._unlock(_request_lock(slot.group, number))
+                return slot.wait_s(self._crawl, self._clock()) or BUSY_WAIT_S
+            slot.begin(self._crawl, number)
+            self._begun.setdefault(group, []).append(number)
+            return 0.0
+        return BUSY_WAIT_S
+
+    def end(self, group: str, rest_s: float | None) -> None:
+        """A request to a group has ended, which rests from now on; with None nobody was asked. It may have begun
+        elsewhere, because its server was not the expected one. Raises `OSError`."""
+        begun = self._begun.get(group)
+        number = begun.pop() if begun else None
+        if begun is not None and not begun:
+            del self._begun[group]
+        try:
+            with self._changing(group) as slot:
+                slot.end(self._crawl, number, rest_s, self._clock())
+        finally:
+            if number is not None:
+                self._unlock(_request_lock(_hash(group), number))
+
+    @contextmanager
+    def _changing(self, group: str) -> Iterator[Slot]:
+        """The slot of a group, which is written at the end."""
+        name = _hash(group)
+        which = name % SETS
+        self._lock(which, wait=True)
+        try:
+            start = _HEADER + which * WAYS * SIZE
+            data = os.pread(self._file, WAYS * SIZE, start).ljust(WAYS * SIZE, b"\0")
+            place, slot = _find(data, name)
+            yield slot
+            os.pwrite(self._file, slot.encode(), start + place * SIZE)
+        finally:
+            self._unlock(which)
+
+    def _check_header(self) -> None:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_bytes()
+        header = (_MAGIC + boot).ljust(_HEADER, b"\0")
+        self._lock(_HEADER_LOCK, wait=True)
+        try:
+            if os.pread(self._file, _HEADER, 0) != header:
+                os.ftruncate(self._file, 0)
+                os.pwrite(self._file, header, 0)
+        finally:
+            self._unlock(_HEADER_LOCK)
+
+    def _lock(self, at: int, *, wait: bool = False) -> bool:
+        try:
+            fcntl.fcntl(self._file, fcntl.F_OFD_SETLKW if wait else fcntl.F_OFD_SETLK, _flock(fcntl.F_WRLCK, at))
+        except (BlockingIOError, PermissionError):
+            return False
+        return True
+
+    def _unlock(self, at: int) -> None:
+        fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _flock(fcntl.F_UNLCK, at))
+
+
+def _find(data: bytes, name: int) -> tuple[int, Slot]:
+    """The slot of a group in its set, and its place; a new one in the place that says least."""
+    slots = [decode(data[at : at + SIZE]) for at in range(0, len(data), SIZE) if data[at : at + 8] != b"\0" * 8]
+    # Slots are never emptied, so those that are used come first.
+    for place, slot in enumerate(slots):
+        if slot.group == name:
+            return place, slot
+    if len(slots) < WAYS:
+        return len(slots), Slot(group=name)
+    return min(range(WAYS), key=lambda place: slots[place].used_until()), Slot(group=name)
+
+
+def _hash(group: str) -> int:
+    return int.from_bytes(blake2b(group.encode(), digest_size=8).digest()) or 1
+
+
+def _request_lock(name: int, number: int) -> int:
+    return _REQUEST_LOCKS + ((name >> (64 - 57 + _NUMBER_BITS)) << _NUMBER_BITS | number)
+
+
+def _flock(kind: int, at: int) -> bytes:
+    """`struct flock` of one byte."""
+    return struct.pack("@hhqqi4x", kind, os.SEEK_SET, at, 1, 0)

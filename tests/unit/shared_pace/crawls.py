@@ -1,0 +1,116 @@
+"""Crawls that keep the pace of hosts together: real frontiers and a real file, in one event loop of virtual time."""
+
+import asyncio
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+
+from crawler.shared_pace.frontier import PacedFrontier, PaceGroup
+from crawler.shared_pace.table import PaceTable
+from crawler.testing.frontier.crawls import DONE, Opening, now, page
+from frontier import Frontier, Lease
+from frontier.memory.store import MemoryStore
+from frontier.queues.grouping import Grouping, GroupLimit
+from frontier.queues.settings import QueueSettings
+from tests.unit.frontier.crawls import open_over
+from visited.digests.exact import ExactSet
+
+FETCH_S = 0.5
+ADDRESS = "192.0.2.1"
+
+
+class Request(msgspec.Struct):
+    """A request, as the server sees it."""
+
+    crawl: str
+    began: float
+    ended: float | None = None
+
+
+class Neighbour:
+    """A crawl of some pages of some hosts. All hosts have the same address."""
+
+    def __init__(
+        self,
+        name: str,
+        pace: Path,
+        log: list[Request],
+        *,
+        delay_s: float = 1.0,
+        per_host: int = 1,
+        address_rest_s: float | None = None,
+    ) -> None:
+        self.name = name
+        self.delay_s = delay_s
+        self.table = PaceTable(pace, clock=now)
+        self._log = log
+        self._per_host = per_host
+        self._address_rest_s = address_rest_s
+        self._directory = pace.parent
+        self._tasks: list[asyncio.Task[None]] = []
+        self.refused = 0
+
+    async def begin(self, *hosts: str, pages: int = 10, workers: int = 4) -> None:
+        limits = {} if self._address_rest_s is None else {"ip": GroupLimit(at_once=1, rest_s=self._address_rest_s)}
+        settings = QueueSettings(per_queue=self._per_host, grouping=Grouping(limits=limits))
+        opening = Opening(directory=self._directory, visited=ExactSet(), settings=settings, clock=now)
+        inner = await open_over(MemoryStore(), opening)
+        self.frontier: Frontier = PacedFrontier(inner, self.table, self.groups_of)
+        await self.frontier.add([page(host, str(number)) for host in hosts for number in range(pages)])
+        self._tasks = [asyncio.create_task(self._work()) for _ in range(workers)]
+
+    def groups_of(self, queue_key: str, _: str | None) -> list[PaceGroup]:
+        host = PaceGroup(name=f"host {queue_key}", at_once=self._per_host, delay_s=self.delay_s, shares_cooldown=True)
+        if self._address_rest_s is None:
+            return [host]
+        rest_s = self._address_rest_s
+        return [host, PaceGroup(name=f"ip {ADDRESS}", at_once=1, delay_s=rest_s, shares_cooldown=False)]
+
+    async def _work(self) -> None:
+        async for lease in self.frontier:
+            if self.frontier.begin_fetch(lease, address=ADDRESS):
+                await self._fetch(lease)
+            else:
+                self.refused += 1
+
+    async def _fetch(self, lease: Lease) -> None:
+        request = Request(self.name, now())
+        self._log.append(request)
+        await asyncio.sleep(FETCH_S)
+        request.ended = now()
+        await self.frontier.done(lease, cooldown_s=self.delay_s, outcome=DONE)
+
+    async def end(self) -> None:
+        """Until all pages are fetched."""
+        await asyncio.gather(*self._tasks)
+        await self.frontier.aclose()
+        self.table.close()
+
+    async def die(self) -> None:
+        """As by `kill -9`: nothing is written any more."""
+        self.table.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.wait(self._tasks)
+
+
+def least_rest_s(log: Sequence[Request]) -> float:
+    """Between the end of a request and the beginning of the next, of requests that come one after the other."""
+    return min(
+        after.began - (before.began if before.ended is None else before.ended) for before, after in pairwise(log)
+    )
+
+
+def at_once(log: Sequence[Request]) -> int:
+    return max(sum(each.began <= one.began < (each.ended or one.began) for each in log) for one in log)
+
+
+def longest_run(log: Sequence[Request]) -> int:
+    """How many requests of one crawl came without one of another, at most."""
+    longest = run = 1
+    for before, after in pairwise(log):
+        run = run + 1 if before.crawl == after.crawl else 1
+        longest = max(longest, run)
+    return longest

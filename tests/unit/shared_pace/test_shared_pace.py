@@ -1,0 +1,159 @@
+"""Crawls keep the pace of a host together, whichever of them dies."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from crawler.shared_pace.slot import BUSY_WAIT_S, TURN_S
+from crawler.shared_pace.table import SETS, WAYS, PaceTable
+from crawler.testing.frontier.crawls import now
+from crawler.testing.loops import in_virtual_time
+from tests.unit.shared_pace.crawls import FETCH_S, Neighbour, Request, at_once, least_rest_s, longest_run
+
+
+@pytest.fixture
+def pace(tmp_path: Path) -> Path:
+    return tmp_path / "pace"
+
+
+@in_virtual_time
+async def test_crawls_keep_the_delay_of_a_host_together_and_take_turns(pace: Path) -> None:
+    log: list[Request] = []
+    crawls = [Neighbour(name, pace, log, delay_s=2.0) for name in "abc"]
+    for crawl in crawls:
+        await crawl.begin("host")
+    for crawl in crawls:
+        await crawl.end()
+    assert len(log) == 30
+    assert at_once(log) == 1
+    assert least_rest_s(log) >= 2.0
+    assert longest_run(log[:20]) <= 3
+
+
+@in_virtual_time
+async def test_the_longest_delay_counts_while_its_crawl_asks(pace: Path) -> None:
+    log: list[Request] = []
+    quick, slow = Neighbour("quick", pace, log), Neighbour("slow", pace, log, delay_s=5.0)
+    await quick.begin("host", pages=100)
+    await slow.begin("host")
+    await slow.end()
+    assert least_rest_s(log[2:]) >= 5.0
+    await quick.end()
+    assert least_rest_s(log[-20:]) < 1.5
+
+
+@in_virtual_time
+async def test_crawls_keep_the_number_of_requests_together_that_a_host_may_have_at_once(pace: Path) -> None:
+    log: list[Request] = []
+    crawls = [Neighbour(name, pace, log, per_host=2, delay_s=0.0) for name in "ab"]
+    for crawl in crawls:
+        await crawl.begin("host", pages=40)
+    for crawl in crawls:
+        await crawl.end()
+    assert len(log) == 80
+    assert at_once(log) == 2
+
+
+@in_virtual_time
+async def test_crawls_keep_the_pace_of_an_address_together_whatever_hosts_they_ask_there(pace: Path) -> None:
+    log: list[Request] = []
+    crawls = [Neighbour(name, pace, log, delay_s=0.0, address_rest_s=1.0) for name in "ab"]
+    for crawl in crawls:
+        await crawl.begin(*(f"{crawl.name}{number}" for number in range(5)), pages=3)
+    for crawl in crawls:
+        await crawl.end()
+    assert len(log) == 30
+    assert at_once(log) == 1
+    assert least_rest_s(log) >= 1.0
+
+
+@in_virtual_time
+async def test_a_host_that_one_crawl_asks_waits_for_nobody(pace: Path) -> None:
+    log: list[Request] = []
+    first, second = Neighbour("first", pace, log), Neighbour("second", pace, log)
+    await first.begin("a")
+    await second.begin("b")
+    began = now()
+    await first.end()
+    await second.end()
+    assert now() - began == pytest.approx(10 * FETCH_S + 9 * 1.0)
+    assert not first.refused
+    assert not second.refused
+
+
+@in_virtual_time
+async def test_the_server_rests_when_a_crawl_dies_in_a_request(pace: Path) -> None:
+    log: list[Request] = []
+    first, second = Neighbour("first", pace, log, delay_s=3.0), Neighbour("second", pace, log, delay_s=3.0)
+    await first.begin("host")
+    await second.begin("host")
+    await asyncio.sleep(FETCH_S / 2)
+    died = now()
+    await first.die()
+    await second.end()
+    assert [request.crawl for request in log] == ["first"] + ["second"] * 10
+    assert 3.0 <= log[1].began - died <= 3.0 + BUSY_WAIT_S
+    assert least_rest_s(log[1:]) >= 3.0
+
+
+@in_virtual_time
+async def test_a_crawl_that_dies_while_it_comes_next_loses_its_turn(pace: Path) -> None:
+    log: list[Request] = []
+    first, second = Neighbour("first", pace, log), Neighbour("second", pace, log)
+    await first.begin("host")
+    await second.begin("host")
+    await second.die()
+    await first.end()
+    assert {request.crawl for request in log} == {"first"}
+    assert least_rest_s(log) >= 1.0
+    assert log[-1].began - log[0].began <= 9 * (FETCH_S + 1.0) + TURN_S
+
+
+def test_a_set_that_is_full_takes_the_slot_that_says_least(pace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crawler.shared_pace.table.SETS", 1)
+    time = 100.0
+    first, second = PaceTable(pace, clock=lambda: time), PaceTable(pace, clock=lambda: time)
+    assert not first.begin("running", at_once=1, delay_s=1.0)
+    assert not first.begin("resting", at_once=1, delay_s=1.0)
+    first.end("resting", 500.0)
+    for number in range(10 * WAYS):
+        assert not first.begin(f"host {number}", at_once=1, delay_s=1.0)
+        first.end(f"host {number}", 1.0)
+    assert second.begin("running", at_once=1, delay_s=1.0) == BUSY_WAIT_S
+    assert second.begin("resting", at_once=1, delay_s=1.0) == 500.0
+    first.close()
+    second.close()
+    assert pace.stat().st_size < SETS * 64
+
+
+def test_a_file_from_before_a_reboot_is_emptied(pace: Path) -> None:
+    table = PaceTable(pace, clock=lambda: 1e6)
+    assert not table.begin("host", at_once=1, delay_s=1.0)
+    table.end("host", 1e5)
+    table.close()
+    again = PaceTable(pace, clock=lambda: 1e6)
+    assert again.begin("host", at_once=1, delay_s=1.0) == 1e5
+    again.close()
+    with pace.open("r+b") as file:
+        file.seek(16)
+        file.write(b"another-boot-id")
+    after = PaceTable(pace, clock=lambda: 10.0)
+    assert not after.begin("host", at_once=1, delay_s=1.0)
+    after.close()
+
+
+@in_virtual_time
+async def test_a_crawl_goes_on_alone_when_the_file_fails(pace: Path, caplog: pytest.LogCaptureFixture) -> None:
+    log: list[Request] = []
+    crawl = Neighbour("a", pace, log)
+    await crawl.begin("host")
+    await asyncio.sleep(FETCH_S / 2)
+    broken = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(broken, crawl.table._file)
+    os.close(broken)
+    await crawl.end()
+    assert len(log) == 10
+    assert least_rest_s(log) >= 1.0
+    assert [record.getMessage() for record in caplog.records if "can't be shared" in record.getMessage()]
