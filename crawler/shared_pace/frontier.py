@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -42,6 +43,8 @@ class PacedFrontier:
         self._groups_of = groups_of
         self._begun: dict[int, list[PaceGroup]] = {}
         """The groups in which the request of a lease runs, by the number of its URL."""
+        self._unexpected: dict[int, list[PaceGroup]] = {}
+        """The groups whose server had a request that had been expected elsewhere."""
         self._refused: dict[str, set[str]] = {}
         """The queues that a group has refused since it last let one begin."""
         self._has_failed = False
@@ -71,11 +74,14 @@ class PacedFrontier:
         return not wait_s
 
     def relocate(self, lease: Lease, /, *, address: str, prerequisite: str | None = None) -> None:
-        begun = self._begun.setdefault(lease.number, [])
-        begun += [
-            group for group in self._groups_of(prerequisite or lease.url.queue_key, address) if group not in begun
-        ]
         self._frontier.relocate(lease, address=address, prerequisite=prerequisite)
+        groups = self._groups_of(prerequisite or lease.url.queue_key, address)
+        for group in self._begun.get(lease.number, ()):
+            if group not in groups:
+                self._end_in(group, None)
+        begun = [group for group in self._begun.pop(lease.number, ()) if group in groups]
+        self._begun[lease.number] = begun
+        self._unexpected[lease.number] = [group for group in groups if group not in begun]
 
     async def done(
         self, lease: Lease, /, *, cooldown_s: float, group_cooldown_s: float | None = None, outcome: Outcome
@@ -127,11 +133,10 @@ class PacedFrontier:
     def _begin(self, lease: Lease, groups: Sequence[PaceGroup]) -> float:
         """Begin in all groups, or in none. Returns how long to wait."""
         for group in groups:
-            try:
-                wait_s = self._table.begin(group.name, at_once=group.at_once, delay_s=group.delay_s)
-            except OSError as error:
-                self._warn(error)
-                wait_s = 0.0
+            begin = partial(self._table.begin, group.name, at_once=group.at_once, delay_s=group.delay_s)
+            wait_s = self._call(begin)
+            if wait_s is None:
+                continue  # without the others
             if wait_s:
                 self._end(lease, None)
                 return max(wait_s, self._refuse(group.name, lease.url.queue_key))
@@ -150,10 +155,22 @@ class PacedFrontier:
 
         This comes before the frontier is told, so that the rest that others see does not end after its own."""
         for group in self._begun.pop(lease.number, ()):
-            try:
-                self._table.end(group.name, None if cooldown_s is None else group.rest_after_s(cooldown_s))
-            except OSError as error:
-                self._warn(error)
+            self._end_in(group, cooldown_s)
+        for group in self._unexpected.pop(lease.number, ()):
+            if cooldown_s is not None:
+                self._call(partial(self._table.rest, group.name, group.rest_after_s(cooldown_s)))
+
+    def _end_in(self, group: PaceGroup, cooldown_s: float | None) -> None:
+        rest_s = None if cooldown_s is None else group.rest_after_s(cooldown_s)
+        self._call(partial(self._table.end, group.name, rest_s))
+
+    def _call(self, call: Callable[[], float | None]) -> float | None:
+        """The result of a call to the table; None if the table fails."""
+        try:
+            return call()
+        except OSError as error:
+            self._warn(error)
+            return None
 
     def _warn(self, error: OSError) -> None:
         if not self._has_failed:

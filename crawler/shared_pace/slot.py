@@ -68,13 +68,11 @@ class Slot(msgspec.Struct, array_like=True):
         if self.turn_of == crawl:
             self.turn_of, self.turn_until = NOBODY, 0.0
 
-    def end(self, crawl: int, number: int | None, rest_s: float | None, now: float) -> None:
-        """A request of the crawl has ended. Without a number, the request had not been expected; without a rest, no
-        server was asked."""
-        if number is not None:
-            self.busy &= ~(1 << number)
-        if rest_s is None:
-            return
+    def end(self, number: int) -> None:
+        self.busy &= ~(1 << number)
+
+    def rest(self, crawl: int, rest_s: float, now: float) -> None:
+        """A request of the crawl has ended, which demands this rest."""
         by = crawl
         if self.delay_by != crawl and self.delay_until > now and self.delay_s > rest_s:
             rest_s, by = self.delay_s, NOBODY

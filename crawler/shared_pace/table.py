@@ -55,43 +55,57 @@ class PaceTable:
     def begin(self, group: str, *, at_once: int, delay_s: float) -> float:
         """Begin a request to a group of which `at_once` may run, and which is to rest for at least `delay_s` after
         each. Returns 0 if it has begun, or after how many seconds to try again. Raises `OSError`."""
-        with self._changing(group) as slot:
-            now = self._clock()
-            slot.demand(self._crawl, delay_s, now)
-            wait_s = slot.wait_s(self._crawl, now)
-            if not wait_s:
-                wait_s = self._begin(group, slot, at_once=min(at_once, MAX_AT_ONCE), delay_s=delay_s)
-            if wait_s:
-                slot.line_up(self._crawl, wait_s, now)
+        number, wait_s = None, 0.0
+        try:
+            with self._changing(group) as slot:
+                now = self._clock()
+                slot.demand(self._crawl, delay_s, now)
+                wait_s = slot.wait_s(self._crawl, now)
+                if not wait_s:
+                    number = self._take(group, slot, at_once=min(at_once, MAX_AT_ONCE), delay_s=delay_s)
+                if number is None:
+                    wait_s = wait_s or slot.wait_s(self._crawl, now) or BUSY_WAIT_S
+                    slot.line_up(self._crawl, wait_s, now)
+        except OSError:
+            if number is not None:
+                self._unlock(_request_lock(_hash(group), number))
+            raise
+        if number is not None:
+            self._begun.setdefault(group, []).append(number)
         return wait_s
 
-    def _begin(self, group: str, slot: Slot, *, at_once: int, delay_s: float) -> float:
-        begun = self._begun.get(group, [])
+    def _take(self, group: str, slot: Slot, *, at_once: int, delay_s: float) -> int | None:
+        """Take the lock of a request. Returns its number; None if as many run, or if one was lost with its process."""
+        begun = self._begun.get(group, ())
         for number in range(at_once):
             if number in begun or not self._lock(_request_lock(slot.group, number)):
                 continue
             if slot.busy >> number & 1:
                 slot.lose(number, delay_s, self._clock())
                 self._unlock(_request_lock(slot.group, number))
-                return slot.wait_s(self._crawl, self._clock()) or BUSY_WAIT_S
+                return None
             slot.begin(self._crawl, number)
-            self._begun.setdefault(group, []).append(number)
-            return 0.0
-        return BUSY_WAIT_S
+            return number
+        return None
 
     def end(self, group: str, rest_s: float | None) -> None:
-        """A request to a group has ended, which rests from now on; with None nobody was asked. It may have begun
-        elsewhere, because its server was not the expected one. Raises `OSError`."""
-        begun = self._begun.get(group)
-        number = begun.pop() if begun else None
-        if begun is not None and not begun:
+        """A request to a group has ended, which rests from now on; with None nobody was asked. Raises `OSError`."""
+        begun = self._begun[group]
+        number = begun.pop()
+        if not begun:
             del self._begun[group]
         try:
             with self._changing(group) as slot:
-                slot.end(self._crawl, number, rest_s, self._clock())
+                slot.end(number)
+                if rest_s is not None:
+                    slot.rest(self._crawl, rest_s, self._clock())
         finally:
-            if number is not None:
-                self._unlock(_request_lock(_hash(group), number))
+            self._unlock(_request_lock(_hash(group), number))
+
+    def rest(self, group: str, rest_s: float) -> None:
+        """A group rests from now on, for a request that had been expected elsewhere. Raises `OSError`."""
+        with self._changing(group) as slot:
+            slot.rest(self._crawl, rest_s, self._clock())
 
     @contextmanager
     def _changing(self, group: str) -> Iterator[Slot]:

@@ -91,14 +91,16 @@ class TestPartOfACrawl(FrontierContract):
 class TestPaceSharedWithOtherCrawls(FrontierContract):
     """A crawl of a daemon whose hosts no other crawl asks."""
 
-    descriptor = descriptor("leveldb")
+    descriptor = descriptor("memory")
+    can_reopen = True
 
     @pytest.fixture(autouse=True)
-    def _pace(self, tmp_path_factory: pytest.TempPathFactory) -> None:
+    def _store(self, tmp_path_factory: pytest.TempPathFactory) -> None:
+        self.store = MemoryStore()
         self.pace = tmp_path_factory.mktemp("pace") / "pace"
 
     async def open(self, opening: Opening) -> Frontier:
-        inner, settings = await super().open(opening), opening.settings
+        inner, settings = await open_over(self.store, opening), opening.settings
 
         def groups_of(queue_key: str, address: str | None) -> list[PaceGroup]:
             names = settings.grouping.groups_of(queue_key, address)
@@ -116,4 +118,9 @@ class TestPaceSharedWithOtherCrawls(FrontierContract):
                 ),
             ]
 
-        return PacedFrontier(inner, PaceTable(self.pace), groups_of)
+        return PacedFrontier(inner, PaceTable(self.pace, clock=opening.clock), groups_of)
+
+    def open_state(self, opening: Opening) -> StoreState[MemoryStore]:
+        return StoreState(
+            self.store, Parameters(terms=Terms(identity={}), settings=opening.settings, clock=opening.clock)
+        )

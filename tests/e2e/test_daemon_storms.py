@@ -24,7 +24,7 @@ from tests.e2e.crawling import COMPLETE, Web, assert_sound, assert_told, started
 from tests.e2e.operating import command_here
 from tests.e2e.test_daemon import Served, serving, write
 
-WORLD = WorldParams(domain="test", seed=3, hosts=6, pages_per_host=8, links_per_page=8, page_bytes=800)
+WORLD = WorldParams(domain="test", seed=3, hosts=5, pages_per_host=6, links_per_page=8, page_bytes=800)
 """Directly below .test, each host is a registered domain, so the hosts are divided among the parts of a crawl."""
 DELAY_S = 0.05
 
@@ -37,10 +37,18 @@ class Storm(msgspec.Struct, frozen=True):
     log: Path
     names: Sequence[str] = ("one", "two", "parts")
 
-    def write(self, *, delay_s: float) -> None:
-        for name in self.names:
-            more = "crawl.parts = 2\n" if name == "parts" else ""
-            write(self.home, name, self.web, f'{more}scope.within = "any"', delay_s=delay_s)
+    def write(self, *names: str, delay_s: float) -> None:
+        for name in names:
+            path = write(self.home, name, self.web, "crawl.parts = 2" if name == "parts" else "", delay_s=delay_s)
+            path.write_text(path.read_text().replace('within = "domain"', 'within = "any"'))
+
+    def write_idle(self, *names: str) -> None:
+        """Crawls that ask a host of their own, and nearly never."""
+        seeds = [f"http://elsewhere.test/{number}" for number in range(100)]
+        for name in names:
+            write(self.home, name, self.web, delay_s=30.0)
+            path = self.home / f"{name}.toml"
+            path.write_text(f"crawl.seeds = {seeds}\n" + path.read_text().partition("\n")[2])
 
     def requests(self) -> list[LogEntry]:
         return read_json_lines(self.log)
@@ -70,10 +78,10 @@ class Storm(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def storm(folder: Path, *, delay_s: float = DELAY_S) -> Iterator[Storm]:
+def storm(folder: Path) -> Iterator[Storm]:
     with running(WORLD, log_path=folder / "requests") as port:
         crawls = Storm(folder / "home", Web(port, WORLD), folder / "requests")
-        crawls.write(delay_s=delay_s)
+        crawls.write(*crawls.names, delay_s=DELAY_S)
         yield crawls
 
 
@@ -94,7 +102,7 @@ def kill(pid: int) -> None:
 def test_crawls_of_a_daemon_keep_the_pace_of_hosts_together_also_when_it_is_killed(tmp_path: Path) -> None:
     with storm(tmp_path) as crawls:
         with left_alone(crawls.home) as served:
-            assert crawls.wait_for_requests(served, 60)
+            assert crawls.wait_for_requests(served, 30)
             served.daemon.process.kill()
         with serving(crawls.home) as served:
             served.wait_until_complete(*crawls.names)
@@ -115,15 +123,14 @@ def test_storms_of_many_rounds(tmp_path: Path, seed: int) -> None:
 
 
 def assert_survives(folder: Path, random: Random, *, rounds: int) -> None:
-    with storm(folder, delay_s=0.1) as crawls:
-        for name in ("halted", "waiting"):
-            write(crawls.home, name, crawls.web, 'scope.within = "any"', delay_s=60.0)
+    with storm(folder) as crawls:
+        crawls.write_idle("halted", "waiting")
         seen: dict[str, list[int]] = {name: [] for name in crawls.names}
         for each in range(rounds):
             with left_alone(crawls.home) as served:
                 if not each:
                     tell(served)
-                if not crawls.wait_for_requests(served, random.randint(5, 40)):
+                if not crawls.wait_for_requests(served, random.randint(5, 25)):
                     break
                 kill_some(served, seen, random, with_crawls=each == 1 or random.random() < 0.5)
         with serving(crawls.home) as served:
@@ -137,7 +144,7 @@ def assert_survives(folder: Path, random: Random, *, rounds: int) -> None:
                 runs = served.record(name).runs
                 assert [run.pid for run in runs][: len(killed)] == killed
                 assert all(run.how is not None for run in runs)
-                assert runs[-1].how == "complete"
+                assert str(runs[-1].how).startswith("complete")
         crawls.assert_whole()
 
 
