@@ -8,6 +8,7 @@ from random import Random
 import msgspec
 import pytest
 
+from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import read_division, record_directories
 from crawler.page import LinkKind
 from crawler.url.urls import UrlReader
@@ -17,6 +18,7 @@ from tests.e2e.crawling import (
     LIMIT,
     REFUSED,
     TIMEOUT_S,
+    Running,
     assert_sound,
     assert_told,
     onceover,
@@ -79,22 +81,31 @@ def test_a_crawl_that_was_killed_is_divided_and_goes_on(tmp_path: Path) -> None:
         assert set(pages(crawl)) == crawl.web.pages
 
 
+def _wait_until_begun(crawl: PartsOfWeb, command: Running) -> None:
+    """Until the imports are over and it holds the crawl, or has ended."""
+    lock = CrawlDirectory(crawl.directory).lock
+    held = f"{command.pid}\n"
+    while command.process.poll() is None and not (lock.exists() and lock.read_text() == held):
+        time.sleep(0.001)
+
+
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 40))])
 def test_a_division_that_is_killed_again_and_again_loses_nothing(tmp_path: Path, seed: int) -> None:
     dice = Random(seed)
     with in_parts(tmp_path) as crawl:
         assert crawl_on(crawl, 1, "--max-pages", "60") == LIMIT
         for into in (3, 1):
-            kills, code, wait_s = 0, -signal.SIGKILL, 0.3
+            kills, code, wait_s = 0, -signal.SIGKILL, 0.01
             while code == -signal.SIGKILL:
                 with started("parts", crawl.directory, "--into", str(into), cwd=tmp_path) as command:
-                    give_up_at = time.monotonic() + wait_s * dice.uniform(0.5, 1.5)
+                    _wait_until_begun(crawl, command)
+                    give_up_at = time.monotonic() + wait_s * dice.uniform(0.0, 1.0)
                     while command.process.poll() is None and time.monotonic() < give_up_at:
-                        time.sleep(0.005)
+                        time.sleep(0.001)
                     command.process.kill()
                     code = command.process.wait(TIMEOUT_S)
                     kills += code == -signal.SIGKILL
-                    wait_s *= 1.2
+                    wait_s *= 2.5
                     assert code in (COMPLETE, -signal.SIGKILL), command.err
             assert kills
             assert read_division(crawl.directory) is None
