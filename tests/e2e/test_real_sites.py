@@ -112,19 +112,54 @@ def assert_crawl_is_the_walk(records: dict[str, dict[str, Any]], walked: Walked,
 
 @pytest.mark.parametrize("package", PACKAGES)
 @pytest.mark.parametrize(
-    "extractor",
-    ["lexbor", "lxml", pytest.param("bs4", marks=pytest.mark.long)],  # bs4 takes half a minute
+    ("extractor", "coding"),
+    [
+        ("lexbor", "gzip"),
+        ("lxml", None),
+        *(
+            pytest.param(*each, marks=pytest.mark.long)
+            for each in [("lexbor", None), ("lxml", "gzip"), ("bs4", "gzip")]
+        ),
+    ],
 )
-def test_a_site_is_crawled_as_an_independent_walk_finds_it(
-    site: Site, walked: Walked, extractor: str, tmp_path: Path
+def test_a_site_is_crawled_as_an_independent_walk_finds_it_and_archived_byte_for_byte(
+    site: Site, walked: Walked, extractor: str, coding: str | None, tmp_path: Path
 ) -> None:
     assert len(walked.having(200)) > 500
     assert walked.having(404)
     assert walked.redirects[site.url] == f"{site.url}/"
+    agent = "onceover/1.0 (+https://your.site/)"
     records = crawl(
-        site.url, tmp_path / "crawl", f"fetch.extractor={extractor}", "output.warc=false", "output.links=true"
+        site.url,
+        tmp_path / "crawl",
+        f"fetch.user_agent={agent if coding else f'plain {agent}'}",
+        f"fetch.extractor={extractor}",
+        "output.warc=true",
+        "output.links=true",
     )
     assert_crawl_is_the_walk(records, walked, within=urljoin(site.url, "/"))
+    statuses = archived_statuses(site, tmp_path / "crawl" / "warc", records, coding)
+    assert statuses == walked.statuses
+
+
+def archived_statuses(
+    site: Site, archive: Path, records: dict[str, dict[str, Any]], coding: str | None
+) -> dict[str, int]:
+    """The status of each URL in an archive, in which each body is the file that was served, and as the record says."""
+    statuses: dict[str, int] = {}
+    for response in responses_in(archive):
+        url = response.rec_headers["WARC-Target-URI"] or ""
+        assert response.http_headers is not None
+        assert url not in statuses, "a URL was archived twice"
+        statuses[url] = int(response.http_headers.get_statuscode())
+        body = response.content_stream().read()
+        assert response.digest_checker.passed, response.digest_checker.problems
+        assert records[url]["size_bytes"] == len(body)
+        assert records[url]["digest"] == f"sha1:{b32encode(hashlib.sha1(body).digest()).decode()}"
+        if statuses[url] == 200:
+            assert body == site.file(url).read_bytes()
+            assert response.http_headers.get_header("Content-Encoding") == coding
+    return statuses
 
 
 @pytest.mark.parametrize(("package", "part"), [("python3-doc", "/c-api/"), ("apache2-doc", "/fr/")])
@@ -143,31 +178,6 @@ def test_a_part_of_a_site_is_crawled_by_bs4_as_an_independent_walk_finds_it(
         "scope.within=prefix",
     )
     assert_crawl_is_the_walk(records, walked, within=start)
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-@pytest.mark.parametrize("coding", [None, "gzip"])
-def test_the_archive_of_a_site_holds_its_files_byte_for_byte(
-    site: Site, walked: Walked, coding: str | None, tmp_path: Path
-) -> None:
-    agent = "onceover/1.0 (+https://your.site/)"
-    records = crawl(
-        site.url, tmp_path / "crawl", f"fetch.user_agent={agent if coding else f'plain {agent}'}", "output.warc=true"
-    )
-    statuses: dict[str, int] = {}
-    for response in responses_in(tmp_path / "crawl" / "warc"):
-        url = response.rec_headers["WARC-Target-URI"] or ""
-        assert response.http_headers is not None
-        assert url not in statuses, "a URL was archived twice"
-        statuses[url] = int(response.http_headers.get_statuscode())
-        body = response.content_stream().read()
-        assert response.digest_checker.passed, response.digest_checker.problems
-        assert records[url]["size_bytes"] == len(body)
-        assert records[url]["digest"] == f"sha1:{b32encode(hashlib.sha1(body).digest()).decode()}"
-        if statuses[url] == 200:
-            assert body == site.file(url).read_bytes()
-            assert response.http_headers.get_header("Content-Encoding") == coding
-    assert statuses == walked.statuses
 
 
 def responses_in(directory: Path) -> Iterator[ArcWarcRecord]:
