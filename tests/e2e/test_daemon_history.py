@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
 from crawler.disk.layout import record_directories
@@ -62,8 +63,10 @@ def test_the_history_of_a_crawl_in_parts_survives_a_kill_of_the_daemon_and_agree
     tmp_path: Path,
 ) -> None:
     home = tmp_path / "home"
-    with running(WORLD) as port:
-        web = Web(port, WORLD)
+    # So large that it is not complete before it is paused, however long the second daemon takes to start.
+    params = msgspec.structs.replace(WORLD, pages_per_host=200)
+    with running(params) as port:
+        web = Web(port, params)
         path = write(home, "a", web, "crawl.parts = 2", delay_s=2.0)
         path.write_text(path.read_text().replace('within = "domain"', 'within = "any"'))
         with started("daemon", str(home), cwd=tmp_path) as daemon:
