@@ -27,8 +27,8 @@ class Notes(Protocol):
 class QueueReads(Protocol):
     """Tells about queues."""
 
-    def queues(self) -> Iterator[QueueStatus]:
-        """All queues by key, including those without URLs."""
+    def queues(self, after: str = "", /) -> Iterator[QueueStatus]:
+        """The queues behind the key `after`, by key, including those without URLs."""
         ...
 
     def queue(self, key: str, /) -> QueueStatus | None:

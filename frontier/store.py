@@ -61,8 +61,8 @@ class StoreReads(Protocol):
         """The record of a queue; None if the store has none."""
         ...
 
-    def queues(self) -> Iterator[QueueRecord]:
-        """All queues by key, including those without URLs."""
+    def queues(self, after: str = "", /) -> Iterator[QueueRecord]:
+        """The queues behind the key `after`, by key, including those without URLs."""
         ...
 
     def group_wake_at(self, group: str, /) -> float:

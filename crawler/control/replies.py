@@ -237,6 +237,8 @@ class HostForm(msgspec.Struct, frozen=True, kw_only=True):
     """URLs that wait in its queue, including leased ones."""
     spent: int
     leased: int
+    error_streak: int = 0
+    """How often its server has failed in a row."""
     wake_at: str | None
     waits: str
     """What it does or why it waits, for people."""
@@ -247,7 +249,10 @@ class HostList(msgspec.Struct, frozen=True, kw_only=True):
     """Hosts: those in process first, then by the time at which they are next."""
 
     hosts: list[HostForm]
-    left: int
+    left: int | None
+    """Further hosts behind these; None if they were not counted, as behind a place."""
+    after: tuple[int, str, str] | None = None
+    """The place behind which the next ones begin; None at the end."""
 
 
 class ExportPiece(msgspec.Struct, frozen=True, kw_only=True):

@@ -143,10 +143,19 @@ class InspectRefused(Request, frozen=True, tag="inspect-refused"):
     limit: Annotated[int, msgspec.Meta(ge=1, le=MAX_REFUSALS)] = 50
 
 
+HostState = Literal["in-process", "ready", "held-back", "snoozed", "inactive", "retired"]
+HostPlace = tuple[int, str, str]
+"""Where a host stands in the list."""
+
+
 class Top(Request, frozen=True, tag="top"):
     """The hosts that are being served, and why each waits: a `HostList`."""
 
     match: str = ""
+    state: HostState | None = None
+    after: HostPlace | None = None
+    """Begin behind this place, which an earlier reply gives. Hosts that are served move meanwhile; so one may come
+    again, or be left out. The others keep their places."""
     limit: Limit = 50
 
 

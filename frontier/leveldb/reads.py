@@ -139,8 +139,8 @@ class LevelDBReads:
         value = self._database.get(stored_key)
         return None if value is None else self._decode_queue(stored_key, value)
 
-    def queues(self) -> Iterator[QueueRecord]:
-        for key, value in self._database.items(b"Q", b"R"):
+    def queues(self, after: str = "", /) -> Iterator[QueueRecord]:
+        for key, value in self._database.items(queue_key(after) + b"\0" if after else b"Q", b"R"):
             yield self._decode_queue(key, value)
 
     def _decode_queue(self, stored_key: bytes, value: bytes) -> QueueRecord:

@@ -56,8 +56,8 @@ class MemoryReads:
     def queue(self, key: str, /) -> QueueRecord | None:
         return self.records.get(key)
 
-    def queues(self) -> Iterator[QueueRecord]:
-        yield from sorted(self.records.values(), key=attrgetter("key"))
+    def queues(self, after: str = "", /) -> Iterator[QueueRecord]:
+        yield from sorted((each for each in self.records.values() if each.key > after), key=attrgetter("key"))
 
     def group_wake_at(self, group: str, /) -> float:
         return self.group_wakes.get(group, 0.0)

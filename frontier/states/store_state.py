@@ -79,8 +79,8 @@ class StoreState(Generic[_Store]):
 
     # look-ups
 
-    def queues(self) -> Iterator[QueueStatus]:
-        return map(_status, self.store.reads.queues())
+    def queues(self, after: str = "", /) -> Iterator[QueueStatus]:
+        return map(_status, self.store.reads.queues(after))
 
     def queue(self, key: str, /) -> QueueStatus | None:
         record = self.store.reads.queue(key)

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
+
 from tests.e2e.crawling import Web, assert_sound
 from tests.e2e.test_daemon import Served, serving, write
 from tests.e2e.test_daemon_api import BASE, Api, on_socket
@@ -129,12 +131,23 @@ def test_programs_look_into_crawls_and_change_them_whether_they_run_or_not(tmp_p
         # Each request starts a process now, so these are the most telling ones.
         assert api.do("GET", "/crawls/one/status")["running"] is False
         assert_tells_its_state(api, "two", slow_web, parts=2, running=False)
-        host = api.do("GET", "/crawls/two/hosts")["hosts"][0]["host"]
+        first = api.do("GET", "/crawls/two/hosts?limit=1")
+        behind = quote(msgspec.json.encode(first["after"]).decode())
+        second = api.do("GET", f"/crawls/two/hosts?limit=1&after={behind}")
+        assert second["hosts"][0]["key"] > first["hosts"][0]["key"]
+        host = first["hosts"][0]["host"]
         assert api.do("POST", f"/crawls/two/hosts/{host}/retire")["queues"][0]["retired"]
         assert api.do("GET", f"/crawls/two/hosts?match={host}")["hosts"][0]["state"] == "retired"
         assert api.do("POST", "/crawls/two/seeds", b'{"urls": ["no"]}')["urls"][0]["outcome"] == "invalid"
         assert "has no directory yet" in api.do("GET", "/crawls/broken/status", status=409)["detail"]
-        for path in ("queues?limit=0", "queues?sort=x", "hosts?limit=99999", "hosts?wrong=1", "status?part=x"):
+        for path in (
+            "queues?limit=0",
+            "queues?sort=x",
+            "hosts?limit=99999",
+            "hosts?wrong=1",
+            "hosts?after=5",
+            "status?part=x",
+        ):
             api.do("GET", f"/crawls/one/{path}", status=422)
         api.do("GET", "/crawls/one/status?part=0", status=409)
         served.end()

@@ -2,11 +2,12 @@
 
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Container, Sequence
+from contextlib import aclosing
 from typing import Final
 
 from crawler.control.replies import HostForm, HostList
-from crawler.control.requests import Top
+from crawler.control.requests import HostPlace, Top
 from crawler.counters import InFlight
 from crawler.operate.actions.forms import moment
 from crawler.operate.actions.slices import First, in_slices
@@ -15,34 +16,82 @@ from crawler.record import rfc3339
 from crawler.status import duration, host_of, number_of
 from crawler.wiring.components import discovering
 from crawler.wiring.storage import rules_version
-from frontier import ActiveQueue, Health, QueueStatus
+from frontier import ActiveQueue, FrontierStats, Health, QueueStatus
 
-_RANKS: Final = {"in-process": 0, "ready": 1, "held-back": 2, "snoozed": 3}
+_RANKS: Final[dict[str, int]] = {"in-process": 0, "ready": 1, "held-back": 2, "snoozed": 3}
 
 
-def host_order(host: HostForm) -> tuple[int, str, str]:
+def host_order(host: HostForm) -> HostPlace:
     """The place of a host among others."""
     rank = _RANKS.get(host.state)
     return (len(_RANKS), "", host.key) if rank is None else (rank, host.wake_at or "", host.key)
 
 
+def place_behind(hosts: Sequence[HostForm], *, are_all: bool) -> HostPlace | None:
+    """Where the next hosts begin."""
+    return host_order(hosts[-1]) if hosts and not are_all else None
+
+
 async def list_hosts(crawl: OperatedCrawl, request: Top) -> HostList:
-    """The hosts that are being served, those in process first; then others that have URLs, as far as the limit goes."""
+    """The hosts that are being served, those in process first; then others that have URLs, as far as the limit goes.
+
+    To count those that are left, one has to look at each, unless all are asked for. Nobody is counted behind a place.
+    """
+    after = request.after or (-1, "", "")
     first = First[HostForm](request.limit, host_order)
-    known: set[str] = set()
+    served: set[str] = set()
     async for host in _active_hosts(crawl, request.match):
-        first.add(host)
-        known.add(host.key)
+        served.add(host.key)
+        if request.state in (None, host.state) and host_order(host) > after:
+            first.add(host)
     hosts = first.items()
     left = first.count - len(hosts)
-    async for queue in in_slices(queue_reads(crawl).queues()):
-        if not queue.size or queue.key in known or request.match not in host_of(queue.key):
-            continue
-        if len(hosts) < request.limit:
-            hosts.append(_stored_host(queue, is_running=crawl.status().running))
-        else:
+    if request.state not in _RANKS:
+        is_counted = request.after is None and (request.state is not None or bool(request.match))
+        left += await _list_stored(crawl, request, served, hosts, is_counted=is_counted)
+    behind = place_behind(hosts, are_all=not left)
+    if request.after is not None:
+        return HostList(hosts=hosts, left=None, after=behind)
+    if request.state is None and not request.match and left:
+        left = max(left, _number_of_hosts(crawl.status().frontier) - len(hosts))
+    return HostList(hosts=hosts, left=left, after=behind)
+
+
+async def _list_stored(
+    crawl: OperatedCrawl, request: Top, served: Container[str], hosts: list[HostForm], *, is_counted: bool
+) -> int:
+    """Add hosts that are not served. Returns how many are left; if they are not counted, 1 if there are any."""
+    after = request.after[2] if request.after is not None and request.after[0] == len(_RANKS) else ""
+    is_running, left = crawl.status().running, 0
+    # Closed at once when enough are found: the store is read until then.
+    async with aclosing(in_slices(queue_reads(crawl).queues(after))) as queues:
+        async for queue in queues:
+            if not queue.size or queue.key in served or request.match not in host_of(queue.key):
+                continue
+            if request.state not in (None, _stored_state(queue)):
+                continue
+            if len(hosts) < request.limit:
+                hosts.append(_stored_host(queue, is_running=is_running))
+                continue
             left += 1
-    return HostList(hosts=hosts, left=left)
+            if not is_counted:
+                break
+    return left
+
+
+def _number_of_hosts(stats: FrontierStats) -> int:
+    return (
+        stats.in_process_queues
+        + stats.ready_queues
+        + stats.held_back_queues
+        + stats.snoozed_queues
+        + stats.inactive_queues
+        + stats.retired_queues
+    )
+
+
+def _stored_state(queue: QueueStatus) -> str:
+    return "inactive" if queue.served else "retired"
 
 
 async def _active_hosts(crawl: OperatedCrawl, match: str) -> AsyncIterator[HostForm]:
@@ -59,6 +108,7 @@ async def _active_hosts(crawl: OperatedCrawl, match: str) -> AsyncIterator[HostF
                 size=queue.size,
                 spent=queue.spent,
                 leased=queue.leased,
+                error_streak=queue.health.error_streak,
                 wake_at=moment(queue.wake_at) if queue.wake_at > time.time() else None,
                 waits=_why(queue, work[queue.key], paused),
             )
@@ -118,10 +168,11 @@ def _stored_host(queue: QueueStatus, *, is_running: bool) -> HostForm:
     return HostForm(
         host=host_of(queue.key),
         key=queue.key,
-        state="inactive" if queue.served else "retired",
+        state=_stored_state(queue),
         size=queue.size,
         spent=queue.spent,
         leased=0,
+        error_streak=queue.health.error_streak,
         wake_at=moment(queue.wake_at) if queue.wake_at > time.time() else None,
         waits=_why_inactive(queue, is_running=is_running),
     )

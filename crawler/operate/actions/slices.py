@@ -1,7 +1,7 @@
 """Reads of many records in slices, so that a running crawl goes on meanwhile."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from time import perf_counter
 from typing import Final, Generic, TypeVar
 
@@ -12,7 +12,7 @@ _READ_BETWEEN_LOOKS: Final = 16
 _Item = TypeVar("_Item")
 
 
-async def in_slices(items: Iterable[_Item]) -> AsyncIterator[_Item]:
+async def in_slices(items: Iterable[_Item]) -> AsyncGenerator[_Item, None]:
     """The items, with a break for other tasks after each slice."""
     until = perf_counter() + SLICE_S
     for number, item in enumerate(items):

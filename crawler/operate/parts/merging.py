@@ -6,7 +6,7 @@ import msgspec
 
 from crawler.control.replies import HostList, QueueForm, QueueList, RefusedForm, RefusedList
 from crawler.discover.refusal_counts import EXAMPLES
-from crawler.operate.actions.hosts import host_order
+from crawler.operate.actions.hosts import host_order, place_behind
 from crawler.operate.actions.refusals import refusal_order
 
 
@@ -29,8 +29,11 @@ def merge_hosts(parts: Mapping[int, HostList], limit: int) -> HostList:
     """The first hosts of all parts. Each part has given its first ones, as many as the limit if it has them."""
     hosts = [msgspec.structs.replace(host, part=number) for number, found in parts.items() for host in found.hosts]
     hosts.sort(key=host_order)
-    left = max(0, len(hosts) - limit) + sum(each.left for each in parts.values())
-    return HostList(hosts=hosts[:limit], left=left)
+    shown, kept = hosts[:limit], max(0, len(hosts) - limit)
+    are_all = not kept and all(each.after is None for each in parts.values())
+    counts = [each.left for each in parts.values() if each.left is not None]
+    left = kept + sum(counts) if len(counts) == len(parts) else None
+    return HostList(hosts=shown, left=left, after=place_behind(shown, are_all=are_all))
 
 
 def merge_refused(parts: Mapping[int, RefusedList], limit: int) -> RefusedList:

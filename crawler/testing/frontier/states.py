@@ -64,6 +64,8 @@ class StateTests(FrontierSuite):
                 ("test,a", 2, True),
                 ("test,b", 0, False),
             ]
+            assert [queue.key for queue in state.queues("test,a")] == ["test,b"]
+            assert list(state.queues("test,b")) == []
             for queue in queues:
                 assert (queue.spent, queue.wake_at, queue.retired) == (1, START + 10, False)
                 assert state.queue(queue.key) == queue

@@ -121,8 +121,8 @@ class SqliteState:
 
     # look-ups
 
-    def queues(self) -> Iterator[QueueStatus]:
-        for (text,) in self.database.rows("SELECT record FROM queues ORDER BY key"):
+    def queues(self, after: str = "", /) -> Iterator[QueueStatus]:
+        for (text,) in self.database.rows("SELECT record FROM queues WHERE key > ? ORDER BY key", after):
             yield self._status(load(text, QueueRecord))
 
     def queue(self, key: str, /) -> QueueStatus | None:

@@ -2,12 +2,14 @@
 
 from http import HTTPStatus
 
+import msgspec
 from aiohttp import web
 
 from crawler.control.replies import Changed, CrawlStatus, HostList, Judged, QueueList, RefusedList
 from crawler.control.requests import (
     Add,
     GetStatus,
+    HostPlace,
     InspectQueues,
     InspectRefused,
     InspectVisited,
@@ -18,6 +20,7 @@ from crawler.control.requests import (
 )
 from crawler.serve.api.actions import Actions, audit, body_of, query_of
 from crawler.serve.api.data.forms import BudgetBody, HostQuery, PartQuery, QueueQuery, RefusedQuery, SeedsBody
+from crawler.serve.api.problems import Refused
 from crawler.serve.life import changes
 from visited import VisitedStats
 
@@ -34,7 +37,13 @@ async def show_visited(actions: Actions, request: web.Request) -> VisitedStats:
 
 async def list_hosts(actions: Actions, request: web.Request) -> HostList:
     query = query_of(request, HostQuery)
-    return await actions.ask_crawl(actions.keeper(request), Top(match=query.match, limit=query.limit), HostList)
+    try:
+        after = None if query.after is None else msgspec.json.decode(query.after, type=HostPlace)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        detail = f"expected the place `after` of an earlier reply, as JSON, found {query.after!r}"
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, detail) from error
+    wanted = Top(match=query.match, state=query.state, after=after, limit=query.limit)
+    return await actions.ask_crawl(actions.keeper(request), wanted, HostList)
 
 
 async def list_queues(actions: Actions, request: web.Request) -> QueueList:

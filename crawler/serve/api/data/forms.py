@@ -5,7 +5,15 @@ from typing import Annotated
 import msgspec
 
 from crawler.control.replies import UrlForm
-from crawler.control.requests import MAX_BUDGET, MAX_ITEMS, MAX_PRECEDENCE, MAX_REFUSALS, MAX_URLS, QueueOrder
+from crawler.control.requests import (
+    MAX_BUDGET,
+    MAX_ITEMS,
+    MAX_PRECEDENCE,
+    MAX_REFUSALS,
+    MAX_URLS,
+    HostState,
+    QueueOrder,
+)
 from crawler.disk.layout import MAX_PARTS
 from crawler.page import PageRecord
 
@@ -28,7 +36,10 @@ class HostQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Which hosts."""
 
     match: Match = ""
+    state: HostState | None = None
     limit: Limit = 50
+    after: Annotated[str, msgspec.Meta(max_length=MAX_URL)] | None = None
+    """The place `after` of an earlier reply, as JSON."""
 
 
 class QueueQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
