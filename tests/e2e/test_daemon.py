@@ -308,7 +308,7 @@ def test_a_crawl_that_takes_too_much_is_restarted_and_nothing_starts_on_a_disk_t
         assert len(served.record("a").runs) == before
 
 
-def test_systemd_hears_that_it_is_ready_lives_and_ends(tmp_path: Path) -> None:
+def test_systemd_hears_that_it_is_ready_lives_reloads_and_ends(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
@@ -318,14 +318,21 @@ def test_systemd_hears_that_it_is_ready_lives_and_ends(tmp_path: Path) -> None:
         with serving(home, "--log-format", "json", **env) as served:
             heard = [systemd.recv(1000) for _ in range(4)]
             assert sorted(set(heard)) == [b"READY=1\nSTATUS=0 crawls", b"WATCHDOG=1"]
+            served.daemon.signal(signal.SIGHUP)
+            assert next_but_watchdog(systemd).startswith(b"RELOADING=1\nMONOTONIC_USEC=")
+            assert next_but_watchdog(systemd) == b"READY=1\nSTATUS=0 crawls"
             served.end()
             lines = [msgspec.json.decode(line) for line in served.daemon.err.splitlines()]
             assert lines[0]["message"] == f"serves {home}: 0 crawls"
             logged = (home / "daemon" / "daemon.log").read_text()
             assert logged == served.daemon.err
-        while (last := systemd.recv(1000)) == b"WATCHDOG=1":
-            pass
-        assert last == b"STOPPING=1"
+        assert next_but_watchdog(systemd) == b"STOPPING=1"
+
+
+def next_but_watchdog(systemd: socket.socket) -> bytes:
+    while (told := systemd.recv(1000)) == b"WATCHDOG=1":
+        pass
+    return told
 
 
 def test_wrong_usage_is_told(tmp_path: Path) -> None:

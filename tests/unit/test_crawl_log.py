@@ -2,12 +2,15 @@
 
 import asyncio
 import logging
+import os
+import shutil
+from pathlib import Path
 
 import pytest
 
 from config import load
 from crawler.counters import Counters
-from crawler.library.crawl_log import log_beginning, log_progress
+from crawler.library.crawl_log import log_beginning, log_into, log_progress
 from crawler.progress import Gauge
 from frontier import Outcome, UrlState
 from frontier.memory.store import MemoryStore
@@ -32,6 +35,18 @@ def test_a_crawl_begins_with_its_version_and_what_was_set(caplog: pytest.LogCapt
     assert 'set: crawl.seeds = ["https://a.test/"]' in settings
     assert "set: politeness.min_delay_s = 2.5" in settings
     assert not any("timeout_s" in line for line in settings)  # that is the default
+
+
+def test_a_log_goes_on_at_its_beginning_after_logrotate_has_copied_and_emptied_it(tmp_path: Path) -> None:
+    log, crawl = tmp_path / "logs" / "crawl.log", logging.getLogger("crawler")
+    with log_into(log):
+        crawl.info("before")
+        shutil.copy(log, tmp_path / "crawl.log.1")
+        os.truncate(log, 0)
+        crawl.info("after")
+    assert "INFO crawler: before" in (tmp_path / "crawl.log.1").read_text()
+    assert log.read_text().splitlines()[0].endswith("INFO crawler: after")
+    assert "\0" not in log.read_text()
 
 
 @in_virtual_time

@@ -1,0 +1,62 @@
+"""The files in deploy/ fit the command and the system that they are for."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from crawler.cli.daemon import daemon
+
+ONCEOVER = Path(sys.executable).with_name("onceover")
+
+
+@pytest.fixture
+def unit(repository: Path) -> str:
+    return (repository / "deploy" / "onceover.service").read_text()
+
+
+@pytest.fixture
+def containerfile(repository: Path) -> str:
+    return (repository / "deploy" / "Containerfile").read_text()
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze, of Debian's systemd")
+def test_systemd_understands_each_line_of_the_unit(unit: str, tmp_path: Path) -> None:
+    installed = tmp_path / "onceover.service"
+    installed.write_text(unit.replace("/opt/onceover/bin/onceover", str(ONCEOVER)))
+    checked = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(installed)], capture_output=True, text=True, check=False
+    )
+    assert (checked.returncode, [line for line in checked.stderr.splitlines() if installed.name in line]) == (0, [])
+
+
+def test_the_unit_and_the_container_run_a_command_that_exists(unit: str, containerfile: str, tmp_path: Path) -> None:
+    found = re.search(r"^ExecStart=(.+)$", unit, re.MULTILINE)
+    assert found is not None
+    in_unit = shlex.split(found[1])
+    entry, arguments = (
+        [
+            json_text.strip(' "')
+            for json_text in re.findall(rf"^{word} \[(.+)\]$", containerfile, re.MULTILINE)[0].split(",")
+        ]
+        for word in ("ENTRYPOINT", "CMD")
+    )
+    assert in_unit == [*entry, *arguments]
+    program, command, directory = in_unit
+    assert Path(program).name == ONCEOVER.name
+    assert command == daemon.name
+    context = daemon.make_context(command, [directory.replace("/srv/onceover", str(tmp_path))])
+    assert context.params["directory"] == tmp_path
+
+
+def test_the_container_installs_what_the_checkout_has(containerfile: str, repository: Path) -> None:
+    constraints = re.findall(r"--constraint (\S+)", containerfile)
+    assert constraints
+    assert all((repository / path).is_file() for path in constraints)
+    copied = re.findall(r"^COPY --from=build (\S+) (\S+)$", containerfile, re.MULTILINE)
+    venvs = re.findall(r"python3 -m venv (\S+)", containerfile)
+    assert copied == [(venv, venv) for venv in venvs]  # programs of a venv name its path
