@@ -19,7 +19,7 @@ from crawler.serve.life.steps import End, Look, Start, Wait, next_step
 from crawler.serve.life.summary import Summary, summarize
 from crawler.serve.machine import Taken
 from crawler.serve.old_runs import delete_old_runs
-from crawler.serve.process import CrawlProcess, Output, how_it_ended, start
+from crawler.serve.process import CrawlProcess, Output, how_it_ended, last_answer, start
 from crawler.serve.records import Home
 
 log = logging.getLogger(__name__)
@@ -54,6 +54,7 @@ class Keeper:
         self._is_left = False
         self._saved = self.facts.record
         self._seen_change: int | None = None
+        self._last_answer: CrawlStatus | None = None
         self._reported: Summary | None = None
 
     @property
@@ -197,6 +198,7 @@ class Keeper:
         if process is None or facts is None or not process.ended.done():
             return
         how = how_it_ended(process, self._output, facts.directory, is_foreign=facts.is_foreign)
+        self._last_answer = last_answer(facts, self._output)
         process.close()
         self._process = None
         self._output.trim()
@@ -226,7 +228,8 @@ class Keeper:
         return True
 
     async def watch(self, taken: Taken) -> CrawlStatus | None:
-        """Look what the crawl says, and return it; if it does not run, look whether somebody has worked on it."""
+        """Look what the crawl says, and return it; if it does not run, look whether somebody has worked on it. What its
+        process said at its end is returned once."""
         process = self.facts.process
         if process is None:
             directory = self.facts.directory
@@ -234,7 +237,8 @@ class Keeper:
             if changed is not None and changed != self._seen_change:
                 self._seen_change = changed
                 self.change(changes.touched)
-            return None
+            said, self._last_answer = self._last_answer, None
+            return said
         self._output.trim()
         answered = await ask_status(Path(process.directory))
         run = None if answered is None else answered.status.run

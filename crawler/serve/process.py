@@ -18,8 +18,11 @@ from typing import Final
 
 import msgspec
 
+from crawler.control.replies import CrawlStatus
 from crawler.disk.directory import CrawlDirectory
 from crawler.serve.life.changes import Ended
+from crawler.serve.life.facts import Process
+from crawler.status import Status
 from crawler.wiring.sharing import PACE_VARIABLE
 
 MAX_OUTPUT_BYTES: Final = 1 << 20
@@ -37,6 +40,12 @@ class _Report(msgspec.Struct):
     exit_code: int
 
 
+class _LastStatus(msgspec.Struct):
+    """How the crawl stood at its end, as it prints it."""
+
+    status: Status
+
+
 class Output:
     """What the processes of a crawl print: the result of the last one, and messages of all."""
 
@@ -48,6 +57,13 @@ class Output:
         """The result of the last process; None if it has not got that far."""
         try:
             return msgspec.json.decode(self.result.read_bytes(), type=_Report)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return None
+
+    def last_status(self) -> Status | None:
+        """How the crawl stood when the last process ended; None if it has not got that far."""
+        try:
+            return msgspec.json.decode(self.result.read_bytes(), type=_LastStatus).status
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
 
@@ -164,6 +180,22 @@ def how_it_ended(process: CrawlProcess, output: Output, directory: str, *, is_fo
     if report is not None:
         return Ended(exit_code=report.exit_code, ending=report.ending)
     return Ended(exit_code=code, lines=output.last_lines(CrawlDirectory(Path(directory)).log))
+
+
+def last_answer(process: Process, output: Output) -> CrawlStatus | None:
+    """How a crawl stood when its process ended, if that is known. What a crawl in parts prints is the sum of its parts,
+    which says nothing of each."""
+    status = None if process.is_foreign else output.last_status()
+    if status is None or CrawlDirectory(Path(process.directory)).parts.exists():
+        return None
+    return CrawlStatus(
+        directory=process.directory,
+        running=False,
+        pid=process.pid,
+        paused=status.frontier.paused,
+        frontier=status.frontier,
+        run=status,
+    )
 
 
 def lock_holder(directory: Path) -> int | None:

@@ -18,9 +18,9 @@ from tests.e2e.test_daemon import Served, kill_crawls, serving, write
 from tests.e2e.test_daemon_api import BASE, Api, on_socket
 
 
-def history(api: Api, query: str = "") -> dict[str, list[Any]]:
+def history(api: Api, query: str = "", *, name: str = "a") -> dict[str, list[Any]]:
     """The samples of the last hour, each by itself."""
-    reply = api.ask("GET", f"{BASE}/crawls/a/history?points=2000{query}")
+    reply = api.ask("GET", f"{BASE}/crawls/{name}/history?points=2000{query}")
     assert reply.status == 200, reply
     columns: dict[str, list[Any]] = reply.json()["columns"]
     samples = [place for place, pages in enumerate(columns["pages"]) if pages is not None]
@@ -67,6 +67,7 @@ def test_the_history_of_a_crawl_in_parts_survives_a_kill_of_the_daemon_and_agree
     params = msgspec.structs.replace(WORLD, pages_per_host=200)
     with running(params) as port:
         web = Web(port, params)
+        write(home, "short", web, "limits.pages = 10")
         path = write(home, "a", web, "crawl.parts = 2", delay_s=2.0)
         path.write_text(path.read_text().replace('within = "domain"', 'within = "any"'))
         with started("daemon", str(home), cwd=tmp_path) as daemon:
@@ -76,6 +77,8 @@ def test_the_history_of_a_crawl_in_parts_survives_a_kill_of_the_daemon_and_agree
                 served.wait((home / "daemon" / "api").exists, "socket")
                 api = on_socket(served)
                 served.wait(lambda: any(history(api)["pages"]), "first pages")
+                # It ends between two looks of the daemon. What it tells at its end counts.
+                served.wait(lambda: 10 in history(api, name="short")["pages"], "last sample of a short crawl")
             except BaseException:
                 kill_crawls(home)
                 raise

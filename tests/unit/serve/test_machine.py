@@ -105,6 +105,7 @@ def test_messages_of_a_crawl_are_bounded_while_it_writes_them(tmp_path: Path) ->
     log.write_text("logged\n")
     assert Output(tmp_path, "b").last_lines(log) == ("logged",)
     assert Output(tmp_path, "b").report() is None
+    assert Output(tmp_path, "b").last_status() is None
 
 
 def test_a_crawl_is_not_told_what_only_the_daemon_is_told() -> None:
