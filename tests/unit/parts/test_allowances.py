@@ -238,3 +238,17 @@ def test_a_part_that_was_opened_again_begins_nothing_before_it_has_heard_the_ban
     assert not purse.begin(1)
     assert not purse.obey(Instruction(order=Order(3, 0)))
     assert purse.begin(1)
+
+
+def test_an_instruction_of_an_earlier_bank_opens_no_purse() -> None:
+    purse = Purse(order=Order(3, 7), allowed=5, settled=2)
+    assert not purse.obey(Instruction(order=Order(2, 9), allowed=9))
+    assert not purse.begin(1)
+
+
+def test_pages_that_were_begun_before_a_bank_are_settled_beyond_its_limit() -> None:
+    bank = Bank(limit=1, parts=1)
+    bank.hear(0, Statement(order=Order(3, 7), allowed=4, used=3))
+    assert bank.instructions()[0] == Instruction(order=Order(4, 0), allowed=0)
+    bank.hear(0, Statement(order=Order(4, 0), allowed=3, used=3))
+    assert bank.total == 3

@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 from crawler.parts.exchange.sending import PartsDisagree
+from crawler.parts.messages import Confirm, Hello, Welcome
 from crawler.testing.loops import in_event_loop
 from frontier.leveldb.database import SystemCalls
 from frontier.upkeep.part_checks import check_parts
@@ -108,6 +109,46 @@ async def test_a_full_outbox_pauses_the_part_until_the_other_has_taken_half_of_i
         async with crawl.running(1, crawls=False):
             await until(lambda: not first.frontier.pauses)
         assert first.links.waiting(1) <= 2
+
+
+@in_event_loop
+async def test_a_part_goes_on_once_half_of_its_outbox_is_safe_and_not_before(tmp_path: Path) -> None:
+    world = World(3, pages=50, parts=2)
+    crawl = Crawl(tmp_path, world)
+    crawl.max_waiting = 4
+    receiving = crawl.exchange(1)
+    async with crawl.running(0, crawls=False) as first:
+        page = -1
+        for _ in range(4):
+            page = foreign_page(world, 1, page)
+            await first.frontier.add([page_of(page)])
+        connection = await receiving.accept()
+        assert connection is not None
+        hello = await connection.receive()
+        assert isinstance(hello, Hello)
+        await connection.send(Welcome(receiver=1, incarnation=7, position=0))
+
+        async def confirm(safe: int) -> None:
+            await connection.send(Confirm(incarnation=7, sender_incarnation=hello.incarnation, committed=4, safe=safe))
+
+        await confirm(1)
+        await until(lambda: first.links.waiting(1) == 3)
+        await asyncio.sleep(0.02)
+        assert first.frontier.pauses
+        await confirm(2)
+        await until(lambda: not first.frontier.pauses)
+    await receiving.aclose()
+
+
+@in_event_loop
+async def test_a_part_to_which_an_operator_adds_urls_is_not_idle(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path, World(3, pages=50, parts=2))
+    async with crawl.running(0, crawls=False) as part:
+        assert (await part.carrier.report()).is_idle
+        assert part.carrier.gate.enter()
+        assert not (await part.carrier.report()).is_idle
+        part.carrier.gate.leave()
+        assert (await part.carrier.report()).is_idle
 
 
 @in_event_loop

@@ -269,6 +269,13 @@ def test_after_another_authority_each_address_rests_once() -> None:
     assert own.take(0, Register("a"), 10.0) == [(0, Sole("a", 40.0))]
 
 
+def test_what_a_part_no_longer_tells_when_it_joins_again_rests_for_the_longest_time() -> None:
+    own = authority()
+    own.take(0, Register("a"), 0.0)
+    assert own.join(0, [], 10.0) == []
+    assert own.take(1, Register("a"), 11.0) == [(1, Sole("a", 49.0))]
+
+
 def test_an_address_is_forgotten_when_nobody_asks_it_and_its_rest_is_over() -> None:
     own, holder = authority(), Holder()
     assert holder.connect(0.0) == []

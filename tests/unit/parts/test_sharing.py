@@ -13,10 +13,12 @@ from random import Random
 import msgspec
 import pytest
 
+from crawler.parts.reservations import Granted, Register, Release, Reserve, Shared
+from crawler.parts.sharing.address_holder import AddressHolder
 from crawler.testing.loops import in_virtual_time, run_in_virtual_time
 from frontier import Allowance
 from frontier.upkeep.part_checks import check_parts
-from tests.unit.parts.sharing import Plan, Request, SharedCrawl
+from tests.unit.parts.sharing import LATENCY_S, Plan, Request, SharedCrawl
 
 MEMORY = "/dev/shm"
 
@@ -222,6 +224,49 @@ async def test_a_group_tells_that_it_waits_for_other_parts() -> None:
         assert life.inner.describe().groups_elsewhere == (number not in asking)
         waits = [each.group_is_elsewhere for each in life.inner.active_queues() if each.group == "ip 192.0.2.0"]
         assert waits == ([] if number in asking else [True])
+    await crawl.end()
+
+
+class OpenGate:
+    """A frontier that is told of addresses."""
+
+    def open(self, group: str, /) -> None:
+        pass
+
+    def now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+
+@in_virtual_time
+async def test_a_grant_that_a_part_does_not_use_is_given_back() -> None:
+    holder, sent, address = AddressHolder(grant_s=5.0), list[object](), "ip 192.0.2.1"
+    holder.watch(OpenGate())
+    holder.connect(sent.append)
+    assert not holder.begin(address, now=0.0)
+    holder.receive(Shared(address))
+    assert not holder.begin(address, now=0.0)
+    holder.receive(Granted(address))
+    await asyncio.sleep(4.9)
+    assert sent[1:] == [Register(address), Reserve(address)]
+    await asyncio.sleep(0.2)
+    assert sent[3:] == [Release(address, 0.0)]
+    holder.close()
+
+
+@in_virtual_time
+async def test_a_url_that_waits_for_its_allowance_is_not_fetched_in_a_pause() -> None:
+    crawl = SharedCrawl(Plan(hosts=[9, 9], parts=1, limit=5))
+    await crawl.begin(0)
+    await asyncio.sleep(LATENCY_S / 2)
+    life = crawl.lives[0]
+    assert life.allowance is not None
+    assert life.allowance.waiting
+    life.frontier.pauses.pause("for now", by="test")
+    await asyncio.sleep(5)
+    assert crawl.requests == []
+    life.frontier.pauses.resume(by="test")
+    await asyncio.sleep(20)
+    assert crawl.pages == 5
     await crawl.end()
 
 
