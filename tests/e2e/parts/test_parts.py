@@ -209,6 +209,8 @@ def test_commands_reach_all_parts_of_a_running_crawl(tmp_path: Path) -> None:
         assert status["paused"] == "tests"
         assert status["running"] is True
         assert status["pid"] == supervisor.pid
+        for command in (["crawl", "--dir", directory], ["parts", directory, "--into", "3"]):
+            assert_told(command_here(*command), REFUSED, f"is in use by process {supervisor.pid}")
         assert_told(command_here("stop", directory), COMPLETE)
         assert_told(supervisor.wait(), STOPPED)
         assert_told(onceover("crawl", "--dir", "crawl", cwd=tmp_path), REFUSED, "is paused: tests")

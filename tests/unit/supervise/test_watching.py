@@ -1,0 +1,68 @@
+"""What the supervisor makes of what its parts say: sums over processes that have died, limits, and warnings."""
+
+import logging
+
+import msgspec
+
+from config import load
+from crawler.counters import Counters
+from crawler.parts.line.messages import Opened, Warned
+from crawler.status import Status, status_of
+from crawler.supervise.limits import CrawlLimits, for_parts
+from crawler.supervise.part_log import REPORTED_PER_KIND, TellingHandler
+from crawler.supervise.restarts import Restarts
+from crawler.supervise.watched_part import WatchedPart, status_of_all
+from tests.unit.test_status import stats
+from visited import VisitedStats
+
+
+def status(*, pages: int, received: int = 0, paused: str | None = None) -> Status:
+    counters = Counters()
+    counters.pages, counters.bytes_received = pages, received
+    visited = VisitedStats(backend="exact", count=10, capacity=None, memory_bytes=1)
+    frontier = msgspec.structs.replace(stats(), paused=paused)
+    return status_of(counters, frontier, visited, elapsed_s=1.0, recent_pages_per_s=0.0, monotonic=0.0)
+
+
+def opened() -> Opened:
+    return Opened(new_seeds=1, resumed=False, choice=None, status=status(pages=0))
+
+
+def test_what_a_process_has_done_counts_after_its_death() -> None:
+    part, other = WatchedPart(Restarts()), WatchedPart(Restarts())
+    other.open(opened())
+    assert status_of_all([part, other], 1.0) is None  # one was not open yet
+    for pages in (5, 7):
+        part.open(opened())
+        part.note(status(pages=pages - 1))
+        part.note(status(pages=pages))
+    found = status_of_all([part, other], 4.0)
+    assert found is not None
+    assert (found.pages, found.pages_per_s) == (12, 3.0)
+    assert found.frontier.admitted == 20  # the frontier counts the whole crawl, not a run
+
+
+def test_people_hear_once_that_a_part_waits_and_once_that_it_goes_on() -> None:
+    part = WatchedPart(Restarts())
+    part.open(opened())
+    told = [part.note(status(pages=1, paused=paused)) for paused in (None, "no space", "no space", None, None)]
+    assert told == [None, "is paused: no space", None, "goes on.", None]
+
+
+def test_bytes_and_seconds_are_limits_of_the_crawl_and_not_of_its_parts() -> None:
+    config = load(None, overrides=["limits.bytes=1000", "limits.seconds=60"], environ={}, require_seeds=False).config
+    limits = CrawlLimits(config.limits)
+    assert [limits.is_reached(status(pages=1, received=received)) for received in (999, 1000)] == [False, True]
+    assert (for_parts(config).limits.bytes, for_parts(config).limits.seconds) == (None, None)
+
+
+def test_the_supervisor_hears_the_first_warnings_of_each_kind() -> None:
+    told: list[Warned] = []
+    handler = TellingHandler(told.append)
+    for number in range(REPORTED_PER_KIND + 5):
+        for text in ("%d is slow", "%d is odd"):
+            handler.handle(logging.LogRecord("crawler", logging.WARNING, "", 1, text, (number,), None))
+    assert [each.text for each in told if "slow" in each.text] == [
+        f"warning: {number} is slow" for number in range(REPORTED_PER_KIND)
+    ]
+    assert len({each.kind for each in told}) == 2
