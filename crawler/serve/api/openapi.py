@@ -62,10 +62,12 @@ def _operation(route: Route) -> dict[str, Any]:
         done["content"] = {"application/json": {"schema": _reference(route.reply)}}
     if route.streams is not None:
         done["content"] = {route.streams: {"schema": {"type": "string"}}}
-    refused = {
+    refused: dict[str, Any] = {
         str(int(status)): {"description": status.phrase, "content": {MEDIA_TYPE: {"schema": _reference(Problem)}}}
         for status in sorted({*_ALWAYS, *route.refusals})
     }
+    # What is no HTTP, or has too large headers, is refused before anybody knows which request it is.
+    refused[str(int(HTTPStatus.BAD_REQUEST))]["content"]["text/plain"] = {"schema": {"type": "string"}}
     operation["responses"] = {str(int(route.status)): done, **refused}
     return operation
 

@@ -25,7 +25,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Of a client."""
     max_wrong_tokens_at_once: int = 10
     max_body_bytes: int = 1 << 20
-    max_target_bytes: int = 8192
+    max_target_bytes: int = 1 << 16
     """Of a path with its query."""
     max_headers: int = 64
     max_header_bytes: int = 8192

@@ -177,7 +177,7 @@ async def test_a_body_that_does_not_arrive_is_not_waited_for(tmp_path: Path) -> 
 async def test_requests_that_are_too_large_or_broken_are_refused(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with served(tmp_path, linger_s=0.1) as api:
+    async with served(tmp_path, linger_s=0.1, max_target_bytes=8192) as api:
         toml = ("Content-Type: application/toml",)
         large = b"x" * (1 << 20) + b"x"
         for sent, expected in (
