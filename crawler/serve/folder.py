@@ -2,7 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -36,26 +37,48 @@ def read_folder(home: Path) -> dict[str, Found]:
 def problems_of_new(home: Path, name: str, text: bytes) -> tuple[str, ...]:
     """What is wrong with the configuration of a crawl that a program wants to create. It may not name files outside the
     folder."""
+    outside = tuple(_outside(home, text))
+    if outside:
+        return outside
     # A hidden file is no crawl, and its name gives the crawl the same name.
     aside = home / f".{name}{SUFFIX}"
-    aside.write_bytes(text)
+    aside.unlink(missing_ok=True)
+    with aside.open("xb") as file:
+        file.write(text)
     try:
         found = _read(home, aside)
     finally:
         aside.unlink()
     if found.loaded is None or found.plan is None:
         return tuple(problem.replace(str(aside), f"{name}{SUFFIX}") for problem in found.problems)
-    outside = [
-        f"{key}: expected a path within {home}, found {path}"
-        for key, paths in (
-            ("crawl.directory", (found.plan.directory,)),
-            ("crawl.seed_files", found.loaded.config.crawl.seed_files),
-        )
-        for path in paths
-        if not Path(path).resolve().is_relative_to(home.resolve())
-    ]
-    shared = _refuse_shared({**read_folder(home), name: found})[name].problems
-    return (*outside, *shared)
+    directory = found.plan.directory  # may also follow from crawl.name
+    if not _is_within(home, directory):
+        return (f"crawl.directory: expected a path within {home}, found {directory}",)
+    return _refuse_shared({**read_folder(home), name: found})[name].problems
+
+
+def _outside(home: Path, text: bytes) -> Iterator[str]:
+    """Which paths of a configuration lie outside the folder. Seed files are not read before this."""
+    try:
+        crawl = tomllib.loads(text.decode()).get("crawl")
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+        return  # told when it is read, with the line
+    given = crawl if isinstance(crawl, dict) else {}
+    seed_files = given.get("seed_files")
+    for key, paths in (
+        ("directory", [given.get("directory")]),
+        ("seed_files", seed_files if isinstance(seed_files, list) else [seed_files]),
+    ):
+        for path in paths:
+            if isinstance(path, str) and not _is_within(home, path):
+                yield f"crawl.{key}: expected a path within {home}, found {path}"
+
+
+def _is_within(home: Path, path: str) -> bool:
+    try:
+        return (home / path).resolve().is_relative_to(home.resolve())
+    except (OSError, ValueError, RuntimeError):
+        return False
 
 
 def _read(home: Path, path: Path) -> Found:

@@ -60,7 +60,7 @@ class Contract:
         for found in schema.get_all_operations():
             operation = found.ok()
             if EVENT_STREAM in str(operation.definition.raw["responses"]):
-                continue  # has no end; test_api_events.py reads it
+                continue  # has no end; test_events.py reads one
             for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
                 self._ask(operation.as_strategy(generation_mode=mode), examples)
 

@@ -202,7 +202,9 @@ class Actions:
 def _write_new(path: Path, text: bytes) -> None:
     """Write a file that must not exist, in one step."""
     aside = path.with_name(f".{path.name}.new")
-    aside.write_bytes(text)
+    aside.unlink(missing_ok=True)
+    with aside.open("xb") as file:
+        file.write(text)
     try:
         os.link(aside, path)
     except FileExistsError as error:
