@@ -252,12 +252,6 @@ class Keeper:
         self.change(lambda facts: changes.used(facts, process.pid, usage))
         return None if answered is None else answered.status
 
-    def ignore_change(self, before: int | None) -> None:
-        """We have looked into the directory, and have changed nothing. `before` is its last change until then."""
-        directory = self.facts.directory
-        if directory is not None and self._seen_change == before:
-            self._seen_change = last_change(Path(directory))
-
     async def delete_old_runs(self) -> None:
         """Delete runs of the schedule beyond those to keep, if none is under way."""
         plan, rest = self.facts.plan, self.facts.record.rest

@@ -13,7 +13,6 @@ import msgspec
 from aiohttp import web
 
 from config import Loaded
-from crawler.control.reply_types import READS
 from crawler.control.requests import AnyRequest
 from crawler.disk.directory import DirectoryRefused
 from crawler.disk.layout import part_directory
@@ -32,7 +31,7 @@ from crawler.serve.api.problems import Refused
 from crawler.serve.asking import Asker, Unanswered
 from crawler.serve.daemon import Daemon
 from crawler.serve.folder import SUFFIX, problems_of_new
-from crawler.serve.inspection import NotDone, last_change
+from crawler.serve.inspection import NotDone
 from crawler.serve.keeper import Keeper
 from crawler.serve.life.facts import Wish
 from crawler.serve.measure.recorder import Recorder
@@ -162,14 +161,10 @@ class Actions:
         """The reply of a crawl, or of one part of it, whether it runs or not. `refused_as` is for requests that make no
         sense to it."""
         directory = self.directory(keeper, part)
-        before = last_change(directory)
         try:
-            reply = await self._asker.ask(directory, request, expected)
+            return await self._asker.ask(directory, request, expected)
         except Unanswered as error:
             raise Refused(_STATUSES.get(error.exit_code, refused_as), str(error)) from error
-        if isinstance(request, READS):
-            keeper.ignore_change(before)
-        return reply
 
     def configuration(self, keeper: Keeper) -> Loaded:
         """The configuration of a crawl in the folder."""
