@@ -33,8 +33,9 @@ class Pauses:
         self._reasons[by] = reason
 
     def resume(self, *, by: str) -> None:
-        """End the pause of one caller; those of others remain."""
-        if (reason := self._reasons.pop(by, None)) is not None:
-            log.info("no longer paused by %s: %s", by, reason)
+        """End the pause of one caller, if there is one; those of others remain."""
+        if (reason := self._reasons.pop(by, None)) is None:
+            return
+        log.info("no longer paused by %s: %s", by, reason)
         if not self._reasons:
             self._on_end()

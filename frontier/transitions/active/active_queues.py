@@ -163,7 +163,8 @@ class ActiveQueues:
                 self.inactive.add(update.new_position)
         if not self.waiters:
             return
-        if self.is_complete():
+        # A part whose URLs are all settled waits for links of others: nobody need look.
+        if self._store.part is None and self.is_complete():
             self.waiters.wake_all()
         else:
             # The queue may be ready, and each of its groups may have let another queue in.

@@ -205,6 +205,37 @@ async def test_a_part_waits_for_links_until_it_is_stopped(store: Store) -> None:
 
 
 @in_virtual_time
+async def test_workers_sleep_while_their_part_has_no_url_and_wake_for_links(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(store) as own:
+        workers = [asyncio.create_task(anext(own.frontier)) for _ in range(10)]
+        await asyncio.sleep(1.0)
+        active, looks = own.frontier._active, 0
+        refill = active.refill
+
+        def counted(now: float) -> None:
+            nonlocal looks
+            looks += 1
+            refill(now)
+
+        monkeypatch.setattr(active, "refill", counted)
+        for number in range(1, 5):
+            await own.links.admit(1, Place(9, number), encode_parcels([page("a", f"{number}")]))
+            done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
+            assert len(done) == 1
+            await own.frontier.done(done.pop().result(), cooldown_s=0.0, outcome=DONE)
+            workers = [each for each in workers if not each.done()]
+            own.frontier.pauses.resume(by="outbox")  # as whenever links leave the outbox, paused or not
+            await asyncio.sleep(1.0)
+            assert looks == number, "a worker looks once for each URL"
+        own.frontier.stop()
+        with pytest.raises(StopAsyncIteration):
+            await workers[0]
+        await asyncio.gather(*workers, return_exceptions=True)
+
+
+@in_virtual_time
 async def test_what_is_safe_elsewhere_is_deleted_and_the_rest_is_sent_by_the_next_incarnation(tmp_path: Path) -> None:
     async with opened(leveldb(tmp_path, part())) as own:
         first = own.links.incarnation
