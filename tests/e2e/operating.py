@@ -4,6 +4,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from crawler.cli import main
+from crawler.control.address import SocketRefused
+from crawler.control.client import connect
 from crawler.simweb.log import LogEntry, read_json_lines
 from crawler.simweb.process import running
 from tests.e2e.crawling import COMPLETE, SMALL, Ended, Running, Web, started
@@ -34,6 +37,15 @@ def command_here(*arguments: str) -> Ended:
         told, complained = out.getvalue(), err.getvalue()
     assert isinstance(code, int)
     return Ended(code, told.decode(), complained.decode())
+
+
+def is_listening(directory: Path) -> bool:
+    """Whether a process answers commands there. A killed one leaves its socket, and a new one is not ready at once."""
+    try:
+        with connect(directory) as connection:
+            return connection is not None
+    except SocketRefused:
+        return False
 
 
 class Operated:
@@ -60,7 +72,7 @@ class Operated:
         return read_json_lines(self._log)
 
     def wait_until_listening(self) -> None:
-        self.crawl.wait_until((self.directory / "control").is_socket, "socket")
+        self.crawl.wait_until(partial(is_listening, self.directory), "socket")
 
     def hurry(self) -> None:
         """Let the crawl go on without delays, when it has been slow for long enough."""

@@ -23,7 +23,7 @@ from tests.e2e.crawling import (
     onceover,
     started,
 )
-from tests.e2e.operating import command_here
+from tests.e2e.operating import command_here, is_listening
 
 SLOWLY_S = 2.0
 """With this delay a crawl runs for sixteen seconds and more, so it can be met on its way."""
@@ -50,7 +50,7 @@ class Served:
     def pid(self, name: str) -> int | None:
         """The process that runs the crawl and listens."""
         runs = self.record(name).runs
-        if not runs or runs[-1].how is not None or not (self.directory(name) / "control").is_socket():
+        if not runs or runs[-1].how is not None or not is_listening(self.directory(name)):
             return None
         return runs[-1].pid
 
@@ -65,10 +65,14 @@ class Served:
             self.wait(partial(self.is_complete, name), f"end of {name}")
 
     def wait_for_pid(self, name: str) -> int:
-        self.wait(lambda: self.pid(name), f"process of {name}")
-        pid = self.pid(name)
-        assert pid is not None
-        return pid
+        found: list[int] = []
+
+        def is_found() -> bool:
+            found.extend(pid for pid in [self.pid(name)] if pid is not None)
+            return bool(found)
+
+        self.wait(is_found, f"process of {name}")
+        return found[0]
 
     def hurry(self, name: str) -> None:
         """Let a crawl go on without delays, when it has been slow for long enough."""
