@@ -27,7 +27,7 @@ _MODULES: Final = {
     "compare": "compare.command",
     "config": "configure",
     "crawl": "crawl",
-    "daemon": "daemon",
+    "daemon": "serve.daemon",
     "demo": "demo",
     "forget": "operate.urls",
     "frontier": "frontier",
@@ -43,7 +43,7 @@ _MODULES: Final = {
     "simweb": "simulate",
     "status": "operate.pausing",
     "stop": "operate.pausing",
-    "token": "token",
+    "token": "serve.token",
     "top": "operate.top",
     "unretire": "operate.hosts",
 }

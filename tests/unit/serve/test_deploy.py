@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.cli.daemon import daemon
+from crawler.cli.serve.daemon import daemon
 
 ONCEOVER = Path(sys.executable).with_name("onceover")
 

@@ -8,8 +8,8 @@ import click
 
 from config import parse_size
 from crawler.cli.codes import REFUSED
-from crawler.cli.listening import listen_options
 from crawler.cli.run.streams import say
+from crawler.cli.serve.listening import listen_options
 from crawler.serve.api.gate.tokens import TokenRefused
 from crawler.serve.api.server import Listen, serving
 from crawler.serve.daemon import Daemon, Options
