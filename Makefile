@@ -34,13 +34,14 @@ SEED_OPTIONS = $(foreach seed,$(value SEEDS),--seed '$(subst ','\'',$(seed))')
 CRAWL_DIR := $(or $(DIR),crawls/seeds)
 AGENT_OPTION = $(if $(CONTACT),--set 'fetch.user_agent=onceover/0.1 (+$(subst ','\'',$(value CONTACT)))')
 
-.PHONY: help crawl test test-long bench check lint types contracts docs format clean debian
+.PHONY: help crawl test coverage test-long bench check lint types contracts docs format clean debian
 
 help:
 	@echo 'make crawl                               crawl the simulated web on loopback; again: resume it'
 	@echo 'make crawl SEEDS="https://example.org/"  crawl these sites, politely, into crawls/seeds (or DIR=...)'
 	@echo '                                         CONTACT="https://your.site/bot" tells them who asks'
 	@echo 'make test                                all checks and tests'
+	@echo 'make coverage                            all tests, and which lines and branches none of them runs'
 	@echo 'make test-long                           storms, fuzz and soaks: minutes to hours'
 	@echo 'make bench                               every benchmark, in its quick form'
 	@echo 'make check                               format, lint, types, contracts, docs'
@@ -108,6 +109,9 @@ debian:
 # --- Proof -----------------------------------------------------------------------------------------------------------
 
 test: debian check
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
+
+coverage: debian $(TESTS)
 	$(BIN)/python -m pytest -n 2 --dist worksteal --cov $(ARGS)
 
 test-long: debian $(TESTS)
