@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from crawler.serve.api.actions import TOML
+from crawler.serve.api.gate.repetition import PARAMETER, REPLAYED
 from crawler.serve.api.problems import MEDIA_TYPE, Problem
 from crawler.serve.api.route import Route
 
@@ -22,6 +23,7 @@ _ALWAYS: Final = (
     HTTPStatus.MISDIRECTED_REQUEST,
     HTTPStatus.SERVICE_UNAVAILABLE,
 )
+_REPEATED: Final = (HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY)
 _NAMES: Final = re.compile(r"{(\w+)}")
 _LENGTHS: Final = {"name": 100, "host": 300}
 _REFERENCE: Final = "#/components/schemas/{name}"
@@ -51,6 +53,9 @@ def document(routes: Iterable[Route], version: str) -> dict[str, Any]:
 def _operation(route: Route) -> dict[str, Any]:
     operation: dict[str, Any] = {"operationId": route.name, "summary": route.meaning}
     parameters = [*_path_parameters(route.path), *([] if route.query is None else _query_parameters(route.query))]
+    is_repeatable = route.method == "POST"
+    if is_repeatable:
+        parameters.append(PARAMETER)
     if parameters:
         operation["parameters"] = parameters
     if route.takes_toml:
@@ -62,9 +67,17 @@ def _operation(route: Route) -> dict[str, Any]:
         done["content"] = {"application/json": {"schema": _reference(route.reply)}}
     if route.streams is not None:
         done["content"] = {route.streams: {"schema": {"type": "string"}}}
+    if is_repeatable:
+        done["headers"] = {
+            REPLAYED: {
+                "description": "`true` if a request with this key was answered before",
+                "schema": {"const": "true"},
+            }
+        }
+    repeated = _REPEATED if is_repeatable else ()
     refused: dict[str, Any] = {
         str(int(status)): {"description": status.phrase, "content": {MEDIA_TYPE: {"schema": _reference(Problem)}}}
-        for status in sorted({*_ALWAYS, *route.refusals})
+        for status in sorted({*_ALWAYS, *repeated, *route.refusals})
     }
     # What is no HTTP, or has too large headers, is refused before anybody knows which request it is.
     refused[str(int(HTTPStatus.BAD_REQUEST))]["content"]["text/plain"] = {"schema": {"type": "string"}}

@@ -18,10 +18,12 @@ from aiohttp.typedefs import Middleware
 from crawler.control import address
 from crawler.serve.api.actions import Actions
 from crawler.serve.api.events.streaming import tell_rates
+from crawler.serve.api.gate.answers import Answers
 from crawler.serve.api.gate.audit import Audit, audited
 from crawler.serve.api.gate.guard import guarded, names_of
 from crawler.serve.api.gate.limits import Limits
 from crawler.serve.api.gate.listener import Listener
+from crawler.serve.api.gate.repetition import Repetition
 from crawler.serve.api.gate.tls import Certificate
 from crawler.serve.api.gate.tokens import Tokens
 from crawler.serve.api.gate.traffic import Traffic, bounded, paced
@@ -77,12 +79,13 @@ async def serving(daemon: Daemon, listen: Listen | None, limits: Limits = _LIMIT
             stack.enter_context(closing(way.listening))
             ways.append(way)
         actions = Actions(daemon)
+        repetition = Repetition(Answers(daemon.folder / "answers")).middleware()
         listeners = []
         for way in ways:
             traffic = Traffic()
             around = (traffic.middleware(), audited(audit, is_local=way.tokens is None), as_problems)
             runner = web.AppRunner(
-                _application(actions, [*around, *way.guards, bounded(limits)], limits),
+                _application(actions, [*around, *way.guards, bounded(limits), repetition], limits),
                 access_log=None,
                 shutdown_timeout=_CLOSING_S,
                 keepalive_timeout=limits.idle_s,

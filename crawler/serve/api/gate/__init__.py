@@ -7,6 +7,8 @@
     traffic    the requests that are being answered; their rate and their bodies
     tls        the certificate of a port
     audit      a line for each change
+    repetition carries out a request with a key once
+    answers    what such requests were answered
     listener   accepts connections, and closes those of slow clients
 
 The Unix socket needs no token: only its owner may open it. A port needs one for each request.
