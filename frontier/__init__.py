@@ -50,10 +50,11 @@ A crawl may have several *parts*, each with a frontier of its own. The room `par
 beside the rest, and in which form links travel; `part_links` keeps these promises over a store. `regrouping` is what it
 takes to divide stored URLs anew among parts."""
 
-from frontier.look_ups import LedgerReads, Notes, QueueReads
 from frontier.parts.protocol import Allowance, Gate, InParts, Misrouted, Part, PartLinks, PartPages, Place, Reservations
 from frontier.pauses import Pauses
-from frontier.protocol import Budgeted, Frontier, Pausing, QueueControl, Recovering, Serving
+from frontier.protocol.forwarding import ForwardingFrontier
+from frontier.protocol.look_ups import LedgerReads, Notes, QueueReads
+from frontier.protocol.serving import Budgeted, Frontier, Pausing, QueueControl, Recovering, Serving
 from frontier.values import (
     ActiveQueue,
     Budgets,
@@ -79,6 +80,7 @@ __all__ = [
     "Budgets",
     "CrawlUrl",
     "Damaged",
+    "ForwardingFrontier",
     "Frontier",
     "FrontierStats",
     "Gate",

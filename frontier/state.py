@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from frontier.look_ups import Notes
-from frontier.protocol import Frontier
+from frontier.protocol.look_ups import Notes
+from frontier.protocol.serving import Frontier
 from frontier.values import FrontierStats
 from visited import VisitedSet
 

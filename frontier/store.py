@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from frontier.link_table.table import LinkCount
-from frontier.look_ups import Notes
 from frontier.parts.protocol import Part
+from frontier.protocol.look_ups import Notes
 from frontier.queues.queue import Position, QueueRecord
 from frontier.records import (
     NO_TRANSIT,

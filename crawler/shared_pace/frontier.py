@@ -1,7 +1,7 @@
 """A frontier that keeps the pace of hosts together with other crawls."""
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -9,7 +9,7 @@ import msgspec
 
 from crawler.shared_pace.slot import BUSY_WAIT_S
 from crawler.shared_pace.table import PaceTable
-from frontier import CrawlUrl, Frontier, FrontierStats, Lease, LedgerEntry, Outcome, Pauses
+from frontier import ForwardingFrontier, Frontier, Lease, Outcome
 
 log = logging.getLogger(__name__)
 
@@ -34,11 +34,11 @@ GroupsOf = Callable[[str, str | None], Sequence[PaceGroup]]
 """The groups of a queue key and the address of its server, if that is known."""
 
 
-class PacedFrontier:
+class PacedFrontier(ForwardingFrontier):
     """Begins no request against the pace of other crawls. The URL then goes back, and its queue waits."""
 
     def __init__(self, frontier: Frontier, table: PaceTable, groups_of: GroupsOf) -> None:
-        self._frontier = frontier
+        super().__init__(frontier)
         self._table = table
         self._groups_of = groups_of
         self._begun: dict[int, list[PaceGroup]] = {}
@@ -49,32 +49,17 @@ class PacedFrontier:
         """The queues that a group has refused since it last let one begin."""
         self._has_failed = False
 
-    @property
-    def pauses(self) -> Pauses:
-        return self._frontier.pauses
-
-    async def add(self, urls: Iterable[CrawlUrl], /, *, force: bool = False) -> int:
-        return await self._frontier.add(urls, force=force)
-
-    def __aiter__(self) -> AsyncIterator[Lease]:
-        return self
-
-    async def __anext__(self) -> Lease:
-        return await anext(self._frontier)
-
-    # requests
-
     def begin_fetch(self, lease: Lease, /, *, address: str | None, prerequisite: str | None = None) -> bool:
         # The crawl's own limits come first: what they hold back needs no turn among crawls.
-        if not self._frontier.begin_fetch(lease, address=address, prerequisite=prerequisite):
+        if not super().begin_fetch(lease, address=address, prerequisite=prerequisite):
             return False
         wait_s = self._begin(lease, self._groups_of(prerequisite or lease.url.queue_key, address))
         if wait_s:
-            self._frontier.release(lease, cooldown_s=wait_s, reason="another crawl")
+            super().release(lease, cooldown_s=wait_s, reason="another crawl")
         return not wait_s
 
     def relocate(self, lease: Lease, /, *, address: str, prerequisite: str | None = None) -> None:
-        self._frontier.relocate(lease, address=address, prerequisite=prerequisite)
+        super().relocate(lease, address=address, prerequisite=prerequisite)
         groups = self._groups_of(prerequisite or lease.url.queue_key, address)
         for group in self._begun.get(lease.number, ()):
             if group not in groups:
@@ -88,7 +73,7 @@ class PacedFrontier:
     ) -> None:
         rest_s = cooldown_s if group_cooldown_s is None else group_cooldown_s
         self._end(lease, rest_s if outcome.asked else None)
-        await self._frontier.done(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, outcome=outcome)
+        await super().done(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, outcome=outcome)
 
     async def retry(
         self,
@@ -103,7 +88,7 @@ class PacedFrontier:
         answered: bool = False,
     ) -> None:
         self._end(lease, cooldown_s if group_cooldown_s is None else group_cooldown_s)
-        await self._frontier.retry(
+        await super().retry(
             lease,
             after_s=after_s,
             cooldown_s=cooldown_s,
@@ -126,9 +111,7 @@ class PacedFrontier:
         # Without an answer we cannot know whether the server was asked: the crawl may be ending.
         rest_s = cooldown_s if group_cooldown_s is None else group_cooldown_s
         self._end(lease, rest_s if asked else 0.0)
-        self._frontier.release(
-            lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, asked=asked, reason=reason
-        )
+        super().release(lease, cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, asked=asked, reason=reason)
 
     def _begin(self, lease: Lease, groups: Sequence[PaceGroup]) -> float:
         """Begin in all groups, or in none. Returns how long to wait."""
@@ -176,23 +159,3 @@ class PacedFrontier:
         if not self._has_failed:
             self._has_failed = True
             log.warning("the pace of hosts can't be shared with other crawls, so this one keeps it alone: %s", error)
-
-    # the rest
-
-    async def forget(self, canonicals: Iterable[str], /) -> int:
-        return await self._frontier.forget(canonicals)
-
-    async def status_of(self, canonical: str, /) -> LedgerEntry | None:
-        return await self._frontier.status_of(canonical)
-
-    async def skip_numbers(self, upto: int, /) -> bool:
-        return await self._frontier.skip_numbers(upto)
-
-    def describe(self) -> FrontierStats:
-        return self._frontier.describe()
-
-    def stop(self) -> None:
-        self._frontier.stop()
-
-    async def aclose(self) -> None:
-        await self._frontier.aclose()

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from frontier.descriptor import Parameters
-from frontier.look_ups import Notes
+from frontier.protocol.look_ups import Notes
 from frontier.queues.queue import QueueRecord
 from frontier.records import first_number, lineage_of
 from frontier.shell import QueueFrontier

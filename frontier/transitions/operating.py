@@ -13,8 +13,8 @@ from frontier.transitions.active.active_queues import ActiveQueues
 
 
 class Operator:
-    """Each method is one transition, without await. For what they promise, see `frontier.protocol`. A call that makes
-    no sense raises `IllegalTransition`."""
+    """Each method is one transition, without await. For what they promise, see `frontier.protocol.serving`. A call that
+    makes no sense raises `IllegalTransition`."""
 
     def __init__(self, store: Store, active: ActiveQueues) -> None:
         self._store = store

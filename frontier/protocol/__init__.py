@@ -1,0 +1,6 @@
+"""What a frontier promises to those who use it.
+
+`serving` has the promises of a frontier that runs, and of what an operator does to it. `look_ups` has those of what is
+kept beside it or by it: notes, queues and the ledger. `forwarding` is a frontier around another, for who changes only
+some of its calls.
+"""
