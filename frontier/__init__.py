@@ -54,7 +54,7 @@ from frontier.parts.protocol import Allowance, Gate, InParts, Misrouted, Part, P
 from frontier.pauses import Pauses
 from frontier.protocol.forwarding import ForwardingFrontier
 from frontier.protocol.look_ups import LedgerReads, Notes, QueueReads
-from frontier.protocol.serving import Budgeted, Frontier, Pausing, QueueControl, Recovering, Serving
+from frontier.protocol.serving import Budgeted, Frontier, Pausing, QueueControl, Recovering, Serving, Syncing
 from frontier.values import (
     ActiveQueue,
     Budgets,
@@ -108,5 +108,6 @@ __all__ = [
     "StoreFailed",
     "StoreFull",
     "StoreRefused",
+    "Syncing",
     "UrlState",
 ]

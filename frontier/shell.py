@@ -234,6 +234,9 @@ class QueueFrontier:
         await self._commit.sync()
         return result
 
+    async def make_safe(self) -> None:
+        await self._commit.sync(whatever_durability=True)
+
     async def set_budgets(self, budgets: Budgets, /) -> None:
         await self._budgeting.set_budgets(budgets)
 

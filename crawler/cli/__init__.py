@@ -24,6 +24,7 @@ _MODULES: Final = {
     "add": "operate.urls",
     "ask": "operate.ask",
     "budget": "operate.hosts",
+    "checkpoint": "operate.checkpoint",
     "compare": "compare.command",
     "config": "configure",
     "crawl": "crawl",

@@ -65,6 +65,28 @@ class Stopping(msgspec.Struct, frozen=True, kw_only=True):
     in_flight: int = 0
 
 
+class WrittenFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of an output."""
+
+    file: str
+    bytes: int
+    """Up to where it is on the disk."""
+
+
+class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A crawl whose work until a moment is on the disk, so that it survives a power failure."""
+
+    running: bool
+    at: str
+    """All that was settled before this moment is safe, with its output."""
+    settled: int
+    """URLs that were settled then."""
+    queued: int
+    """URLs that were queued then, which are safe too."""
+    files: list[WrittenFile]
+    """The newest file of each output, up to where it was written then. All files before them are safe."""
+
+
 Outcome = Literal["added", "known", "waits", "refused", "invalid", "forgotten", "unknown"]
 
 

@@ -14,6 +14,7 @@ REPLY_TYPES: Final[Mapping[type[AnyRequest], type[msgspec.Struct]]] = {
     requests.Pause: replies.PauseState,
     requests.Resume: replies.PauseState,
     requests.Stop: replies.Stopping,
+    requests.TakeCheckpoint: replies.Checkpoint,
     requests.Add: replies.Judged,
     requests.Forget: replies.Judged,
     requests.Retire: replies.Changed,

@@ -49,6 +49,10 @@ class Stop(Request, frozen=True, tag="stop"):
     now: bool = False
 
 
+class TakeCheckpoint(Request, frozen=True, tag="checkpoint"):
+    """Bring onto the disk what the crawl has done until now, its output included. The reply is a `Checkpoint`."""
+
+
 class Add(Request, frozen=True, tag="add"):
     """Enqueue URLs. The reply is `Judged`.
 
@@ -179,6 +183,7 @@ AnyRequest = (
     | Pause
     | Resume
     | Stop
+    | TakeCheckpoint
     | Add
     | Forget
     | Retire

@@ -25,10 +25,11 @@ from crawler.control.requests import (
     Set,
     SetBudget,
     Stop,
+    TakeCheckpoint,
     Top,
     Unretire,
 )
-from crawler.operate.actions import copying, hosts, pausing, queues, refusals, settings, urls
+from crawler.operate.actions import checkpoint, copying, hosts, pausing, queues, refusals, settings, urls
 from crawler.operate.target import OperatedCrawl, Refused, adding
 from frontier import StoreFailed
 
@@ -58,6 +59,8 @@ async def _carry_out(crawl: OperatedCrawl, request: AnyRequest) -> msgspec.Struc
             return await pausing.resume(crawl)
         case Stop(now=now):
             return crawl.stop(now=now)
+        case TakeCheckpoint():
+            return await checkpoint.take_checkpoint(crawl)
         case Add():
             with adding(crawl):
                 return await urls.add(crawl, request)

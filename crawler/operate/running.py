@@ -1,5 +1,6 @@
 """Lets a running crawl answer on the socket in its directory."""
 
+import asyncio
 import logging
 import os
 from collections.abc import Callable
@@ -12,9 +13,12 @@ from crawler.control.replies import CrawlStatus, Stopping
 from crawler.control.server import ControlServer
 from crawler.counters import InFlight
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.syncing import FileSync
 from crawler.operate.answers import answer
 from crawler.operate.settings.changing import RunningSettings
+from crawler.operate.target import Refused, syncing
 from crawler.parts.ending import Gate
+from crawler.wiring.backends import frontier_backend
 from crawler.wiring.crawl import OpenedCrawl
 from frontier import Frontier, Pausing
 from frontier.state import FrontierState
@@ -43,6 +47,8 @@ class RunningCrawl:
         self._opened = opened
         self._stop = stop
         self._stopping = False
+        self.files = FileSync(directory)
+        self._one_at_a_time = asyncio.Lock()
 
     @property
     def loaded(self) -> Loaded:
@@ -65,6 +71,16 @@ class RunningCrawl:
 
     async def visited(self) -> VisitedStats:
         return self._opened.gauge.status().visited
+
+    async def make_safe(self) -> None:
+        if not frontier_backend(self.loaded.config).is_persistent:
+            raise Refused(
+                "this crawl keeps its state in memory alone: frontier.backend names a frontier without a store"
+            )
+        async with self._one_at_a_time:
+            # The frontier first: what it has settled is in the output already, which is then synced too.
+            await syncing(self).make_safe()
+            await asyncio.to_thread(self.files.sync)
 
     def status(self) -> CrawlStatus:
         frontier, run = self._opened.frontier, self._opened.gauge.status()

@@ -1,5 +1,6 @@
 """A crawl that does not run, opened from its directory."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -8,6 +9,7 @@ from config import Loaded
 from crawler.control.replies import CrawlStatus, Stopping
 from crawler.counters import InFlight
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.syncing import FileSync
 from crawler.operate.opening import open_stored
 from crawler.operate.settings.changing import StoredSettings
 from crawler.parts.ending import Gate
@@ -30,6 +32,7 @@ class StoredCrawl:
         self.state = state
         self._stack = stack
         self.named = named
+        self.files = FileSync(directory)
         self._frontier: Frontier | None = None
 
     @property
@@ -63,6 +66,9 @@ class StoredCrawl:
 
     async def visited(self) -> VisitedStats:
         return (await self.visited_set()).describe()
+
+    async def make_safe(self) -> None:
+        await asyncio.to_thread(self.files.sync)
 
     def status(self) -> CrawlStatus:
         paused = self.state.paused if isinstance(self.state, Pausing) else None

@@ -11,9 +11,10 @@ from config import Loaded
 from crawler.control.replies import CrawlStatus, Stopping
 from crawler.counters import InFlight
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.syncing import FileSync
 from crawler.operate.settings.changing import CrawlSettings
 from crawler.parts.ending import Gate
-from frontier import Frontier, LedgerReads, Pausing, QueueControl, QueueReads, Recovering, Serving
+from frontier import Frontier, LedgerReads, Pausing, QueueControl, QueueReads, Recovering, Serving, Syncing
 from frontier.state import FrontierState
 from visited import VisitedStats
 
@@ -65,6 +66,13 @@ class OperatedCrawl(Protocol):
 
     async def visited(self) -> VisitedStats: ...
 
+    @property
+    def files(self) -> FileSync: ...
+
+    async def make_safe(self) -> None:
+        """Bring everything onto the disk. Raises `SyncFailed`, and `Refused` if the crawl keeps nothing there."""
+        ...
+
     def status(self) -> CrawlStatus: ...
 
     def stop(self, *, now: bool) -> Stopping: ...
@@ -88,6 +96,12 @@ def adding(crawl: OperatedCrawl) -> Iterator[None]:
 def pausing(crawl: OperatedCrawl) -> Pausing:
     if not isinstance(operator := crawl.operator, Pausing):
         raise _lacks("be paused")
+    return operator
+
+
+def syncing(crawl: OperatedCrawl) -> Syncing:
+    if not isinstance(operator := crawl.operator, Syncing):
+        raise _lacks("bring its state onto the disk")
     return operator
 
 

@@ -148,6 +148,16 @@ class Pausing(Protocol):
 
 
 @runtime_checkable
+class Syncing(Protocol):
+    """Can be brought onto the disk while it runs."""
+
+    async def make_safe(self) -> None:
+        """Wait until all changes so far are on the disk, so that they survive a power failure, whatever durability it
+        was asked for."""
+        ...
+
+
+@runtime_checkable
 class QueueControl(Protocol):
     """Lets an operator say which queues are served. So does its state, while no frontier is open over it.
 

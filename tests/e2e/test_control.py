@@ -10,6 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from crawler.control.replies import WrittenFile
+from frontier import FrontierStats
 from tests.e2e.crawling import (
     COMPLETE,
     FAILED,
@@ -40,6 +42,15 @@ def test_a_paused_crawl_asks_no_server_says_why_and_goes_on(tmp_path: Path) -> N
         assert_told(paused, COMPLETE)
         assert paused.out.startswith(f"{here.directory} is paused: it is night")
         here.wait_until_drained()
+        taken = here.do("checkpoint", "--json").json()
+        frontier = msgspec.convert(here.status()["frontier"], FrontierStats)
+        assert taken["settled"] == frontier.done + frontier.failed + frontier.excluded > 0
+        assert (taken["running"], taken["queued"]) == (True, frontier.pending + frontier.retrying)
+        records, archive = msgspec.convert(taken["files"], list[WrittenFile])
+        assert (Path(records.file).parent.name, Path(archive.file).parent.name) == ("records", "warc")
+        for each in (records, archive):
+            assert Path(each.file).stat().st_size == each.bytes > 0
+        assert f"with all output\n    {records.file}: " in here.do("checkpoint").out
         asked = here.requests()
         again = here.do("pause")
         assert_told(again, USAGE, "is already paused: it is night; resume it first")
@@ -71,6 +82,7 @@ def test_a_pause_outlasts_the_process_and_the_commands_say_the_same_then(tmp_pat
         assert here.crawl.wait().code == STOPPED
         status = here.status()
         assert (status["running"], status["paused"], status["pid"]) == (False, "it is night", None)
+        assert f"{here.directory} does not run, and all of it is on the disk: " in here.do("checkpoint").out
         assert "does not run, and is paused: it is night. To go on: onceover resume" in here.do("status").out
         refused = onceover("crawl", "--dir", "crawl", cwd=tmp_path)
         assert_told(refused, REFUSED, "is paused: it is night. `onceover resume crawl` lets it continue")
@@ -314,6 +326,7 @@ def test_a_crawl_in_memory_answers_too(tmp_path: Path) -> None:
         assert here.look("url", seed, "--json").json()["state"] == "done"
         assert "h0000" in here.look("queues").out
         assert "h0000" in here.do("top").out
+        assert_told(here.do("checkpoint"), USAGE, "keeps its state in memory alone")
         here.hurry()
         here.do("resume")
         assert_told(here.crawl.wait(), COMPLETE)

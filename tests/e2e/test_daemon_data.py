@@ -92,6 +92,7 @@ def assert_takes_changes(served: Served, api: Api, name: str, web: Web) -> None:
     assert api.do("POST", f"/crawls/{name}/hosts/{host}/budget", b'{"cost": null}')["queues"][0]["budget"] is None
     api.do("POST", f"/crawls/{name}/hosts/no.test/retire", status=409)
     api.do("POST", f"/crawls/{name}/hosts/{host}/budget", b"{}", status=422)
+    assert api.do("POST", f"/crawls/{name}/checkpoint").keys() == {"running", "at", "settled", "queued", "files"}
     added = api.do(
         "POST",
         f"/crawls/{name}/seeds",

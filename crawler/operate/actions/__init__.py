@@ -1,6 +1,7 @@
 """What is done for each request of an operator. Each action takes an `OperatedCrawl`, and returns the reply.
 
     pausing    pause, resume
+    checkpoint brings everything onto the disk
     queues     retire, unretire, budget; the list of queues
     settings   set, reload
     urls       add, forget; what is known about a URL

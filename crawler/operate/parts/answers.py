@@ -24,6 +24,7 @@ from crawler.control.requests import (
     Set,
     SetBudget,
     Stop,
+    TakeCheckpoint,
     Top,
     Unretire,
 )
@@ -50,6 +51,8 @@ async def _carry_out(crawl: CrawlInParts, request: AnyRequest) -> msgspec.Struct
             return await changing.resume(crawl)
         case Stop():
             return await changing.stop(crawl, request)
+        case TakeCheckpoint():
+            return await changing.take_checkpoint(crawl)
         case Add() | Forget():
             return await adding.judge(crawl, request)
         case Import():

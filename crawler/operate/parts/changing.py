@@ -1,7 +1,7 @@
 """Requests that change all parts of a crawl. Each part is changed for itself: a refusal says which of them are."""
 
-from crawler.control.replies import CrawlStatus, PauseState, Stopping
-from crawler.control.requests import GetStatus, Pause, Resume, Stop
+from crawler.control.replies import Checkpoint, CrawlStatus, PauseState, Stopping
+from crawler.control.requests import GetStatus, Pause, Resume, Stop, TakeCheckpoint
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.hosts import name_parts
 from crawler.operate.parts.members import FAILED, divide_replies
@@ -48,4 +48,19 @@ async def stop(crawl: CrawlInParts, request: Stop) -> Stopping:
     return Stopping(
         was_running=crawl.parts.is_running,
         in_flight=sum(each.in_flight for each in stopping.values()),
+    )
+
+
+async def take_checkpoint(crawl: CrawlInParts) -> Checkpoint:
+    """Of all parts, which are asked at the same time. Repeating it is safe."""
+    taken, refusals = divide_replies(await crawl.parts.each(TakeCheckpoint(), Checkpoint))
+    if refusals:
+        reasons = "; ".join(refusal.message for refusal in refusals.values())
+        raise Refused(f"not all parts are on the disk: {reasons}. Run the same command again", FAILED)
+    return Checkpoint(
+        running=crawl.parts.is_running,
+        at=min(each.at for each in taken.values()),
+        settled=sum(each.settled for each in taken.values()),
+        queued=sum(each.queued for each in taken.values()),
+        files=[file for each in taken.values() for file in each.files],
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from crawler.control.replies import WrittenFile
 from crawler.disk.layout import part_directories, read_layout
 from crawler.simweb.expected import Kind
 from crawler.simweb.params import demo_params
@@ -209,6 +210,10 @@ def test_commands_reach_all_parts_of_a_running_crawl(tmp_path: Path) -> None:
         assert status["paused"] == "tests"
         assert status["running"] is True
         assert status["pid"] == supervisor.pid
+        taken = command_here("checkpoint", directory, "--json").json()
+        assert taken["running"] is True
+        files = msgspec.convert(taken["files"], list[WrittenFile])
+        assert {Path(each.file).parts[-3] for each in files} == {path.name for path in crawl.directory.glob("part-*")}
         for command in (["crawl", "--dir", directory], ["parts", directory, "--into", "3"]):
             assert_told(command_here(*command), REFUSED, f"is in use by process {supervisor.pid}")
         assert_told(command_here("stop", directory), COMPLETE)

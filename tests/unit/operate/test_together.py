@@ -46,6 +46,13 @@ def test_status_adds_up_the_parts(both: Both) -> None:
     assert shown.count("does not run") == 1 + PARTS
 
 
+def test_a_checkpoint_adds_up_the_parts(both: Both) -> None:
+    one, parts = both.one.do("checkpoint", "--json").json(), both.parts.do("checkpoint", "--json").json()
+    assert without(parts, "at", "files") == without(one, "at", "files")
+    assert (one["settled"], one["running"]) == (len(HOSTS) * SETTLED, False)
+    assert "does not run, and all of it is on the disk" in both.parts.do("checkpoint").out
+
+
 @pytest.mark.parametrize("sort", ["size", "wake", "errors", "key"])
 def test_queues_are_listed_in_one_order_and_each_tells_its_part(both: Both, sort: str) -> None:
     one = both.one.lines(both.one.look("queues", "--sort", sort, "--json"))

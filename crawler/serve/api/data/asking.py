@@ -5,7 +5,7 @@ from http import HTTPStatus
 import msgspec
 from aiohttp import web
 
-from crawler.control.replies import Changed, CrawlStatus, HostList, Judged, QueueList, RefusedList
+from crawler.control.replies import Changed, Checkpoint, CrawlStatus, HostList, Judged, QueueList, RefusedList
 from crawler.control.requests import (
     Add,
     GetStatus,
@@ -15,6 +15,7 @@ from crawler.control.requests import (
     InspectVisited,
     Retire,
     SetBudget,
+    TakeCheckpoint,
     Top,
     Unretire,
 )
@@ -74,6 +75,13 @@ async def add_seeds(actions: Actions, request: web.Request) -> Judged:
     # A complete crawl starts when it has something to fetch.
     keeper.change(changes.touched)
     return judged
+
+
+async def take_checkpoint(actions: Actions, request: web.Request) -> Checkpoint:
+    keeper = actions.keeper(request)
+    taken = await actions.ask_crawl(keeper, TakeCheckpoint(), Checkpoint, refused_as=HTTPStatus.CONFLICT)
+    audit(request, f"{keeper.name}: brought {taken.settled:,} settled URLs onto the disk")
+    return taken
 
 
 async def retire(actions: Actions, request: web.Request) -> Changed:

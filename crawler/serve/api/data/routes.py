@@ -3,7 +3,7 @@
 from http import HTTPStatus
 from typing import Final
 
-from crawler.control.replies import Changed, CrawlStatus, HostList, Judged, QueueList, RefusedList
+from crawler.control.replies import Changed, Checkpoint, CrawlStatus, HostList, Judged, QueueList, RefusedList
 from crawler.serve.api.data import asking, reading
 from crawler.serve.api.data.forms import (
     BudgetBody,
@@ -116,6 +116,15 @@ DATA_ROUTES: Final = (
         reply=Judged,
         body=SeedsBody,
         refusals=_CHANGES,
+    ),
+    Route(
+        method="POST",
+        path=f"{NAMED}/checkpoint",
+        name="takeCheckpoint",
+        meaning="Bring what the crawl has done onto the disk, its output included, so that it survives a power failure",
+        action=asking.take_checkpoint,
+        reply=Checkpoint,
+        refusals=(*CONFLICT, HTTPStatus.GATEWAY_TIMEOUT),
     ),
     Route(
         method="GET",

@@ -1,0 +1,36 @@
+"""onceover checkpoint"""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from crawler.cli.operate.options import as_json, directory, part, place
+from crawler.control.replies import Checkpoint
+from crawler.control.requests import TakeCheckpoint
+from crawler.operate.reach import reach
+from crawler.status import number_of, size
+
+
+@click.command()
+@directory
+@part
+@as_json
+def checkpoint(directory: Path, part: int | None, as_json: bool) -> None:
+    """Bring what the crawl in DIR has done onto the disk, its output included, so that it survives a power failure.
+
+    A running crawl goes on meanwhile.
+    """
+    directory = place(directory, part)
+    with reach(directory, to_change=True) as crawl:
+        taken = crawl.ask(TakeCheckpoint(), Checkpoint)
+    if as_json:
+        click.echo(msgspec.json.encode(taken))
+        return
+    settled = number_of(taken.settled, "settled URL")
+    if taken.running:
+        click.echo(f"{directory}: what was done by {taken.at} is on the disk: {settled}, with all output")
+    else:
+        click.echo(f"{directory} does not run, and all of it is on the disk: {settled}, {taken.queued:,} queued")
+    for each in taken.files:
+        click.echo(f"    {each.file}: {size(each.bytes)} ({each.bytes:,} bytes)")
