@@ -69,6 +69,7 @@ class WrittenFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file of an output."""
 
     file: str
+    """Its path below the directory of the crawl."""
     bytes: int
     """Up to where it is on the disk."""
 

@@ -28,13 +28,13 @@ class FileSync:
         self._failure: str | None = None
 
     def newest_files(self) -> dict[str, int]:
-        """The newest files of records and archive, and their sizes."""
+        """The newest files of records and archive, as named below the directory, and their sizes."""
         found = {}
         for folder in (self._directory.records, self._directory.warc):
             files = [each for each in _files_in(folder) if each.name.endswith(_OUTPUT)] if folder.is_dir() else []
             if files:
                 newest = max(files, key=lambda each: each.stat().st_mtime_ns)
-                found[newest.path] = newest.stat().st_size
+                found[f"{folder.name}/{newest.name}"] = newest.stat().st_size
         return found
 
     def sync(self) -> None:

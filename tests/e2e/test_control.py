@@ -47,9 +47,9 @@ def test_a_paused_crawl_asks_no_server_says_why_and_goes_on(tmp_path: Path) -> N
         assert taken["settled"] == frontier.done + frontier.failed + frontier.excluded > 0
         assert (taken["running"], taken["queued"]) == (True, frontier.pending + frontier.retrying)
         records, archive = msgspec.convert(taken["files"], list[WrittenFile])
-        assert (Path(records.file).parent.name, Path(archive.file).parent.name) == ("records", "warc")
+        assert (Path(records.file).parent, Path(archive.file).parent) == (Path("records"), Path("warc"))
         for each in (records, archive):
-            assert Path(each.file).stat().st_size == each.bytes > 0
+            assert (here.directory / each.file).stat().st_size == each.bytes > 0
         assert f"with all output\n    {records.file}: " in here.do("checkpoint").out
         asked = here.requests()
         again = here.do("pause")

@@ -105,4 +105,4 @@ def test_the_newest_file_of_each_output_is_told_with_its_size(crawl: CrawlDirect
     new.write_bytes(b"r" * 7)
     (crawl.records / "records-00001.jsonl.damaged-5").write_bytes(b"d")
     os.utime(old, (1, 1))
-    assert FileSync(crawl).newest_files() == {str(new): 7, str(crawl.warc / "c-00000.warc.gz.open"): 20}
+    assert FileSync(crawl).newest_files() == {"records/records-00001.jsonl": 7, "warc/c-00000.warc.gz.open": 20}

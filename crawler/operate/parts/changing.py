@@ -1,5 +1,7 @@
 """Requests that change all parts of a crawl. Each part is changed for itself: a refusal says which of them are."""
 
+import msgspec
+
 from crawler.control.replies import Checkpoint, CrawlStatus, PauseState, Stopping
 from crawler.control.requests import GetStatus, Pause, Resume, Stop, TakeCheckpoint
 from crawler.operate.parts.crawl import CrawlInParts
@@ -62,5 +64,9 @@ async def take_checkpoint(crawl: CrawlInParts) -> Checkpoint:
         at=min(each.at for each in taken.values()),
         settled=sum(each.settled for each in taken.values()),
         queued=sum(each.queued for each in taken.values()),
-        files=[file for each in taken.values() for file in each.files],
+        files=[
+            msgspec.structs.replace(each, file=f"{crawl.parts.directory(number).name}/{each.file}")
+            for number, of_part in taken.items()
+            for each in of_part.files
+        ],
     )

@@ -213,7 +213,8 @@ def test_commands_reach_all_parts_of_a_running_crawl(tmp_path: Path) -> None:
         taken = command_here("checkpoint", directory, "--json").json()
         assert taken["running"] is True
         files = msgspec.convert(taken["files"], list[WrittenFile])
-        assert {Path(each.file).parts[-3] for each in files} == {path.name for path in crawl.directory.glob("part-*")}
+        assert {Path(each.file).parts[0] for each in files} == {path.name for path in crawl.directory.glob("part-*")}
+        assert all((crawl.directory / each.file).stat().st_size >= each.bytes for each in files)
         for command in (["crawl", "--dir", directory], ["parts", directory, "--into", "3"]):
             assert_told(command_here(*command), REFUSED, f"is in use by process {supervisor.pid}")
         assert_told(command_here("stop", directory), COMPLETE)
