@@ -29,13 +29,13 @@ class Pauses:
     def pause(self, reason: str, /, *, by: str) -> None:
         """Lease nothing until the same caller resumes, or the process ends."""
         if by not in self._reasons:
-            log.info("paused by %s: %s", by, reason)
+            log.info("paused by %s: %s", by, reason, extra={"fields": {"by": by, "reason": reason}})
         self._reasons[by] = reason
 
     def resume(self, *, by: str) -> None:
         """End the pause of one caller, if there is one; those of others remain."""
         if (reason := self._reasons.pop(by, None)) is None:
             return
-        log.info("no longer paused by %s: %s", by, reason)
+        log.info("no longer paused by %s: %s", by, reason, extra={"fields": {"by": by, "reason": reason}})
         if not self._reasons:
             self._on_end()

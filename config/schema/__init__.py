@@ -19,7 +19,7 @@ see `Site`.
 import msgspec
 
 from config.schema.compare import Compare
-from config.schema.crawl import Crawl, Limits, Output, Progress
+from config.schema.crawl import Crawl, Limits, Log, Output, Progress
 from config.schema.daemon import Daemon
 from config.schema.fetch import Fetch
 from config.schema.frontier import Frontier, Visited
@@ -44,6 +44,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     urls: Urls = Urls()
     output: Output = Output()
     limits: Limits = Limits()
+    log: Log = Log()
     progress: Progress = Progress()
     daemon: Daemon = Daemon()
     compare: Compare = Compare()

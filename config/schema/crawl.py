@@ -149,6 +149,18 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
 
 
+class Log(msgspec.Struct, frozen=True, kw_only=True):
+    """The log of the crawl and of its parts, logs/crawl.log."""
+
+    format: Annotated[
+        Literal["text", "json"],
+        Meta(
+            description="Form of the messages: text for people, or json, one object per line, for programs that "
+            "collect logs."
+        ),
+    ] = "text"
+
+
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """How a running crawl shows its progress."""
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from config import Config, non_defaults
 from crawler.progress import HasStatus, line
-from crawler.status import number_of
+from crawler.status import Status, number_of
 
 log = logging.getLogger(__name__)
 
@@ -28,11 +28,11 @@ class _FileHandler(logging.FileHandler):
 
 
 @contextmanager
-def log_into(file: Path, *others: logging.Handler) -> Iterator[None]:
-    """Log into a file, which is created when there is something to log, and to other handlers."""
+def log_into(file: Path, form: logging.Formatter, *others: logging.Handler) -> Iterator[None]:
+    """Log into a file, in a form, and to other handlers. The file is created when there is something to log."""
     file.parent.mkdir(parents=True, exist_ok=True)
     to_file = _FileHandler(file, encoding="utf-8", delay=True)
-    to_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    to_file.setFormatter(form)
     root = logging.getLogger()
     level = root.level
     root.setLevel(logging.INFO)
@@ -50,14 +50,10 @@ def log_into(file: Path, *others: logging.Handler) -> Iterator[None]:
 
 def log_beginning(config: Config, directory: str, *, resumed: bool) -> None:
     """Log versions, and each setting that differs from its default."""
-    log.info(
-        "%s in %s: onceover %s, Python %s, %s",
-        "resumed" if resumed else "begun",
-        directory,
-        version("onceover-crawler"),
-        platform.python_version(),
-        platform.platform(),
-    )
+    how, ours, python = "resumed" if resumed else "begun", version("onceover-crawler"), platform.python_version()
+    fields = {"resumed": resumed, "directory": directory, "version": ours, "python": python}
+    text = "%s in %s: onceover %s, Python %s, %s"
+    log.info(text, how, directory, ours, python, platform.platform(), extra={"fields": fields})
     for setting in non_defaults(config):
         log.info("set: %s", setting)
 
@@ -79,4 +75,20 @@ async def log_progress(gauge: HasStatus, *, interval_s: float = INTERVAL_S) -> N
     """Log a line of progress in each interval, until cancelled."""
     while True:
         await asyncio.sleep(interval_s)
-        log.info("%s", line(gauge.status()))
+        status = gauge.status()
+        log.info("%s", line(status), extra={"fields": _fields(status)})
+
+
+def _fields(status: Status) -> dict[str, object]:
+    """The figures of a line of progress."""
+    return {
+        "elapsed_s": status.elapsed_s,
+        "pages": status.pages,
+        "pages_per_s": status.recent_pages_per_s,
+        "bytes_received": status.bytes_received,
+        "queued": status.frontier.pending + status.frontier.retrying,
+        "settled": status.frontier.done + status.frontier.failed + status.frontier.excluded,
+        "responses": status.responses,
+        "failures": status.failures,
+        "waiting": status.waiting,
+    }

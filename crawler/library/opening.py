@@ -76,7 +76,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     def result(self, ending: Ending) -> CrawlResult:
         """How this run ended, by its status now."""
         status = self.crawl.gauge.status()
-        log.info("ended: %s, %d pages in this run", ending, status.pages)
+        fields = {"ending": ending, "pages": status.pages}
+        log.info("ended: %s, %d pages in this run", ending, status.pages, extra={"fields": fields})
         return CrawlResult(
             ending=ending,
             exit_code=EXIT_CODES[ending],

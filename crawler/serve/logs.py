@@ -2,45 +2,23 @@
 
 import logging
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import Final, Literal, TextIO
+from typing import Final, TextIO
 
-import msgspec
-
-Form = Literal["text", "json"]
+from crawler.library.log_form import Form, JsonLines, moment
 
 MAX_BYTES: Final = 10_000_000
 PIECES: Final = 5
-
-
-class _JsonLines(logging.Formatter):
-    """A line of JSON for each message."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        line = {
-            "time": _moment(record),
-            "level": record.levelname.lower(),
-            "crawl": getattr(record, "crawl", None),
-            "message": record.getMessage(),
-        }
-        if record.exc_info:
-            line["error"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(line).decode()
 
 
 class _Text(logging.Formatter):
     """A line for people; more if a message has several."""
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802 - of logging
-        return _moment(record)
-
-
-def _moment(record: logging.LogRecord) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"
+        return moment(record)
 
 
 class RotatedFile(RotatingFileHandler):
@@ -60,7 +38,7 @@ class _Stream(logging.StreamHandler[TextIO]):
 @contextmanager
 def logging_daemon(file: Path, form: Form) -> Iterator[None]:
     """Log to stderr and to a file."""
-    formatter = _JsonLines() if form == "json" else _Text("%(asctime)s %(levelname)s %(message)s")
+    formatter = JsonLines() if form == "json" else _Text("%(asctime)s %(levelname)s %(message)s")
     handlers: list[logging.Handler] = [
         _Stream(sys.stderr),
         RotatedFile(file, maxBytes=MAX_BYTES, backupCount=PIECES, encoding="utf-8", delay=True),

@@ -16,6 +16,7 @@ from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import read_layout
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_into, log_progress
+from crawler.library.log_form import log_form
 from crawler.library.opening import Run, lock_crawl, open_run
 from crawler.parts.ending import Answer
 from crawler.parts.exchange.carrier import Carrier
@@ -63,16 +64,25 @@ async def run_part(line: PartLine) -> None:
             f"{version('onceover-crawler')}: stop the crawl, and start it again"
         )
     place = CrawlDirectory(Path(begin.directories[begin.number]))
-    with log_into(place.log, TellingHandler(line.send)):
-        await _RunningPart(line, begin).run()
+    loaded = _load(begin)
+    form = log_form(loaded.config.log.format, crawl=loaded.config.crawl.name, part=begin.number)
+    with log_into(place.log, form, TellingHandler(line.send)):
+        await _RunningPart(line, begin, loaded).run()
+
+
+def _load(begin: Begin) -> Loaded:
+    values = msgspec.json.decode(begin.configuration)
+    options = {"crawl.directory": ("the supervisor", begin.directories[begin.number])}
+    return load(None, tables=[("the crawl", values)], options=options, environ={})
 
 
 class _RunningPart:
     """A part, from its opening to its end."""
 
-    def __init__(self, line: PartLine, begin: Begin) -> None:
+    def __init__(self, line: PartLine, begin: Begin, loaded: Loaded) -> None:
         self._line = line
         self._begin = begin
+        self._loaded = loaded
         self._directories = [Path(each) for each in begin.directories]
         self._run: Run | None = None
         self._carrier: Carrier | None = None
@@ -83,7 +93,7 @@ class _RunningPart:
     async def run(self) -> None:
         use_suffixes_of(CrawlDirectory(self._directory.parent))
         loop = asyncio.get_running_loop()
-        self._work = loop.create_task(self._open_and_crawl(self._load()))
+        self._work = loop.create_task(self._open_and_crawl(self._loaded))
         loop.add_signal_handler(signal.SIGTERM, self._stop, False)
         listening = loop.create_task(self._listen())
         try:
@@ -106,11 +116,6 @@ class _RunningPart:
     @property
     def _directory(self) -> Path:
         return self._directories[self._begin.number]
-
-    def _load(self) -> Loaded:
-        values = msgspec.json.decode(self._begin.configuration)
-        options = {"crawl.directory": ("the supervisor", str(self._directory))}
-        return load(None, tables=[("the crawl", values)], options=options, environ={})
 
     # what the supervisor says
 

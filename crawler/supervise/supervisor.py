@@ -144,7 +144,8 @@ class Supervisor:
         if status is None:
             raise asyncio.CancelledError  # by a signal, before the crawl began
         opened = [part.opened for part in self._parts if part.opened is not None]
-        log.info("ended: %s, %d pages in this run", ending, status.pages)
+        fields = {"ending": ending, "pages": status.pages}
+        log.info("ended: %s, %d pages in this run", ending, status.pages, extra={"fields": fields})
         return CrawlResult(
             ending=ending,
             exit_code=EXIT_CODES[ending],
@@ -191,7 +192,9 @@ class Supervisor:
         part = self._parts[number]
         process = await start(self._log_of(number))
         part.begin(process)
-        log.info("part %d runs in process %d", number, process.pid)
+        log.info(
+            "part %d runs in process %d", number, process.pid, extra={"fields": {"of_part": number, "pid": process.pid}}
+        )
         process.line.send(self.plan.begin(number))
         try:
             while (message := await process.line.receive()) is not None:
@@ -202,7 +205,8 @@ class Supervisor:
             self._search.lose(number)
             await process.line.aclose()
         how = await process.wait()
-        log.info("part %d: process %d has ended, %s", number, process.pid, how)
+        fields = {"of_part": number, "pid": process.pid, "how": how}
+        log.info("part %d: process %d has ended, %s", number, process.pid, how, extra={"fields": fields})
         return how
 
     def _take(self, number: int, part: WatchedPart, message: FromPart) -> None:
@@ -245,7 +249,7 @@ class Supervisor:
             self.stop(Ending.LIMIT)
 
     def _warn(self, number: int, kind: str, text: str) -> None:
-        log.info("part %d: %s", number, text)
+        log.info("part %d: %s", number, text, extra={"fields": {"of_part": number}})
         self._warned[kind] += 1
         if self._warned[kind] <= REPORTED_PER_KIND:
             self._tell(f"part {number}: {text}")

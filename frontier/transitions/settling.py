@@ -276,6 +276,8 @@ class Settling:
 def _log_health(before: QueueRecord, after: QueueRecord) -> None:
     health = after.health
     if health.probe_at and not before.health.probe_at:
-        log.info("%s counts as dead for now: %s, %d times in a row", after.key, health.trouble, health.error_streak)
+        fields = {"queue": after.key, "trouble": health.trouble, "streak": health.error_streak}
+        text = "%s counts as dead for now: %s, %d times in a row"
+        log.info(text, after.key, health.trouble, health.error_streak, extra={"fields": fields})
     elif before.health.probe_at and not health.error_streak:
-        log.info("%s answers again", after.key)
+        log.info("%s answers again", after.key, extra={"fields": {"queue": after.key}})

@@ -4,13 +4,16 @@ import asyncio
 import logging
 import os
 import shutil
+from datetime import datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from config import load
 from crawler.counters import Counters
 from crawler.library.crawl_log import log_beginning, log_into, log_progress
+from crawler.library.log_form import log_form
 from crawler.progress import Gauge
 from frontier import Outcome, UrlState
 from frontier.memory.store import MemoryStore
@@ -39,7 +42,7 @@ def test_a_crawl_begins_with_its_version_and_what_was_set(caplog: pytest.LogCapt
 
 def test_a_log_goes_on_at_its_beginning_after_logrotate_has_copied_and_emptied_it(tmp_path: Path) -> None:
     log, crawl = tmp_path / "logs" / "crawl.log", logging.getLogger("crawler")
-    with log_into(log):
+    with log_into(log, log_form("text", crawl="a")):
         crawl.info("before")
         shutil.copy(log, tmp_path / "crawl.log.1")
         os.truncate(log, 0)
@@ -47,6 +50,33 @@ def test_a_log_goes_on_at_its_beginning_after_logrotate_has_copied_and_emptied_i
     assert "INFO crawler: before" in (tmp_path / "crawl.log.1").read_text()
     assert log.read_text().splitlines()[0].endswith("INFO crawler: after")
     assert "\0" not in log.read_text()
+
+
+@in_virtual_time
+async def test_a_log_of_json_has_a_line_for_each_message_with_what_is_known_of_it(tmp_path: Path) -> None:
+    file, crawl = tmp_path / "logs" / "crawl.log", logging.getLogger("crawler.somewhere")
+    frontier = await QueueFrontier.open(MemoryStore(), ExactSet(), now=now)
+    await frontier.add(pages(2, 3))
+    gauge = Gauge(Counters(), frontier.describe, ExactSet().describe, monotonic=asyncio.get_running_loop().time)
+    with log_into(file, log_form("json", crawl="news", part=3)):
+        crawl.info("two\nlines")
+        try:
+            (tmp_path / "missing").stat()
+        except OSError:
+            crawl.exception("can't say %d of %s", 5, "ü")
+        telling = asyncio.ensure_future(log_progress(gauge))
+        await asyncio.sleep(70)
+        telling.cancel()
+    await frontier.aclose()
+    plain, failed, progress = (msgspec.json.decode(line) for line in file.read_text().splitlines())
+    time = plain.pop("time")
+    assert datetime.fromisoformat(time).utcoffset() == timedelta()
+    about = {"crawl": "news", "part": 3}
+    assert plain == {"level": "info", "name": "crawler.somewhere", "message": "two\nlines", **about}
+    assert (failed["level"], failed["message"]) == ("error", "can't say 5 of ü")
+    assert "FileNotFoundError" in failed["error"]
+    assert progress["message"].startswith("1 min 0 s · 0 pages")
+    assert (progress["fields"]["queued"], progress["fields"]["responses"]) == (6, {})
 
 
 @in_virtual_time

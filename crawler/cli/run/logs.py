@@ -34,11 +34,11 @@ class _ConsoleHandler(logging.Handler):
 
 
 @contextmanager
-def logging_to(file: Path, console: Console) -> Iterator[None]:
+def logging_to(file: Path, form: logging.Formatter, console: Console) -> Iterator[None]:
     """Log into a file, which is created when there is something to log, and to the console."""
     to_console = _ConsoleHandler(console)
     try:
-        with log_into(file, to_console):
+        with log_into(file, form, to_console):
             yield
     finally:
         if to_console.suppressed:

@@ -16,6 +16,7 @@ from crawler.cli.run.running import in_event_loop, keep_running, print_result
 from crawler.cli.run.terminal import lasting_console
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning, log_progress
+from crawler.library.log_form import log_form
 from crawler.library.result import CrawlResult
 from crawler.operate.settings.start import Start
 from crawler.progress import show_progress
@@ -46,7 +47,8 @@ def run_in_parts(
     locked = lock_parts(
         loaded, version=version("onceover-crawler"), fresh=fresh, rebuild=rebuild, start=start, on_wait=tell
     )
-    with locked as plan, logging_to(plan.directory.log, console):
+    form = log_form(loaded.config.log.format, crawl=loaded.config.crawl.name)
+    with locked as plan, logging_to(plan.directory.log, form, console):
         warn_of_address_space()
         for line in changed:
             tell(f"Changed: {line}.")

@@ -21,6 +21,7 @@ from crawler.cli.run.terminal import lasting_console
 from crawler.disk.directory import CrawlDirectory
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_progress
+from crawler.library.log_form import log_form
 from crawler.library.opening import Run, lock_crawl, open_run
 from crawler.library.result import CrawlResult
 from crawler.operate.settings.start import Start
@@ -53,7 +54,8 @@ def run_crawl(
     """
     console = lasting_console()
     settle_allocator()
-    with lock_crawl(loaded, fresh=fresh) as directory, logging_to(directory.log, console):
+    form = log_form(loaded.config.log.format, crawl=loaded.config.crawl.name)
+    with lock_crawl(loaded, fresh=fresh) as directory, logging_to(directory.log, form, console):
         warn_of_address_space()
         result = in_event_loop(_run(loaded, directory, console, rebuild=rebuild, start=start, changed=changed))
     print_result(result, as_json=as_json, again=again)

@@ -10,12 +10,13 @@ from config import parse_size
 from crawler.cli.codes import REFUSED
 from crawler.cli.run.streams import say
 from crawler.cli.serve.listening import listen_options
+from crawler.library.log_form import Form
 from crawler.serve.api.gate.tokens import TokenRefused
 from crawler.serve.api.server import Listen, serving
 from crawler.serve.daemon import Daemon, Options
 from crawler.serve.keeper import KeeperOptions
 from crawler.serve.life.facts import Restarts
-from crawler.serve.logs import Form, logging_daemon
+from crawler.serve.logs import logging_daemon
 from crawler.serve.machine import Limits
 from crawler.serve.notify import Supervisor
 from crawler.serve.records import Home, HomeInUse

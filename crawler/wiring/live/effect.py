@@ -80,6 +80,7 @@ _AT_RESTART: Final = {
     "fetch.extractor_options": "the extractor is made with it",
     "render": "the browsers are started with it",
     "output": "its files are open",
+    "log": "its file was opened with it",
     "daemon": "a daemon that watches over this crawl reads it from the crawl's file",
     "progress": "the display was started with it",
     "site": f"{_PER_HOST} differs between sites, and the queues are made with it",
