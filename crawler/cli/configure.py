@@ -3,35 +3,30 @@
 import json
 import os
 import textwrap
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
 import msgspec
 
 from config import Config, ConfigError, Problem, json_schema, preset_text, presets, render_show, render_toml
+from crawler.cli.checking import Checked, check_all, places
 from crawler.cli.codes import COMPLETE, USAGE
 from crawler.cli.options import preset_option, settings_option
 from crawler.status import number_of
 from crawler.wiring.components.discovering import loaded_for
 from crawler.wiring.configuration import load
-from crawler.wiring.crawl import check_configuration
-from crawler.wiring.filter_size import filter_warnings
 from crawler.wiring.plugins.catalog import Catalog
 
 MAX_VALUE_WIDTH = 24
 """In characters. A longer value moves the rest of its line to the right."""
 
 
-class Checked(msgspec.Struct, frozen=True, kw_only=True):
-    """What `check --json` prints."""
+class CheckedFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """What `check --json` prints of several files."""
 
     valid: bool
-    problems: tuple[Problem, ...] = ()
-    warnings: tuple[Problem, ...] = ()
-    """What the user should know about a valid configuration."""
-    seeds: int | None = None
-    """The number of seeds; None if the configuration is invalid, like `directory`."""
-    directory: str | None = None
+    files: dict[str, Checked]
 
 
 @click.group()
@@ -40,32 +35,36 @@ def config() -> None:
 
 
 @config.command()
-@click.argument("configuration", type=click.Path(path_type=Path))
+@click.argument("files", metavar="CONFIGURATION...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @settings_option()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def check(configuration: Path, settings: tuple[str, ...], as_json: bool) -> int:
-    """Report all problems of CONFIGURATION, or that it has none."""
-    try:
-        loaded = load(configuration, overrides=settings, environ=os.environ)
-        check_configuration(loaded)
-    except ConfigError as error:
-        if not as_json:
-            raise
-        click.echo(msgspec.json.encode(Checked(valid=False, problems=error.problems)))
-        return USAGE
-    warnings = tuple(filter_warnings(loaded))
+def check(files: tuple[Path, ...], settings: tuple[str, ...], as_json: bool) -> int:
+    """Report all problems of each CONFIGURATION, or that it has none. A folder stands for the files NAME.toml in it, as
+    for `onceover daemon`. Two crawls may not have the same directory."""
+    checked = check_all(list(places(files)), settings)
+    is_valid = all(each.valid for each in checked.values())
     if as_json:
-        checked = Checked(
-            valid=True, warnings=warnings, seeds=len(loaded.seeds), directory=loaded.config.crawl.directory
+        is_one = len(files) == 1 and not files[0].is_dir()
+        click.echo(
+            msgspec.json.encode(checked[str(files[0])] if is_one else CheckedFiles(valid=is_valid, files=checked))
         )
-        click.echo(msgspec.json.encode(checked))
-        return COMPLETE
-    for warning in warnings:
-        click.echo(f"warning: {warning}", err=True)
-    click.echo(
-        f"{configuration} is valid: {number_of(len(loaded.seeds), 'seed')}, into {loaded.config.crawl.directory}"
-    )
+        return COMPLETE if is_valid else USAGE
+    for path, each in checked.items():
+        for warning in each.warnings:
+            click.echo(f"warning: {warning}", err=True)
+        if each.valid:
+            click.echo(f"{path} is valid: {number_of(each.seeds or 0, 'seed')}, into {each.directory}")
+    if not is_valid:
+        raise ConfigError(_placed(checked))
     return COMPLETE
+
+
+def _placed(checked: Mapping[str, Checked]) -> Iterator[Problem]:
+    """The problems of all files. If there are several, each tells of which file it is."""
+    for path, each in checked.items():
+        for problem in each.problems:
+            is_clear = problem.where is not None or len(checked) == 1
+            yield problem if is_clear else msgspec.structs.replace(problem, where=path)
 
 
 @config.command()

@@ -28,10 +28,13 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_folder(home: Path) -> dict[str, Found]:
     """The crawls of a folder by name. Hidden files are left out. Raises `OSError` if the folder can't be read."""
-    names = sorted(
-        path.stem for path in home.iterdir() if path.suffix == SUFFIX and not path.name.startswith(".") and path.stem
-    )
+    names = [name.removesuffix(SUFFIX) for name in read_names(home)]
     return _refuse_shared({name: _read(home, home / f"{name}{SUFFIX}") for name in names})
+
+
+def read_names(home: Path) -> list[str]:
+    """The names of the configuration files in a folder. Raises `OSError` if it can't be read."""
+    return sorted(path.name for path in home.iterdir() if path.suffix == SUFFIX and not path.name.startswith("."))
 
 
 def problems_of_new(home: Path, name: str, text: bytes) -> tuple[str, ...]:
@@ -108,17 +111,24 @@ def _digest(loaded: Loaded) -> str:
 
 def _refuse_shared(found: Mapping[str, Found]) -> dict[str, Found]:
     """Refuse crawls with the same directory, but the first of them."""
-    users: dict[str, str] = {}
-    checked: dict[str, Found] = {}
-    for name, each in found.items():
-        checked[name] = each
-        if each.plan is None:
-            continue
-        first = users.setdefault(each.plan.directory, name)
-        if first != name:
-            problem = (
-                f"{name}{SUFFIX}: crawl.directory is {each.plan.directory}, which {first}{SUFFIX} uses; each crawl "
-                "needs a directory of its own: change crawl.directory or crawl.name in one of them"
-            )
-            checked[name] = Found(problems=(problem,))
-    return checked
+    plans = {name: each.plan for name, each in found.items() if each.plan is not None}
+    shared = first_users({name: os.path.realpath(plan.directory) for name, plan in plans.items()})
+    return dict(found) | {
+        name: Found(problems=(f"{name}{SUFFIX}: {shared_text(plans[name].directory, f'{first}{SUFFIX}')}",))
+        for name, first in shared.items()
+    }
+
+
+def first_users(directories: Mapping[str, str]) -> dict[str, str]:
+    """Of crawls with their directories: which crawl before it has the same directory."""
+    firsts: dict[str, str] = {}
+    users = {name: firsts.setdefault(directory, name) for name, directory in directories.items()}
+    return {name: first for name, first in users.items() if first != name}
+
+
+def shared_text(directory: str, user: str) -> str:
+    """What is wrong with a crawl whose directory another one uses."""
+    return (
+        f"crawl.directory is {directory}, which {user} uses; each crawl needs a directory of its own: change "
+        "crawl.directory or crawl.name in one of them"
+    )

@@ -42,7 +42,7 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *a
         (["crawl", "--sed", "x"], "onceover: no such option '--sed'"),
         (["craw"], "onceover: no such command 'craw'. Did you mean 'crawl'? `onceover --help` shows the usage"),
         (["crawl", "a", "b"], "onceover: got unexpected extra argument (b) `onceover crawl --help` shows"),
-        (["config", "check"], "onceover: missing argument 'CONFIGURATION'; `onceover config check --help` shows"),
+        (["config", "check"], "onceover: missing argument 'CONFIGURATION...'; `onceover config check --help` shows"),
         (["crawl"], "onceover: there is nothing to crawl: give a configuration file, or --seed URL"),
         (["crawl", "--seed", "foo"], "onceover: --seed: crawl.seeds: seed 'foo' has no scheme"),
         (["crawl", "--seed", "http://a.test/", "--dir", ""], "onceover: --dir: crawl.directory: expected text"),
@@ -179,6 +179,11 @@ class Checked(msgspec.Struct, forbid_unknown_fields=True):
     directory: str | None
 
 
+class CheckedFiles(msgspec.Struct, forbid_unknown_fields=True):
+    valid: bool
+    files: dict[str, Checked]
+
+
 def test_a_check_is_told_to_programs_too(tmp_path: Path) -> None:
     wrong, right = tmp_path / "wrong.toml", tmp_path / "right.toml"
     wrong.write_text("[fetch]\ntime_out_s = 1\n")
@@ -194,6 +199,42 @@ def test_a_check_is_told_to_programs_too(tmp_path: Path) -> None:
     assert found == Checked(valid=True, problems=[], warnings=[], seeds=1, directory="here")
     judged = msgspec.json.decode(run("config", "check", right, "--json", "--set", "scope.exclude=['(']"), type=Checked)
     assert (judged.valid, judged.problems[0]["key"]) == (False, "scope.exclude")
+
+
+def test_a_folder_is_checked_whole_and_two_crawls_with_one_directory_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    texts = {
+        "a": "",
+        "bad": "[fetch]\ntime_out_s = 1\n",
+        "c": 'scope.exclude = ["("]\n',
+        "d": 'crawl.directory = "aside/a"\n',
+        ".hidden": "no",
+    }
+    for name, text in texts.items():
+        (home / f"{name}.toml").write_text(f'crawl.seeds = ["http://a.test/"]\n{text}')
+    (home / "crawls").mkdir()
+    (home / "aside").symlink_to("crawls")
+    found = msgspec.json.decode(run("config", "check", home, "--json"), type=CheckedFiles)
+    assert not found.valid
+    assert {Path(path).stem: each.valid for path, each in found.files.items()} == {
+        "a": True,
+        "bad": False,
+        "c": False,
+        "d": False,
+    }
+    monkeypatch.chdir(home)
+    code, told = said(capsys, monkeypatch, "config", "check", *(str(home / f"{name}.toml") for name in "adc"))
+    assert code == USAGE
+    assert "2 problems in the configuration" in told
+    shared = f"  {home}/d.toml: crawl.directory is {home}/crawls/a, which {home}/a.toml uses; each crawl needs"
+    assert shared in told
+    assert f"  {home}/c.toml" in told
+    (tmp_path / "empty").mkdir()
+    code, told = said(capsys, monkeypatch, "config", "check", str(tmp_path / "empty"))
+    assert (code, "expected files NAME.toml" in told) == (USAGE, True)
 
 
 # completion

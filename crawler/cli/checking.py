@@ -1,0 +1,75 @@
+"""Checks configurations: each by itself, and that no two crawls have the same directory."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from config import ConfigError, Problem
+from crawler.serve.folder import first_users, read_names, shared_text
+from crawler.wiring.configuration import load
+from crawler.wiring.crawl import check_configuration
+from crawler.wiring.filter_size import filter_warnings
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a configuration, as `config check --json` prints it."""
+
+    valid: bool
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    """What the user should know about a valid configuration."""
+    seeds: int | None = None
+    """The number of seeds; None if the configuration is invalid, like `directory`."""
+    directory: str | None = None
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A configuration file, and where its crawl would be started."""
+
+    path: Path
+    started_in: Path
+
+
+def places(given: Iterable[Path]) -> Iterator[Place]:
+    """The files that are given, and those in folders that are given, as `onceover daemon` reads them. Raises
+    `ConfigError` for a folder without any."""
+    for path in given:
+        if not path.is_dir():
+            yield Place(path, Path())
+            continue
+        names = read_names(path)
+        if not names:
+            raise ConfigError(
+                [Problem("expected files NAME.toml, each the configuration of a crawl; found none", str(path))]
+            )
+        yield from (Place(path / name, path) for name in names)
+
+
+def check_all(found: Sequence[Place], settings: Sequence[str]) -> dict[str, Checked]:
+    """Of each file, what is wrong with it, or that nothing is."""
+    checked = {str(place.path): _check(place.path, settings) for place in found}
+    directories = {
+        path: os.path.realpath(place.started_in / directory)
+        for place in found
+        if (directory := checked[path := str(place.path)].directory) is not None
+    }
+    for path, first in first_users(directories).items():
+        problem = Problem(shared_text(directories[path], first), path)
+        checked[path] = Checked(valid=False, problems=(problem,))
+    return checked
+
+
+def _check(path: Path, settings: Sequence[str]) -> Checked:
+    try:
+        loaded = load(path, overrides=settings, environ=os.environ)
+        check_configuration(loaded)
+    except ConfigError as error:
+        return Checked(valid=False, problems=error.problems)
+    return Checked(
+        valid=True,
+        warnings=tuple(filter_warnings(loaded)),
+        seeds=len(loaded.seeds),
+        directory=loaded.config.crawl.directory,
+    )
