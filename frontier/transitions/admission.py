@@ -210,7 +210,7 @@ class Admission:
         for held in superseded:
             held.superseded = True
             active.schedule.remove(held.queue, now=now)
-        active.waiters.wake(len(fills))
+        active.wake(len(fills))
         return len(admitted)
 
     def _number(self, urls: Sequence[CrawlUrl], counters: Counters) -> list[PendingUrl]:

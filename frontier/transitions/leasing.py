@@ -92,6 +92,13 @@ class Leasing:
 
     async def wait_for_lease(self) -> Lease | None:
         """Wait for the next lease. Returns None when the crawl is complete or has been stopped."""
+        try:
+            return await self._find_lease()
+        except BaseException:
+            self._active.wake(1)  # a cancelled task may have been the only one that was about to look
+            raise
+
+    async def _find_lease(self) -> Lease | None:
         active, waiters = self._active, self._active.waiters
         while True:
             self._commit.check_failure()
@@ -110,7 +117,7 @@ class Leasing:
                 raise
             if lease is not None:
                 if waiters:
-                    waiters.wake(active.schedule.leasable_count)  # other queues may have become ready too
+                    active.wake(len(waiters))  # other queues may be ready too, or inactive
                 return lease
             if active.is_complete():
                 self._check_balance()

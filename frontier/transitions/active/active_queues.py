@@ -168,7 +168,11 @@ class ActiveQueues:
             self.waiters.wake_all()
         else:
             # The queue may be ready, and each of its groups may have let another queue in.
-            self.waiters.wake(min(self.schedule.leasable_count, 3) or int(self.inactive.best_precedence is not None))
+            self.wake(3)
+
+    def wake(self, count: int) -> None:
+        """Wake tasks, as up to `count` queues may have become ready or inactive."""
+        self.waiters.wake(min(self.schedule.leasable_count, count) or int(self.inactive.best_precedence is not None))
 
     # activation
 

@@ -23,6 +23,8 @@ class Waiters:
         self._deadline = deadline
         self._wake_due = wake_due
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._looking = 0
+        """Tasks that were woken and have not looked yet."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
 
@@ -31,32 +33,41 @@ class Waiters:
         return len(self._waiting)
 
     async def wait(self) -> None:
-        """Wait until woken. If the task is cancelled after it was woken, it wakes the next one."""
+        """Wait until woken. If the task is cancelled, its caller must `wake` another one: it may have been woken."""
         waiter = asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
         self._set_timer()
         try:
             await waiter
-        except asyncio.CancelledError:
+        finally:
             if waiter.cancelled():
                 with suppress(ValueError):
                     self._waiting.remove(waiter)
             else:
-                self.wake(1)
-            raise
+                self._looking -= 1
 
     def wake(self, count: int) -> None:
-        """Wake up to `count` tasks. The others wait for the next deadline, which may have changed."""
+        """Let up to `count` tasks look for a lease, those included that were woken and have not looked yet. The others
+        wait for the next deadline, which may have changed.
+
+        A task that finds a lease calls this again if there are more, and so does a task that can't look any more. So
+        it is enough to wake as many as there are leases: events that follow each other at once would otherwise wake
+        many tasks for the same lease.
+        """
+        self._wake(count - self._looking)
+
+    def _wake(self, count: int) -> None:
         while count > 0 and self._waiting:
             waiter = self._waiting.popleft()
             if not waiter.done():
                 waiter.set_result(None)
+                self._looking += 1
                 count -= 1
         if self._waiting:
             self._set_timer()
 
     def wake_all(self) -> None:
-        self.wake(len(self._waiting))
+        self._wake(len(self._waiting))
 
     def close(self) -> None:
         """Wake all tasks and stop the timer."""
