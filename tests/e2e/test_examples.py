@@ -53,7 +53,7 @@ NOT_RUN = {
     r"make crawl SEEDS=": "a site on the Internet",
     r"make crawl *(?:#|$)": "runs `onceover demo`; what README.md shows of it is checked by itself",
     r"python3 -m venv |\S*pip install |make \.venv/": "installs; the tests themselves run in such an environment",
-    r"make (test|test-long|bench|check|format|docs)\b": "what runs these tests",
+    r"make (test|coverage|test-long|bench|check|format|docs)\b": "what runs these tests",
     r"python -m (?:pytest|tests\.sanitizers)": "what runs these tests",
     r"onceover compare (--urls urls|--crawl|--preset|comparison)|zcat ": MEASURES,
     r"eval .*zsh_source|_ONCEOVER_COMPLETE=fish_source": "a shell that may not be installed",
