@@ -19,7 +19,7 @@ from crawler.library.result import EXIT_CODES, CrawlResult
 from crawler.operate.answers import answer
 from crawler.operate.running import RunningCrawl, answer_operator
 from crawler.operate.settings.changing import RunningSettings
-from crawler.operate.settings.lines import change_lines
+from crawler.operate.settings.lines import log_reload
 from crawler.operate.settings.start import Start
 from crawler.parts.ending import Gate
 from crawler.wiring.additions import NO_ADDITIONS, Additions
@@ -61,11 +61,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     async def reload(self) -> None:
         """Read the configuration again, and log what has changed, or why nothing has."""
         reply = await answer(self._operated(lambda _: None), Reload())
-        if isinstance(reply, Refusal):
-            log.error("the configuration can't be reloaded, and nothing was changed: %s", reply.message)
-        elif isinstance(reply, Reconfigured):
-            for line in change_lines(reply):
-                log.warning("reload: %s", line)
+        if isinstance(reply, Reconfigured | Refusal):
+            log_reload(reply)
 
     @property
     def has_urls(self) -> bool:

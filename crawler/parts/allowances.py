@@ -158,6 +158,10 @@ class Bank:
         self._epoch = 0
         self._number = 0
         self._total: int | None = None
+        self._before: int | None = None
+        """Pages of earlier runs; None until that is known."""
+        self._ends_at = 0
+        """With so many pages in all the limit is reached."""
         self._accounts = [_Account(pending=Instruction(order=Order())) for _ in range(parts)]
 
     @property
@@ -173,7 +177,27 @@ class Bank:
     @property
     def is_reached(self) -> bool:
         """Whether the run has as many pages as it may."""
-        return self._total is not None and self.pages >= self._total
+        return self._total is not None and self.pages >= self._ends_at
+
+    def set_limit(self, limit: int) -> None:
+        """Let another limit hold, counted from the beginning of the run. Pages that are begun are finished, so a limit
+        that they exceed is exceeded."""
+        self._limit = limit
+        if self._before is None:
+            return
+        self._ends_at = self._before + limit
+        if self._total is None:
+            return  # the parts are giving back what they had not begun
+        if self._ends_at >= self._total:
+            self._total = self._ends_at
+            self._share(self._total)
+            return
+        # What the parts are allowed may be too much by now. Each gives back what it has not begun.
+        self._total = None
+        self._number += 1
+        for account in self._accounts:
+            account.has_adopted = False
+            account.pending = Instruction(order=Order(self._epoch, self._number), allowed=0)
 
     def instructions(self) -> Mapping[int, Instruction]:
         """What the parts have not yet answered, by part."""
@@ -202,8 +226,7 @@ class Bank:
         elif account.pending is not None and statement.order == account.pending.order:
             account.pending, account.has_adopted, account.allowed = None, True, statement.allowed
         if self._total is None and all(account.has_adopted for account in self._accounts):
-            # Of what an earlier run has allowed, the parts have only kept what they had begun.
-            self._total = max(self.pages + self._limit, sum(account.allowed for account in self._accounts))
+            self._count_total()
         if self._total is not None:
             self._share(self._total)
 
@@ -212,6 +235,14 @@ class Bank:
         self._epoch = 1 + max(account.epoch for account in self._accounts)
         for account in self._accounts:
             account.pending = Instruction(order=Order(self._epoch, 0), allowed=0)
+
+    def _count_total(self) -> None:
+        """All parts have given back what they had not begun, of an earlier run or an earlier limit."""
+        kept = sum(account.allowed for account in self._accounts)
+        if self._before is None:
+            self._before = self.pages
+            self._ends_at = max(self._before + self._limit, kept)
+        self._total = max(self._before + self._limit, kept)
 
     def _share(self, total: int) -> None:
         """Give to parts that want more; if nothing is left, call back from a part that has some to spare."""

@@ -25,6 +25,10 @@ on. SIGTERM lets a part finish; if nobody has stopped the crawl, the supervisor 
     limits        bytes and seconds, which are limits of the crawl and not of a part
     services      what parts and supervisor do together besides
     operating     answers commands for the whole crawl
+    settings      changes the configuration of all parts, or of none
+    given         the configuration that parts get, and what the supervisor does by it
+    openings      which parts are being opened
     part          what the process of a part does
+    part_settings the settings of a part that runs
     part_log      the log of a part: a file, and warnings to the supervisor
 """

@@ -13,6 +13,12 @@ class CrawlLimits:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+        self._have_changed = asyncio.Event()
+
+    def replace(self, limits: Limits) -> None:
+        """From now on these limits hold, counted from the beginning of the run."""
+        self._limits = limits
+        self._have_changed.set()
 
     def is_reached(self, status: Status) -> bool:
         """By the status of all parts together."""
@@ -20,11 +26,18 @@ class CrawlLimits:
         return limit is not None and status.bytes_received >= limit
 
     async def wait_for_seconds(self) -> None:
-        """Wait until the run has lasted for as long as it may."""
-        if self._limits.seconds is None:
-            await asyncio.get_running_loop().create_future()
-        else:
-            await asyncio.sleep(self._limits.seconds)
+        """The run begins. Wait until it has lasted for as long as it may."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        while True:
+            self._have_changed.clear()
+            seconds = self._limits.seconds
+            left_s = None if seconds is None else began + seconds - loop.time()
+            try:
+                async with asyncio.timeout(left_s):
+                    await self._have_changed.wait()
+            except TimeoutError:
+                return
 
 
 def for_parts(config: Config) -> Config:

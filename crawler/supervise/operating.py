@@ -9,17 +9,18 @@ import msgspec
 from crawler.control import address
 from crawler.control.address import SocketRefused
 from crawler.control.replies import Refusal, Stopping
-from crawler.control.requests import AnyRequest, Stop
+from crawler.control.requests import AnyRequest, Reload, Set, Stop
 from crawler.control.server import ControlServer
 from crawler.operate.parts.answers import answer_by_parts
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import Parts, RunningPart
+from crawler.supervise.settings import SettingsOfParts, reconfigure
 from crawler.supervise.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
 
 
-async def answer_operator(supervisor: Supervisor, *, stop: Callable[[bool], object]) -> None:
+async def answer_operator(supervisor: Supervisor, settings: SettingsOfParts, *, stop: Callable[[bool], object]) -> None:
     """Answer until cancelled. `stop` ends the crawl: it lets URLs in flight finish, or, if called with True, drops
     them. A crawl whose directory takes no socket goes on without."""
     plan = supervisor.plan
@@ -27,6 +28,8 @@ async def answer_operator(supervisor: Supervisor, *, stop: Callable[[bool], obje
     crawl = CrawlInParts(plan.directory.path, plan.loaded, parts, pid=os.getpid())
 
     async def answer(request: AnyRequest) -> msgspec.Struct | Refusal:
+        if isinstance(request, Set | Reload):
+            return await reconfigure(supervisor, settings, request)
         if not isinstance(request, Stop):
             return await answer_by_parts(crawl, request)
         status = supervisor.status()

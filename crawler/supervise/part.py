@@ -5,6 +5,7 @@ import logging
 import signal
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -37,7 +38,9 @@ from crawler.parts.line.messages import (
     ToService,
 )
 from crawler.parts.line.services import PartServices
+from crawler.parts.sharing.configuration_taker import ConfigurationTaker
 from crawler.supervise.part_log import TellingHandler
+from crawler.supervise.part_settings import PartSettings
 from crawler.wiring.configuration import load
 from crawler.wiring.parts import agreement, use_suffixes_of
 from frontier import PartLinks
@@ -64,14 +67,14 @@ async def run_part(line: PartLine) -> None:
             f"{version('onceover-crawler')}: stop the crawl, and start it again"
         )
     place = CrawlDirectory(Path(begin.directories[begin.number]))
-    loaded = _load(begin)
+    loaded = _load(begin, begin.configuration)
     form = log_form(loaded.config.log.format, crawl=loaded.config.crawl.name, part=begin.number)
     with log_into(place.log, form, TellingHandler(line.send)):
         await _RunningPart(line, begin, loaded).run()
 
 
-def _load(begin: Begin) -> Loaded:
-    values = msgspec.json.decode(begin.configuration)
+def _load(begin: Begin, configuration: str) -> Loaded:
+    values = msgspec.json.decode(configuration)
     options = {"crawl.directory": ("the supervisor", begin.directories[begin.number])}
     return load(None, tables=[("the crawl", values)], options=options, environ={})
 
@@ -169,10 +172,12 @@ class _RunningPart:
                     raise DirectoryRefused(f"{place.path} is no part of a crawl")
                 exchange = LocalExchange(place.path, self._directories.__getitem__)
                 stack.push_async_callback(exchange.aclose)
-                carrier = Carrier(links, exchange, run.crawl.frontier.pauses, agreement=self._agreement(run))
-                self._open(run, carrier)
+                agreement = self._agreement(run, self._begin.configuration)
+                carrier = Carrier(links, exchange, run.crawl.frontier.pauses, agreement=agreement)
+                taker = ConfigurationTaker(self._settings(run, carrier), carrier.gate)
+                self._open(run, carrier, taker)
                 try:
-                    ending = await self._crawl(run, carrier, links)
+                    ending = await self._crawl(run, carrier, links, taker)
                 finally:
                     self._close()
                 status = run.result(ending).status
@@ -190,21 +195,27 @@ class _RunningPart:
 
         return tell
 
-    def _agreement(self, run: Run) -> dict[str, str]:
+    def _settings(self, run: Run, carrier: Carrier) -> PartSettings:
+        return PartSettings(
+            run.crawl.live, carrier.agreement, load=partial(_load, self._begin), agree=partial(self._agreement, run)
+        )
+
+    def _agreement(self, run: Run, configuration: str) -> dict[str, str]:
         whole = CrawlDirectory(self._directory.parent)
         layout = read_layout(whole.path)
         assert layout is not None  # else the directory would be no part
-        return agreement(run.crawl.state.identity, whole, layout, self._begin.configuration)
+        return agreement(run.crawl.state.identity, whole, layout, configuration)
 
-    def _open(self, run: Run, carrier: Carrier) -> None:
+    def _open(self, run: Run, carrier: Carrier, taker: ConfigurationTaker) -> None:
         self._run, self._carrier = run, carrier
-        self._services = PartServices(run.crawl.services, self._line.send)
+        self._services = PartServices((*run.crawl.services, taker), self._line.send)
         self._line.send(
             Opened(
                 new_seeds=run.crawl.new_seeds,
                 resumed=run.resumed,
                 choice=run.choice,
                 status=run.crawl.gauge.status(),
+                lacks=run.crawl.live.lacks,
             )
         )
         self._services.connect()
@@ -215,11 +226,12 @@ class _RunningPart:
             self._services.disconnect()
             self._services = None
 
-    async def _crawl(self, run: Run, carrier: Carrier, links: PartLinks) -> Ending:
+    async def _crawl(self, run: Run, carrier: Carrier, links: PartLinks, taker: ConfigurationTaker) -> Ending:
         async with asyncio.TaskGroup() as group:
             self._crawling = crawling = group.create_task(run.crawl.engine.run())
             beside = [
                 group.create_task(carrier.run()),
+                group.create_task(taker.run()),
                 group.create_task(self._tell_progress(run, links)),
                 group.create_task(log_progress(run.crawl.gauge)),
                 group.create_task(run.answer_operator(stop=self._stop, gate=carrier.gate)),

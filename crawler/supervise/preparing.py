@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from config import Loaded, render_toml, values_of
+from config import Config, Loaded, render_toml, values_of
 from crawler.control.process import is_stopped
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
 from crawler.disk.layout import Layout, clear_crawl, part_at, read_layout, write_layout
@@ -49,7 +49,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             number=number,
             lineage=self.layout.parts[number].lineage,
             directories=[str(each) for each in self.directories],
-            configuration=msgspec.json.encode(values_of(for_parts(self.loaded.config)), order="sorted").decode(),
+            configuration=configuration_for_parts(self.loaded.config),
             rebuild=self.rebuild,
         )
 
@@ -57,6 +57,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         """Store the configuration for later runs. If the parts refuse it, the old one must stay."""
         start = b"" if self.start is None else self.start.encode()
         self.directory.write_configuration(render_toml(self.loaded.lasting), start=start)
+
+
+def configuration_for_parts(config: Config) -> str:
+    """What each part gets: as JSON, all values that differ from their defaults, by key."""
+    return msgspec.json.encode(values_of(for_parts(config)), order="sorted").decode()
 
 
 def is_in_parts(loaded: Loaded, *, fresh: bool) -> bool:

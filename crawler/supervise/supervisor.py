@@ -3,8 +3,7 @@
 import asyncio
 import logging
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -25,15 +24,13 @@ from crawler.parts.line.messages import (
     ToService,
     Warned,
 )
-from crawler.parts.line.services import SupervisorServices
 from crawler.status import Status
 from crawler.supervise.ending import EndSearch
-from crawler.supervise.limits import CrawlLimits
-from crawler.supervise.part_log import REPORTED_PER_KIND
+from crawler.supervise.given import GivenConfiguration
+from crawler.supervise.part_log import Warnings
 from crawler.supervise.preparing import Plan
 from crawler.supervise.process import last_lines, start
 from crawler.supervise.restarts import Restarts
-from crawler.supervise.services import make_services
 from crawler.supervise.watched_part import WatchedPart, status_of_all
 
 log = logging.getLogger(__name__)
@@ -61,14 +58,12 @@ class Supervisor:
         restarts: Callable[[], Restarts] = Restarts,
     ) -> None:
         """`tell` gets what people should know while the crawl runs."""
-        self.plan = plan
+        self.given = GivenConfiguration(plan, self.stop)
         self._tell = tell
         self._parts = [WatchedPart(restarts()) for _ in range(plan.parts)]
-        self._limits = CrawlLimits(plan.loaded.config.limits)
-        self._services = SupervisorServices(make_services(plan.loaded, plan.parts, self.stop))
         self._search = EndSearch(plan.parts, self._ask)
         self._began = time.monotonic()
-        self._warned: Counter[str] = Counter()
+        self._warnings = Warnings(tell)
         self.ending: Ending | None = None
         """Why the crawl ends, once that is known."""
         self._failure: PartFailed | None = None
@@ -78,6 +73,14 @@ class Supervisor:
         self.all_open = asyncio.Event()
 
     # what others ask
+
+    @property
+    def plan(self) -> Plan:
+        return self.given.plan
+
+    @property
+    def parts(self) -> Sequence[WatchedPart]:
+        return self._parts
 
     @property
     def is_stopping(self) -> bool:
@@ -165,7 +168,7 @@ class Supervisor:
 
     async def _stop_in_time(self) -> None:
         await self.all_open.wait()
-        await self._limits.wait_for_seconds()
+        await self.given.limits.wait_for_seconds()
         self.stop(Ending.LIMIT)
 
     async def _kill_in_time(self) -> None:
@@ -190,22 +193,22 @@ class Supervisor:
     async def _run_process(self, number: int) -> str:
         """Run a process of a part. Returns how it has ended."""
         part = self._parts[number]
-        process = await start(self._log_of(number))
-        part.begin(process)
-        log.info(
-            "part %d runs in process %d", number, process.pid, extra={"fields": {"of_part": number, "pid": process.pid}}
-        )
-        process.line.send(self.plan.begin(number))
+        await self.given.openings.begin(number)
         try:
+            process = await start(self._log_of(number))
+            part.begin(process)
+            fields: dict[str, object] = {"of_part": number, "pid": process.pid}
+            log.info("part %d runs in process %d", number, process.pid, extra={"fields": fields})
+            process.line.send(self.plan.begin(number))
             while (message := await process.line.receive()) is not None:
                 self._take(number, part, message)
         finally:
-            part.end()
-            self._services.disconnect(number)
+            await part.end()
+            self.given.openings.end(number)
+            self.given.services.disconnect(number)
             self._search.lose(number)
-            await process.line.aclose()
         how = await process.wait()
-        fields = {"of_part": number, "pid": process.pid, "how": how}
+        fields["how"] = how
         log.info("part %d: process %d has ended, %s", number, process.pid, how, extra={"fields": fields})
         return how
 
@@ -223,7 +226,7 @@ class Supervisor:
             case Answered(wave=wave, answer=answer):
                 self._search.take(number, wave, answer)
             case Warned(kind=kind, text=text):
-                self._warn(number, kind, text)
+                self._warnings.take(number, kind, text)
             case Ended(status=status):
                 part.last_status, part.last = status, message
                 if message.ending == Ending.LIMIT:
@@ -231,12 +234,13 @@ class Supervisor:
             case Failed():
                 part.last = message
             case ToService():
-                self._services.receive(number, message)
+                self.given.services.receive(number, message)
 
     def _open(self, number: int, part: WatchedPart, opened: Opened) -> None:
         part.open(opened)
+        self.given.openings.end(number)
         if part.process is not None:
-            self._services.connect(number, part.process.line.send)
+            self.given.services.connect(number, part.process.line.send)
             if self.is_stopping:
                 part.process.line.send(Stop(now=self._drops.is_set()))
         if all(each.opened is not None for each in self._parts) and not self.all_open.is_set():
@@ -245,14 +249,8 @@ class Supervisor:
             self.all_open.set()
 
     def _check_limits(self) -> None:
-        if (status := self.status()) is not None and not self.is_stopping and self._limits.is_reached(status):
+        if (status := self.status()) is not None and not self.is_stopping and self.given.limits.is_reached(status):
             self.stop(Ending.LIMIT)
-
-    def _warn(self, number: int, kind: str, text: str) -> None:
-        log.info("part %d: %s", number, text, extra={"fields": {"of_part": number}})
-        self._warned[kind] += 1
-        if self._warned[kind] <= REPORTED_PER_KIND:
-            self._tell(f"part {number}: {text}")
 
     def _ask(self, number: int, ask: Ask) -> bool:
         part = self._parts[number]

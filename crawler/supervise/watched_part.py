@@ -31,9 +31,11 @@ class WatchedPart:
         """A process has started."""
         self.process, self.last = process, None
 
-    def end(self) -> None:
-        """The process has ended."""
-        self.process, self.is_open = None, False
+    async def end(self) -> None:
+        """The process has ended, or will as soon as its line does."""
+        process, self.process, self.is_open = self.process, None, False
+        if process is not None:
+            await process.line.aclose()
 
     def open(self, opened: Opened) -> None:
         """The process is open."""
@@ -50,6 +52,11 @@ class WatchedPart:
         if before is None or (before.frontier.paused is None) == (paused is None):
             return None
         return "goes on." if paused is None else f"is paused: {paused}"
+
+    @property
+    def pid(self) -> int | None:
+        """Of its process, if there is one."""
+        return None if self.process is None else self.process.pid
 
     def send(self, message: ToPart) -> None:
         """Send a message to the process, if there is one."""
@@ -73,6 +80,12 @@ class WatchedPart:
             waiting=status.waiting,
             recent_pages_per_s=status.recent_pages_per_s,
         )
+
+
+def lacks_of_all(parts: Iterable[WatchedPart]) -> dict[str, str]:
+    """The settings that some part can't change while it runs, and why."""
+    opened = (part.opened for part in parts if part.opened is not None)
+    return {key: reason for each in opened for key, reason in each.lacks.items()}
 
 
 def status_of_all(parts: Iterable[WatchedPart], elapsed_s: float) -> Status | None:

@@ -27,7 +27,7 @@ from crawler.wiring import seeding, storage
 from crawler.wiring.additions import NO_ADDITIONS, Additions
 from crawler.wiring.backends import frontier_backend
 from crawler.wiring.components import discovering, fetching, processing, rendering
-from crawler.wiring.live.live import Adjusted, LiveSettings, pipeline_options, run_limits
+from crawler.wiring.live.live import Adjusted, LiveSettings, own_seeds, pipeline_options, run_limits
 from crawler.wiring.live.values import Latest, LatestDiscovery, make_values
 from crawler.wiring.parts import check_parts
 from crawler.wiring.plugins.blame import blaming, plugins_of
@@ -116,10 +116,7 @@ async def open_crawl(
                 shared.allowance.owe(owed)
                 shared.allowance.owe(await numbers_owed_by_replaced_output(loaded.config, directory, frontier, urls))
         links = _part_links(frontier, directory)
-        seeds = values.discovery.seeds([seed.url for seed in values.seeds])
-        if links is not None:
-            seeds = [seed for seed in seeds if links.owns(seed.queue_key)]  # all parts read all seeds
-        new_seeds = await frontier.add(seeds)
+        new_seeds = await frontier.add(own_seeds(frontier, values))
         live = LiveSettings(
             loaded,
             adjusted,

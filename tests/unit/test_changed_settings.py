@@ -1,5 +1,6 @@
 """When a changed setting holds, and that a change is made whole or not at all."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,10 @@ def loaded(*more: str) -> Loaded:
     return load(None, overrides=[*BEGUN, *more], environ={})
 
 
-def plan(before: Loaded, after: Loaded, *, running: Loaded | None = None, lacks: frozenset[str] = frozenset()) -> Plan:
-    return make_plan(before, running or before, after, lacks=lacks)
+def plan(
+    before: Loaded, after: Loaded, *, running: Loaded | None = None, lacks: Mapping[str, str] | None = None
+) -> Plan:
+    return make_plan(before, running or before, after, lacks=lacks or {})
 
 
 @pytest.mark.parametrize("key", [*settings(), *block_kinds()])
@@ -80,7 +83,7 @@ def test_blocks_change_at_once_unless_the_queues_are_made_with_them(tmp_path: Pa
 
 def test_a_frontier_that_can_not_change_its_budgets_gets_them_at_the_next_start() -> None:
     key = "frontier.total_budget"
-    found = plan(loaded(), loaded(f"{key}=5"), lacks=frozenset({key}))
+    found = plan(loaded(), loaded(f"{key}=5"), lacks={key: "its frontier can't change it"})
     assert [(each.holds, each.reason) for each in found.changes] == [("restart", "its frontier can't change it")]
     assert found.running.config.frontier.total_budget is None
 

@@ -14,15 +14,18 @@ from crawler.cli.run.logs import logging_to
 from crawler.cli.run.messages import print_resumed, warn_of_address_space
 from crawler.cli.run.running import in_event_loop, keep_running, print_result
 from crawler.cli.run.terminal import lasting_console
+from crawler.control.requests import Reload
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning, log_progress
 from crawler.library.log_form import log_form
 from crawler.library.result import CrawlResult
+from crawler.operate.settings.lines import log_reload
 from crawler.operate.settings.start import Start
 from crawler.progress import show_progress
 from crawler.status import Status, number_of
 from crawler.supervise.operating import answer_operator
 from crawler.supervise.preparing import Plan, lock_parts, stored_parts
+from crawler.supervise.settings import SettingsOfParts, reconfigure
 from crawler.supervise.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
@@ -95,18 +98,30 @@ async def _run(plan: Plan, console: Console) -> CrawlResult:
             raise asyncio.CancelledError
         supervisor = Supervisor(plan, tell=tell)
         stop_by_command = _stop_on_signals(supervisor, acting, console)
+        settings, reload_wanted = SettingsOfParts(supervisor), asyncio.Event()
+        acting.reload = reload_wanted.set
         running = asyncio.create_task(supervisor.run())
         beside = [
             asyncio.create_task(_show(supervisor, console)),
-            asyncio.create_task(answer_operator(supervisor, stop=stop_by_command)),
+            asyncio.create_task(answer_operator(supervisor, settings, stop=stop_by_command)),
+            asyncio.create_task(_reload_when_wanted(supervisor, settings, reload_wanted)),
         ]
         try:
             await asyncio.wait([running])
         finally:
+            acting.ignore_reloads()
             for each in beside:
                 each.cancel()
             await asyncio.wait(beside)
         return running.result()
+
+
+async def _reload_when_wanted(supervisor: Supervisor, settings: SettingsOfParts, wanted: asyncio.Event) -> None:
+    """Read the configuration again at each SIGHUP, and log what has changed, or why nothing has."""
+    while True:
+        await wanted.wait()
+        wanted.clear()
+        log_reload(await reconfigure(supervisor, settings, Reload()))
 
 
 class _StopByCommand:

@@ -1,23 +1,22 @@
-"""set, reload: the settings of a crawl in parts, which its parts get when they start."""
-
-import shlex
+"""set, reload: the settings of a crawl in parts that nobody watches over. Its parts get them when they start."""
 
 from crawler.control.replies import Reconfigured
 from crawler.control.requests import Reload, Set
 from crawler.disk.directory import CrawlDirectory
 from crawler.operate.actions.settings import change_settings
 from crawler.operate.parts.crawl import CrawlInParts
+from crawler.operate.parts.members import FAILED
 from crawler.operate.settings.changing import StoredSettings
 from crawler.operate.target import Refused
 
 
 async def reconfigure(crawl: CrawlInParts, request: Set | Reload) -> Reconfigured:
-    """Parts only work together if they were started with one configuration. So it changes while none of them runs."""
+    """All parts work with one configuration, and only their supervisor can give them another one together."""
     if crawl.parts.is_running:
-        where = shlex.quote(str(crawl.directory))
         raise Refused(
-            f"the settings of {crawl.directory}, which runs in parts, change when it starts: `onceover stop {where}`, "
-            f"the same command again, then `onceover crawl --dir {where}`"
+            f"the process that watched over {crawl.directory} has died, and some of its parts still finish what is in "
+            "flight. They end within half a minute: repeat the command then",
+            FAILED,
         )
     directory = CrawlDirectory(crawl.directory)
     return await change_settings(StoredSettings(crawl.loaded, directory), directory, request, is_running=False)

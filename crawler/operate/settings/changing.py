@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Final, Protocol
 
@@ -17,8 +18,6 @@ from crawler.wiring.live.effect import effect_of
 from crawler.wiring.live.live import LiveSettings
 from crawler.wiring.live.values import Values
 
-BUDGETS: Final = frozenset({"frontier.session_budget", "frontier.total_budget", "frontier.error_penalty"})
-
 _DOES_NOT_RUN: Final = "the crawl does not run"
 
 Read = Callable[[Loaded], Loaded]
@@ -29,16 +28,16 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """A change that can be made. What it was prepared for must not change before `commit`."""
 
     plan: Plan
-    values: Values | None
-    """Made of the configuration that will hold; None if the crawl does not run."""
+    values: Values | None = None
+    """Made of the configuration that will hold; None if this process does not crawl."""
 
 
 class CrawlSettings(Protocol):
     """The settings of a crawl."""
 
     @property
-    def turn(self) -> asyncio.Lock:
-        """Held from `prepare` to `commit`."""
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """Entered before `prepare`, and left after `commit`, or without it if the change is not to be made."""
         ...
 
     @property
@@ -60,7 +59,7 @@ class StoredSettings:
     """Those of a crawl that does not run."""
 
     def __init__(self, loaded: Loaded, directory: CrawlDirectory) -> None:
-        self.turn = asyncio.Lock()
+        self.turn: AbstractAsyncContextManager[None] = asyncio.Lock()
         self.start = Start.read_from(directory)
         self._recorded = loaded
         self._directory = directory
@@ -69,10 +68,10 @@ class StoredSettings:
         new = read(self._recorded)
         # Limits of one run are no limits of the next.
         new = msgspec.structs.replace(new, config=new.lasting, limits=None)
-        plan = make_plan(self._recorded, self._recorded, new, lacks=frozenset())
+        plan = make_plan(self._recorded, self._recorded, new, lacks={})
         check_configuration(new)
         changes = [msgspec.structs.replace(each, holds="restart", reason=_DOES_NOT_RUN) for each in plan.changes]
-        return Prepared(plan=msgspec.structs.replace(plan, changes=changes), values=None)
+        return Prepared(plan=msgspec.structs.replace(plan, changes=changes))
 
     async def commit(self, prepared: Prepared) -> int:
         self._recorded = prepared.plan.recorded
@@ -84,7 +83,7 @@ class RunningSettings:
     """Those of a crawl that this process runs."""
 
     def __init__(self, live: LiveSettings, directory: CrawlDirectory, start: Start | None) -> None:
-        self.turn = asyncio.Lock()
+        self.turn: AbstractAsyncContextManager[None] = asyncio.Lock()
         self.start = start
         self._live = live
         self._directory = directory
@@ -96,8 +95,7 @@ class RunningSettings:
 
     def _prepare(self, read: Read) -> Prepared:
         new = read(self._recorded)
-        lacks = frozenset() if self._live.can_set_budgets else BUDGETS
-        plan = make_plan(self._recorded, self._live.loaded, new, lacks=lacks)
+        plan = make_plan(self._recorded, self._live.loaded, new, lacks=self._live.lacks)
         check_configuration(new)
         return Prepared(plan=plan, values=self._live.make_values(plan.running))
 

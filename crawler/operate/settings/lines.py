@@ -1,7 +1,20 @@
 """What has changed, for people."""
 
-from crawler.control.replies import Reconfigured
+import logging
+
+from crawler.control.replies import Reconfigured, Refusal
 from crawler.status import number_of
+
+log = logging.getLogger(__name__)
+
+
+def log_reload(reply: Reconfigured | Refusal) -> None:
+    """Log what has changed, or why nothing has."""
+    if isinstance(reply, Refusal):
+        log.error("the configuration can't be reloaded, and nothing was changed: %s", reply.message)
+        return
+    for line in change_lines(reply):
+        log.warning("reload: %s", line)
 
 
 def change_lines(changed: Reconfigured, /) -> list[str]:

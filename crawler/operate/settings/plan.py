@@ -1,6 +1,6 @@
 """Which settings a new configuration changes, and when each change holds. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -23,9 +23,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     changes: list[SettingChange]
 
 
-def make_plan(recorded: Loaded, running: Loaded, new: Loaded, *, lacks: frozenset[str]) -> Plan:
+def make_plan(recorded: Loaded, running: Loaded, new: Loaded, *, lacks: Mapping[str, str]) -> Plan:
     """From what would be read so far, and what holds so far, to a `new` configuration. `lacks` are the settings that
-    this crawl can't change at once. Raises `ConfigError` with all that can't be changed in this crawl."""
+    this crawl can't change at once, and why. Raises `ConfigError` with all that can't be changed in this crawl."""
     found = _differences(recorded, new)
     effects = {of: effect_of(of, recorded.config, new.config) for of in dict.fromkeys(each.of for each in found)}
     refused = [each for each in found if effects[each.of].when == "never"]
@@ -37,8 +37,7 @@ def make_plan(recorded: Loaded, running: Loaded, new: Loaded, *, lacks: frozense
         new, config=with_values(running.config, new.config, at_once), origins={**running.origins, **new.origins}
     )
     changes = [
-        _change(each, None if each.of in at_once else effects[each.of].reason or "its frontier can't change it")
-        for each in found
+        _change(each, None if each.of in at_once else effects[each.of].reason or lacks[each.of]) for each in found
     ]
     return Plan(recorded=new, running=merged, changes=changes)
 
@@ -51,7 +50,7 @@ def _differences(recorded: Loaded, new: Loaded) -> list[Change]:
     return [each for each in found if each.of.partition(".")[0] != _OF_COMPARISONS]
 
 
-def _is_now(of: str, effect: Effect, running: Config, new: Config, lacks: frozenset[str]) -> bool:
+def _is_now(of: str, effect: Effect, running: Config, new: Config, lacks: Mapping[str, str]) -> bool:
     """A setting that returns to what still holds does so at once, whatever it is."""
     return (effect.when == "now" and of not in lacks) or _value(running, of) == _value(new, of)
 

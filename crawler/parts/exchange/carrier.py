@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final
 
+from crawler.parts.agreement import Agreement
 from crawler.parts.ending import Gate, Report
 from crawler.parts.exchange.protocol import Exchange
 from crawler.parts.exchange.receiving import Receiving
@@ -36,6 +37,7 @@ class Carrier:
     ) -> None:
         """`agreement` is what all parts of the crawl must agree on, by name."""
         self.gate = Gate()
+        self.agreement = Agreement(agreement)
         self._links = links
         self._exchange = exchange
         self._pauses = pauses
@@ -43,10 +45,10 @@ class Carrier:
         self._max_waiting = max_waiting
         others = (number for number in range(links.part.parts) if number != links.part.number)
         self._sendings = {
-            receiver: Sending(links, exchange, receiver, agreement=agreement, on_trimmed=self._check_waiting)
+            receiver: Sending(links, exchange, receiver, agreement=self.agreement, on_trimmed=self._check_waiting)
             for receiver in others
         }
-        self._receiving = Receiving(links, agreement=agreement)
+        self._receiving = Receiving(links, agreement=self.agreement)
         links.watch(self._append, self._receiving.confirm_all)
         self._check_waiting()
 

@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
 
+from crawler.parts.agreement import Agreement
 from crawler.parts.exchange.protocol import Connection, ExchangeBroken
 from crawler.parts.messages import Hello, Parcels, ProtocolBroken, Refused, Skip
 from crawler.parts.receiver import Intake, Receiver
@@ -35,7 +36,7 @@ class _Incoming:
 class Receiving:
     """All connections on which other parts send."""
 
-    def __init__(self, links: PartLinks, *, agreement: Mapping[str, str]) -> None:
+    def __init__(self, links: PartLinks, *, agreement: Agreement) -> None:
         self._receiver = Receiver(
             receiver=links.part.number, incarnation=links.incarnation, positions=links.positions()
         )
@@ -74,13 +75,11 @@ class Receiving:
         part = self._links.part
         if hello.receiver != part.number or not 0 <= hello.sender < part.parts or hello.sender == part.number:
             return f"part {hello.sender} has called part {hello.receiver}, and reached {part}"
-        for name in sorted({*self._agreement, *hello.agreement}):
-            own, found = self._agreement.get(name), hello.agreement.get(name)
-            if own != found:
-                return (
-                    f"all parts of a crawl must agree on {name}: part {part.number} has {own!r}, and part "
-                    f"{hello.sender} has {found!r}; stop all parts, and start them with one configuration"
-                )
+        if (differs := self._agreement.difference(hello.agreement)) is not None:
+            return (
+                f"all parts of a crawl must agree on {differs.name}: part {part.number} has {differs.own!r}, and part "
+                f"{hello.sender} has {differs.found!r}; stop all parts, and start them with one configuration"
+            )
         return None
 
     async def _refuse(self, connection: Connection, message: str) -> None:

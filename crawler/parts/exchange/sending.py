@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
+from crawler.parts.agreement import Agreement
 from crawler.parts.exchange.protocol import Connection, Exchange, ExchangeBroken, Unreachable
 from crawler.parts.messages import Confirm, ProtocolBroken, Refused, Welcome
 from crawler.parts.sender import Sender
@@ -35,7 +36,7 @@ class Sending:
         exchange: Exchange,
         receiver: int,
         *,
-        agreement: Mapping[str, str],
+        agreement: Agreement,
         on_trimmed: Callable[[], None],
     ) -> None:
         """Calls `on_trimmed` when parcels have left the outbox."""
@@ -79,7 +80,7 @@ class Sending:
 
     async def _converse(self, connection: Connection) -> None:
         """Send and listen until the connection ends."""
-        await connection.send(self.sender.hello(self._agreement))
+        await connection.send(self.sender.hello(self._agreement.values))
         sending = asyncio.create_task(self._send(connection))
         listening = asyncio.create_task(self._listen(connection))
         try:

@@ -1,5 +1,7 @@
 """What the supervisor of a crawl and a part tell each other about the part."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from crawler.parts.ending import Answer
@@ -61,6 +63,8 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     choice: str | None
     """What `visited.backend = "auto"` has chosen, for people."""
     status: Status
+    lacks: Mapping[str, str] = {}
+    """The settings that the part can't change while it runs, and why."""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True, tag="progress"):

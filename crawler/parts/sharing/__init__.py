@@ -8,4 +8,6 @@ two sides of services of the line between a part and its supervisor (`crawler.pa
     page_bank          the supervisor's side
     address_holder     a part's side of the addresses
     address_authority  the supervisor's side
+    configuration_taker  a part's side of a change of the configuration
+    configuration_giver  the supervisor's side
 """

@@ -22,6 +22,11 @@ class PageBank:
         self._sent: dict[int, Order] = {}
         """The last instruction that was sent over the connection of a part."""
 
+    def set_limit(self, limit: int) -> None:
+        """Another limit holds from now on, counted from the beginning of the run."""
+        self._bank.set_limit(limit)
+        self._act()
+
     def connect(self, part: int, send: Send, /) -> None:
         self._sends[part] = send
         self._tell(part, self._bank.greeting(part))
@@ -34,6 +39,9 @@ class PageBank:
 
     def receive(self, part: int, message: Statement, /) -> None:
         self._bank.hear(part, message)
+        self._act()
+
+    def _act(self) -> None:
         self._instruct()
         if self._bank.is_reached and not self._has_told:
             self._has_told = True

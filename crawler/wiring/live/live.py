@@ -1,6 +1,7 @@
 """Changes the settings of a crawl that is open."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Final
 
 import msgspec
 
@@ -13,7 +14,11 @@ from crawler.fetch.robots.robots_txt import RobotsTxt
 from crawler.wiring.components.fetching import robots_lifetimes
 from crawler.wiring.live.values import Latest, Values
 from crawler.wiring.queue_settings import queue_settings
-from frontier import Budgeted, Frontier, InParts
+from frontier import Budgeted, CrawlUrl, Frontier, InParts
+
+_NO_BUDGETS: Final = dict.fromkeys(
+    ("frontier.session_budget", "frontier.total_budget", "frontier.error_penalty"), "its frontier can't change it"
+)
 
 
 class Adjusted(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,8 +43,9 @@ class LiveSettings:
         self._adjusted = adjusted
 
     @property
-    def can_set_budgets(self) -> bool:
-        return isinstance(self._adjusted.frontier, Budgeted)
+    def lacks(self) -> Mapping[str, str]:
+        """The settings that this crawl can't change at once, and why."""
+        return {} if isinstance(self._adjusted.frontier, Budgeted) else _NO_BUDGETS
 
     async def replace(self, loaded: Loaded, values: Values) -> int:
         """Let a configuration hold from now on, with the values that were made of it. Returns the number of new seeds.
@@ -57,7 +63,7 @@ class LiveSettings:
             await frontier.set_budgets(queue_settings(after).budgets)
         if all(seed.url in had_seeds for seed in loaded.seeds):
             return 0
-        return await frontier.add(values.discovery.seeds([seed.url for seed in values.seeds]))
+        return await frontier.add(own_seeds(frontier, values))
 
     def _replace_values(self, config: Config, values: Values) -> None:
         adjusted = self._adjusted
@@ -72,6 +78,14 @@ class LiveSettings:
         self._adjusted.http.set_concurrency(fetch.concurrency, spare=fetch.spare)
         engine.set_concurrency(fetch.concurrency, spare=fetch.spare)
         engine.set_limits(run_limits(config, self._adjusted.frontier))
+
+
+def own_seeds(frontier: Frontier, values: Values) -> list[CrawlUrl]:
+    """The seeds of this crawl; of a part, those that belong to it. All parts read all seeds, because they say what is
+    in scope."""
+    seeds = values.discovery.seeds([seed.url for seed in values.seeds])
+    links = frontier.part_links if isinstance(frontier, InParts) else None
+    return seeds if links is None else [seed for seed in seeds if links.owns(seed.queue_key)]
 
 
 def run_limits(config: Config, frontier: Frontier) -> Limits:

@@ -96,8 +96,15 @@ class Crawl:
     def new_bank(self) -> Bank:
         """A run begins."""
         self.bank = Bank(limit=self.limit, parts=len(self.parts))
-        self.before, self.has_begun = self.pages, False
+        self.before = sum(
+            part.purse.pages for part in self.parts
+        )  # what is written but not settled may be of either run
+        self.has_begun = self.has_changed = False
         return self.bank
+
+    def set_limit(self, limit: int) -> None:
+        self.limit, self.has_begun, self.has_changed = limit, False, True
+        self.bank.set_limit(limit)
 
     @property
     def pages(self) -> int:
@@ -108,8 +115,8 @@ class Crawl:
         if total is not None and not self.has_begun:
             self.has_begun = True
             # Pages that were written since the bank died, or had been begun, may be of either run.
-            used = sum(part.purse.used for part in self.parts)
-            assert self.before + self.limit <= total <= max(self.pages + self.limit, used)
+            kept = sum(part.purse.allowed for part in self.parts)
+            assert self.before + self.limit <= total <= max(self.pages + self.limit, kept)
             self.bound = total
         assert self.pages <= self.bound
         assert sum(part.purse.allowed for part in self.parts) <= self.bound
@@ -140,6 +147,8 @@ class Crawl:
         ]
         if dice.random() < 0.01:
             self.new_bank()
+        if dice.random() < 0.02:
+            self.set_limit(dice.randrange(40))
         dice.choices([act for _, act in actions], [weight for weight, _ in actions])[0]()
         self.check()
 
@@ -173,7 +182,9 @@ class Crawl:
                 self.check()
         there_are = sum(url % 4 != 0 for part in self.parts for url in part.urls)
         assert self.pages == min(self.bound, there_are)
-        assert self.bank.is_reached == (there_are >= self.bound)
+        assert self.bank.is_reached or there_are < self.bound
+        if not self.has_changed:
+            assert self.bank.is_reached == (there_are >= self.bound)
         assert self.bank.pages == self.pages
 
 
@@ -252,3 +263,41 @@ def test_pages_that_were_begun_before_a_bank_are_settled_beyond_its_limit() -> N
     assert bank.instructions()[0] == Instruction(order=Order(4, 0), allowed=0)
     bank.hear(0, Statement(order=Order(4, 0), allowed=3, used=3))
     assert bank.total == 3
+
+
+def talk(bank: Bank, parts: list[Part], *, leases: int = 1) -> None:
+    """Let parts and bank talk until nothing changes any more."""
+    for _ in range(30):
+        for number, part in enumerate(parts):
+            if (instruction := bank.instructions().get(number)) is not None:
+                bank.hear(number, part.hear(instruction))
+            for _ in range(leases):
+                part.lease(0)
+            bank.hear(number, part.state())
+
+
+def test_a_lower_limit_calls_back_what_is_not_begun_and_counts_from_the_beginning_of_the_run() -> None:
+    bank, parts = Bank(limit=400, parts=2), [Part(0, 0), Part(1, 0)]
+    for part in parts:
+        part.urls = [each for each in range(part.number * 1000, part.number * 1000 + 400) if each % 4]
+    talk(bank, parts)
+    assert sum(part.purse.allowed for part in parts) > 100
+    bank.set_limit(70)
+    assert [each.allowed for each in bank.instructions().values()] == [0, 0]
+    talk(bank, parts)
+    assert bank.total == 70 == sum(part.purse.used for part in parts)
+    assert not bank.is_reached
+    bank.set_limit(90)
+    talk(bank, parts)
+    assert bank.total == 90 == sum(part.purse.used for part in parts)
+
+
+def test_a_limit_that_is_reached_already_is_reached_while_pages_are_in_flight() -> None:
+    bank, parts = Bank(limit=40, parts=2), [Part(0, 20), Part(1, 20)]
+    talk(bank, parts)
+    while bank.pages < 9:
+        parts[0].go_on(0, gives_up=False)
+        bank.hear(0, parts[0].state())
+    bank.set_limit(8)
+    talk(bank, parts, leases=0)
+    assert bank.is_reached

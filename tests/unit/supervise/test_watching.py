@@ -1,10 +1,12 @@
 """What the supervisor makes of what its parts say: sums over processes that have died, limits, and warnings."""
 
+import asyncio
 import logging
 
 import msgspec
+import pytest
 
-from config import load
+from config import Limits, load
 from crawler.counters import Counters
 from crawler.parts.line.messages import Opened, Warned
 from crawler.status import Status, status_of
@@ -12,6 +14,7 @@ from crawler.supervise.limits import CrawlLimits, for_parts
 from crawler.supervise.part_log import REPORTED_PER_KIND, TellingHandler
 from crawler.supervise.restarts import Restarts
 from crawler.supervise.watched_part import WatchedPart, status_of_all
+from crawler.testing.loops import in_virtual_time
 from tests.unit.test_status import stats
 from visited import VisitedStats
 
@@ -54,6 +57,27 @@ def test_bytes_and_seconds_are_limits_of_the_crawl_and_not_of_its_parts() -> Non
     limits = CrawlLimits(config.limits)
     assert [limits.is_reached(status(pages=1, received=received)) for received in (999, 1000)] == [False, True]
     assert (for_parts(config).limits.bytes, for_parts(config).limits.seconds) == (None, None)
+
+
+@in_virtual_time
+async def test_other_limits_hold_at_once_and_seconds_count_from_the_beginning_of_the_run() -> None:
+    limits = CrawlLimits(Limits(seconds=60))
+    loop = asyncio.get_running_loop()
+    ends = asyncio.create_task(limits.wait_for_seconds())
+    await asyncio.sleep(20)
+    limits.replace(Limits(bytes=5))
+    assert limits.is_reached(status(pages=1, received=5))
+    await asyncio.sleep(100)
+    assert not ends.done()
+    limits.replace(Limits(seconds=500))
+    began = loop.time() - 120
+    await ends
+    assert loop.time() - began == pytest.approx(500)
+    late = asyncio.create_task(limits.wait_for_seconds())
+    await asyncio.sleep(20)
+    limits.replace(Limits(seconds=10))
+    await asyncio.sleep(0.001)
+    assert late.done()
 
 
 def test_the_supervisor_hears_the_first_warnings_of_each_kind() -> None:

@@ -1,0 +1,86 @@
+"""The supervisor's side of a change of the configuration: all parts judge it, then all adopt it, or none does."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+from crawler.parts.line.services import Send
+from crawler.parts.sharing.configuration_taker import NAME, Adopt, Adopted, Drop, Judge, Judged
+
+ANSWER_S: Final = 60.0
+"""How long a part may take. It may have long lists of places to read, or be stopped by a signal."""
+
+_Answer = TypeVar("_Answer", Judged, Adopted)
+
+
+class Answers(msgspec.Struct, Generic[_Answer], frozen=True):
+    given: dict[int, _Answer]
+    """By part. A part that has died meanwhile has none."""
+    silent: list[int]
+    """Parts that have not answered in time."""
+
+
+class ConfigurationGiver:
+    """The caller makes one change at a time: `judge`, then `adopt` or `drop`. No part may connect meanwhile."""
+
+    name = NAME
+    messages = Judged | Adopted
+
+    def __init__(self, *, answer_s: float = ANSWER_S) -> None:
+        self._answer_s = answer_s
+        self._sends: dict[int, Send] = {}
+        self._ticket = 0
+        self._waiting: dict[int, asyncio.Future[Judged | Adopted | None]] = {}
+        self._may_drop = False
+
+    def connect(self, part: int, send: Send, /) -> None:
+        self._sends[part] = send
+
+    def receive(self, part: int, message: Judged | Adopted, /) -> None:
+        """A late answer to an earlier question changes nothing."""
+        if message.ticket == self._ticket:
+            self._resolve(part, message)
+
+    def disconnect(self, part: int, /) -> None:
+        """The part gets the configuration that holds when it starts again."""
+        self._sends.pop(part, None)
+        self._resolve(part, None)
+
+    async def judge(self, configuration: str) -> Answers[Judged]:
+        """Ask all parts that run. Nothing changes yet."""
+        self._may_drop = True
+        return await self._ask(lambda ticket: Judge(ticket, configuration), Judged)
+
+    async def adopt(self) -> Answers[Adopted]:
+        """Let all parts adopt what they have judged. They do, also if this is cancelled; one that is silent does when
+        it goes on."""
+        self._may_drop = False
+        return await self._ask(Adopt, Adopted)
+
+    def drop(self) -> None:
+        """Let all parts forget what they have judged, unless they were told to adopt it."""
+        if self._may_drop:
+            self._may_drop = False
+            for send in self._sends.values():
+                send(Drop())
+
+    async def _ask(self, question: Callable[[int], Judge | Adopt], expected: type[_Answer]) -> Answers[_Answer]:
+        self._ticket += 1
+        loop = asyncio.get_running_loop()
+        self._waiting = waiting = {part: loop.create_future() for part in self._sends}
+        for send in list(self._sends.values()):
+            send(question(self._ticket))
+        if waiting:
+            await asyncio.wait(waiting.values(), timeout=self._answer_s)
+        answers = {part: each.result() for part, each in waiting.items() if each.done()}
+        return Answers(
+            {part: each for part, each in answers.items() if isinstance(each, expected)},
+            [part for part in waiting if part not in answers],
+        )
+
+    def _resolve(self, part: int, answer: Judged | Adopted | None) -> None:
+        waiting = self._waiting.get(part)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(answer)

@@ -1,0 +1,113 @@
+"""set, reload: the settings of a crawl in parts that runs. All its parts change, or none does."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Final
+
+from config import Config, ConfigError
+from crawler.control.process import why_silent
+from crawler.control.replies import Reconfigured, Refusal
+from crawler.control.requests import Reload, Set
+from crawler.operate.actions.settings import change_settings
+from crawler.operate.settings.changing import Prepared, Read, write
+from crawler.operate.settings.plan import Plan, make_plan
+from crawler.operate.settings.start import Start
+from crawler.operate.target import Refused
+from crawler.parts.sharing.configuration_giver import ANSWER_S, Answers
+from crawler.parts.sharing.configuration_taker import Judged
+from crawler.supervise.given import counts_pages
+from crawler.supervise.preparing import configuration_for_parts
+from crawler.supervise.supervisor import Supervisor
+from crawler.supervise.watched_part import lacks_of_all
+from crawler.wiring.crawl import check_configuration
+
+log = logging.getLogger(__name__)
+
+_FAILED: Final = 1
+_USAGE: Final = 2
+_COUNTED_TOGETHER: Final = "its parts count pages together from their start, or not at all"
+
+
+class SettingsOfParts:
+    """A `CrawlSettings`."""
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        self._supervisor = supervisor
+        self._given = supervisor.given
+        self._recorded = supervisor.plan.loaded
+
+    @property
+    def start(self) -> Start | None:
+        return self._given.plan.start
+
+    @property
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """While it lasts, no part is opened: it would begin with the settings of before."""
+        return self._alone()
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        await self._supervisor.all_open.wait()
+        async with self._given.openings.held():
+            try:
+                yield
+            finally:
+                self._given.giver.drop()
+
+    async def prepare(self, read: Read) -> Prepared:
+        if self._supervisor.is_stopping:
+            raise Refused("the crawl ends now; repeat the command when it does not run", _FAILED)
+        # Files are read and patterns compiled beside the event loop: lists of places may be long.
+        plan = await asyncio.to_thread(self._plan, read)
+        log.info("asking all parts whether they can take over a changed configuration")
+        self._check(await self._given.giver.judge(configuration_for_parts(plan.running.config)))
+        return Prepared(plan=plan)
+
+    def _plan(self, read: Read) -> Plan:
+        new = read(self._recorded)
+        running = self._given.plan.loaded
+        plan = make_plan(self._recorded, running, new, lacks=self._lacks(running.config, new.config))
+        check_configuration(new)
+        return plan
+
+    def _lacks(self, running: Config, new: Config) -> Mapping[str, str]:
+        lacks = lacks_of_all(self._supervisor.parts)
+        if counts_pages(running) != counts_pages(new):
+            lacks["limits.pages"] = _COUNTED_TOGETHER
+        return lacks
+
+    def _check(self, answers: Answers[Judged]) -> None:
+        """Raises `Refused` unless all parts that run accept the settings."""
+        reasons = {part: answer.refusal for part, answer in answers.given.items() if answer.refusal is not None}
+        silent = {part: why_silent(self._supervisor.parts[part].pid, ANSWER_S) for part in answers.silent}
+        if not reasons and not silent:
+            return
+        directories = self._given.plan.directories
+        told = [
+            f"part {part} ({directories[part]}): {reason}" for part, reason in sorted({**reasons, **silent}.items())
+        ]
+        raise Refused(f"nothing was changed: {'; '.join(told)}", _USAGE if reasons else _FAILED)
+
+    async def commit(self, prepared: Prepared) -> int:
+        plan = prepared.plan
+        write(self._given.plan.directory, plan.recorded)
+        self._recorded = plan.recorded
+        self._given.replace(plan.running)
+        answers = await self._given.giver.adopt()
+        for part in answers.silent:
+            log.warning("part %d has not answered yet: it takes over the settings when it goes on", part)
+        return sum(each.new_seeds for each in answers.given.values())
+
+
+async def reconfigure(
+    supervisor: Supervisor, settings: SettingsOfParts, request: Set | Reload
+) -> Reconfigured | Refusal:
+    """Change all that a request asks for in all parts, or nothing."""
+    try:
+        return await change_settings(settings, supervisor.plan.directory, request, is_running=True)
+    except Refused as error:
+        return Refusal(str(error), error.exit_code)
+    except ConfigError as error:
+        return Refusal(str(error), _USAGE)
