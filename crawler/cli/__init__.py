@@ -37,6 +37,7 @@ _MODULES: Final = {
     "pause": "operate.pausing",
     "plugins": "plugins",
     "reload": "operate.settings",
+    "report": "operate.report",
     "resume": "operate.pausing",
     "retire": "operate.hosts",
     "run-part": "run.part",

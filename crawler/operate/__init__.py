@@ -11,6 +11,7 @@ by `stored`. So both reply the same, and commands print the same words.
     target             what an operator acts on
     answers            from a request to its reply
     running            answers the socket of a running crawl
+    report             sums up what a crawl has found
     opening, stored    opens a crawl that does not run
     reach              finds out whether a crawl runs, and asks it; for commands
 

@@ -29,7 +29,7 @@ MAX_KEPT: Final = 64
 MAX_KEPT_BYTES: Final = 1 << 18
 KEPT_S: Final = 60.0
 """How long a reply is kept: some say how long something lasts from now on."""
-_REFUSED: Final = 5
+REFUSED: Final = 5
 _FAILED: Final = 1
 
 _Reply = TypeVar("_Reply", bound=msgspec.Struct)
@@ -73,7 +73,7 @@ class Asker:
         except ConnectionLost as error:
             raise Unanswered("the crawl ended before it answered; try again", _FAILED) from error
         except (DirectoryRefused, ValueError) as error:
-            raise Unanswered(str(error), _REFUSED) from error
+            raise Unanswered(str(error), REFUSED) from error
         if isinstance(reply, Refusal):
             raise Unanswered(reply.message, reply.exit_code)
         return reply
@@ -87,7 +87,7 @@ class Asker:
     async def _ask_stored(self, directory: Path, request: AnyRequest, line: bytes, expected: type[_Reply]) -> _Reply:
         """The reply of a crawl that does not run. Commands that open one directory would wait for each other."""
         if not CrawlDirectory(directory).lock.exists():
-            raise Unanswered(f"the crawl in {directory} has not begun yet", _REFUSED)
+            raise Unanswered(f"the crawl in {directory} has not begun yet", REFUSED)
         turn = self._turns.setdefault(directory, asyncio.Lock())
         async with turn:
             kept = self._kept.get((directory, line))

@@ -90,7 +90,9 @@ async def operate(*arguments: str) -> None:
         raise NotDone(complaint or "the command failed")
 
 
-async def run_command(*arguments: str, given: bytes = b"") -> tuple[int | None, bytes, str]:
+async def run_command(
+    *arguments: str, given: bytes = b"", within_s: float = _LOOKING_S
+) -> tuple[int | None, bytes, str]:
     """Run a command that reads what is `given`: its exit code, what it prints, and what it complains of. None as its
     exit code if it took too long."""
     process = await asyncio.create_subprocess_exec(
@@ -102,7 +104,7 @@ async def run_command(*arguments: str, given: bytes = b"") -> tuple[int | None, 
         start_new_session=True,
     )
     try:
-        async with asyncio.timeout(_LOOKING_S):
+        async with asyncio.timeout(within_s):
             printed, complaint = await process.communicate(given)
     except TimeoutError:
         return None, b"", ""

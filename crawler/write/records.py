@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Annotated, BinaryIO, Final
+from typing import Annotated, BinaryIO, Final, Protocol, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -22,6 +22,16 @@ _NAME = re.compile(r"records-(\d{5,})\.jsonl")
 _BLOCK_BYTES = 1 << 16
 _PAGE_BITS = 16
 _TRUNCATED = "Input data was truncated"
+
+
+class Numbered(Protocol):
+    """A record, or some of its fields."""
+
+    @property
+    def number(self) -> int: ...
+
+
+_Kind = TypeVar("_Kind", bound=Numbered)
 
 OnDamage = Callable[[Path, int, str], None]
 """Called for a line that can't be decoded, with the file, the byte offset, and the reason."""
@@ -101,9 +111,17 @@ def read_records(
     takes one bit of memory per record number. Lines that can't be decoded are reported to `on_damage`, by default
     logged, and skipped. An incomplete last line, as of a running or killed crawl, is skipped silently.
     """
+    return read_records_as(PageRecord, *directories, last_only=last_only, on_damage=on_damage)
+
+
+def read_records_as(
+    kind: type[_Kind], *directories: Path, last_only: bool = False, on_damage: OnDamage | None = None
+) -> Iterator[_Kind]:
+    """The same, with some fields of the records alone, which is quicker."""
     files = [record_files(directory) for directory in directories]
-    earlier = _copies_before_the_last(files) if last_only else {}
-    for record in _read_files(files, on_damage or _log_damage):
+    decoder = msgspec.json.Decoder(kind)
+    earlier = _copies_before_the_last(files, decoder) if last_only else {}
+    for record in _read_files(files, decoder, on_damage or _log_damage):
         if earlier.get(record.number):
             earlier[record.number] -= 1
         else:
@@ -168,15 +186,18 @@ def _lines_backwards(path: Path, limit: ReadLimit | None) -> Iterator[bytes]:
         yield rest
 
 
-def _read_files(files: Sequence[Sequence[Path]], on_damage: OnDamage) -> Iterator[PageRecord]:
+def _read_files(
+    files: Sequence[Sequence[Path]], decoder: msgspec.json.Decoder[_Kind], on_damage: OnDamage
+) -> Iterator[_Kind]:
     """The records of the files of each directory."""
     for of_one in files:
         for path in of_one:
-            yield from _read_file(path, on_damage, may_be_torn=path == of_one[-1])
+            yield from _read_file(path, decoder, on_damage, may_be_torn=path == of_one[-1])
 
 
-def _read_file(path: Path, on_damage: OnDamage, *, may_be_torn: bool) -> Iterator[PageRecord]:
-    decoder = msgspec.json.Decoder(PageRecord)
+def _read_file(
+    path: Path, decoder: msgspec.json.Decoder[_Kind], on_damage: OnDamage, *, may_be_torn: bool
+) -> Iterator[_Kind]:
     offset = 0
     with path.open("rb") as lines:
         for line in lines:
@@ -191,11 +212,11 @@ def _read_file(path: Path, on_damage: OnDamage, *, may_be_torn: bool) -> Iterato
             offset += len(line)
 
 
-def _copies_before_the_last(files: Sequence[Sequence[Path]]) -> dict[int, int]:
+def _copies_before_the_last(files: Sequence[Sequence[Path]], decoder: msgspec.json.Decoder[_Kind]) -> dict[int, int]:
     """How many copies of a record come before its last one, for the few numbers that occur more than once."""
     met: dict[int, bytearray] = {}  # bitmaps by the upper bits, so that a stray huge number costs 8 KiB, not more
     earlier: dict[int, int] = {}
-    for record in _read_files(files, _ignore_damage):
+    for record in _read_files(files, decoder, _ignore_damage):
         upper, lower = record.number >> _PAGE_BITS, record.number & ((1 << _PAGE_BITS) - 1)
         bits = met.get(upper)
         if bits is None:

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from crawler.control.replies import WrittenFile
+from crawler.operate.report.forms import Report
 from frontier import FrontierStats
 from tests.e2e.crawling import (
     COMPLETE,
@@ -51,6 +52,10 @@ def test_a_paused_crawl_asks_no_server_says_why_and_goes_on(tmp_path: Path) -> N
         for each in (records, archive):
             assert (here.directory / each.file).stat().st_size == each.bytes > 0
         assert f"with all output\n    {records.file}: " in here.do("checkpoint").out
+        report = msgspec.convert(here.do("report", "--json").json(), Report)
+        assert (report.running, report.source, report.summary.settled) == (True, "records", taken["settled"])
+        assert report.summary.remaining.urls == taken["queued"]
+        assert report.summary.pages > 0
         asked = here.requests()
         again = here.do("pause")
         assert_told(again, USAGE, "is already paused: it is night; resume it first")

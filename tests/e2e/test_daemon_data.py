@@ -54,6 +54,8 @@ def assert_tells_what_it_has_found(api: Api, name: str, web: Web) -> None:
     failed = api.do("GET", f"/crawls/{name}/pages?failed=true")
     assert {each["state"] for each in failed["pages"]} <= {"failed"}
     assert failed["searched_all"]
+    report = api.do("GET", f"/crawls/{name}/report?limit=1")
+    assert report["summary"]["pages"] >= len(report["hosts"]["most_pages"]) == 1
     seed = f"http://h00000.{web.params.domain}/"
     story = api.do("GET", f"/crawls/{name}/url?url={quote(seed, safe='')}")
     assert (story["found"]["state"], story["record"]["url"]) == ("done", seed)

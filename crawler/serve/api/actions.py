@@ -16,6 +16,7 @@ from config import Loaded
 from crawler.control.requests import AnyRequest
 from crawler.disk.directory import DirectoryRefused
 from crawler.disk.layout import part_directory
+from crawler.operate.report.forms import Report
 from crawler.serve.api.events.hub import Events
 from crawler.serve.api.forms import (
     ChangeForm,
@@ -35,6 +36,7 @@ from crawler.serve.inspection import NotDone
 from crawler.serve.keeper import Keeper
 from crawler.serve.life.facts import Wish
 from crawler.serve.measure.recorder import Recorder
+from crawler.serve.reporting import Reporter
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +60,7 @@ class Actions:
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
         self._asker = Asker()
+        self._reporter = Reporter()
         self.events = Events(self._crawls)
         daemon.watchers.append(self._notice)
 
@@ -165,6 +168,13 @@ class Actions:
             return await self._asker.ask(directory, request, expected)
         except Unanswered as error:
             raise Refused(_STATUSES.get(error.exit_code, refused_as), str(error)) from error
+
+    async def report(self, keeper: Keeper, *, limit: int, part: int | None) -> Report:
+        """What a crawl, or one part of it, has found."""
+        try:
+            return await self._reporter.report(self.directory(keeper, part), limit=limit)
+        except Unanswered as error:
+            raise Refused(_STATUSES.get(error.exit_code, HTTPStatus.CONFLICT), str(error)) from error
 
     def configuration(self, keeper: Keeper) -> Loaded:
         """The configuration of a crawl in the folder."""

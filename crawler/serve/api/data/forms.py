@@ -103,6 +103,13 @@ class PagesQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     failed: bool = False
 
 
+class ReportQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many hosts of each kind, and of which part."""
+
+    limit: Limit = 10
+    part: Part | None = None
+
+
 class PageList(msgspec.Struct, frozen=True, kw_only=True):
     """Page records without their links, the newest first."""
 

@@ -12,9 +12,19 @@ from aiohttp import web
 from crawler.control.replies import UrlFound
 from crawler.control.requests import InspectUrl
 from crawler.disk.directory import DirectoryRefused
+from crawler.operate.report.forms import Report
 from crawler.serve.api.actions import Actions, query_of
 from crawler.serve.api.data import files
-from crawler.serve.api.data.forms import LogQuery, LogTail, PageList, PagesQuery, Settings, UrlQuery, UrlStory
+from crawler.serve.api.data.forms import (
+    LogQuery,
+    LogTail,
+    PageList,
+    PagesQuery,
+    ReportQuery,
+    Settings,
+    UrlQuery,
+    UrlStory,
+)
 from crawler.serve.api.problems import Refused
 
 _Found = TypeVar("_Found")
@@ -29,6 +39,11 @@ async def show_url(actions: Actions, request: web.Request) -> UrlStory:
 async def list_pages(actions: Actions, request: web.Request) -> PageList:
     query, directory = query_of(request, PagesQuery), actions.directory(actions.keeper(request))
     return await _read(partial(files.last_pages, directory, limit=query.limit, failed=query.failed))
+
+
+async def show_report(actions: Actions, request: web.Request) -> Report:
+    query = query_of(request, ReportQuery)
+    return await actions.report(actions.keeper(request), limit=query.limit, part=query.part)
 
 
 async def show_log(actions: Actions, request: web.Request) -> LogTail:

@@ -4,6 +4,7 @@ from http import HTTPStatus
 from typing import Final
 
 from crawler.control.replies import Changed, Checkpoint, CrawlStatus, HostList, Judged, QueueList, RefusedList
+from crawler.operate.report.forms import Report
 from crawler.serve.api.data import asking, reading
 from crawler.serve.api.data.forms import (
     BudgetBody,
@@ -15,6 +16,7 @@ from crawler.serve.api.data.forms import (
     PartQuery,
     QueueQuery,
     RefusedQuery,
+    ReportQuery,
     SeedsBody,
     Settings,
     UrlQuery,
@@ -145,6 +147,16 @@ DATA_ROUTES: Final = (
         reply=PageList,
         query=PagesQuery,
         refusals=_READS,
+    ),
+    Route(
+        method="GET",
+        path=f"{NAMED}/report",
+        name="showReport",
+        meaning="What the crawl has found, summed up, with the hosts that have most; all records are read for it",
+        action=reading.show_report,
+        reply=Report,
+        query=ReportQuery,
+        refusals=_ASKS,
     ),
     Route(
         method="GET",

@@ -1,0 +1,172 @@
+"""Adds visits up, in bounded memory. Pure."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from heapq import nlargest
+from http import HTTPStatus
+from typing import Final
+
+from crawler.operate.report.forms import HostRow, HostTable, Times
+from crawler.operate.report.visits import Visit
+from crawler.url.urls import host_of
+
+MAX_HOSTS: Final = 100_000
+"""Hosts with counts of their own. Of twice as many, the half with the fewest URLs is dropped."""
+MAX_NAMES: Final = 1_000
+"""Statuses, reasons or rules that are counted each for itself."""
+OTHERS: Final = "others"
+
+
+def is_page(visit: Visit) -> bool:
+    status = visit.status
+    return visit.state == "done" and status is not None and (status // 100 == 2 or status == HTTPStatus.NOT_MODIFIED)
+
+
+def has_failed(visit: Visit) -> bool:
+    """Whether there is no answer but an error."""
+    return visit.state == "failed" or (visit.status is not None and visit.status >= HTTPStatus.BAD_REQUEST)
+
+
+class Names:
+    """Counts by name, the most first."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+
+    def add(self, name: str, count: int = 1) -> None:
+        self._counts[name if name in self._counts or len(self._counts) < MAX_NAMES else OTHERS] += count
+
+    def counts(self) -> Mapping[str, int]:
+        return dict(sorted(self._counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+class Clock:
+    """When URLs were fetched, and how long that took. Moments in this form sort as text."""
+
+    __slots__ = ("first_at", "last_at", "timed", "took_s")
+
+    def __init__(self) -> None:
+        self.first_at: str | None = None
+        self.last_at: str | None = None
+        self.took_s = 0.0
+        self.timed = 0
+
+    def add(self, visit: Visit) -> None:
+        if visit.fetched_at is not None:
+            if self.last_at is None or visit.fetched_at > self.last_at:
+                self.last_at = visit.fetched_at
+            if self.first_at is None or visit.fetched_at < self.first_at:
+                self.first_at = visit.fetched_at
+        if visit.duration_s is not None:
+            self.took_s += visit.duration_s
+            self.timed += 1
+
+    def times(self) -> Times:
+        return Times(first_at=self.first_at, last_at=self.last_at, mean_s=self.mean_s)
+
+    @property
+    def mean_s(self) -> float | None:
+        return round(self.took_s / self.timed, 3) if self.timed else None
+
+
+class Totals:
+    """All hosts together."""
+
+    def __init__(self, *, recent_since: str) -> None:
+        """Visits from this moment on are counted as recent ones."""
+        self._recent_since = recent_since
+        self.clock = Clock()
+        self.pages = self.failed = self.excluded = self.recent = 0
+        self.bytes_received = self.bytes_decoded = 0
+        self.statuses, self.failures, self.exclusions, self.refused = Names(), Names(), Names(), Names()
+
+    def add(self, visit: Visit) -> None:
+        self.clock.add(visit)
+        self.pages += is_page(visit)
+        self.bytes_received += visit.received_bytes or 0
+        self.bytes_decoded += visit.size_bytes or 0
+        if visit.fetched_at is not None and visit.fetched_at >= self._recent_since:
+            self.recent += 1
+        if visit.status is not None:
+            self.statuses.add(str(visit.status))
+        if visit.state == "failed":
+            self.failed += 1
+            self.failures.add(visit.reason or OTHERS)
+        elif visit.state == "excluded":
+            self.excluded += 1
+            self.exclusions.add(visit.reason or OTHERS)
+        for rule, count in (visit.refused or {}).items():
+            self.refused.add(rule, count)
+
+
+class HostCount:
+    """What is counted of a host."""
+
+    __slots__ = ("bytes_received", "clock", "failures", "pages", "urls")
+
+    def __init__(self) -> None:
+        self.urls = self.pages = self.failures = self.bytes_received = 0
+        self.clock = Clock()
+
+    def add(self, visit: Visit) -> None:
+        self.urls += 1
+        self.pages += is_page(visit)
+        self.failures += has_failed(visit)
+        self.bytes_received += visit.received_bytes or 0
+        self.clock.add(visit)
+
+
+class Hosts:
+    """Each host for itself."""
+
+    def __init__(self, max_hosts: int = MAX_HOSTS) -> None:
+        self._max_hosts = max_hosts
+        self._hosts: dict[str, HostCount] = {}
+        self._dropped = 0
+
+    def add(self, visit: Visit) -> None:
+        host = host_of(visit.url)
+        count = self._hosts.get(host)
+        if count is None:
+            if len(self._hosts) >= 2 * self._max_hosts:
+                self._drop_small()
+            count = self._hosts[host] = HostCount()
+        count.add(visit)
+
+    def of(self, host: str) -> HostCount | None:
+        return self._hosts.get(host)
+
+    @property
+    def count(self) -> int:
+        """The number of hosts; those that were dropped and came again count twice."""
+        return len(self._hosts) + self._dropped
+
+    def table(self, limit: int, *, has_bytes: bool) -> HostTable:
+        def most(of: Callable[[HostCount], int]) -> list[HostRow]:
+            chosen = nlargest(limit, self._hosts.items(), key=lambda item: (of(item[1]), item[1].urls))
+            return [_row(host, count, has_bytes=has_bytes) for host, count in chosen if of(count)]
+
+        return HostTable(
+            count=self.count,
+            is_exact=not self._dropped,
+            most_pages=most(lambda count: count.pages),
+            most_bytes=most(lambda count: count.bytes_received),
+            most_failures=most(lambda count: count.failures),
+        )
+
+    def _drop_small(self) -> None:
+        kept = nlargest(self._max_hosts, self._hosts.items(), key=lambda item: item[1].urls)
+        self._dropped += len(self._hosts) - len(kept)
+        self._hosts = dict(kept)
+
+
+def _row(host: str, count: HostCount, *, has_bytes: bool) -> HostRow:
+    return HostRow(
+        host=host,
+        urls=count.urls,
+        pages=count.pages,
+        failures=count.failures,
+        bytes_received=count.bytes_received if has_bytes else None,
+        mean_s=count.clock.mean_s,
+        last_at=count.clock.last_at,
+    )

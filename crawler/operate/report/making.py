@@ -1,0 +1,87 @@
+"""Makes a report of the crawl in a directory. It blocks, for as long as it takes to read all records."""
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from crawler.control.replies import CrawlStatus, QueueForm, QueueList
+from crawler.control.requests import GetStatus, InspectQueues
+from crawler.disk.layout import record_directories
+from crawler.operate.reach import ReachedCrawl, reach
+from crawler.operate.report.counting import Hosts, Totals
+from crawler.operate.report.forms import Remaining, Report, Summary
+from crawler.operate.report.remaining import RECENT_S, Queue, estimate
+from crawler.operate.report.visits import Visit, ledger_visits, recorded_visits
+from crawler.operate.target import Refused
+from crawler.record import rfc3339
+from crawler.write.records import record_files
+
+_LOOKED_AT: Final = 20
+"""Of the longest queues, some may be retired."""
+
+
+def make_report(directory: Path, *, limit: int) -> Report:
+    """The report of a crawl, or of one part of it, whether it runs or not, with up to `limit` hosts of each kind.
+    Raises whatever `reach` raises."""
+    now = time.time()
+    directories = [each for each in record_directories(directory) if record_files(each)]
+    with reach(directory) as crawl:
+        status = crawl.ask(GetStatus(), CrawlStatus)
+        recent_s = 0.0 if status.run is None else min(RECENT_S, status.run.elapsed_s)
+        totals, hosts = Totals(recent_since=rfc3339(now - recent_s)), Hosts()
+        queue = _longest_queue(crawl) if status.run is not None else None
+        if not directories:
+            _count(ledger_visits(crawl), totals, hosts)
+    # Nobody has to wait for the crawl while its records are read.
+    _count(recorded_visits(*directories), totals, hosts)
+    remaining = estimate(
+        status.frontier.pending + status.frontier.retrying,
+        recent=totals.recent,
+        recent_s=recent_s,
+        longest=None if queue is None else Queue(queue.host, queue.size, hosts.of(queue.host.partition(":")[0])),
+    )
+    return Report(
+        directory=str(directory),
+        at=rfc3339(now),
+        running=status.running,
+        source="records" if directories else "ledger",
+        summary=_summary(status, totals, remaining, hosts=hosts.count, has_records=bool(directories)),
+        hosts=hosts.table(limit, has_bytes=bool(directories)),
+    )
+
+
+def _count(visits: Iterable[Visit], totals: Totals, hosts: Hosts) -> None:
+    for visit in visits:
+        totals.add(visit)
+        hosts.add(visit)
+
+
+def _longest_queue(crawl: ReachedCrawl) -> QueueForm | None:
+    try:
+        found = crawl.ask(InspectQueues(sort="size", limit=_LOOKED_AT), QueueList)
+    except Refused:
+        return None  # a frontier of others may have no queues to tell about
+    return next((queue for queue in found.queues if queue.served), None)
+
+
+def _summary(status: CrawlStatus, totals: Totals, remaining: Remaining, *, hosts: int, has_records: bool) -> Summary:
+    frontier = status.frontier
+    settled = frontier.done + frontier.failed + frontier.excluded
+    return Summary(
+        urls=frontier.admitted,
+        settled=settled,
+        share_done=settled / frontier.admitted if frontier.admitted else None,
+        pages=totals.pages,
+        failed=totals.failed,
+        excluded=totals.excluded,
+        bytes_received=totals.bytes_received if has_records else None,
+        bytes_decoded=totals.bytes_decoded if has_records else None,
+        hosts=hosts,
+        times=totals.clock.times(),
+        remaining=remaining,
+        statuses=totals.statuses.counts(),
+        failures=totals.failures.counts(),
+        exclusions=totals.exclusions.counts(),
+        refused=totals.refused.counts() if has_records else None,
+    )

@@ -1,0 +1,55 @@
+"""Makes reports of crawls, and never holds up the event loop: a process of its own reads the records."""
+
+import asyncio
+import time
+from collections import OrderedDict
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from crawler.disk.directory import CrawlDirectory
+from crawler.operate.report.forms import Report
+from crawler.serve.asking import REFUSED, Unanswered
+from crawler.serve.inspection import run_command
+
+WITHIN_S: Final = 600.0
+KEPT_S: Final = 10.0
+"""How long a report is kept: several may look at the same page."""
+MAX_KEPT: Final = 8
+
+
+class Reporter:
+    """Makes reports, one at a time, because each keeps a processor busy."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._kept: OrderedDict[tuple[Path, int], tuple[float, Report]] = OrderedDict()
+
+    async def report(self, directory: Path, *, limit: int) -> Report:
+        """The report of the crawl in a directory. Raises `Unanswered`."""
+        if not CrawlDirectory(directory).lock.exists():
+            raise Unanswered(f"the crawl in {directory} has not begun yet", REFUSED)
+        async with self._turn:
+            until, kept = self._kept.get((directory, limit), (0.0, None))
+            if kept is None or time.monotonic() >= until:
+                kept = await _make(directory, limit)
+                self._keep(directory, limit, kept)
+            return kept
+
+    def _keep(self, directory: Path, limit: int, report: Report) -> None:
+        self._kept.pop((directory, limit), None)
+        self._kept[directory, limit] = time.monotonic() + KEPT_S, report
+        while len(self._kept) > MAX_KEPT:
+            self._kept.popitem(last=False)
+
+
+async def _make(directory: Path, limit: int) -> Report:
+    code, printed, complaint = await run_command(
+        "report", str(directory), "--limit", str(limit), "--json", within_s=WITHIN_S
+    )
+    if code is None:
+        raise Unanswered(f"this took longer than {WITHIN_S:.0f} s; run `onceover report {directory}` instead", None)
+    if code != 0:
+        raise Unanswered(complaint or "the command failed", code)
+    return msgspec.json.decode(printed, type=Report)

@@ -1,0 +1,161 @@
+"""A report says what the records say, of a crawl in one part or in several, in bounded memory."""
+
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from crawler.disk.layout import record_directories
+from crawler.operate.report.counting import MAX_NAMES, OTHERS, HostCount, Hosts, Names, Totals
+from crawler.operate.report.forms import Remaining, Report
+from crawler.operate.report.remaining import Queue, estimate
+from crawler.operate.report.visits import Visit
+from crawler.write.records import record_files
+from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, StoredCrawl, make
+
+PAGES = len(HOSTS) * (SETTLED - 1)
+
+
+def visit(url: str = "http://a.test/", *, second: int | None = None, **values: object) -> Visit:
+    fetched_at = None if second is None else f"2026-11-23T00:00:{second:02}.000Z"
+    return msgspec.convert(
+        {"number": 1, "url": url, "state": "done", "status": 200, "fetched_at": fetched_at, **values}, Visit
+    )
+
+
+def counted(*visits: Visit, max_hosts: int = 10) -> tuple[Totals, Hosts]:
+    totals, hosts = Totals(recent_since="2026-11-23T00:00:30.000Z"), Hosts(max_hosts)
+    for each in visits:
+        totals.add(each)
+        hosts.add(each)
+    return totals, hosts
+
+
+def report_of(crawl: StoredCrawl, *arguments: str) -> Report:
+    told = crawl.do("report", "--json", *arguments)
+    assert told.code == 0, told.err
+    return msgspec.json.decode(told.out, type=Report)
+
+
+def test_each_url_counts_by_what_became_of_it() -> None:
+    totals, hosts = counted(
+        visit(second=10, duration_s=0.5, received_bytes=100, size_bytes=300, refused={"scope": 2}),
+        visit(second=40, duration_s=1.5, received_bytes=50, size_bytes=60, refused={"scope": 1, "robots": 1}),
+        visit(second=50, status=304),
+        visit("http://b.test/", second=20, status=301),
+        visit("http://b.test/x", second=30, status=404),
+        visit("http://b.test:8080/y", status=None, state="failed", reason="dns"),
+        visit("http://c.test/", status=None, state="excluded", reason="robots"),
+    )
+    assert (totals.pages, totals.failed, totals.excluded, totals.recent) == (3, 1, 1, 3)
+    assert (totals.bytes_received, totals.bytes_decoded) == (150, 360)
+    assert totals.statuses.counts() == {"200": 2, "301": 1, "304": 1, "404": 1}
+    assert (totals.failures.counts(), totals.exclusions.counts()) == ({"dns": 1}, {"robots": 1})
+    assert totals.refused.counts() == {"scope": 3, "robots": 1}
+    times = totals.clock.times()
+    assert times.first_at == "2026-11-23T00:00:10.000Z"
+    assert (times.last_at, times.mean_s) == ("2026-11-23T00:00:50.000Z", 1.0)
+    table = hosts.table(2, has_bytes=True)
+    assert (table.count, table.is_exact) == (3, True)
+    assert [(row.host, row.pages, row.bytes_received) for row in table.most_pages] == [("a.test", 3, 150)]
+    assert [row.host for row in table.most_bytes] == ["a.test"]
+    assert [(row.host, row.failures, row.urls) for row in table.most_failures] == [("b.test", 2, 3)]
+
+
+def test_of_very_many_hosts_the_large_ones_stay() -> None:
+    large = [visit("http://large.test/") for _ in range(5)]
+    small = [visit(f"http://small-{number}.test/") for number in range(100)]
+    _, hosts = counted(*large, *small, *large, max_hosts=4)
+    table = hosts.table(10, has_bytes=True)
+    assert (table.count, table.is_exact) == (101, False)
+    assert (table.most_pages[0].host, table.most_pages[0].pages) == ("large.test", 10)
+    assert len(table.most_pages) <= 2 * 4
+
+
+def test_of_very_many_reasons_the_later_ones_are_counted_together() -> None:
+    names = Names()
+    for number in range(MAX_NAMES + 5):
+        names.add(f"reason-{number:06}")
+    assert len(names.counts()) == MAX_NAMES + 1
+    assert names.counts()[OTHERS] == 5
+
+
+@pytest.mark.parametrize(
+    ("recent", "recent_s", "size", "seconds", "host"),
+    [
+        (50, 100.0, 1, 200.0, None),
+        (50, 100.0, 19, 200.0, None),
+        (50, 100.0, 30, 300.0, "a.test"),
+        (0, 100.0, 30, None, None),
+        (50, 0.0, 30, None, None),
+    ],
+)
+def test_what_takes_longest_decides_how_long_the_rest_takes(
+    recent: int, recent_s: float, size: int, seconds: float | None, host: str | None
+) -> None:
+    """The host has had a URL in ten seconds."""
+    count = HostCount()
+    for second in (0, 10, 20):
+        count.add(visit(second=second))
+    found = estimate(100, recent=recent, recent_s=recent_s, longest=Queue("a.test", size, count))
+    assert found == Remaining(urls=100, seconds=seconds, host=host)
+
+
+def test_nothing_takes_no_time_and_an_unknown_host_decides_nothing() -> None:
+    assert estimate(0, recent=0, recent_s=0.0, longest=None) == Remaining(urls=0, seconds=0.0, host=None)
+    for count in (None, HostCount()):
+        found = estimate(10, recent=5, recent_s=10.0, longest=Queue("a.test", 9, count))
+        assert found == Remaining(urls=10, seconds=20.0, host=None)
+
+
+def test_parts_are_summed_up_like_the_same_crawl_in_one(tmp_path: Path) -> None:
+    one, parts = make(tmp_path / "one"), make(tmp_path / "parts", parts=PARTS)
+    found = report_of(one)
+    summary = found.summary
+    assert (found.running, found.source) == (False, "records")
+    assert (summary.urls, summary.settled, summary.pages) == (len(HOSTS) * EACH, len(HOSTS) * SETTLED, PAGES)
+    assert summary.share_done == pytest.approx(SETTLED / EACH)
+    assert (summary.failures, summary.statuses) == ({"dns": len(HOSTS)}, {"200": PAGES})
+    assert summary.remaining == Remaining(urls=len(HOSTS) * (EACH - SETTLED), seconds=None, host=None)
+    assert [row.failures for row in found.hosts.most_failures] == [1] * len(HOSTS)
+    assert report_of(parts).summary == summary
+    of_parts = [report_of(parts, "--part", str(number)) for number in range(PARTS)]
+    assert sum(each.summary.pages for each in of_parts) == PAGES
+    assert sum(each.hosts.count for each in of_parts) == len(HOSTS)
+
+
+def test_a_record_that_was_written_again_counts_once_and_a_torn_one_not_at_all(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl")
+    before = report_of(crawl).summary
+    (path,) = record_files(record_directories(crawl.directory)[0])
+    first = path.read_bytes().splitlines(keepends=True)[0]
+    with path.open("ab") as file:
+        file.write(first + first[:-10])
+    assert report_of(crawl).summary == before
+
+
+def test_without_records_the_ledger_tells_as_much_as_it_knows(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl")
+    before = report_of(crawl).summary
+    shutil.rmtree(crawl.directory / "records")
+    found = report_of(crawl)
+    assert found.source == "ledger"
+    summary = found.summary
+    assert (summary.pages, summary.failures, summary.statuses) == (PAGES, before.failures, before.statuses)
+    assert (summary.bytes_received, summary.refused) == (None, None)
+    assert "this is what its ledger tells" in crawl.do("report").out
+
+
+def test_a_report_is_shown_to_people_in_sections(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl")
+    both = crawl.do("report", "--limit", "2").out
+    assert f"{len(HOSTS) * SETTLED} of {len(HOSTS) * EACH} settled (42.9%), {len(HOSTS)} hosts" in both
+    assert f"failed  dns: {len(HOSTS)}" in both
+    assert both.count("host-") == 4  # two with most pages, two with most failures
+    summary, hosts = crawl.do("report", "summary").out, crawl.do("report", "hosts").out
+    assert ("most pages" in summary, "settled" in summary) == (False, True)
+    assert ("most pages" in hosts, "settled" in hosts) == (True, False)
+    shown = crawl.do("report", "hosts", "--json").json()
+    assert shown.keys() == {"directory", "at", "running", "source", "hosts"}
+    assert crawl.do("report", "nothing").code == 2
