@@ -14,6 +14,8 @@ from typing import Final
 
 NAME: Final = "control"
 MAX_ADDRESS_BYTES: Final = 107
+_UNFINISHED: Final = ".new"
+"""Behind the name of a socket that does not listen yet."""
 _BACKLOG: Final = 64
 _MODE: Final = 0o600
 
@@ -27,17 +29,22 @@ class SocketOfOther(SocketRefused):
 
 
 def listen(directory: Path, name: str = NAME) -> socket.socket:
-    """A socket that listens in a directory whose lock the caller holds. Raises `SocketRefused`."""
-    path = directory / name
+    """A socket that listens in a directory whose lock the caller holds. Raises `SocketRefused`.
+
+    It gets its name when it listens and has its mode. So whoever finds it can connect, and finds nothing that is open
+    to others."""
+    path, unfinished = directory / name, directory / f"{name}{_UNFINISHED}"
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         _remove_stale(path)
-        with address(directory, name) as short:
+        _remove_stale(unfinished)
+        with address(directory, unfinished.name) as short:
             listening.bind(short)
         # Nobody can connect before `listen`, so nobody can before the mode is set.
-        path.chmod(_MODE)
+        unfinished.chmod(_MODE)
         listening.listen(_BACKLOG)
         listening.setblocking(False)
+        unfinished.rename(path)
     except OSError as error:
         listening.close()
         raise SocketRefused(f"{path} can't be used as a socket: {error.strerror or error}") from error

@@ -28,6 +28,7 @@ from types import TracebackType
 from typing import Self
 
 from crawler.disk.durable_file import replace_file
+from crawler.disk.permissions import why_not_writable
 
 _OF_NEW_LEVELDB = ("LOG", "LOCK", "MANIFEST-")
 """Files that a LevelDB has before it has anything to keep. A process may have died while it made one."""
@@ -192,12 +193,18 @@ class CrawlDirectory:
                 f"{error.strerror} ({error.filename}). Choose another with --dir, or change its permissions"
             ) from error
         try:
+            self._check_frontier()
             self._take(lock)
         except BaseException:
             os.close(lock)
             raise
         self._lock = lock
         return self
+
+    def _check_frontier(self) -> None:
+        """A frontier that can't be written to would look damaged."""
+        if self.frontier.is_dir() and (why := why_not_writable(self.frontier)) is not None:
+            raise DirectoryRefused(f"{why}. Nothing is damaged, and nothing was changed")
 
     def _take(self, lock: int) -> None:
         try:

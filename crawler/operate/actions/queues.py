@@ -1,6 +1,7 @@
 """retire, unretire, budget; the list of queues, and of what comes next in them"""
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from crawler.control.replies import Changed, NextList, NextUrl, QueueForm, QueueList
 from crawler.control.requests import InspectQueues, QueueOrder
@@ -55,9 +56,22 @@ async def _queues_of(crawl: OperatedCrawl, host: str) -> list[QueueStatus]:
     """The queues of a host. Raises `Refused` if there is none."""
     found = [queue async for queue in in_slices(queue_reads(crawl).queues()) if _is_of(host, queue.key)]
     if not found:
-        path = crawl.directory.path
-        raise Refused(f"{path} has no queue of {host}; `onceover inspect {path} queues` lists them")
+        raise Refused(no_queue(crawl.directory.path, host))
     return found
+
+
+def no_queue(directory: Path, host: str) -> str:
+    """What to say if a crawl does not know a host."""
+    return f"{directory} {_has_no_queue(host)} `onceover inspect {directory} queues` lists them"
+
+
+def is_unknown(message: str, host: str) -> bool:
+    """Whether that is what somebody says."""
+    return _has_no_queue(host) in message
+
+
+def _has_no_queue(host: str) -> str:
+    return f"has no queue of {host};"
 
 
 def _is_of(host: str, key: str) -> bool:

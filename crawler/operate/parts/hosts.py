@@ -7,6 +7,7 @@ import msgspec
 
 from crawler.control.replies import Changed
 from crawler.control.requests import AnyRequest, Retire, SetBudget, Unretire
+from crawler.operate.actions.queues import is_unknown, no_queue
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import FAILED, USAGE, divide_replies, reply_or_raise
 from crawler.operate.target import Refused
@@ -20,6 +21,8 @@ async def ask_of_host(crawl: CrawlInParts, host: str, request: AnyRequest, expec
     replies = await crawl.parts.each(request, expected, of=crawl.routing.parts_of_host(host))
     found, refusals = divide_replies(replies)
     if not found:
+        if all(is_unknown(refusal.message, host) for refusal in refusals.values()):
+            raise Refused(no_queue(crawl.directory, host))
         reply_or_raise(next(iter(refusals.values())))
     # Parts that have no queue of this host refuse, too.
     failed = [refusal.message for refusal in refusals.values() if refusal.exit_code != USAGE]

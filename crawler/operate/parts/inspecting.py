@@ -9,6 +9,7 @@ from crawler.control.replies import (
     ExportPiece,
     HostList,
     NextList,
+    PartError,
     PartStatus,
     QueueList,
     Refusal,
@@ -101,7 +102,12 @@ async def list_refused(crawl: CrawlInParts, request: InspectRefused) -> RefusedL
 
 
 async def list_hosts(crawl: CrawlInParts, request: Top) -> HostList:
-    return merge_hosts(await crawl.parts.all(request, HostList), request.limit)
+    """The hosts of all parts that can tell. Raises `Refused` if none can."""
+    found, refusals = divide_replies(await crawl.parts.each(request, HostList))
+    if not found:
+        reply_or_raise(next(iter(refusals.values())))
+    broken = [PartError(part=number, error=refusal.message) for number, refusal in refusals.items()]
+    return msgspec.structs.replace(merge_hosts(found, request.limit), broken=broken)
 
 
 async def export_piece(crawl: CrawlInParts, request: Export) -> ExportPiece:

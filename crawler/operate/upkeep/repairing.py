@@ -57,6 +57,12 @@ class Repairing:
         take_positions = frontier_backend(places.loaded.config).upkeep.take_positions
         if not places.is_in_parts or take_positions is None:
             return
+        if len(places.each) + len(places.broken) < places.count:
+            self._say(
+                f"{places.each[0].named}links on their way between the parts were not compared, and may lack what was "
+                f"damaged: `onceover inspect {places.path} fsck --repair` mends them with all parts"
+            )
+            return
         for place in self._places_that_lack_links() if self.has_output() else ():
             self._recover(place, open_state(place.loaded.config, place.directory))
         if not self._rebuilt:

@@ -28,11 +28,36 @@ def test_nobody_can_connect_before_the_mode_is_set(tmp_path: Path, monkeypatch: 
     def chmod(path: Path, mode: int) -> None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client, pytest.raises(ConnectionRefusedError):
             client.connect(str(path))
+        assert not (tmp_path / "control").exists()
         tried.append(mode)
 
     monkeypatch.setattr(Path, "chmod", chmod)
     address.listen(tmp_path).close()
     assert tried == [0o600]
+    assert [each.name for each in tmp_path.iterdir()] == ["control"]
+
+
+@pytest.mark.parametrize("length", [10, 200])
+def test_a_socket_has_its_name_only_once_it_listens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    deep = tmp_path.joinpath(*["d" * 50] * (length // 50))
+    deep.mkdir(parents=True, exist_ok=True)
+    left_behind(deep)
+    (deep / "control").rename(deep / "control.new")  # of a process that died before it listened
+    renamed, move = [], Path.rename
+
+    def rename(path: Path, target: Path) -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client, address.address(deep, path.name) as short:
+            client.connect(short)
+        assert not target.exists()
+        move(path, target)
+        renamed.append(target)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    address.listen(deep).close()
+    assert renamed == [deep / "control"]
+    assert [each.name for each in deep.iterdir()] == ["control"]
 
 
 @pytest.mark.parametrize("length", [10, 200])

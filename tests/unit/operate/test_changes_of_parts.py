@@ -108,7 +108,10 @@ def test_the_owner_of_a_host_retires_it_and_gives_it_a_budget(crawl: StoredCrawl
     assert crawl.do("budget", HOSTS[1], "5", "--json").json()["budget"] == 5
     unknown = crawl.do("retire", "elsewhere.test")
     assert unknown.code == 2
-    assert "has no queue of elsewhere.test" in unknown.err
+    assert (
+        f"{crawl.directory} has no queue of elsewhere.test; `onceover inspect {crawl.directory} queues`" in unknown.err
+    )
+    assert "part" not in unknown.err
 
 
 def test_lines_of_an_export_go_to_their_owners(crawl: StoredCrawl, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A crawl in parts one of whose directories can't be used: commands say what is wrong, and lose nothing."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -64,6 +65,35 @@ def test_a_disk_that_can_only_be_read_shows_the_crawl_and_takes_no_change(crawl:
         assert crawl.look("fsck").code == COMPLETE
         assert told_of_parts(crawl) == [None] * PARTS
         assert tree(disk) == files
+
+
+def test_a_frontier_that_can_only_be_read_is_not_taken_for_damaged(crawl: StoredCrawl, tmp_path: Path) -> None:
+    before = crawl.exported()
+    frontier = part_directories(crawl.directory)[1] / "frontier"
+    with mounted("-o", "size=20m", at=tmp_path / "disk") as disk:
+        frontier.rename(tmp_path / "aside")
+        subprocess.run(["cp", "-a", tmp_path / "aside", disk / "frontier"], check=True)
+        frontier.symlink_to(disk / "frontier")
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        for command in (*CHANGES, ("inspect", "DIR", "fsck", "--repair")):
+            told = crawl.run(*command)
+            assert told.code in (FAILED, REFUSED)
+            assert (
+                f"{frontier} can't be written to: its file system is mounted for reading alone" in told.out + told.err
+            )
+            assert "--repair" not in told.out + told.err
+        assert crawl.exported() == before
+
+
+@pytest.mark.parametrize(("is_owner", "words"), [(True, "`chmod -R u+w "), (False, "it belongs to ")])
+def test_who_may_write_to_a_frontier_is_told(
+    crawl: StoredCrawl, monkeypatch: pytest.MonkeyPatch, is_owner: bool, words: str
+) -> None:
+    frontier = part_directories(crawl.directory)[1] / "frontier"
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path) != frontier or mode != os.W_OK)
+    if not is_owner:
+        monkeypatch.setattr("os.geteuid", lambda: frontier.stat().st_uid + 4711)
+    assert_told(crawl.run(*CHANGES[0]), REFUSED, f"{frontier} can't be written to", words, "Nothing is damaged")
 
 
 def test_a_part_that_belongs_to_somebody_else_is_told(crawl: StoredCrawl, monkeypatch: pytest.MonkeyPatch) -> None:

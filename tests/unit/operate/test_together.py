@@ -99,7 +99,7 @@ def test_the_next_urls_of_a_host_are_those_of_its_owner(both: Both) -> None:
         assert both.parts.look("next", host, "--json").out == both.one.look("next", host, "--json").out
     unknown = both.parts.look("next", "elsewhere.test")
     assert unknown.code == 2
-    assert "has no queue of elsewhere.test" in unknown.err
+    assert f"onceover: {both.parts.directory} has no queue of elsewhere.test" in unknown.err
 
 
 def test_visited_sets_are_added_up(both: Both) -> None:

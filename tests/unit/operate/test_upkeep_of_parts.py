@@ -65,6 +65,19 @@ def test_a_part_that_can_t_be_opened_is_named_and_the_others_are_checked(crawl: 
     told = msgspec.convert(status["parts"], list[dict[str, object]])
     assert [each["error"] is None for each in told] == [True, True, False]
     assert str(part) in str(told[2]["error"])
+    # So does the list of hosts.
+    top = crawl.do("top", "--json").json()
+    owners = {host: OWNERSHIP.owner(queue_of(host)) for host in HOSTS}
+    listed = msgspec.convert(top["hosts"], list[dict[str, object]])
+    assert {str(each["host"]): each["part"] for each in listed} == {
+        host: owner for host, owner in owners.items() if owner != 2
+    }
+    (missing,) = msgspec.convert(top["broken"], list[dict[str, object]])
+    assert missing["part"] == 2
+    assert str(part) in str(missing["error"])
+    shown = crawl.do("top")
+    assert shown.code == 0
+    assert "part 2" in shown.out
     queues = crawl.look("queues")
     assert queues.code != 0
     assert "part 2" in queues.err
@@ -93,7 +106,10 @@ def test_a_part_whose_frontier_is_lost_is_rebuilt_from_the_output_of_all(crawl: 
         case "rebuild":
             assert command_here("frontier", "rebuild", str(crawl.directory), "--from-records").code == 0
         case _:
-            assert command_here("inspect", str(part), "fsck", "--repair").code == 0
+            alone = command_here("inspect", str(part), "fsck", "--repair")
+            assert alone.code == 0
+            assert f"`onceover inspect {crawl.directory} fsck --repair` mends them with all parts" in alone.err
+            assert crawl.look("fsck", "--repair").code == 0
     assert exported(crawl) == before
     assert crawl.look("fsck").code == 0
 

@@ -1,0 +1,25 @@
+"""Why a folder can't be written to, and what to do."""
+
+import os
+import shlex
+from pathlib import Path
+
+
+def why_not_writable(folder: Path) -> str | None:
+    """For people; None if this user may write there."""
+    if os.access(folder, os.W_OK):
+        return None
+    if os.statvfs(folder).f_flag & os.ST_RDONLY:
+        return f"{folder} can't be written to: its file system is mounted for reading alone. Mount it for writing, too"
+    found = folder.stat()
+    if found.st_uid == os.geteuid():
+        return f"{folder} can't be written to, not even by you, its owner: `chmod -R u+w {shlex.quote(str(folder))}`"
+    owner = _owner(folder, found.st_uid)
+    return f"{folder} can't be written to by this user: it belongs to {owner}; run the command as {owner}"
+
+
+def _owner(folder: Path, number: int) -> str:
+    try:
+        return folder.owner()
+    except KeyError:
+        return f"user {number}"
