@@ -60,9 +60,11 @@ class CrawlDirectory:
     other people's files, which are never touched.
     """
 
-    def __init__(self, path: Path, *, original: Path | None = None) -> None:
-        """`original` is the directory that this one is a copy of, to be read instead of it."""
+    def __init__(self, path: Path, *, original: Path | None = None, only_read: bool = False) -> None:
+        """`original` is the directory that this one is a copy of, to be read instead of it. Who `only_read`s leaves the
+        time of the lock as it was: so that tells when somebody has last changed the crawl, or begun to."""
         self.path = path
+        self._only_read = only_read
         self.original = path if original is None else original
         self._lock: int | None = None
 
@@ -212,14 +214,20 @@ class CrawlDirectory:
         except OSError as error:
             holder = os.pread(lock, 32, 0).decode("ascii", "replace").strip()
             raise DirectoryInUse(self.path, holder) from error
+        self._write(lock, f"{os.getpid()}\n")
+
+    def _write(self, lock: int, holder: str) -> None:
+        before = os.fstat(lock)
         os.ftruncate(lock, 0)
-        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+        os.pwrite(lock, holder.encode(), 0)
+        if self._only_read:
+            os.utime(lock, ns=(before.st_atime_ns, before.st_mtime_ns))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._lock is not None:
-            os.ftruncate(self._lock, 0)
+            self._write(self._lock, "")
             os.close(self._lock)
             self._lock = None
 

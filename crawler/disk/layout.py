@@ -248,8 +248,8 @@ def _clear_parts(directory: CrawlDirectory, layout: Layout) -> None:
 
 
 def lock_changes(directory: Path) -> tuple[int | None, ...]:
-    """Differs whenever a process has taken or left a lock of the crawl in a directory meanwhile. Nobody changes a crawl
-    without its lock. Raises `DirectoryRefused`."""
+    """Differs whenever a process has taken or left a lock of the crawl in a directory meanwhile, to change it. Nobody
+    changes a crawl without its lock. Raises `DirectoryRefused`."""
     return tuple(_lock_change(path) for path in dict.fromkeys((directory, *part_directories(directory))))
 
 

@@ -41,7 +41,8 @@ def lock_stored(
 ) -> Iterator[tuple[CrawlDirectory, Loaded]]:
     """A crawl that does not run, or a part of one, locked, with the configuration of its last run. To repair it, its
     output is enough; for a part, that of the others."""
-    directory, configuration = CrawlDirectory(path), _configuration(path)
+    directory = CrawlDirectory(path, only_read=not to_repair and not to_change)
+    configuration = _configuration(path)
     directory.check_place()
     has_state, has_output = directory.has_state(), directory.has_output()
     if not configuration.exists() and (has_state or has_output):
@@ -86,7 +87,7 @@ def _configuration(path: Path) -> Path:
 @contextmanager
 def lock_directory(path: Path, *, to_change: bool) -> Iterator[None]:
     """Keep others from running the crawl in a directory while this context lasts. Raises `DirectoryInUse`."""
-    directory = CrawlDirectory(path)
+    directory = CrawlDirectory(path, only_read=not to_change)
     with directory if to_change or _is_writable(directory) else _check_unused(directory):
         yield
 

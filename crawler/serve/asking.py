@@ -1,12 +1,16 @@
 """Asks a crawl, whether it runs or not, and never holds up the event loop.
 
 A running crawl answers on its socket. For another one a process of its own opens the directory, because that takes
-time and memory. Its replies are kept until somebody takes the lock of the crawl, without which nobody changes it.
+time and memory. Its replies are kept until somebody takes the lock of the crawl to change it.
+
+Some requests look at every queue. A running crawl answers them in slices, and goes on meanwhile, but at 100,000 hosts
+each takes a third of a second of its processor. So if such a reply took long, it is kept for ten times as long: whoever
+asks for it again and again, however many they are, takes a tenth of a processor at most.
 """
 
 import asyncio
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from pathlib import Path
 from typing import Final, TypeVar
 from weakref import WeakValueDictionary
@@ -18,7 +22,7 @@ from crawler.control.asking import open_channel
 from crawler.control.client import ConnectionLost, NoAnswer
 from crawler.control.replies import Refusal
 from crawler.control.reply_types import READS
-from crawler.control.requests import AnyRequest
+from crawler.control.requests import AnyRequest, InspectQueues, Top
 from crawler.control.wire import encode_request
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import lock_changes
@@ -29,6 +33,10 @@ MAX_KEPT: Final = 64
 MAX_KEPT_BYTES: Final = 1 << 18
 KEPT_S: Final = 60.0
 """How long a reply is kept: some say how long something lasts from now on."""
+SLOW_S: Final = 0.05
+"""A reply of a running crawl that took longer is kept."""
+KEPT_TIMES: Final = 10
+MAX_KEPT_RUNNING_S: Final = 5.0
 REFUSED: Final = 5
 _FAILED: Final = 1
 
@@ -46,11 +54,21 @@ class Unanswered(Exception):
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """A reply of a crawl that does not run."""
+    """A reply that may be given again."""
 
     reply: msgspec.Struct
-    locks: _Locks
+    locks: _Locks | None
+    """For which it holds, of a crawl that does not run; None if the crawl runs."""
     until: float
+
+
+def _looks_at_every_queue(request: AnyRequest) -> bool:
+    match request:
+        case InspectQueues():
+            return True
+        case Top(match=match, state=state):
+            return bool(match or state)
+    return False
 
 
 class Asker:
@@ -58,16 +76,16 @@ class Asker:
 
     def __init__(self) -> None:
         self._processes = asyncio.Semaphore(MOST_PROCESSES)
-        self._turns: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
+        self._turns: WeakValueDictionary[tuple[Path, bytes], asyncio.Lock] = WeakValueDictionary()
+        self._changes: Counter[Path] = Counter()
+        """How often each crawl was asked to change something."""
         self._kept: OrderedDict[tuple[Path, bytes], _Kept] = OrderedDict()
 
     async def ask(self, directory: Path, request: AnyRequest, expected: type[_Reply]) -> _Reply:
         """The reply of the crawl in a directory. Raises `Unanswered`."""
         try:
             line = encode_request(request)
-            reply = await self._ask_running(directory, request, expected)
-            if reply is None:
-                reply = await self._ask_stored(directory, request, line, expected)
+            reply = await self._ask(directory, request, line, expected)
         except (NoAnswer, SocketRefused) as error:
             raise Unanswered(str(error), None) from error
         except ConnectionLost as error:
@@ -78,18 +96,47 @@ class Asker:
             raise Unanswered(reply.message, reply.exit_code)
         return reply
 
-    async def _ask_running(
-        self, directory: Path, request: AnyRequest, expected: type[_Reply]
-    ) -> _Reply | Refusal | None:
+    async def _ask(self, directory: Path, request: AnyRequest, line: bytes, expected: type[_Reply]) -> _Reply | Refusal:
+        if not isinstance(request, READS):
+            try:
+                return await self._ask_anew(directory, request, line, expected)
+            finally:
+                self._changes[directory] += 1
+                self._drop_running(directory)
+        if not _looks_at_every_queue(request):
+            return await self._ask_anew(directory, request, line, expected)
+        # Who asks for the same at the same time gets the same reply.
+        async with self._turns.setdefault((directory, line), asyncio.Lock()):
+            kept = self._kept.get((directory, line))
+            if kept is not None and kept.locks is None and kept.until > time.monotonic():
+                assert isinstance(kept.reply, expected)
+                return kept.reply
+            return await self._ask_anew(directory, request, line, expected)
+
+    async def _ask_anew(
+        self, directory: Path, request: AnyRequest, line: bytes, expected: type[_Reply]
+    ) -> _Reply | Refusal:
+        began, changes = time.monotonic(), self._changes[directory]
         async with open_channel(directory, silence_s=SILENCE_S) as channel:
-            return None if channel is None else await channel.ask(request, expected)
+            if channel is not None:
+                reply = await channel.ask(request, expected)
+                took_s = time.monotonic() - began
+                is_newest = changes == self._changes[directory] and not isinstance(reply, Refusal)
+                if is_newest and took_s > SLOW_S and _looks_at_every_queue(request):
+                    until = time.monotonic() + min(KEPT_TIMES * took_s, MAX_KEPT_RUNNING_S)
+                    self._keep((directory, line), _Kept(reply, None, until))
+                return reply
+        return await self._ask_stored(directory, request, line, expected)
+
+    def _drop_running(self, directory: Path) -> None:
+        for key in [key for key, kept in self._kept.items() if key[0] == directory and kept.locks is None]:
+            del self._kept[key]
 
     async def _ask_stored(self, directory: Path, request: AnyRequest, line: bytes, expected: type[_Reply]) -> _Reply:
         """The reply of a crawl that does not run. Commands that open one directory would wait for each other."""
         if not CrawlDirectory(directory).lock.exists():
             raise Unanswered(f"the crawl in {directory} has not begun yet", REFUSED)
-        turn = self._turns.setdefault(directory, asyncio.Lock())
-        async with turn:
+        async with self._turns.setdefault((directory, b""), asyncio.Lock()):
             kept = self._kept.get((directory, line))
             if kept is not None and kept.until > time.monotonic() and kept.locks == lock_changes(directory):
                 assert isinstance(kept.reply, expected)
@@ -100,17 +147,21 @@ class Asker:
             raise Unanswered(f"the crawl in {directory} was not opened in time; try again", None)
         if code != 0:
             raise Unanswered(complaint or "the command failed", code)
-        return self._keep(directory, request, line, printed, expected)
+        return self._read(directory, request, line, printed, expected)
 
-    def _keep(
+    def _read(
         self, directory: Path, request: AnyRequest, line: bytes, printed: bytes, expected: type[_Reply]
     ) -> _Reply:
+        """What a process has printed."""
         replied, _, told = printed.partition(b"\n")
         reply = msgspec.json.decode(replied, type=expected)
         locks = msgspec.json.decode(told, type=_Locks | None)
         if locks is not None and isinstance(request, READS) and len(replied) <= MAX_KEPT_BYTES:
-            self._kept.pop((directory, line), None)
-            self._kept[directory, line] = _Kept(reply, locks, time.monotonic() + KEPT_S)
-            while len(self._kept) > MAX_KEPT:
-                self._kept.popitem(last=False)
+            self._keep((directory, line), _Kept(reply, locks, time.monotonic() + KEPT_S))
         return reply
+
+    def _keep(self, key: tuple[Path, bytes], kept: _Kept) -> None:
+        self._kept.pop(key, None)
+        self._kept[key] = kept
+        while len(self._kept) > MAX_KEPT:
+            self._kept.popitem(last=False)

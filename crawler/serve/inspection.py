@@ -116,7 +116,7 @@ async def run_command(
 
 
 def last_change(directory: Path) -> int | None:
-    """Changes whenever a process takes or leaves the lock of a crawl directory."""
+    """Changes whenever a process takes or leaves the lock of a crawl directory, to change the crawl."""
     try:
         return (directory / "lock").stat().st_mtime_ns
     except OSError:

@@ -1,0 +1,148 @@
+"""A crawl is not asked again for what it has just said."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from crawler.control import address
+from crawler.control.replies import CrawlStatus, HostList, PauseState, QueueList, Refusal
+from crawler.control.requests import AnyRequest, GetStatus, InspectQueues, Pause, Top
+from crawler.control.server import ControlServer
+from crawler.disk.directory import CrawlDirectory
+from crawler.serve import asking
+from crawler.serve.asking import Asker, Unanswered
+from crawler.serve.inspection import run_command
+from tests.unit.operate.stored_crawls import make
+
+
+async def test_reads_of_a_stored_crawl_leave_each_others_replies_and_a_change_drops_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    async def count(*arguments: str, given: bytes = b"") -> tuple[int | None, bytes, str]:
+        asked.append(given)
+        return await run_command(*arguments, given=given)
+
+    monkeypatch.setattr(asking, "run_command", count)
+    directory, asker = (await asyncio.to_thread(make, tmp_path / "crawl")).directory, Asker()
+    first = await asker.ask(directory, GetStatus(), CrawlStatus)
+    queues = await asker.ask(directory, InspectQueues(), QueueList)
+    assert await asker.ask(directory, GetStatus(), CrawlStatus) == first
+    assert await asker.ask(directory, InspectQueues(), QueueList) == queues
+    assert len(asked) == 2
+    await asker.ask(directory, Pause(reason="tests"), PauseState)
+    assert (await asker.ask(directory, GetStatus(), CrawlStatus)).paused == "tests"
+    assert len(asked) == 4
+
+
+def test_the_lock_tells_when_somebody_has_begun_or_ended_a_change(tmp_path: Path) -> None:
+    with CrawlDirectory(tmp_path) as directory:
+        pass
+    os.utime(directory.lock, ns=(1_000, 2_000))
+    with CrawlDirectory(tmp_path, only_read=True):
+        assert directory.lock.read_text() == f"{os.getpid()}\n"
+        assert directory.lock.stat().st_mtime_ns == 2_000
+    assert (directory.lock.read_text(), directory.lock.stat().st_mtime_ns) == ("", 2_000)
+    with CrawlDirectory(tmp_path):
+        begun = directory.lock.stat().st_mtime_ns
+        os.utime(directory.lock, ns=(1_000, 2_000))
+    assert begun != 2_000 != directory.lock.stat().st_mtime_ns
+
+
+class Running:
+    """A crawl that runs, and counts what it is asked."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.asked: list[AnyRequest] = []
+        self.hold: asyncio.Event | None = None
+        """What the next request waits for."""
+        self.holding = asyncio.Event()
+        self.refuses = False
+
+    async def answer(self, request: AnyRequest) -> msgspec.Struct | Refusal:
+        self.asked.append(request)
+        if self.hold is not None:
+            self.holding.set()
+            await self.hold.wait()
+        if self.refuses:
+            return Refusal("not now")
+        match request:
+            case Top():
+                return HostList(hosts=[], left=len(self.asked))
+            case InspectQueues():
+                return QueueList(queues=[], ranks=[], left=len(self.asked))
+        return PauseState(paused="tests", running=True)
+
+
+@asynccontextmanager
+async def running(directory: Path) -> AsyncIterator[Running]:
+    directory.mkdir()
+    crawl = Running(directory)
+    serving = asyncio.create_task(ControlServer(address.listen(directory), crawl.answer).run())
+    try:
+        yield crawl
+    finally:
+        serving.cancel()
+        await asyncio.wait({serving})
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every reply counts as slow, and is kept for as long as any."""
+    monkeypatch.setattr(asking, "SLOW_S", -1.0)
+    monkeypatch.setattr(asking, "KEPT_TIMES", 1e9)
+    monkeypatch.setattr(asking, "MAX_KEPT_RUNNING_S", 1e9)
+
+
+@pytest.mark.usefixtures("slow")
+async def test_a_slow_look_at_every_queue_is_kept_until_something_changes(tmp_path: Path) -> None:
+    async with running(tmp_path / "crawl") as crawl:
+        asker = Asker()
+        looks = [asker.ask(crawl.directory, InspectQueues(), QueueList) for _ in range(5)]
+        assert {each.left for each in await asyncio.gather(*looks)} == {1}
+        assert (await asker.ask(crawl.directory, Top(match="a"), HostList)).left == 2
+        assert (await asker.ask(crawl.directory, Top(match="b"), HostList)).left == 3
+        assert (await asker.ask(crawl.directory, Top(match="a"), HostList)).left == 2
+        assert len(crawl.asked) == 3
+        await asker.ask(crawl.directory, Pause(reason="tests"), PauseState)
+        assert (await asker.ask(crawl.directory, InspectQueues(), QueueList)).left == 5
+        # What is answered without a look at all is never kept.
+        for number in (6, 7):
+            assert (await asker.ask(crawl.directory, Top(), HostList)).left == number
+
+
+@pytest.mark.usefixtures("slow")
+async def test_a_reply_from_before_a_change_or_a_refusal_is_not_kept(tmp_path: Path) -> None:
+    async with running(tmp_path / "crawl") as crawl:
+        asker = Asker()
+        crawl.refuses = True
+        with pytest.raises(Unanswered, match="not now"):
+            await asker.ask(crawl.directory, InspectQueues(), QueueList)
+        crawl.refuses = False
+        assert (await asker.ask(crawl.directory, InspectQueues(), QueueList)).left == 2
+        # The change is made while a look is under way.
+        changed = asyncio.Event()
+        crawl.hold = changed
+        async with asyncio.TaskGroup() as group:
+            look = group.create_task(asker.ask(crawl.directory, Top(match="a"), HostList))
+            await crawl.holding.wait()
+            crawl.hold = None
+            await asker.ask(crawl.directory, Pause(reason="tests"), PauseState)
+            changed.set()
+        assert (await look).left == 4
+        assert (await asker.ask(crawl.directory, Top(match="a"), HostList)).left == 5
+
+
+async def test_a_quick_reply_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "SLOW_S", 1e9)
+    async with running(tmp_path / "crawl") as crawl:
+        asker = Asker()
+        for number in (1, 2):
+            assert (await asker.ask(crawl.directory, InspectQueues(), QueueList)).left == number
