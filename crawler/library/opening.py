@@ -154,20 +154,23 @@ async def open_run(
     on_rebuild: RebuildProgress = lambda _what, _urls: None,
     additions: Additions = NO_ADDITIONS,
     start: Start | None = None,
+    may_be_paused: bool = False,
 ) -> AsyncIterator[Run]:
     """Open the crawl in its locked directory, and store its configuration there. Leaving the context closes it in
     order.
 
     With `rebuild`, stored URLs are rebuilt after a change of the rules. `start` says how the configuration is read
     again; None if it can't be, because a program gave it. Raises whatever keeps a crawl from starting,
-    and `DirectoryRefused` if an operator has paused it.
+    and `DirectoryRefused` if an operator has paused it, unless it `may_be_paused`: then it waits to be resumed.
     """
     async with open_crawl(loaded, directory, rebuild=rebuild, on_rebuild=on_rebuild, additions=additions) as crawl:
         if isinstance(crawl.frontier, Pausing) and (reason := crawl.frontier.paused) is not None:
-            raise DirectoryRefused(
-                f"the crawl in {directory.path} is paused: {reason}. "
-                f"`onceover resume {directory.path}` lets it continue"
-            )
+            if not may_be_paused:
+                raise DirectoryRefused(
+                    f"the crawl in {directory.path} is paused: {reason}. "
+                    f"`onceover resume {directory.path}` lets it continue"
+                )
+            await crawl.frontier.pause(reason)
         # Not earlier: if something is refused until here, the old configuration must stay.
         directory.write_configuration(render_toml(loaded.lasting), start=b"" if start is None else start.encode())
         for warning in filter_warnings(loaded):

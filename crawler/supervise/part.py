@@ -163,8 +163,15 @@ class _RunningPart:
 
     async def _open_and_crawl(self, loaded: Loaded) -> Ended:
         with lock_crawl(loaded, as_part=True) as place:
+            opening = open_run(
+                loaded,
+                place,
+                rebuild=self._begin.rebuild,
+                on_rebuild=self._tell_rebuilding(),
+                may_be_paused=self._begin.again,
+            )
             async with (
-                open_run(loaded, place, rebuild=self._begin.rebuild, on_rebuild=self._tell_rebuilding()) as run,
+                opening as run,
                 AsyncExitStack() as stack,
             ):
                 links = run.crawl.links

@@ -42,8 +42,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def directories(self) -> list[Path]:
         return self.layout.directories(self.directory.path)
 
-    def begin(self, number: int) -> Begin:
-        """What to tell the process of a part first."""
+    def begin(self, number: int, *, again: bool) -> Begin:
+        """What to tell the process of a part first. `again` says whether the part was open before in this run."""
         return Begin(
             version=self.version,
             number=number,
@@ -51,6 +51,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             directories=[str(each) for each in self.directories],
             configuration=configuration_for_parts(self.loaded.config),
             rebuild=self.rebuild,
+            again=again,
         )
 
     def write_configuration(self) -> None:

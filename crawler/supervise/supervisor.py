@@ -199,7 +199,7 @@ class Supervisor:
             part.begin(process)
             fields: dict[str, object] = {"of_part": number, "pid": process.pid}
             log.info("part %d runs in process %d", number, process.pid, extra={"fields": fields})
-            process.line.send(self.plan.begin(number))
+            process.line.send(self.plan.begin(number, again=part.opened is not None))
             while (message := await process.line.receive()) is not None:
                 self._take(number, part, message)
         finally:

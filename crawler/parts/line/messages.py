@@ -21,6 +21,8 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True, tag="begin"):
     """Of the crawl: as JSON, all values that differ from their defaults, by key."""
     rebuild: bool = False
     """Rebuild the stored URLs after a change of the rules."""
+    again: bool = False
+    """The part has been open before in this run. So it may be paused."""
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True, tag="ask"):

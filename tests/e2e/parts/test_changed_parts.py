@@ -72,9 +72,11 @@ def test_settings_reach_all_parts_or_none_also_if_one_is_killed_meanwhile(tmp_pa
             "fetch.user_agent": "restart",
         }
         # A part that starts again works with what holds in the others, and not with what holds from the next start.
-        supervisor.wait_until(lambda: crawl.pid(1) not in (None, killed), "new process")
+        part = crawl.directory / "part-1"
+        supervisor.wait_until(lambda: crawl.pid(1) not in (None, killed) and is_listening(part), "new process")
         again = crawl.pid(1)
         assert again is not None
+        assert_told(command_here("pause", directory), COMPLETE)
         send(again, signal.SIGKILL)
         # A part that does not run at this moment adds its seeds when it does.
         seeds = ["http://h00000.test/", *(f"http://h{number:05}.test/new" for number in range(1, 9))]
@@ -83,7 +85,11 @@ def test_settings_reach_all_parts_or_none_also_if_one_is_killed_meanwhile(tmp_pa
         file.write_text("[limits\n")
         supervisor.signal(signal.SIGHUP)
         supervisor.wait_until(lambda: "can't be reloaded, and nothing was changed" in log.read_text(), "refusal")
+        # A part that died while the crawl was paused waits with the others.
+        supervisor.wait_until(lambda: crawl.pid(1) not in (None, again) and is_listening(part), "the part again")
+        assert command_here("status", directory, "--json").json()["paused"] is not None
         assert_told(command_here("set", directory, "politeness.min_delay_s=0"), COMPLETE)
+        assert_told(command_here("resume", directory), COMPLETE)
         assert_told(supervisor.wait(), COMPLETE)
         assert_fetched_once(crawl.records(), crawl.web.pages)
         assert set(seeds) <= {record.url for part in crawl.records() for record in part}
