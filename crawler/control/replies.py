@@ -268,13 +268,6 @@ class HostForm(msgspec.Struct, frozen=True, kw_only=True):
     part: PartNumber = UNSET
 
 
-class PartError(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a part does not answer."""
-
-    part: int
-    error: str
-
-
 class HostList(msgspec.Struct, frozen=True, kw_only=True):
     """Hosts: those in process first, then by the time at which they are next."""
 
@@ -283,7 +276,7 @@ class HostList(msgspec.Struct, frozen=True, kw_only=True):
     """Further hosts behind these; None if they were not counted, as behind a place."""
     after: tuple[int, str, str] | None = None
     """The place behind which the next ones begin; None at the end."""
-    broken: list[PartError] = []
+    broken: list[PartStatus] = []
     """Parts whose hosts are missing here, because they can't tell."""
 
 

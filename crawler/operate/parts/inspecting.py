@@ -9,7 +9,6 @@ from crawler.control.replies import (
     ExportPiece,
     HostList,
     NextList,
-    PartError,
     PartStatus,
     QueueList,
     Refusal,
@@ -52,15 +51,16 @@ async def sum_up(crawl: CrawlInParts) -> CrawlStatus:
         stopping=any(each.stopping for each in statuses.values()),
         frontier=sum_frontiers({number: each.frontier for number, each in statuses.items()}),
         run=sum_statuses(runs) if runs else None,
-        parts=[
-            PartStatus(
-                part=number,
-                directory=str(crawl.parts.directory(number)),
-                status=None if isinstance(reply, Refusal) else reply,
-                error=reply.message if isinstance(reply, Refusal) else None,
-            )
-            for number, reply in replies.items()
-        ],
+        parts=[_part_status(crawl, number, reply) for number, reply in replies.items()],
+    )
+
+
+def _part_status(crawl: CrawlInParts, number: int, reply: CrawlStatus | Refusal) -> PartStatus:
+    return PartStatus(
+        part=number,
+        directory=str(crawl.parts.directory(number)),
+        status=None if isinstance(reply, Refusal) else reply,
+        error=reply.message if isinstance(reply, Refusal) else None,
     )
 
 
@@ -106,7 +106,7 @@ async def list_hosts(crawl: CrawlInParts, request: Top) -> HostList:
     found, refusals = divide_replies(await crawl.parts.each(request, HostList))
     if not found:
         reply_or_raise(next(iter(refusals.values())))
-    broken = [PartError(part=number, error=refusal.message) for number, refusal in refusals.items()]
+    broken = [_part_status(crawl, number, refusal) for number, refusal in refusals.items()]
     return msgspec.structs.replace(merge_hosts(found, request.limit), broken=broken)
 
 
