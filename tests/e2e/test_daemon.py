@@ -294,15 +294,20 @@ def test_a_crawl_that_takes_too_much_is_restarted_and_nothing_starts_on_a_disk_t
 ) -> None:
     home = tmp_path / "home"
     write(home, "a", slow_web, "daemon.max_memory_bytes = '2 MB'", delay_s=5.0)
+    write(home, "b", slow_web, "crawl.parts = 2\ndaemon.max_open_files = 16", delay_s=5.0)
     with serving(home, "--restart-delay", "0") as served:
-        first = served.wait_for_pid("a")
-        served.wait(lambda: served.pid("a") not in (None, first), "restart")
-        how = served.record("a").runs[0].how
-        assert how is not None
-        assert how.startswith("stopped, for: it takes ")
-        assert "of memory, more than daemon.max_memory_bytes = 2.0 MB" in how
+        assert "of memory, more than daemon.max_memory_bytes = 2.0 MB" in why_restarted(served, "a", 0)
+        assert "open files, more than daemon.max_open_files = 16" in why_restarted(served, "b", 0)
         served.end()
         assert_sound(served.directory("a"))
+    write(home, "a", slow_web, delay_s=5.0)
+    write(home, "b", slow_web, "crawl.parts = 2", delay_s=5.0)
+    before = len(served.record("b").runs)
+    with serving(home, "--restart-delay", "0", "--max-memory", "1TB", "--max-open-files", "16") as served:
+        why = why_restarted(served, "b", before)
+        assert "all crawls have " in why
+        assert "open files, more than 16 (--max-open-files), and this one has most" in why
+        served.end()
     with serving(home, "--min-free-disk", "900PB") as served:
         served.wait(lambda: "a: short:" in served.daemon.err, "message")
         assert "at least 900000.0 TB must be (--min-free-disk)" in served.daemon.err
@@ -310,6 +315,15 @@ def test_a_crawl_that_takes_too_much_is_restarted_and_nothing_starts_on_a_disk_t
         served.end()
         assert "started in process" not in served.daemon.err
         assert len(served.record("a").runs) == before
+
+
+def why_restarted(served: Served, name: str, number: int) -> str:
+    """Why the process of that number was ended in order; waits for the next one."""
+    served.wait(lambda: len(served.record(name).runs) > number + 1, f"restart of {name}")
+    how = served.record(name).runs[number].how
+    assert how is not None
+    assert how.startswith("stopped, for: ")
+    return how
 
 
 def test_systemd_hears_that_it_is_ready_lives_reloads_and_ends(tmp_path: Path) -> None:
