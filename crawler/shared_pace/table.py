@@ -13,7 +13,7 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
@@ -29,6 +29,8 @@ _HEADER_LOCK: Final = SETS
 _REQUEST_LOCKS: Final = 1 << 57
 """Above this offset there is a lock for each request: 57 bits, of which six count the requests of a group."""
 _NUMBER_BITS: Final = 6
+_EMPTY: Final = b"\0" * 8
+_FLOCK: Final = struct.Struct("@hhqqi4x")
 
 _boot_clock: Final = partial(time.clock_gettime, time.CLOCK_BOOTTIME)
 
@@ -146,16 +148,19 @@ class PaceTable:
 
 def _find(data: bytes, name: int) -> tuple[int, Slot]:
     """The slot of a group in its set, and its place; a new one in the place that says least."""
-    slots = [decode(data[at : at + SIZE]) for at in range(0, len(data), SIZE) if data[at : at + 8] != b"\0" * 8]
+    wanted = name.to_bytes(8, "little")
     # Slots are never emptied, so those that are used come first.
-    for place, slot in enumerate(slots):
-        if slot.group == name:
-            return place, slot
-    if len(slots) < WAYS:
-        return len(slots), Slot(group=name)
+    for at in range(0, len(data), SIZE):
+        found = data[at : at + 8]
+        if found == wanted:
+            return at // SIZE, decode(data[at : at + SIZE])
+        if found == _EMPTY:
+            return at // SIZE, Slot(group=name)
+    slots = [decode(data[at : at + SIZE]) for at in range(0, len(data), SIZE)]
     return min(range(WAYS), key=lambda place: slots[place].used_until()), Slot(group=name)
 
 
+@lru_cache(maxsize=4096)
 def _hash(group: str) -> int:
     return int.from_bytes(blake2b(group.encode(), digest_size=8).digest()) or 1
 
@@ -166,4 +171,4 @@ def _request_lock(name: int, number: int) -> int:
 
 def _flock(kind: int, at: int) -> bytes:
     """`struct flock` of one byte."""
-    return struct.pack("@hhqqi4x", kind, os.SEEK_SET, at, 1, 0)
+    return _FLOCK.pack(kind, os.SEEK_SET, at, 1, 0)
