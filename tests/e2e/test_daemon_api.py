@@ -130,6 +130,8 @@ def test_a_program_creates_steers_and_deletes_a_crawl(tmp_path: Path, slow_web: 
         api.do("PUT", "/crawls/a", text + b"# more", status=409, headers=toml)
         assert (home / "a.toml").read_bytes() == text
 
+        for wrong in (b'{"reason": "\\u0000"}', b'{"reason": "\\n"}', b'{"reason": ""}', b'{"reason": "\\ud800"}'):
+            api.do("POST", "/crawls/a/pause", wrong, status=422)
         assert api.do("POST", "/crawls/a/pause", b'{"reason": "by night"}')["reason"] == "by night"
         api.do("POST", "/crawls/a/pause", status=409)
         api.do("POST", "/crawls/a/pause", b'{"why": 5}', status=422)

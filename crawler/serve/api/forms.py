@@ -8,6 +8,7 @@ from crawler.serve.keeper import Keeper
 from crawler.serve.life.summary import State, moment_text
 
 MAX_REASON = 2000
+_WITHOUT_CONTROLS = r"^[^\x00-\x1f\x7f]+$"
 
 
 class RunForm(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +59,9 @@ class CrawlList(msgspec.Struct, frozen=True, kw_only=True):
 class PauseBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Why a crawl is paused."""
 
-    reason: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_REASON)] = "paused by the operator"
+    reason: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_REASON, pattern=_WITHOUT_CONTROLS)] = (
+        "paused by the operator"
+    )
 
 
 class ChangeForm(msgspec.Struct, frozen=True, kw_only=True):
