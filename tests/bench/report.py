@@ -63,9 +63,10 @@ def emit(
         sys.stdout.write(f"{name:>32} {value:>16,.3f}  {meaning}\n")
 
 
-def spread(samples: Sequence[float]) -> str:
+def spread(samples: Sequence[float], *, digits: int = 1) -> str:
     """Median, and how far the samples lie apart."""
-    return f"{statistics.median(samples):,.1f} ({min(samples):,.1f} to {max(samples):,.1f})"
+    median, least, most = (f"{each:,.{digits}f}" for each in (statistics.median(samples), min(samples), max(samples)))
+    return f"{median} ({least} to {most})"
 
 
 def _version(package: str) -> str:
