@@ -188,8 +188,9 @@ def test_answers_are_bounded_in_age_number_and_bytes(tmp_path: Path) -> None:
 def test_the_age_of_answers_outlasts_the_daemon_and_damaged_ones_are_dropped(tmp_path: Path) -> None:
     answers = Answers(tmp_path)
     for key in ("old", "new", "damaged"):
+        earlier = set(tmp_path.iterdir())
         answers.keep("owner", key, answer(key))
-        path = max(tmp_path.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+        (path,) = set(tmp_path.iterdir()) - earlier
         if key == "old":
             os.utime(path, (1_000, 1_000))
         if key == "damaged":
