@@ -5,6 +5,7 @@ import ast
 import asyncio
 import gzip
 import json
+import logging
 import re
 import shutil
 import signal
@@ -12,6 +13,7 @@ import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -28,6 +30,7 @@ from crawler.control.replies import CrawlStatus, HostForm, HostList, PartStatus,
 from crawler.control.requests import Pause
 from crawler.control.wire import decode_reply, decode_request
 from crawler.counters import Counters
+from crawler.library.log_form import log_form
 from crawler.operate.parts.sums import sum_statuses
 from crawler.page import PageRecord
 from crawler.progress import line as progress_line
@@ -324,6 +327,30 @@ def check_folders(block: Block, folder: Path, shell: Shell) -> None:
     assert top
 
 
+def check_report(block: Block, folder: Path, shell: Shell) -> None:
+    shell.run("onceover demo")
+    printed, code = shell.run("onceover report crawls/demo")
+    assert code == COMPLETE, printed
+    assert _labels(printed) <= _labels(block.text)
+    headings = [line.split() for line in (block.text + printed).splitlines() if line.startswith("most pages")]
+    assert len(headings) == 2
+    assert headings[0] == headings[1]
+
+
+def _labels(report: str) -> set[str]:
+    """What stands before the values of a report, above its tables."""
+    return {line[:10].strip() for line in report.partition("\n\n")[0].splitlines()[1:]} - {""}
+
+
+def check_json_log(block: Block, folder: Path, shell: Shell) -> None:
+    shown = msgspec.json.decode(block.text, type=dict[str, object])
+    said = {name: shown[name] for name in ("name", "message", "fields")}
+    record = logging.makeLogRecord({**said, "msg": said.pop("message"), "levelname": str(shown["level"]).upper()})
+    record.created = datetime.fromisoformat(str(shown["time"])).timestamp()
+    record.msecs = 123.0
+    assert log_form("json", crawl=str(shown["crawl"]), part=1).format(record) == block.text.strip()
+
+
 def check_progress_lines(block: Block, folder: Path, shell: Shell) -> None:
     counts = FrontierStats(
         admitted=55,
@@ -514,6 +541,8 @@ SHOWN_ELSEWHERE = {
     ("README.md", "crawls/site/"): check_crawl_directory,
     ("README.md", "config/ "): check_folders,
     ("docs/commands.md", "4.0 s · 15 pages"): check_progress_lines,
+    ("docs/commands.md", '{"time"'): check_json_log,
+    ("docs/commands.md", "crawls/demo, "): check_report,
     ("docs/comparing.md", "Recommended"): check_advice,
     ("docs/control.md", "crawls/mysite runs in process 1207\n"): check_status,
     ("docs/control.md", "crawls/mysite runs in process 1207:"): check_top,
