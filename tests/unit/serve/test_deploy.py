@@ -57,6 +57,9 @@ def test_the_container_installs_what_the_checkout_has(containerfile: str, reposi
     constraints = re.findall(r"--constraint (\S+)", containerfile)
     assert constraints
     assert all((repository / path).is_file() for path in constraints)
+    ignored = (repository / ".dockerignore").read_text().splitlines()
+    assert not {"README.md", "LICENSE", "setup.py", "pyproject.toml", *constraints} & set(ignored)
+    assert {".git", "**/*.so"} <= set(ignored)  # history, and extensions compiled for another Python
     copied = re.findall(r"^COPY --from=build (\S+) (\S+)$", containerfile, re.MULTILINE)
     venvs = re.findall(r"python3 -m venv (\S+)", containerfile)
     assert copied == [(venv, venv) for venv in venvs]  # programs of a venv name its path
