@@ -11,8 +11,7 @@ import os
 import secrets
 import struct
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import lru_cache, partial
 from hashlib import blake2b
 from pathlib import Path
@@ -109,20 +108,31 @@ class PaceTable:
         with self._changing(group) as slot:
             slot.rest(self._crawl, rest_s, self._clock())
 
-    @contextmanager
-    def _changing(self, group: str) -> Iterator[Slot]:
+    def _changing(self, group: str) -> "_Change":
         """The slot of a group, which is written at the end."""
-        name = _hash(group)
+        return _Change(self, _hash(group))
+
+    def read_slot(self, name: int) -> tuple[int, Slot]:
+        """Lock the set of a group. Returns where its slot is written, and the slot. Raises `OSError`; nothing is locked
+        then."""
         which = name % SETS
         self._lock(which, wait=True)
         try:
             start = _HEADER + which * WAYS * SIZE
             data = os.pread(self._file, WAYS * SIZE, start).ljust(WAYS * SIZE, b"\0")
-            place, slot = _find(data, name)
-            yield slot
-            os.pwrite(self._file, slot.encode(), start + place * SIZE)
-        finally:
+        except BaseException:
             self._unlock(which)
+            raise
+        place, slot = _find(data, name)
+        return start + place * SIZE, slot
+
+    def write_slot(self, name: int, at: int, slot: Slot | None) -> None:
+        """Write the slot, if it was changed, and unlock its set. Raises `OSError`."""
+        try:
+            if slot is not None:
+                os.pwrite(self._file, slot.encode(), at)
+        finally:
+            self._unlock(name % SETS)
 
     def _check_header(self) -> None:
         boot = Path("/proc/sys/kernel/random/boot_id").read_bytes()
@@ -144,6 +154,23 @@ class PaceTable:
 
     def _unlock(self, at: int) -> None:
         fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _flock(fcntl.F_UNLCK, at))
+
+
+class _Change:
+    """Holds a slot for a change. A generator would take a tenth longer for each request."""
+
+    __slots__ = ("_at", "_name", "_slot", "_table")
+
+    def __init__(self, table: PaceTable, name: int) -> None:
+        self._table = table
+        self._name = name
+
+    def __enter__(self) -> Slot:
+        self._at, self._slot = self._table.read_slot(self._name)
+        return self._slot
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
+        self._table.write_slot(self._name, self._at, self._slot if kind is None else None)
 
 
 def _find(data: bytes, name: int) -> tuple[int, Slot]:
