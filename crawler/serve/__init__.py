@@ -6,6 +6,7 @@ several, nor to a crawl who has started it. A daemon that dies ends no crawl; th
 sockets and locks in their directories.
 
     api/        lets programs ask over HTTP
+    page/       what people see in a browser
     measure/    keeps what crawls did over time
     life/       decides what becomes of a crawl; pure
     folder      reads the configurations

@@ -33,6 +33,7 @@ from crawler.serve.api.problems import as_problems
 from crawler.serve.api.route import BASE, Route
 from crawler.serve.api.routes import ROUTES
 from crawler.serve.daemon import Daemon
+from crawler.serve.page.files import page_files
 
 log = logging.getLogger(__name__)
 
@@ -134,7 +135,7 @@ def _port(daemon: Daemon, listen: Listen, limits: Limits) -> tuple[_Way, int]:
     if listen.certificate is not None:
         daemon.also_reload.append(listen.certificate.reload)
     log.info("listens on %s%s; the token is in %s", names.url, BASE, tokens.owner_path)
-    guards = (paced(limits), guarded(names, tokens, limits))
+    guards = (paced(limits), guarded(names, tokens, limits, open_paths=page_files()))
     return _Way(listening=listening, guards=guards, tokens=tokens, certificate=listen.certificate), port
 
 
@@ -144,6 +145,8 @@ def _application(actions: Actions, middlewares: list[Middleware], limits: Limits
         app.router.add_route(route.method, route.path, partial(_answer, route, actions))
     described = msgspec.json.encode(document(ROUTES, version("onceover-crawler")))
     app.router.add_get(f"{BASE}/openapi.json", partial(_describe, described))
+    for path, file in page_files().items():
+        app.router.add_get(path, file.answer)
     app.router.add_get("/metrics", partial(show_metrics, actions))
     return app
 

@@ -2,7 +2,7 @@
 
 A web page in a browser of this machine could send requests to a port of it, also under a name of its own that it points
 here. So a request needs a token, which a page does not know; its Host header must have a name of ours; and if it has an
-Origin, this must be ours.
+Origin, this must be ours. Only the files of our own page need no token; they hold nothing of a crawl.
 """
 
 import asyncio

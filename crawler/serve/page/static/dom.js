@@ -1,0 +1,95 @@
+// Builds elements, and changes a page as little as possible. No function here takes markup: what a crawled site says can
+// only become text.
+
+const HANDLERS = ["onclick", "onsubmit", "oninput", "onchange", "onscroll", "onkeydown"];
+
+/** An element. Properties are attributes, or handlers such as `onclick`; false and null are left out. */
+export function h(tag, properties, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties ?? {})) {
+    if (HANDLERS.includes(name)) element[name] = value;
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  for (const child of children.flat(Infinity)) {
+    if (child !== null && child !== undefined && child !== false) element.append(child);
+  }
+  return element;
+}
+
+/** Let an element hold these children. Elements that stay the same keep focus, selection and what was typed. */
+export function show(element, ...children) {
+  morphChildren(element, h("div", null, ...children));
+}
+
+function morphChildren(from, to) {
+  const wanted = [...to.childNodes];
+  wanted.forEach((node, index) => {
+    const present = from.childNodes[index];
+    if (present === undefined) from.append(node);
+    else morph(present, node);
+  });
+  while (from.childNodes.length > wanted.length) from.lastChild.remove();
+}
+
+function morph(from, to) {
+  if (from.nodeType !== to.nodeType || from.nodeName !== to.nodeName || from.id !== to.id) {
+    from.replaceWith(to);
+  } else if (from.nodeType === Node.TEXT_NODE) {
+    if (from.data !== to.data) from.data = to.data;
+  } else {
+    const keeps = to.dataset.keep;
+    if (from.dataset.keep !== keeps) {
+      from.replaceWith(to);
+      return;
+    }
+    morphAttributes(from, to);
+    for (const name of HANDLERS) from[name] = to[name];
+    // Its script cares for what is in it.
+    if (keeps === undefined && from.nodeName !== "TEXTAREA") morphChildren(from, to);
+  }
+}
+
+function morphAttributes(from, to) {
+  for (const { name, value } of to.attributes) {
+    if (from.getAttribute(name) !== value) from.setAttribute(name, value);
+  }
+  for (const { name } of [...from.attributes]) {
+    // Whether details are open is the reader's choice.
+    if (!to.hasAttribute(name) && name !== "open") from.removeAttribute(name);
+  }
+}
+
+/** Say something to the reader, aloud too. */
+export function say(text) {
+  const said = document.getElementById("said");
+  said.textContent = text;
+  said.classList.add("shown");
+  clearTimeout(say.timer);
+  say.timer = setTimeout(() => said.classList.remove("shown"), 6000);
+}
+
+/** Ask before something is done. Resolves to the values of the form, or null if the reader does not want it. */
+export function ask({ title, text, field, doIt, isGrave = false }) {
+  return new Promise((resolve) => {
+    const dialog = h("dialog", { "aria-labelledby": "dialog-title" });
+    const decide = (answer) => (event) => {
+      event.preventDefault();
+      const value = field ? dialog.querySelector("input").value : "";
+      dialog.close();
+      dialog.remove();
+      resolve(answer ? { value } : null);
+    };
+    dialog.append(
+      h("form", { onsubmit: decide(true) },
+        h("h2", { id: "dialog-title" }, title),
+        text && h("p", null, text),
+        field && h("label", null, field, h("input", { type: "text", maxlength: 2000, autocomplete: "off" })),
+        h("p", { class: "actions" },
+          h("button", { type: "submit", class: isGrave ? "grave" : "main" }, doIt),
+          h("button", { type: "button", onclick: decide(false) }, "Cancel"))));
+    dialog.addEventListener("cancel", decide(false));
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}

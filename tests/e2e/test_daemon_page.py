@@ -1,0 +1,120 @@
+"""The page of a daemon, in a browser."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+
+from tests.e2e.crawling import TIMEOUT_S, Web
+from tests.e2e.test_daemon import write
+from tests.e2e.test_daemon_api import on_port
+
+needs_chromium = pytest.mark.skipif(
+    shutil.which("chromium") is None, reason="chromium is not installed: apt-get install chromium"
+)
+PHONE = {"width": 360, "height": 740}
+
+
+@contextmanager
+def browser_page(port: int) -> Iterator[tuple[Page, list[str]]]:
+    """A page, and what its console complained of but the answers that refuse a request."""
+    complaints: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
+        page = browser.new_page(base_url=f"http://127.0.0.1:{port}")
+        page.set_default_timeout(TIMEOUT_S * 1000)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "console",
+            lambda said: None if "status of 4" in said.text or said.type != "error" else complaints.append(said.text),
+        )
+        yield page, complaints
+        browser.close()
+
+
+def assert_everybody_can_use(page: Page) -> None:
+    page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+        grave = [each for each in found if each["impact"] in {"serious", "critical"}]
+        assert not grave, (scheme, [(each["id"], [node["html"] for node in each["nodes"]]) for each in grave])
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.set_viewport_size({"width": 1200, "height": 800})
+
+
+@needs_chromium
+def test_a_person_creates_pauses_and_resumes_a_crawl_in_a_browser(tmp_path: Path, slow_web: Web) -> None:
+    home = tmp_path / "home"
+    reason = "<img src=x onerror=alert(1)>"
+    text = write(home, "aside", slow_web, delay_s=600.0).read_text()
+    (home / "aside.toml").unlink()
+    with on_port(home) as (served, _, port), browser_page(port) as (page, complaints):
+        expect.set_options(timeout=TIMEOUT_S * 1000)
+        page.goto("/")
+        expect(page.get_by_label("Token")).to_be_focused()
+        page.keyboard.type("not-the-token-of-the-daemon")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("This is not the token of the daemon.")).to_be_visible()
+        assert_everybody_can_use(page)
+        page.get_by_label("Token").fill((home / "token").read_text().strip())
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("There are no crawls yet.")).to_be_visible()
+
+        page.get_by_role("link", name="New crawl").click()
+        page.get_by_label("Name").fill("a")
+        page.get_by_label("Configuration").fill("[crawl]\nseeds = 5\n")
+        page.get_by_role("button", name="Create and start").click()
+        page.get_by_role("button", name="Line 2").click()
+        assert page.evaluate("getSelection().toString()") == "seeds = 5"
+        assert_everybody_can_use(page)
+        page.get_by_label("Configuration").fill(text)
+        page.get_by_role("button", name="Create and start").click()
+        expect(page.get_by_role("heading", name="a", exact=True)).to_be_visible()
+        served.wait_for_pid("a")
+
+        # By keyboard alone; what a person has written is no markup.
+        page.get_by_role("button", name="Pause a").focus()
+        page.keyboard.press("Enter")
+        page.get_by_label("Reason").fill(reason)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("button", name="Resume a")).to_be_visible()
+        expect(page.get_by_role("main").get_by_text(reason)).to_be_visible()
+        assert page.locator("main img").count() == 0
+        assert_everybody_can_use(page)
+        page.get_by_role("link", name="Crawls", exact=True).click()
+        expect(page.get_by_text("1 in all")).to_be_visible()
+        assert_everybody_can_use(page)
+        page.get_by_role("button", name="Resume a").click()
+        expect(page.get_by_role("button", name="Pause a")).to_be_visible()
+
+        page.get_by_role("button", name="Log out").click()
+        expect(page.get_by_label("Token")).to_be_visible()
+        assert page.evaluate("sessionStorage.length") == 0
+        assert complaints == []
+
+
+def test_the_files_of_the_page_need_no_token_and_may_load_nothing_else(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    with on_port(home) as (served, api, _):
+        for path, media_type in (("/", "text/html"), ("/main.js", "text/javascript"), ("/style.css", "text/css")):
+            reply = api.ask("GET", path)
+            assert reply.status == 200
+            assert reply.headers["Content-Type"] == f"{media_type}; charset=utf-8"
+            assert reply.headers["X-Content-Type-Options"] == "nosniff"
+            policy = reply.headers["Content-Security-Policy"]
+            assert "default-src 'none'" in policy
+            assert "frame-ancestors 'none'" in policy
+            assert "unsafe" not in policy
+            known = {"If-None-Match": reply.headers["ETag"]}
+            assert api.ask("GET", path, headers=known).status == 304
+            assert api.ask("GET", path, headers={"Host": "evil.test"}).status == 421
+        assert api.ask("GET", "/../token").status in {401, 404}
+        assert api.ask("GET", "/views/../../files.py").status in {401, 404}
+        served.end()
