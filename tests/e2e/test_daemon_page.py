@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
-from tests.e2e.crawling import TIMEOUT_S, Web
+from tests.e2e.crawling import Web
 from tests.e2e.test_daemon import write
 from tests.e2e.test_daemon_api import on_port
 
 needs_chromium = pytest.mark.skipif(
     shutil.which("chromium") is None, reason="chromium is not installed: apt-get install chromium"
 )
+WAIT_MS = 120_000
 PHONE = {"width": 360, "height": 740}
 
 
@@ -26,7 +27,7 @@ def browser_page(port: int) -> Iterator[tuple[Page, list[str]]]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
         page = browser.new_page(base_url=f"http://127.0.0.1:{port}")
-        page.set_default_timeout(TIMEOUT_S * 1000)
+        page.set_default_timeout(WAIT_MS)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on(
             "console",
@@ -52,10 +53,10 @@ def assert_everybody_can_use(page: Page) -> None:
 def test_a_person_creates_pauses_and_resumes_a_crawl_in_a_browser(tmp_path: Path, slow_web: Web) -> None:
     home = tmp_path / "home"
     reason = "<img src=x onerror=alert(1)>"
-    text = write(home, "aside", slow_web, delay_s=600.0).read_text()
+    text = write(home, "aside", slow_web, "politeness.max_delay_s = 600", delay_s=600.0).read_text()
     (home / "aside.toml").unlink()
     with on_port(home) as (served, _, port), browser_page(port) as (page, complaints):
-        expect.set_options(timeout=TIMEOUT_S * 1000)
+        expect.set_options(timeout=WAIT_MS)
         page.goto("/")
         expect(page.get_by_label("Token")).to_be_focused()
         page.keyboard.type("not-the-token-of-the-daemon")

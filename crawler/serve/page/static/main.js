@@ -42,8 +42,11 @@ async function run(view, signal) {
       const found = await view.load?.(signal);
       if (signal.aborted) return;
       show(content, view.render(found, again));
+      if (isNew) content.querySelector("h1")?.focus({ preventScroll: true });
       view.shown?.(content, found);
       tell("");
+      // A form holds what the reader has typed, so it is shown once.
+      if (!view.every) return;
     } catch (error) {
       if (signal.aborted || error.name === "AbortError") return;
       if (error instanceof Refused && error.status === 401) {
@@ -52,17 +55,17 @@ async function run(view, signal) {
       }
       if (error instanceof Refused && isNew) {
         show(content, h("h1", { tabindex: "-1" }, view.title), h("p", { class: "problem" }, error.message));
+        content.querySelector("h1").focus({ preventScroll: true });
       } else {
         if (!(error instanceof Refused) && error.constructor.name !== "Unreachable") console.error(error);
         tell(`${error.message} Trying again …`);
       }
     }
-    if (isNew) content.querySelector("h1")?.focus({ preventScroll: true });
     isNew = false;
     await new Promise((resolve) => {
       wake = resolve;
       signal.addEventListener("abort", resolve, { once: true });
-      if (view.every && !document.hidden) setTimeout(resolve, view.every);
+      if (!document.hidden) setTimeout(resolve, view.every);
     });
   }
 }
