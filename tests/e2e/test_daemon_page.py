@@ -1,52 +1,16 @@
 """The page of a daemon, in a browser."""
 
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import expect
 
+from tests.e2e.browsing import CHROMIUM, WAIT_MS, assert_everybody_can_use, browser_page
 from tests.e2e.crawling import Web
 from tests.e2e.test_daemon import write
 from tests.e2e.test_daemon_api import on_port
 
-needs_chromium = pytest.mark.skipif(
-    shutil.which("chromium") is None, reason="chromium is not installed: apt-get install chromium"
-)
-WAIT_MS = 120_000
-PHONE = {"width": 360, "height": 740}
-
-
-@contextmanager
-def browser_page(port: int) -> Iterator[tuple[Page, list[str]]]:
-    """A page, and what its console complained of but the answers that refuse a request."""
-    complaints: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
-        page = browser.new_page(base_url=f"http://127.0.0.1:{port}")
-        page.set_default_timeout(WAIT_MS)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on(
-            "console",
-            lambda said: None if "status of 4" in said.text or said.type != "error" else complaints.append(said.text),
-        )
-        yield page, complaints
-        browser.close()
-
-
-def assert_everybody_can_use(page: Page) -> None:
-    page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
-        grave = [each for each in found if each["impact"] in {"serious", "critical"}]
-        assert not grave, (scheme, [(each["id"], [node["html"] for node in each["nodes"]]) for each in grave])
-    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.set_viewport_size({"width": 1200, "height": 800})
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: apt-get install chromium")
 
 
 @needs_chromium

@@ -1,0 +1,44 @@
+"""The page of a daemon in a browser."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from typing import Final
+
+from playwright.sync_api import Page, ViewportSize, sync_playwright
+
+CHROMIUM: Final = shutil.which("chromium")
+WAIT_MS: Final = 120_000
+DESK: Final = ViewportSize(width=1200, height=800)
+PHONE: Final = ViewportSize(width=360, height=740)
+
+
+@contextmanager
+def browser_page(port: int) -> Iterator[tuple[Page, list[str]]]:
+    """A page, and what its console complained of but the answers that refuse a request."""
+    complaints: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM)
+        page = browser.new_page(base_url=f"http://127.0.0.1:{port}", viewport=DESK)
+        page.set_default_timeout(WAIT_MS)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "console",
+            lambda said: None if "status of 4" in said.text or said.type != "error" else complaints.append(said.text),
+        )
+        yield page, complaints
+        browser.close()
+
+
+def assert_everybody_can_use(page: Page) -> None:
+    """In light and in dark, at a desk and on a phone."""
+    page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+        grave = [each for each in found if each["impact"] in {"serious", "critical"}]
+        assert not grave, (scheme, [(each["id"], [node["html"] for node in each["nodes"]]) for each in grave])
+    page.set_viewport_size(PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.set_viewport_size(DESK)

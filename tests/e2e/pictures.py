@@ -1,0 +1,54 @@
+"""Takes the pictures of the daemon's page for docs/: `python -m tests.e2e.pictures` with Debian's chromium."""
+
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from crawler.simweb.params import WorldParams
+from crawler.simweb.process import running
+from tests.e2e.browsing import PHONE, WAIT_MS, browser_page
+from tests.e2e.crawling import Web
+from tests.e2e.test_daemon import Served, write
+from tests.e2e.test_daemon_api import Api, on_port
+
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+WORLD = WorldParams(domain="example.org", hosts=400, pages_per_host=500, not_found=0.05, redirects=0.05)
+
+
+def main() -> None:
+    expect.set_options(timeout=WAIT_MS)
+    with tempfile.TemporaryDirectory() as folder, running(WORLD) as port:
+        home = Path(folder) / "onceover"
+        web = Web(port, WORLD)
+        write(home, "library", web, delay_s=1.0)
+        write(home, "museum", web, delay_s=2.0)
+        write(home, "news", web, "limits.pages = 300", delay_s=0.5)
+        (home / "atlas.toml").write_text('[crawl]\nseeds = "https://www.example.org/"\n')
+        with on_port(home) as (served, api, daemon_port), browser_page(daemon_port) as (page, _):
+            for name in ("library", "museum"):
+                served.wait_for_pid(name)
+            take(page, served, api)
+            served.end()
+
+
+def take(page: Page, served: Served, api: Api) -> None:
+    token = {"Authorization": f"Bearer {(served.home / 'token').read_text().strip()}"}
+    page.goto("/")
+    page.get_by_label("Token").fill((served.home / "token").read_text().strip())
+    page.keyboard.press("Enter")
+    expect(page.locator("li", has_text="news").get_by_text("limit", exact=True)).to_be_visible()
+    api.ask("POST", "/api/v1/crawls/museum/pause", b'{"reason": "the museum moves its servers until Thursday"}', token)
+    expect(page.get_by_role("button", name="Resume museum")).to_be_visible()
+    expect(page.locator("li", has_text="library").get_by_text("/s")).to_be_visible()
+    page.set_viewport_size({"width": 1000, "height": 520})
+    page.screenshot(path=IMAGES / "page-crawls.png")
+    page.set_viewport_size(PHONE)
+    page.emulate_media(color_scheme="dark")
+    page.get_by_role("link", name="library").click()
+    expect(page.locator("dl").get_by_text("/s")).to_be_visible()
+    page.screenshot(path=IMAGES / "page-phone.png")
+
+
+if __name__ == "__main__":
+    main()
