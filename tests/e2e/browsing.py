@@ -20,7 +20,8 @@ def browser_page(port: int) -> Iterator[tuple[Page, list[str]]]:
     complaints: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM)
-        page = browser.new_page(base_url=f"http://127.0.0.1:{port}", viewport=DESK)
+        # What fades in is too pale to read for a moment.
+        page = browser.new_page(base_url=f"http://127.0.0.1:{port}", viewport=DESK, reduced_motion="reduce")
         page.set_default_timeout(WAIT_MS)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on(
