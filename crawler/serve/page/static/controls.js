@@ -2,6 +2,7 @@
 
 import { crawlPath, post, request } from "/api.js";
 import { ask, h, say } from "/dom.js";
+import { trouble } from "/troubles.js";
 
 const RUNS = ["running", "paused", "starting", "ending"];
 
@@ -52,7 +53,7 @@ export async function attempt(doIt, again) {
   try {
     await doIt();
   } catch (error) {
-    say(error.message);
+    say(trouble(error));
   }
   again();
 }

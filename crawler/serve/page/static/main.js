@@ -2,6 +2,7 @@
 
 import { Refused, token } from "/api.js";
 import { h, show } from "/dom.js";
+import { trouble as told } from "/troubles.js";
 import { create } from "/views/create.js";
 import { crawl } from "/views/crawl.js";
 import { login } from "/views/login.js";
@@ -10,6 +11,8 @@ import { overview } from "/views/overview.js";
 const content = document.getElementById("content");
 const places = document.getElementById("places");
 const trouble = document.getElementById("trouble");
+
+const SLOW_MS = 300;
 
 let leave = new AbortController();
 
@@ -37,10 +40,15 @@ async function run(view, signal) {
   let wake = () => {};
   const again = () => wake();
   document.addEventListener("visibilitychange", again, { signal });
+  signal.addEventListener("abort", again, { once: true });
+  const slow = setTimeout(() => {
+    if (isNew && !signal.aborted) show(content, h("h1", { tabindex: "-1" }, view.title), h("p", { class: "empty" }, "Loading …"));
+  }, SLOW_MS);
   while (!signal.aborted) {
     try {
       const found = await view.load?.(signal);
       if (signal.aborted) return;
+      clearTimeout(slow);
       show(content, view.render(found, again));
       if (isNew) content.querySelector("h1")?.focus({ preventScroll: true });
       view.shown?.(content, found);
@@ -54,17 +62,17 @@ async function run(view, signal) {
         return;
       }
       if (error instanceof Refused && isNew) {
-        show(content, h("h1", { tabindex: "-1" }, view.title), h("p", { class: "problem" }, error.message));
+        clearTimeout(slow);
+        show(content, h("h1", { tabindex: "-1" }, view.title), h("p", { class: "problem" }, told(error)));
         content.querySelector("h1").focus({ preventScroll: true });
       } else {
         if (!(error instanceof Refused) && error.constructor.name !== "Unreachable") console.error(error);
-        tell(`${error.message} Trying again …`);
+        tell(`${told(error)} Trying again …`);
       }
     }
     isNew = false;
     await new Promise((resolve) => {
       wake = resolve;
-      signal.addEventListener("abort", resolve, { once: true });
       if (!document.hidden) setTimeout(resolve, view.every);
     });
   }

@@ -1,13 +1,37 @@
 // One crawl: its head, and the tab that the address names.
 
-import { crawlPath, get } from "/api.js";
+import { Refused, crawlPath, get } from "/api.js";
 import { controls, removal } from "/controls.js";
 import { h } from "/dom.js";
 import { moment, until } from "/format.js";
+import { add } from "/tabs/add.js";
+import { hosts } from "/tabs/hosts.js";
+import { log } from "/tabs/log.js";
+import { pages } from "/tabs/pages.js";
+import { parts } from "/tabs/parts.js";
+import { refused } from "/tabs/refused.js";
+import { settings } from "/tabs/settings.js";
+import { story } from "/tabs/story.js";
+import { summary } from "/tabs/summary.js";
+import { visited } from "/tabs/visited.js";
+import { trouble } from "/troubles.js";
 import { stateMark } from "/views/overview.js";
 import { progress } from "/views/progress.js";
 
-const TABS = { progress: ["Progress", progress] };
+const TABS = {
+  progress: ["Progress", progress],
+  summary: ["Summary", summary],
+  hosts: ["Hosts", hosts],
+  pages: ["Pages", pages],
+  url: ["Find a URL", story],
+  refused: ["Refused", refused],
+  visited: ["Visited set", visited],
+  parts: ["Parts", parts],
+  add: ["Add URLs", add],
+  settings: ["Configuration", settings],
+  log: ["Log", log],
+};
+const UNAUTHORIZED = 401;
 
 export function crawl(name, wanted, search) {
   const chosen = Object.hasOwn(TABS, wanted) ? wanted : "progress";
@@ -17,16 +41,26 @@ export function crawl(name, wanted, search) {
     title: `${name}: ${title.toLowerCase()}`,
     every: tab.every ?? 2000,
     load: async (signal) => {
-      const [about, found] = await Promise.all([get(crawlPath(name), signal), tab.load?.(signal)]);
+      const [about, found] = await Promise.all([get(crawlPath(name), signal), loaded(tab, signal)]);
       return { about, found };
     },
     render: ({ about, found }, again) => [
       head(about, again),
-      Object.keys(TABS).length > 1 && tabs(name, chosen),
-      h("section", { "aria-label": title, class: `tab ${chosen}` }, tab.render(found, about, again)),
+      tabs(name, chosen),
+      h("section", { "aria-label": title, class: `tab ${chosen}` }, found?.failure ? [tab.refused?.(), h("p", { class: "problem", role: "alert" }, trouble(found.failure))] : tab.render(found, about, again)),
     ],
-    shown: (content, { found }) => tab.shown?.(content, found),
+    shown: (content, { found }) => found?.failure || tab.shown?.(content, found),
   };
+}
+
+/** What a tab needs. If it can't be had, the head of the crawl is shown all the same. */
+async function loaded(tab, signal) {
+  try {
+    return await tab.load?.(signal);
+  } catch (error) {
+    if (!(error instanceof Refused) || error.status === UNAUTHORIZED) throw error;
+    return { failure: error };
+  }
 }
 
 function head(about, again) {
