@@ -88,7 +88,7 @@ function options({ curves, write }, width, pointed) {
     cursor: { drag: { x: false, y: false }, y: false },
     scales: { y: { range: (_, __, most) => [0, most > 0 ? most * 1.06 : 1] } },
     axes: [
-      { ...axis, values: (_, splits, __, ___, step) => splits.map((each) => tick(each, step)) },
+      { ...axis, size: 30, values: (_, splits, __, ___, step) => splits.map((each) => tick(each, step)) },
       { ...axis, size: 76, values: (_, splits) => splits.map(write) },
     ],
     series: [{}, ...curves.map(({ name }, at) => ({

@@ -2,7 +2,8 @@
 
 import { count, duration, moment, rate, size } from "/format.js";
 
-const SLOPE_S = 600;
+const SLOPE_S = 120;
+const SLOPE_SAMPLES = 8;
 const LEAST_SAMPLES = 4;
 const WIDE_GAP = 4;
 const FINISHED = ["done", "failed", "excluded"];
@@ -53,7 +54,7 @@ function broken(time, curves) {
 export function slope(time, discovered, done) {
   const last = time.at(-1);
   const samples = [];
-  for (let place = time.length - 1; place >= 0 && last - time[place] <= SLOPE_S; place -= 1) {
+  for (let place = time.length - 1; place >= 0 && (last - time[place] <= SLOPE_S || samples.length < SLOPE_SAMPLES); place -= 1) {
     if (discovered[place] === null || done[place] === null) break;
     samples.push([time[place] - last, discovered[place] - done[place]]);
   }

@@ -1,4 +1,4 @@
-// Where the URLs of a crawl are, and what its fetches have met: a report at any moment.
+// Where the URLs of a crawl are now, and what the fetches of this run have met.
 
 import { crawlPath, get } from "/api.js";
 import { h } from "/dom.js";
@@ -44,10 +44,10 @@ function ofRun(run) {
   ];
 }
 
-function section(title, columns, rows) {
+export function section(title, columns, rows) {
   return h("div", null, h("h2", null, title), rows.length === 0
     ? h("p", { class: "empty" }, "None.")
     : scrolling(title, columns, rows.map(([text, number]) => [text, count(number)])));
 }
 
-const sorted = (counts) => Object.entries(counts).sort(([, one], [, other]) => other - one);
+export const sorted = (counts) => Object.entries(counts).sort(([, one], [, other]) => other - one);

@@ -29,11 +29,15 @@ export function visited(name) {
   };
 }
 
-function meaning({ backend, false_positive_rate: rate, count: known, capacity }) {
+function meaning({ backend, false_positive_rate: rate, count: known, capacity, details }) {
   const isOver = capacity !== null && known > capacity;
   const over = isOver ? " It holds more URLs than it was made for, so its rate rises: give it a larger visited.capacity." : "";
+  const caught = details.unverified_false_positive_rate;
+  if (caught > 0) {
+    return `The filter takes one of about ${count(1 / caught)} new URLs for a known one. The ledger catches these (visited.verify), so no page is lost; it has caught ${count(details.false_positives_caught)}.${over}`;
+  }
   if (rate === 0) return `The set ${backend} takes no new URL for a known one.${over}`;
-  return `The set ${backend} takes one of about ${count(1 / rate)} new URLs for a known one. With visited.verify, the ledger catches these, and no page is lost.${over}`;
+  return `The set ${backend} takes one of about ${count(1 / rate)} new URLs for a known one. With visited.verify = true the ledger would catch these, and no page would be lost.${over}`;
 }
 
 function byPart(parts) {

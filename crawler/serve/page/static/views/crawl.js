@@ -10,6 +10,7 @@ import { log } from "/tabs/log.js";
 import { pages } from "/tabs/pages.js";
 import { parts } from "/tabs/parts.js";
 import { refused } from "/tabs/refused.js";
+import { report } from "/tabs/report.js";
 import { settings } from "/tabs/settings.js";
 import { story } from "/tabs/story.js";
 import { summary } from "/tabs/summary.js";
@@ -27,6 +28,7 @@ const TABS = {
   refused: ["Refused", refused],
   visited: ["Visited set", visited],
   parts: ["Parts", parts],
+  report: ["Report", report],
   add: ["Add URLs", add],
   settings: ["Configuration", settings],
   log: ["Log", log],
@@ -47,7 +49,7 @@ export function crawl(name, wanted, search) {
     render: ({ about, found }, again) => [
       head(about, again),
       tabs(name, chosen),
-      h("section", { "aria-label": title, class: `tab ${chosen}` }, found?.failure ? [tab.refused?.(), h("p", { class: "problem", role: "alert" }, trouble(found.failure))] : tab.render(found, about, again)),
+      h("section", { class: `tab ${chosen}` }, found?.failure ? [tab.refused?.(), h("p", { class: "problem", role: "alert" }, trouble(found.failure))] : tab.render(found, about, again)),
     ],
     shown: (content, { found }) => found?.failure || tab.shown?.(content, found),
   };

@@ -1,0 +1,167 @@
+"""What the page of a daemon shows of one crawl, in a browser."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from crawler.simweb.params import WorldParams
+from crawler.simweb.process import running
+from tests.e2e.crawling import Web
+from tests.e2e.test_daemon import write
+from tests.e2e.test_daemon_api import on_port
+from tests.e2e.test_daemon_page import WAIT_MS, assert_everybody_can_use, browser_page, needs_chromium
+
+HOSTS = 120
+FALLING = """import("/series.js").then(({ whenTheyMeet }) => {
+  const time = [0, 10, 20, 30, 40], nothing = time.map(() => 0);
+  const told = (discovered, done, runs) => whenTheyMeet(
+    { columns: { time, discovered, done, failed: nothing, excluded: nothing } }, runs, 0);
+  return [
+    told([50, 60, 70, 80, 90], [10, 30, 50, 70, 90], true),
+    told([100, 100, 100, 100, 100], [10, 20, 30, 40, 50], true),
+    told([100, 110, 120, 130, 140], [10, 20, 30, 40, 50], true),
+    told([100, 100, 100, 100, 100], [10, 20, 30, 40, 50], false),
+    told([100, 100, 100, 100, null], [10, 20, 30, 40, null], true),
+  ];
+})"""
+
+
+@pytest.fixture(scope="module")
+def wide_web() -> Iterator[Web]:
+    """So many hosts that they need several pages of a table."""
+    params = WorldParams(seed=5, hosts=HOSTS, pages_per_host=3, links_per_page=4, page_bytes=600, host_branching=HOSTS)
+    with running(params) as port:
+        yield Web(port, params)
+
+
+def open_tab(page: Page, name: str) -> None:
+    page.get_by_role("link", name=name, exact=True).click()
+    expect(page).to_have_title(re.compile(f": {name.lower()} "))
+
+
+def assert_shows_curves(page: Page) -> None:
+    picture = page.get_by_role("img", name="Discovered and finished URLs from")
+    expect(picture).to_be_visible()
+    expect(picture.locator("canvas")).to_be_visible()
+    expect(page.get_by_role("img")).to_have_count(4)
+    page.get_by_text("Pages as a table").click()
+    expect(page.get_by_role("region", name="Pages as a table").get_by_role("row").nth(1)).to_be_visible()
+    expect(page.get_by_text("URLs are open.")).to_be_visible()
+
+
+def assert_pages_through_hosts(page: Page, domain: str) -> None:
+    rows = page.get_by_role("region", name="Hosts").get_by_role("row")
+    expect(rows).to_have_count(51)
+    page.get_by_role("button", name="Next").click()
+    expect(page.get_by_text("Page 2")).to_be_visible()
+    page.get_by_role("button", name="Previous").click()
+    expect(page.get_by_text("Page 1")).to_be_visible()
+    page.get_by_label("Name contains").fill("h00007")
+    expect(rows).to_have_count(2)
+    host = f"h00007.{domain}"
+    page.get_by_role("button", name=f"Budget {host}").click()
+    page.get_by_label("Cost").fill("many")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Expected a whole number as the budget")).to_be_visible()
+    page.get_by_role("button", name=f"Retire {host}").click()
+    page.get_by_role("button", name="Retire", exact=True).click()
+    expect(page.get_by_role("button", name=f"Serve again {host}")).to_be_visible()
+    page.get_by_label("State").select_option("retired")
+    page.get_by_label("Name contains").fill("")
+    expect(rows).to_have_count(2)
+    page.reload()
+    expect(rows).to_have_count(2)
+    page.get_by_label("Name contains").fill("nowhere")
+    expect(page.get_by_text("No host is like this now.")).to_be_visible()
+
+
+@needs_chromium
+def test_a_person_sees_what_a_crawl_does_and_why_it_waits(tmp_path: Path, wide_web: Web) -> None:
+    home = tmp_path / "home"
+    domain = wide_web.params.domain
+    # Each host is asked once, and rests until long after the test.
+    path = write(home, "a", wide_web, 'politeness.max_delay_s = 3000\npoliteness.robots = false', delay_s=3000.0)
+    _, _, rest = path.read_text().partition("\n")
+    seeds = [f"http://h{number:05}.{domain}/" for number in range(HOSTS)]
+    path.write_text(f"crawl.seeds = {seeds}\n{rest}")
+    with on_port(home) as (served, _, port), browser_page(port) as (page, complaints):
+        expect.set_options(timeout=WAIT_MS)
+        served.wait_for_pid("a")
+        page.goto("/#/crawls/a")
+        page.get_by_label("Token").fill((home / "token").read_text().strip())
+        page.keyboard.press("Enter")
+        assert_shows_curves(page)
+        assert_everybody_can_use(page)
+
+        open_tab(page, "Hosts")
+        expect(page.get_by_role("region", name="Hosts").get_by_text("snoozed").first).to_be_visible()
+        assert_pages_through_hosts(page, domain)
+
+        open_tab(page, "Pages")
+        page.get_by_label("At most").select_option("200")
+        seed = f"http://h00000.{domain}/"
+        page.get_by_role("link", name=seed, exact=True).click()
+        expect(page.get_by_role("heading", name="Its page record")).to_be_visible()
+        expect(page.get_by_text("Canonical URL")).to_be_visible()
+        assert_everybody_can_use(page)
+        page.get_by_label("URL", exact=True).fill("http://elsewhere.test/?a=1&b=%2F#c")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("The crawl does not know this URL")).to_be_visible()
+        page.get_by_label("URL", exact=True).fill("none")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("main").get_by_role("alert")).to_contain_text("none")
+
+        open_tab(page, "Add URLs")
+        page.get_by_label("URLs").fill(f"http://h00001.{domain}/added?by=hand\nhttp://elsewhere.test/\nnone")
+        page.get_by_role("button", name="Add", exact=True).click()
+        expect(page.get_by_text("1 added, 1 refused, 1 no URL.")).to_be_visible()
+        assert_everybody_can_use(page)
+
+        for tab, text in (
+            ("Summary", "discovered in all"),
+            ("Refused", "Traps and quotas have refused no link."),
+            ("Visited set", "False-positive rate"),
+            ("Parts", "This crawl is one process."),
+            ("Report", "Hosts with the most pages"),
+            ("Configuration", "politeness.max_delay_s"),
+            ("Log", "File:"),
+        ):
+            open_tab(page, tab)
+            expect(page.get_by_role("main").get_by_text(text).first).to_be_visible()
+            assert_everybody_can_use(page)
+        open_tab(page, "Configuration")
+        page.get_by_role("combobox").select_option("given")
+        page.get_by_label("Name or value contains").fill("max_delay")
+        expect(page.get_by_text("a.toml:9")).to_be_visible()
+
+        all_met, meet, apart, stopped, unknown = page.evaluate(FALLING)
+        assert all_met == "All discovered URLs are finished."
+        assert meet.startswith("50 URLs are open. At the slope of the last 40 s the curves meet in 50 s")
+        assert "do not come closer" in apart
+        assert stopped == "50 URLs are open."
+        assert unknown == ""
+        assert complaints == []
+
+
+@needs_chromium
+def test_a_view_that_fails_says_what_to_do_and_works_again(tmp_path: Path, wide_web: Web) -> None:
+    home = tmp_path / "home"
+    write(home, "a", wide_web, "politeness.max_delay_s = 3000", delay_s=3000.0)
+    with on_port(home) as (served, _, port), browser_page(port) as (page, complaints):
+        expect.set_options(timeout=WAIT_MS)
+        served.wait_for_pid("a")
+        broken = '{"title": "Conflict", "status": 409, "detail": "the crawl has <b>no</b> hosts; restore them"}'
+        page.route(
+            "**/hosts?*", lambda route: route.fulfill(status=409, body=broken, content_type="application/problem+json")
+        )
+        page.goto("/#/crawls/a/hosts")
+        page.get_by_label("Token").fill((home / "token").read_text().strip())
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("The crawl has <b>no</b> hosts; restore them.")).to_be_visible()
+        expect(page.get_by_role("button", name="Pause a")).to_be_visible()
+        page.unroute("**/hosts?*")
+        expect(page.get_by_role("region", name="Hosts").get_by_role("row").first).to_be_visible()
+        assert complaints == []
