@@ -2,8 +2,8 @@
 
 import { count, duration, moment, rate, size } from "/format.js";
 
-const SLOPE_S = 120;
-const SLOPE_SAMPLES = 8;
+const SLOPE_S = 60;
+const SLOPE_SAMPLES = 6;
 const LEAST_SAMPLES = 4;
 const WIDE_GAP = 4;
 const FINISHED = ["done", "failed", "excluded"];
