@@ -9,11 +9,12 @@ from playwright.sync_api import Page, expect
 
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
+from tests.e2e.browsing import CHROMIUM, WAIT_MS, assert_everybody_can_use, browser_page
 from tests.e2e.crawling import Web
 from tests.e2e.test_daemon import write
 from tests.e2e.test_daemon_api import on_port
-from tests.e2e.test_daemon_page import WAIT_MS, assert_everybody_can_use, browser_page, needs_chromium
 
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: apt-get install chromium")
 HOSTS = 120
 FALLING = """import("/series.js").then(({ whenTheyMeet }) => {
   const time = [0, 10, 20, 30, 40], nothing = time.map(() => 0);
@@ -83,7 +84,7 @@ def test_a_person_sees_what_a_crawl_does_and_why_it_waits(tmp_path: Path, wide_w
     home = tmp_path / "home"
     domain = wide_web.params.domain
     # Each host is asked once, and rests until long after the test.
-    path = write(home, "a", wide_web, 'politeness.max_delay_s = 3000\npoliteness.robots = false', delay_s=3000.0)
+    path = write(home, "a", wide_web, "politeness.max_delay_s = 3000\npoliteness.robots = false", delay_s=3000.0)
     _, _, rest = path.read_text().partition("\n")
     seeds = [f"http://h{number:05}.{domain}/" for number in range(HOSTS)]
     path.write_text(f"crawl.seeds = {seeds}\n{rest}")
