@@ -13,7 +13,11 @@ from tests.e2e.test_daemon import Served, write
 from tests.e2e.test_daemon_api import Api, on_port
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
-WORLD = WorldParams(domain="example.org", hosts=400, pages_per_host=500, not_found=0.05, redirects=0.05)
+WORLD = WorldParams(
+    domain="example.org", hosts=60, pages_per_host=150, redirects=0.1, not_found=0.08, broken=0.02, flaky=0.05, slow=0.4
+)
+CURVES_MS = 120_000
+"""After which there are curves to look at."""
 
 
 def main() -> None:
@@ -21,7 +25,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, running(WORLD) as port:
         home = Path(folder) / "onceover"
         web = Web(port, WORLD)
-        write(home, "library", web, delay_s=1.0)
+        write(home, "library", web, 'visited.backend = "dsbf"', delay_s=1.0)
         write(home, "museum", web, delay_s=2.0)
         write(home, "news", web, "limits.pages = 300", delay_s=0.5)
         (home / "atlas.toml").write_text('[crawl]\nseeds = "https://www.example.org/"\n')
@@ -43,10 +47,19 @@ def take(page: Page, served: Served, api: Api) -> None:
     expect(page.locator("li", has_text="library").get_by_text("/s")).to_be_visible()
     page.set_viewport_size({"width": 1000, "height": 520})
     page.screenshot(path=IMAGES / "page-crawls.png")
+    page.get_by_role("link", name="library").click()
+    page.wait_for_timeout(CURVES_MS)
+    page.set_viewport_size({"width": 1000, "height": 940})
+    expect(page.get_by_text("URLs are open")).to_be_visible()
+    page.screenshot(path=IMAGES / "page-progress.png")
+    page.get_by_role("link", name="Hosts", exact=True).click()
+    page.set_viewport_size({"width": 1000, "height": 640})
+    expect(page.locator("td").first).to_be_visible()
+    page.screenshot(path=IMAGES / "page-hosts.png")
+    page.get_by_role("link", name="Progress", exact=True).click()
     page.set_viewport_size(PHONE)
     page.emulate_media(color_scheme="dark")
-    page.get_by_role("link", name="library").click()
-    expect(page.locator("dl").get_by_text("/s")).to_be_visible()
+    expect(page.locator("canvas").first).to_be_visible()
     page.screenshot(path=IMAGES / "page-phone.png")
 
 

@@ -81,7 +81,7 @@ def test_the_wheel_names_the_command_the_license_and_no_tool_of_ours(unpacked: P
 
     assert f"onceover = {COMMAND}:main" in (info / "entry_points.txt").read_text(encoding="utf-8").splitlines()
     assert "Name: onceover-crawler" in metadata.splitlines()
-    assert "License-Expression: Apache-2.0" in metadata
+    assert "License-Expression: Apache-2.0 AND MIT" in metadata
     assert (info / "licenses" / "LICENSE").is_file()
     assert "Requires-Dist: aiohttp" in metadata
     pytest_lines = [line for line in metadata.splitlines() if line.startswith("Requires-Dist: pytest")]
