@@ -109,10 +109,10 @@ debian:
 # --- Proof -----------------------------------------------------------------------------------------------------------
 
 test: debian check
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
 
 coverage: debian $(TESTS)
-	$(BIN)/python -m pytest -n 2 --dist worksteal --cov $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist worksteal --cov $(ARGS)
 
 test-long: debian $(TESTS)
 	$(BIN)/python -m pytest -m long --hypothesis-profile=long --timeout=0 $(ARGS)
