@@ -2,9 +2,9 @@
 
 Ten crawls at once, each of one part and of a simulated web of its own: pages of 8 KB with 40 links; LevelDB frontier,
 records on, archive off, no delay. Only the processor time of the crawls and of the daemon counts, not that of the
-servers. It includes the starts and ends of the crawls. That of the daemon is measured with an empty folder, and
-subtracted, because it comes once in months. Once more, with a client that listens to the events of the API and asks for
-the list of crawls each second. The three kinds take turns, because the machine may be busy.
+servers. What starts and ends cost is measured on crawls of five pages, and subtracted: it comes once, and is as much as
+a thousand pages cost. Once more, with a client that listens to the events of the API and asks for the list of crawls
+each second. The three kinds take turns, because the machine may be busy, and those of one round are compared.
 """
 
 import os
@@ -37,10 +37,12 @@ MEANINGS = {
     "own_share": "what the daemon itself takes of it, without a client",
     "own_share_polled": "the same, with a client",
     "cpu_ms_per_page": "begun by hand",
-    "start_s": "CPU time of a start and an end of the daemon",
+    "start_cost": "CPU time of a start and an end of ten crawls and the daemon, in that of the crawls begun by hand",
 }
 _COMMAND = (sys.executable, "-m", "onceover_crawler")
 _LOOK_S = 0.1
+_FEW = 5
+"""Pages of a crawl that does little but start and end."""
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -50,42 +52,54 @@ class Cost(msgspec.Struct, frozen=True):
     own_s: float = 0.0
     """Of the daemon alone."""
 
+    def minus(self, other: "Cost") -> "Cost":
+        return Cost(self.all_s - other.all_s, self.own_s - other.own_s)
+
 
 def main() -> None:
     asked = options(__doc__ or "")
-    pages, rounds = (200, 1) if asked.quick else (1000, 3)
+    pages, rounds = (200, 1) if asked.quick else (3000, 5)
     kinds: dict[str, Callable[[Path], float]] = {
         "by hand": _by_hand,
         "daemon": _in_daemon,
         "asked": partial(_in_daemon, asks=True),
     }
+    each_ms = 1e3 / (CRAWLS * (pages - _FEW))
     costs: dict[str, list[Cost]] = {kind: [] for kind in kinds}
+    starts: dict[str, list[Cost]] = {kind: [] for kind in kinds}
     with ExitStack() as stack:
-        webs = [bench_params(pages, pages_per_host=50) for _ in range(CRAWLS)]
-        webs = [msgspec.structs.replace(web, domain=f"w{number}.test") for number, web in enumerate(webs)]
-        texts = [_configuration(web.domain, stack.enter_context(running(web))) for web in webs]
-        starts = [_cost([], _in_daemon) for _ in range(rounds + 2)]
-        start_s = statistics.median(each.all_s for each in starts)
-        own_start_s = statistics.median(each.own_s for each in starts)
+        short, long = (
+            [stack.enter_context(_served(number, size)) for number in range(CRAWLS)] for size in (_FEW, pages)
+        )
         for number in range(rounds):
             for kind, run in kinds.items():
-                cost = _cost(texts, run)
-                if kind != "by hand":
-                    cost = Cost(cost.all_s - start_s, cost.own_s - own_start_s)
+                start = _cost(short, run)
+                cost = _cost(long, run).minus(start)
+                starts[kind].append(start)
                 costs[kind].append(cost)
-                each_ms = 1e3 / (CRAWLS * pages)
                 of_daemon = f", {cost.own_s * each_ms:.3f} of them the daemon's own" if kind != "by hand" else ""
                 tell(f"round {number + 1}, {kind}: {cost.all_s * each_ms:.2f} ms of CPU per page{of_daemon}")
-    by_hand, daemon, polled = ([cost.all_s for cost in of] for of in costs.values())
     figures = {
-        "daemon_cost": statistics.median(daemon) / statistics.median(by_hand),
-        "polled_cost": statistics.median(polled) / statistics.median(daemon),
+        "daemon_cost": _ratio(costs["daemon"], costs["by hand"]),
+        "polled_cost": _ratio(costs["asked"], costs["daemon"]),
         "own_share": statistics.median(cost.own_s / cost.all_s for cost in costs["daemon"]),
         "own_share_polled": statistics.median(cost.own_s / cost.all_s for cost in costs["asked"]),
-        "cpu_ms_per_page": statistics.median(by_hand) / (CRAWLS * pages) * 1e3,
-        "start_s": start_s,
+        "cpu_ms_per_page": statistics.median(cost.all_s for cost in costs["by hand"]) * each_ms,
+        "start_cost": _ratio(starts["daemon"], starts["by hand"]),
     }
     emit(figures, asked=asked, packages=["aiohttp", "plyvel"], meanings=MEANINGS)
+
+
+def _ratio(these: Sequence[Cost], those: Sequence[Cost]) -> float:
+    return statistics.median(this.all_s / that.all_s for this, that in zip(these, those, strict=True))
+
+
+@contextmanager
+def _served(number: int, pages: int) -> Iterator[str]:
+    """Serves a web of its own, and returns the configuration of a crawl of it."""
+    web = msgspec.structs.replace(bench_params(pages, pages_per_host=50), domain=f"w{number}.test")
+    with running(web) as port:
+        yield _configuration(web.domain, port)
 
 
 def _configuration(domain: str, port: int) -> str:
