@@ -47,8 +47,9 @@ def lock_stored(
     has_state, has_output = directory.has_state(), directory.has_output()
     if not configuration.exists() and (has_state or has_output):
         raise DirectoryRefused(
-            f"the crawl in {path} has lost its configuration: expected {configuration}. Restore that "
-            f"file, or run `onceover crawl CONFIG --dir {path}` with the settings that it had"
+            f"the crawl in {path} has no configuration: expected {configuration}. Either it was stopped before it "
+            f"had begun, or that file is lost: restore it, or run `onceover crawl CONFIG --dir {configuration.parent}` "
+            "with the settings of the crawl"
         )
     if has_output and not has_state and not to_repair:
         raise DirectoryRefused(

@@ -1,16 +1,69 @@
 """The page of a daemon, in a browser."""
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
+from crawler.simweb.params import WorldParams
+from crawler.simweb.process import running
 from tests.e2e.browsing import CHROMIUM, WAIT_MS, assert_everybody_can_use, browser_page
 from tests.e2e.crawling import Web
 from tests.e2e.test_daemon import write
 from tests.e2e.test_daemon_api import on_port
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: apt-get install chromium")
+
+
+@pytest.fixture(scope="module")
+def long_web() -> Iterator[Web]:
+    """One host with so many pages that a crawl of it lasts longer than a test, if it rests after each."""
+    params = WorldParams(seed=7, hosts=1, pages_per_host=20_000, links_per_page=20, page_bytes=800)
+    with running(params) as port:
+        yield Web(port, params)
+
+
+@needs_chromium
+def test_a_person_sees_rates_move_and_stops_starts_and_deletes_a_crawl_in_a_browser(
+    tmp_path: Path, long_web: Web
+) -> None:
+    home = tmp_path / "home"
+    write(home, "a", long_web, delay_s=0.2)
+    with on_port(home) as (served, _, port), browser_page(port) as (page, complaints):
+        expect.set_options(timeout=WAIT_MS)
+        page.goto("/")
+        page.get_by_label("Token").fill((home / "token").read_text().strip())
+        page.keyboard.press("Enter")
+        rate, pages = (
+            page.get_by_role("main").locator("dl > div").filter(has_text=name).locator("dd")
+            for name in ("Rate", "Pages")
+        )
+        expect(rate).to_have_text(re.compile(r"[1-9].*/s"))
+        before = pages.inner_text()
+        expect(pages).not_to_have_text(before)
+        page.get_by_role("button", name="Pause a").click()
+        page.get_by_role("dialog").get_by_role("button", name="Pause").click()
+        expect(rate).to_have_text("–")
+        page.get_by_role("button", name="Resume a").click()
+        expect(rate).to_have_text(re.compile(r"[1-9].*/s"))
+
+        page.get_by_role("link", name="a", exact=True).click()
+        page.get_by_role("button", name="Stop a").click()
+        page.get_by_role("dialog").get_by_role("button", name="Stop").click()
+        expect(page.get_by_role("button", name="Start a")).to_be_visible()
+        page.get_by_role("button", name="Start a").click()
+        expect(page.get_by_role("button", name="Pause a")).to_be_visible()
+        page.get_by_role("button", name="Stop a").click()
+        page.get_by_role("dialog").get_by_role("button", name="Stop").click()
+        page.get_by_role("button", name="Delete …").click()
+        page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        expect(page.get_by_text("There are no crawls yet.")).to_be_visible()
+        assert not (home / "a.toml").exists()
+        assert list((home / "crawls" / "a" / "records").glob("*.jsonl"))
+        served.end()
+        assert complaints == []
 
 
 @needs_chromium

@@ -45,7 +45,7 @@ function row(crawl, perSecond, again) {
       crawl.reason && h("p", { class: "why" }, crawl.reason),
       crawl.until && h("p", { class: "why" }, `until ${moment(crawl.until)}`)),
     h("dl", { class: "figures" },
-      figure("Rate", crawl.pid ? rate(perSecond) : "–"),
+      figure("Rate", rate(crawl.state === "running" ? perSecond : null)),
       figure("Pages", crawl.pid ? count(crawl.pages) : "–"),
       figure("Memory", crawl.pid ? size(crawl.memory_bytes) : "–")),
     h("div", { class: "actions" }, controls(crawl, again)));

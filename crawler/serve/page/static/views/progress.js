@@ -21,7 +21,7 @@ export function progress(name, search) {
     load: (signal) => load(crawlPath(name, `/history${query({ from: `-${span()}`, points: 400 })}`), signal),
     render: (history, about, again) => [
       h("dl", { class: "tiles" },
-        tile("Rate", about.pid ? rate(measure(about)) : "–"),
+        tile("Rate", rate(about.state === "running" ? measure(about) : null)),
         tile("Pages", about.pid ? count(about.pages) : "–", "of this process"),
         tile("Memory", about.pid ? size(about.memory_bytes) : "–"),
         tile("Open files", about.pid ? count(about.open_files) : "–")),
