@@ -1,6 +1,6 @@
 """What is crawled, when a run stops, and what is written."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -51,13 +51,15 @@ WarcPrefix = Annotated[
 ]
 
 
-SinkBackend = Annotated[str, Meta(extra={"choices": (), "backends": "sink"})]
+SINKS: Final = ("sqlite",)
+"""Ours that a configuration may name. Records and archive have settings of their own."""
+SinkBackend = Annotated[str, Meta(extra={"choices": SINKS, "backends": "sink"})]
 
 
 class OutputSink(msgspec.Struct, frozen=True, kw_only=True):
-    """A sink of another package, with its options. It gets each page."""
+    """A sink beside records and archive, with its options. It gets each page."""
 
-    backend: Annotated[SinkBackend, Meta(description="The name or path of the plug-in.")]
+    backend: Annotated[SinkBackend, Meta(description="Its name, or the name or path of a plug-in.")]
     name: Annotated[
         CrawlName | None,
         Meta(
@@ -66,7 +68,7 @@ class OutputSink(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
     options: Annotated[
-        Options, Meta(description="Options of the plug-in.", extra={"options_of": "backend", "backends": "sink"})
+        Options, Meta(description="Options of the sink.", extra={"options_of": "backend", "backends": "sink"})
     ] = {}
 
 
@@ -83,8 +85,8 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     sinks: Annotated[
         tuple[SinkBackend, ...],
         Meta(
-            description="Sinks of other packages, which also get each page: their names or paths. A block "
-            "[[output.sink]] gives options to a sink. Such sinks get a page before its record is written."
+            description="Other sinks, which also get each page, such as a database: their names, or the names or paths "
+            "of plug-ins. A block [[output.sink]] gives options to a sink. They get a page before its record."
         ),
     ] = ()
     sink: tuple[OutputSink, ...] = ()

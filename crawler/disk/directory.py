@@ -12,7 +12,7 @@ frontier.before-*  copies from before a repair
 visited/           snapshots of the visited set
 records/*.jsonl    page records
 warc/*.warc.gz     pages
-sinks/*/           files of sinks of other packages
+sinks/*/           files of other sinks
 logs/crawl.log
 browsers/          profiles of running browsers
 """

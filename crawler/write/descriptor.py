@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -10,6 +10,7 @@ from crawler.seams import NoOptions, Sink
 from crawler.write.appending import Durability
 
 Need = Literal["directory"]
+FILES: Final = frozenset[Need]({"directory"})
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,3 +35,6 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     options: type[msgspec.Struct] = NoOptions
     """Its options: fields with defaults, limits and meanings, written like those of a configuration."""
     needs: frozenset[Need] = frozenset()
+    waits: bool = True
+    """Whether the crawl waits after any `OSError`, and writes the page again. Otherwise it only waits for disk space,
+    and another error ends it."""

@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from crawler.page import Fetched, PageRecord
 from crawler.write.appending import AppendFile, Durability
-from crawler.write.descriptor import Descriptor, Parameters
+from crawler.write.descriptor import FILES, Descriptor, Parameters
 
 _log = logging.getLogger(__name__)
 _NAME = re.compile(r"records-(\d{5,})\.jsonl")
@@ -93,7 +93,7 @@ def _make(parameters: Parameters, options: RecordOptions) -> RecordSink:
     return RecordSink(parameters.directory, max_bytes=options.max_bytes, durability=parameters.durability)
 
 
-DESCRIPTOR: Final = Descriptor(name="records", make=_make, options=RecordOptions, needs=frozenset({"directory"}))
+DESCRIPTOR: Final = Descriptor(name="records", make=_make, options=RecordOptions, needs=FILES, waits=False)
 
 
 def record_files(directory: Path) -> list[Path]:
@@ -296,5 +296,5 @@ def _log_damage(path: Path, offset: int, why: str) -> None:
     _log.warning("%s: the line at byte %d is not a page record and was skipped: %s", path, offset, why)
 
 
-def _ignore_damage(path: Path, offset: int, why: str) -> None:
-    """Ignore it: the second pass reports it."""
+def _ignore_damage(*_: object) -> None:
+    """The second pass reports it."""

@@ -20,7 +20,7 @@ from msgspec import Meta
 
 from crawler.page import Failure, Fetched, NotModified, Page, PageRecord, Redirect
 from crawler.write.appending import AppendFile, Durability, sync_directory
-from crawler.write.descriptor import Descriptor, Parameters
+from crawler.write.descriptor import FILES, Descriptor, Parameters
 from crawler.write.gzip_members import copy_stretches, stretches
 from crawler.write.warc_records import NUMBER_FIELD, Group, Original, page_group, warcinfo
 
@@ -167,7 +167,7 @@ def _make(parameters: Parameters, options: WarcOptions) -> WarcSink:
     )
 
 
-DESCRIPTOR: Final = Descriptor(name="warc", make=_make, options=WarcOptions, needs=frozenset({"directory"}))
+DESCRIPTOR: Final = Descriptor(name="warc", make=_make, options=WarcOptions, needs=FILES, waits=False)
 
 
 def _finish_open_file(path: Path) -> tuple[int, int]:

@@ -24,7 +24,7 @@ PLUGINS = {
     ("visited", "cuckoo", "onceover-cuckoo-set"),
     ("visited", "hash-set", "onceover-hash-set"),
     ("frontier", "sqlite", "onceover-sqlite-frontier"),
-    ("sink", "sqlite", "onceover-sqlite-sink"),
+    ("sink", "page-table", "onceover-sqlite-sink"),
     ("extractor", "json-links", "onceover-json-links"),
     ("canonical_rule", "drop-parameters", "onceover-drop-parameters"),
     ("fetcher", "page-cache", "onceover-page-cache"),
@@ -39,7 +39,7 @@ options.moves = 200
 extractor = "json-links"
 
 [[output.sink]]
-backend = "sqlite"
+backend = "page-table"
 options.bodies = true
 
 [[output.sink]]
@@ -134,13 +134,13 @@ def test_a_crawl_with_all_of_them_is_stopped_resumed_and_complete(site: str, web
     assert checked.json()["problems"] == [], checked
     records = {record.number: record for record in crawling.records(tmp_path / "crawl")}
     assert (tmp_path / "crawl" / "crawl.toml").read_text().count("[[output.sink]]\nbackend = ") == 2
-    for name in ("sqlite", "small"):
+    for name in ("page-table", "small"):
         database = sqlite3.connect(tmp_path / "crawl" / "sinks" / name / "pages.sqlite")
         rows = database.execute("SELECT number, url, status, title, body FROM page").fetchall()
         database.close()
         assert {number: url for number, url, *_ in rows} == {number: each.url for number, each in records.items()}
         bodies = [body for *_, body in rows if body]
-        assert len(bodies) >= len(web.pages) if name == "sqlite" else not bodies
+        assert len(bodies) >= len(web.pages) if name == "page-table" else not bodies
     described = onceover("inspect", "crawl", "visited", "--json", site=site, cwd=tmp_path)
     assert described.json()["details"]
     assert "cuckoo" in described.out

@@ -72,7 +72,7 @@ class _Chosen(msgspec.Struct, frozen=True):
 
 
 def check_sinks(loaded: Loaded) -> None:
-    """Check that each sink of another package has a name of its own. Raises `ConfigError`."""
+    """Check that each sink beside records and archive has a name of its own. Raises `ConfigError`."""
     names: set[str] = set()
     for each in _plugin_sinks(loaded.config, Path()):
         if each.name in names:
@@ -89,12 +89,13 @@ async def open_sinks(
     async with AsyncExitStack() as opened:
         for each in _chosen_sinks(loaded.config, directory):
             backend = find(SINK, each.backend)
+            descriptor: SinkDescriptor = load(backend)
             try:
-                made = _make_sink(load(backend), each, loaded.config)
+                made = _make_sink(descriptor, each, loaded.config)
             except ValueError as error:
                 raise loaded.refuse(each.key, str(error)) from error
             opened.push_async_callback(made.aclose)
-            sinks.append(FullDiskSink(made, full_disk, plugin=None if backend.is_ours else backend.title))
+            sinks.append(FullDiskSink(made, full_disk, plugin=backend.title if descriptor.waits else None))
         opened.pop_all()
     return Sinks(sinks)
 

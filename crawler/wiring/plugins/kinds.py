@@ -77,7 +77,11 @@ FRONTIER: Final = Kind(
 SINK: Final = Kind(
     name="sink",
     noun="sink",
-    ours={"records": "crawler.write.records:DESCRIPTOR", "warc": "crawler.write.warc:DESCRIPTOR"},
+    ours={
+        "records": "crawler.write.records:DESCRIPTOR",
+        "warc": "crawler.write.warc:DESCRIPTOR",
+        "sqlite": "crawler.write.database.sqlite:DESCRIPTOR",
+    },
     descriptor=SinkDescriptor,
     methods=("write", "aclose"),
     adopt=_adopt(SinkDescriptor),

@@ -57,4 +57,4 @@ def _os_errors() -> Iterator[None]:
         raise ValueError("the sink is closed") from error
 
 
-DESCRIPTOR = Descriptor(name="sqlite", make=SqliteSink, options=Options, needs=frozenset({"directory"}))
+DESCRIPTOR = Descriptor(name="page-table", make=SqliteSink, options=Options, needs=frozenset({"directory"}))

@@ -1,0 +1,124 @@
+"""What a page is in a table: its columns, and its row."""
+
+import json
+from collections.abc import Callable, Sequence
+from enum import Enum
+from types import NoneType
+from typing import Any, Final, get_args, get_type_hints
+
+import msgspec
+
+from crawler.page import Failure, Fetched, Page, PageRecord
+from crawler.url.urls import host_of
+
+
+class Kind(Enum):
+    """What a column holds."""
+
+    INTEGER = "integer"
+    REAL = "real"
+    TEXT = "text"
+    BOOLEAN = "boolean"
+    MOMENT = "moment"
+    """A text in RFC 3339, UTC."""
+    JSON = "json"
+    """A text."""
+    BYTES = "bytes"
+
+
+class Column(msgspec.Struct, frozen=True):
+    name: str
+    kind: Kind
+
+
+class Row(msgspec.Struct, frozen=True, gc=False):
+    """A page."""
+
+    number: int
+    values: tuple[Any, ...]
+    """One for each of `COLUMNS`; None where nothing is known."""
+    links: Sequence[str] | None
+    """The canonical URLs of its links; None if the crawl does not write them."""
+    size_bytes: int
+    """About how much memory it takes."""
+
+
+class RowOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a row may have that a record has not."""
+
+    headers: bool = False
+    bodies: bool = False
+
+
+_KINDS: Final = {int: Kind.INTEGER, float: Kind.REAL, str: Kind.TEXT, bool: Kind.BOOLEAN}
+_MOMENTS: Final = frozenset({"fetched_at", "last_modified", "expires_at"})
+_LINKS: Final = "references"
+_MOST = 2**63 - 1
+
+
+def _kind(name: str, hint: Any) -> Kind:
+    plain = [each for each in get_args(hint) if each is not NoneType] or [hint]
+    return Kind.MOMENT if name in _MOMENTS else _KINDS.get(plain[0], Kind.JSON)
+
+
+_FIELDS: Final = tuple(
+    Column(name, _kind(name, hint)) for name, hint in get_type_hints(PageRecord).items() if name != _LINKS
+)
+COLUMNS: Final = (*_FIELDS, Column("host", Kind.TEXT), Column("headers", Kind.JSON), Column("body", Kind.BYTES))
+"""The fields of a record, but for its links, which have a table of their own; the host; the headers and the body of the
+response, if they are asked for."""
+
+
+def row_of(page: Fetched | None, record: PageRecord, options: RowOptions) -> Row:
+    """The row of a page. Its texts can be stored in any database: they have no NUL and no lone surrogate."""
+    found = [_STORABLE[column.kind](getattr(record, column.name)) for column in _FIELDS]
+    headers = _headers(page) if options.headers else None
+    body = page.body if options.bodies and isinstance(page, Page) else None
+    links = None if record.references is None else [_storable(each) for each in record.references]
+    values = (*found, _text(host_of(record.url)), headers, body)
+    size = sum(len(value) for value in values if isinstance(value, str | bytes)) + sum(map(len, links or ()))
+    return Row(record.number, values, links, size + 1000)
+
+
+def _headers(page: Fetched | None) -> str | None:
+    """Names and values in their order, since a name may come twice."""
+    if page is None or isinstance(page, Failure):
+        return None
+    return _json([[name.decode("latin-1"), value.decode("latin-1")] for name, value in page.headers])
+
+
+def _text(value: str | None) -> str | None:
+    return None if value is None else _storable(value)
+
+
+def _storable(value: str) -> str:
+    if value.isascii() and "\0" not in value:
+        return value
+    return value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+
+
+def _integer(value: int | None) -> int | None:
+    # Databases know no unsigned 64-bit numbers.
+    return value if value is None or value <= _MOST else value - 2**64
+
+
+def _json(value: object) -> str | None:
+    if value is None:
+        return None
+    text = json.dumps(msgspec.to_builtins(value), ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace").decode().replace("\\u0000", "\\ufffd")
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_STORABLE: Final[dict[Kind, Callable[[Any], Any]]] = {
+    Kind.INTEGER: _integer,
+    Kind.REAL: _same,
+    Kind.TEXT: _text,
+    Kind.BOOLEAN: _same,
+    Kind.MOMENT: _text,
+    Kind.JSON: _json,
+    Kind.BYTES: _same,
+}

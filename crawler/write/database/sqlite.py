@@ -1,0 +1,50 @@
+"""Pages in a file of SQLite: `sinks/NAME/pages.sqlite`."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta
+
+from crawler.page import Fetched, PageRecord
+from crawler.write.database.batches import Batches
+from crawler.write.database.rows import Row, RowOptions, row_of
+from crawler.write.database.sqlite_file import FILE_NAME, SqliteFile
+from crawler.write.descriptor import FILES, Descriptor, Parameters
+
+
+class SqliteOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the sink."""
+
+    headers: Annotated[bool, Meta(description="Store the headers of each response, too.")] = False
+    bodies: Annotated[bool, Meta(description="Store the body of each page, too.")] = False
+
+
+class SqliteSink:
+    """A page that is written again replaces its row. One thread at a time works on the file."""
+
+    def __init__(self, parameters: Parameters, options: SqliteOptions) -> None:
+        assert parameters.directory is not None  # it needs one
+        self._options = RowOptions(headers=options.headers, bodies=options.bodies)
+        self._file = SqliteFile(parameters.directory / FILE_NAME, durability=parameters.durability)
+        self._batches = Batches(self._store)
+        self._closed = False
+
+    async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+        if self._closed:
+            raise ValueError("the SQLite sink is closed; it can't be written to any more")
+        await self._batches.add(row_of(page, record, self._options))
+
+    async def aclose(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        await self._batches.aclose()
+        await asyncio.to_thread(self._file.close)
+
+    async def _store(self, rows: Sequence[Row]) -> None:
+        await asyncio.to_thread(self._file.store, rows)
+
+
+DESCRIPTOR: Final = Descriptor(name="sqlite", make=SqliteSink, options=SqliteOptions, needs=FILES)

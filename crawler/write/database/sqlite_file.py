@@ -1,0 +1,144 @@
+"""The file of the SQLite sink: its tables, and what to store in them. Synchronous."""
+
+import errno
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final
+
+from crawler.write.appending import Durability
+from crawler.write.database.rows import COLUMNS, Kind, Row
+
+FILE_NAME: Final = "pages.sqlite"
+VERSION: Final = 1
+"""Of the schema. A change that needs more than new columns raises it, and adds a step to `_migrate`."""
+LOCK_WAIT_S: Final = 5.0
+"""How long to wait for another process that has locked the file, before the crawl is told to wait."""
+
+_TYPES: Final = {
+    Kind.INTEGER: "INTEGER",
+    Kind.REAL: "REAL",
+    Kind.TEXT: "TEXT",
+    Kind.BOOLEAN: "INTEGER",
+    Kind.MOMENT: "TEXT",
+    Kind.JSON: "TEXT",
+    Kind.BYTES: "BLOB",
+}
+_LINKS: Final = """
+    CREATE TABLE IF NOT EXISTS links
+        (number INTEGER NOT NULL, position INTEGER NOT NULL, target TEXT NOT NULL, PRIMARY KEY (number, position))
+    WITHOUT ROWID
+"""
+_INDEXES: Final = (
+    "CREATE INDEX IF NOT EXISTS pages_url ON pages (url)",
+    "CREATE INDEX IF NOT EXISTS pages_host ON pages (host, status)",
+    "CREATE INDEX IF NOT EXISTS links_target ON links (target)",
+)
+_NAMES: Final = ", ".join(f'"{each.name}"' for each in COLUMNS)
+_INSERT: Final = f"INSERT OR REPLACE INTO pages ({_NAMES}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608  # ours
+_WRONG_FILE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+class SqliteFile:
+    """An open file. For one thread at a time."""
+
+    def __init__(self, path: Path, *, durability: Durability) -> None:
+        """Open it, and make or migrate its tables. Raises ValueError if it can't be used, and `OSError` if it can't be
+        written now."""
+        self._path = path
+        self._database: sqlite3.Connection | None = None
+        with self._os_errors():
+            database = sqlite3.connect(path, timeout=LOCK_WAIT_S, isolation_level=None, check_same_thread=False)
+        try:
+            with self._os_errors():
+                database.execute("PRAGMA journal_mode = WAL")
+                database.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
+                with _transaction(database):
+                    self._migrate(database)
+        except BaseException:
+            database.close()
+            raise
+        self._database = database
+
+    def store(self, rows: Sequence[Row]) -> None:
+        """Store pages, all of them or none. Raises `OSError`, and ValueError once it is closed."""
+        if self._database is None:
+            raise ValueError(f"{self._path} is closed; a sink can't be written to after aclose()")
+        linked = [row for row in rows if row.links is not None]
+        links = ((row.number, at, link) for row in linked for at, link in enumerate(row.links or ()))
+        with self._os_errors(), _transaction(self._database):
+            self._database.executemany(_INSERT, [row.values for row in rows])
+            if linked:
+                self._database.executemany("DELETE FROM links WHERE number = ?", [(row.number,) for row in linked])
+                self._database.executemany("INSERT INTO links VALUES (?, ?, ?)", links)
+
+    def close(self) -> None:
+        """Closing twice is harmless."""
+        if self._database is not None:
+            with self._os_errors():
+                self._database.close()
+            self._database = None
+
+    def _migrate(self, database: sqlite3.Connection) -> None:
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        if version > VERSION:
+            raise ValueError(
+                f"{self._path} has a schema of version {version}, and this onceover knows {VERSION}: use the version "
+                "of onceover that wrote it, or give the sink another name"
+            )
+        columns = ", ".join(
+            f'"{each.name}" {_TYPES[each.kind]}{" PRIMARY KEY" if each.name == "number" else ""}' for each in COLUMNS
+        )
+        database.execute(f"CREATE TABLE IF NOT EXISTS pages ({columns})")
+        known = {name for (name,) in database.execute("SELECT name FROM pragma_table_info('pages')")}
+        for each in COLUMNS:
+            if each.name not in known:
+                database.execute(f'ALTER TABLE pages ADD COLUMN "{each.name}" {_TYPES[each.kind]}')
+        database.execute(_LINKS)
+        for index in _INDEXES:
+            database.execute(index)
+        if version != VERSION:
+            database.execute(f"PRAGMA user_version = {VERSION}")
+
+    @contextmanager
+    def _os_errors(self) -> Iterator[None]:
+        """A context in which errors of SQLite become those of the system, for which the crawl waits."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+            if code in _WRONG_FILE and self._database is None:
+                raise ValueError(
+                    f"{self._path} can't be read: {error}. Restore a copy of it, or move it away: the sink then begins "
+                    "another, without the pages until now"
+                ) from error
+            raise self._os_error(error, code) from error
+
+    def _os_error(self, error: sqlite3.DatabaseError, code: int) -> OSError:
+        if code == sqlite3.SQLITE_FULL:
+            return OSError(errno.ENOSPC, "No space left on device", str(self._path))
+        if code in _LOCKED:
+            return OSError(errno.EAGAIN, "another process has locked the database for long", str(self._path))
+        return OSError(errno.EIO, str(error), str(self._path))
+
+
+@contextmanager
+def _transaction(database: sqlite3.Connection) -> Iterator[None]:
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        database.execute("COMMIT")
+    except BaseException:
+        if database.in_transaction:  # SQLite has ended it itself after some errors
+            database.execute("ROLLBACK")
+        raise
+
+
+def read_rows(path: Path, *columns: str, at_once: int = 1000) -> Iterator[list[tuple[object, ...]]]:
+    """Some columns of all pages, in the order of their numbers. Changes nothing."""
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=LOCK_WAIT_S)) as database:
+        found = database.execute(f"SELECT {', '.join(columns)} FROM pages ORDER BY number")  # noqa: S608  # our names
+        while rows := found.fetchmany(at_once):
+            yield rows

@@ -1,0 +1,117 @@
+"""The sink that writes a file of SQLite."""
+
+import asyncio
+import errno
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crawler.testing.sink.pages import write, write_failure, write_unfetched
+from crawler.write.database import sqlite_file
+from crawler.write.database.rows import COLUMNS
+from crawler.write.database.sqlite import SqliteOptions, SqliteSink
+from crawler.write.database.sqlite_file import FILE_NAME, read_rows
+from crawler.write.descriptor import Parameters
+from tests.unit.write.database.samples import named, rich_page
+
+
+def open_sink(directory: Path, *, headers: bool = False, bodies: bool = False) -> SqliteSink:
+    return SqliteSink(Parameters(directory=directory), SqliteOptions(headers=headers, bodies=bodies))
+
+
+@contextmanager
+def database(directory: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(directory / FILE_NAME, isolation_level=None)) as opened:
+        yield opened
+
+
+def rows(directory: Path) -> list[dict[str, Any]]:
+    names = [f'"{column.name}"' for column in COLUMNS]
+    return [named(row) for batch in read_rows(directory / FILE_NAME, *names) for row in batch]
+
+
+async def test_a_row_has_every_field_of_the_record_and_what_the_options_ask_for(tmp_path: Path) -> None:
+    sink = open_sink(tmp_path, headers=True, bodies=True)
+    fetched, record = rich_page(7)
+    await sink.write(fetched, record)
+    await write_unfetched(sink, 8)
+    await write_failure(sink, 9)
+    await sink.aclose()
+    row, unfetched, failed = rows(tmp_path)
+    assert row["number"] == 7
+    assert (row["url"], row["host"], row["status"], row["state"]) == (record.url, "h1.sim.test", 200, "done")
+    assert row["fetched_at"] == record.fetched_at
+    assert row["title"] == "Zo\u00eb ? \ufffd end"
+    assert row["noindex"] == 1
+    assert json.loads(row["refused"]) == {"off-site": 3}
+    assert json.loads(row["refusals"])[1] == ["java\ufffdscript:", "scheme"]
+    assert json.loads(row["headers"])[0] == ["Server", "nginx"]
+    assert row["body"] == fetched.body
+    assert row["digest"] == record.digest
+    assert (unfetched["state"], unfetched["reason"], unfetched["headers"]) == ("excluded", "robots", None)
+    assert (failed["number"], failed["reason"], failed["body"]) == (9, "timeout", None)
+
+
+async def test_links_have_a_row_each_and_are_replaced_with_their_page(tmp_path: Path) -> None:
+    sink = open_sink(tmp_path)
+    await sink.write(*rich_page(1))
+    await sink.write(*rich_page(2, references=None))
+    await sink.write(*rich_page(1, references=["http://h1.sim.test:8080/c"]))
+    await sink.aclose()
+    with database(tmp_path) as opened:
+        assert opened.execute("SELECT * FROM links").fetchall() == [(1, 0, "http://h1.sim.test:8080/c")]
+    assert [(row["number"], row["headers"], row["body"]) for row in rows(tmp_path)] == [
+        (1, None, None),
+        (2, None, None),
+    ]
+
+
+async def test_a_locked_file_raises_an_error_and_takes_the_page_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_file, "LOCK_WAIT_S", 0.0)
+    sink = open_sink(tmp_path)
+    with database(tmp_path) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(OSError, match="another process has locked") as raised:
+            await write(sink, 1)
+        assert raised.value.errno == errno.EAGAIN
+        assert raised.value.filename == str(tmp_path / FILE_NAME)
+        other.execute("ROLLBACK")
+    await asyncio.gather(*(write(sink, number) for number in (2, 1)))
+    await sink.aclose()
+    assert [row["number"] for row in rows(tmp_path)] == [1, 2]
+
+
+async def test_columns_that_older_tables_lack_are_added(tmp_path: Path) -> None:
+    with database(tmp_path) as old:
+        old.execute("CREATE TABLE pages (number INTEGER PRIMARY KEY, url TEXT, mine TEXT)")
+        old.execute("INSERT INTO pages VALUES (1, 'http://a.test/', 'kept')")
+    sink = open_sink(tmp_path)
+    await write(sink, 2)
+    await sink.aclose()
+    assert [(row["number"], row["status"]) for row in rows(tmp_path)] == [(1, None), (2, 200)]
+    with database(tmp_path) as opened:
+        assert opened.execute("SELECT mine FROM pages").fetchall() == [("kept",), (None,)]
+        assert opened.execute("PRAGMA user_version").fetchone() == (sqlite_file.VERSION,)
+
+
+def test_tables_of_a_newer_version_are_refused_and_left_as_they_are(tmp_path: Path) -> None:
+    with database(tmp_path) as newer:
+        newer.execute("PRAGMA user_version = 99")
+    with pytest.raises(ValueError, match=r"version 99.* knows 1"):
+        open_sink(tmp_path)
+    with database(tmp_path) as newer:
+        assert newer.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+
+
+def test_a_file_that_is_no_database_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_text("no database at all" * 100)
+    with pytest.raises(ValueError, match=r"pages\.sqlite can't be read.*move it away"):
+        open_sink(tmp_path)
+    assert (tmp_path / FILE_NAME).read_text().startswith("no database")
