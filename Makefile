@@ -102,7 +102,7 @@ $(BENCHES): $(TESTS)
 	@touch $@
 
 debian:
-	@tools/debian-packages nginx=/usr/sbin/nginx redis-server=/usr/bin/redis-server chromium=/usr/bin/chromium jq=/usr/bin/jq \
+	@tools/debian-packages nginx=/usr/sbin/nginx redis-server=/usr/bin/redis-server postgresql=/usr/lib/postgresql chromium=/usr/bin/chromium jq=/usr/bin/jq \
 		libleveldb-dev=/usr/include/leveldb/db.h g++=/usr/bin/g++ \
 		python3-doc=/usr/share/doc/python3-doc/html/index.html apache2-doc=/usr/share/doc/apache2-doc/manual/en/index.html
 

@@ -1,6 +1,6 @@
 """What other packages may bring to a crawl. These protocols know pages alone, so every room may use them."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -46,6 +46,16 @@ class Sink(Protocol):
 
     async def aclose(self) -> None:
         """Complete the files. Closing twice is harmless."""
+        ...
+
+
+@runtime_checkable
+class Begins(Protocol):
+    """What a sink may have beside the methods of `Sink`."""
+
+    async def begin(self) -> None:
+        """Called once, before the first page is written, such as to connect to a server. Raises ValueError for what
+        waiting does not mend: then the crawl does not begin."""
         ...
 
 

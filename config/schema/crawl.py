@@ -51,7 +51,7 @@ WarcPrefix = Annotated[
 ]
 
 
-SINKS: Final = ("sqlite",)
+SINKS: Final = ("postgres", "sqlite")
 """Ours that a configuration may name. Records and archive have settings of their own."""
 SinkBackend = Annotated[str, Meta(extra={"choices": SINKS, "backends": "sink"})]
 

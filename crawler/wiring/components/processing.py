@@ -16,6 +16,7 @@ from crawler.read.descriptor import Descriptor as ExtractorDescriptor
 from crawler.read.descriptor import Parameters as ExtractorParameters
 from crawler.read.html.lexbor import LexborExtractor
 from crawler.read.options import Options, PdfContent
+from crawler.seams import Begins
 from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.guarded import GuardedExtractor
 from crawler.wiring.plugins.kinds import EXTRACTOR, SINK
@@ -92,9 +93,11 @@ async def open_sinks(
             descriptor: SinkDescriptor = load(backend)
             try:
                 made = _make_sink(descriptor, each, loaded.config)
+                opened.push_async_callback(made.aclose)
+                if isinstance(made, Begins):
+                    await made.begin()
             except ValueError as error:
                 raise loaded.refuse(each.key, str(error)) from error
-            opened.push_async_callback(made.aclose)
             sinks.append(FullDiskSink(made, full_disk, plugin=backend.title if descriptor.waits else None))
         opened.pop_all()
     return Sinks(sinks)

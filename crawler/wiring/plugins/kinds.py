@@ -80,6 +80,7 @@ SINK: Final = Kind(
     ours={
         "records": "crawler.write.records:DESCRIPTOR",
         "warc": "crawler.write.warc:DESCRIPTOR",
+        "postgres": "crawler.write.database.postgres:DESCRIPTOR",
         "sqlite": "crawler.write.database.sqlite:DESCRIPTOR",
     },
     descriptor=SinkDescriptor,

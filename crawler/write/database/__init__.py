@@ -4,6 +4,9 @@
     batches       rows that are written at the same time share a transaction
     sqlite        a file beside the crawl
     sqlite_file   its tables, which the sink makes and migrates
+    postgres      tables of PostgreSQL
+    postgres_client   a connection that is made anew when it breaks
+    postgres_tables   the tables, and how pages get into them
 
 A row has the number of its record as key, so a page that is written again replaces its row. `write` returns once the
 transaction with the row is committed; until then nothing of the page is in the tables. When a transaction fails, all of

@@ -1,0 +1,151 @@
+"""A connection to PostgreSQL that is made anew when it breaks. Needs asyncpg."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import asyncpg
+import msgspec
+
+from crawler.write.database.postgres_tables import prepare, read_pages, store
+from crawler.write.database.rows import Row
+
+CONNECT_TIMEOUT_S: Final = 10.0
+COMMAND_TIMEOUT_S: Final = 60.0
+FIRST_PAUSE_S: Final = 1.0
+LONGEST_PAUSE_S: Final = 30.0
+"""Between two attempts to connect. The pause doubles with each one that fails."""
+
+_log = logging.getLogger(__name__)
+_BROKEN: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
+_MISCONFIGURED: Final = (
+    asyncpg.ClientConfigurationError,
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
+    asyncpg.InsufficientPrivilegeError,
+)
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the pages go."""
+
+    dsn: str
+    password_file: Path | None
+    schema: str
+    crawl: str
+
+
+class PostgresClient:
+    """Stores pages. What goes wrong is an `OSError`, and the next call connects anew, after a pause that grows."""
+
+    def __init__(self, target: Target, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._target = target
+        self._monotonic = monotonic
+        self._connection: asyncpg.Connection | None = None
+        self._pause_s = 0.0
+        self._try_at = 0.0
+        self._why = ""
+
+    async def begin(self) -> None:
+        """Connect, and make the tables. Raises ValueError if the configuration, a right or a table is wrong; a server
+        that does not answer is tried again by the first call of `store`."""
+        try:
+            await self._connect()
+        except OSError as error:
+            _log.warning("the sink postgres: %s; the crawl tries again when it has a page", error)
+
+    async def store(self, rows: Sequence[Row]) -> None:
+        """Store pages, all of them or none, unless the server dies while it commits: then nobody knows. To store them
+        again is right in either case. Raises `OSError`."""
+        try:
+            connection = await self._connected()
+        except ValueError as error:  # a right that was taken away while the crawl runs may be given back
+            raise OSError(str(error)) from error
+        try:
+            await store(connection, self._target.schema, self._target.crawl, rows)
+        except _BROKEN as error:
+            self._drop()
+            raise OSError(_told(error)) from error
+        except BaseException:
+            self._drop()
+            raise
+
+    async def read(self, columns: Sequence[str]) -> AsyncIterator[list[Sequence[Any]]]:
+        """Some columns of all pages of the crawl. Raises `OSError` and ValueError."""
+        connection = await self._open()
+        try:
+            async for rows in read_pages(connection, self._target.schema, self._target.crawl, columns):
+                yield rows
+        except _BROKEN as error:
+            raise OSError(_told(error)) from error
+        finally:
+            connection.terminate()
+
+    async def aclose(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            try:
+                await connection.close(timeout=CONNECT_TIMEOUT_S)
+            except _BROKEN:
+                connection.terminate()  # all that was written is committed
+
+    async def _connected(self) -> asyncpg.Connection:
+        if self._connection is not None and not self._connection.is_closed():
+            return self._connection
+        return await self._connect()
+
+    async def _connect(self) -> asyncpg.Connection:
+        wait_s = self._try_at - self._monotonic()
+        if wait_s > 0:
+            raise OSError(f"{self._why}; tries again in {wait_s:.0f} s")
+        try:
+            connection = await self._open()
+            try:
+                await prepare(connection, self._target.schema)
+            except BaseException:
+                connection.terminate()
+                raise
+        except _MISCONFIGURED as error:
+            self._pause(error)
+            raise ValueError(self._why) from error
+        except _BROKEN as error:
+            self._pause(error)
+            raise OSError(self._why) from error
+        self._connection, self._pause_s = connection, 0.0
+        return connection
+
+    async def _open(self) -> asyncpg.Connection:
+        return await asyncpg.connect(
+            self._target.dsn or None,
+            password=await self._password(),
+            timeout=CONNECT_TIMEOUT_S,
+            command_timeout=COMMAND_TIMEOUT_S,
+            server_settings={"application_name": f"onceover {self._target.crawl}"},
+        )
+
+    async def _password(self) -> str | None:
+        """Read anew each time, since it may have been changed."""
+        file = self._target.password_file
+        if file is None:
+            return None
+        return (await asyncio.to_thread(file.read_text, encoding="utf-8")).rstrip("\r\n")
+
+    def _pause(self, error: BaseException) -> None:
+        server = self._target.dsn or "the server of PGHOST"
+        self._why = f"{server}: {error.strerror if isinstance(error, OSError) and error.strerror else _told(error)}"
+        self._pause_s = min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, 2 * self._pause_s))
+        self._try_at = self._monotonic() + self._pause_s
+
+    def _drop(self) -> None:
+        """Drop a connection that failed, whose state nobody knows."""
+        if self._connection is not None:
+            self._connection.terminate()
+            self._connection = None
+
+
+def _told(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return text or ("the server did not answer in time" if isinstance(error, TimeoutError) else type(error).__name__)

@@ -1,0 +1,145 @@
+"""The tables of the PostgreSQL sink: makes and migrates them, and stores pages in them. Needs asyncpg."""
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import asyncpg
+
+from crawler.write.database.rows import COLUMNS, Kind, Row
+
+VERSION: Final = 1
+"""Of the schema. A change that needs more than new columns raises it, and adds a step to `_change`."""
+
+_TYPES: Final = {
+    Kind.INTEGER: "bigint",
+    Kind.REAL: "double precision",
+    Kind.TEXT: "text",
+    Kind.BOOLEAN: "boolean",
+    Kind.MOMENT: "timestamptz",
+    Kind.JSON: "jsonb",
+    Kind.BYTES: "bytea",
+}
+_NAMES: Final = ("crawl", *(column.name for column in COLUMNS))
+_QUOTED: Final = ", ".join(f'"{name}"' for name in _NAMES)
+_MOMENTS: Final = tuple(at for at, column in enumerate(COLUMNS) if column.kind is Kind.MOMENT)
+_NEW_PAGES: Final = "onceover_new_pages"
+_INDEXES: Final = (
+    'pages_host ON "{}".pages (crawl, host, status)',
+    'pages_fetched_at ON "{}".pages (crawl, fetched_at)',
+    # A URL may be longer than what an entry of an index may have.
+    'pages_url ON "{}".pages (md5(url))',
+    'links_target ON "{}".links (md5(target))',
+)
+_LINK_COLUMNS: Final = "crawl text NOT NULL, number bigint NOT NULL, position integer NOT NULL, target text NOT NULL"
+_LINK_NAMES: Final = ("crawl", "number", "position", "target")
+
+
+async def prepare(connection: asyncpg.Connection, schema: str) -> None:
+    """Make or migrate the tables, and those of this connection. Raises ValueError for tables of a newer version.
+
+    Several parts of a crawl do this at the same time, so one waits for the other.
+    """
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"onceover schema {schema}")
+        await _migrate(connection, schema)
+    # A server that loses what it has acknowledged would lose pages that are done.
+    if await connection.fetchval("SHOW synchronous_commit") == "off":
+        await connection.execute("SET synchronous_commit = on")
+    await connection.execute(f'CREATE TEMPORARY TABLE {_NEW_PAGES} (LIKE "{schema}".pages) ON COMMIT DELETE ROWS')
+
+
+async def store(connection: asyncpg.Connection, schema: str, crawl: str, rows: Sequence[Row]) -> None:
+    """Store pages, all of them or none. A page replaces its former row and links."""
+    linked = [row for row in rows if row.links is not None]
+    links = [(crawl, row.number, at, link) for row in linked for at, link in enumerate(row.links or ())]
+    async with connection.transaction():
+        pages = [(crawl, *_with_moments(row.values)) for row in rows]
+        await connection.copy_records_to_table(_NEW_PAGES, records=pages, columns=_NAMES)
+        await connection.execute(_upsert(schema))
+        if linked:
+            numbers = [row.number for row in linked]
+            await connection.execute(
+                f'DELETE FROM "{schema}".links WHERE crawl = $1 AND number = ANY($2::bigint[])',  # noqa: S608  # checked
+                crawl,
+                numbers,
+            )
+            await connection.copy_records_to_table("links", records=links, columns=_LINK_NAMES, schema_name=schema)
+
+
+async def read_pages(
+    connection: asyncpg.Connection, schema: str, crawl: str, columns: Sequence[str], *, at_once: int = 1000
+) -> AsyncIterator[list[Sequence[Any]]]:
+    """Some columns of all pages of a crawl, by their numbers."""
+    names = ", ".join(f'"{name}"' for name in columns)
+    query = f'SELECT {names} FROM "{schema}".pages WHERE crawl = $1 ORDER BY number'  # noqa: S608  # our names
+    async with connection.transaction(readonly=True):
+        batch: list[Sequence[Any]] = []
+        async for row in connection.cursor(query, crawl, prefetch=at_once):
+            batch.append(row)
+            if len(batch) == at_once:
+                yield batch
+                batch = []
+        yield batch
+
+
+def _upsert(schema: str) -> str:
+    changes = ", ".join(f'"{name}" = EXCLUDED."{name}"' for name in _NAMES if name not in ("crawl", "number"))
+    return (
+        f'INSERT INTO "{schema}".pages ({_QUOTED}) SELECT {_QUOTED} FROM {_NEW_PAGES} '  # noqa: S608  # our names
+        f"ON CONFLICT (crawl, number) DO UPDATE SET {changes}"
+    )
+
+
+async def _migrate(connection: asyncpg.Connection, schema: str) -> None:
+    exists = await connection.fetchval("SELECT to_regclass($1) IS NOT NULL", f'"{schema}".schema_version')
+    version = 0
+    if exists:
+        version = await connection.fetchval(f'SELECT max(version) FROM "{schema}".schema_version') or 0  # noqa: S608
+    if version > VERSION:
+        raise ValueError(
+            f'the tables in the schema "{schema}" have version {version}, and this onceover knows {VERSION}: use the '
+            "version of onceover that made them, or name another schema"
+        )
+    if not exists:
+        await _make(connection, schema)
+    # What is there already needs no right to change tables.
+    known = await connection.fetch(
+        "SELECT column_name::text FROM information_schema.columns WHERE table_schema = $1 AND table_name = 'pages'",
+        schema,
+    )
+    present = {name for (name,) in known}
+    for column in COLUMNS:
+        if column.name not in present:
+            await connection.execute(f'ALTER TABLE "{schema}".pages ADD COLUMN "{column.name}" {_TYPES[column.kind]}')
+
+
+async def _make(connection: asyncpg.Connection, schema: str) -> None:
+    if not await connection.fetchval("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", schema):
+        await connection.execute(f'CREATE SCHEMA "{schema}"')
+    columns = ", ".join(
+        f'"{each.name}" {_TYPES[each.kind]}{" NOT NULL" if each.name == "number" else ""}' for each in COLUMNS
+    )
+    for table in (
+        f"pages (crawl text NOT NULL, {columns}, PRIMARY KEY (crawl, number))",
+        f"links ({_LINK_COLUMNS}, PRIMARY KEY (crawl, number, position))",
+        "schema_version (version integer NOT NULL)",
+    ):
+        await connection.execute(f'CREATE TABLE "{schema}".{table}')
+    for index in _INDEXES:
+        await connection.execute(f"CREATE INDEX {index.format(schema)}")
+    await connection.execute(f'INSERT INTO "{schema}".schema_version VALUES ($1)', VERSION)  # noqa: S608  # checked
+
+
+def _with_moments(values: tuple[Any, ...]) -> list[Any]:
+    found = list(values)
+    for at in _MOMENTS:
+        found[at] = _moment(values[at])
+    return found
+
+
+def _moment(text: str | None) -> datetime | None:
+    try:
+        return None if text is None else datetime.fromisoformat(text)
+    except ValueError:
+        return None

@@ -1,0 +1,176 @@
+"""The sink that writes tables of PostgreSQL."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from crawler.testing.sink.pages import write, write_failure, write_unfetched
+from crawler.write.database.postgres import PostgresOptions, PostgresSink
+from crawler.write.database.postgres_client import FIRST_PAUSE_S, LONGEST_PAUSE_S, PostgresClient, Target
+from crawler.write.database.rows import Row
+from crawler.write.descriptor import Parameters
+from tests.postgres import PostgresServer, running_postgres
+from tests.unit.write.database.samples import rich_page
+
+NOWHERE = "postgresql://crawl@127.0.0.1:1/pages"
+"""Nobody listens there."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    with running_postgres() as running:
+        yield running
+
+
+def open_sink(dsn: str, **options: object) -> PostgresSink:
+    return PostgresSink(Parameters(about={"isPartOf": "docs"}), PostgresOptions(dsn=dsn, **options))  # type: ignore[arg-type]
+
+
+def numbers(server: PostgresServer, schema: str) -> list[int]:
+    return [int(number) for (number,) in server.query(f"SELECT number FROM {schema}.pages ORDER BY number")]
+
+
+async def test_rows_have_types_and_links_are_replaced_with_their_page(server: PostgresServer) -> None:
+    sink = open_sink(server.dsn, schema="rich", headers=True, bodies=True)
+    fetched, record = rich_page(7)
+    await sink.write(fetched, record)
+    await sink.write(*rich_page(7, references=["http://h1.sim.test:8080/c"], expires_at="not a date"))
+    await write_unfetched(sink, 8)
+    await write_failure(sink, 9)
+    await sink.aclose()
+    [found] = server.query(
+        "SELECT crawl, host, status, title, refused->>'off-site', refusals->1->>0, headers->0->>0, length(body),"
+        " noindex, extract(epoch FROM last_modified - '2026-01-01Z'::timestamptz)::int, expires_at IS NULL"
+        " FROM rich.pages WHERE number = 7"
+    )
+    text = ["docs", "h1.sim.test", "200", "Zo\u00eb ? \ufffd end", "3", "java\ufffdscript:", "Server"]
+    assert found == [*text, str(len(fetched.body)), "t", str(86_400 + 3 * 3600 + 4 * 60 + 5), "t"]
+    assert server.query("SELECT * FROM rich.links") == [["docs", "7", "0", "http://h1.sim.test:8080/c"]]
+    assert server.query("SELECT number, state, reason FROM rich.pages WHERE number > 7 ORDER BY number") == [
+        ["8", "excluded", "robots"],
+        ["9", "failed", "timeout"],
+    ]
+
+
+async def test_all_parts_may_begin_at_once_and_a_later_sink_adds_columns_that_are_missing(
+    server: PostgresServer,
+) -> None:
+    sinks = [open_sink(server.dsn, schema="many") for _ in range(8)]
+    await asyncio.gather(*(sink.begin() for sink in sinks))
+    await asyncio.gather(*(write(sink, number) for number, sink in enumerate(sinks)))
+    for sink in sinks:
+        await sink.aclose()
+    server.query("ALTER TABLE many.pages DROP COLUMN title, ADD COLUMN mine text DEFAULT 'kept'")
+    later = open_sink(server.dsn, schema="many")
+    await write(later, 8)
+    await later.aclose()
+    assert numbers(server, "many") == list(range(9))
+    assert server.query("SELECT title IS NULL, mine FROM many.pages WHERE number IN (0, 8) ORDER BY number") == [
+        ["t", "kept"],
+        ["f", "kept"],
+    ]
+
+
+async def test_what_waiting_does_not_mend_is_refused_at_the_beginning(server: PostgresServer) -> None:
+    first = open_sink(server.dsn, schema="newer")
+    await first.begin()
+    await first.aclose()
+    server.query("UPDATE newer.schema_version SET version = 99")
+    with pytest.raises(ValueError, match=r"version 99.* knows 1"):
+        await open_sink(server.dsn, schema="newer").begin()
+    with pytest.raises(ValueError, match='database "nowhere" does not exist'):
+        await open_sink(server.dsn.replace("/postgres?", "/nowhere?")).begin()
+
+
+async def test_a_server_that_is_killed_in_mid_batch_loses_nothing_and_repeats_nothing() -> None:
+    with running_postgres() as server:
+        sink = open_sink(server.dsn)
+        await sink.begin()
+        written: set[int] = set()
+        is_written = asyncio.Event()
+
+        async def write_until_taken(number: int) -> None:
+            while True:
+                try:
+                    await write(sink, number)
+                except OSError:
+                    await asyncio.sleep(0.05)  # as the crawl does, which waits
+                else:
+                    written.add(number)
+                    is_written.set()
+                    return
+
+        async with asyncio.TaskGroup() as writers:
+            for number in range(2000):
+                writers.create_task(write_until_taken(number))
+            await is_written.wait()
+            await asyncio.to_thread(server.kill)
+            acknowledged = set(written)
+            with pytest.raises(OSError, match=r"\S"):
+                await write(sink, 1_000_000)
+            await asyncio.to_thread(server.start)
+            assert acknowledged <= set(numbers(server, "onceover"))
+        assert set(numbers(server, "onceover")) - {1_000_000} == set(range(2000))
+        await sink.aclose()
+
+
+async def test_a_server_that_does_not_answer_is_asked_less_and_less_often() -> None:
+    now = 0.0
+    client = PostgresClient(
+        Target(dsn=NOWHERE, password_file=None, schema="onceover", crawl="docs"), monotonic=lambda: now
+    )
+    await client.begin()  # it may be there when the first page comes
+    tries: list[float] = []
+    while len(tries) < 8:
+        with pytest.raises(OSError, match=r"tries again in \d+ s|Connect") as raised:
+            await client.store([Row(1, (), None, 1)])
+        if "tries again" not in str(raised.value):
+            tries.append(now)
+        now += 0.5
+    pauses = [after - before for before, after in zip([0.0, *tries], tries, strict=False)]
+    assert pauses == [FIRST_PAUSE_S, 2.0, 4.0, 8.0, 16.0, LONGEST_PAUSE_S, LONGEST_PAUSE_S, LONGEST_PAUSE_S]
+    await client.aclose()
+
+
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        "postgresql://me:s3cret@db.test/pages",
+        "postgresql://db.test/pages?user=me&password=s3cret",
+        "postgresql://db.test/pages?sslpassword=s3cret",
+        "host=db.test password=s3cret",
+    ],
+)
+def test_a_dsn_with_a_password_is_refused_and_the_password_is_not_told(dsn: str) -> None:
+    with pytest.raises(ValueError, match=r"without a password.*password_file, PGPASSWORD or ~/\.pgpass") as raised:
+        PostgresOptions(dsn=dsn)
+    assert "s3cret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [({"dsn": "mysql://db.test/pages"}, "begins with postgresql://"), ({"schema": 'a"b'}, "lower-case letters")],
+)
+def test_options_that_mean_nothing_are_refused(options: dict[str, str], expected: str) -> None:
+    with pytest.raises(ValueError, match=expected):
+        PostgresOptions(**options)  # type: ignore[arg-type]
+
+
+async def test_a_password_file_is_read_anew_for_each_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passwords: list[object] = []
+
+    async def connect(_dsn: str, *, password: str | None, **_: object) -> object:
+        passwords.append(password)
+        raise OSError("nobody there")
+
+    monkeypatch.setattr("crawler.write.database.postgres_client.asyncpg.connect", connect)
+    file = tmp_path / "password"
+    target = Target(dsn=NOWHERE, password_file=file, schema="onceover", crawl="docs")
+    for word in ("old", "new"):
+        file.write_text(f"{word}\n")
+        await PostgresClient(target).begin()
+    assert passwords == ["old", "new"]
