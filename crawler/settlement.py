@@ -9,7 +9,7 @@ from crawler.counters import Counters
 from crawler.page import Failure, Fetched, LinkKind, NotModified, Page, PageRecord, Redirect
 from crawler.politeness.response_policy import Decision
 from crawler.protocols import NotTaken, Quota
-from crawler.record import unfetched_record
+from crawler.record import Change, unfetched_record
 from crawler.steps import LINKS_AT_ONCE
 from frontier import CrawlUrl, Lease, Outcome, UrlState
 
@@ -50,9 +50,9 @@ class Settlement:
             outcome=Outcome(
                 state=UrlState.FAILED if decision.failed else UrlState.DONE,
                 status=record.status,
-                reason=decision.reason if decision.failed else None,
+                reason=decision.reason if decision.failed else _gone(record),
                 fetched_at=fetched.fetched_at,
-                digest=sha1,
+                digest=_digest(lease, fetched, sha1),
                 etag=record.etag or (lease.url.had_etag if isinstance(fetched, NotModified) else None),
                 last_modified=_last_modified(lease, fetched),
                 server_ok=decision.server_ok,
@@ -62,6 +62,7 @@ class Settlement:
                 dead_for_s=decision.dead_for_s,
                 self_links=self_links,
                 is_page=is_page(lease, fetched, decision),
+                changed=None if record.change is None else record.change == Change.CHANGED,
             ),
         )
         self._count_settled(lease, fetched, decision)
@@ -182,3 +183,13 @@ def _last_modified(lease: Lease, fetched: Fetched) -> str | None:
         return None
     header = fetched.header("last-modified")
     return lease.url.had_last_modified if header is None and isinstance(fetched, NotModified) else header
+
+
+def _digest(lease: Lease, fetched: Fetched, sha1: bytes | None) -> bytes | None:
+    """The digest of the crawl's copy."""
+    earlier = lease.url.earlier
+    return earlier.digest if isinstance(fetched, NotModified) and earlier is not None else sha1
+
+
+def _gone(record: PageRecord) -> str | None:
+    return str(Change.GONE) if record.change == Change.GONE else None

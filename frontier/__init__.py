@@ -40,8 +40,9 @@ The rooms:
 
 Others may write frontiers too: the rest of the program sees what a frontier promises, never how it keeps that.
 `protocol` says what a running frontier promises, `state` what is kept between runs, `look_ups` what can be asked of
-that, and `values` what passes between. Most protocols are small, and a frontier may lack them. A `descriptor` says how
-the state of a backend is opened, on which `terms`, and what can be done to it; `backends` lists ours.
+that, `values` what passes between, `descriptions` what an operator sees of queues, and `visits` what is remembered of
+earlier visits to a URL. Most protocols are small, and a frontier may lack them. A `descriptor` says how the state of a
+backend is opened, on which `terms`, and what can be done to it; `backends` lists ours.
 
 The other modules are about our own frontier: `shell` is what callers call. `store` is what it needs from a store,
 `records` are what a store keeps. `pauses` are reasons to lease nothing. `clock` never runs backwards.
@@ -50,13 +51,22 @@ A crawl may have several *parts*, each with a frontier of its own. The room `par
 beside the rest, and in which form links travel; `part_links` keeps these promises over a store. `regrouping` is what it
 takes to divide stored URLs anew among parts."""
 
+from frontier.descriptions import ActiveQueue, QueueStatus
 from frontier.parts.protocol import Allowance, Gate, InParts, Misrouted, Part, PartLinks, PartPages, Place, Reservations
 from frontier.pauses import Pauses
 from frontier.protocol.forwarding import ForwardingFrontier
-from frontier.protocol.look_ups import LedgerReads, Notes, QueueReads
-from frontier.protocol.serving import Budgeted, Frontier, Pausing, QueueControl, Recovering, Serving, Syncing
+from frontier.protocol.look_ups import LedgerReads, Notes, NumberReads, QueueReads
+from frontier.protocol.serving import (
+    Budgeted,
+    Frontier,
+    Pausing,
+    QueueControl,
+    Recovering,
+    Recrawling,
+    Serving,
+    Syncing,
+)
 from frontier.values import (
-    ActiveQueue,
     Budgets,
     CrawlUrl,
     Damaged,
@@ -66,12 +76,12 @@ from frontier.values import (
     Lease,
     LedgerEntry,
     Outcome,
-    QueueStatus,
     StoreFailed,
     StoreFull,
     StoreRefused,
     UrlState,
 )
+from frontier.visits import Earlier
 
 __all__ = [
     "ActiveQueue",
@@ -80,6 +90,7 @@ __all__ = [
     "Budgets",
     "CrawlUrl",
     "Damaged",
+    "Earlier",
     "ForwardingFrontier",
     "Frontier",
     "FrontierStats",
@@ -92,6 +103,7 @@ __all__ = [
     "LedgerReads",
     "Misrouted",
     "Notes",
+    "NumberReads",
     "Outcome",
     "Part",
     "PartLinks",
@@ -103,6 +115,7 @@ __all__ = [
     "QueueReads",
     "QueueStatus",
     "Recovering",
+    "Recrawling",
     "Reservations",
     "Serving",
     "StoreFailed",

@@ -6,7 +6,7 @@ queues. `commit` makes each change as soon as the store accepts it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import TypeVar
@@ -14,6 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from frontier.clock import steady_clock
+from frontier.descriptions import ActiveQueue
 from frontier.part_links import StoredPartLinks
 from frontier.queues.settings import QueueSettings
 from frontier.sending.outgoing import open_outgoing
@@ -32,7 +33,6 @@ from frontier.transitions.snapshotting import Snapshotting
 from frontier.transitions.stats import active_queues, describe
 from frontier.transitions.uncancellable import run_uncancellable
 from frontier.values import (
-    ActiveQueue,
     Budgets,
     CrawlUrl,
     FrontierStats,
@@ -129,12 +129,16 @@ class QueueFrontier:
     # URLs come in
 
     async def add(self, urls: Iterable[CrawlUrl], /, *, force: bool = False) -> int:
-        admitted = await self._admission.add(urls, force=force)
-        await self._snapshotting.save_if_due()
-        return admitted
+        return await self._admit(self._admission.add(urls, force=force))
 
     async def add_anew(self, urls: Iterable[CrawlUrl], /) -> int:
-        admitted = await self._admission.add(urls, force=True, drop_validators=True)
+        return await self._admit(self._admission.add(urls, force=True, drop_validators=True))
+
+    async def readmit(self, urls: Iterable[CrawlUrl], /, *, whole: bool = False) -> int:
+        return await self._admit(self._admission.readmit(urls, drop_validators=whole))
+
+    async def _admit(self, admission: Awaitable[int]) -> int:
+        admitted = await admission
         await self._snapshotting.save_if_due()
         return admitted
 
@@ -164,10 +168,7 @@ class QueueFrontier:
         check_seconds(cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, dead_for_s=outcome.dead_for_s)
         if outcome.state is UrlState.PENDING:
             raise ValueError(f"{lease.url.url} can't be settled as pending; `retry` or `release` it")
-        await self._commit.run(
-            partial(self._settling.done, lease, cooldown_s, outcome, group_cooldown_s=group_cooldown_s)
-        )
-        await self._commit.sync()
+        await self._change(partial(self._settling.done, lease, cooldown_s, outcome, group_cooldown_s=group_cooldown_s))
 
     async def retry(
         self,
@@ -184,10 +185,9 @@ class QueueFrontier:
         self._check_settling(lease)
         check_seconds(cooldown_s=cooldown_s, group_cooldown_s=group_cooldown_s, after_s=after_s)
         outcome = Outcome(state=UrlState.PENDING, reason=reason, server_ok=False, answered=answered, pressure=pressure)
-        await self._commit.run(
+        await self._change(
             partial(self._settling.retry, lease, after_s, cooldown_s, outcome, group_cooldown_s=group_cooldown_s)
         )
-        await self._commit.sync()
 
     def release(
         self,
@@ -214,22 +214,22 @@ class QueueFrontier:
         return self._store.marks.paused
 
     async def pause(self, reason: str, /) -> None:
-        await self._operate(partial(self._operator.pause, reason))
+        await self._change(partial(self._operator.pause, reason))
 
     async def resume(self) -> None:
-        await self._operate(self._operator.resume)
+        await self._change(self._operator.resume)
 
     async def retire(self, key: str, /) -> None:
-        await self._operate(partial(self._operator.retire, key))
+        await self._change(partial(self._operator.retire, key))
 
     async def unretire(self, key: str, /) -> None:
-        await self._operate(partial(self._operator.unretire, key))
+        await self._change(partial(self._operator.unretire, key))
 
     async def set_budget(self, key: str, budget: int | None, /) -> None:
-        await self._operate(partial(self._operator.set_budget, key, budget))
+        await self._change(partial(self._operator.set_budget, key, budget))
 
-    async def _operate(self, change: Callable[[], _Result]) -> _Result:
-        """Carry out what an operator asks for, and make it durable."""
+    async def _change(self, change: Callable[[], _Result]) -> _Result:
+        """Make a change, and make it durable."""
         result = await self._commit.run(change)
         await self._commit.sync()
         return result
@@ -249,10 +249,10 @@ class QueueFrontier:
         return await self._admission.record(entries)
 
     async def skip_numbers(self, upto: int, /) -> bool:
-        return await self._operate(partial(self._operator.skip_numbers, upto))
+        return await self._change(partial(self._operator.skip_numbers, upto))
 
     async def set_lost(self, count: int, /) -> None:
-        await self._operate(partial(self._operator.set_lost, count))
+        await self._change(partial(self._operator.set_lost, count))
 
     async def status_of(self, canonical: str, /) -> LedgerEntry | None:
         entry = self._store.reads.entry(canonical)

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Literal
 
 import msgspec
+
+from frontier.visits import Earlier, History
 
 
 class CrawlUrl(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -41,6 +42,8 @@ class CrawlUrl(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     had_last_modified: str | None = None
     """The validators of the copy that the crawl has. The frontier sets them from the ledger when a URL is fetched
     again."""
+    earlier: Earlier | None = None
+    """What the last visit has found. The frontier sets it, too."""
 
 
 class UrlState(IntEnum):
@@ -81,6 +84,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """For this long, the queue's server counts as dead: its leases say so, and it is not asked."""
     is_page: bool = False
     """Whether it counts as a page, as in a limit of pages."""
+    changed: bool | None = None
+    """Whether it had changed since the last visit; None if that is not known."""
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -101,6 +106,14 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Links to it, seen so far."""
     elsewhere: bool = False
     """It was settled by another crawl and imported from there. This crawl has no output for it."""
+    url: str | None = None
+    """The URL to fetch; None if that is `canonical`, or the store does not know it."""
+    kind: str = "link"
+    depth: int | None = None
+    """None if the store does not know it."""
+    visits: int = 1
+    """How often it was fetched or given up."""
+    history: History = ()
 
 
 class Budgets(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,53 +182,6 @@ class Health(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How often the server has asked us to slow down, less its good answers since."""
     probe_at: float = 0.0
     """The server counts as dead until this time, in seconds since 1970."""
-
-
-class QueueStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What an operator sees of a queue."""
-
-    key: str
-    size: int = 0
-    """URLs that wait in it, the leased ones included."""
-    wake_at: float = 0.0
-    """It rests until this time, in seconds since 1970."""
-    health: Health = Health()
-    precedence: int = 128
-    """0..255; lower goes first."""
-    spent: int = 0
-    budget: int | None = None
-    """Its own total budget; None if the general one applies."""
-    retired: bool = False
-    """Whether an operator has retired it."""
-    pace_s: float = 0.0
-    """How long it rested after its server's last good answer."""
-    address: str | None = None
-    """The last known address of its server."""
-    served: bool = False
-    """Whether its URLs get fetched. If it has any and is not served, it is retired."""
-
-
-class ActiveQueue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What an operator sees of a queue that is being served."""
-
-    key: str
-    state: Literal["in-process", "ready", "held-back", "snoozed"]
-    """`held-back` is ready but for a group that it belongs to."""
-    size: int
-    """URLs that wait in it, the leased ones included."""
-    spent: int
-    leased: int
-    wake_at: float
-    """It rests until this time, in seconds since 1970."""
-    rest_reason: str | None
-    """Why it rests, if the release of its last lease gave a reason."""
-    health: Health
-    group: str | None = None
-    """The group that holds it back."""
-    group_wake_at: float | None = None
-    """When that group may be asked, in seconds since 1970; None if it is being asked now."""
-    group_is_elsewhere: bool = False
-    """Whether the group waits for other parts of the crawl."""
 
 
 class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):

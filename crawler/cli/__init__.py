@@ -36,6 +36,7 @@ _MODULES: Final = {
     "parts": "parts",
     "pause": "operate.pausing",
     "plugins": "plugins",
+    "recrawl": "operate.selecting",
     "reload": "operate.settings",
     "report": "operate.report",
     "resume": "operate.pausing",

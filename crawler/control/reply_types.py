@@ -7,6 +7,7 @@ import msgspec
 
 from crawler.control import replies, requests
 from crawler.control.requests import AnyRequest
+from crawler.control.selections import Selected
 from visited import VisitedStats
 
 REPLY_TYPES: Final[Mapping[type[AnyRequest], type[msgspec.Struct]]] = {
@@ -17,6 +18,8 @@ REPLY_TYPES: Final[Mapping[type[AnyRequest], type[msgspec.Struct]]] = {
     requests.TakeCheckpoint: replies.Checkpoint,
     requests.Add: replies.Judged,
     requests.Forget: replies.Judged,
+    requests.ForgetSelected: Selected,
+    requests.Recrawl: Selected,
     requests.Retire: replies.Changed,
     requests.Unretire: replies.Changed,
     requests.SetBudget: replies.Changed,

@@ -4,6 +4,8 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
+from crawler.control.selections import Selection
+
 MAX_URLS: Final = 1000
 """URLs or lines in one request."""
 MAX_SETTINGS: Final = 1000
@@ -68,6 +70,25 @@ class Forget(Request, frozen=True, tag="forget"):
     """Remove settled URLs from ledger and visited set, so that they are new again. The reply is `Judged`."""
 
     urls: Urls
+
+
+class ForgetSelected(Request, frozen=True, tag="forget-selected"):
+    """Forget all URLs of a selection, a piece at a time. The reply is `Selected`."""
+
+    which: Selection
+    after: str = ""
+    """Begin behind this place, which an earlier reply gives."""
+
+
+class Recrawl(Request, frozen=True, tag="recrawl"):
+    """Fetch all URLs of a selection again, a piece at a time, except for those that rules have excluded. The reply is
+    `Selected`."""
+
+    which: Selection = Selection()
+    after: str = ""
+    """Begin behind this place, which an earlier reply gives."""
+    whole: bool = False
+    """Whether servers must send whole pages, also of copies that are still current."""
 
 
 class Retire(Request, frozen=True, tag="retire"):
@@ -186,6 +207,8 @@ AnyRequest = (
     | TakeCheckpoint
     | Add
     | Forget
+    | ForgetSelected
+    | Recrawl
     | Retire
     | Unretire
     | SetBudget

@@ -11,6 +11,7 @@ from crawler.control.requests import (
     AnyRequest,
     Export,
     Forget,
+    ForgetSelected,
     GetStatus,
     Import,
     InspectNext,
@@ -19,6 +20,7 @@ from crawler.control.requests import (
     InspectUrl,
     InspectVisited,
     Pause,
+    Recrawl,
     Reload,
     Resume,
     Retire,
@@ -29,7 +31,7 @@ from crawler.control.requests import (
     Top,
     Unretire,
 )
-from crawler.operate.actions import checkpoint, copying, hosts, pausing, queues, refusals, settings, urls
+from crawler.operate.actions import checkpoint, copying, hosts, pausing, queues, refusals, selecting, settings, urls
 from crawler.operate.target import OperatedCrawl, Refused, adding
 from frontier import StoreFailed
 
@@ -66,6 +68,11 @@ async def _carry_out(crawl: OperatedCrawl, request: AnyRequest) -> msgspec.Struc
                 return await urls.add(crawl, request)
         case Forget(urls=texts):
             return await urls.forget(crawl, texts)
+        case ForgetSelected():
+            return await selecting.forget_selected(crawl, request)
+        case Recrawl():
+            with adding(crawl):
+                return await selecting.recrawl(crawl, request)
         case Retire(host=host):
             return await queues.retire(crawl, host)
         case Unretire(host=host):

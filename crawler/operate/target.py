@@ -14,7 +14,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.syncing import FileSync
 from crawler.operate.settings.changing import CrawlSettings
 from crawler.parts.ending import Gate
-from frontier import Frontier, LedgerReads, Pausing, QueueControl, QueueReads, Recovering, Serving, Syncing
+from frontier import Frontier, LedgerReads, Pausing, QueueControl, QueueReads, Recovering, Recrawling, Serving, Syncing
 from frontier.state import FrontierState
 from visited import VisitedStats
 
@@ -126,6 +126,12 @@ def ledger_reads(crawl: OperatedCrawl) -> LedgerReads:
 async def recovering(crawl: OperatedCrawl) -> Recovering:
     if not isinstance(frontier := await crawl.frontier(), Recovering):
         raise _lacks("take URLs that another crawl has settled")
+    return frontier
+
+
+async def recrawling(crawl: OperatedCrawl) -> Recrawling:
+    if not isinstance(frontier := await crawl.frontier(), Recrawling):
+        raise _lacks("fetch settled URLs again")
     return frontier
 
 

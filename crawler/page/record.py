@@ -52,6 +52,10 @@ class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """SHA-1 of the body, as WARC files write payload digests: `sha1:` and base 32."""
     duplicate_of: str | None = None
     """The URL of an earlier page with the same body."""
+    visit: int = 1
+    """How often it has been fetched or given up, this time included."""
+    change: str | None = None
+    """What has become of it since the last visit; see `Change`."""
     last_modified: str | None = None
     etag: str | None = None
     expires_at: str | None = None

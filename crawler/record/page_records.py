@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from crawler.page import Extract, Failure, Fetched, LinkKind, Page, PageRecord, Redirect, digest_text
+from crawler.record.changes import change_since
 from crawler.record.dates import header_time, rfc3339, w3c_time
 from crawler.record.headers import expires_at, media_type, record_headers
 from frontier import Lease, UrlState
@@ -63,6 +64,7 @@ def fetched_record(
         declared_type=media_type(headers.get(b"content-type")),
         digest=None if sha1 is None else digest_text(sha1),
         duplicate_of=duplicate_of,
+        change=change_since(lease, fetched, sha1),
         last_modified=header_time(headers.get(b"last-modified")) or w3c_time(lease.url.last_modified),
         etag=headers.get(b"etag"),
         expires_at=expires_at(headers, fetched.fetched_at),
@@ -112,6 +114,7 @@ def _fields_of_lease(lease: Lease) -> dict[str, Any]:
         "hit_count": lease.hit_count,
         "weight": url.weight,
         "precedence": url.precedence,
+        "visit": 1 if url.earlier is None else url.earlier.visits + 1,
     }
 
 

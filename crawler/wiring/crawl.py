@@ -36,7 +36,7 @@ from crawler.wiring.recovery.newer_output import numbers_owed_by_replaced_output
 from crawler.wiring.schedule import next_tick
 from crawler.wiring.sharing import PACE_VARIABLE, Shared, share, share_pace
 from crawler.wiring.sites import Sites
-from frontier import CrawlUrl, Frontier, InParts, PartLinks, StoreRefused
+from frontier import CrawlUrl, Frontier, InParts, NumberReads, PartLinks, StoreRefused
 from frontier.state import FrontierState
 from visited import VisitedSet
 
@@ -111,7 +111,8 @@ async def open_crawl(
         shared = await share(loaded.config, frontier, paced, stack)
         adjusted = await _components(loaded, directory, urls, latest, kept, shared, additions, stack)
         if frontier_backend(loaded.config).is_persistent:
-            owed = await requeue_newer_output(loaded.config, directory, frontier, urls)
+            numbers = kept.state if isinstance(kept.state, NumberReads) else None
+            owed = await requeue_newer_output(loaded.config, directory, frontier, urls, numbers=numbers)
             if shared.allowance is not None:
                 shared.allowance.owe(owed)
                 shared.allowance.owe(await numbers_owed_by_replaced_output(loaded.config, directory, frontier, urls))

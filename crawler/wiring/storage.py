@@ -27,6 +27,7 @@ from visited import VisitedSet
 from visited.bits.kernel import best_kernel
 from visited.descriptor import Descriptor, Parameters
 from visited.making import make_set
+from visited.wrappers.forgetting import ForgettingSet
 from visited.wrappers.recent import RecentUrls
 from visited.wrappers.verified import VerifiedSet
 from visited.wrappers.whitelist import WhiteListSet
@@ -127,6 +128,8 @@ def visited_set(
             return knows_many(urls)
 
         visited = VerifiedSet(visited, known)
+    elif chosen is not None and not chosen.can_forget:
+        visited = ForgettingSet(visited)
     if config.visited.white_list:
         visited = WhiteListSet(visited, config.visited.white_list)
     if not config.visited.recent or (chosen is not None and _is_faster_than_cache(chosen)):

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Protocol, runtime_checkable
 
-from frontier.values import CrawlUrl, Damaged, KnownUrl, QueueStatus
+from frontier.descriptions import QueueStatus
+from frontier.values import CrawlUrl, Damaged, KnownUrl
 
 
 class Notes(Protocol):
@@ -55,4 +56,14 @@ class LedgerReads(Protocol):
 
     def all_known(self, after: str = "", /) -> Iterator[KnownUrl | Damaged]:
         """The ledger after the URL `after`, in the order of canonical URLs."""
+        ...
+
+
+@runtime_checkable
+class NumberReads(Protocol):
+    """Tells why the ledger lacks a URL that the output has."""
+
+    def was_forgotten(self, number: int, /) -> bool:
+        """Whether the URL with this number, which the ledger lacks, was forgotten. If not, it was lost: the change that
+        admitted it is missing, or damage has destroyed it."""
         ...

@@ -4,8 +4,9 @@ may lack, to an operator and to those who repair a crawl."""
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Protocol, runtime_checkable
 
+from frontier.descriptions import ActiveQueue
 from frontier.pauses import Pauses
-from frontier.values import ActiveQueue, Budgets, CrawlUrl, FrontierStats, Lease, LedgerEntry, Outcome
+from frontier.values import Budgets, CrawlUrl, FrontierStats, Lease, LedgerEntry, Outcome
 
 
 class Frontier(Protocol):
@@ -216,4 +217,14 @@ class Recovering(Protocol):
 
     async def set_lost(self, count: int, /) -> None:
         """From now on this many admitted URLs count as destroyed by damage without a trace."""
+        ...
+
+
+@runtime_checkable
+class Recrawling(Protocol):
+    """Can fetch settled URLs again."""
+
+    async def readmit(self, urls: Iterable[CrawlUrl], /, *, whole: bool = False) -> int:
+        """Enqueue the settled ones among these URLs again, each under a new number, and return their number. Their
+        servers are asked whether the crawl's copies are still current; with `whole`, they are not."""
         ...

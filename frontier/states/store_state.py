@@ -5,6 +5,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from frontier.descriptions import QueueStatus
 from frontier.descriptor import Parameters
 from frontier.protocol.look_ups import Notes
 from frontier.queues.queue import QueueRecord
@@ -16,7 +17,7 @@ from frontier.store import Store
 from frontier.transitions.active.active_queues import ActiveQueues
 from frontier.transitions.operating import Operator
 from frontier.transitions.stats import describe
-from frontier.values import CrawlUrl, Damaged, FrontierStats, KnownUrl, QueueStatus
+from frontier.values import CrawlUrl, Damaged, FrontierStats, KnownUrl
 from visited import VisitedSet
 
 _Store = TypeVar("_Store", bound=Store)
@@ -96,6 +97,12 @@ class StoreState(Generic[_Store]):
     def numbers_given(self) -> int:
         following = self.store.counters.next_number
         return following - first_number(lineage_of(following))
+
+    def was_forgotten(self, number: int, /) -> bool:
+        counters = self.store.counters
+        if not counters.generation or counters.lost or counters.quarantined:
+            return False
+        return number < counters.next_number and lineage_of(number) == lineage_of(counters.next_number)
 
     def known(self, canonical: str, /) -> KnownUrl | None:
         known = self.store.ledger.known(canonical)

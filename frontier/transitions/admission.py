@@ -5,7 +5,7 @@ meanwhile, and a transition that has begun is finished even if its caller is can
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
@@ -28,13 +28,16 @@ from frontier.transitions.active.active_queues import ActiveQueues
 from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, OpenLease
 from frontier.transitions.link_counts import LinkCounts
-from frontier.transitions.readmission import find_readmissible
+from frontier.transitions.readmission import find_readmissible, find_settled
 from frontier.transitions.uncancellable import run_uncancellable
 from frontier.transitions.url_checks import check_urls
 from frontier.values import CrawlUrl, LedgerEntry, StoreFull, UrlState
 from visited import VisitedSet
 
 _LINK_COUNTS_WRITTEN = 100
+
+Again = Mapping[str, tuple[CrawlUrl, LedgerEntry | None]]
+"""Known URLs that are admitted again, by their canonical forms, and their ledger entries."""
 
 
 class Admission:
@@ -75,6 +78,12 @@ class Admission:
                 raise ValueError(f"{others[0].url} belongs to part {receiver} of the crawl: add it there")
             chosen = self._outgoing.choose(foreign)
         return await self._finish(self._add(batch, chosen, force=force, drop_validators=drop_validators))
+
+    async def readmit(self, urls: Iterable[CrawlUrl], *, drop_validators: bool) -> int:
+        """See `Recrawling.readmit`."""
+        batch = list(urls)
+        check_urls(batch)
+        return await self._finish(self._readmit(batch, drop_validators=drop_validators))
 
     async def receive(self, urls: Sequence[CrawlUrl], position: InboxPosition) -> int:
         """Admit URLs of this part that another part has sent, and store how far it has come."""
@@ -132,6 +141,12 @@ class Admission:
                     await self._commit.run(partial(self._link_counts.write, self._store, at_once=at_once, now=now))
             return admitted
 
+    async def _readmit(self, batch: Sequence[CrawlUrl], *, drop_validators: bool) -> int:
+        async with self.lock:
+            self._commit.check()
+            admit = partial(self._admit_settled, batch, drop_validators=drop_validators)
+            return await self._commit.run(admit, is_required=True)
+
     async def _forget(self, canonicals: Iterable[str]) -> int:
         async with self.lock:
             self._commit.check()
@@ -169,15 +184,28 @@ class Admission:
         force: bool,
         drop_validators: bool,
     ) -> int:
-        active, urls = self._active, new
-        again: dict[str, tuple[CrawlUrl, LedgerEntry | None]] = {}
-        superseded: list[OpenLease] = []
+        again: Again = {}
         if force:
             new_canonicals = {url.canonical for url in new}
             known = [url for url in batch if url.canonical not in new_canonicals]
             again = find_readmissible(known, self._leases, self._store.reads, drop_validators=drop_validators)
+        return self._write(new, again, chosen, position)
+
+    def _admit_settled(self, batch: Sequence[CrawlUrl], *, drop_validators: bool) -> int:
+        return self._write([], find_settled(batch, self._store.reads, drop_validators=drop_validators))
+
+    def _write(
+        self,
+        new: Sequence[CrawlUrl],
+        again: Again,
+        chosen: Chosen = MappingProxyType({}),
+        position: InboxPosition | None = None,
+    ) -> int:
+        active = self._active
+        superseded: list[OpenLease] = []
+        if again:
             superseded = [held for held in self._leases if held.pending.url.canonical in again and not held.superseded]
-            urls = [*new, *(url for url, _ in again.values())]
+        urls = [*new, *(url for url, _ in again.values())]
         parcels = self._outgoing.pack(chosen) if chosen and self._outgoing is not None else []
         if not urls and not parcels and position is None:
             return 0

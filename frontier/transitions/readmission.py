@@ -7,6 +7,7 @@ import msgspec
 from frontier.store import StoreReads
 from frontier.transitions.leasing import OpenLease
 from frontier.values import CrawlUrl, LedgerEntry, UrlState
+from frontier.visits import Earlier
 
 _HAS_COPY = frozenset({200, 304})
 """Statuses after which the crawl has a copy, so that the server can say whether it is still current."""
@@ -17,21 +18,43 @@ def find_readmissible(
 ) -> dict[str, tuple[CrawlUrl, LedgerEntry | None]]:
     """Of URLs that the visited set knows, those that are settled, leased, or known only by a filter's error; and their
     ledger entries."""
-    leased = {held.pending.url.canonical for held in leases if not held.superseded}
+    leased = {held.pending.url.canonical: held.pending.url for held in leases if not held.superseded}
     found: dict[str, tuple[CrawlUrl, LedgerEntry | None]] = {}
     for url in known:
         if url.canonical not in found:
             entry = reads.entry(url.canonical)
             if entry is None or entry.state is not UrlState.PENDING or url.canonical in leased:
-                found[url.canonical] = (_prepare_again(url, entry, drop_validators=drop_validators), entry)
+                again = _prepare_again(url, entry, leased.get(url.canonical), drop_validators=drop_validators)
+                found[url.canonical] = (again, entry)
     return found
 
 
-def _prepare_again(url: CrawlUrl, entry: LedgerEntry | None, *, drop_validators: bool) -> CrawlUrl:
-    """The URL with its known link count, and with the validators of the crawl's copy, if there is one to keep."""
+def find_settled(
+    urls: Iterable[CrawlUrl], reads: StoreReads, *, drop_validators: bool
+) -> dict[str, tuple[CrawlUrl, LedgerEntry]]:
+    """The settled ones among these URLs, and their ledger entries."""
+    found = find_readmissible(urls, (), reads, drop_validators=drop_validators)
+    return {canonical: (url, entry) for canonical, (url, entry) in found.items() if entry is not None}
+
+
+def _prepare_again(
+    url: CrawlUrl, entry: LedgerEntry | None, leased: CrawlUrl | None, *, drop_validators: bool
+) -> CrawlUrl:
+    """The URL with its known link count, with what its last visit has found, and with the validators of the crawl's
+    copy, if there is one to keep."""
     if entry is None:
         return url
-    url = msgspec.structs.replace(url, link_count=entry.hit_count)
-    if drop_validators or entry.state is not UrlState.DONE or entry.status not in _HAS_COPY:
+    if leased is not None:
+        return msgspec.structs.replace(url, link_count=entry.hit_count, earlier=leased.earlier)
+    has_copy = entry.state is UrlState.DONE and not entry.elsewhere
+    earlier = Earlier(
+        visits=entry.visits,
+        status=entry.status,
+        fetched_at=entry.fetched_at,
+        digest=entry.digest if has_copy else None,
+        history=entry.history,
+    )
+    url = msgspec.structs.replace(url, link_count=entry.hit_count, earlier=earlier)
+    if drop_validators or not has_copy or entry.status not in _HAS_COPY:
         return url
     return msgspec.structs.replace(url, had_etag=entry.etag, had_last_modified=entry.last_modified)

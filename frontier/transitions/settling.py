@@ -17,6 +17,7 @@ from frontier.transitions.leasing import Leases, OpenLease
 from frontier.transitions.link_counts import LinkCounts
 from frontier.transitions.reserving import Reserving
 from frontier.values import CrawlUrl, Health, Lease, LedgerEntry, Outcome, StoreFull, UrlState
+from frontier.visits import History, add_visit
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +80,10 @@ class Settling:
 
     def _entry(self, held: OpenLease, outcome: Outcome) -> LedgerEntry:
         pending, url = held.pending, held.pending.url
+        earlier, fetched_at = url.earlier, outcome.fetched_at
+        history: History = () if earlier is None else earlier.history
+        if earlier is not None and outcome.changed is not None and fetched_at is not None:
+            history = add_visit(earlier, fetched_at=fetched_at, changed=outcome.changed)
         return LedgerEntry(
             canonical=url.canonical,
             state=outcome.state,
@@ -87,11 +92,16 @@ class Settling:
             via=url.via,
             status=outcome.status,
             reason=outcome.reason,
-            fetched_at=outcome.fetched_at,
+            fetched_at=fetched_at,
             digest=outcome.digest,
             etag=outcome.etag,
             last_modified=outcome.last_modified,
             hit_count=url.link_count + outcome.self_links + self._link_counts.get(url.canonical),
+            url=None if url.url == url.canonical else url.url,
+            kind=url.kind,
+            depth=url.depth,
+            visits=1 if earlier is None else earlier.visits + 1,
+            history=history,
         )
 
     def retry(

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import Final, Literal
 
+from frontier.descriptions import ActiveQueue
 from frontier.queues.lifecycle import IN_PROCESS, READY, QueueState
 from frontier.queues.queue import Queue
 from frontier.records import Counters
 from frontier.transitions.active.active_queues import ActiveQueues
-from frontier.values import ActiveQueue, FrontierStats
+from frontier.values import FrontierStats
 
 _STATES: Final[dict[QueueState, Literal["in-process", "ready"]]] = {IN_PROCESS: "in-process", READY: "ready"}
 

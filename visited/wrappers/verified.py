@@ -9,6 +9,7 @@ from visited.batch import check_batch
 from visited.digests.exact import ExactSet
 from visited.protocol import CannotForget, SnapshotRefused, VisitedSet, VisitedStats, list_urls
 from visited.snapshot import Value, clear_set, read_snapshot, write_snapshot
+from visited.wrappers.forgetting import check_few
 
 BACKEND = "verified"
 
@@ -116,6 +117,11 @@ class VerifiedSet:
             clear_set(self._inner)
             raise
         self._inner.load(file)
+        try:
+            check_few(left, len(self._inner))
+        except SnapshotRefused:
+            clear_set(self._inner)
+            raise
         self._rescued = rescued
         self._caught, self._confirmed, self._left_in_filter = caught, confirmed, left
 

@@ -10,8 +10,10 @@ import msgspec
 
 from crawler.cli.codes import COMPLETE, FAILED
 from crawler.cli.operate.options import as_json, directory
+from crawler.cli.operate.selecting import select
 from crawler.control.replies import Judged, JudgedUrl
-from crawler.control.requests import MAX_PRECEDENCE, MAX_URLS, Add, AnyRequest, Forget
+from crawler.control.requests import MAX_PRECEDENCE, MAX_URLS, Add, AnyRequest, Forget, ForgetSelected
+from crawler.control.selections import Selection
 from crawler.control.wire import MAX_REQUEST_BYTES
 from crawler.operate.reach import reach
 
@@ -64,14 +66,25 @@ def add(
 @directory
 @_urls
 @_from_file
+@click.option("--host", metavar="HOST", help="Forget all URLs of HOST.")
+@click.option("--matching", metavar="PATTERN", help="Forget all URLs in which PATTERN is found; with --host, of these.")
 @as_json
-def forget(directory: Path, urls: tuple[str, ...], file: TextIO | None, as_json: bool) -> int:
+def forget(
+    directory: Path, urls: tuple[str, ...], file: TextIO | None, host: str | None, matching: str | None, as_json: bool
+) -> int:
     """Forget each URL, as if the crawl in DIR had never met it: when a page links to it, it is fetched again.
 
-    URLs that are still to be fetched are kept; then the command exits with 1. So it does if the visited set can't
-    forget.
+    URLs that are still to be fetched are kept; then the command exits with 1.
     """
-    return _send(directory, _given(urls, file), lambda piece: Forget(urls=piece), as_json=as_json, failures=_FAILURES)
+    if host is None and matching is None:
+        return _send(
+            directory, _given(urls, file), lambda piece: Forget(urls=piece), as_json=as_json, failures=_FAILURES
+        )
+    if urls or file is not None:
+        raise click.UsageError("expected URLs, or --host and --matching, found both: give one of them")
+    which = Selection(host=host or "", matching=matching or "")
+    waiting = select(directory, lambda place: ForgetSelected(which=which, after=place), "forgotten", as_json=as_json)
+    return FAILED if waiting else COMPLETE
 
 
 def _given(urls: Sequence[str], file: TextIO | None) -> Iterator[str]:

@@ -5,6 +5,7 @@
     queues     retire, unretire, budget; the list of queues
     settings   set, reload
     urls       add, forget; what is known about a URL
+    selecting  recrawl, and forget by host or pattern
     hosts      which hosts are served, and why each waits
     refusals   what traps and quotas have refused
     copying    pieces of an export, and their import; `exported` is a line

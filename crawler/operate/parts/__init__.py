@@ -1,7 +1,7 @@
 """A crawl in parts, seen as one crawl: one request, one reply, whatever the number of parts.
 
     answers    from a request to its reply
-    inspecting, hosts, changing, adding
+    inspecting, hosts, changing, adding, selecting
                ask the parts that a request concerns, and make one reply of theirs
     routing    which part a URL or a host belongs to
     settings   the settings, which all parts share

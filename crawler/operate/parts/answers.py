@@ -10,6 +10,7 @@ from crawler.control.requests import (
     AnyRequest,
     Export,
     Forget,
+    ForgetSelected,
     GetStatus,
     Import,
     InspectNext,
@@ -18,6 +19,7 @@ from crawler.control.requests import (
     InspectUrl,
     InspectVisited,
     Pause,
+    Recrawl,
     Reload,
     Resume,
     Retire,
@@ -28,7 +30,7 @@ from crawler.control.requests import (
     Top,
     Unretire,
 )
-from crawler.operate.parts import adding, changing, hosts, inspecting, settings
+from crawler.operate.parts import adding, changing, hosts, inspecting, selecting, settings
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.target import Refused
 
@@ -55,6 +57,8 @@ async def _carry_out(crawl: CrawlInParts, request: AnyRequest) -> msgspec.Struct
             return await changing.take_checkpoint(crawl)
         case Add() | Forget():
             return await adding.judge(crawl, request)
+        case ForgetSelected() | Recrawl():
+            return await selecting.work_on_next(crawl, request)
         case Import():
             return await adding.import_lines(crawl, request)
         case Retire() | Unretire() | SetBudget():

@@ -1,14 +1,15 @@
 """How URLs are admitted again."""
 
+import msgspec
 import pytest
 
 from crawler.testing.frontier.crawls import START, Crawl, drain, next_lease, now, page, settle
 from crawler.testing.loops import in_virtual_time
-from frontier import CrawlUrl, Outcome, UrlState
+from frontier import CrawlUrl, Earlier, Frontier, Outcome, Recrawling, UrlState
 
 
 class ForcingTests:
-    """`add` with force."""
+    """`add` with force, and `Recrawling`."""
 
     @in_virtual_time
     async def test_force_admits_a_settled_url_anew(self, crawl: Crawl) -> None:
@@ -94,3 +95,51 @@ class ForcingTests:
             assert now() == START + 9
             stats = frontier.describe()
             assert (stats.admitted, stats.done) == (3, 3)
+
+    @in_virtual_time
+    async def test_a_recrawl_admits_the_settled_urls_alone_each_once_and_with_what_was_found(
+        self, crawl: Crawl
+    ) -> None:
+        async with crawl.opened() as frontier:
+            await frontier.add([page("a", "1"), page("a", "2"), page("a", "3")])
+            outcome = Outcome(state=UrlState.DONE, status=200, fetched_at=START, digest=b"1", etag='"1"')
+            await frontier.done(await next_lease(frontier), cooldown_s=0, outcome=outcome)
+            lease = await next_lease(frontier)
+            urls = [page("a", path) for path in ("1", "1", "2", "3", "unknown")]
+            assert await _recrawling(frontier).readmit(urls) == 1
+            assert await _recrawling(frontier).readmit(urls) == 0
+            assert frontier.describe().admitted == 3
+            assert await frontier.status_of("http://a.test/unknown") is None
+            await settle(frontier, lease)
+            await settle(frontier, await next_lease(frontier))
+        async with crawl.opened() as frontier:  # all of it was stored
+            again = await next_lease(frontier)
+            assert (again.url.url, again.number, again.url.had_etag) == ("http://a.test/1", 4, '"1"')
+            assert again.url.earlier == Earlier(visits=1, status=200, fetched_at=START, digest=b"1")
+            assert await frontier.add([page("a", "unknown")]) == 1
+
+    @in_virtual_time
+    async def test_the_ledger_keeps_a_bounded_history_of_visits(self, crawl: Crawl) -> None:
+        async with crawl.opened() as frontier:
+            url = msgspec.structs.replace(page("a"), depth=3, kind="embed")
+            await frontier.add([url])
+            for visit in range(20):
+                lease = await next_lease(frontier)
+                changed = None if lease.url.earlier is None else visit % 3 == 0
+                outcome = Outcome(state=UrlState.DONE, status=200, fetched_at=START + visit * visit, changed=changed)
+                await frontier.done(lease, cooldown_s=0, outcome=outcome)
+                await _recrawling(frontier).readmit([url], whole=visit % 2 == 0)
+            await settle(frontier, await next_lease(frontier))
+            entry = await frontier.status_of("http://a.test/")
+            assert entry is not None
+            assert (entry.visits, entry.depth, entry.kind) == (21, 3, "embed")
+            intervals = [visit * visit - (visit - 1) ** 2 for visit in range(20)]
+            assert entry.history == tuple(
+                intervals[visit] if visit % 3 == 0 else -intervals[visit] for visit in range(8, 20)
+            )
+
+
+def _recrawling(frontier: Frontier) -> Recrawling:
+    if not isinstance(frontier, Recrawling):
+        pytest.skip("it can't fetch settled URLs again")
+    return frontier

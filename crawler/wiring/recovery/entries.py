@@ -32,6 +32,10 @@ def entry_of_record(record: PageRecord, url: CrawlUrl) -> LedgerEntry | None:
         digest=None if record.digest is None else base64.b32decode(record.digest.removeprefix("sha1:")),
         etag=record.etag,
         hit_count=record.hit_count or 0,
+        url=None if url.url == url.canonical else url.url,
+        kind=record.kind,
+        depth=record.depth,
+        visits=record.visit,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from heapq import merge
 
-from frontier import Damaged, KnownUrl, LedgerReads
+from frontier import Damaged, KnownUrl, LedgerReads, NumberReads
 
 
 class JoinedLedgers:
@@ -15,6 +15,9 @@ class JoinedLedgers:
     @property
     def numbers_given(self) -> int:
         return sum(ledger.numbers_given for ledger in self._ledgers)
+
+    def was_forgotten(self, number: int, /) -> bool:
+        return any(isinstance(ledger, NumberReads) and ledger.was_forgotten(number) for ledger in self._ledgers)
 
     def known(self, canonical: str, /) -> KnownUrl | None:
         return next((known for ledger in self._ledgers if (known := ledger.known(canonical)) is not None), None)

@@ -11,7 +11,7 @@ from crawler.url.urls import UrlReader
 from crawler.wiring.components import discovering
 from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.write.records import newest_records
-from frontier import Frontier, UrlState
+from frontier import Frontier, LedgerEntry, NumberReads, UrlState
 
 NOT_MODIFIED: Final = 304
 FOREIGN_IN_A_ROW: Final = 10_000
@@ -21,13 +21,14 @@ log = logging.getLogger(__name__)
 
 
 async def requeue_newer_output(
-    config: Config, directory: CrawlDirectory, frontier: Frontier, urls: UrlReader
+    config: Config, directory: CrawlDirectory, frontier: Frontier, urls: UrlReader, *, numbers: NumberReads | None
 ) -> list[int]:
     """Queue the pages again that were written but not settled, and log how many there are. Returns the numbers of those
     that count as pages and keep their number.
 
     After a kill these are the pages that were in flight. There are more if the frontier lost its last changes, as in a
-    power failure. Then it may also lack URLs, and may not know numbers that it has already given out.
+    power failure. Then it may also lack URLs, and may not know numbers that it has already given out. `numbers` tells
+    which of these were not lost, but forgotten.
     """
     in_flight = config.fetch.concurrency + config.fetch.spare
     record_urls = RecordUrls(urls, discovering.parallel_queues(config, urls))
@@ -38,14 +39,14 @@ async def requeue_newer_output(
         if url is None:
             continue
         entry = await frontier.status_of(url.canonical)
-        if entry is not None and entry.state is not UrlState.PENDING:
+        highest = max(highest, record.number)
+        if _was_settled(record, entry, numbers):
             known_in_a_row += 1
             if known_in_a_row > 2 * in_flight:
                 break
             continue
         known_in_a_row = 0
         newer += 1
-        highest = max(highest, record.number)
         if entry is None:
             unknown.append(url)
         elif entry.number == record.number and _is_page(record):
@@ -87,6 +88,13 @@ async def numbers_owed_by_replaced_output(
             if settled_in_a_row > 2 * in_flight or foreign_in_a_row > FOREIGN_IN_A_ROW:
                 break
     return owed
+
+
+def _was_settled(record: PageRecord, entry: LedgerEntry | None, numbers: NumberReads | None) -> bool:
+    """Whether the page of a record was settled, also if its URL was forgotten or queued again since."""
+    if entry is None:
+        return numbers is not None and numbers.was_forgotten(record.number)
+    return entry.state is not UrlState.PENDING or entry.number > record.number
 
 
 def _is_page(record: PageRecord) -> bool:

@@ -16,7 +16,7 @@ from crawler.wiring.recovery.number_set import NumberSet
 from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
-from frontier import CrawlUrl, Damaged, LedgerEntry, LedgerReads, UrlState
+from frontier import CrawlUrl, Damaged, LedgerEntry, LedgerReads, NumberReads, UrlState
 from frontier.descriptor import Problem
 
 DAMAGED = "damaged-output"
@@ -81,6 +81,8 @@ class Reconciliation:
             self._note(record.number, record.kind, record.depth)
             url = self._urls.of_record(record)
             entry = None if url is None else self._entry(record, url)
+            if entry is None and self._is_forgotten(record.number):
+                continue
             if entry is None:
                 problem = Problem("output", record.url, f"record {record.number} has it, and the ledger does not")
                 yield Difference(problem, url)
@@ -117,9 +119,15 @@ class Reconciliation:
             elif found.kind in MAIN_KINDS and found.number not in self._archived:
                 self._archived.add(found.number)
                 url = self._urls.of_url(found.url, depth=1, kind=LinkKind.LINK, via=None)
-                if url is not None and self._ledger.known(url.canonical) is None:
+                if url is None or self._is_forgotten(found.number):
+                    continue
+                if self._ledger.known(url.canonical) is None:
                     problem = Problem("output", found.url, "the archive has it, and the ledger does not")
                     yield Difference(problem, url)
+
+    def _is_forgotten(self, number: int) -> bool:
+        """Whether a page was forgotten, if the ledger lacks its URL."""
+        return isinstance(self._ledger, NumberReads) and self._ledger.was_forgotten(number)
 
     def _unwritten(self) -> Iterator[Difference]:
         """Settled URLs that the output lacks."""

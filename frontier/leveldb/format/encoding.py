@@ -11,8 +11,10 @@ import msgspec
 
 from frontier.records import PendingUrl, PostponedUrl, precedence_of
 from frontier.values import CrawlUrl, LedgerEntry, UrlState
+from frontier.visits import Earlier
 
 _Record = TypeVar("_Record")
+_LINK = "link"
 
 
 class _Pending(msgspec.Struct, array_like=True, tag=1, gc=False):
@@ -34,6 +36,7 @@ class _Pending(msgspec.Struct, array_like=True, tag=1, gc=False):
     had_etag: str | None = None
     had_last_modified: str | None = None
     link_count: int = 1
+    earlier: Earlier | None = None
 
 
 class _Postponed(msgspec.Struct, array_like=True, tag=2, gc=False):
@@ -66,6 +69,12 @@ class _LedgerSettled(msgspec.Struct, array_like=True, tag=4, gc=False):
     last_modified: str | None
     hit_count: int = 1
     elsewhere: bool = False
+    url: str | None = None
+    kind: str | None = None
+    """None for a link, the usual case."""
+    depth: int | None = None
+    visits: int = 1
+    history: tuple[int, ...] | None = None
 
 
 class Location(msgspec.Struct, frozen=True):
@@ -161,6 +170,11 @@ def encode_entry(entry: LedgerEntry) -> bytes:
             entry.last_modified,
             entry.hit_count,
             entry.elsewhere,
+            entry.url,
+            None if entry.kind == _LINK else entry.kind,
+            entry.depth,
+            entry.visits,
+            entry.history or None,
         )
     )
 
@@ -189,6 +203,11 @@ def decode_entry(value: bytes, *, canonical: str) -> tuple[LedgerEntry, Location
         last_modified=record.last_modified,
         hit_count=record.hit_count,
         elsewhere=record.elsewhere,
+        url=record.url,
+        kind=record.kind or _LINK,
+        depth=record.depth,
+        visits=record.visits,
+        history=record.history or (),
     )
     return entry, None
 
@@ -212,6 +231,7 @@ def _to_record(pending: PendingUrl) -> _Pending:
         url.had_etag,
         url.had_last_modified,
         url.link_count,
+        url.earlier,
     )
 
 
@@ -233,5 +253,6 @@ def _from_record(record: _Pending, *, queue_key: str, order: int) -> PendingUrl:
         had_etag=record.had_etag,
         had_last_modified=record.had_last_modified,
         link_count=record.link_count,
+        earlier=record.earlier,
     )
     return PendingUrl(url=url, number=record.number, order=order, found_at=record.found_at)

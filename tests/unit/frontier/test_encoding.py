@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontier import CrawlUrl, LedgerEntry, UrlState
+from frontier import CrawlUrl, Earlier, LedgerEntry, UrlState
 from frontier.leveldb.format import encoding
 from frontier.leveldb.format.encoding import DecodeError, Location
 from frontier.leveldb.format.queue_records import decode_queue, encode_queue
@@ -19,6 +19,15 @@ SOME = st.none() | TEXT
 COUNT = st.integers(0, 2**40)
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
+HISTORY = st.lists(st.integers(-(2**31), 2**31), max_size=12).map(tuple)
+EARLIER = st.builds(
+    Earlier,
+    visits=COUNT,
+    status=st.none() | st.integers(-100, 999),
+    fetched_at=st.none() | FINITE,
+    digest=st.none() | st.binary(max_size=32),
+    history=HISTORY,
+)
 WAITING = st.builds(
     lambda url, ordinal, **rest: PendingUrl(url=url, order=order_of(url.precedence, ordinal), **rest),
     st.builds(
@@ -37,6 +46,7 @@ WAITING = st.builds(
         had_etag=SOME,
         had_last_modified=SOME,
         attempt=COUNT,
+        earlier=st.none() | EARLIER,
     ),
     st.integers(0, 2**56 - 1),
     number=COUNT,
@@ -55,6 +65,11 @@ ENTRIES = st.builds(
     digest=st.none() | st.binary(max_size=32),
     etag=SOME,
     last_modified=SOME,
+    url=SOME,
+    kind=st.sampled_from(["link", "seed", "sitemap"]),
+    depth=st.none() | COUNT,
+    visits=COUNT,
+    history=HISTORY,
 )
 
 
@@ -80,6 +95,16 @@ def test_a_place_reads_back(waiting: PendingUrl, due_ms: int | None) -> None:
 @given(ENTRIES)
 def test_a_ledger_entry_reads_back(entry: LedgerEntry) -> None:
     assert encoding.decode_entry(encoding.encode_entry(entry), canonical=entry.canonical) == (entry, None)
+
+
+def test_records_of_before_urls_were_fetched_again_are_read() -> None:
+    settled = [4, 1, 7, 1000, None, 200, None, 1001.5, b"x", '"1"', None, 3]
+    entry, _ = encoding.decode_entry(msgspec.msgpack.encode(settled), canonical="http://a.test/")
+    assert (entry.number, entry.hit_count, entry.etag) == (7, 3, '"1"')
+    assert (entry.url, entry.kind, entry.depth, entry.visits, entry.history) == (None, "link", None, 1, ())
+    pending = [1, 7, 1000, "http://a.test/", None, 2, None, "link", None, 0, 0, 0]
+    waiting = encoding.decode_pending(msgspec.msgpack.encode(pending), queue_key="test,a", order=5)
+    assert (waiting.url.depth, waiting.url.earlier) == (2, None)
 
 
 HEALTH = st.builds(

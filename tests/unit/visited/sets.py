@@ -24,6 +24,7 @@ from visited.filters.counting import CountingSet
 from visited.making import make_set
 from visited.snapshot import clear_set
 from visited.splitting.splitting_set import SplittingSet
+from visited.wrappers.forgetting import ForgettingSet
 from visited.wrappers.recent import RecentUrls
 from visited.wrappers.sharded import ShardedSet
 from visited.wrappers.verified import Lookup, VerifiedSet
@@ -128,6 +129,13 @@ def verified_bloom(_directory: Path) -> VisitedSet:
     return WithLedger(lambda lookup: VerifiedSet(BloomSet(capacity=300, error_rate=0.2), lookup))
 
 
+def forgetting(directory: Path) -> VisitedSet:
+    leaves = SplittingSet(
+        capacity=300, error_rate=ERROR_RATE, directory=directory / "dsbf", leaf_bits=1 << 13, lists="urls"
+    )
+    return RecentUrls(ForgettingSet(leaves), size=50)
+
+
 def stacked(directory: Path) -> VisitedSet:
     """As a crawl has it: the cache before the check before the filter."""
 
@@ -218,7 +226,7 @@ _WITH_KERNEL = (
     fingerprints,
     exact_leveldb,
 )
-_PLAIN = (simple, recent, white_listed, verified, verified_bloom, stacked)
+_PLAIN = (simple, recent, white_listed, verified, verified_bloom, forgetting, stacked)
 
 
 DESCRIBED: dict[str, Maker] = {name: partial(make_backend, name) for name in BACKENDS}

@@ -1,0 +1,77 @@
+"""onceover recrawl; what it shares with forget"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import click
+import msgspec
+
+from config.units import parse_duration
+from crawler.cli.operate.options import as_json, directory
+from crawler.control.requests import ForgetSelected, Recrawl
+from crawler.control.selections import Selected, Selection
+from crawler.operate.reach import reach
+
+_SHOWN_EACH: Final = 100_000
+
+
+def _duration(_context: click.Context, _option: click.Parameter, value: str | None) -> float | None:
+    try:
+        return None if value is None else parse_duration(value)
+    except ValueError as error:
+        raise click.BadParameter(f"expected a duration such as 7d, 12h or 30min, found {value!r}") from error
+
+
+@click.command()
+@directory
+@click.option("--host", metavar="HOST", help="Only URLs of HOST.")
+@click.option("--matching", metavar="PATTERN", help="Only URLs in which PATTERN is found.")
+@click.option(
+    "--older-than", callback=_duration, metavar="TIME", help="Only URLs whose last visit is older, as 7d, 12h or 30min."
+)
+@click.option("--failed", is_flag=True, help="Only URLs that were given up.")
+@click.option("--whole", is_flag=True, help="Have whole pages sent, also those that have not changed.")
+@as_json
+def recrawl(
+    directory: Path,
+    host: str | None,
+    matching: str | None,
+    older_than: float | None,
+    failed: bool,
+    whole: bool,
+    as_json: bool,
+) -> None:
+    """Fetch the URLs again that the crawl in DIR has fetched or given up: all, or those to which all options apply.
+
+    Servers are asked whether the crawl's copies are still current. You can repeat an interrupted command: what waits
+    already is not queued twice.
+    """
+    which = Selection(
+        host=host or "",
+        matching=matching or "",
+        # What is fetched again while this command runs, is not fetched once more.
+        before=time.time() - (older_than or 0.0),
+        failed=failed,
+    )
+    select(directory, lambda place: Recrawl(which=which, after=place, whole=whole), "queued again", as_json=as_json)
+
+
+def select(directory: Path, request: Callable[[str], ForgetSelected | Recrawl], done: str, *, as_json: bool) -> int:
+    """Send a request for piece after piece of the ledger, and print what was done. Returns how many URLs wait that
+    could not be taken."""
+    looked_at = taken = waiting = 0
+    place: str | None = ""
+    with reach(directory, to_change=True) as crawl:
+        while place is not None:
+            piece = crawl.ask(request(place), Selected)
+            if (looked_at + piece.looked_at) // _SHOWN_EACH > looked_at // _SHOWN_EACH:
+                click.echo(f"{looked_at + piece.looked_at:,} URLs looked at, {taken + piece.taken:,} {done}", err=True)
+            looked_at, taken, waiting = looked_at + piece.looked_at, taken + piece.taken, waiting + piece.waiting
+            place = piece.after
+    if as_json:
+        click.echo(msgspec.json.encode(Selected(looked_at=looked_at, taken=taken, waiting=waiting, after=None)))
+    else:
+        click.echo(f"{taken:,} of {looked_at:,} URLs {done}" + (f"; {waiting:,} wait already" if waiting else ""))
+    return waiting

@@ -1,0 +1,189 @@
+"""recrawl, and forget by host or pattern: pieces of the ledger, so that a running crawl goes on meanwhile"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from time import perf_counter
+from typing import Final
+
+import msgspec
+
+from crawler.control.requests import ForgetSelected, Recrawl
+from crawler.control.selections import Selected, Selection
+from crawler.discover.scope import pattern_search
+from crawler.operate.actions.slices import SLICE_S
+from crawler.operate.target import OperatedCrawl, Refused, ledger_reads, recrawling
+from crawler.protocols import Discovery
+from crawler.wiring import seeding
+from crawler.wiring.components import discovering
+from crawler.wiring.sites import Sites
+from crawler.wiring.storage import rules_version
+from frontier import CrawlUrl, Damaged, KnownUrl, LedgerEntry, LedgerReads, UrlState
+from visited import CannotForget
+
+CHANGED_TOGETHER: Final = 100
+"""URLs that one batch of the store changes."""
+_TAKEN: Final = 1000
+"""URLs that a piece takes at most."""
+_LOOKED_AT: Final = 20_000
+"""URLs that a piece looks at, at most."""
+_UNKNOWN_PRECEDENCE: Final = 128
+"""Behind what the crawl has not fetched yet."""
+_LAST: Final = "\U0010ffff"
+
+_Change = Callable[[Sequence[LedgerEntry]], Awaitable[int]]
+
+
+async def recrawl(crawl: OperatedCrawl, request: Recrawl) -> Selected:
+    """Enqueue settled URLs again. Repeated after a crash, it leaves alone what waits already."""
+    again = _Again(crawl)
+    frontier = await recrawling(crawl)
+
+    async def readmit(entries: Sequence[LedgerEntry]) -> int:
+        urls = [url for entry in entries if (url := again.url(entry)) is not None]
+        return await frontier.readmit(urls, whole=request.whole)
+
+    chosen = _Chosen(crawl, request.which, is_wanted=_may_be_fetched)
+    return await _work_on(ledger_reads(crawl), chosen, request.after, readmit)
+
+
+async def forget_selected(crawl: OperatedCrawl, request: ForgetSelected) -> Selected:
+    """Forget settled URLs."""
+    if request.which == Selection():
+        raise Refused("expected a host or a pattern, found neither: nothing says which URLs to forget")
+    frontier = await crawl.frontier()
+
+    async def forget(entries: Sequence[LedgerEntry]) -> int:
+        try:
+            return await frontier.forget(entry.canonical for entry in entries)
+        except CannotForget as error:
+            raise Refused(f"not all was forgotten: {error}") from error
+
+    chosen = _Chosen(crawl, request.which, is_wanted=lambda _: True)
+    return await _work_on(ledger_reads(crawl), chosen, request.after, forget)
+
+
+def _may_be_fetched(entry: LedgerEntry) -> bool:
+    return entry.state is not UrlState.EXCLUDED
+
+
+async def _work_on(ledger: LedgerReads, chosen: "_Chosen", after: str, change: _Change) -> Selected:
+    """Change what is chosen in a piece of the ledger. No iterator stays open while others work."""
+    looked_at = taken = waiting = 0
+    position: str | None = after
+    while position is not None and taken < _TAKEN and looked_at < _LOOKED_AT:
+        found = chosen.read(ledger, position)
+        if found.settled:
+            taken += await change(found.settled)
+        looked_at, waiting, position = looked_at + found.looked_at, waiting + found.waiting, found.after
+        await asyncio.sleep(0)
+    return Selected(looked_at=looked_at, taken=taken, waiting=waiting, after=position)
+
+
+class _Found(msgspec.Struct):
+    """What is chosen in a slice of the ledger."""
+
+    settled: list[LedgerEntry] = []
+    looked_at: int = 0
+    waiting: int = 0
+    after: str | None = None
+
+
+class _Chosen:
+    """Chooses URLs of a ledger."""
+
+    def __init__(self, crawl: OperatedCrawl, which: Selection, *, is_wanted: Callable[[LedgerEntry], bool]) -> None:
+        try:
+            self._search = pattern_search([which.matching] if which.matching else [], "the pattern")
+        except ValueError as error:
+            raise Refused(str(error)) from error
+        self._which = which
+        self._is_wanted = is_wanted
+        self._prefixes = _prefixes_of(crawl, which.host) if which.host else [""]
+
+    def read(self, ledger: LedgerReads, after: str) -> _Found:
+        """What is chosen behind a place, as much as a slice of time has room for."""
+        found, until = _Found(), perf_counter() + SLICE_S
+        for known in self._of_host(ledger, after):
+            if isinstance(known, Damaged):
+                continue
+            entry = known.entry
+            found.looked_at += 1
+            if self._matches(entry):
+                if entry.state is UrlState.PENDING:
+                    found.waiting += 1
+                elif self._is_wanted(entry):
+                    found.settled.append(entry)
+            if len(found.settled) == CHANGED_TOGETHER or perf_counter() >= until:
+                found.after = entry.canonical
+                return found
+        return found
+
+    def _of_host(self, ledger: LedgerReads, after: str) -> Iterator[KnownUrl | Damaged]:
+        for prefix in self._prefixes:
+            if after and after >= prefix + _LAST:
+                continue
+            for known in ledger.all_known(max(after, _just_before(prefix))):
+                if prefix and not isinstance(known, Damaged) and not known.entry.canonical.startswith(prefix):
+                    break
+                yield known
+
+    def _matches(self, entry: LedgerEntry) -> bool:
+        which = self._which
+        if which.failed and entry.state is not UrlState.FAILED:
+            return False
+        # A URL that waits has no time of its last visit.
+        when = entry.fetched_at or entry.found_at
+        if which.before is not None and entry.state is not UrlState.PENDING and when >= which.before:
+            return False
+        return self._search is None or bool(self._search(entry.url or entry.canonical))
+
+
+def _prefixes_of(crawl: OperatedCrawl, host: str) -> list[str]:
+    """What the canonical URLs of a host begin with, in the order of the ledger."""
+    found = []
+    for scheme in ("http", "https"):
+        try:
+            target = discovering.read_url(
+                crawl.loaded.config, f"{scheme}://{host}/", version=rules_version(crawl.state)
+            )
+        except ValueError as error:
+            raise Refused(f"expected a host such as example.org, found {host!r}: {error}") from error
+        origin = "/".join(target.canonical.split("/", 3)[:3])
+        found += [f"{origin}/"] if ":" in origin.partition("://")[2] else [f"{origin}/", f"{origin}:"]
+    return sorted(set(found))
+
+
+def _just_before(prefix: str) -> str:
+    """A text that sorts before all that begin with a prefix, and behind all that sort before them."""
+    return prefix and prefix[:-1] + chr(ord(prefix[-1]) - 1) + _LAST
+
+
+class _Again:
+    """Makes URLs of what the ledger knows of them."""
+
+    def __init__(self, crawl: OperatedCrawl) -> None:
+        loaded, sites = crawl.loaded, Sites(crawl.loaded)
+        urls = discovering.url_reader(loaded, version=rules_version(crawl.state))
+        self._discovery: Discovery = discovering.discovery(loaded, sites, urls, seeding.seeds(loaded, urls))
+        self._deepest = loaded.config.scope.max_depth
+
+    def url(self, entry: LedgerEntry) -> CrawlUrl | None:
+        """None if it can't be read any more."""
+        try:
+            (url,) = self._discovery.seeds([entry.url or entry.canonical.partition("#")[0]])
+        except ValueError:
+            return None
+        return msgspec.structs.replace(
+            url,
+            canonical=entry.canonical,
+            depth=self._depth(entry),
+            via=entry.via,
+            kind=entry.kind,
+            precedence=_UNKNOWN_PRECEDENCE,
+        )
+
+    def _depth(self, entry: LedgerEntry) -> int:
+        """Earlier versions did not keep depths. Then a page leads to no new ones."""
+        if entry.depth is not None:
+            return entry.depth
+        return 0 if entry.via is None else self._deepest

@@ -1,0 +1,34 @@
+"""What has become of a URL since its last visit."""
+
+from enum import StrEnum
+
+from crawler.page import Failure, Fetched, NotModified, Redirect
+from frontier import Lease
+
+GONE = frozenset({404, 410})
+
+
+class Change(StrEnum):
+    """What has become of a URL since its last visit."""
+
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    """it was sent again, and its body is the same"""
+    NOT_MODIFIED = "not modified"
+    """the server said so"""
+    GONE = "gone"
+    """the second time in a row, the server has nothing there"""
+
+
+def change_since(lease: Lease, fetched: Fetched, sha1: bytes | None) -> Change | None:
+    """None if that is not known, as for a first visit, a failure or a redirect."""
+    earlier = lease.url.earlier
+    if earlier is None or isinstance(fetched, Failure | Redirect):
+        return None
+    if isinstance(fetched, NotModified):
+        return Change.NOT_MODIFIED
+    if fetched.status in GONE and earlier.status in GONE:
+        return Change.GONE
+    if earlier.digest is None or sha1 is None:
+        return None
+    return Change.UNCHANGED if sha1 == earlier.digest else Change.CHANGED

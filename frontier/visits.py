@@ -1,0 +1,32 @@
+"""What is remembered of the visits to a URL, in bounded space."""
+
+import msgspec
+
+MAX_HISTORY = 12
+"""Visits in a history. Each takes five bytes at most."""
+_MAX_INTERVAL_S = 1 << 31
+
+History = tuple[int, ...]
+"""Visits, the oldest first: the seconds since the visit before, negative if nothing had changed since."""
+
+
+class Earlier(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=False):
+    """What the last visit to a URL has found, which is now fetched again."""
+
+    visits: int
+    """How often it was fetched."""
+    status: int | None = None
+    fetched_at: float | None = None
+    """Seconds since 1970."""
+    digest: bytes | None = None
+    history: History = ()
+
+
+def add_visit(earlier: Earlier, *, fetched_at: float, changed: bool) -> History:
+    """The history with one more visit. One whose clock ran backwards is left out."""
+    if earlier.fetched_at is None:
+        return earlier.history
+    interval_s = min(round(fetched_at - earlier.fetched_at), _MAX_INTERVAL_S)
+    if interval_s <= 0:
+        return earlier.history
+    return (*earlier.history, interval_s if changed else -interval_s)[-MAX_HISTORY:]

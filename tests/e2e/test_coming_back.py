@@ -1,0 +1,56 @@
+"""A crawl comes back to its pages, and finds again what it was told to forget."""
+
+from collections import defaultdict
+from pathlib import Path
+
+from crawler.page import PageRecord
+from crawler.write.records import read_records
+from tests.e2e.crawling import COMPLETE, Web, assert_sound, assert_told, onceover, setting
+from tests.e2e.operating import command_here
+
+BY_PAGE = defaultdict[str, list[PageRecord]]
+
+
+def records(crawl: Path) -> BY_PAGE:
+    found: BY_PAGE = defaultdict(list)
+    for record in read_records(crawl / "records", last_only=True):
+        found[record.url].append(record)
+    return found
+
+
+def test_pages_are_asked_for_again_and_forgotten_ones_are_found_again(tmp_path: Path, web: Web) -> None:
+    crawl, options = tmp_path / "crawl", [*web.options, "--dir", "crawl", *setting("visited.backend=bloom")]
+    assert_told(onceover("crawl", *options, cwd=tmp_path), COMPLETE)
+    first = records(crawl)
+    pages = {url for url, (record,) in first.items() if record.status == 200 and record.kind != "sitemap"}
+    assert len(pages) >= 30
+    assert "wait already" not in command_here("recrawl", str(crawl)).out
+    assert command_here("recrawl", str(crawl)).out.startswith("0 of ")
+    again = onceover("crawl", *options, cwd=tmp_path)
+    assert_told(again, COMPLETE)
+    assert "the frontier is older than the output" not in again.err
+    second = records(crawl)
+    for url in pages:
+        before, after = second[url]
+        assert (after.status, after.visit, after.change) == (304, 2, "not modified")
+        assert (before.visit, before.change, after.duplicate_of) == (1, None, None)
+        assert (after.kind, after.depth) == (before.kind, before.depth)
+        assert after.number > before.number
+    gone = [records for records in second.values() if records[0].status == 404]
+    assert gone
+    assert {record.change for _, record in gone} == {"gone"}
+    assert_sound(crawl)
+
+    host = "http://h00001.sim.test/"
+    assert command_here("forget", str(crawl), "--host", "h00001.sim.test").code == COMPLETE
+    assert_sound(crawl)
+    command_here("recrawl", str(crawl), "--whole")
+    assert_told(onceover("crawl", *options, cwd=tmp_path), COMPLETE)
+    third = records(crawl)
+    assert third.keys() == first.keys()
+    for url in pages:
+        last = third[url][-1]
+        expected = (200, 1, None) if url.startswith(host) else (200, 3, "unchanged")
+        assert (last.status, last.visit, last.change) == expected
+        assert last.duplicate_of != url
+    assert_sound(crawl)

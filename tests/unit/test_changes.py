@@ -1,0 +1,45 @@
+"""What a record says has become of a page since the last visit."""
+
+import pytest
+
+from crawler.page import Fetched, NotModified, Page, Redirect
+from crawler.record import Change, fetched_record
+from frontier import CrawlUrl, Earlier, Lease
+
+URL = "http://a.test/"
+
+
+def page(status: int = 200) -> Page:
+    return Page(url=URL, status=status, headers=[], body=b"x", raw_body=b"x", fetched_at=5.0, duration_s=0.1)
+
+
+NOT_MODIFIED = NotModified(url=URL, status=304, headers=[], fetched_at=5.0, duration_s=0.1)
+REDIRECT = Redirect(url=URL, status=302, headers=[], location="/b", fetched_at=5.0, duration_s=0.1)
+
+
+@pytest.mark.parametrize(
+    ("status", "digest", "fetched", "sha1", "change"),
+    [
+        (200, b"1", page(), b"1", Change.UNCHANGED),
+        (200, b"1", page(), b"2", Change.CHANGED),
+        (200, b"1", NOT_MODIFIED, None, Change.NOT_MODIFIED),
+        (200, b"1", page(404), b"2", Change.CHANGED),
+        (404, b"2", page(410), b"2", Change.GONE),
+        (404, b"2", page(), b"1", Change.CHANGED),
+        (200, None, page(), b"1", None),
+        (200, b"1", REDIRECT, b"1", None),
+    ],
+)
+def test_a_record_tells_what_has_become_of_a_page(
+    status: int, digest: bytes | None, fetched: Fetched, sha1: bytes | None, change: Change | None
+) -> None:
+    earlier = Earlier(visits=3, status=status, digest=digest)
+    lease = Lease(url=CrawlUrl(url=URL, canonical=URL, queue_key="test,a", earlier=earlier), number=9)
+    record = fetched_record(lease, fetched, sha1=sha1)
+    assert (record.visit, record.change) == (4, change)
+
+
+def test_a_first_visit_has_no_change() -> None:
+    lease = Lease(url=CrawlUrl(url=URL, canonical=URL, queue_key="test,a"), number=9)
+    record = fetched_record(lease, page(), sha1=b"1")
+    assert (record.visit, record.change) == (1, None)
