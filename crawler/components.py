@@ -39,6 +39,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     references: bool = False
     """Write the links of each page into its record, repeats included."""
+    link_details: bool = False
+    """Write the links of each page with their texts, also those that were not admitted."""
     refusals: bool = False
     """Write the links that were not admitted into the record."""
     sitemaps: bool = False

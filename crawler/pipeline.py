@@ -30,7 +30,12 @@ class Pipeline:
         self._components = components
         self._options = options
         self._on_response = on_response
-        self._reader = ContentReader(components.extractor, components.discovery, references=options.references)
+        self._reader = ContentReader(
+            components.extractor,
+            components.discovery,
+            references=options.references,
+            link_details=options.link_details,
+        )
         self._duplicates = Duplicates()
         self.counters = Counters()
         self._settlement = Settlement(components, self.counters)
@@ -38,7 +43,7 @@ class Pipeline:
     def set_options(self, options: PipelineOptions) -> None:
         """They hold for what is read and recorded from now on."""
         self._options = options
-        self._reader.references = options.references
+        self._reader.references, self._reader.link_details = options.references, options.link_details
 
     async def process(self, lease: Lease, /) -> bool:
         """Take a URL from its lease to its end. Returns whether it was settled and counts as a page."""
@@ -174,6 +179,7 @@ class Pipeline:
             duplicate_of=self._duplicates.remember(sha1, lease.url.url) if is_duplicable else None,
             links=FoundLinks(
                 references=content.references,
+                details=content.link_details,
                 refused=discovered.refused if discovered else None,
                 refusals=discovered.refusals if discovered and self._options.refusals else None,
             ),

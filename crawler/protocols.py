@@ -5,7 +5,7 @@ from typing import Protocol
 
 import msgspec
 
-from crawler.page import Link, Redirect, Verdict
+from crawler.page import Link, LinkDetail, Redirect, Verdict
 from crawler.seams import Fetcher, LinkExtractor, NotTaken, Sink
 from crawler.steps import Steps
 from frontier import CrawlUrl
@@ -97,6 +97,13 @@ class Discovery(Protocol):
         """The canonical URLs of a page's links in document order, repeats included: those `found` there, and the page
         itself if it links to itself by more than a fragment. There are at most as many repeats as a page may have
         links."""
+        ...
+
+    def link_details(
+        self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl
+    ) -> Steps[list[LinkDetail]]:
+        """A page's links in document order, with their texts: those `found` there, and as many others, repeats or
+        refused, as a page may have links. Links to a mere fragment of the page are left out."""
         ...
 
     def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Steps[Discovered]:

@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from crawler.page import Extract, Page, body_sha1
+from crawler.page import Extract, LinkDetail, Page, body_sha1
 from crawler.protocols import Discovered, Discovery, LinkExtractor
 from crawler.steps import LINKS_AT_ONCE, Steps
 from frontier import CrawlUrl
@@ -39,15 +39,19 @@ class PageContent(msgspec.Struct, frozen=True, kw_only=True):
     """None if the page is not read: error pages are not."""
     discovered: Discovered | None = None
     references: Sequence[str] | None = None
+    link_details: Sequence[LinkDetail] | None = None
 
 
 class ContentReader:
     """Reads pages: small ones at once, large ones in a thread. It judges links in steps if there are many."""
 
-    def __init__(self, extractor: LinkExtractor, discovery: Discovery, *, references: bool) -> None:
+    def __init__(
+        self, extractor: LinkExtractor, discovery: Discovery, *, references: bool = False, link_details: bool = False
+    ) -> None:
         self._extractor = extractor
         self._discovery = discovery
         self.references = references
+        self.link_details = link_details
         self._threads = asyncio.Semaphore(_THREADS)
         self._many_links = asyncio.Lock()
         """Held while many links are judged. Otherwise the steps of several pages would run in one turn of the event
@@ -78,7 +82,11 @@ class ContentReader:
         base_url, links = extract.base_url, extract.links
         about = f"{extract.title or ''}\n{extract.description or ''}\n{extract.abstract or ''}"
         discovered = await in_turn(self._discovery.links(base_url, links, parent=parent, about=about))
-        references = None
+        references = details = None
         if self.references:
             references = await in_turn(self._discovery.references(base_url, links, discovered, parent=parent))
-        return PageContent(sha1=sha1, extract=extract, discovered=discovered, references=references)
+        if self.link_details:
+            details = await in_turn(self._discovery.link_details(base_url, links, discovered, parent=parent))
+        return PageContent(
+            sha1=sha1, extract=extract, discovered=discovered, references=references, link_details=details
+        )

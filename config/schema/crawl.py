@@ -78,6 +78,13 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     records: Annotated[bool, Meta(description="Write a record of each page as JSON Lines, in records/.")] = True
     warc: Annotated[bool, Meta(description="Write requests and responses as WARC files, in warc/.")] = True
     links: Annotated[bool, Meta(description="Write the links of each page into its record, repeats included.")] = False
+    link_details: Annotated[
+        bool,
+        Meta(
+            description="Write each link of a page into its record with its URL, kind, anchor text and rel, also links "
+            "that were not followed, these with the reason."
+        ),
+    ] = False
     refusals: Annotated[
         bool,
         Meta(description="Write the links that were not followed into the record of their page, each with the reason."),

@@ -14,11 +14,12 @@ from typing import Final
 from msgspec.structs import replace
 
 from crawler.discover.focus import Focus, precedence_of
+from crawler.discover.link_details import link_details
 from crawler.discover.link_filter import DistinctLinks, LinkFilter, LinkRules
 from crawler.discover.link_refusals import LinkRefusal
 from crawler.discover.scope import Scope
 from crawler.discover.traps import Traps
-from crawler.page import Link, LinkKind, Redirect
+from crawler.page import Link, LinkDetail, LinkKind, Redirect
 from crawler.protocols import Discovered
 from crawler.steps import Steps
 from crawler.url.urls import (
@@ -172,6 +173,12 @@ class ScopedDiscovery:
             is_repeat_of[target.canonical] = True
             references.append(target.canonical)
         return references
+
+    def link_details(
+        self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl
+    ) -> Steps[list[LinkDetail]]:
+        max_others = self._rules.max_links_per_page
+        return link_details(links, base_url, found, parent=parent, link_filter=self._filter, max_others=max_others)
 
     def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Steps[Discovered]:
         robots_txt = join(parent.url, "/robots.txt") or parent.url

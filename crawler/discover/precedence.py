@@ -10,7 +10,7 @@ from zlib import crc32
 
 import msgspec
 
-from crawler.page import EMBEDDED, Link, Redirect
+from crawler.page import EMBEDDED, Link, LinkDetail, Redirect
 from crawler.protocols import Discovered, Discovery
 from crawler.steps import LINKS_AT_ONCE, Steps
 from frontier import CrawlUrl
@@ -78,6 +78,11 @@ class OrderedDiscovery:
         self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl
     ) -> Steps[list[str]]:
         return self._inner.references(base_url, links, found, parent=parent)
+
+    def link_details(
+        self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl
+    ) -> Steps[list[LinkDetail]]:
+        return self._inner.link_details(base_url, links, found, parent=parent)
 
     def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Steps[Discovered]:
         return self._order(self._inner.sitemaps(hrefs, parent=parent))

@@ -12,7 +12,7 @@ import msgspec
 
 from crawler.discover.traps import Trap
 from crawler.notes import NoteKind, Notes, read_note
-from crawler.page import Link, Redirect
+from crawler.page import Link, LinkDetail, Redirect
 from crawler.protocols import Discovered, Discovery, Quota
 from crawler.steps import LINKS_AT_ONCE, Steps
 from crawler.url.urls import host_of, join
@@ -129,6 +129,11 @@ class TrapCounter:
         self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl
     ) -> Steps[list[str]]:
         return self._inner.references(base_url, links, found, parent=parent)
+
+    def link_details(
+        self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl
+    ) -> Steps[list[LinkDetail]]:
+        return self._inner.link_details(base_url, links, found, parent=parent)
 
     def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Steps[Discovered]:
         return self._inner.sitemaps(hrefs, parent=parent)

@@ -14,7 +14,7 @@ All values are frozen. Every room may import them, from here.
 from crawler.page.digests import body_digest, body_sha1, digest_text
 from crawler.page.extract import Extract
 from crawler.page.failures import HOST_FAILURES, REFUSALS, TRANSIENT_FAILURES, FailureKind
-from crawler.page.links import EMBEDDED, Link, LinkKind
+from crawler.page.links import EMBEDDED, Link, LinkDetail, LinkKind
 from crawler.page.record import PageRecord
 from crawler.page.responses import (
     WITH_DOCUMENT,
@@ -40,6 +40,7 @@ __all__ = [
     "FailureKind",
     "Fetched",
     "Link",
+    "LinkDetail",
     "LinkKind",
     "NotModified",
     "Page",

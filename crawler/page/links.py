@@ -37,6 +37,22 @@ EMBEDDED: Final = frozenset({LinkKind.EMBED, LinkKind.CSS})
 """Kinds of links to what a page needs to be shown."""
 
 
+class LinkDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """A link as records have it: where it leads, and what the page says of it."""
+
+    url: str
+    """Resolved, without fragment."""
+    canonical: str | None = None
+    """Its canonical form, if that is another."""
+    kind: str
+    text: str | None = None
+    """Anchor text."""
+    rel: str | None = None
+    fragment: str | None = None
+    refused: str | None = None
+    """Why it was not followed."""
+
+
 class Link(msgspec.Struct, frozen=True, gc=False):
     """A link as it stands in a document."""
 

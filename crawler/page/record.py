@@ -2,6 +2,8 @@
 
 import msgspec
 
+from crawler.page.links import LinkDetail
+
 
 class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the crawl found out about one URL; one line of `records/*.jsonl`."""
@@ -61,6 +63,8 @@ class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     expires_at: str | None = None
     references: list[str] | None = None
     """Canonical URLs of the links in scope, in document order, repeats included."""
+    link_details: list[LinkDetail] | None = None
+    """With `output.link_details`, the links of the page in document order, also those that were not followed."""
     refused: dict[str, int] | None = None
     """How many links were not admitted, by reason."""
     refusals: list[tuple[str, str]] | None = None

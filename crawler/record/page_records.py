@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from crawler.page import Extract, Failure, Fetched, LinkKind, Page, PageRecord, Redirect, digest_text
+from crawler.page import Extract, Failure, Fetched, LinkDetail, LinkKind, Page, PageRecord, Redirect, digest_text
 from crawler.record.changes import change_since
 from crawler.record.dates import header_time, rfc3339, w3c_time
 from crawler.record.headers import expires_at, media_type, record_headers
@@ -20,6 +20,7 @@ class FoundLinks(msgspec.Struct, frozen=True, gc=False):
 
     references: Sequence[str] | None = None
     """Canonical URLs of the links in scope, repeats included."""
+    details: Sequence[LinkDetail] | None = None
     refused: Mapping[str, int] | None = None
     refusals: Sequence[tuple[str, str]] | None = None
 
@@ -69,6 +70,7 @@ def fetched_record(
         etag=headers.get(b"etag"),
         expires_at=expires_at(headers, fetched.fetched_at),
         references=None if links.references is None else list(links.references),
+        link_details=None if links.details is None else list(links.details),
         refused=dict(links.refused) if links.refused else None,
         refusals=[(url, str(reason)) for url, reason in links.refusals] if links.refusals else None,
     )

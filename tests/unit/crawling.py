@@ -287,6 +287,7 @@ class Rig:
         spare: int = 0,
         limits: Limits = NO_LIMITS,
         references: bool = False,
+        link_details: bool = False,
         sitemaps: bool = False,
         refusals: bool = False,
         seeds: Sequence[str] = (),
@@ -318,7 +319,9 @@ class Rig:
                 concurrency=concurrency,
                 spare=spare,
                 limits=limits,
-                options=PipelineOptions(references=references, sitemaps=sitemaps, refusals=refusals),
+                options=PipelineOptions(
+                    references=references, link_details=link_details, sitemaps=sitemaps, refusals=refusals
+                ),
             )
         finally:
             await frontier.aclose()

@@ -474,6 +474,55 @@ def test_references_leave_out_what_is_refused() -> None:
     assert references(made, stood) == ["b", "b"]
 
 
+def test_details_tell_where_each_link_leads_its_text_and_why_it_is_refused() -> None:
+    stood = [
+        Link("b?utm_source=x#part", LinkKind.LINK, "To b", "me"),
+        Link("#top", LinkKind.LINK, "Up"),
+        Link("mailto:a@b", LinkKind.LINK),
+        Link("https://other.test/x?utm_source=y", LinkKind.LINK, "Far"),
+        Link("https://other.test/x", LinkKind.EMBED),
+        Link("page.html", LinkKind.LINK, "This"),
+        Link("b", LinkKind.LINK, "Not", "nofollow"),
+        Link("b", LinkKind.LINK),
+    ]
+    made = discovery(obey_nofollow=True)
+    found = at_once(made.links(PAGE, stood, parent=page()))
+    details = at_once(made.link_details(PAGE, stood, found, parent=page()))
+    b, far = "https://example.org/a/b", "https://other.test/x"
+    refused = str(Refusal.OUT_OF_SCOPE)
+    assert [msgspec.to_builtins(each) for each in details] == [
+        {"url": f"{b}?utm_source=x", "canonical": b, "kind": "link", "text": "To b", "rel": "me", "fragment": "part"},
+        {"url": f"{far}?utm_source=y", "canonical": far, "kind": "link", "text": "Far", "refused": refused},
+        {"url": far, "kind": "embed", "refused": refused},
+        {"url": PAGE, "kind": "link", "text": "This"},
+        {"url": b, "kind": "link", "text": "Not", "rel": "nofollow", "refused": "nofollow"},
+        {"url": b, "kind": "link"},
+    ]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(_HREFS), st.sampled_from(["", "nofollow"]), st.sampled_from(["LINK", "EMBED"]))),
+    st.booleans(),
+)
+def test_details_without_a_refusal_are_the_references(hrefs: list[tuple[str, str, str]], obey_nofollow: bool) -> None:
+    made = discovery(obey_nofollow=obey_nofollow, within="domain", kinds=frozenset(LinkKind) - {LinkKind.EMBED})
+    given = [Link(href, LinkKind[kind], rel=rel) for href, rel, kind in hrefs]
+    found = at_once(made.links(PAGE, given, parent=page()))
+    details = at_once(made.link_details(PAGE, given, found, parent=page()))
+    assert [each.canonical or each.url for each in details if each.refused is None] == at_once(
+        made.references(PAGE, given, found, parent=page())
+    )
+    assert "refused" not in {each.refused for each in details}  # the reason is always known
+
+
+def test_details_of_repeated_and_refused_links_are_bounded_as_links_are() -> None:
+    stood = [*links(*["b"] * 10), *links("https://other.test/"), *links("c", "d", "e")]
+    made = discovery(max_links_per_page=3)
+    found = at_once(made.links(PAGE, stood, parent=page()))
+    details = at_once(made.link_details(PAGE, stood, found, parent=page()))
+    assert "".join(each.url[-1] for each in details) == "bbbbcd"
+
+
 def test_repeats_in_references_are_bounded_as_links_are() -> None:
     stood = links(*["b", "c"] * 10)
     assert references(discovery(max_links_per_page=3), stood) == ["b", "c", "b", "c", "b"]

@@ -16,7 +16,7 @@ from crawler.discover.quota import (
     SitemapQuota,
 )
 from crawler.engine import Ending, Limits
-from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, PageRecord, Verdict
+from crawler.page import Failure, FailureKind, Fetched, LinkDetail, NotModified, Page, PageRecord, Verdict
 from crawler.politeness.hours import Hours
 from crawler.politeness.pace import Pace
 from crawler.protocols import NotTaken
@@ -491,6 +491,15 @@ async def test_references_are_written_with_their_repeats_when_they_are_asked_for
         async with rig.engine(references=references) as engine:
             await engine.run()
         assert rig.sink.records[0].references == expected
+
+
+@in_virtual_time
+async def test_details_of_links_are_written_when_they_are_asked_for() -> None:
+    for asked, expected in ((True, [LinkDetail(url="http://a.test/1", kind="link", fragment="x")]), (False, None)):
+        rig = Rig({SEED: page(SEED, ["/1#x"])})
+        async with rig.engine(link_details=asked) as engine:
+            await engine.run()
+        assert rig.sink.records[0].link_details == expected
 
 
 @in_virtual_time

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from crawler.discover.precedence import OrderedDiscovery, cost_of
-from crawler.page import Link, Redirect
+from crawler.page import Link, LinkDetail, Redirect
 from crawler.protocols import Discovered
 from crawler.steps import Steps, at_once
 from frontier import CrawlUrl
@@ -41,6 +41,12 @@ class Found:
     ) -> Steps[list[str]]:
         yield
         return [parent.canonical, *(url.canonical for url in found.urls)]
+
+    def link_details(
+        self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl
+    ) -> Steps[list[LinkDetail]]:
+        yield
+        return [LinkDetail(url=url.url, kind=url.kind) for url in found.urls]
 
     def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Steps[Discovered]:
         yield

@@ -61,6 +61,7 @@ _NOW: Final = frozenset(
         "fetch.headers",
         "fetch.cookies",
         "output.links",
+        "output.link_details",
         "output.refusals",
         "output.min_free_bytes",
         "limits",

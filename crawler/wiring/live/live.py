@@ -98,7 +98,10 @@ def run_limits(config: Config, frontier: Frontier) -> Limits:
 
 def pipeline_options(config: Config) -> PipelineOptions:
     return PipelineOptions(
-        references=config.output.links, refusals=config.output.refusals, sitemaps=config.scope.sitemaps
+        references=config.output.links,
+        link_details=config.output.link_details,
+        refusals=config.output.refusals,
+        sitemaps=config.scope.sitemaps,
     )
 
 

@@ -8,7 +8,7 @@ from config import Loaded
 from crawler.discover.quota import PageLimits, SitemapLimits
 from crawler.discover.sites import BySite
 from crawler.fetch.request_limits import RequestLimits
-from crawler.page import Link, Redirect
+from crawler.page import Link, LinkDetail, Redirect
 from crawler.politeness.response_policy import ResponsePolicy
 from crawler.protocols import Discovered, Discovery
 from crawler.steps import Steps
@@ -104,6 +104,11 @@ class LatestDiscovery:
         self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl
     ) -> Steps[list[str]]:
         return self._latest.values.discovery.references(base_url, links, found, parent=parent)
+
+    def link_details(
+        self, base_url: str, links: Sequence[Link], found: Discovered, /, *, parent: CrawlUrl
+    ) -> Steps[list[LinkDetail]]:
+        return self._latest.values.discovery.link_details(base_url, links, found, parent=parent)
 
     def sitemaps(self, hrefs: Sequence[str], /, *, parent: CrawlUrl) -> Steps[Discovered]:
         return self._latest.values.discovery.sitemaps(hrefs, parent=parent)

@@ -33,7 +33,10 @@ def last_pages(directory: Path, *, limit: int, failed: bool, max_bytes: int = MA
     containing = b'"state":"failed"' if failed else b""
     parts = [_by_time(each, containing, reading) for each in record_directories(directory)]
     newest = heapq.merge(*parts, key=lambda each: each[0], reverse=True)
-    pages = [msgspec.structs.replace(each, references=None, refusals=None) for _, each in islice(newest, limit)]
+    pages = [
+        msgspec.structs.replace(each, references=None, link_details=None, refusals=None)
+        for _, each in islice(newest, limit)
+    ]
     return PageList(pages=pages, searched_all=not reading.was_reached)
 
 

@@ -1,0 +1,61 @@
+"""Tells of each link of a page where it leads, its text, and why it was refused. Pure."""
+
+from collections.abc import Sequence
+
+from crawler.discover.link_filter import LinkFilter
+from crawler.page import Link, LinkDetail
+from crawler.protocols import Discovered
+from crawler.steps import Steps
+from crawler.url.urls import BadUrl
+from frontier import CrawlUrl
+
+
+def link_details(
+    links: Sequence[Link],
+    base_url: str,
+    found: Discovered,
+    /,
+    *,
+    parent: CrawlUrl,
+    link_filter: LinkFilter,
+    max_others: int,
+) -> Steps[list[LinkDetail]]:
+    """The links of a page in document order: the first to each URL that was `found`, and up to `max_others` more."""
+    unwanted_reason = link_filter.unwanted_reason
+    followed = {url.canonical for url in found.urls} | {parent.canonical}
+    first = followed - {parent.canonical}
+    reasons = {url: str(reason) for url, reason in found.refusals}
+    reason_of: dict[str, str] = {}
+    """By canonical URL: `reasons` has only the first of several URLs with one canonical form."""
+    details: list[LinkDetail] = []
+    for judged_link in link_filter.judge_each(links, base_url):
+        if judged_link is None:
+            yield
+            continue
+        link, href, _, judgement = judged_link
+        target = judgement.target
+        if not href or isinstance(target, BadUrl):
+            continue
+        canonical = target.canonical
+        refused: str | None = unwanted_reason(link) if unwanted_reason else None
+        if refused is None and canonical not in followed:
+            refused = reasons.get(target.url) or reason_of.get(canonical) or judgement.refusal or "refused"
+            reason_of.setdefault(canonical, refused)
+        if refused is None and canonical in first:
+            first.remove(canonical)
+        elif max_others:
+            max_others -= 1
+        else:
+            continue
+        details.append(
+            LinkDetail(
+                url=target.url,
+                canonical=None if canonical == target.url else canonical,
+                kind=link.kind,
+                text=link.text or None,
+                rel=link.rel or None,
+                fragment=link.href.partition("#")[2] or None,
+                refused=None if refused is None else str(refused),
+            )
+        )
+    return details
