@@ -1,4 +1,4 @@
-"""onceover inspect DIR fsck; onceover frontier rebuild"""
+"""onceover inspect DIR fsck; onceover inspect DIR verify; onceover frontier rebuild"""
 
 import asyncio
 from pathlib import Path
@@ -14,6 +14,7 @@ from crawler.operate.upkeep.checking import FoundProblem, check
 from crawler.operate.upkeep.places import Places, lock_places
 from crawler.operate.upkeep.refetching import refetch as fetch_again
 from crawler.operate.upkeep.repairing import Repairing
+from crawler.operate.upkeep.verifying import verify as check_agreement
 from crawler.status import number_of
 
 
@@ -56,6 +57,34 @@ def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, as_json: bool
             f"{number_of(report.queues, 'queue')}: {problems}"
         )
     return FAILED if report.problems else COMPLETE
+
+
+@click.command()
+@click.option("--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="List this many problems.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def verify(path: Path, limit: int, as_json: bool) -> int:
+    """Prove, record by record, that ledger, records, archive and databases agree.
+
+    Every settled URL has its record, with the same status and digest; every page is in the archive, with that body; and
+    so in each database. The crawl must not run. Of a crawl in parts, all are read.
+    """
+    if part_at(path) is not None:
+        raise click.UsageError("the output of a part may be in that of others: name the directory of the whole crawl")
+    with lock_places(path) as places:
+        report = asyncio.run(check_agreement(places, limit=limit))
+    if as_json:
+        say(msgspec.json.encode(report).decode())
+    else:
+        for problem in report.problems:
+            say(f"{problem.kind}: {problem.where}: {problem.message}")
+        if report.problem_count > len(report.problems):
+            say(f"and {report.problem_count - len(report.problems):,} more; --limit shows them")
+        for told in report.told:
+            again = f", {told.repeated:,} of them more than once" if told.repeated else ""
+            say(f"{told.name}: {number_of(told.numbers, 'URL')}{again}")
+        say(number_of(report.problem_count, "problem") if report.problem_count else "no problems")
+    return FAILED if report.problem_count else COMPLETE
 
 
 def _part(problem: FoundProblem) -> str:

@@ -10,7 +10,7 @@ import msgspec
 from rich.table import Table
 
 from crawler.cli.codes import COMPLETE, FAILED
-from crawler.cli.fsck import fsck
+from crawler.cli.fsck import fsck, verify
 from crawler.cli.operate.options import part, place
 from crawler.cli.run.terminal import results_console
 from crawler.control.replies import HealthForm, NextList, QueueForm, QueueList, RefusedList, UrlForm, UrlFound
@@ -42,6 +42,7 @@ def inspect(context: click.Context, directory: Path, part: int | None) -> None:
 
 
 inspect.add_command(fsck)
+inspect.add_command(verify)
 
 
 @inspect.command()

@@ -1,6 +1,6 @@
 """What the rest of the program knows of a sink: its descriptor, which stands beside its class."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -25,6 +25,19 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     and `robots`."""
 
 
+class Written(msgspec.Struct, frozen=True, gc=False):
+    """What an output has of a page."""
+
+    number: int
+    url: str
+    state: str
+    status: int | None
+    digest: str | None
+
+
+Read = Callable[[Parameters, Any], AsyncIterator[Sequence[Written]]]
+
+
 class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     """A sink as a value: how it is made, and what it needs."""
 
@@ -35,6 +48,9 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     options: type[msgspec.Struct] = NoOptions
     """Its options: fields with defaults, limits and meanings, written like those of a configuration."""
     needs: frozenset[Need] = frozenset()
+    read: Read | None = None
+    """Reads back what was written with these parameters and options, in batches, for `inspect verify`. Of a page that
+    was written again, the last copy comes last. Changes nothing. Raises `OSError` if it can't be read."""
     waits: bool = True
     """Whether the crawl waits after any `OSError`, and writes the page again. Otherwise it only waits for disk space,
     and another error ends it."""

@@ -24,6 +24,8 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     ip: str | None
     truncated: str | None
+    payload_digest: str | None
+    """As the record says."""
     block: bytes
     """The block, without the line breaks after it; perhaps only its beginning, see `captures`."""
 
@@ -79,5 +81,6 @@ def _capture(content: bytes) -> Capture | None:
         url=fields.get("warc-target-uri", ""),
         ip=fields.get("warc-ip-address"),
         truncated=fields.get("warc-truncated"),
+        payload_digest=fields.get("warc-payload-digest"),
         block=block[: int(fields.get("content-length", "0"))],
     )

@@ -2,6 +2,7 @@
 
 places      locks and opens all directories that hold state of a crawl
 checking    finds what does not agree: within a state, between parts, and with the output
+verifying   proves that ledger, records, archive and the tables of sinks agree
 repairing   repairs or rebuilds a state
 dividing    divides a crawl anew among its parts
 refetching  queues URLs again whose output is missing, or that may lead to lost ones

@@ -126,8 +126,13 @@ def open_states(places: Places) -> Iterator[tuple[dict[int, FrontierState], dict
 def reconciliation(places: Places, states: Sequence[FrontierState]) -> Reconciliation:
     """Compares the output of a crawl with the ledgers of all its parts. Raises `ConfigError` for a frontier that can't
     list its ledger."""
+    ledger = joined_ledger(places, states)
+    return Reconciliation(places.loaded, places.outputs, ledger, rules_version=rules_version(states[0]))
+
+
+def joined_ledger(places: Places, states: Sequence[FrontierState]) -> LedgerReads:
+    """The ledgers of all parts as one. Raises `ConfigError` for a frontier that can't list its ledger."""
     ledgers = [state for state in states if isinstance(state, LedgerReads)]
     if len(ledgers) < len(states):
         raise lacks(places.loaded.config, "list its ledger to be compared with the output; use --no-output")
-    ledger = ledgers[0] if len(ledgers) == 1 else JoinedLedgers(ledgers)
-    return Reconciliation(places.loaded, places.outputs, ledger, rules_version=rules_version(states[0]))
+    return ledgers[0] if len(ledgers) == 1 else JoinedLedgers(ledgers)

@@ -1,7 +1,8 @@
 """Makes what processes a fetched page: the extractor and the sinks."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from crawler.wiring.plugins.kinds import EXTRACTOR, SINK
 from crawler.wiring.plugins.loading import load
 from crawler.write.descriptor import Descriptor as SinkDescriptor
 from crawler.write.descriptor import Parameters as SinkParameters
+from crawler.write.descriptor import Written
 from crawler.write.fanout import Sinks
 
 
@@ -103,6 +105,27 @@ async def open_sinks(
     return Sinks(sinks)
 
 
+class ReadableSink(msgspec.Struct, frozen=True):
+    """A sink beside records and archive that can tell what it has."""
+
+    name: str
+    has_files: bool
+    """Whether each directory with output has files of its own."""
+    read: Callable[[], AsyncIterator[Sequence[Written]]]
+
+
+def readable_sinks(loaded: Loaded, directory: CrawlDirectory) -> Iterator[ReadableSink]:
+    """Those of the configuration, with what they have in a directory. Nothing is opened yet."""
+    for each in _plugin_sinks(loaded.config, directory.sinks):
+        descriptor: SinkDescriptor = load(find(SINK, each.backend))
+        if descriptor.read is not None:
+            parameters = _parameters(descriptor, each, loaded.config)
+            options = msgspec.convert(each.options, descriptor.options)
+            yield ReadableSink(
+                each.name, parameters.directory is not None, partial(descriptor.read, parameters, options)
+            )
+
+
 def _chosen_sinks(config: Config, directory: CrawlDirectory) -> list[_Chosen]:
     output = config.output
     found = list(_plugin_sinks(config, directory.sinks))
@@ -132,11 +155,14 @@ def _plugin_sinks(config: Config, directory: Path) -> list[_Chosen]:
 
 
 def _make_sink(descriptor: SinkDescriptor, chosen: _Chosen, config: Config) -> Sink:
-    has_files = "directory" in descriptor.needs
-    if has_files:
+    if "directory" in descriptor.needs:
         chosen.folder.mkdir(parents=True, exist_ok=True)
-    parameters = SinkParameters(
-        directory=chosen.folder if has_files else None,
+    return descriptor.make(_parameters(descriptor, chosen, config), msgspec.convert(chosen.options, descriptor.options))
+
+
+def _parameters(descriptor: SinkDescriptor, chosen: _Chosen, config: Config) -> SinkParameters:
+    return SinkParameters(
+        directory=chosen.folder if "directory" in descriptor.needs else None,
         durability=config.frontier.durability,
         about={
             "software": f"onceover/{version('onceover-crawler')}",
@@ -145,4 +171,3 @@ def _make_sink(descriptor: SinkDescriptor, chosen: _Chosen, config: Config) -> S
             "robots": "obey" if config.politeness.robots else "ignore",
         },
     )
-    return descriptor.make(parameters, msgspec.convert(chosen.options, descriptor.options))

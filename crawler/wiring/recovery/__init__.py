@@ -3,6 +3,8 @@
     recover          takes into a new or damaged frontier what the output tells
     newer_output     at each start: fetches pages again that were written but not settled
     reconciliation   compares ledger and output, for `inspect fsck`
+    verification     compares them record by record, and with the tables of sinks, for `inspect verify`
+    facts            what they tell about each number, side by side
 
 They share `record_urls` (the URLs of records, as the frontier names them), `entries` (ledger entries from records and
 archived pages), `archived_pages` (pages from the archive, to extract their links), `ledgers` (those of all parts, as

@@ -88,7 +88,7 @@ class Reconciliation:
                 yield Difference(problem, url)
             elif _agrees(record, entry):
                 self._recorded.add(record.number)
-                if _is_archived(record):
+                if is_archived(record):
                     self._archivable.add(record.number)
         yield from map(_damaged_line, damaged)
 
@@ -180,6 +180,6 @@ def _agrees(record: PageRecord, entry: LedgerEntry) -> bool:
     )
 
 
-def _is_archived(record: PageRecord) -> bool:
+def is_archived(record: PageRecord) -> bool:
     """Whether a server answered, so that its response was archived. No server sent a redirect by HSTS."""
     return record.status is not None and not (record.ip is None and record.status == 307 and record.duration_s == 0)

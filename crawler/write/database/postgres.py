@@ -1,9 +1,10 @@
 """Pages in tables of PostgreSQL."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
 from pathlib import Path
-from typing import Annotated, Final, Protocol
+from typing import Annotated, Any, Final, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
@@ -12,9 +13,10 @@ from msgspec import Meta
 from crawler.page import Fetched, PageRecord
 from crawler.write.database.batches import Batches
 from crawler.write.database.rows import Row, RowOptions, row_of
-from crawler.write.descriptor import Descriptor, Parameters
+from crawler.write.descriptor import Descriptor, Parameters, Written
 
 _SECRETS: Final = frozenset({"password", "sslpassword"})
+_READ: Final = ("number", "url", "state", "status", "digest")
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
@@ -63,6 +65,8 @@ class _Client(Protocol):
 
     async def store(self, rows: Sequence[Row]) -> None: ...
 
+    def read(self, columns: Sequence[str]) -> AsyncGenerator[list[Sequence[Any]]]: ...
+
     async def aclose(self) -> None: ...
 
 
@@ -106,4 +110,10 @@ def _client(parameters: Parameters, options: PostgresOptions) -> _Client:
     return PostgresClient(target)
 
 
-DESCRIPTOR: Final = Descriptor(name="postgres", make=PostgresSink, options=PostgresOptions)
+async def _read(parameters: Parameters, options: PostgresOptions) -> AsyncIterator[Sequence[Written]]:
+    async with aclosing(_client(parameters, options).read(_READ)) as batches:
+        async for rows in batches:
+            yield [Written(*row) for row in rows]
+
+
+DESCRIPTOR: Final = Descriptor(name="postgres", make=PostgresSink, options=PostgresOptions, read=_read)

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -73,16 +73,18 @@ class PostgresClient:
             self._drop()
             raise
 
-    async def read(self, columns: Sequence[str]) -> AsyncIterator[list[Sequence[Any]]]:
-        """Some columns of all pages of the crawl. Raises `OSError` and ValueError."""
-        connection = await self._open()
+    async def read(self, columns: Sequence[str]) -> AsyncGenerator[list[Sequence[Any]]]:
+        """Some columns of all pages of the crawl. Raises `OSError`."""
+        connection: asyncpg.Connection | None = None
         try:
+            connection = await self._open()
             async for rows in read_pages(connection, self._target.schema, self._target.crawl, columns):
                 yield rows
         except _BROKEN as error:
             raise OSError(_told(error)) from error
         finally:
-            connection.terminate()
+            if connection is not None:
+                connection.terminate()
 
     async def aclose(self) -> None:
         connection, self._connection = self._connection, None

@@ -1,7 +1,7 @@
 """Pages in a file of SQLite: `sinks/NAME/pages.sqlite`."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Final
 
 import msgspec
@@ -10,8 +10,8 @@ from msgspec import Meta
 from crawler.page import Fetched, PageRecord
 from crawler.write.database.batches import Batches
 from crawler.write.database.rows import Row, RowOptions, row_of
-from crawler.write.database.sqlite_file import FILE_NAME, SqliteFile
-from crawler.write.descriptor import FILES, Descriptor, Parameters
+from crawler.write.database.sqlite_file import FILE_NAME, SqliteFile, read_written
+from crawler.write.descriptor import FILES, Descriptor, Parameters, Written
 
 
 class SqliteOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,4 +47,10 @@ class SqliteSink:
         await asyncio.to_thread(self._file.store, rows)
 
 
-DESCRIPTOR: Final = Descriptor(name="sqlite", make=SqliteSink, options=SqliteOptions, needs=FILES)
+async def _read(parameters: Parameters, _: SqliteOptions) -> AsyncIterator[Sequence[Written]]:
+    assert parameters.directory is not None
+    for rows in read_written(parameters.directory / FILE_NAME):
+        yield rows
+
+
+DESCRIPTOR: Final = Descriptor(name="sqlite", make=SqliteSink, options=SqliteOptions, needs=FILES, read=_read)

@@ -5,10 +5,11 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from crawler.write.appending import Durability
 from crawler.write.database.rows import COLUMNS, Kind, Row
+from crawler.write.descriptor import Written
 
 FILE_NAME: Final = "pages.sqlite"
 VERSION: Final = 1
@@ -136,7 +137,19 @@ def _transaction(database: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def read_rows(path: Path, *columns: str, at_once: int = 1000) -> Iterator[list[tuple[object, ...]]]:
+_READ: Final = ("number", "url", "state", "status", "digest")
+
+
+def read_written(path: Path) -> Iterator[list[Written]]:
+    """What the file has of all pages. Raises `OSError` if it can't be read."""
+    try:
+        for rows in read_rows(path, *_READ) if path.exists() else ():
+            yield [Written(*row) for row in rows]
+    except sqlite3.DatabaseError as error:
+        raise OSError(errno.EIO, str(error), str(path)) from error
+
+
+def read_rows(path: Path, *columns: str, at_once: int = 1000) -> Iterator[list[tuple[Any, ...]]]:
     """Some columns of all pages, in the order of their numbers. Changes nothing."""
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=LOCK_WAIT_S)) as database:
         found = database.execute(f"SELECT {', '.join(columns)} FROM pages ORDER BY number")  # noqa: S608  # our names

@@ -1,0 +1,176 @@
+"""What the ledger and the outputs of a crawl tell about each record number, side by side.
+
+It lies in a file without a name, so a crawl of any size needs little memory.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from enum import IntEnum
+from typing import Any, Final
+
+import msgspec
+
+_CACHE_KIB: Final = 32_000
+_MOST: Final = 2**63 - 1
+_TABLES: Final = """
+    CREATE TABLE told (
+        source INTEGER, number INTEGER, url TEXT, state TEXT, status INTEGER, digest TEXT, payload TEXT,
+        is_archived INTEGER, is_whole INTEGER, copies INTEGER, has_two_urls INTEGER, PRIMARY KEY (source, number)
+    ) WITHOUT ROWID;
+    CREATE TABLE payload (digest TEXT PRIMARY KEY, body TEXT) WITHOUT ROWID;
+"""
+_ADD: Final = """
+    INSERT INTO told VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 0)
+    ON CONFLICT DO UPDATE SET copies = copies + 1, has_two_urls = has_two_urls OR url != excluded.url,
+        url = excluded.url, state = excluded.state, status = excluded.status,
+        digest = excluded.digest, payload = excluded.payload,
+        is_archived = excluded.is_archived, is_whole = excluded.is_whole
+"""
+_COMPARED: Final = ("state", "status", "digest")
+_OF_BOTH: Final = """
+    SELECT a.url, a.number, a.is_whole, a.state, b.state, a.status, b.status, a.digest, b.digest
+    FROM told AS a JOIN told AS b ON b.source = ? AND b.number = a.number
+    JOIN told AS l ON l.source = 0 AND l.number = a.number AND l.state != 'pending'
+    WHERE a.source = ?
+"""
+
+
+class Source(IntEnum):
+    """Who tells. Sinks beside records and archive follow, one number each."""
+
+    LEDGER = 0
+    RECORDS = 1
+    ARCHIVE = 2
+    FIRST_SINK = 3
+
+
+class Fact(msgspec.Struct, frozen=True, gc=False):
+    """What one of them tells about a number. None is what it does not tell."""
+
+    number: int
+    url: str
+    state: str | None = None
+    status: int | None = None
+    digest: str | None = None
+    """Of the body without content coding."""
+    payload: str | None = None
+    """The digest of the body as received, where only an earlier record has that body."""
+    is_archived: bool = False
+    """Whether the archive must have it."""
+    is_whole: bool = True
+    """Whether its digest is that of a complete body."""
+
+
+class Disagreement(msgspec.Struct, frozen=True):
+    """Two that tell different things of a number."""
+
+    number: int
+    url: str
+    what: str
+    """state, status or digest"""
+    one: object
+    other: object
+
+
+class Facts:
+    """Collects facts, then compares them. Of several facts of one source about a number, the last counts."""
+
+    def __init__(self) -> None:
+        self._database = sqlite3.connect("", isolation_level=None)
+        self._database.executescript(f"PRAGMA cache_size = -{_CACHE_KIB}; PRAGMA journal_mode = OFF; {_TABLES}")
+        self._database.execute("BEGIN")
+
+    def close(self) -> None:
+        self._database.close()
+
+    def add(self, source: int, facts: Iterable[Fact]) -> None:
+        rows = (
+            (source, _signed(number), _plain(url), *others)
+            for number, url, *others in map(msgspec.structs.astuple, facts)
+        )
+        self._database.executemany(_ADD, rows)
+
+    def add_payload(self, payload: str, body: str | None) -> None:
+        """A body of the archive: the digests of what was received, and of that without content coding."""
+        self._database.execute("INSERT OR REPLACE INTO payload VALUES (?, ?)", (payload, body))
+
+    def replace_digest(self, source: int, number: int, digest: str | None) -> None:
+        change = "UPDATE told SET digest = ? WHERE source = ? AND number = ?"
+        self._database.execute(change, (digest, source, _signed(number)))
+
+    def count(self, source: int) -> int:
+        """How many numbers it tells of; those that wait do not count."""
+        return self._number("SELECT count(*) FROM told WHERE source = ? AND state IS NOT 'pending'", source)
+
+    def repeated(self, source: int) -> int:
+        """How many numbers it tells of more than once."""
+        return self._number("SELECT count(*) FROM told WHERE source = ? AND copies > 1", source)
+
+    def missing(self, source: int, *, among: int, archived_only: bool = False) -> Iterator[tuple[int, str, str]]:
+        """Settled numbers of which another one tells and this one does not: number, URL and state."""
+        query = f"""
+            SELECT a.number, a.url, a.state FROM told AS a
+            JOIN told AS l ON l.source = 0 AND l.number = a.number AND l.state != 'pending'
+            LEFT JOIN told AS b ON b.source = ? AND b.number = a.number
+            WHERE a.source = ? AND b.number IS NULL {"AND a.is_archived" if archived_only else ""}
+        """  # noqa: S608  # ours
+        return self._rows(query, source, among)
+
+    def unknown(self, source: int) -> Iterator[tuple[int, str]]:
+        """Numbers that the ledger does not know: number and URL."""
+        query = """
+            SELECT a.number, a.url FROM told AS a LEFT JOIN told AS b ON b.source = 0 AND b.number = a.number
+            WHERE a.source = ? AND b.number IS NULL
+        """
+        return self._rows(query, source)
+
+    def of_two_urls(self, source: int) -> Iterator[tuple[int, str]]:
+        """Numbers that it gives to several URLs: number, and one of them."""
+        return self._rows("SELECT number, url FROM told WHERE source = ? AND has_two_urls", source)
+
+    def dangling(self) -> Iterator[tuple[int, str]]:
+        """Numbers of the archive without a body, whose body no record has: number and URL."""
+        query = """
+            SELECT number, url FROM told WHERE source = ? AND payload IS NOT NULL
+            AND NOT EXISTS (SELECT 1 FROM payload WHERE payload.digest = told.payload)
+        """
+        return self._rows(query, Source.ARCHIVE)
+
+    def resolve_payloads(self) -> None:
+        """Give numbers without a body the digest of the body that they refer to."""
+        self._database.execute(
+            "UPDATE told SET digest = (SELECT body FROM payload WHERE payload.digest = told.payload) "
+            "WHERE source = ? AND payload IS NOT NULL",
+            (Source.ARCHIVE,),
+        )
+
+    def disagreements(self, source: int, *, among: int) -> Iterator[Disagreement]:
+        """What it tells otherwise than another one of settled numbers.
+
+        What only one of them tells is no disagreement, but for a status, which only the archive does not tell. The
+        archive has no complete body of a page that is not whole.
+        """
+        is_archive = source == Source.ARCHIVE
+        for url, number, is_whole, *pairs in self._rows(_OF_BOTH, source, among):
+            for what, one, other in zip(_COMPARED, pairs[::2], pairs[1::2], strict=True):
+                is_told = (what == "status" and not is_archive) or (one is not None and other is not None)
+                if one != other and is_told and (is_whole or not is_archive):
+                    yield Disagreement(number, url, what, one, other)
+
+    def _number(self, query: str, source: int) -> int:
+        (number,) = self._database.execute(query, (source,)).fetchone()
+        return int(number)
+
+    def _rows(self, query: str, *sources: int) -> Iterator[tuple[Any, ...]]:
+        with closing(self._database.execute(query, sources)) as found:
+            yield from found
+
+
+def _signed(number: int) -> int:
+    return number if number <= _MOST else number - 2**64
+
+
+def _plain(url: str) -> str:
+    """As all sinks can store it."""
+    return url if url.isascii() else url.encode("utf-8", "replace").decode()

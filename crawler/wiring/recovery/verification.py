@@ -1,0 +1,199 @@
+"""Proves, record by record, that ledger, records, archive and the tables of sinks agree."""
+
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from config import Loaded
+from crawler.disk.directory import CrawlDirectory
+from crawler.page import PageRecord, body_digest
+from crawler.page.digests import digest_text
+from crawler.wiring.components import discovering
+from crawler.wiring.components.processing import ReadableSink, readable_sinks
+from crawler.wiring.recovery.archived_pages import page_of_capture
+from crawler.wiring.recovery.facts import Fact, Facts, Source
+from crawler.wiring.recovery.reconciliation import MAIN_KINDS, MOST_REDIRECTS, is_archived
+from crawler.write.records import read_records
+from crawler.write.warc_reader import Capture, captures
+from frontier import Damaged, LedgerReads
+from frontier.descriptor import Problem
+
+_LEDGER: Final = "the ledger"
+_RECORDS: Final = "the records"
+_ARCHIVE: Final = "the archive"
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """How much an output tells."""
+
+    name: str
+    numbers: int
+    repeated: int
+    """Numbers that it has more than once: pages that were in flight when a crawl was killed."""
+
+
+class Verification:
+    """Reads the ledger and all outputs once.
+
+    What waits in the ledger may be in the outputs: it was in flight when a crawl was killed, and is fetched again under
+    its number. A number that the ledger gives to no URL is an earlier copy if the ledger knows its URL.
+    """
+
+    def __init__(
+        self, loaded: Loaded, outputs: Sequence[CrawlDirectory], ledger: LedgerReads, *, rules_version: int
+    ) -> None:
+        """The same as for `Reconciliation`."""
+        self._loaded = loaded
+        self._outputs = outputs
+        self._ledger = ledger
+        self._urls = discovering.url_reader(loaded, version=rules_version)
+        self._facts = Facts()
+        self._names: dict[int, str] = {}
+        """What is compared with the ledger: records, archive, and the sinks."""
+
+    async def problems(self) -> AsyncIterator[Problem]:
+        """Everything that does not agree. Read them all, then ask for the counts."""
+        output = self._loaded.config.output
+        self._facts.add(Source.LEDGER, self._of_ledger())
+        if output.records:
+            self._names[Source.RECORDS] = _RECORDS
+            for problem in self._read_records():
+                yield problem
+        if output.warc:
+            self._names[Source.ARCHIVE] = _ARCHIVE
+            for problem in self._read_archive():
+                yield problem
+        async for problem in self._read_sinks():
+            yield problem
+        for source, name in self._names.items():
+            for problem in self._compare(source, name):
+                yield problem
+
+    def counts(self) -> list[Told]:
+        """How much was read, the ledger first."""
+        return [
+            Told(name=name, numbers=self._facts.count(source), repeated=self._facts.repeated(source))
+            for source, name in ({int(Source.LEDGER): _LEDGER} | self._names).items()
+        ]
+
+    def close(self) -> None:
+        self._facts.close()
+
+    def _of_ledger(self) -> Iterator[Fact]:
+        for known in self._ledger.all_known():
+            if isinstance(known, Damaged) or known.entry.elsewhere:
+                continue  # fsck reports what is damaged
+            entry = known.entry
+            digest = None if entry.digest is None else digest_text(entry.digest)
+            is_archived = entry.status is not None and digest is not None and not self._loaded.config.output.records
+            yield Fact(
+                entry.number, entry.canonical, entry.state.name.lower(), entry.status, digest, is_archived=is_archived
+            )
+
+    def _read_records(self) -> Iterator[Problem]:
+        damaged: list[Problem] = []
+
+        def note(path: Path, offset: int, why: str) -> None:
+            damaged.append(Problem("damaged", str(path), f"the line at byte {offset} can't be read: {why}"))
+
+        directories = [each.records for each in self._outputs if each.records.is_dir()]
+        self._facts.add(Source.RECORDS, map(_of_record, read_records(*directories, on_damage=note)))
+        yield from damaged
+
+    def _read_archive(self) -> Iterator[Problem]:
+        directories = [each.warc for each in self._outputs if each.warc.is_dir()]
+        for found in chain.from_iterable(captures(each, full_blocks=True) for each in directories):
+            if not isinstance(found, Capture):
+                message = f"the {found.end - found.start} bytes at {found.start} can't be read"
+                yield Problem("damaged", str(found.path), message)
+            elif found.kind in MAIN_KINDS:
+                yield from self._read_capture(found)
+            elif found.kind == "conversion":
+                # A rendered page: its record tells of the document, and not of what the server sent.
+                self._facts.replace_digest(Source.ARCHIVE, found.number, _body_digest(found))
+        self._facts.resolve_payloads()
+        for number, url in self._facts.dangling():
+            yield Problem("archive", url, f"number {number} refers to a body that {_ARCHIVE} does not have")
+
+    def _read_capture(self, found: Capture) -> Iterator[Problem]:
+        digest, payload = None, None
+        if found.kind == "revisit":
+            payload = found.payload_digest  # None for 304 Not Modified
+        else:
+            digest = _body_digest(found)
+            try:
+                actual = body_digest(found.http()[-1])
+            except ValueError as error:
+                yield Problem("archive", found.url, f"number {found.number} is no response: {error}")
+                return
+            if found.payload_digest is not None and found.payload_digest != actual:
+                message = f"number {found.number} has the payload {actual}, and says {found.payload_digest}"
+                yield Problem("archive", found.url, message)
+            self._facts.add_payload(actual, digest)
+        self._facts.add(Source.ARCHIVE, [Fact(found.number, found.url, digest=digest, payload=payload)])
+
+    async def _read_sinks(self) -> AsyncIterator[Problem]:
+        numbers: dict[str, int] = {}
+        for output in self._outputs:
+            for sink in readable_sinks(self._loaded, output):
+                if sink.name in numbers and not sink.has_files:
+                    continue  # all parts write to the same place
+                source = numbers.setdefault(sink.name, Source.FIRST_SINK + len(numbers))
+                self._names[source] = f"the sink {sink.name}"
+                try:
+                    await self._read_sink(source, sink)
+                except OSError as error:
+                    yield Problem("damaged", sink.name, f"the sink can't be read: {error}")
+
+    async def _read_sink(self, source: int, sink: ReadableSink) -> None:
+        async for rows in sink.read():
+            facts = (Fact(each.number, each.url, each.state, each.status, each.digest) for each in rows)
+            self._facts.add(source, facts)
+
+    def _compare(self, source: int, name: str) -> Iterator[Problem]:
+        is_archive = source == Source.ARCHIVE
+        # The records say which pages were truncated, so that the archive may have another body.
+        teller = Source.RECORDS if is_archive and Source.RECORDS in self._names else Source.LEDGER
+        for number, url, state in self._facts.missing(source, among=teller, archived_only=is_archive):
+            yield Problem("missing", url, f"number {number} is {state}, and {name} has nothing of it")
+        for found in self._facts.disagreements(source, among=teller):
+            message = f"number {found.number} has the {found.what} {found.other} in {name}, and {found.one} in "
+            yield Problem("different", found.url, message + self._names.get(teller, _LEDGER))
+        for number, url in self._facts.unknown(source):
+            if not self._is_known(url):
+                yield Problem("unknown", url, f"number {number} is in {name}, and the ledger does not know its URL")
+        for number, url in self._facts.of_two_urls(source):
+            yield Problem("number", url, f"{name} has number {number} for another URL, too")
+
+    def _is_known(self, url: str) -> bool:
+        """Whether the ledger has the URL, under whatever number."""
+        try:
+            canonical = self._urls.seed(url).canonical
+        except ValueError:
+            return False
+        names = [canonical, *(f"{canonical}#redirect-{number}" for number in range(1, MOST_REDIRECTS + 1))]
+        return any(self._ledger.known(name) is not None for name in names)
+
+
+def _of_record(record: PageRecord) -> Fact:
+    return Fact(
+        record.number,
+        record.url,
+        record.state,
+        record.status,
+        record.digest,
+        is_archived=is_archived(record),
+        is_whole=record.truncated is None,
+    )
+
+
+def _body_digest(capture: Capture) -> str | None:
+    """The digest of a body without content coding; None if it is not complete."""
+    if capture.truncated is not None:
+        return None
+    page = page_of_capture(capture, max_body_bytes=sys.maxsize)
+    return None if page is None else body_digest(page.body)
