@@ -82,7 +82,8 @@ def verify(path: Path, limit: int, as_json: bool) -> int:
             say(f"and {report.problem_count - len(report.problems):,} more; --limit shows them")
         for told in report.told:
             again = f", {told.repeated:,} of them more than once" if told.repeated else ""
-            say(f"{told.name}: {number_of(told.numbers, 'URL')}{again}")
+            gone = f", {told.forgotten:,} that the ledger does not know any more" if told.forgotten else ""
+            say(f"{told.name}: {number_of(told.numbers, 'URL')}{again}{gone}")
         say(number_of(report.problem_count, "problem") if report.problem_count else "no problems")
     return FAILED if report.problem_count else COMPLETE
 

@@ -34,6 +34,8 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     numbers: int
     repeated: int
     """Numbers that it has more than once: pages that were in flight when a crawl was killed."""
+    forgotten: int
+    """Numbers whose URL the ledger does not know, such as one that it was told to forget."""
 
 
 class Verification:
@@ -76,7 +78,12 @@ class Verification:
     def counts(self) -> list[Told]:
         """How much was read, the ledger first."""
         return [
-            Told(name=name, numbers=self._facts.count(source), repeated=self._facts.repeated(source))
+            Told(
+                name=name,
+                numbers=self._facts.count(source),
+                repeated=self._facts.repeated(source),
+                forgotten=sum(not self._is_known(url) for _, url in self._facts.unknown(source)),
+            )
             for source, name in ({int(Source.LEDGER): _LEDGER} | self._names).items()
         ]
 
@@ -163,9 +170,6 @@ class Verification:
         for found in self._facts.disagreements(source, among=teller):
             message = f"number {found.number} has the {found.what} {found.other} in {name}, and {found.one} in "
             yield Problem("different", found.url, message + self._names.get(teller, _LEDGER))
-        for number, url in self._facts.unknown(source):
-            if not self._is_known(url):
-                yield Problem("unknown", url, f"number {number} is in {name}, and the ledger does not know its URL")
         for number, url in self._facts.of_two_urls(source):
             yield Problem("number", url, f"{name} has number {number} for another URL, too")
 

@@ -1,0 +1,194 @@
+"""That `inspect verify` finds whatever does not agree, and nothing else."""
+
+import gzip
+import re
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from crawler.cli import onceover as command_line
+from crawler.simweb.process import running
+from tests.e2e.crawling import COMPLETE, FAILED, SMALL, Web, onceover, setting
+
+SETTINGS = ("output.links=true", "output.warc_revisits=100", 'output.sinks=["sqlite"]')
+WORLD = msgspec.structs.replace(SMALL, compressed=0.5, duplicates=0.3)
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A complete crawl, with revisits and compressed pages."""
+    folder = tmp_path_factory.mktemp("verify")
+    with running(WORLD) as port:
+        web = Web(port, WORLD)
+        ended = onceover("crawl", *web.options, *setting(*SETTINGS), "--dir", "crawl", cwd=folder)
+    assert ended.code == COMPLETE, ended.err
+    return folder / "crawl"
+
+
+@pytest.fixture
+def crawl(crawled: Path, tmp_path: Path) -> Path:
+    """A copy to be damaged."""
+    return Path(shutil.copytree(crawled, tmp_path / "crawl", ignore=shutil.ignore_patterns("control")))
+
+
+def verify(crawl: Path) -> dict[str, Any]:
+    command = ["inspect", str(crawl), "verify", "--json"]
+    ended = CliRunner().invoke(command_line, command, standalone_mode=False, catch_exceptions=False)
+    report: dict[str, Any] = msgspec.json.decode(ended.stdout)
+    assert ended.return_value == (FAILED if report["problem_count"] else COMPLETE)
+    return report
+
+
+def only_problem(crawl: Path) -> str:
+    report = verify(crawl)
+    assert report["problem_count"] == 1, report["problems"]
+    [problem] = report["problems"]
+    return f"{problem['kind']}: {problem['message']}"
+
+
+# what to damage
+
+
+def change_record(crawl: Path, change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
+    """Change the last record of a page with a body, or remove it."""
+    [path] = (crawl / "records").glob("*.jsonl")
+    records = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
+    at = max(at for at, each in enumerate(records) if each.get("digest") and each["status"] == 200)
+    changed = change(dict(records[at]))
+    records[at : at + 1] = [] if changed is None else [changed]
+    path.write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in records))
+
+
+def members(crawl: Path) -> tuple[Path, list[bytes]]:
+    """The records of the archive."""
+    [path] = (crawl / "warc").glob("*.warc.gz")
+    text = gzip.decompress(path.read_bytes())
+    starts = [at for at in range(len(text)) if text.startswith(b"WARC/1.1\r\n", at)]
+    return path, [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
+
+
+def change_archive(crawl: Path, change: Callable[[list[bytes]], list[bytes]]) -> None:
+    path, found = members(crawl)
+    path.write_bytes(b"".join(gzip.compress(each, mtime=0) for each in change(found)))
+
+
+def change_table(crawl: Path, statement: str) -> None:
+    with closing(sqlite3.connect(crawl / "sinks" / "sqlite" / "pages.sqlite")) as database, database:
+        assert database.execute(statement).rowcount == 1
+
+
+def revisited(found: list[bytes]) -> bytes:
+    """The payload digest of a revisit."""
+    revisit = next(each for each in found if b"WARC-Type: revisit" in each)
+    return revisit.partition(b"WARC-Payload-Digest: ")[2].partition(b"\r\n")[0]
+
+
+def without(found: list[bytes], kind: bytes, *words: bytes) -> list[bytes]:
+    """Without the first record of that kind that has those words."""
+    at = next(
+        at for at, each in enumerate(found) if b"WARC-Type: " + kind in each and all(word in each for word in words)
+    )
+    return found[:at] + found[at + 1 :]
+
+
+def alter_body(found: list[bytes]) -> list[bytes]:
+    at = next(at for at, each in enumerate(found) if b"WARC-Type: response" in each and b"<title>" in each)
+    return [*found[:at], found[at].replace(b"<title>", b"<TITLE>", 1), *found[at + 1 :]]
+
+
+def other_digest(record: dict[str, Any]) -> dict[str, Any]:
+    return record | {"digest": "sha1:" + "A" * 32}
+
+
+# tests
+
+
+def test_a_crawl_with_revisits_and_compressed_pages_agrees(crawled: Path) -> None:
+    report = verify(crawled)
+    assert report["problems"] == []
+    told = {each["name"]: each for each in report["told"]}
+    assert list(told) == ["the ledger", "the records", "the archive", "the sink sqlite"]
+    assert told["the ledger"]["numbers"] == told["the records"]["numbers"] == told["the sink sqlite"]["numbers"] > 40
+    assert {each["repeated"] for each in report["told"]} == {each["forgotten"] for each in report["told"]} == {0}
+    _, found = members(crawled)
+    assert any(b"WARC-Type: revisit" in each for each in found)
+    assert any(b"Content-Encoding: gzip" in each for each in found)
+
+
+def test_each_difference_of_the_records_is_found(crawl: Path, crawled: Path) -> None:
+    shutil.rmtree(crawl / "warc")
+    shutil.rmtree(crawl / "sinks")
+    text = (crawl / "crawl.toml").read_text()
+    assert text.count("warc = true") == text.count('sinks = ["sqlite"]') == 1
+    text = text.replace("warc = true", "warc = false").replace('sinks = ["sqlite"]', "sinks = []")
+    (crawl / "crawl.toml").write_text(text)
+    changes: list[tuple[Callable[[dict[str, Any]], dict[str, Any] | None], str]] = [
+        (lambda _: None, "missing: number .* has nothing of it"),
+        (lambda record: record | {"status": 404}, "different: .* the status 404 in the records, and 200 in the ledger"),
+        (lambda record: record | {"state": "failed"}, "different: .* the state failed"),
+        (other_digest, "different: .* the digest sha1:A+ in the records"),
+    ]
+    for change, expected in changes:
+        change_record(crawl, change)
+        assert re.match(expected, only_problem(crawl)), expected
+        shutil.rmtree(crawl / "records")
+        shutil.copytree(crawled / "records", crawl / "records")
+    with next((crawl / "records").glob("*.jsonl")).open("r+b") as file:
+        file.write(b"[")
+    found = {each["kind"] for each in verify(crawl)["problems"]}
+    assert found == {"damaged", "missing"}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (alter_body, "says sha1:"),
+        (lambda found: without(found, b"response", b"<title>", b"200 OK"), "has nothing of it"),
+        (lambda found: without(found, b"response", revisited(found)), "refers to a body"),
+    ],
+    ids=["body", "page", "original"],
+)
+def test_each_difference_of_the_archive_is_found(
+    crawl: Path, change: Callable[[list[bytes]], list[bytes]], expected: str
+) -> None:
+    change_archive(crawl, change)
+    report = verify(crawl)
+    assert report["problem_count"]
+    assert any(expected in each["message"] for each in report["problems"]), report["problems"]
+
+
+def test_each_difference_of_a_table_is_found(crawl: Path) -> None:
+    last = "number = (SELECT max(number) FROM pages WHERE digest IS NOT NULL)"
+    change_table(crawl, f"UPDATE pages SET digest = 'sha1:other' WHERE {last}")
+    assert "has the digest sha1:other in the sink sqlite" in only_problem(crawl)
+    change_table(crawl, f"UPDATE pages SET status = NULL WHERE {last}")
+    assert {each["message"].split(" the ")[1].split()[0] for each in verify(crawl)["problems"]} == {"status", "digest"}
+    change_table(crawl, f"DELETE FROM pages WHERE {last}")
+    assert only_problem(crawl).endswith("and the sink sqlite has nothing of it")
+    change_table(crawl, "INSERT INTO pages (number, url, state) VALUES (99999, 'http://gone.test/', 'done')")
+    told = verify(crawl)["told"][-1]
+    assert (told["name"], told["forgotten"]) == ("the sink sqlite", 1)
+    (crawl / "sinks" / "sqlite" / "pages.sqlite").write_bytes(b"no database" * 1000)
+    problems = verify(crawl)["problems"]
+    assert problems[0]["kind"] == "damaged"
+    assert "can't be read" in problems[0]["message"]
+
+
+def test_the_command_says_what_was_read_and_what_is_wrong(crawl: Path) -> None:
+    ended = onceover("inspect", "crawl", "verify", cwd=crawl.parent)
+    assert ended.code == COMPLETE, ended.err
+    assert ended.out.endswith("no problems\n")
+    assert "the sink sqlite: " in ended.out
+    change_record(crawl, lambda record: None)
+    change_table(crawl, "DELETE FROM pages WHERE number = 1")
+    ended = onceover("inspect", "crawl", "verify", "--limit", "1", cwd=crawl.parent)
+    assert ended.code == FAILED
+    assert "and 1 more; --limit shows them" in ended.out
+    assert ended.out.endswith("2 problems\n")
