@@ -10,9 +10,10 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -36,6 +37,9 @@ from crawler.page import PageRecord
 from crawler.progress import line as progress_line
 from crawler.serve.api.forms import CrawlForm, CrawlList
 from crawler.status import Status, status_of
+from crawler.write.database.postgres import PostgresOptions, PostgresSink
+from crawler.write.database.sqlite import SqliteOptions, SqliteSink
+from crawler.write.descriptor import Parameters
 from frontier import FrontierStats
 from tests.e2e.crawling import COMPLETE, LIMIT, ONCEOVER, USAGE, Web, environment, setting, started
 from tests.e2e.examples import (
@@ -48,6 +52,7 @@ from tests.e2e.examples import (
     is_in,
     without_numbers,
 )
+from tests.postgres import running_postgres
 from tests.timeouts import MAX_WAIT_S
 from visited import VisitedStats
 
@@ -69,7 +74,7 @@ NOT_RUN = {
 """By the beginning of a command line."""
 EXTENDING = "docs/extending.md"
 EXAMPLES = REPOSITORY / "examples"
-NEEDS = ("curl", "jq", "zcat")
+NEEDS = ("curl", "jq", "sqlite3", "zcat")
 """Programs without which an example is not run."""
 
 SEED = "http://h00000.sim.test/"
@@ -536,6 +541,23 @@ def check_protocol(block: Block, folder: Path, shell: Shell) -> None:
     assert isinstance(decode_reply(error, PauseState), Refusal)
 
 
+def check_sqlite_query(block: Block, folder: Path, _: Shell) -> None:
+    asyncio.run(SqliteSink(Parameters(directory=folder), SqliteOptions()).aclose())
+    with closing(sqlite3.connect(folder / "pages.sqlite")) as database:
+        database.execute(block.text)
+
+
+def check_postgres_queries(block: Block, _: Path, __: Shell) -> None:
+    async def make_tables(dsn: str) -> None:
+        sink = PostgresSink(Parameters(), PostgresOptions(dsn=dsn))
+        await sink.begin()
+        await sink.aclose()
+
+    with running_postgres() as server:
+        asyncio.run(make_tables(server.dsn))
+        server.query(block.text)
+
+
 SHOWN_ELSEWHERE = {
     ("README.md", "The crawl is complete."): check_summary,
     ("README.md", "crawls/site/"): check_crawl_directory,
@@ -552,6 +574,8 @@ SHOWN_ELSEWHERE = {
     ("docs/daemon.md", "2026-"): check_daemon,
     ("docs/daemon.md", "docs: changed"): check_daemon,
     ("docs/daemon.md", '{"crawls"'): check_crawl_list,
+    ("docs/databases.md", "SELECT dead.url"): check_sqlite_query,
+    ("docs/databases.md", "SELECT host"): check_postgres_queries,
     ("docs/extending.md", "[build-system]"): check_project,
     ("docs/metrics.md", "scrape_configs:"): check_scrape_configuration,
     ("docs/parts.md", "crawls/web/"): check_directory_of_parts,
