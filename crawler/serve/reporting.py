@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from crawler.disk.directory import CrawlDirectory
-from crawler.operate.report.forms import Report
+from crawler.operate.report.forms import ListName, Report
 from crawler.serve.asking import REFUSED, Unanswered
 from crawler.serve.inspection import run_command
 
@@ -24,32 +24,43 @@ class Reporter:
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
-        self._kept: OrderedDict[tuple[Path, int], tuple[float, Report]] = OrderedDict()
+        self._kept: OrderedDict[_Wanted, tuple[float, Report]] = OrderedDict()
 
-    async def report(self, directory: Path, *, limit: int) -> Report:
-        """The report of the crawl in a directory. Raises `Unanswered`."""
+    async def report(self, directory: Path, section: ListName | None, *, limit: int) -> Report:
+        """The report of the crawl in a directory, with one list of URLs. Raises `Unanswered`."""
         if not CrawlDirectory(directory).lock.exists():
             raise Unanswered(f"the crawl in {directory} has not begun yet", REFUSED)
+        wanted = _Wanted(directory, section, limit)
         async with self._turn:
-            until, kept = self._kept.get((directory, limit), (0.0, None))
+            until, kept = self._kept.get(wanted, (0.0, None))
             if kept is None or time.monotonic() >= until:
-                kept = await _make(directory, limit)
-                self._keep(directory, limit, kept)
+                kept = await _make(wanted)
+                self._keep(wanted, kept)
             return kept
 
-    def _keep(self, directory: Path, limit: int, report: Report) -> None:
-        self._kept.pop((directory, limit), None)
-        self._kept[directory, limit] = time.monotonic() + KEPT_S, report
+    def _keep(self, wanted: "_Wanted", report: Report) -> None:
+        self._kept.pop(wanted, None)
+        self._kept[wanted] = time.monotonic() + KEPT_S, report
         while len(self._kept) > MAX_KEPT:
             self._kept.popitem(last=False)
 
 
-async def _make(directory: Path, limit: int) -> Report:
+class _Wanted(msgspec.Struct, frozen=True):
+    """A report."""
+
+    directory: Path
+    section: ListName | None
+    limit: int
+
+
+async def _make(wanted: _Wanted) -> Report:
+    sections = ["summary", "hosts"] if wanted.section is None else ["summary", "hosts", wanted.section]
     code, printed, complaint = await run_command(
-        "report", str(directory), "--limit", str(limit), "--json", within_s=WITHIN_S
+        "report", str(wanted.directory), *sections, "--limit", str(wanted.limit), "--json", within_s=WITHIN_S
     )
     if code is None:
-        raise Unanswered(f"this took longer than {WITHIN_S:.0f} s; run `onceover report {directory}` instead", None)
+        command = " ".join(["onceover report", str(wanted.directory), *sections[2:]])
+        raise Unanswered(f"this took longer than {WITHIN_S:.0f} s; run `{command}` instead", None)
     if code != 0:
         raise Unanswered(complaint or "the command failed", code)
     return msgspec.json.decode(printed, type=Report)

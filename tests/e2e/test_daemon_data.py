@@ -56,6 +56,9 @@ def assert_tells_what_it_has_found(api: Api, name: str, web: Web) -> None:
     assert failed["searched_all"]
     report = api.do("GET", f"/crawls/{name}/report?limit=1")
     assert report["summary"]["pages"] >= len(report["hosts"]["most_pages"]) == 1
+    slowest = api.do("GET", f"/crawls/{name}/report?section=slowest&limit=2")["slowest"]
+    assert [each["status"] is not None for each in slowest] == [True] * len(slowest) != []
+    api.do("GET", f"/crawls/{name}/report?section=nothing", status=422)
     seed = f"http://h00000.{web.params.domain}/"
     story = api.do("GET", f"/crawls/{name}/url?url={quote(seed, safe='')}")
     assert (story["found"]["state"], story["record"]["url"]) == ("done", seed)

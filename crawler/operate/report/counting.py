@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from heapq import nlargest
 from http import HTTPStatus
-from typing import Final
+from typing import Final, Protocol
 
 from crawler.operate.report.forms import HostRow, HostTable, Times
 from crawler.operate.report.visits import Visit
@@ -17,12 +17,21 @@ MAX_NAMES: Final = 1_000
 OTHERS: Final = "others"
 
 
-def is_page(visit: Visit) -> bool:
+class Settled(Protocol):
+    """A URL, and what became of it."""
+
+    @property
+    def state(self) -> str: ...
+    @property
+    def status(self) -> int | None: ...
+
+
+def is_page(visit: Settled) -> bool:
     status = visit.status
     return visit.state == "done" and status is not None and (status // 100 == 2 or status == HTTPStatus.NOT_MODIFIED)
 
 
-def has_failed(visit: Visit) -> bool:
+def has_failed(visit: Settled) -> bool:
     """Whether there is no answer but an error."""
     return visit.state == "failed" or (visit.status is not None and visit.status >= HTTPStatus.BAD_REQUEST)
 

@@ -5,6 +5,8 @@ from typing import Literal
 
 import msgspec
 
+ListName = Literal["dead-links", "redirects", "duplicates", "refused", "slowest", "largest"]
+
 
 class Times(msgspec.Struct, frozen=True, kw_only=True):
     """When URLs were fetched; None if none was."""
@@ -78,7 +80,93 @@ class HostTable(msgspec.Struct, frozen=True, kw_only=True):
     most_failures: list[HostRow]
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class DeadLink(msgspec.Struct, frozen=True, kw_only=True):
+    """A link from a page to a URL that leads to an error."""
+
+    url: str
+    leads_to: str | None
+    """Where redirects lead from there; None if it is no redirect."""
+    status: int | None
+    """The status at the end; None if there was no answer."""
+    reason: str | None
+    page: str | None
+    """None if no page is known to link to it, as to a seed."""
+    anchor: str | None
+    """The text of the link, where it is known: of the first one that the crawl found."""
+    kind: str | None
+
+
+class DeadLinkList(msgspec.Struct, frozen=True, kw_only=True):
+    """All links to URLs that lead to an error."""
+
+    urls: int
+    """How many URLs lead to an error, with those that the crawl has guessed."""
+    is_whole: bool
+    """Whether each page is listed that links to them. Without `output.links`, only the first one is known."""
+    links: list[DeadLink]
+
+
+class RedirectRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A URL that redirects."""
+
+    url: str
+    status: int | None
+    hops: int
+    leads_to: str
+    end_status: int | None
+    """The status there; None if it was not fetched, or had no answer."""
+    end_reason: str | None
+
+
+class Duplicate(msgspec.Struct, frozen=True, kw_only=True):
+    """A page that is the same as another."""
+
+    url: str
+    of: str
+    by: Literal["body", "canonical"]
+    """Because it has the same body, or because it names the other as its canonical URL."""
+    bytes: int | None
+
+
+class RefusedExample(msgspec.Struct, frozen=True, kw_only=True):
+    """A link that was refused, and a page with it."""
+
+    url: str
+    page: str
+
+
+class RefusedRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Links that a rule has refused."""
+
+    rule: str
+    links: int
+    examples: list[RefusedExample]
+    """A few, with `output.refusals`."""
+
+
+class FetchedRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What a URL took to fetch."""
+
+    url: str
+    status: int | None
+    duration_s: float | None
+    received_bytes: int | None
+    size_bytes: int | None
+
+
+class Lists(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Lists of URLs; None if nobody has asked for them."""
+
+    dead_links: DeadLinkList | None = None
+    redirects: list[RedirectRow] | None = None
+    duplicates: list[Duplicate] | None = None
+    refused: list[RefusedRow] | None = None
+    """Links that were not admitted, by rule."""
+    slowest: list[FetchedRow] | None = None
+    largest: list[FetchedRow] | None = None
+
+
+class Report(Lists, frozen=True, kw_only=True, omit_defaults=True):
     """What a crawl has found until now."""
 
     directory: str

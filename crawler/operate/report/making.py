@@ -1,31 +1,47 @@
 """Makes a report of the crawl in a directory. It blocks, for as long as it takes to read all records."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from crawler.control.replies import CrawlStatus, QueueForm, QueueList
 from crawler.control.requests import GetStatus, InspectQueues
 from crawler.disk.layout import record_directories
+from crawler.operate.opening import stored_configuration
 from crawler.operate.reach import ReachedCrawl, reach
 from crawler.operate.report.counting import Hosts, Totals
-from crawler.operate.report.forms import Remaining, Report, Summary
+from crawler.operate.report.forms import Lists, Remaining, Report, Summary
+from crawler.operate.report.lists.endings import Canonical
+from crawler.operate.report.lists.making import SECTIONS, make_lists
 from crawler.operate.report.remaining import RECENT_S, Queue, estimate
 from crawler.operate.report.visits import Visit, ledger_visits, recorded_visits
 from crawler.operate.target import Refused
 from crawler.record import rfc3339
+from crawler.wiring.components.discovering import url_reader
 from crawler.write.records import record_files
 
+HOSTS: Final = 10
+"""How many hosts each table has, if nobody says."""
+_REFUSED: Final = 5
 _LOOKED_AT: Final = 20
 """Of the longest queues, some may be retired."""
 
 
-def make_report(directory: Path, *, limit: int) -> Report:
-    """The report of a crawl, or of one part of it, whether it runs or not, with up to `limit` hosts of each kind.
-    Raises whatever `reach` raises."""
+def make_report(directory: Path, sections: Collection[str] = (), *, limit: int | None = None) -> Report:
+    """The report of a crawl, or of one part of it, whether it runs or not, with up to `limit` hosts of each kind, and
+    with the lists that `sections` name. Raises whatever `reach` raises, and `Refused`."""
     now = time.time()
     directories = [each for each in record_directories(directory) if record_files(each)]
+    lists = [each for each in SECTIONS if each in sections]
+    if lists and not directories:
+        raise Refused(
+            f"the crawl in {directory} has no records, from which {', '.join(lists)} would be made: set output.records "
+            "to true before the next crawl",
+            _REFUSED,
+        )
     with reach(directory) as crawl:
         status = crawl.ask(GetStatus(), CrawlStatus)
         recent_s = 0.0 if status.run is None else min(RECENT_S, status.run.elapsed_s)
@@ -41,14 +57,29 @@ def make_report(directory: Path, *, limit: int) -> Report:
         recent_s=recent_s,
         longest=None if queue is None else Queue(queue.host, queue.size, hosts.of(queue.host.partition(":")[0])),
     )
+    made = make_lists(directories, lists, _canonical(directory), limit) if lists else Lists()
     return Report(
         directory=str(directory),
         at=rfc3339(now),
         running=status.running,
         source="records" if directories else "ledger",
         summary=_summary(status, totals, remaining, hosts=hosts.count, has_records=bool(directories)),
-        hosts=hosts.table(limit, has_bytes=bool(directories)),
+        hosts=hosts.table(HOSTS if limit is None else limit, has_bytes=bool(directories)),
+        **msgspec.structs.asdict(made),
     )
+
+
+def _canonical(directory: Path) -> Canonical:
+    """The name of a URL by the rules of the crawl. It may have got one that these rules do not take."""
+    urls = url_reader(stored_configuration(directory))
+
+    def name(url: str) -> str:
+        try:
+            return urls.seed(url).canonical
+        except ValueError:
+            return url
+
+    return name
 
 
 def _count(visits: Iterable[Visit], totals: Totals, hosts: Hosts) -> None:

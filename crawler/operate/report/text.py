@@ -1,12 +1,25 @@
 """A report for people."""
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Final
 
 from rich.table import Table
 
-from crawler.operate.report.forms import HostRow, HostTable, Remaining, Report, Summary
+from crawler.operate.report.forms import (
+    DeadLink,
+    DeadLinkList,
+    FetchedRow,
+    HostRow,
+    HostTable,
+    Lists,
+    RedirectRow,
+    RefusedRow,
+    Remaining,
+    Report,
+    Summary,
+)
 from crawler.status import duration, size
 
 _WIDTH: Final = 80
@@ -76,3 +89,73 @@ def _table(title: str, rows: list[HostRow]) -> Table:
         mean = "" if row.mean_s is None else f"{row.mean_s:.2f}"
         table.add_row(row.host, f"{row.pages:,}", f"{row.failures:,}", received, mean, (row.last_at or "")[:19])
     return table
+
+
+def list_lines(report: Lists) -> Iterator[str]:
+    """The lists of a report."""
+    if report.dead_links is not None:
+        yield from _dead_link_lines(report.dead_links)
+    if report.redirects is not None:
+        yield from _titled("redirects", map(_redirect_line, report.redirects))
+    if report.duplicates is not None:
+        yield from _titled("duplicates", (f"{each.url}  same {each.by} as {each.of}" for each in report.duplicates))
+    if report.refused is not None:
+        yield from _titled("refused links", chain.from_iterable(map(_refused_lines, report.refused)))
+    for title, rows in (("slowest", report.slowest), ("largest", report.largest)):
+        if rows is not None:
+            yield from _titled(title, map(_fetched_line, rows))
+
+
+def _titled(title: str, lines: Iterable[str]) -> Iterator[str]:
+    yield ""
+    yield title
+    none = True
+    for line in lines:
+        none = False
+        yield f"  {_printable(line)}"
+    if none:
+        yield "  none"
+
+
+def _printable(line: str) -> str:
+    """What strangers have written must not control the terminal."""
+    return line if line.isprintable() else "".join(each if each.isprintable() else "\ufffd" for each in line)
+
+
+def _dead_link_lines(found: DeadLinkList) -> Iterator[str]:
+    """Each URL, then the pages that link to it."""
+    yield from _titled("dead links", _dead_links(found.links))
+    if found.links and not found.is_whole:
+        yield "  Only the page is known where each was found first, because the crawl ran without output.links."
+
+
+def _dead_links(links: Iterable[DeadLink]) -> Iterator[str]:
+    url = None
+    for link in links:
+        if link.url != url:
+            url = link.url
+            to = "" if link.leads_to is None else f" -> {link.leads_to}"
+            yield f"{_answer(link.status, link.reason)}  {url}{to}"
+        anchor = "" if link.anchor is None else f'  "{link.anchor}"'
+        yield f"    {link.page}{anchor}" if link.page is not None else "    no page links to it"
+
+
+def _redirect_line(row: RedirectRow) -> str:
+    end = "" if row.end_status is None and row.end_reason is None else f"  {_answer(row.end_status, row.end_reason)}"
+    hops = "" if row.hops == 1 else f"  {row.hops} redirects"
+    return f"{_answer(row.status, None)}  {row.url} -> {row.leads_to}{hops}{end}"
+
+
+def _refused_lines(row: RefusedRow) -> Iterator[str]:
+    yield f"{row.links:,}  {row.rule}"
+    for example in row.examples:
+        yield f"    {example.url}  on {example.page}"
+
+
+def _fetched_line(row: FetchedRow) -> str:
+    took = "" if row.duration_s is None else f"{row.duration_s:.2f} s"
+    return f"{took:>9}  {'' if row.size_bytes is None else size(row.size_bytes):>9}  {row.url}"
+
+
+def _answer(status: int | None, reason: str | None) -> str:
+    return str(status) if status is not None else (reason or "?")

@@ -16,7 +16,7 @@ from config import Loaded
 from crawler.control.requests import AnyRequest
 from crawler.disk.directory import DirectoryRefused
 from crawler.disk.layout import part_directory
-from crawler.operate.report.forms import Report
+from crawler.operate.report.forms import ListName, Report
 from crawler.serve.api.events.hub import Events
 from crawler.serve.api.forms import (
     ChangeForm,
@@ -169,10 +169,10 @@ class Actions:
         except Unanswered as error:
             raise Refused(_STATUSES.get(error.exit_code, refused_as), str(error)) from error
 
-    async def report(self, keeper: Keeper, *, limit: int, part: int | None) -> Report:
-        """What a crawl, or one part of it, has found."""
+    async def report(self, keeper: Keeper, section: ListName | None, *, limit: int, part: int | None) -> Report:
+        """What a crawl, or one part of it, has found, with one list of URLs."""
         try:
-            return await self._reporter.report(self.directory(keeper, part), limit=limit)
+            return await self._reporter.report(self.directory(keeper, part), section, limit=limit)
         except Unanswered as error:
             raise Refused(_STATUSES.get(error.exit_code, HTTPStatus.CONFLICT), str(error)) from error
 

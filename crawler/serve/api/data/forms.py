@@ -15,6 +15,7 @@ from crawler.control.requests import (
     QueueOrder,
 )
 from crawler.disk.layout import MAX_PARTS
+from crawler.operate.report.forms import ListName
 from crawler.page import PageRecord
 
 MAX_MATCH = 300
@@ -104,9 +105,10 @@ class PagesQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class ReportQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How many hosts of each kind, and of which part."""
+    """How many hosts of each kind, or rows of a list; with which list; of which part."""
 
     limit: Limit = 10
+    section: ListName | None = None
     part: Part | None = None
 
 

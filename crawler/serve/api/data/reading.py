@@ -43,7 +43,7 @@ async def list_pages(actions: Actions, request: web.Request) -> PageList:
 
 async def show_report(actions: Actions, request: web.Request) -> Report:
     query = query_of(request, ReportQuery)
-    return await actions.report(actions.keeper(request), limit=query.limit, part=query.part)
+    return await actions.report(actions.keeper(request), query.section, limit=query.limit, part=query.part)
 
 
 async def show_log(actions: Actions, request: web.Request) -> LogTail:

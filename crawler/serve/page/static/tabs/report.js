@@ -6,16 +6,43 @@ import { count, duration, moment, percent, size } from "/format.js";
 import { scrolling } from "/tables.js";
 import { section, sorted } from "/tabs/summary.js";
 import { tile } from "/views/progress.js";
+import { choice, filters, query, wanted } from "/wanted.js";
 
-export function report(name) {
+const ROWS = 500;
+const LISTS = {
+  "dead-links": ["Dead links", [["Dead URL", "wide"], ["Answer"], ["Page", "wide"], ["Text of the link", "wide"]],
+    (each) => [each.url, answer(each.status, each.reason), each.page ?? "–", each.anchor ?? "–"]],
+  redirects: ["Redirects", [["URL", "wide"], ["Status"], ["Leads to", "wide"], ["Redirects", "number"], ["Answer there"]],
+    (each) => [each.url, answer(each.status), each.leads_to, count(each.hops), answer(each.end_status, each.end_reason)]],
+  duplicates: ["Duplicates", [["URL", "wide"], ["Same as", "wide"], ["By"], ["Bytes", "number"]],
+    (each) => [each.url, each.of, each.by, size(each.bytes)]],
+  refused: ["Refused links", [["Rule"], ["Links", "number"], ["Examples", "wide"]],
+    (each) => [each.rule, count(each.links), each.examples.map(({ url }) => url).join(", ") || "–"]],
+  slowest: ["Slowest URLs", ...fetched()],
+  largest: ["Largest URLs", ...fetched()],
+};
+
+function fetched() {
+  return [[["URL", "wide"], ["Status"], ["Time", "number"], ["Received", "number"], ["Decoded", "number"]],
+    (each) => [each.url, answer(each.status), each.duration_s === null ? "–" : `${each.duration_s.toFixed(2)} s`, size(each.received_bytes), size(each.size_bytes)]];
+}
+
+const answer = (status, reason) => String(status ?? reason ?? "–");
+
+export function report(name, search) {
   let made = null;
+  const wish = wanted(search);
+  const chosen = () => (Object.hasOwn(LISTS, wish.get("list")) ? wish.get("list") : "");
   return {
     every: 10_000,
     load: async (signal) => {
-      made ??= await get(crawlPath(name, "/report"), signal);
+      while (made?.key !== chosen()) {
+        const key = chosen();
+        made = { key, found: await get(crawlPath(name, `/report${key ? query({ section: key, limit: ROWS }) : ""}`), signal) };
+      }
       return made;
     },
-    render: (found, _, again) => {
+    render: ({ key, found }, _, again) => {
       const renew = () => {
         made = null;
         again();
@@ -24,12 +51,33 @@ export function report(name) {
         h("div", { class: "filters" },
           h("button", { type: "button", onclick: renew }, "Make it anew"),
           h("p", { class: "sum" }, `As of ${moment(found.at)}, from the ${found.source}`)),
-        figures(found.summary),
-        h("div", { class: "pair" }, tables(found.summary)),
-        hosts(found.hosts),
+        filters(choice("Show", chosen(), [["", "Summary and hosts"], ...Object.entries(LISTS).map(([key, [title]]) => [key, title])], (value) => {
+          wish.set("list", value);
+          again();
+        })),
+        ...(key ? list(found, key) : whole(found)),
       ];
     },
   };
+}
+
+function whole(found) {
+  return [
+    figures(found.summary),
+    h("div", { class: "pair" }, tables(found.summary)),
+    hosts(found.hosts),
+  ];
+}
+
+function list(found, key) {
+  const [title, columns, cells] = LISTS[key];
+  const rows = key === "dead-links" ? found.dead_links.links : found[key];
+  return [
+    rows.length === 0 ? h("p", { class: "empty" }, "None.") : scrolling(title, columns, rows.map(cells)),
+    rows.length >= ROWS && h("p", { class: "hint" }, `These are the first ${count(ROWS)}; `, h("code", null, `onceover report ${found.directory} ${key} --csv`), " prints all."),
+    key === "dead-links" && rows.length > 0 && !found.dead_links.is_whole
+      && h("p", { class: "hint" }, "Only the page is known where each was found first, because the crawl ran without output.links."),
+  ];
 }
 
 function figures({ urls, settled, share_done: share, pages, failed, excluded, bytes_received: received, bytes_decoded: decoded, hosts: known, times, remaining }) {

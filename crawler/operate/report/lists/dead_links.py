@@ -1,0 +1,83 @@
+"""Every page that links to an error."""
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Final
+
+from crawler.operate.report.forms import DeadLink
+from crawler.operate.report.lists.endings import Canonical, Endings
+from crawler.operate.report.lists.listed import Listed
+from crawler.page import LinkKind
+
+_TABLES: Final = """
+    CREATE TABLE dead (
+        name TEXT PRIMARY KEY, url TEXT, leads_to TEXT, status INTEGER, reason TEXT, via TEXT, anchor TEXT, kind TEXT
+    ) WITHOUT ROWID;
+    CREATE TABLE links (name TEXT, page TEXT, PRIMARY KEY (name, page)) WITHOUT ROWID;
+"""
+_GUESSED: Final = (LinkKind.SITEMAP, LinkKind.SPECULATIVE)
+"""Nobody has written a link to what the crawl has guessed, so it is told only where a page refers to it."""
+_SIEVE_BITS: Final = 1 << 26
+
+
+class DeadLinks:
+    """First `find_dead`, when all URLs are in the endings, then `add` each record once more."""
+
+    def __init__(self, database: sqlite3.Connection, canonical: Canonical) -> None:
+        self._database = database
+        self._canonical = canonical
+        self._sieve = bytearray(_SIEVE_BITS >> 3)
+        self._has_references = False
+        self.count = 0
+        """How many URLs lead to an error."""
+        database.executescript(_TABLES)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all links are known, not only the first one to each URL."""
+        return self._has_references
+
+    def find_dead(self, endings: Endings) -> None:
+        for name, ending, first in endings.dead():
+            bit = hash(name) % _SIEVE_BITS
+            self._sieve[bit >> 3] |= 1 << (bit & 7)
+            leads_to = ending.url if ending.url != first.url else None
+            self._database.execute(
+                "INSERT INTO dead VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (name, first.url, leads_to, ending.status, ending.reason, first.via, first.anchor, first.kind),
+            )
+            self.count += 1
+
+    def add(self, listed: Listed) -> None:
+        """The links of a page. Those to good URLs cost a look into memory."""
+        if listed.references is None:
+            return
+        self._has_references = True
+        page: str | None = None
+        for name in set(listed.references):
+            bit = hash(name) % _SIEVE_BITS
+            if self._sieve[bit >> 3] & (1 << (bit & 7)):
+                page = page or self._canonical(listed.url)
+                self._database.execute(
+                    "INSERT OR IGNORE INTO links SELECT name, ? FROM dead WHERE name = ?", (page, name)
+                )
+
+    def rows(self) -> Iterator[DeadLink]:
+        """In the order of URLs, then of pages. A URL to which no page links, such as a seed, has one without."""
+        for url, leads_to, status, reason, via, anchor, kind, page in self._database.execute(
+            "SELECT dead.url, leads_to, status, reason, via, anchor, kind, page "
+            "FROM dead LEFT JOIN links USING (name) ORDER BY name, page"
+        ):
+            first = None if via is None else self._canonical(via)
+            if page is None and kind in _GUESSED:
+                continue
+            is_first = page is None or page == first
+            yield DeadLink(
+                url=url,
+                leads_to=leads_to,
+                status=status,
+                reason=reason,
+                page=via if page is None else page,
+                anchor=anchor if is_first else None,
+                kind=kind if is_first else None,
+            )

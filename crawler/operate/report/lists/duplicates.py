@@ -1,0 +1,57 @@
+"""Pages that have the same body, or that name another page as their canonical one."""
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Final
+
+from crawler.operate.report.counting import is_page
+from crawler.operate.report.forms import Duplicate
+from crawler.operate.report.lists.endings import Canonical
+from crawler.operate.report.lists.listed import Listed
+
+_TABLE: Final = "CREATE TABLE pages (digest TEXT, number INTEGER, url TEXT, bytes INTEGER, canonical TEXT)"
+_BATCH: Final = 1_000
+_SAME_BODY: Final = """
+    SELECT url, first_value(url) OVER same, bytes, count(*) OVER (PARTITION BY digest), number = min(number) OVER same
+    FROM pages WHERE digest IS NOT NULL
+    WINDOW same AS (PARTITION BY digest ORDER BY number)
+    ORDER BY digest, number
+"""
+
+
+class Duplicates:
+    """`add` all records first."""
+
+    def __init__(self, database: sqlite3.Connection, canonical: Canonical) -> None:
+        self._database = database
+        self._canonical = canonical
+        self._batch: list[tuple[str | int | None, ...]] = []
+        database.execute(_TABLE)
+
+    def add(self, listed: Listed) -> None:
+        if not is_page(listed) or not listed.size_bytes:
+            return  # nobody wonders that empty bodies are equal
+        canonical = listed.canonical
+        if canonical is not None and self._canonical(canonical) == self._canonical(listed.url):
+            canonical = None
+        self._batch.append((listed.digest, listed.number, listed.url, listed.size_bytes, canonical))
+        if len(self._batch) >= _BATCH:
+            self._write()
+
+    def rows(self) -> Iterator[Duplicate]:
+        """Those with the same body, together; then those that name another page."""
+        self._write()
+        for url, first, size, count, is_first in self._database.execute(_SAME_BODY):
+            if count > 1 and not is_first:
+                yield Duplicate(url=url, of=first, by="body", bytes=size)
+        for url, canonical, size in self._database.execute(
+            "SELECT url, canonical, bytes FROM pages WHERE canonical IS NOT NULL ORDER BY canonical, number"
+        ):
+            yield Duplicate(url=url, of=canonical, by="canonical", bytes=size)
+
+    def _write(self) -> None:
+        if self._batch:
+            self._database.execute("BEGIN")
+            self._database.executemany("INSERT INTO pages VALUES (?, ?, ?, ?, ?)", self._batch)
+            self._database.execute("COMMIT")
+            self._batch.clear()

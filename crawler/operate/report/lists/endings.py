@@ -1,0 +1,135 @@
+"""Where each URL ends, in a temporary file."""
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+import msgspec
+
+from crawler.operate.report.counting import has_failed
+from crawler.operate.report.lists.listed import Listed
+from crawler.url.urls import join
+
+MAX_HOPS: Final = 50
+LOOP: Final = "redirect-loop"
+_BATCH: Final = 1_000
+_TABLE: Final = """
+    CREATE TABLE endings (
+        name TEXT PRIMARY KEY, url TEXT, status INTEGER, reason TEXT, target TEXT, is_dead INTEGER,
+        kind TEXT, via TEXT, anchor TEXT
+    ) WITHOUT ROWID
+"""
+
+
+class Canonical(Protocol):
+    """The name under which a crawl knows a URL."""
+
+    def __call__(self, url: str, /) -> str: ...
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """Where a URL leads in the end."""
+
+    url: str
+    hops: int
+    status: int | None = None
+    """None if it has not been fetched, or had no answer."""
+    reason: str | None = None
+    is_dead: bool = False
+    """Whether there is no page but an error, or only redirects."""
+
+
+def temporary_database() -> sqlite3.Connection:
+    """A database in a file without a name, which is gone when it is closed."""
+    database = sqlite3.connect("", isolation_level=None)
+    database.execute("PRAGMA journal_mode = OFF")
+    database.execute("PRAGMA synchronous = OFF")
+    return database
+
+
+class Endings:
+    """URLs by the names under which the crawl knows them. `add` all of them first."""
+
+    def __init__(self, database: sqlite3.Connection, canonical: Canonical) -> None:
+        self._database = database
+        self._canonical = canonical
+        self._batch: list[tuple[str | int | None, ...]] = []
+        database.execute(_TABLE)
+
+    def add(self, listed: Listed) -> None:
+        """Of a URL that redirects to itself, as to set a cookie, what comes later counts."""
+        name = self._canonical(listed.url)
+        target = None if listed.redirect is None else self._canonical(_absolute(listed.redirect, listed.url))
+        self._batch.append(
+            (
+                name,
+                listed.url,
+                listed.status,
+                listed.reason,
+                target,
+                has_failed(listed),
+                listed.kind,
+                listed.via,
+                listed.anchor,
+            )
+        )
+        if len(self._batch) >= _BATCH:
+            self._write()
+
+    def follow(self, url: str) -> Ending:
+        """Where a URL leads, which is itself if it is no redirect."""
+        self._write()
+        name, shown = self._canonical(url), url
+        seen: set[str] = set()
+        while name not in seen and len(seen) < MAX_HOPS:
+            found = self._database.execute(
+                "SELECT url, status, reason, target, is_dead FROM endings WHERE name = ?", (name,)
+            ).fetchone()
+            if found is None:
+                return Ending(shown, len(seen))
+            shown, status, reason, target, is_dead = found
+            if target is None:
+                return Ending(shown, len(seen), status, reason, bool(is_dead))
+            seen.add(name)
+            name, shown = target, target
+        return Ending(shown, len(seen), None, LOOP, is_dead=True)
+
+    def redirects(self) -> Iterator[tuple[str, int | None, Ending]]:
+        """Each redirect with its status, and where it leads, in the order of their names."""
+        self._write()
+        for url, status in self._database.execute(
+            "SELECT url, status FROM endings WHERE target IS NOT NULL ORDER BY name"
+        ):
+            yield url, status, self.follow(url)
+
+    def dead(self) -> Iterator[tuple[str, Ending, "FirstLink"]]:
+        """The names of URLs that lead to an error, in order, with the ends, and how each URL was found first."""
+        self._write()
+        for name, url, is_dead, kind, via, anchor in self._database.execute(
+            "SELECT name, url, is_dead, kind, via, anchor FROM endings "
+            "WHERE is_dead OR target IS NOT NULL ORDER BY name"
+        ):
+            ending = self.follow(url)
+            if is_dead or ending.is_dead:
+                yield name, ending, FirstLink(url, kind, via, anchor)
+
+    def _write(self) -> None:
+        if self._batch:
+            self._database.execute("BEGIN")
+            self._database.executemany("INSERT OR REPLACE INTO endings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._batch)
+            self._database.execute("COMMIT")
+            self._batch.clear()
+
+
+def _absolute(href: str, base: str) -> str:
+    """A target that was refused is recorded as the server wrote it."""
+    return join(base, href) or href
+
+
+class FirstLink(msgspec.Struct, frozen=True):
+    """How a URL was found first."""
+
+    url: str
+    kind: str
+    via: str | None
+    anchor: str | None

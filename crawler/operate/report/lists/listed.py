@@ -1,0 +1,25 @@
+"""What is read of each record."""
+
+import msgspec
+
+
+class Listed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A URL that is settled: some fields of its record."""
+
+    number: int
+    url: str
+    state: str
+    kind: str
+    status: int | None = None
+    reason: str | None = None
+    via: str | None = None
+    anchor: str | None = None
+    redirect: str | None = None
+    canonical: str | None = None
+    digest: str | None = None
+    duration_s: float | None = None
+    received_bytes: int | None = None
+    size_bytes: int | None = None
+    references: list[str] | None = None
+    refused: dict[str, int] | None = None
+    refusals: list[tuple[str, str]] | None = None

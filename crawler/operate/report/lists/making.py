@@ -1,0 +1,72 @@
+"""Makes the lists of a report from the records of a crawl."""
+
+import sqlite3
+from collections.abc import Collection, Iterator
+from contextlib import closing, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Final, TypeVar, get_args
+
+from crawler.operate.report.forms import DeadLinkList, ListName, Lists
+from crawler.operate.report.lists.dead_links import DeadLinks
+from crawler.operate.report.lists.duplicates import Duplicates
+from crawler.operate.report.lists.endings import Canonical, Endings, temporary_database
+from crawler.operate.report.lists.listed import Listed
+from crawler.operate.report.lists.most import Most
+from crawler.operate.report.lists.redirects import redirect_rows
+from crawler.operate.report.lists.refusals import Refusals
+from crawler.write.records import read_records_as
+
+SECTIONS: Final[tuple[ListName, ...]] = get_args(ListName)
+MOST: Final = 10
+"""How many of the slowest and the largest are listed, if nobody says."""
+_Row = TypeVar("_Row")
+
+
+def make_lists(
+    directories: Collection[Path], sections: Collection[str], canonical: Canonical, limit: int | None
+) -> Lists:
+    """The lists that `sections` name, with up to `limit` rows each. With None, of the slowest and the largest `MOST`,
+    and all of the others."""
+    most = MOST if limit is None else limit
+    with closing(temporary_database()) as database:
+        endings = Endings(database, canonical) if {"dead-links", "redirects"} & {*sections} else None
+        dead = DeadLinks(database, canonical) if "dead-links" in sections else None
+        duplicates = Duplicates(database, canonical) if "duplicates" in sections else None
+        refusals = Refusals() if "refused" in sections else None
+        slowest = Most(most, lambda listed: listed.duration_s) if "slowest" in sections else None
+        largest = Most(most, lambda listed: listed.size_bytes) if "largest" in sections else None
+        takers = [each.add for each in (endings, duplicates, refusals, slowest, largest) if each is not None]
+        for listed in _read(directories):
+            for take in takers:
+                take(listed)
+        if dead is not None and endings is not None:
+            dead.find_dead(endings)
+            with _one_transaction(database):
+                for listed in _read(directories):
+                    dead.add(listed)
+
+        def first(rows: Iterator[_Row]) -> list[_Row]:
+            return list(islice(rows, limit))
+
+        return Lists(
+            dead_links=None
+            if dead is None
+            else DeadLinkList(urls=dead.count, is_whole=dead.is_whole, links=first(dead.rows())),
+            redirects=first(redirect_rows(endings)) if endings is not None and "redirects" in sections else None,
+            duplicates=None if duplicates is None else first(duplicates.rows()),
+            refused=None if refusals is None else first(refusals.rows()),
+            slowest=None if slowest is None else first(slowest.rows()),
+            largest=None if largest is None else first(largest.rows()),
+        )
+
+
+@contextmanager
+def _one_transaction(database: sqlite3.Connection) -> Iterator[None]:
+    database.execute("BEGIN")
+    yield
+    database.execute("COMMIT")
+
+
+def _read(directories: Collection[Path]) -> Iterator[Listed]:
+    return read_records_as(Listed, *directories, last_only=True)

@@ -1,0 +1,33 @@
+"""Why links were refused, with examples. Pure."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from crawler.operate.report.counting import MAX_NAMES, OTHERS
+from crawler.operate.report.forms import RefusedExample, RefusedRow
+from crawler.operate.report.lists.listed import Listed
+
+MAX_EXAMPLES: Final = 5
+
+
+class Refusals:
+    """Counts refused links by rule. Only crawls with `output.refusals` have examples."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._examples: dict[str, dict[str, str]] = {}
+
+    def add(self, listed: Listed) -> None:
+        for rule, count in (listed.refused or {}).items():
+            self._counts[rule if rule in self._counts or len(self._counts) < MAX_NAMES else OTHERS] += count
+        for url, rule in listed.refusals or ():
+            known = self._examples.setdefault(rule, {}) if rule in self._counts else {}
+            if len(known) < MAX_EXAMPLES:
+                known.setdefault(url, listed.url)
+
+    def rows(self) -> Iterator[RefusedRow]:
+        """Those with the most links first."""
+        for rule, count in sorted(self._counts.items(), key=lambda item: (-item[1], item[0])):
+            examples = [RefusedExample(url=url, page=page) for url, page in self._examples.get(rule, {}).items()]
+            yield RefusedRow(rule=rule, links=count, examples=examples)

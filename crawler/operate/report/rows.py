@@ -1,0 +1,69 @@
+"""A section of a report as rows of a table, for programs that read CSV."""
+
+import csv
+from collections.abc import Iterable, Mapping
+from typing import TextIO
+
+import msgspec
+
+from crawler.operate.report.forms import (
+    DeadLink,
+    Duplicate,
+    FetchedRow,
+    HostRow,
+    RedirectRow,
+    RefusedExample,
+    RefusedRow,
+    Report,
+)
+
+
+class RefusedLine(msgspec.Struct, frozen=True, kw_only=True):
+    """An example of links that a rule has refused; without one, the rule alone."""
+
+    rule: str
+    links: int
+    url: str | None
+    page: str | None
+
+
+_ROWS: Mapping[str, type[msgspec.Struct]] = {
+    "hosts": HostRow,
+    "dead-links": DeadLink,
+    "redirects": RedirectRow,
+    "duplicates": Duplicate,
+    "refused": RefusedLine,
+    "slowest": FetchedRow,
+    "largest": FetchedRow,
+}
+
+
+def write_csv(report: Report, section: str, stream: TextIO) -> None:
+    """A section with the names of its columns. Raises `KeyError` for one that is no table."""
+    columns = _ROWS[section].__struct_fields__
+    lines = csv.writer(stream, lineterminator="\n")
+    lines.writerow(columns)
+    for row in _rows(report, section):
+        lines.writerow([getattr(row, column) for column in columns])
+    stream.flush()
+
+
+def _rows(report: Report, section: str) -> Iterable[msgspec.Struct]:
+    if section == "hosts":
+        return {row.host: row for rows in _tables(report) for row in rows}.values()
+    if section == "dead-links":
+        return () if report.dead_links is None else report.dead_links.links
+    if section == "refused":
+        return (line for row in report.refused or () for line in _refused_lines(row))
+    rows: Iterable[msgspec.Struct] | None = getattr(report, section)
+    return rows or ()
+
+
+def _tables(report: Report) -> tuple[list[HostRow], ...]:
+    return report.hosts.most_pages, report.hosts.most_bytes, report.hosts.most_failures
+
+
+def _refused_lines(row: RefusedRow) -> Iterable[RefusedLine]:
+    none = RefusedExample(url="", page="")
+    for example in row.examples or (none,):
+        yield RefusedLine(rule=row.rule, links=row.links, url=example.url or None, page=example.page or None)

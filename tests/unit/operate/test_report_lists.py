@@ -1,0 +1,183 @@
+"""Lists of a report: they name every page that links to an error, and where redirects end, as the records say."""
+
+import csv
+import io
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from crawler.operate.report.forms import DeadLink, Report
+from crawler.operate.report.lists.listed import Listed
+from crawler.operate.report.lists.making import MOST, SECTIONS, make_lists
+from crawler.operate.report.lists.most import Most
+from crawler.operate.report.text import list_lines
+from crawler.write.records import record_files
+from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, make, url_of
+
+ALL = (*SECTIONS,)
+
+
+def record(number: int, path: str, **values: object) -> dict[str, object]:
+    begin: dict[str, object] = {"number": number, "url": f"http://a.test{path}", "state": "done", "status": 200}
+    return begin | {"depth": 0, "kind": "link"} | values
+
+
+def links(*paths: str) -> list[str]:
+    return [f"http://a.test{path}" for path in paths]
+
+
+def written(directory: Path, *records: dict[str, object]) -> Path:
+    directory.mkdir()
+    lines = b"\n".join(map(msgspec.json.encode, records)) + b"\n"
+    (directory / "records-00000.jsonl").write_bytes(lines)
+    return directory
+
+
+def dead_links(directory: Path) -> list[tuple[str, str | None, int | str | None, str | None]]:
+    found = make_lists([directory], ["dead-links"], str, None).dead_links
+    assert found is not None
+    return [
+        (each.url[13:], each.leads_to and each.leads_to[13:], each.status or each.reason, each.page and each.page[13:])
+        for each in found.links
+    ]
+
+
+def test_each_page_with_a_dead_link_is_listed_through_redirects_too(tmp_path: Path) -> None:
+    directory = written(
+        tmp_path / "records",
+        record(1, "/", references=links("/gone", "/one", "/good", "/moved", "/gone")),
+        record(2, "/one", references=links("/", "/gone", "/loop", "/self", "/hop")),
+        record(3, "/gone", status=404, via="http://a.test/", anchor="Gone"),
+        record(4, "/good", references=links("/never-fetched")),
+        record(5, "/moved", status=301, redirect="http://a.test/good"),
+        record(6, "/hop", status=301, redirect="/hop2"),
+        record(7, "/hop2", status=302, redirect="http://a.test/gone"),
+        record(8, "/loop", status=301, redirect="http://a.test/loop2"),
+        record(9, "/loop2", status=301, redirect="http://a.test/loop"),
+        record(10, "/self", status=302, redirect="http://a.test/self"),
+        record(11, "/self"),  # it wanted a cookie
+        record(12, "/seed", status=None, state="failed", reason="dns", kind="seed"),
+        record(13, "/sitemap.xml", status=404, kind="sitemap"),
+        record(14, "/maybe", status=404, kind="speculative", via="http://a.test/"),
+        record(15, "/secret", status=None, state="excluded", reason="robots"),
+    )
+    assert dead_links(directory) == [
+        ("/gone", None, 404, "/"),
+        ("/gone", None, 404, "/one"),
+        ("/hop", "/gone", 404, "/one"),
+        ("/hop2", "/gone", 404, None),
+        ("/loop", None, "redirect-loop", "/one"),
+        ("/loop2", None, "redirect-loop", None),
+        ("/seed", None, "dns", None),
+    ]
+    found = make_lists([directory], ["dead-links", "redirects"], str, None)
+    assert found.dead_links is not None
+    assert found.dead_links.is_whole
+    first, second = found.dead_links.links[:2]
+    assert (first.anchor, first.kind) == ("Gone", "link")
+    assert (second.anchor, second.kind) == (None, None)
+    assert found.redirects is not None
+    assert [(each.url[13:], each.hops, each.leads_to[13:], each.end_status) for each in found.redirects] == [
+        ("/hop", 2, "/gone", 404),
+        ("/hop2", 1, "/gone", 404),
+        ("/loop", 2, "/loop", None),
+        ("/loop2", 2, "/loop2", None),
+        ("/moved", 1, "/good", 200),
+    ]
+
+
+def test_without_links_only_the_first_page_is_known(tmp_path: Path) -> None:
+    directory = written(
+        tmp_path / "records",
+        record(1, "/"),
+        record(2, "/gone", status=410, via="http://a.test/", anchor="\x1b[2J"),
+    )
+    found = make_lists([directory], ["dead-links"], str, None)
+    assert found.dead_links is not None
+    assert not found.dead_links.is_whole
+    assert [(each.page, each.anchor) for each in found.dead_links.links] == [("http://a.test/", "\x1b[2J")]
+    text = "\n".join(list_lines(found))
+    assert "output.links" in text
+    assert "\x1b" not in text
+
+
+def test_copies_and_extremes_are_listed(tmp_path: Path) -> None:
+    directory = written(
+        tmp_path / "records",
+        record(1, "/a", digest="sha1:A", size_bytes=5, duration_s=0.5, refused={"scope": 2, "depth": 1},
+               refusals=[("http://b.test/", "scope"), ("http://b.test/", "scope"), ("http://c.test/", "depth")]),
+        record(2, "/b", digest="sha1:A", size_bytes=5, duration_s=0.1, canonical="http://a.test/a"),
+        record(3, "/c", digest="sha1:B", size_bytes=7, duration_s=0.9, canonical="http://a.test/c"),
+        record(4, "/empty", digest="sha1:E", size_bytes=0),
+        record(5, "/also-empty", digest="sha1:E", size_bytes=0, refused={"scope": 5}),
+    )  # fmt: skip
+    found = make_lists([directory], ALL, str, None)
+    assert found.duplicates is not None
+    assert [(each.url[13:], each.of[13:], each.by) for each in found.duplicates] == [
+        ("/b", "/a", "body"),
+        ("/b", "/a", "canonical"),
+    ]
+    assert found.slowest is not None
+    assert found.largest is not None
+    assert [each.url[13:] for each in found.slowest] == ["/c", "/a", "/b"]
+    assert [each.url[13:] for each in found.largest] == ["/c", "/a", "/b"]
+    assert found.refused is not None
+    assert [(each.rule, each.links, [(one.url, one.page) for one in each.examples]) for each in found.refused] == [
+        ("scope", 7, [("http://b.test/", "http://a.test/a")]),
+        ("depth", 1, [("http://c.test/", "http://a.test/a")]),
+    ]
+    short = make_lists([directory], ALL, str, 1)
+    assert [len(each or ()) for each in (short.slowest, short.largest, short.duplicates, short.refused)] == [1] * 4
+
+
+def test_of_many_only_the_highest_are_kept() -> None:
+    most = Most(MOST, lambda listed: listed.duration_s)
+    for number in range(1000):
+        most.add(
+            Listed(number=number, url=str(number), state="done", kind="link", duration_s=float(number * 7919 % 1000))
+        )
+    assert [each.duration_s for each in most.rows()] == [float(999 - each) for each in range(MOST)]
+
+
+def test_the_command_lists_the_same_of_a_crawl_in_parts(tmp_path: Path) -> None:
+    one, parts = make(tmp_path / "one"), make(tmp_path / "parts", parts=PARTS)
+    told = [msgspec.json.decode(each.do("report", "--json", *ALL).out, type=dict[str, object]) for each in (one, parts)]
+    for each in told:
+        assert {"summary", "hosts"}.isdisjoint(each)
+        del each["at"], each["directory"], each["slowest"], each["largest"]
+    assert told[0] == told[1]
+    expected = [
+        DeadLink(url=dead, leads_to=None, status=None, reason="dns", page=url_of(host, number), anchor=None, kind=None)
+        for host in HOSTS
+        for dead in [url_of(host, SETTLED - 1)]
+        for number in range(SETTLED - 1)
+    ]
+    lines = list(csv.reader(io.StringIO(parts.do("report", "dead-links", "--csv").out)))
+    assert lines[0] == list(DeadLink.__struct_fields__)
+    assert [(line[0], line[4]) for line in lines[1:]] == [(each.url, each.page) for each in expected]
+    text = parts.do("report", "dead-links").out
+    assert text.count("dns") == len(HOSTS)
+    assert EACH > SETTLED
+    whole = msgspec.json.decode(one.do("report", "--json").out, type=Report)
+    assert whole.dead_links is None
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--csv",), ("summary", "--csv"), ("dead-links", "redirects", "--csv"), ("hosts", "--csv", "--json")]
+)
+def test_csv_is_of_one_table(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    told = make(tmp_path / "one").do("report", *arguments)
+    assert told.code == 2
+    assert "--csv" in told.err
+
+
+def test_lists_need_records(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "one")
+    for path in record_files(crawl.directory / "records"):
+        path.unlink()
+    told = crawl.do("report", "dead-links", "slowest")
+    assert told.code == 5
+    assert "dead-links, slowest" in told.err
+    assert "output.records" in told.err
+    assert crawl.do("report").code == 0
