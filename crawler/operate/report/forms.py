@@ -92,8 +92,9 @@ class DeadLink(msgspec.Struct, frozen=True, kw_only=True):
     page: str | None
     """None if no page is known to link to it, as to a seed."""
     anchor: str | None
-    """The text of the link, where it is known: of the first one that the crawl found."""
+    """The text of the link. Without `output.link_details` it is known only of the first link that the crawl found."""
     kind: str | None
+    """Likewise."""
 
 
 class DeadLinkList(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +103,8 @@ class DeadLinkList(msgspec.Struct, frozen=True, kw_only=True):
     urls: int
     """How many URLs lead to an error, with those that the crawl has guessed."""
     is_whole: bool
-    """Whether each page is listed that links to them. Without `output.links`, only the first one is known."""
+    """Whether each page is listed that links to them. Without `output.link_details` and `output.links`, only the first
+    one is known."""
     links: list[DeadLink]
 
 

@@ -126,7 +126,7 @@ def _dead_link_lines(found: DeadLinkList) -> Iterator[str]:
     """Each URL, then the pages that link to it."""
     yield from _titled("dead links", _dead_links(found.links))
     if found.links and not found.is_whole:
-        yield "  Only the page is known where each was found first, because the crawl ran without output.links."
+        yield "  Only the page is known where each was found first, because the crawl ran without output.link_details."
 
 
 def _dead_links(links: Iterable[DeadLink]) -> Iterator[str]:

@@ -98,8 +98,37 @@ def test_without_links_only_the_first_page_is_known(tmp_path: Path) -> None:
     assert not found.dead_links.is_whole
     assert [(each.page, each.anchor) for each in found.dead_links.links] == [("http://a.test/", "\x1b[2J")]
     text = "\n".join(list_lines(found))
-    assert "output.links" in text
+    assert "output.link_details" in text
     assert "\x1b" not in text
+
+
+def test_each_link_is_listed_with_its_text_where_records_have_it(tmp_path: Path) -> None:
+    gone = "http://a.test/gone"
+    directory = written(
+        tmp_path / "records",
+        record(
+            1,
+            "/",
+            references=links("/gone"),
+            link_details=[
+                {"url": f"{gone}?s=1", "canonical": gone, "kind": "link", "text": "One"},
+                {"url": gone, "kind": "link", "text": "Two"},
+                {"url": gone, "kind": "link", "text": "Two"},
+                {"url": gone, "kind": "embed"},
+                {"url": "http://a.test/good", "kind": "link", "text": "Good"},
+                {"url": "http://a.test/guess", "kind": "speculative"},
+            ],
+        ),
+        record(2, "/gone", status=404, via="http://a.test/", anchor="One"),
+        record(3, "/guess", status=404, via="http://a.test/", kind="speculative"),
+    )
+    found = make_lists([directory], ["dead-links"], str, None).dead_links
+    assert found is not None
+    assert [(each.url, each.page, each.anchor, each.kind) for each in found.links] == [
+        (gone, "http://a.test/", None, "embed"),
+        (gone, "http://a.test/", "One", "link"),
+        (gone, "http://a.test/", "Two", "link"),
+    ]
 
 
 def test_copies_and_extremes_are_listed(tmp_path: Path) -> None:

@@ -13,7 +13,9 @@ _TABLES: Final = """
     CREATE TABLE dead (
         name TEXT PRIMARY KEY, url TEXT, leads_to TEXT, status INTEGER, reason TEXT, via TEXT, anchor TEXT, kind TEXT
     ) WITHOUT ROWID;
-    CREATE TABLE links (name TEXT, page TEXT, PRIMARY KEY (name, page)) WITHOUT ROWID;
+    CREATE TABLE links (
+        name TEXT, page TEXT, text TEXT, how TEXT, PRIMARY KEY (name, page, text, how)
+    ) WITHOUT ROWID;
 """
 _GUESSED: Final = (LinkKind.SITEMAP, LinkKind.SPECULATIVE)
 """Nobody has written a link to what the crawl has guessed, so it is told only where a page refers to it."""
@@ -50,34 +52,47 @@ class DeadLinks:
 
     def add(self, listed: Listed) -> None:
         """The links of a page. Those to good URLs cost a look into memory."""
-        if listed.references is None:
+        if listed.link_details is None and listed.references is None:
             return
         self._has_references = True
-        page: str | None = None
-        for name in set(listed.references):
-            bit = hash(name) % _SIEVE_BITS
-            if self._sieve[bit >> 3] & (1 << (bit & 7)):
-                page = page or self._canonical(listed.url)
-                self._database.execute(
-                    "INSERT OR IGNORE INTO links SELECT name, ? FROM dead WHERE name = ?", (page, name)
-                )
+        links = [link for link in _links_of(listed) if self._may_be_dead(link[0])]
+        if links:
+            page = self._canonical(listed.url)
+            self._database.executemany(
+                "INSERT OR IGNORE INTO links SELECT name, ?, ?, ? FROM dead WHERE name = ?",
+                [(page, text, kind, name) for name, text, kind in links],
+            )
+
+    def _may_be_dead(self, name: str) -> bool:
+        bit = hash(name) % _SIEVE_BITS
+        return bool(self._sieve[bit >> 3] & (1 << (bit & 7)))
 
     def rows(self) -> Iterator[DeadLink]:
         """In the order of URLs, then of pages. A URL to which no page links, such as a seed, has one without."""
-        for url, leads_to, status, reason, via, anchor, kind, page in self._database.execute(
-            "SELECT dead.url, leads_to, status, reason, via, anchor, kind, page "
-            "FROM dead LEFT JOIN links USING (name) ORDER BY name, page"
+        for url, leads_to, status, reason, via, anchor, kind, page, text, how in self._database.execute(
+            "SELECT dead.url, leads_to, status, reason, via, anchor, kind, page, text, how "
+            "FROM dead LEFT JOIN links USING (name) ORDER BY name, page, text, how"
         ):
-            first = None if via is None else self._canonical(via)
             if page is None and kind in _GUESSED:
                 continue
-            is_first = page is None or page == first
+            is_first = page is None or (not how and via is not None and page == self._canonical(via))
             yield DeadLink(
                 url=url,
                 leads_to=leads_to,
                 status=status,
                 reason=reason,
                 page=via if page is None else page,
-                anchor=anchor if is_first else None,
-                kind=kind if is_first else None,
+                anchor=anchor if is_first else text or None,
+                kind=kind if is_first else how or None,
             )
+
+
+def _links_of(listed: Listed) -> set[tuple[str, str, str]]:
+    """Names, texts and kinds of links that the page has and nobody has guessed; of references only the names."""
+    if listed.link_details is None:
+        return {(name, "", "") for name in listed.references or ()}
+    return {
+        (link.canonical or link.url, link.text or "", link.kind)
+        for link in listed.link_details
+        if link.kind not in _GUESSED
+    }

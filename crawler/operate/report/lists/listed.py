@@ -2,6 +2,8 @@
 
 import msgspec
 
+from crawler.page import LinkDetail
+
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A URL that is settled: some fields of its record."""
@@ -21,5 +23,6 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     received_bytes: int | None = None
     size_bytes: int | None = None
     references: list[str] | None = None
+    link_details: list[LinkDetail] | None = None
     refused: dict[str, int] | None = None
     refusals: list[tuple[str, str]] | None = None

@@ -76,7 +76,7 @@ function list(found, key) {
     rows.length === 0 ? h("p", { class: "empty" }, "None.") : scrolling(title, columns, rows.map(cells)),
     rows.length >= ROWS && h("p", { class: "hint" }, `These are the first ${count(ROWS)}; `, h("code", null, `onceover report ${found.directory} ${key} --csv`), " prints all."),
     key === "dead-links" && rows.length > 0 && !found.dead_links.is_whole
-      && h("p", { class: "hint" }, "Only the page is known where each was found first, because the crawl ran without output.links."),
+      && h("p", { class: "hint" }, "Only the page is known where each was found first, because the crawl ran without output.link_details."),
   ];
 }
 
