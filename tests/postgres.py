@@ -46,6 +46,8 @@ class PostgresServer:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
+        self.environment = {"PGHOST": str(folder), "PGPORT": str(_PORT), "PGUSER": _USER, "PGDATABASE": "postgres"}
+        """By which a client without a DSN finds it."""
         self.dsn = f"postgresql://{_USER}@/postgres?host={folder}&port={_PORT}"
 
     def start(self) -> None:
@@ -73,8 +75,21 @@ class PostgresServer:
                 os.kill(int(pid), signal.SIGKILL)
         self._process.wait()
 
+    def start_again(self) -> None:
+        """Start it if it does not run."""
+        if not self._runs:
+            self.start()
+
+    def kill_and_start(self) -> None:
+        self.kill()
+        self.start()
+
+    @property
+    def _runs(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def stop(self) -> None:
-        if self._process is not None and self._process.poll() is None:
+        if self._process is not None and self._runs:
             self._process.send_signal(signal.SIGINT)  # disconnects all clients, and ends
             self._process.wait(MAX_WAIT_S)
 

@@ -49,12 +49,15 @@ class Left(msgspec.Struct, frozen=True):
 class Victim:
     """A crawl of a simulated web, run by one process after the other."""
 
-    def __init__(self, folder: Path, web: Web, log: Path, options: Sequence[str]) -> None:
+    def __init__(
+        self, folder: Path, web: Web, log: Path, options: Sequence[str], env: Mapping[str, str] | None = None
+    ) -> None:
         self.directory = CrawlDirectory(folder / "crawl")
         self.log = log
         self._web = web
         self._folder = folder
         self._options = options
+        self._env = env or {}
 
     def run(self, moment: Moment = lambda: False, *, after_s: float = 0.0) -> int:
         """Start it, and kill it `after_s` after the moment; its exit code, which is -9 if it did not end before."""
@@ -62,7 +65,7 @@ class Victim:
             process = subprocess.Popen(
                 [ONCEOVER, "crawl", *self._options, "--dir", "crawl"],
                 cwd=self._folder,
-                env=environment(),
+                env=environment(**self._env),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=err,
@@ -129,13 +132,15 @@ class Victim:
 
 
 @contextmanager
-def victim(folder: Path, params: WorldParams, *settings: str, seeds: Sequence[str] = ()) -> Iterator[Victim]:
+def victim(
+    folder: Path, params: WorldParams, *settings: str, seeds: Sequence[str] = (), env: Mapping[str, str] | None = None
+) -> Iterator[Victim]:
     """A crawl of a web that is served, and logged, while the block lasts; from more seeds if so asked."""
     log = folder / "requests.jsonl"
     with running(params, log_path=log) as port:
         web = Web(port, params)
         options = [*web.options, *setting(*settings), *(part for seed in seeds for part in ("--seed", seed))]
-        yield Victim(folder, web, log, options)
+        yield Victim(folder, web, log, options, env)
 
 
 class Lines:

@@ -141,17 +141,23 @@ _READ: Final = ("number", "url", "state", "status", "digest")
 
 
 def read_written(path: Path) -> Iterator[list[Written]]:
-    """What the file has of all pages. Raises `OSError` if it can't be read."""
+    """What the file of a crawl that does not run has of all pages. Raises `OSError` if it can't be read."""
     try:
-        for rows in read_rows(path, *_READ) if path.exists() else ():
+        for rows in read_rows(path, *_READ, is_alone=True) if path.exists() else ():
             yield [Written(*row) for row in rows]
     except sqlite3.DatabaseError as error:
         raise OSError(errno.EIO, str(error), str(path)) from error
 
 
-def read_rows(path: Path, *columns: str, at_once: int = 1000) -> Iterator[list[tuple[Any, ...]]]:
-    """Some columns of all pages, in the order of their numbers. Changes nothing."""
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=LOCK_WAIT_S)) as database:
+def read_rows(
+    path: Path, *columns: str, is_alone: bool = False, at_once: int = 1000
+) -> Iterator[list[tuple[Any, ...]]]:
+    """Some columns of all pages, in the order of their numbers. Changes nothing. Nobody else may use the file if it
+    `is_alone`, so that it can be read where nothing can be written."""
+    log = path.with_name(f"{path.name}-wal")
+    is_whole = is_alone and not (log.exists() and log.stat().st_size)
+    place = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_whole else ''}"
+    with closing(sqlite3.connect(place, uri=True, timeout=LOCK_WAIT_S)) as database:
         found = database.execute(f"SELECT {', '.join(columns)} FROM pages ORDER BY number")  # noqa: S608  # our names
         while rows := found.fetchmany(at_once):
             yield rows
