@@ -30,6 +30,7 @@ _MODULES: Final = {
     "crawl": "crawl",
     "daemon": "serve.daemon",
     "demo": "demo",
+    "export": "operate.export",
     "forget": "operate.urls",
     "frontier": "frontier",
     "inspect": "inspect",

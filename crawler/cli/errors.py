@@ -11,6 +11,7 @@ from crawler.compare.measure.folder import FolderRefused
 from crawler.control.address import SocketRefused
 from crawler.control.client import NoAnswer
 from crawler.disk.directory import DirectoryRefused
+from crawler.export.writers import ExportRefused
 from crawler.fetch.connect.aiohttp_contract import ClientRefused
 from crawler.operate.target import Refused
 from crawler.parts.exchange.sending import PartsDisagree
@@ -42,7 +43,15 @@ def known_error(error: BaseException) -> KnownError | None:
             return KnownError(str(error), error.exit_code)
         case NoAnswer() | PluginFailed():
             return KnownError(str(error), FAILED)
-        case DirectoryRefused() | FolderRefused() | SocketRefused() | StoreRefused() | PartsDisagree() | TokenRefused():
+        case (
+            ExportRefused()
+            | DirectoryRefused()
+            | FolderRefused()
+            | SocketRefused()
+            | StoreRefused()
+            | PartsDisagree()
+            | TokenRefused()
+        ):
             return KnownError(str(error), REFUSED)
         case DiskFull() | StoreFailed() | OSError() | MemoryError():
             return KnownError(error_text(error), FAILED, may_lack_output=True)

@@ -9,6 +9,7 @@ from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from publicsuffixlist import PSLFILE, PublicSuffixList
 
 _LONGEST_NAME: Final = 253
@@ -102,6 +103,32 @@ def has_registered_domain(host: str, /) -> bool:
     return not (host.startswith("[") or _is_ipv4(host)) and _suffixes().privatesuffix(host) is not None
 
 
+class Suffixes(msgspec.Struct, frozen=True):
+    """What the list of public suffixes says of a host."""
+
+    registry_suffix: str | None
+    """That of a registry, as `co.uk`."""
+    registered_domain: str | None
+    """One label more, if the host has it."""
+    private_suffix: str | None
+    """Perhaps that of a private owner of a domain, as `github.io`."""
+    private_domain: str | None
+
+
+def public_suffixes(host: str, /) -> Suffixes | None:
+    """None if the host is an address."""
+    host = host.rstrip(".") or host
+    if host.startswith("[") or _is_ipv4(host):
+        return None
+    registries, all_suffixes = _registry_suffixes(), _suffixes()
+    return Suffixes(
+        registries.publicsuffix(host),
+        registries.privatesuffix(host),
+        all_suffixes.publicsuffix(host),
+        all_suffixes.privatesuffix(host),
+    )
+
+
 def installed_suffixes() -> bytes:
     """The text of the list of public suffixes that this program brings."""
     return Path(PSLFILE).read_bytes()
@@ -111,7 +138,7 @@ def use_suffixes(text: bytes, /) -> None:
     """Use another list of public suffixes in this process. Registered domains that are known already are forgotten."""
     if _SUFFIXES.text != text:
         _SUFFIXES.text = text
-        for cached in (_suffixes, _known_registered_domain, _known_domain_of_site):
+        for cached in (_suffixes, _registry_suffixes, _known_registered_domain, _known_domain_of_site):
             cached.cache_clear()
 
 
@@ -128,3 +155,9 @@ _SUFFIXES: Final = _Suffixes()
 def _suffixes() -> PublicSuffixList:
     text = _SUFFIXES.text
     return PublicSuffixList(None if text is None else text.splitlines(), only_icann=False)
+
+
+@lru_cache(maxsize=1)
+def _registry_suffixes() -> PublicSuffixList:
+    text = _SUFFIXES.text
+    return PublicSuffixList(None if text is None else text.splitlines(), only_icann=True)

@@ -1,0 +1,17 @@
+"""Copies what a crawl has written into forms that other tools read, whether the crawl runs or not.
+
+    snapshot    which records there are when an export begins; reads them, the last one of each number
+    columns     what a column is
+    pages       the table of pages: the columns of Common Crawl's columnar index, then ours
+    links       the table of links
+    captures    where the archive has a page, by the CDXJ index beside each WARC file
+    writers     writes rows as JSON Lines, CSV or Parquet
+    manifest    what an export has done until now, in the folder that it writes to
+    tables      exports a table
+
+An export takes a snapshot of the records: which files there are, and how large they are. It reads no further, so a
+crawl may go on. Each file is written aside (`aside`), synced and renamed, and then noted in the manifest together with
+the place in the snapshot behind its last row. So an export that was interrupted goes on there, with the same snapshot.
+
+Nothing here opens the frontier. Only commands use this room.
+"""

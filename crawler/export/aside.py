@@ -1,0 +1,50 @@
+"""A file that is written aside, and gets its name when it is complete."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from crawler.export.writers import ExportRefused
+from crawler.write.appending import sync_directory
+
+_OPEN: Final = ".open"
+
+
+@contextmanager
+def written_aside(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, as `NAME.open`. At the end of the context it is brought onto the disk and gets its name; after
+    an error it is removed. Raises `ExportRefused` if another process writes it."""
+    aside = path.with_name(path.name + _OPEN)
+    with os.fdopen(os.open(aside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), "w+b") as file:
+        lock(file.fileno(), path)
+        file.truncate(0)
+        try:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            aside.rename(path)
+        except BaseException:
+            aside.unlink(missing_ok=True)
+            raise
+    sync_directory(path.parent)
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Lets no other export write into a folder. Raises `ExportRefused`."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        lock(fd, folder)
+        yield
+    finally:
+        os.close(fd)
+
+
+def lock(fd: int, path: Path) -> None:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise ExportRefused(f"another export writes to {path}: wait until it ends, or name another place") from error

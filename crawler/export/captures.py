@@ -1,0 +1,87 @@
+"""Where the archive has a page."""
+
+import hashlib
+import logging
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+_log = logging.getLogger(__name__)
+
+
+class Location(msgspec.Struct, frozen=True, gc=False):
+    """Where a WARC record is."""
+
+    filename: str
+    """From the directory of the crawl on."""
+    offset: int
+    length: int
+
+
+class _Entry(msgspec.Struct, frozen=True, gc=False):
+    url: str
+    offset: int | str
+    length: int | str
+
+
+class Captures:
+    """The captures of a crawl by URL and time, from the CDXJ files beside its WARC files.
+
+    They lie in a temporary file, so that an archive of any size takes little memory. As a context it removes that.
+    """
+
+    def __init__(self, directory: Path, archives: list[Path]) -> None:
+        """`archives` are the folders of WARC files in the directory of the crawl."""
+        self._directory = directory
+        self._names: list[str] = []
+        self._store = sqlite3.connect("")  # on the disk, and without a name, so that it goes with the process
+        self._store.execute("CREATE TABLE capture (key INTEGER, file INTEGER, offset INTEGER, length INTEGER)")
+        for index in (path for folder in archives if folder.is_dir() for path in sorted(folder.glob("*.cdxj"))):
+            self._read(index)
+        self._store.execute("CREATE INDEX by_key ON capture (key, file, offset, length)")
+
+    def find(self, url: str, fetched_at: str | None, /) -> Location | None:
+        """The capture of a URL at a time in RFC 3339; None if the index has none."""
+        if fetched_at is None:
+            return None
+        timestamp = "".join(each for each in fetched_at[:19] if each.isdigit())
+        row = self._store.execute(
+            "SELECT file, offset, length FROM capture WHERE key = ? ORDER BY file DESC, offset DESC LIMIT 1",
+            (_key(url, timestamp),),
+        ).fetchone()
+        return None if row is None else Location(self._names[row[0]], row[1], row[2])
+
+    def _read(self, index: Path) -> None:
+        number = len(self._names)
+        self._names.append(str(index.with_suffix("").relative_to(self._directory)))
+        self._store.executemany("INSERT INTO capture VALUES (?, ?, ?, ?)", self._entries(index, number))
+
+    def _entries(self, index: Path, number: int) -> Iterator[tuple[int, int, int, int]]:
+        decoder = msgspec.json.Decoder(_Entry)
+        with index.open("rb") as lines:
+            for at, line in enumerate(lines, 1):
+                if line.startswith(b"!") or not line.endswith(b"\n"):
+                    continue
+                try:
+                    _, timestamp, content = line.split(b" ", 2)
+                    entry = decoder.decode(content)
+                    yield _key(entry.url, timestamp[:14].decode()), number, int(entry.offset), int(entry.length)
+                except ValueError as error:
+                    _log.warning("%s: line %d is not an entry of a CDXJ index and was skipped: %s", index, at, error)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._store.close()
+
+
+def _key(url: str, timestamp: str) -> int:
+    digest = hashlib.blake2b(f"{timestamp} {url}".encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)

@@ -1,0 +1,32 @@
+"""What a column of a table is."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import msgspec
+
+Kind = Literal["string", "integer", "number", "boolean", "time"]
+"""A time is RFC 3339 until it is written."""
+
+Value = str | int | float | bool | None
+Row = tuple[Value, ...]
+
+
+class Column(msgspec.Struct, frozen=True):
+    """A column. Each may be null."""
+
+    name: str
+    kind: Kind = "string"
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind of rows that an export writes."""
+
+    name: str
+    version: int
+    """Grows when a column gets another meaning or goes away, and not when one comes."""
+    columns: Sequence[Column]
+    rows: Callable[[bytes], Sequence[Row]]
+    """The rows of a line of records. Raises what decoding it raises."""
+    is_lines: bool = False
+    """Whether a line of records is a row, so that JSON Lines need no other form."""

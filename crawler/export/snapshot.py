@@ -1,0 +1,114 @@
+"""The records of a crawl as they are when an export begins."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from crawler.disk.layout import record_directories
+from crawler.write.records import record_files
+
+_PAGE_BITS: Final = 16
+
+
+class RecordFile(msgspec.Struct, frozen=True):
+    """A file of records, as far as the snapshot goes."""
+
+    name: str
+    """From the directory of the crawl on."""
+    size: int
+
+
+class Position(msgspec.Struct, frozen=True, order=True, array_like=True):
+    """A place in a snapshot: the number of a file, and a byte there."""
+
+    file: int
+    offset: int
+
+
+BEGINNING: Final = Position(0, 0)
+
+
+class Line(msgspec.Struct, frozen=True, gc=False):
+    """A line of records."""
+
+    at: Position
+    after: Position
+    content: bytes
+
+
+class _Numbered(msgspec.Struct, gc=False):
+    number: int
+
+
+OnDamage = Callable[[str, int, str], None]
+"""Called for a line that can't be decoded, with the file, the byte and the reason."""
+
+
+def take_snapshot(directory: Path, part: int | None = None) -> list[RecordFile]:
+    """The files of records of a crawl, or of one part of it, the oldest first. Raises `DirectoryRefused`."""
+    paths = [path for each in record_directories(directory, part) for path in record_files(each)]
+    return [RecordFile(str(path.relative_to(directory)), path.stat().st_size) for path in paths]
+
+
+class Snapshot:
+    """Reads the records of a snapshot. `files` are those of `take_snapshot`."""
+
+    def __init__(self, directory: Path, files: Sequence[RecordFile], on_damage: OnDamage) -> None:
+        self._directory = directory
+        self._files = files
+        self._on_damage = on_damage
+        self._last: dict[int, Position] | None = None
+
+    def last_lines(self, after: Position) -> Iterator[Line]:
+        """The last line of each record number, from a place on. Takes one bit of memory for each number, and more for
+        those that occur more than once."""
+        decoder = msgspec.json.Decoder(_Numbered)
+        if self._last is None:
+            self._last = self._last_of_repeated(decoder)
+        for line in self._lines(after):
+            try:
+                number = decoder.decode(line.content).number
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                self.report(line, str(error))
+                continue
+            if self._last.get(number, line.at) == line.at:
+                yield line
+
+    def report(self, line: Line, why: str) -> None:
+        """Say that a line can't be decoded."""
+        self._on_damage(self._files[line.at.file].name, line.at.offset, why)
+
+    def _lines(self, after: Position) -> Iterator[Line]:
+        for number, file in enumerate(self._files):
+            if number < after.file:
+                continue
+            offset = after.offset if number == after.file else 0
+            with (self._directory / file.name).open("rb") as lines:
+                lines.seek(offset)
+                for content in lines:
+                    end = offset + len(content)
+                    if end > file.size or not content.endswith(b"\n"):
+                        break
+                    yield Line(Position(number, offset), Position(number, end), content)
+                    offset = end
+
+    def _last_of_repeated(self, decoder: msgspec.json.Decoder[_Numbered]) -> dict[int, Position]:
+        """Where the last copy is of each record that occurs more than once."""
+        met: dict[int, bytearray] = {}  # bitmaps by the upper bits, so that a stray huge number costs 8 KiB, not more
+        last: dict[int, Position] = {}
+        for line in self._lines(BEGINNING):
+            try:
+                number = decoder.decode(line.content).number
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                continue  # whoever reads the lines reports it
+            upper, lower = number >> _PAGE_BITS, number & ((1 << _PAGE_BITS) - 1)
+            bits = met.get(upper)
+            if bits is None:
+                bits = met[upper] = bytearray(1 << (_PAGE_BITS - 3))
+            mask = 1 << (lower & 7)
+            if bits[lower >> 3] & mask:
+                last[number] = line.at
+            bits[lower >> 3] |= mask
+        return last
