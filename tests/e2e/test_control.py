@@ -12,6 +12,7 @@ import pytest
 
 from crawler.control.replies import WrittenFile
 from crawler.operate.report.forms import Report
+from crawler.status import number_of
 from frontier import FrontierStats
 from tests.e2e.crawling import (
     COMPLETE,
@@ -56,6 +57,8 @@ def test_a_paused_crawl_asks_no_server_says_why_and_goes_on(tmp_path: Path) -> N
         assert (report.running, report.source, report.summary.settled) == (True, "records", taken["settled"])
         assert report.summary.remaining.urls == taken["queued"]
         assert report.summary.pages > 0
+        exported = here.do("export", "--format", "jsonl", "--to", str(tmp_path / "pages.jsonl"))
+        assert exported.out == f"{number_of(taken['settled'], 'row')}: {tmp_path / 'pages.jsonl'}\n"
         asked = here.requests()
         again = here.do("pause")
         assert_told(again, USAGE, "is already paused: it is night; resume it first")
