@@ -7,7 +7,12 @@ class StatusAndHeaders:
     headers: list[tuple[str, str]]
     protocol: str
     def __init__(
-        self, statusline: str, headers: list[tuple[str, str]], protocol: str = "", total_len: int = 0
+        self,
+        statusline: str,
+        headers: list[tuple[str, str]],
+        protocol: str = "",
+        total_len: int = 0,
+        is_http_request: bool = False,
     ) -> None: ...
     @overload
     def get_header(self, name: str, default_value: None = None) -> str | None: ...
