@@ -14,6 +14,7 @@ from crawler.operate.upkeep.checking import FoundProblem, check
 from crawler.operate.upkeep.places import Places, lock_places
 from crawler.operate.upkeep.refetching import refetch as fetch_again
 from crawler.operate.upkeep.repairing import Repairing
+from crawler.operate.upkeep.verifying import repair as repair_databases
 from crawler.operate.upkeep.verifying import verify as check_agreement
 from crawler.status import number_of
 
@@ -60,10 +61,11 @@ def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, as_json: bool
 
 
 @click.command()
+@click.option("--repair", "to_repair", is_flag=True, help="First write again, from the records, what databases lack.")
 @click.option("--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="List this many problems.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def verify(path: Path, limit: int, as_json: bool) -> int:
+def verify(path: Path, to_repair: bool, limit: int, as_json: bool) -> int:
     """Prove, record by record, that ledger, records, archive and databases agree.
 
     Every settled URL has its record, with the same status and digest; every page is in the archive, with that body; and
@@ -72,6 +74,8 @@ def verify(path: Path, limit: int, as_json: bool) -> int:
     if part_at(path) is not None:
         raise click.UsageError("the output of a part may be in that of others: name the directory of the whole crawl")
     with lock_places(path) as places:
+        if to_repair:
+            asyncio.run(repair_databases(places, _say))
         report = asyncio.run(check_agreement(places, limit=limit))
     if as_json:
         say(msgspec.json.encode(report).decode())

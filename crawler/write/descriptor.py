@@ -51,6 +51,8 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     read: Read | None = None
     """Reads back what was written with these parameters and options, in batches, for `inspect verify`. Of a page that
     was written again, the last copy comes last. Changes nothing. Raises `OSError` if it can't be read."""
+    from_records: bool = False
+    """Whether records without their pages are enough to write again what it lacks."""
     waits: bool = True
     """Whether the crawl waits after any `OSError`, and writes the page again. Otherwise it only waits for disk space,
     and another error ends it."""

@@ -181,6 +181,27 @@ def test_each_difference_of_a_table_is_found(crawl: Path) -> None:
     assert "can't be read" in problems[0]["message"]
 
 
+def test_what_a_table_lacks_is_written_again_from_the_records(crawl: Path) -> None:
+    table = crawl / "sinks" / "sqlite" / "pages.sqlite"
+    change_table(
+        crawl, "UPDATE pages SET status = 500 WHERE number = (SELECT min(number) FROM pages WHERE status = 200)"
+    )
+    change_table(crawl, "DELETE FROM pages WHERE number = 2")
+    with closing(sqlite3.connect(table)) as database:
+        before = database.execute("SELECT * FROM pages WHERE number > 2 ORDER BY number").fetchall()
+    ended = onceover("inspect", "crawl", "verify", "--repair", cwd=crawl.parent)
+    assert ended.code == COMPLETE, ended
+    assert ended.err == "the sink sqlite: 2 pages written again\n"
+    with closing(sqlite3.connect(table)) as database:
+        assert database.execute("SELECT * FROM pages WHERE number > 2 ORDER BY number").fetchall() == before
+    table.unlink()
+    ended = onceover("inspect", "crawl", "verify", "--repair", cwd=crawl.parent)
+    assert ended.code == COMPLETE, ended
+    with closing(sqlite3.connect(table)) as database:
+        assert database.execute("SELECT * FROM pages WHERE number > 2 ORDER BY number").fetchall() == before
+        assert database.execute("SELECT count(*) FROM links").fetchone()[0] > 0
+
+
 def test_the_command_says_what_was_read_and_what_is_wrong(crawl: Path) -> None:
     ended = onceover("inspect", "crawl", "verify", cwd=crawl.parent)
     assert ended.code == COMPLETE, ended.err

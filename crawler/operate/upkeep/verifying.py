@@ -1,11 +1,15 @@
 """Proves that ledger, records, archive and the tables of sinks agree, of all parts of a crawl."""
 
+from collections.abc import Callable, Sequence
+
 import msgspec
 
 from crawler.operate.upkeep.places import Places, joined_ledger, open_states
+from crawler.status import number_of
 from crawler.wiring.recovery.verification import Told, Verification
 from crawler.wiring.storage import rules_version
 from frontier.descriptor import Problem
+from frontier.state import FrontierState
 
 
 class AgreementReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,6 +22,21 @@ class AgreementReport(msgspec.Struct, frozen=True, kw_only=True):
     """The first of them."""
 
 
+async def repair(places: Places, say: Callable[[str], None]) -> None:
+    """Write again, from the records, what databases lack. Raises `ConfigError` and `OSError`."""
+    with open_states(places) as (states, broken):
+        if broken:
+            return  # `verify` tells
+        verification = _verification(places, list(states.values()))
+        try:
+            async for _ in verification.problems():
+                pass
+            for name, count in (await verification.repair_sinks()).items():
+                say(f"{name}: {number_of(count, 'page')} written again")
+        finally:
+            verification.close()
+
+
 async def verify(places: Places, *, limit: int) -> AgreementReport:
     """Compare everything; list up to `limit` problems. Raises `ConfigError` for a frontier that can't list its
     ledger."""
@@ -26,10 +45,7 @@ async def verify(places: Places, *, limit: int) -> AgreementReport:
         if broken:
             # What is in the output of the others may belong to a broken part.
             return AgreementReport(told=[], problem_count=len(problems), problems=problems[:limit])
-        found = list(states.values())
-        verification = Verification(
-            places.loaded, places.outputs, joined_ledger(places, found), rules_version=rules_version(found[0])
-        )
+        verification = _verification(places, list(states.values()))
         try:
             count = 0
             async for problem in verification.problems():
@@ -39,3 +55,8 @@ async def verify(places: Places, *, limit: int) -> AgreementReport:
             return AgreementReport(told=verification.counts(), problem_count=count, problems=problems)
         finally:
             verification.close()
+
+
+def _verification(places: Places, states: Sequence[FrontierState]) -> Verification:
+    ledger = joined_ledger(places, states)
+    return Verification(places.loaded, places.outputs, ledger, rules_version=rules_version(states[0]))

@@ -1,7 +1,7 @@
 """Makes what processes a fetched page: the extractor and the sinks."""
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -93,13 +93,7 @@ async def open_sinks(
         for each in _chosen_sinks(loaded.config, directory):
             backend = find(SINK, each.backend)
             descriptor: SinkDescriptor = load(backend)
-            try:
-                made = _make_sink(descriptor, each, loaded.config)
-                opened.push_async_callback(made.aclose)
-                if isinstance(made, Begins):
-                    await made.begin()
-            except ValueError as error:
-                raise loaded.refuse(each.key, str(error)) from error
+            made = await _begin(loaded, descriptor, each, opened)
             sinks.append(FullDiskSink(made, full_disk, plugin=backend.title if descriptor.waits else None))
         opened.pop_all()
     return Sinks(sinks)
@@ -112,6 +106,8 @@ class ReadableSink(msgspec.Struct, frozen=True):
     has_files: bool
     """Whether each directory with output has files of its own."""
     read: Callable[[], AsyncIterator[Sequence[Written]]]
+    open_to_repair: Callable[[], AbstractAsyncContextManager[Sink]] | None
+    """Opens it to write again what it lacks. None if records are not enough for that."""
 
 
 def readable_sinks(loaded: Loaded, directory: CrawlDirectory) -> Iterator[ReadableSink]:
@@ -121,9 +117,28 @@ def readable_sinks(loaded: Loaded, directory: CrawlDirectory) -> Iterator[Readab
         if descriptor.read is not None:
             parameters = _parameters(descriptor, each, loaded.config)
             options = msgspec.convert(each.options, descriptor.options)
-            yield ReadableSink(
-                each.name, parameters.directory is not None, partial(descriptor.read, parameters, options)
-            )
+            has_files = parameters.directory is not None
+            read = partial(descriptor.read, parameters, options)
+            opener = partial(_opened, loaded, descriptor, each) if descriptor.from_records else None
+            yield ReadableSink(each.name, has_files, read, opener)
+
+
+@asynccontextmanager
+async def _opened(loaded: Loaded, descriptor: SinkDescriptor, chosen: _Chosen) -> AsyncIterator[Sink]:
+    async with AsyncExitStack() as stack:
+        yield await _begin(loaded, descriptor, chosen, stack)
+
+
+async def _begin(loaded: Loaded, descriptor: SinkDescriptor, chosen: _Chosen, stack: AsyncExitStack) -> Sink:
+    """A sink, ready to be written to, which the stack closes. Raises `ConfigError`."""
+    try:
+        made = _make_sink(descriptor, chosen, loaded.config)
+        stack.push_async_callback(made.aclose)
+        if isinstance(made, Begins):
+            await made.begin()
+    except ValueError as error:
+        raise loaded.refuse(chosen.key, str(error)) from error
+    return made
 
 
 def _chosen_sinks(config: Config, directory: CrawlDirectory) -> list[_Chosen]:

@@ -18,6 +18,7 @@ _TABLES: Final = """
         source INTEGER, number INTEGER, url TEXT, state TEXT, status INTEGER, digest TEXT, payload TEXT,
         is_archived INTEGER, is_whole INTEGER, copies INTEGER, has_two_urls INTEGER, PRIMARY KEY (source, number)
     ) WITHOUT ROWID;
+    CREATE TABLE wanted (source INTEGER, number INTEGER, PRIMARY KEY (source, number)) WITHOUT ROWID;
     CREATE TABLE payload (digest TEXT PRIMARY KEY, body TEXT) WITHOUT ROWID;
 """
 _ADD: Final = """
@@ -157,6 +158,24 @@ class Facts:
                 is_told = (what == "status" and not is_archive) or (one is not None and other is not None)
                 if one != other and is_told and (is_whole or not is_archive):
                     yield Disagreement(number, url, what, one, other)
+
+    def note_wanted(self, source: int) -> int:
+        """Note what a sink lacks of what is settled and recorded, or has otherwise. Returns how many numbers these
+        are."""
+        query = """
+            INSERT INTO wanted SELECT ?, a.number FROM told AS a
+            JOIN told AS l ON l.source = 0 AND l.number = a.number AND l.state != 'pending'
+            LEFT JOIN told AS b ON b.source = ? AND b.number = a.number WHERE a.source = ?
+            AND (a.state IS NOT b.state OR a.status IS NOT b.status OR a.digest IS NOT b.digest)
+        """
+        return self._database.execute(query, (source, source, Source.RECORDS)).rowcount
+
+    def is_wanted(self, source: int, number: int) -> bool:
+        """Whether the sink lacks that number."""
+        found = self._database.execute(
+            "SELECT 1 FROM wanted WHERE source = ? AND number = ?", (source, _signed(number))
+        )
+        return found.fetchone() is not None
 
     def _number(self, query: str, source: int) -> int:
         (number,) = self._database.execute(query, (source,)).fetchone()

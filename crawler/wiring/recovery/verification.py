@@ -1,8 +1,9 @@
 """Proves, record by record, that ledger, records, archive and the tables of sinks agree."""
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +13,7 @@ from config import Loaded
 from crawler.disk.directory import CrawlDirectory
 from crawler.page import PageRecord, body_digest
 from crawler.page.digests import digest_text
+from crawler.protocols import Sink
 from crawler.wiring.components import discovering
 from crawler.wiring.components.processing import ReadableSink, readable_sinks
 from crawler.wiring.recovery.archived_pages import page_of_capture
@@ -25,6 +27,8 @@ from frontier.descriptor import Problem
 _LEDGER: Final = "the ledger"
 _RECORDS: Final = "the records"
 _ARCHIVE: Final = "the archive"
+AT_ONCE: Final = 500
+"""Pages that are written to a sink at the same time."""
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +90,32 @@ class Verification:
             )
             for source, name in ({int(Source.LEDGER): _LEDGER} | self._names).items()
         ]
+
+    async def repair_sinks(self) -> dict[str, int]:
+        """Write again, from the records, what sinks lack or have otherwise. Returns how many pages that were, by sink.
+        Call this once all problems are known. Raises `OSError` and `ConfigError`."""
+        wanted = {
+            name: source
+            for source, name in self._names.items()
+            if source >= Source.FIRST_SINK and self._facts.note_wanted(source)
+        }
+        repaired = dict.fromkeys(wanted, 0)
+        for output in self._outputs if Source.RECORDS in self._names else ():
+            for sink in readable_sinks(self._loaded, output):
+                name = _name_of(sink)
+                if name in wanted and sink.open_to_repair is not None and output.records.is_dir():
+                    async with sink.open_to_repair() as opened:
+                        repaired[name] += await self._write_again(opened, wanted[name], output)
+        return repaired
+
+    async def _write_again(self, sink: Sink, source: int, output: CrawlDirectory) -> int:
+        records = read_records(output.records, last_only=True)
+        wanted = (record for record in records if self._facts.is_wanted(source, record.number))
+        count = 0
+        while batch := list(islice(wanted, AT_ONCE)):
+            await asyncio.gather(*(sink.write(None, record) for record in batch))
+            count += len(batch)
+        return count
 
     def close(self) -> None:
         self._facts.close()
@@ -150,7 +180,7 @@ class Verification:
                 if sink.name in numbers and not sink.has_files:
                     continue  # all parts write to the same place
                 source = numbers.setdefault(sink.name, Source.FIRST_SINK + len(numbers))
-                self._names[source] = f"the sink {sink.name}"
+                self._names[source] = _name_of(sink)
                 try:
                     await self._read_sink(source, sink)
                 except OSError as error:
@@ -181,6 +211,10 @@ class Verification:
             return False
         names = [canonical, *(f"{canonical}#redirect-{number}" for number in range(1, MOST_REDIRECTS + 1))]
         return any(self._ledger.known(name) is not None for name in names)
+
+
+def _name_of(sink: ReadableSink) -> str:
+    return f"the sink {sink.name}"
 
 
 def _of_record(record: PageRecord) -> Fact:

@@ -116,4 +116,6 @@ async def _read(parameters: Parameters, options: PostgresOptions) -> AsyncIterat
             yield [Written(*row) for row in rows]
 
 
-DESCRIPTOR: Final = Descriptor(name="postgres", make=PostgresSink, options=PostgresOptions, read=_read)
+DESCRIPTOR: Final = Descriptor(
+    name="postgres", make=PostgresSink, options=PostgresOptions, read=_read, from_records=True
+)

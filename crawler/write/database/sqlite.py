@@ -53,4 +53,6 @@ async def _read(parameters: Parameters, _: SqliteOptions) -> AsyncIterator[Seque
         yield rows
 
 
-DESCRIPTOR: Final = Descriptor(name="sqlite", make=SqliteSink, options=SqliteOptions, needs=FILES, read=_read)
+DESCRIPTOR: Final = Descriptor(
+    name="sqlite", make=SqliteSink, options=SqliteOptions, needs=FILES, read=_read, from_records=True
+)
