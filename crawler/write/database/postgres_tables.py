@@ -24,12 +24,12 @@ _NAMES: Final = ("crawl", *(column.name for column in COLUMNS))
 _QUOTED: Final = ", ".join(f'"{name}"' for name in _NAMES)
 _MOMENTS: Final = tuple(at for at, column in enumerate(COLUMNS) if column.kind is Kind.MOMENT)
 _NEW_PAGES: Final = "onceover_new_pages"
+# None on the targets of links: that would take most of the time of the sink, and a join needs none.
 _INDEXES: Final = (
     'pages_host ON "{}".pages (crawl, host, status)',
     'pages_fetched_at ON "{}".pages (crawl, fetched_at)',
     # A URL may be longer than what an entry of an index may have.
     'pages_url ON "{}".pages (md5(url))',
-    'links_target ON "{}".links (md5(target))',
 )
 _LINK_COLUMNS: Final = "crawl text NOT NULL, number bigint NOT NULL, position integer NOT NULL, target text NOT NULL"
 _LINK_NAMES: Final = ("crawl", "number", "position", "target")
