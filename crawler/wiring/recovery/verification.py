@@ -58,6 +58,8 @@ class Verification:
         self._ledger = ledger
         self._urls = discovering.url_reader(loaded, version=rules_version)
         self._facts = Facts()
+        self._unread: set[int] = set()
+        """Sinks that could not be read. Nothing follows from what they did not tell."""
         self._names: dict[int, str] = {}
         """What is compared with the ledger: records, archive, and the sinks."""
 
@@ -75,6 +77,8 @@ class Verification:
                 yield problem
         async for problem in self._read_sinks():
             yield problem
+        for source in self._unread:
+            del self._names[source]
         for source, name in self._names.items():
             for problem in self._compare(source, name):
                 yield problem
@@ -184,6 +188,7 @@ class Verification:
                 try:
                     await self._read_sink(source, sink)
                 except OSError as error:
+                    self._unread.add(source)
                     yield Problem("damaged", sink.name, f"the sink can't be read: {error}")
 
     async def _read_sink(self, source: int, sink: ReadableSink) -> None:

@@ -81,7 +81,7 @@ class PostgresClient:
             async for rows in read_pages(connection, self._target.schema, self._target.crawl, columns):
                 yield rows
         except _BROKEN as error:
-            raise OSError(_told(error)) from error
+            raise OSError(self._named(error)) from error
         finally:
             if connection is not None:
                 connection.terminate()
@@ -136,10 +136,14 @@ class PostgresClient:
         return (await asyncio.to_thread(file.read_text, encoding="utf-8")).rstrip("\r\n")
 
     def _pause(self, error: BaseException) -> None:
-        server = self._target.dsn or "the server of PGHOST"
-        self._why = f"{server}: {error.strerror if isinstance(error, OSError) and error.strerror else _told(error)}"
+        self._why = self._named(error)
         self._pause_s = min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, 2 * self._pause_s))
         self._try_at = self._monotonic() + self._pause_s
+
+    def _named(self, error: BaseException) -> str:
+        """The server, which the DSN names without a password, and what went wrong."""
+        server = self._target.dsn or "the server of PGHOST"
+        return f"{server}: {error.strerror if isinstance(error, OSError) and error.strerror else _told(error)}"
 
     def _drop(self) -> None:
         """Drop a connection that failed, whose state nobody knows."""
