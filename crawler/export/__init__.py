@@ -8,6 +8,7 @@
     writers     writes rows as JSON Lines, CSV or Parquet
     manifest    what an export has done until now, in the folder that it writes to
     tables      exports a table
+    wacz        packs the archive into one file that replays
 
 An export takes a snapshot of the records: which files there are, and how large they are. It reads no further, so a
 crawl may go on. Each file is written aside (`aside`), synced and renamed, and then noted in the manifest together with

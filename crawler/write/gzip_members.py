@@ -73,22 +73,37 @@ def contents(path: Path, /, *, is_ours: Callable[[bytes], bool], max_bytes: int)
     Otherwise like `stretches`.
     """
     with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        start = 0
-        while start < size:
-            members = _members(file, start, max_bytes)
-            torn = False
-            while True:
-                try:
-                    start, content = next(members)
-                except StopIteration as end:
-                    torn = end.value
-                    break
-                yield content
-            if start < size:
-                end_of_damage = _next_member(file, start + 1, is_ours)
-                yield Stretch(start, end_of_damage, is_intact=False, torn=torn and end_of_damage == size)
-                start = end_of_damage
+        for found in members(file, is_ours=is_ours, max_bytes=max_bytes):
+            yield found.content if isinstance(found, GzipMember) else found
+
+
+class GzipMember(msgspec.Struct, frozen=True, gc=False):
+    """An intact member of a file, in bytes from its beginning."""
+
+    start: int
+    end: int
+    content: bytes
+
+
+def members(file: BinaryIO, /, *, is_ours: Callable[[bytes], bool], max_bytes: int) -> Iterator[GzipMember | Stretch]:
+    """The same with the places of the members. Nobody else may move the position of the file meanwhile."""
+    size = os.fstat(file.fileno()).st_size
+    start = 0
+    while start < size:
+        intact = _members(file, start, max_bytes)
+        torn = False
+        while True:
+            try:
+                end, content = next(intact)
+            except StopIteration as last:
+                torn = last.value
+                break
+            yield GzipMember(start, end, content)
+            start = end
+        if start < size:
+            end_of_damage = _next_member(file, start + 1, is_ours)
+            yield Stretch(start, end_of_damage, is_intact=False, torn=torn and end_of_damage == size)
+            start = end_of_damage
 
 
 def _intact_until(file: BinaryIO, start: int) -> tuple[int, bool]:

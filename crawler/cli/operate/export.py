@@ -2,10 +2,12 @@
 
 import time
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
-from typing import Final, get_args
+from typing import Any, Final, Literal, get_args
 
 import click
+import msgspec
 
 from crawler.cli.operate.options import directory, part
 from crawler.cli.run.streams import say
@@ -15,12 +17,14 @@ from crawler.export.captures import Captures
 from crawler.export.links import links_table
 from crawler.export.pages import pages_table
 from crawler.export.tables import Exported, TableExport, export_table, is_file
+from crawler.export.wacz.packing import WaczExport, export_wacz
 from crawler.export.writers import Format
 from crawler.record import rfc3339
 from crawler.status import number_of
 from crawler.url.hosts import use_suffixes
 
-_FORMATS: Final = get_args(Format)
+_WACZ: Final = "wacz"
+_FORMATS: Final = (*get_args(Format), _WACZ)
 _TABLES: Final = ("pages", "links")
 _ROWS: Final = 1_000_000
 
@@ -43,36 +47,79 @@ _ROWS: Final = 1_000_000
     show_default=True,
     help="When a new file begins in a folder.",
 )
+@click.option(
+    "--earlier",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="For wacz: an earlier crawl, or a folder of WARC files, that revisit records refer to.",
+)
+@click.option("--incomplete", is_flag=True, help="For wacz: leave out what revisit records refer to and nobody has.")
 @click.option("--overwrite", is_flag=True, help="Replace what an earlier export has written there.")
 @part
-def export(
-    directory: Path, form: Format, to: Path, table: str, rows_per_file: int, overwrite: bool, part: int | None
-) -> None:
+def export(directory: Path, form: Literal[Format, "wacz"], to: Path, **options: Any) -> None:
     """Copy what the crawl in DIR has written into a form that other tools read, whether it runs or not.
 
     The last record of each URL counts. To continue an interrupted export to a folder, repeat the command.
     """
-    _check(directory, part)
+    chosen = _Options(**options)
+    _check(directory, chosen.part)
+    if form != "wacz":
+        _export_table(directory, form, to, chosen)
+    elif chosen.table != "pages":
+        raise click.UsageError(f"--table {chosen.table} is for tables; --format wacz packs the archive")
+    else:
+        _pack(directory, to, chosen)
+
+
+class _Options(msgspec.Struct, frozen=True, kw_only=True):
+    table: str
+    rows_per_file: int
+    earlier: tuple[Path, ...]
+    incomplete: bool
+    overwrite: bool
+    part: int | None
+
+
+def _export_table(directory: Path, form: Format, to: Path, options: _Options) -> None:
     crawl = CrawlDirectory(directory)
     if crawl.suffixes.exists():
         use_suffixes(crawl.suffixes.read_bytes())
-    archives = [CrawlDirectory(each).warc for each in output_directories(directory)]
-    with Captures(directory, archives if table == "pages" and form != "jsonl" else []) as captures:
+    is_located = options.table == "pages" and form != "jsonl"
+    archives = [CrawlDirectory(each).warc for each in output_directories(directory)] if is_located else []
+    with Captures(directory, archives) as captures:
+        table = pages_table(captures.find, crawl=_name(crawl)) if options.table == "pages" else links_table()
         made = export_table(
             TableExport(
                 directory=directory,
-                part=part,
-                table=pages_table(captures.find, crawl=_name(crawl)) if table == "pages" else links_table(),
+                part=options.part,
+                table=table,
                 format=form,
-                rows_per_file=rows_per_file,
-                overwrite=overwrite,
+                rows_per_file=options.rows_per_file,
+                overwrite=options.overwrite,
                 now=rfc3339(time.time()),
             ),
             to,
             _tell,
             _tell_damage,
         )
-    _report(made, to, table, in_folder=not is_file(to, form))
+    _report(made, to, options.table, in_folder=not is_file(to, form))
+
+
+def _pack(directory: Path, to: Path, options: _Options) -> None:
+    export = WaczExport(
+        directory=directory,
+        part=options.part,
+        crawl=_name(CrawlDirectory(directory)),
+        earlier=options.earlier,
+        may_lack=options.incomplete,
+        overwrite=options.overwrite,
+        now=time.time(),
+        software=f"onceover {version('onceover-crawler')}",
+    )
+    packed = export_wacz(export, to, _tell, _tell_damage)
+    files, captures = number_of(packed.archives, "WARC file"), number_of(packed.captures, "capture")
+    say(f"{files}, {captures}, {number_of(packed.pages, 'page')}: {to}")
 
 
 def _check(directory: Path, part: int | None) -> None:

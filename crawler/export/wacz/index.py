@@ -1,0 +1,106 @@
+"""The captures of all files of an archive."""
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Final, Self
+
+import msgspec
+
+from crawler.export.wacz.heads import Head
+from crawler.export.wacz.surt_key import surt_key
+
+_PAYLOADS: Final = ("response", "resource")
+_REVISIT: Final = "warc/revisit"
+
+
+class Capture(msgspec.Struct, frozen=True):
+    """Where a record is in the archive."""
+
+    filename: str
+    offset: int
+    length: int
+
+
+class Index:
+    """Collects captures in a temporary file, so that an archive of any size takes little memory. As a context it
+    removes that."""
+
+    def __init__(self) -> None:
+        self._store = sqlite3.connect("")
+        self._store.executescript(
+            "CREATE TABLE line (line TEXT);"
+            "CREATE TABLE payload (key INTEGER PRIMARY KEY) WITHOUT ROWID;"
+            "CREATE TABLE revisit (key INTEGER PRIMARY KEY, url TEXT);"
+        )
+
+    def add(self, head: Head, capture: Capture) -> bool:
+        """Add a record, and return whether replay looks it up: a response, a resource or a revisit of a payload."""
+        if head.kind in _PAYLOADS:
+            self._store.executemany("INSERT OR IGNORE INTO payload VALUES (?)", [(key,) for key in payload_keys(head)])
+        elif head.has_payload_elsewhere:
+            self._store.execute("INSERT OR IGNORE INTO revisit VALUES (?, ?)", (_wanted_key(head), head.url))
+        else:
+            return False
+        entry = {
+            "url": head.url,
+            "mime": _REVISIT if head.has_payload_elsewhere else head.mime,
+            "status": head.status,
+            "digest": head.digest,
+            "length": str(capture.length),
+            "offset": str(capture.offset),
+            "filename": capture.filename,
+        }
+        content = msgspec.json.encode({name: value for name, value in entry.items() if value is not None}).decode()
+        line = f"{surt_key(head.url)} {head.timestamp} {content}\n"
+        self._store.execute("INSERT INTO line VALUES (?)", (line.encode("utf-8", "replace").decode(),))
+        return True
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines of a CDXJ file."""
+        for (line,) in self._store.execute("SELECT line FROM line ORDER BY line"):
+            yield line.encode()
+
+    def lacking(self) -> int:
+        """How many payloads revisit records refer to that no record has."""
+        [count] = self._store.execute(
+            "SELECT count(*) FROM revisit WHERE key NOT IN (SELECT key FROM payload)"
+        ).fetchone()
+        return int(count)
+
+    def example(self) -> str:
+        """The URL of such a revisit record."""
+        [url] = self._store.execute(
+            "SELECT url FROM revisit WHERE key NOT IN (SELECT key FROM payload) LIMIT 1"
+        ).fetchone()
+        return str(url)
+
+    def is_wanted(self, head: Head) -> bool:
+        """Whether a record has a payload that is lacking."""
+        if head.kind not in _PAYLOADS:
+            return False
+        query = "SELECT 1 FROM revisit WHERE key = ? AND key NOT IN (SELECT key FROM payload)"
+        return any(self._store.execute(query, (key,)).fetchone() for key in payload_keys(head))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._store.close()
+
+
+def payload_keys(head: Head) -> list[int]:
+    """The keys by which revisit records may refer to a record."""
+    return [_key(head.digest or ""), _key(head.digest or "", head.url, head.timestamp)]
+
+
+def _wanted_key(head: Head) -> int:
+    return _key(head.digest or "", *(head.refers_to or ()))
+
+
+def _key(*parts: str) -> int:
+    digest = hashlib.blake2b("\n".join(parts).encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)

@@ -1,0 +1,228 @@
+"""Packs the archive of a crawl into a WACZ file."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import msgspec
+
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import output_directories, record_directories
+from crawler.export.aside import written_aside
+from crawler.export.snapshot import BEGINNING, OnDamage, Snapshot, take_snapshot
+from crawler.export.wacz.heads import read_head
+from crawler.export.wacz.index import Capture, Index
+from crawler.export.wacz.package import Member, Package
+from crawler.export.writers import ExportRefused
+from crawler.page import PageRecord
+from crawler.record import rfc3339
+from crawler.status import number_of
+from crawler.write.gzip_members import GzipMember, members
+from crawler.write.warc import is_ours
+from crawler.write.warc_records import warcinfo
+
+_HEAD_BYTES: Final = 1 << 16
+_COPY_BYTES: Final = 1 << 20
+_OPEN: Final = ".open"
+_HTML: Final = ("text/html", "application/xhtml+xml")
+_REFERRED: Final = "referred.warc.gz"
+
+Say = Callable[[str], None]
+
+
+class WaczExport(msgspec.Struct, frozen=True, kw_only=True):
+    """What to pack."""
+
+    directory: Path
+    part: int | None
+    crawl: str
+    """Its name."""
+    earlier: Sequence[Path]
+    """Directories of crawls, or of WARC files, that may have what revisit records refer to."""
+    may_lack: bool
+    """Whether revisit records may refer to what is not there."""
+    overwrite: bool
+    now: float
+    software: str
+
+
+class Packed(msgspec.Struct, frozen=True, kw_only=True):
+    """What is in the file."""
+
+    archives: int
+    captures: int
+    pages: int
+
+
+class _Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A line of `pages.jsonl`."""
+
+    id: str
+    url: str
+    ts: str
+    title: str | None = None
+    seed: bool = False
+
+
+class _Archive(msgspec.Struct, frozen=True):
+    """A WARC file as it is when the export begins."""
+
+    path: Path
+    name: str
+    size: int
+
+
+def export_wacz(export: WaczExport, to: Path, say: Say, on_damage: OnDamage) -> Packed:
+    """Raises `ExportRefused`, `DirectoryRefused` and `OSError`."""
+    if to.is_dir() or (to.exists() and not export.overwrite):
+        raise ExportRefused(f"{to} exists: name another file, or replace a file with --overwrite")
+    snapshot = Snapshot(export.directory, take_snapshot(export.directory, export.part), on_damage)
+    archives = _archives(export.directory, export.part)
+    if not archives:
+        raise ExportRefused(f"{export.directory} has no archive to pack: crawl with output.warc = true")
+    to.parent.mkdir(parents=True, exist_ok=True)
+    with written_aside(to) as file, Package(file) as package, Index() as index:
+        return _pack(export, _Packing(package, index, say), archives, snapshot)
+
+
+def _pack(export: WaczExport, packing: "_Packing", archives: Sequence[_Archive], snapshot: Snapshot) -> Packed:
+    for archive in archives:
+        packing.copy(archive)
+    if export.earlier and packing.index.lacking():
+        packing.copy_referred(export)
+    if (lacking := packing.index.lacking()) and not export.may_lack:
+        raise ExportRefused(
+            f"{number_of(lacking, 'revisit record refers', 'revisit records refer')} to what is not in "
+            f"{export.directory}, for example that of {packing.index.example()}: name the crawls that have it by "
+            "--earlier DIR, or pack without it by --incomplete"
+        )
+    with packing.package.member("indexes/index.cdxj") as target:
+        for line in packing.index.lines():
+            target.write(line)
+    pages, first_seed = packing.write_pages(snapshot)
+    date = rfc3339(export.now)
+    facts: dict[str, str] = {"title": export.crawl, "created": date, "modified": date, "software": export.software}
+    if first_seed is not None:
+        facts |= {"mainPageUrl": first_seed.url, "mainPageDate": first_seed.ts}
+    packing.package.finish(facts)
+    return Packed(archives=packing.archives, captures=packing.captures, pages=pages)
+
+
+class _Packing:
+    """Fills a package."""
+
+    def __init__(self, package: Package, index: Index, say: Say) -> None:
+        self.package = package
+        self.index = index
+        self._say = say
+        self.archives = self.captures = 0
+
+    def copy(self, archive: _Archive) -> None:
+        """Copy the intact records of a file as they are, and index them."""
+        self._say(f"archive/{archive.name}: {archive.size:,} bytes")
+        self.archives += 1
+        with self.package.member(f"archive/{archive.name}", stored=True) as target:
+            for member, file in self._members(archive):
+                self._add(member, file, target, archive.name)
+
+    def copy_referred(self, export: WaczExport) -> None:
+        """Copy the records of earlier crawls that revisit records refer to."""
+        with self.package.member(f"archive/{_REFERRED}", stored=True) as target:
+            facts = (("software", export.software), ("description", "what revisit records of this archive refer to"))
+            target.write(warcinfo(_REFERRED, facts, now=export.now, level=3))
+            for archive in (each for place in export.earlier for each in _earlier_archives(place)):
+                for member, file in self._members(archive):
+                    head = read_head(member.content)
+                    if head is not None and self.index.is_wanted(head):
+                        self._add(member, file, target, _REFERRED)
+        self.archives += 1
+
+    def write_pages(self, snapshot: Snapshot) -> tuple[int, _Page | None]:
+        """Write the list of pages. Returns their number, and the first seed."""
+        count, first_seed = 0, None
+        with self.package.member("pages/pages.jsonl") as target:
+            target.write(msgspec.json.encode({"format": "json-pages-1.0", "id": "pages", "title": "All Pages"}) + b"\n")
+            for page in _pages(snapshot):
+                target.write(msgspec.json.encode(page) + b"\n")
+                count += 1
+                first_seed = page if first_seed is None and page.seed else first_seed
+        return count, first_seed
+
+    def _members(self, archive: _Archive) -> Iterator[tuple[GzipMember, BinaryIO]]:
+        with _open(archive.path) as file:
+            for found in members(file, is_ours=is_ours, max_bytes=_HEAD_BYTES):
+                if found.end > archive.size:
+                    return  # written since
+                if isinstance(found, GzipMember):
+                    yield found, file
+                elif not found.torn:
+                    self._say(f"{archive.path}: bytes {found.start:,} to {found.end:,} are damaged, and left out")
+
+    def _add(self, member: GzipMember, file: BinaryIO, target: Member, name: str) -> None:
+        offset = target.size
+        at = member.start
+        while at < member.end:
+            data = os.pread(file.fileno(), min(_COPY_BYTES, member.end - at), at)
+            if not data:
+                raise ExportRefused(f"{file.name} has become shorter while it was read; begin anew")
+            target.write(data)
+            at += len(data)
+        head = read_head(member.content)
+        if head is not None and self.index.add(head, Capture(name, offset, member.end - member.start)):
+            self.captures += 1
+
+
+def _pages(snapshot: Snapshot) -> Iterator[_Page]:
+    decoder = msgspec.json.Decoder(PageRecord)
+    for line in snapshot.last_lines(BEGINNING):
+        try:
+            record = decoder.decode(line.content)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            snapshot.report(line, str(error))
+            continue
+        if record.status == 200 and record.content_type in _HTML and record.fetched_at is not None:
+            is_seed = record.kind == "seed"
+            yield _Page(id=str(record.number), url=record.url, ts=record.fetched_at, title=record.title, seed=is_seed)
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except FileNotFoundError:  # the crawl has finished it since
+        return path.with_name(path.name.removesuffix(_OPEN)).open("rb")
+
+
+def _archives(directory: Path, part: int | None) -> list[_Archive]:
+    """The files of a crawl, or of one part, the oldest first."""
+    found = []
+    for place in _output(directory, part):
+        prefix = "" if place == directory else f"{place.name}-"
+        found += _archives_in(CrawlDirectory(place).warc, prefix)
+    return found
+
+
+def _output(directory: Path, part: int | None) -> list[Path]:
+    if part is None:
+        return output_directories(directory)
+    return [records.parent for records in record_directories(directory, part)]
+
+
+def _earlier_archives(place: Path) -> list[_Archive]:
+    """The files of an earlier crawl, or of a folder of WARC files. Raises `ExportRefused` if it has none."""
+    found = _archives(place, None) or _archives_in(place, "")
+    if not found:
+        raise ExportRefused(f"--earlier {place}: expected the directory of a crawl, or WARC files; found no *.warc.gz")
+    return found
+
+
+def _archives_in(folder: Path, prefix: str) -> list[_Archive]:
+    paths = [*folder.glob("*.warc.gz"), *folder.glob(f"*.warc.gz{_OPEN}")] if folder.is_dir() else []
+    found = []
+    for path in sorted(paths, key=lambda each: each.name):
+        try:
+            found.append(_Archive(path, prefix + path.name.removesuffix(_OPEN), path.stat().st_size))
+        except FileNotFoundError:  # the crawl has finished it since
+            final = path.with_name(path.name.removesuffix(_OPEN))
+            found.append(_Archive(final, prefix + final.name, final.stat().st_size))
+    return found

@@ -1,0 +1,223 @@
+"""An archive in one file: what is in it, where each record is, and that it lacks nothing."""
+
+import asyncio
+import hashlib
+import io
+import json
+import re
+import shutil
+import zipfile
+from asyncio.subprocess import PIPE
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from crawler.disk.layout import Layout, write_layout
+from crawler.export.wacz.surt_key import surt_key
+from crawler.export.writers import ExportRefused
+from crawler.page import NotModified, Page, PageRecord
+from crawler.write.warc import WarcSink
+from tests.unit.export.test_tables import run
+from tests.unit.export.written import write_crawl
+from tests.unit.write.samples import NOON, page, record_of
+
+VALIDATOR = shutil.which("wacz")
+
+
+async def archived_crawl(directory: Path, *pages: Page, max_bytes: int = 1 << 20, duplicates: int = 0) -> Path:
+    """A crawl that has fetched these pages; their numbers count from 1. The first one is the seed."""
+    records = [
+        msgspec.structs.replace(record_of(each, number), url=each.url, kind="seed" if number == 1 else "link")
+        for number, each in enumerate(pages, 1)
+    ]
+    write_crawl(directory, records)
+    sink = WarcSink(directory / "warc", max_bytes=max_bytes, duplicates=duplicates)
+    for each, record in zip(pages, records, strict=True):
+        await sink.write(each, record)
+    await sink.aclose()
+    return directory
+
+
+class Opened:
+    """A WACZ file, read by others than ours."""
+
+    def __init__(self, path: Path) -> None:
+        self.zip = zipfile.ZipFile(path)
+        self.package = json.loads(self.zip.read("datapackage.json"))
+        self.index = self.zip.read("indexes/index.cdxj").decode().splitlines()
+        header, *pages = self.zip.read("pages/pages.jsonl").decode().splitlines()
+        self.header, self.pages = json.loads(header), [json.loads(line) for line in pages]
+
+    def close(self) -> None:
+        self.zip.close()
+
+    def archive(self, name: str) -> bytes:
+        return self.zip.read(f"archive/{name}")
+
+    def captures(self) -> list[tuple[str, str, str]]:
+        """Kind, URL and payload of what each line of the index leads to, in its order. Fails if the line is wrong."""
+        found = []
+        for line in self.index:
+            key, timestamp, content = line.split(" ", 2)
+            entry: dict[str, Any] = json.loads(content)
+            assert key == surt_key(entry["url"])
+            start, length = int(entry["offset"]), int(entry["length"])
+            member = io.BytesIO(self.archive(entry["filename"])[start : start + length])
+            [record] = ArchiveIterator(member)
+            fields = dict(record.rec_headers.headers)
+            date = re.sub(r"\D", "", fields["WARC-Date"])
+            assert (fields["WARC-Target-URI"], date[:14]) == (entry["url"], timestamp)
+            found.append((record.rec_type, entry["url"], entry["mime"]))
+        return found
+
+
+@pytest.fixture
+def same() -> tuple[Page, Page]:
+    """Two pages with the same body."""
+    return page(1, b"the same" * 100), page(2, b"the same" * 100)
+
+
+async def test_a_wacz_holds_the_archive_as_it_is_with_index_pages_and_digests(tmp_path: Path) -> None:
+    missing = page(3, status=404, reason="Not Found")
+    crawl = await archived_crawl(tmp_path / "crawl", page(2), page(1), missing, max_bytes=1)
+    result = run(crawl, "wacz", tmp_path / "a.wacz")
+    assert result.stdout == f"3 WARC files, 3 captures, 2 pages: {tmp_path / 'a.wacz'}\n"
+    opened = Opened(tmp_path / "a.wacz")
+    archives = {path.name: path.read_bytes() for path in (crawl / "warc").iterdir()}
+    for name, content in archives.items():
+        assert opened.archive(name) == content
+        assert opened.zip.getinfo(f"archive/{name}").compress_type == zipfile.ZIP_STORED
+    urls = [page(number).url for number in (1, 2, 3)]
+    assert opened.captures() == [("response", url, "text/html") for url in urls]
+    assert opened.index == sorted(opened.index)
+    assert opened.header["format"] == "json-pages-1.0"
+    assert [(each["url"], each.get("seed", False)) for each in opened.pages] == [(urls[1], True), (urls[0], False)]
+    assert (opened.package["wacz_version"], opened.package["mainPageUrl"]) == ("1.1.1", urls[1])
+    described = {each["path"]: each for each in opened.package["resources"]}
+    own = {"datapackage.json", "datapackage-digest.json"}
+    assert described.keys() == {*opened.zip.namelist()} - own
+    for path, resource in described.items():
+        content = opened.zip.read(path)
+        assert (resource["bytes"], resource["hash"]) == (len(content), f"sha256:{hashlib.sha256(content).hexdigest()}")
+    digest = json.loads(opened.zip.read("datapackage-digest.json"))
+    package_hash = hashlib.sha256(opened.zip.read("datapackage.json")).hexdigest()
+    assert digest == {"path": "datapackage.json", "hash": f"sha256:{package_hash}"}
+    opened.close()
+    with pytest.raises(ExportRefused, match="exists: name another file"):
+        run(crawl, "wacz", tmp_path / "a.wacz")
+    run(crawl, "wacz", tmp_path / "a.wacz", "--overwrite")
+
+
+async def test_what_a_running_crawl_has_not_finished_and_what_is_damaged_is_left_out(tmp_path: Path) -> None:
+    crawl = await archived_crawl(tmp_path / "crawl", page(1), page(2))
+    [whole] = (crawl / "warc").iterdir()
+    content = whole.read_bytes()
+    whole.with_name(whole.name + ".open").write_bytes(content + content[: len(content) // 2])
+    damaged = whole.with_name("x-20200101000000000-00000.warc.gz")
+    damaged.write_bytes(content[:1500] + b"\0" * 20 + content[1520:])
+    whole.unlink()
+    result = run(crawl, "wacz", tmp_path / "a.wacz")
+    assert f"{damaged}: bytes" in result.stderr
+    opened = Opened(tmp_path / "a.wacz")
+    taken = opened.archive(whole.name)
+    assert content == taken[: len(content)]
+    assert len(taken) < len(content) * 1.5
+    assert {url for _, url, _ in opened.captures()} == {page(1).url, page(2).url}
+    opened.close()
+
+
+async def test_what_revisit_records_refer_to_is_copied_from_earlier_crawls(
+    tmp_path: Path, same: tuple[Page, Page]
+) -> None:
+    crawl = await archived_crawl(tmp_path / "crawl", *same, page(3), max_bytes=1, duplicates=9)
+    run(crawl, "wacz", tmp_path / "whole.wacz")
+    kinds = [("response", same[0].url, "text/html"), ("revisit", same[1].url, "warc/revisit")]
+    whole = Opened(tmp_path / "whole.wacz")
+    assert whole.captures()[:2] == kinds
+    whole.close()
+
+    first = min((crawl / "warc").iterdir())
+    earlier = await archived_crawl(tmp_path / "earlier", page(9))
+    first.rename(earlier / "warc" / first.name)
+    with pytest.raises(ExportRefused, match=r"1 revisit record refers to what .* for example that of http://h1"):
+        run(crawl, "wacz", tmp_path / "a.wacz")
+    assert not list(tmp_path.glob("a.wacz*"))
+    run(crawl, "wacz", tmp_path / "lacking.wacz", "--incomplete")
+    for place in (earlier, earlier / "warc"):
+        run(crawl, "wacz", tmp_path / "a.wacz", "--earlier", str(place), "--overwrite")
+        opened = Opened(tmp_path / "a.wacz")
+        assert opened.captures()[:2] == kinds
+        assert page(9).url not in {url for _, url, _ in opened.captures()}
+        referred = [each.rec_type for each in ArchiveIterator(io.BytesIO(opened.archive("referred.warc.gz")))]
+        assert referred == ["warcinfo", "response"]
+        opened.close()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ExportRefused, match=r"expected the directory of a crawl, or WARC files"):
+        run(crawl, "wacz", tmp_path / "b.wacz", "--earlier", str(tmp_path / "empty"))
+
+
+async def test_replay_does_not_look_up_that_a_page_has_not_changed(tmp_path: Path) -> None:
+    crawl = await archived_crawl(tmp_path / "crawl", page(1))
+    unchanged = NotModified(url=page(1).url, status=304, headers=[], fetched_at=NOON + 9, duration_s=0.1)
+    sink = WarcSink(crawl / "warc")
+    await sink.write(unchanged, PageRecord(number=1, url=page(1).url, state="done", depth=0, kind="seed"))
+    await sink.aclose()
+    run(crawl, "wacz", tmp_path / "a.wacz")
+    opened = Opened(tmp_path / "a.wacz")
+    assert [kind for kind, _, _ in opened.captures()] == ["response"]
+    opened.close()
+
+
+async def test_the_archives_of_all_parts_are_in_one_file(tmp_path: Path) -> None:
+    whole = write_crawl(tmp_path / "whole")
+    write_layout(whole, Layout.begin(2))
+    for number in (0, 1):
+        await archived_crawl(whole / f"part-{number}", page(number))
+    run(whole, "wacz", tmp_path / "a.wacz")
+    opened = Opened(tmp_path / "a.wacz")
+    assert {each.split("/")[1][:7] for each in opened.zip.namelist() if each.startswith("archive/")} == {
+        "part-0-",
+        "part-1-",
+    }
+    assert len(opened.captures()) == 2
+    opened.close()
+    assert "1 WARC file, 1 capture" in run(whole, "wacz", tmp_path / "b.wacz", "--part", "1").stdout
+    with pytest.raises(click.UsageError, match="--table links is for tables"):
+        run(whole, "wacz", tmp_path / "c.wacz", "--table", "links")
+
+
+def test_a_crawl_without_an_archive_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ExportRefused, match=r"has no archive to pack: crawl with output.warc = true"):
+        run(write_crawl(tmp_path / "crawl", []), "wacz", tmp_path / "a.wacz")
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("http://www.example.org/", "org,example)/"),
+        ("https://www2.Example.org:443/A//b/?z=1&A=2", "org,example)/a/b?a=2&z=1"),
+        ("http://example.org:8080/a?", "org,example:8080)/a"),
+        ("http://127.0.0.1:8000/x/", "1,0,0,127:8000)/x"),
+        ("http://example.org/%7EMe?b&a=%20x#f", "org,example)/~me?a=%20x&b"),
+        ("http://example.org", "org,example)/"),
+        ("https://example.org/%E4?q=%E4", "org,example)/%e4?q=%e4"),
+    ],
+)
+def test_keys_of_urls_are_those_of_other_indexes(url: str, key: str) -> None:
+    """As the package surt 0.3.1 makes them."""
+    assert surt_key(url) == key
+
+
+@pytest.mark.long
+@pytest.mark.skipif(VALIDATOR is None, reason="needs the command `wacz`, in an environment of its own, on PATH")
+async def test_the_validator_of_others_finds_it_valid(tmp_path: Path, same: tuple[Page, Page]) -> None:
+    crawl = await archived_crawl(tmp_path / "crawl", *same, page(3), max_bytes=1, duplicates=9)
+    run(crawl, "wacz", tmp_path / "a.wacz")
+    assert VALIDATOR is not None
+    process = await asyncio.create_subprocess_exec(VALIDATOR, "validate", "-f", tmp_path / "a.wacz", stdout=PIPE)
+    told, _ = await process.communicate()
+    assert (process.returncode, b"the passed WACZ is valid" in told) == (0, True), told.decode()
