@@ -11,6 +11,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import output_directories, record_directories
 from crawler.export.aside import written_aside
 from crawler.export.snapshot import BEGINNING, OnDamage, Snapshot, take_snapshot
+from crawler.export.wacz.compressed_index import write_index
 from crawler.export.wacz.heads import read_head
 from crawler.export.wacz.index import Capture, Index
 from crawler.export.wacz.package import Member, Package
@@ -97,9 +98,7 @@ def _pack(export: WaczExport, packing: "_Packing", archives: Sequence[_Archive],
             f"{export.directory}, for example that of {packing.index.example()}: name the crawls that have it by "
             "--earlier DIR, or pack without it by --incomplete"
         )
-    with packing.package.member("indexes/index.cdxj") as target:
-        for line in packing.index.lines():
-            target.write(line)
+    write_index(packing.package, packing.index.lines())
     pages, first_seed = packing.write_pages(snapshot)
     date = rfc3339(export.now)
     facts: dict[str, str] = {"title": export.crawl, "created": date, "modified": date, "software": export.software}

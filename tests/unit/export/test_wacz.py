@@ -1,6 +1,7 @@
 """An archive in one file: what is in it, where each record is, and that it lacks nothing."""
 
 import asyncio
+import gzip
 import hashlib
 import io
 import json
@@ -17,6 +18,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from crawler.disk.layout import Layout, write_layout
+from crawler.export.wacz import compressed_index
 from crawler.export.wacz.surt_key import surt_key
 from crawler.export.writers import ExportRefused
 from crawler.page import NotModified, Page, PageRecord
@@ -48,9 +50,25 @@ class Opened:
     def __init__(self, path: Path) -> None:
         self.zip = zipfile.ZipFile(path)
         self.package = json.loads(self.zip.read("datapackage.json"))
-        self.index = self.zip.read("indexes/index.cdxj").decode().splitlines()
+        self.index = self._read_index()
         header, *pages = self.zip.read("pages/pages.jsonl").decode().splitlines()
         self.header, self.pages = json.loads(header), [json.loads(line) for line in pages]
+
+    def _read_index(self) -> list[str]:
+        """The lines of all blocks. Fails if the table of blocks is wrong."""
+        blocks = self.zip.read("indexes/index.cdx.gz")
+        meta, *table = self.zip.read("indexes/index.idx").decode().splitlines()
+        assert meta == '!meta 0 {"format":"cdxj-gzip-1.0","filename":"index.cdx.gz"}'
+        lines: list[str] = []
+        for entry in table:
+            key, timestamp, content = entry.split(" ", 2)
+            block = json.loads(content)
+            data = blocks[block["offset"] : block["offset"] + block["length"]]
+            assert block["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
+            in_block = gzip.decompress(data).decode().splitlines()
+            assert in_block[0].startswith(f"{key} {timestamp} {{")
+            lines += in_block
+        return lines
 
     def close(self) -> None:
         self.zip.close()
@@ -81,7 +99,10 @@ def same() -> tuple[Page, Page]:
     return page(1, b"the same" * 100), page(2, b"the same" * 100)
 
 
-async def test_a_wacz_holds_the_archive_as_it_is_with_index_pages_and_digests(tmp_path: Path) -> None:
+async def test_a_wacz_holds_the_archive_as_it_is_with_index_pages_and_digests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compressed_index, "_LINES", 2)
     missing = page(3, status=404, reason="Not Found")
     crawl = await archived_crawl(tmp_path / "crawl", page(2), page(1), missing, max_bytes=1)
     result = run(crawl, "wacz", tmp_path / "a.wacz")
