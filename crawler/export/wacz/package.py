@@ -13,6 +13,8 @@ import msgspec
 WACZ_VERSION: Final = "1.1.1"
 DIGEST_FILE: Final = "datapackage-digest.json"
 PACKAGE_FILE: Final = "datapackage.json"
+_EMPTY_FIELD: Final = b"\xfe\xca\x00\x00"
+"""The extra field 0xCAFE, which marks JAR files and which all readers skip."""
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +47,9 @@ class Member:
 class Package:
     """A WACZ file that is being written. The end of its context ends the file."""
 
-    def __init__(self, file: BinaryIO, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, file: BinaryIO, *, is_large: bool, clock: Callable[[], float] = time.time) -> None:
+        """`is_large` allows members of 2 GiB and more."""
+        self._is_large = is_large
         self._zip = zipfile.ZipFile(file, "w", allowZip64=True)
         self._made = time.gmtime(clock())[:6]
         self.resources: list[Resource] = []
@@ -79,4 +83,7 @@ class Package:
     def _open(self, path: str, *, stored: bool) -> IO[bytes]:
         info = zipfile.ZipInfo(path, self._made)
         info.compress_type = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
-        return self._zip.open(info, "w", force_zip64=True)
+        if self._is_large:
+            # The heads of members are then longer. wabac.js expects that only if the central directory has a field too.
+            info.extra = _EMPTY_FIELD
+        return self._zip.open(info, "w", force_zip64=self._is_large)

@@ -25,6 +25,7 @@ from crawler.write.warc_records import warcinfo
 
 _HEAD_BYTES: Final = 1 << 16
 _COPY_BYTES: Final = 1 << 20
+_LARGE_BYTES: Final = 1 << 30
 _OPEN: Final = ".open"
 _HTML: Final = ("text/html", "application/xhtml+xml")
 _REFERRED: Final = "referred.warc.gz"
@@ -83,8 +84,14 @@ def export_wacz(export: WaczExport, to: Path, say: Say, on_damage: OnDamage) -> 
     if not archives:
         raise ExportRefused(f"{export.directory} has no archive to pack: crawl with output.warc = true")
     to.parent.mkdir(parents=True, exist_ok=True)
-    with written_aside(to) as file, Package(file) as package, Index() as index:
+    with written_aside(to) as file, Package(file, is_large=_is_large(export, archives)) as package, Index() as index:
         return _pack(export, _Packing(package, index, say), archives, snapshot)
+
+
+def _is_large(export: WaczExport, archives: Sequence[_Archive]) -> bool:
+    """Whether a member may have 2 GiB; the list of pages is no larger than the archive."""
+    earlier = (archive for place in export.earlier for archive in _earlier_archives(place))
+    return sum(archive.size for archive in (*archives, *earlier)) >= _LARGE_BYTES
 
 
 def _pack(export: WaczExport, packing: "_Packing", archives: Sequence[_Archive], snapshot: Snapshot) -> Packed:

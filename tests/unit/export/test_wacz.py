@@ -18,7 +18,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from crawler.disk.layout import Layout, write_layout
-from crawler.export.wacz import compressed_index
+from crawler.export.wacz import compressed_index, packing
 from crawler.export.wacz.surt_key import surt_key
 from crawler.export.writers import ExportRefused
 from crawler.page import NotModified, Page, PageRecord
@@ -179,6 +179,24 @@ async def test_what_revisit_records_refer_to_is_copied_from_earlier_crawls(
     (tmp_path / "empty").mkdir()
     with pytest.raises(ExportRefused, match=r"expected the directory of a crawl, or WARC files"):
         run(crawl, "wacz", tmp_path / "b.wacz", "--earlier", str(tmp_path / "empty"))
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+async def test_replay_finds_members_by_the_central_directory_alone_or_is_told_to_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_large: bool
+) -> None:
+    """wabac.js takes it that the head of a member has no extra fields, unless the central directory has some."""
+    if is_large:
+        monkeypatch.setattr(packing, "_LARGE_BYTES", 1)
+    crawl = await archived_crawl(tmp_path / "crawl", page(1))
+    run(crawl, "wacz", tmp_path / "a.wacz")
+    opened, content = Opened(tmp_path / "a.wacz"), (tmp_path / "a.wacz").read_bytes()
+    for member in opened.zip.infolist():
+        head = content[member.header_offset :]
+        length = int.from_bytes(head[28:30], "little")
+        assert (length > 0, bool(member.extra)) == (is_large, is_large)
+    assert len(opened.captures()) == 1
+    opened.close()
 
 
 async def test_replay_does_not_look_up_that_a_page_has_not_changed(tmp_path: Path) -> None:
