@@ -121,6 +121,10 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     warc_level: Annotated[
         int, Meta(ge=1, le=9, description="Compression of WARC files: 1 is the fastest, 9 gives the smallest files.")
     ] = 3
+    warc_index: Annotated[
+        bool,
+        Meta(description="Write a CDXJ index beside each WARC file, which says where each capture lies."),
+    ] = True
     warc_revisits: Annotated[
         int,
         Meta(

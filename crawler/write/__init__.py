@@ -2,6 +2,7 @@
 
     records        what the crawl found out about each URL, as JSON Lines
     warc           what the servers sent, as WARC/1.1; `warc_records` makes the records of a page
+    cdxj           the indexes of these archives
     warc_reader    reads these archives back; `gzip_members` finds their intact parts
     database       rows in a database
     fanout         several sinks as one

@@ -20,6 +20,8 @@ from msgspec import Meta
 
 from crawler.page import Failure, Fetched, NotModified, Page, PageRecord, Redirect
 from crawler.write.appending import AppendFile, Durability, sync_directory
+from crawler.write.cdxj.lines import line_of
+from crawler.write.cdxj.open_index import OpenIndex, finish_open_indexes
 from crawler.write.descriptor import FILES, Descriptor, Parameters
 from crawler.write.gzip_members import copy_stretches, stretches
 from crawler.write.warc_records import NUMBER_FIELD, Group, Original, page_group, warcinfo
@@ -37,47 +39,55 @@ _ABOUT_FORMAT = (
 )
 
 
+class WarcOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the archive."""
+
+    prefix: Annotated[str, Meta(description="Like output.warc_prefix.")] = "onceover"
+    max_bytes: Annotated[int, Meta(description="Like output.warc_max_bytes.", extra={"unit": "bytes"})] = 1_000_000_000
+    level: Annotated[int, Meta(description="Like output.warc_level.")] = 3
+    index: Annotated[bool, Meta(description="Like output.warc_index.")] = True
+    revisits: Annotated[int, Meta(description="Like output.warc_revisits.", extra={"unit": "bodies"})] = 0
+
+
+_DEFAULTS: Final = WarcOptions()
+
+
 class WarcSink:
     """Writes the responses of servers. It writes nothing for failures and for URLs that were not requested.
 
     `info`: fields of the warcinfo records, in this order: `software`, `operator`, `http-header-user-agent`, `robots`,
-    `isPartOf`, `description`, … `level`: from 1 (fast) to 9 (small), see `warc_records`. `duplicates`: if a page has
-    the same payload as one of that many before it, it is written as a revisit record without its body. `torn_bytes`:
-    how much the opening cut off; `damaged_bytes`: how much it moved aside.
+    `isPartOf`, `description`, … `torn_bytes`: how much the opening cut off; `damaged_bytes`: how much it moved aside.
     """
 
     def __init__(
         self,
         directory: Path,
+        options: WarcOptions = _DEFAULTS,
         *,
-        prefix: str = "onceover",
-        max_bytes: int = 1_000_000_000,
         durability: Durability = "process",
         info: Mapping[str, str] | None = None,
-        duplicates: int = 0,
-        level: int = 3,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        if not _PREFIX.fullmatch(prefix):
-            raise ValueError(f"a WARC prefix consists of letters, digits, '.', '_' and '-'; found {prefix!r}")
-        if not 1 <= level <= 9:
-            raise ValueError(f"a compression level is 1 (fast) to 9 (small); found {level}")
+        if not _PREFIX.fullmatch(options.prefix):
+            raise ValueError(f"a WARC prefix consists of letters, digits, '.', '_' and '-'; found {options.prefix!r}")
+        if not 1 <= options.level <= 9:
+            raise ValueError(f"a compression level is 1 (fast) to 9 (small); found {options.level}")
         directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
-        self._prefix = prefix
-        self._max_bytes = max_bytes
+        self._options = options
         self._durability = durability
         self._info = (*(info or {}).items(), *_ABOUT_FORMAT)
-        self._duplicates = duplicates
-        self._level = level
         self._clock = clock
         self._known: dict[str, Original] = {}
         self._threads = asyncio.Semaphore(_THREADS)
         self._file: AppendFile | None = None
+        self._index: OpenIndex | None = None
+        self._sorting: set[asyncio.Task[None]] = set()
         self._closed = False
         finished = [_finish_open_file(path) for path in sorted(directory.glob(f"*.warc.gz{_OPEN}"))]
         self.torn_bytes = sum(torn for torn, _ in finished)
         self.damaged_bytes = sum(damaged for _, damaged in finished)
+        finish_open_indexes(directory)
         self._serial = _next_serial(directory)
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
@@ -91,80 +101,79 @@ class WarcSink:
             async with self._threads:  # this also limits the number of large copies in memory
                 group = await asyncio.to_thread(self._compose, page, record)
         size = sum(map(len, group.chunks))
-        while (file := self._file) is not None and file.size and file.size + size > self._max_bytes:
+        while (file := self._file) is not None and file.size and file.size + size > self._options.max_bytes:
             await file.settle()  # so that closing it need not wait for the disk
             if file is self._file:
                 file.ensure_intact()
                 self._finish_file()
-        await self._append(group.chunks).settle()
+        await self._append(group).settle()
         self._remember(group)
 
     async def aclose(self) -> None:
         self._closed = True
         self._finish_file()
+        await asyncio.gather(*self._sorting)
 
     def _compose(self, page: Page | Redirect | NotModified, record: PageRecord) -> Group:
-        return page_group(page, record, level=self._level, known=self._known)
+        return page_group(page, record, level=self._options.level, known=self._known)
 
-    def _append(self, chunks: tuple[bytes, ...]) -> AppendFile:
+    def _append(self, group: Group) -> AppendFile:
         if self._file is None:
             self._file = self._new_file()
-        if self._file.size == 0:
-            name = self._file.path.name.removesuffix(_OPEN)
-            chunks = (warcinfo(name, self._info, now=self._clock(), level=self._level), *chunks)
+        name = self._file.path.name.removesuffix(_OPEN)
+        offset, chunks = self._file.size, group.chunks
+        if offset == 0:
+            head = warcinfo(name, self._info, now=self._clock(), level=self._options.level)
+            offset, chunks = len(head), (head, *chunks)
         self._file.append(*chunks)
+        if self._index is not None:
+            self._index.add(line_of(group.capture, offset=offset, length=group.capture_bytes, filename=name))
         return self._file
 
     def _new_file(self) -> AppendFile:
         now = self._clock()
         stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(now)) + f"{int(now * 1000) % 1000:03d}"
-        name = f"{self._prefix}-{stamp}-{self._serial:05d}.warc.gz{_OPEN}"
+        name = f"{self._options.prefix}-{stamp}-{self._serial:05d}.warc.gz{_OPEN}"
         self._serial += 1
+        if self._options.index:
+            self._index = OpenIndex(self._directory / name.removesuffix(_OPEN))
         return AppendFile(self._directory / name, durability=self._durability)
 
     def _finish_file(self) -> None:
-        file = self._file
+        file, index = self._file, self._index
         if file is None:
             return
         file.close()
-        self._file = None
+        self._file = self._index = None
         if not file.is_intact:
+            if index is not None:
+                index.close()
             return  # keep the suffix, so that the next opening repairs it
         if file.size == 0:
             file.path.unlink()
-            return
-        file.path.rename(file.path.with_name(file.path.name.removesuffix(_OPEN)))
+            if index is not None:
+                index.remove()
+                index = None
+        else:
+            file.path.rename(file.path.with_name(file.path.name.removesuffix(_OPEN)))
         if self._durability == "power":
             sync_directory(self._directory)
+        if index is not None:
+            sorting = asyncio.get_running_loop().create_task(asyncio.to_thread(index.finish))
+            self._sorting.add(sorting)
+            sorting.add_done_callback(self._sorting.discard)
 
     def _remember(self, group: Group) -> None:
-        if not self._duplicates or group.payload_digest is None or group.payload_digest in self._known:
+        if not self._options.revisits or group.payload_digest is None or group.payload_digest in self._known:
             return
-        if len(self._known) >= self._duplicates:
+        if len(self._known) >= self._options.revisits:
             del self._known[next(iter(self._known))]
         self._known[group.payload_digest] = group.original
 
 
-class WarcOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of the archive."""
-
-    prefix: Annotated[str, Meta(description="Like output.warc_prefix.")] = "onceover"
-    max_bytes: Annotated[int, Meta(description="Like output.warc_max_bytes.", extra={"unit": "bytes"})] = 1_000_000_000
-    level: Annotated[int, Meta(description="Like output.warc_level.")] = 3
-    revisits: Annotated[int, Meta(description="Like output.warc_revisits.", extra={"unit": "bodies"})] = 0
-
-
 def _make(parameters: Parameters, options: WarcOptions) -> WarcSink:
     assert parameters.directory is not None
-    return WarcSink(
-        parameters.directory,
-        prefix=options.prefix,
-        max_bytes=options.max_bytes,
-        durability=parameters.durability,
-        level=options.level,
-        duplicates=options.revisits,
-        info=parameters.about,
-    )
+    return WarcSink(parameters.directory, options, durability=parameters.durability, info=parameters.about)
 
 
 DESCRIPTOR: Final = Descriptor(name="warc", make=_make, options=WarcOptions, needs=FILES, waits=False)

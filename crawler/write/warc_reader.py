@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from crawler.write.cdxj.making import NO_ARCHIVE
 from crawler.write.gzip_members import contents
 from crawler.write.warc import is_ours
 from crawler.write.warc_records import NUMBER_FIELD
@@ -53,12 +54,17 @@ class DamagedPart(msgspec.Struct, frozen=True):
     end: int
 
 
+def archives(directory: Path) -> list[Path]:
+    """The archives in a directory, the oldest first, without their indexes."""
+    return sorted(path for path in directory.glob("*.warc.gz*") if not path.name.endswith(NO_ARCHIVE))
+
+
 def captures(directory: Path, *, full_blocks: bool) -> Iterator[Capture | DamagedPart]:
     """The records in a directory, in the order written, without warcinfo records and the torn end of an open file.
 
     With `full_blocks`, each has its complete block, so memory is bounded by the largest body; otherwise at most 64 KiB.
     """
-    for path in sorted(directory.glob("*.warc.gz*")):
+    for path in archives(directory):
         for found in contents(path, is_ours=is_ours, max_bytes=sys.maxsize if full_blocks else _HEAD_BYTES):
             if isinstance(found, bytes):
                 capture = _capture(found)

@@ -18,6 +18,7 @@ from fastwarc.warc import WarcRecord, WarcRecordType
 from isal import isal_zlib
 
 from crawler.page import WITH_DOCUMENT, NotModified, Page, PageRecord, Redirect, Rendering, body_digest
+from crawler.write.cdxj.lines import REVISIT, Described
 
 NUMBER_FIELD = "X-Onceover-Number"
 """The header with the record number."""
@@ -49,6 +50,10 @@ class Group(msgspec.Struct, frozen=True):
     """The pieces of the records, in order."""
     payload_digest: str | None
     original: Original
+    capture: Described
+    """The first of these records, for the index."""
+    capture_bytes: int
+    """How long that is, compressed."""
 
 
 def page_group(
@@ -67,6 +72,7 @@ def page_group(
     main_urn = f"uuid:{uuid.uuid4()}"
     main_id = f"<urn:{main_urn}>"
     digest: str | None = None
+    original: Original | None = None
     if isinstance(fetched, NotModified):
         main = _server_not_modified(fetched, main_urn, common, level=level)
     else:
@@ -78,6 +84,15 @@ def page_group(
             main = _identical_payload(
                 fetched, original, main_urn, [*common, ("WARC-Payload-Digest", digest)], level=level
             )
+    is_revisit = isinstance(fetched, NotModified) or original is not None
+    capture = Described(
+        url=fetched.url,
+        date=date,
+        mime=REVISIT if is_revisit else _declared_type(fetched),
+        status=fetched.status,
+        digest=digest,
+    )
+    capture_bytes = sum(map(len, main))
     chunks = [*main]
     linked = [*common, ("WARC-Concurrent-To", main_id)]
     if fetched.request_headers:
@@ -88,7 +103,14 @@ def page_group(
     chunks += _member(WarcRecordType.metadata, fields, facts, level=level)
     if isinstance(fetched, Page) and fetched.rendering in WITH_DOCUMENT:
         chunks += _conversion(fetched, main_id, common, level=level)
-    return Group(tuple(chunks), digest, Original(main_id, fetched.url, date))
+    return Group(tuple(chunks), digest, Original(main_id, fetched.url, date), capture, capture_bytes)
+
+
+def _declared_type(fetched: Page | Redirect | NotModified) -> str | None:
+    for name, value in fetched.headers:
+        if name.lower() == b"content-type":
+            return value.partition(b";")[0].strip().decode("latin-1") or None
+    return None
 
 
 def warcinfo(file_name: str, facts: Iterable[Field], *, now: float, level: int) -> bytes:

@@ -19,6 +19,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 from warcio.recordloader import ArcWarcRecord
 
+from crawler.write.warc_reader import archives
 from tests.e2e.crawling import COMPLETE, onceover, setting
 from tests.e2e.walk import Walked, walk
 from tests.nginx import NGINX, serving
@@ -182,7 +183,7 @@ def test_a_part_of_a_site_is_crawled_by_bs4_as_an_independent_walk_finds_it(
 
 def responses_in(directory: Path) -> Iterator[ArcWarcRecord]:
     """The responses in the finished archive files of a directory, each to be read before the next one is asked for."""
-    for path in directory.iterdir():
+    for path in archives(directory):
         assert path.name.endswith(".warc.gz")
         with path.open("rb") as stream:
             yield from (

@@ -149,6 +149,7 @@ def _chosen_sinks(config: Config, directory: CrawlDirectory) -> list[_Chosen]:
             "prefix": output.warc_prefix,
             "max_bytes": output.warc_max_bytes,
             "level": output.warc_level,
+            "index": output.warc_index,
             "revisits": output.warc_revisits,
         }
         found.insert(0, _Chosen("output.warc", "warc", "warc", directory.warc, warc))

@@ -10,7 +10,7 @@ from crawler.protocols import Sink
 from crawler.write.appending import Durability
 from crawler.write.fanout import Sinks
 from crawler.write.records import RecordSink, read_records
-from crawler.write.warc import WarcSink
+from crawler.write.warc import WarcOptions, WarcSink
 from tests.unit.write.samples import numbers, numbers_by_fastwarc
 
 
@@ -40,7 +40,7 @@ def open_records(directory: Path, *, durability: Durability = "process", max_byt
 
 
 def open_warc(directory: Path, *, durability: Durability = "process", max_bytes: int = 3000) -> Sink:
-    return WarcSink(directory, max_bytes=max_bytes, durability=durability)
+    return WarcSink(directory, WarcOptions(max_bytes=max_bytes), durability=durability)
 
 
 def open_both(directory: Path) -> Sink:

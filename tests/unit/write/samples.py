@@ -12,6 +12,7 @@ from warcio.recordloader import ArcWarcRecord
 from crawler.page import Page
 from crawler.testing.sink import pages
 from crawler.testing.sink.pages import NOON, lease, record_of
+from crawler.write.warc_reader import archives
 from crawler.write.warc_records import NUMBER_FIELD
 
 __all__ = [
@@ -72,7 +73,7 @@ class Archived(msgspec.Struct, frozen=True, kw_only=True):
 def archived(directory: Path) -> list[Archived]:
     """Every WARC record in the files of a directory, open ones included. Fails on a wrong digest or a torn file."""
     found: list[Archived] = []
-    for path in sorted(directory.glob("*.warc.gz*")):
+    for path in archives(directory):
         gzip.decompress(path.read_bytes())  # warcio passes over a torn end
         with path.open("rb") as stream:
             found += [_archived(path.name, record) for record in ArchiveIterator(stream, check_digests="raise")]
@@ -88,7 +89,7 @@ def numbers(directory: Path) -> list[int]:
 def numbers_by_fastwarc(directory: Path) -> list[int]:
     """The same as `numbers`, read ten times as fast. Fails on a wrong digest or a torn file, too."""
     found = []
-    for path in sorted(directory.glob("*.warc.gz*")):
+    for path in archives(directory):
         gzip.decompress(path.read_bytes())
         for record in FastArchiveIterator(str(path), parse_http=False):
             assert record.verify_block_digest()

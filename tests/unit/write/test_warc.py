@@ -28,7 +28,9 @@ from hypothesis import strategies as st
 from crawler.page import Fetched, NotModified, Page, PageRecord, Redirect
 from crawler.record import fetched_record
 from crawler.write import warc
-from crawler.write.warc import WarcSink
+from crawler.write.cdxj.making import NO_ARCHIVE
+from crawler.write.warc import WarcOptions, WarcSink
+from crawler.write.warc_reader import archives
 from crawler.write.warc_records import Group, page_group, request_target, warc_date
 from tests.unit.write.samples import HTML, NOON, SENT, Archived, archived, lease, page, record_of
 
@@ -38,7 +40,7 @@ INFO = {"software": "onceover/1.0", "operator": "Ada, archive@example.org", "rob
 
 async def archive(directory: Path, *pages: Page | Redirect | NotModified, duplicates: int = 0) -> list[Archived]:
     """Write pages numbered from 1, close, check the files with two readers, and return the records."""
-    sink = WarcSink(directory, info=INFO, duplicates=duplicates, clock=lambda: NOON)
+    sink = WarcSink(directory, WarcOptions(revisits=duplicates), info=INFO, clock=lambda: NOON)
     for number, fetched in enumerate(pages, 1):
         await sink.write(fetched, record_of(fetched, number))
     await sink.aclose()
@@ -59,7 +61,7 @@ def assert_fastwarc_agrees(directory: Path) -> None:
 
 
 def names_in(directory: Path) -> list[str]:
-    return sorted(path.name for path in directory.iterdir())
+    return sorted(path.name for path in directory.iterdir() if not path.name.endswith(NO_ARCHIVE))
 
 
 def of_kind(kind: str, records: Iterable[Archived]) -> list[Archived]:
@@ -154,7 +156,7 @@ async def test_metadata_tells_what_the_crawl_knew(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("level", [1, 2, 3, 4, 6, 9])
 async def test_every_level_of_compression_reads_back(tmp_path: Path, level: int) -> None:
-    sink = WarcSink(tmp_path, level=level)
+    sink = WarcSink(tmp_path, WarcOptions(level=level))
     bodies = [b"", b"x", BINARY, b"<p>the same again" * 30_000, os.urandom(300_000)]
     for number, body in enumerate(bodies):
         await sink.write(page(number, body), record_of(page(number, body), number))
@@ -166,7 +168,7 @@ async def test_every_level_of_compression_reads_back(tmp_path: Path, level: int)
 @pytest.mark.parametrize("level", [0, 10])
 def test_a_level_of_compression_that_does_not_exist_is_refused(tmp_path: Path, level: int) -> None:
     with pytest.raises(ValueError, match=rf"1 \(fast\) to 9 \(small\); found {level}"):
-        WarcSink(tmp_path, level=level)
+        WarcSink(tmp_path, WarcOptions(level=level))
 
 
 async def test_an_undone_transfer_coding_is_no_longer_claimed(tmp_path: Path) -> None:
@@ -339,7 +341,7 @@ async def test_only_the_newest_payloads_are_remembered(tmp_path: Path) -> None:
 
 
 async def test_large_and_small_pages_written_at_once_keep_their_records_together(tmp_path: Path) -> None:
-    sink = WarcSink(tmp_path, max_bytes=400_000)
+    sink = WarcSink(tmp_path, WarcOptions(max_bytes=400_000))
     sizes = [3_000_000 if number % 7 == 0 else 200 for number in range(28)]
     pages = [page(number, b"%d" % (number % 10) * size) for number, size in enumerate(sizes)]
 
@@ -357,7 +359,7 @@ async def test_large_and_small_pages_written_at_once_keep_their_records_together
 
 
 async def test_files_are_rotated_by_size_named_in_order_and_closed_under_their_final_name(tmp_path: Path) -> None:
-    sink = WarcSink(tmp_path, prefix="docs.example", max_bytes=5000, clock=lambda: NOON)
+    sink = WarcSink(tmp_path, WarcOptions(prefix="docs.example", max_bytes=5000), clock=lambda: NOON)
     for number in range(20):
         await sink.write(page(number), record_of(page(number), number))
     names = names_in(tmp_path)
@@ -393,7 +395,7 @@ async def left_open(directory: Path, *pages: Page) -> Path:
     sink = WarcSink(directory, clock=lambda: NOON)
     for number, fetched in enumerate(pages, 1):
         await sink.write(fetched, record_of(fetched, number))
-    (path,) = directory.glob("*.open")
+    (path,) = directory.glob("*.warc.gz.open")
     whole = path.read_bytes()
     await sink.aclose()
     for finished in directory.glob("*.warc.gz"):
@@ -504,7 +506,7 @@ async def test_a_file_that_a_crash_left_with_nothing_whole_in_it_is_removed(tmp_
 @pytest.mark.parametrize("prefix", ["", "a/b", "a b", "é"], ids=repr)
 def test_a_prefix_that_makes_no_file_name_is_refused(tmp_path: Path, prefix: str) -> None:
     with pytest.raises(ValueError, match=re.escape(f"found {prefix!r}")):
-        WarcSink(tmp_path, prefix=prefix)
+        WarcSink(tmp_path, WarcOptions(prefix=prefix))
 
 
 async def test_text_with_line_breaks_or_surrogates_forges_no_field(tmp_path: Path) -> None:
@@ -538,7 +540,7 @@ async def test_whatever_headers_and_body_come_the_body_reads_back(
 ) -> None:
     directory = tmp_path_factory.mktemp("warc")
     fetched: Fetched = page(1, body, headers=headers)
-    sink = WarcSink(directory, duplicates=2 if known else 0)
+    sink = WarcSink(directory, WarcOptions(revisits=2 if known else 0))
     assert isinstance(fetched, Page)
     await sink.write(fetched, record_of(fetched, 1))
     await sink.aclose()
@@ -570,7 +572,7 @@ def test_dates_have_milliseconds_and_are_utc() -> None:
 def test_warcio_s_own_command_accepts_the_files(tmp_path: Path) -> None:
     packed = page(3, BINARY, raw_body=zlib.compress(BINARY, wbits=31), headers=[*HTML, (b"Content-Encoding", b"gzip")])
     asyncio.run(archive(tmp_path, page(1), page(2, BINARY), packed, page(4, b"")))
-    (path,) = tmp_path.iterdir()
+    (path,) = archives(tmp_path)
     done = subprocess.run(
         [sys.executable, "-m", "warcio.cli", "check", "-v", path], capture_output=True, text=True, check=True
     )

@@ -1,0 +1,62 @@
+"""Lines of an index. Pure."""
+
+from typing import Final
+
+import msgspec
+
+from crawler.write.cdxj.surt_key import surt_key
+
+_NO_TYPE: Final = "unk"
+REVISIT: Final = "warc/revisit"
+_encode = msgspec.json.Encoder().encode
+
+
+class Capture(msgspec.Struct, frozen=True, kw_only=True):
+    """A response, or what stands for it, and where it lies."""
+
+    url: str
+    mime: str
+    """The type that the server declared; `warc/revisit` for a revisit."""
+    status: str = ""
+    digest: str | None = None
+    """None if the server said that nothing has changed."""
+    length: str
+    """In bytes, compressed."""
+    offset: str
+    filename: str
+
+
+class Described(msgspec.Struct, frozen=True):
+    """What the line of a capture says of it."""
+
+    url: str
+    date: str
+    """`2026-11-23T04:53:40.123Z`"""
+    mime: str | None
+    status: int | None
+    digest: str | None
+
+
+def line_of(capture: Described, *, offset: int, length: int, filename: str) -> bytes:
+    """A line without its end. Fields and their order are those of pywb and cdxj-indexer."""
+    status = "" if capture.status is None else f'"status": "{capture.status}", '
+    digest = "" if capture.digest is None else f'"digest": "{capture.digest}", '
+    url, mime = _encode(capture.url).decode(), _encode(capture.mime or _NO_TYPE).decode()
+    return (
+        f'{surt_key(capture.url)} {_moment(capture.date)} {{"url": {url}, "mime": {mime}, {status}{digest}'
+        f'"length": "{length}", "offset": "{offset}", "filename": "{filename}"}}'
+    ).encode("utf-8", "replace")
+
+
+def parse(line: bytes) -> tuple[str, str, Capture]:
+    """The key, the time as 14 digits, and the capture. Raises `ValueError`."""
+    key, moment, fields = line.split(b" ", 2)
+    return key.decode(), moment.decode(), msgspec.json.decode(fields, type=Capture)
+
+
+def offset_of(line: bytes) -> int:
+    return int(line.rpartition(b'"offset": "')[2].partition(b'"')[0])
+
+
+def _moment(date: str) -> str:
+    return date[0:4] + date[5:7] + date[8:10] + date[11:13] + date[14:16] + date[17:19]

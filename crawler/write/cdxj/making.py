@@ -1,0 +1,96 @@
+"""Makes the index of an archive, from the archive alone or from lines in the order of its records."""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from crawler.write.cdxj.lines import REVISIT, Described, line_of, offset_of
+from crawler.write.gzip_members import GzipMember, members
+
+SUFFIX: Final = ".cdxj"
+OPEN: Final = ".open"
+_ASIDE: Final = ".new"
+NO_ARCHIVE: Final = (SUFFIX, SUFFIX + OPEN, SUFFIX + _ASIDE)
+"""How files end that lie beside archives and are none."""
+_HEAD_BYTES: Final = 1 << 16
+_END: Final = b"\r\n\r\n"
+
+
+def index_of(archive: Path) -> Path:
+    """Where the index of an archive lies, whether or not that is still open."""
+    return archive.with_name(archive.name.removesuffix(OPEN) + SUFFIX)
+
+
+def make_index(archive: Path) -> None:
+    """Write the index of a complete archive, which is read for it."""
+    write_index(archive, lines_of(archive))
+
+
+def write_index(archive: Path, lines: Iterable[bytes]) -> None:
+    """Write the index of an archive with these lines, which come in the order of its records."""
+    index = index_of(archive)
+    aside = index.with_name(index.name + _ASIDE)
+    with aside.open("wb") as file:
+        file.writelines(line + b"\n" for line in sorted(still_true(lines)))
+        file.flush()
+        os.fsync(file.fileno())
+    aside.rename(index)
+
+
+def still_true(lines: Iterable[bytes]) -> list[bytes]:
+    """Without the lines of records that were taken back: what came next lies in their place."""
+    kept: list[bytes] = []
+    ends: list[int] = []
+    for line in lines:
+        offset = offset_of(line)
+        while ends and ends[-1] >= offset:
+            ends.pop()
+            kept.pop()
+        kept.append(line)
+        ends.append(offset)
+    return kept
+
+
+def lines_of(archive: Path) -> Iterator[bytes]:
+    """The lines of an archive in the order of its records, without the damaged ones and without what a crash tore."""
+    name = archive.name.removesuffix(OPEN)
+    with archive.open("rb") as file:
+        for found in members(file, is_ours=_is_record, max_bytes=_HEAD_BYTES):
+            capture = _described(found.content) if isinstance(found, GzipMember) else None
+            if isinstance(found, GzipMember) and capture is not None:
+                yield line_of(capture, offset=found.start, length=found.end - found.start, filename=name)
+
+
+def _is_record(head: bytes) -> bool:
+    return head.startswith(b"WARC/1.")
+
+
+def _described(content: bytes) -> Described | None:
+    """What a record holds; None if it is not a capture."""
+    head, _, block = content.partition(_END)
+    fields = _fields(head)
+    kind, url, date = fields.get(b"warc-type"), fields.get(b"warc-target-uri"), fields.get(b"warc-date")
+    if kind not in (b"response", b"revisit") or url is None or date is None:
+        return None
+    status_line, _, rest = block.partition(b"\r\n")
+    words = status_line.split(b" ", 2)
+    status = int(words[1]) if len(words) > 1 and words[1].isdigit() else None
+    mime = _fields(b"\r\n" + rest.partition(_END)[0]).get(b"content-type", b"").partition(b";")[0].strip()
+    digest = fields.get(b"warc-payload-digest")
+    return Described(
+        url=url.decode("utf-8", "replace"),
+        date=date.decode("latin-1"),
+        mime=REVISIT if kind == b"revisit" else mime.decode("latin-1") or None,
+        status=status,
+        digest=None if digest is None else digest.decode("latin-1"),
+    )
+
+
+def _fields(head: bytes) -> dict[bytes, bytes]:
+    """The first field of each name, after a first line."""
+    found: dict[bytes, bytes] = {}
+    for line in head.split(b"\r\n")[1:]:
+        name, _, value = line.partition(b":")
+        found.setdefault(name.strip().lower(), value.strip())
+    return found

@@ -1,0 +1,48 @@
+"""The indexes of many archives as one."""
+
+import heapq
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from crawler.write.cdxj.making import NO_ARCHIVE, OPEN, index_of, lines_of, still_true
+
+_AT_ONCE: Final = 100
+"""Files that are open at the same time."""
+
+
+def merged_index(*directories: Path) -> Iterator[bytes]:
+    """The lines of all archives in these directories, sorted, without their ends.
+
+    Memory is bounded by the largest archive that has no sorted index, such as one that is being written. What is merged
+    of very many files lies in temporary ones.
+    """
+    archives = sorted(
+        path for folder in directories for path in folder.glob("*.warc.gz*") if not path.name.endswith(NO_ARCHIVE)
+    )
+    with ExitStack() as stack:
+        yield from _merged((_sorted_lines(path) for path in archives), stack)
+
+
+def _merged(sources: Iterator[Iterator[bytes]], stack: ExitStack) -> Iterator[bytes]:
+    groups: list[Iterator[bytes]] = []
+    while group := list(islice(sources, _AT_ONCE)):
+        if len(group) < _AT_ONCE and not groups:
+            return heapq.merge(*group)
+        file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
+        file.writelines(line + b"\n" for line in heapq.merge(*group))
+        file.seek(0)
+        groups.append(line.removesuffix(b"\n") for line in file)
+    return heapq.merge(*groups)
+
+
+def _sorted_lines(archive: Path) -> Iterator[bytes]:
+    index = index_of(archive)
+    if archive.name.endswith(OPEN) or not index.exists():
+        yield from sorted(still_true(lines_of(archive)))
+        return
+    with index.open("rb") as lines:
+        yield from (line.removesuffix(b"\n") for line in lines)

@@ -1,0 +1,82 @@
+"""The index of an archive that is being written."""
+
+import logging
+import os
+from pathlib import Path
+from typing import Final
+
+from crawler.write.cdxj.making import OPEN, SUFFIX, index_of, make_index, write_index
+
+_log = logging.getLogger(__name__)
+_BUFFER_BYTES: Final = 1 << 16
+
+
+class OpenIndex:
+    """Takes the lines of an archive as its records are written. If the disk is full, the archive alone counts, and the
+    index is made from it in the end."""
+
+    def __init__(self, archive: Path) -> None:
+        """`archive` has its final name."""
+        self.archive = archive
+        self._path = open_index_of(archive)
+        self._fd: int | None = None
+        self._lines = bytearray()
+        self._is_whole = True
+
+    def add(self, line: bytes) -> None:
+        """A line without its end."""
+        self._lines += line + b"\n"
+        if self._fd is None or len(self._lines) >= _BUFFER_BYTES:
+            self._write()
+
+    def _write(self) -> None:
+        try:
+            if self._fd is None:
+                self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+            if os.write(self._fd, self._lines) < len(self._lines):
+                self._is_whole = False
+        except OSError:
+            self._is_whole = False
+        self._lines.clear()
+
+    def finish(self) -> None:
+        """Sort the index, when the archive is complete. It blocks. If that fails, the next opening makes the index."""
+        try:
+            self.close()
+            if not self._is_whole:
+                make_index(self.archive)
+            elif self._path.exists():
+                write_index(self.archive, self._path.read_bytes().splitlines())
+            self._path.unlink(missing_ok=True)
+        except OSError as error:
+            _log.warning("the index of %s could not be written (%s); the next start makes it", self.archive, error)
+
+    def close(self) -> None:
+        """Leave the index open, because its archive is in doubt: the next opening makes it anew."""
+        if self._fd is not None:
+            self._write()
+            os.close(self._fd)
+            self._fd = None
+
+    def remove(self) -> None:
+        """There is no archive after all."""
+        self.close()
+        self._path.unlink(missing_ok=True)
+
+
+def open_index_of(archive: Path) -> Path:
+    index = index_of(archive)
+    return index.with_name(index.name + OPEN)
+
+
+def finish_open_indexes(directory: Path) -> None:
+    """Make the indexes that a crash left open, for archives that are complete. The archive alone counts: if the disk is
+    full, the next opening makes them."""
+    for path in sorted(directory.glob(f"*{SUFFIX}{OPEN}")):
+        archive = path.with_name(path.name.removesuffix(SUFFIX + OPEN))
+        try:
+            if archive.exists():
+                make_index(archive)
+            path.unlink()
+        except OSError as error:
+            _log.warning("the index of %s could not be written (%s); the next start makes it", archive, error)

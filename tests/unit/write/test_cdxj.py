@@ -1,0 +1,227 @@
+"""The index of an archive names each capture and where it lies, whatever happens to the disk or the process."""
+
+import asyncio
+import errno
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from warcio.archiveiterator import ArchiveIterator
+
+from crawler.page import NotModified
+from crawler.write.cdxj.lines import Described, line_of, parse
+from crawler.write.cdxj.making import index_of, lines_of, make_index, still_true
+from crawler.write.cdxj.merging import merged_index
+from crawler.write.cdxj.open_index import open_index_of
+from crawler.write.cdxj.surt_key import surt_key
+from crawler.write.warc import WarcOptions, WarcSink
+from crawler.write.warc_reader import archives
+from tests.unit.write.samples import NOON, page, record_of
+
+Told = tuple[str, str, str, str | None, str, int, int]
+"""Key, type, status and digest, and the file, offset and length of a capture."""
+KEYS = [
+    # what the `surt` package, version 0.3.1, makes of them
+    ("http://www.example.org/", "org,example)/"),
+    ("https://WWW2.Example.org:443/A/B/", "org,example)/a/b"),
+    ("https://example.org:8443/x.html?", "org,example:8443)/x.html"),
+    ("http://example.org:80/?b=2&a=1&a=", "org,example)/?a=&a=1&b=2"),
+    ("http://user:secret@example.org/x", "org,example)/x"),
+    ("http://10.0.0.1/x%20y", "1,0,0,10)/x%20y"),
+    ("http://liinwww.ira.uka.de/bib/", "de,uka,ira,liinwww)/bib"),
+    ("http://h18012.www1.hp.com/java/", "com,hp,www1,h18012)/java"),
+    ("http://example.org/a//b/./c/../d#top", "org,example)/a/b/d"),
+    ("http://example.org/%2541%C3%A9", "org,example)/a%c3%a9"),
+    ("http://example.org/?q=%7B%22a%22%7D", 'org,example)/?q={"a"}'),
+    ("http://example.org/x?jsessionid=0123456789abcdef0123456789ABCDEF&y=1", "org,example)/x?y=1"),
+    ("http://example.org/x?y=1&sid=0123456789abcdef0123456789ABCDEF", "org,example)/x?&y=1"),
+    ("http://example.org/x?cfid=1&cftoken=2", "org,example)/x"),
+    ("http://example.org/(a(4hqa0555fwsecu455xqckv45)S(4hqa0555fwsecu455xqckv45))/Page.aspx", "org,example)/page.aspx"),
+    ("http://example.org/(4hqa0555fwsecu455xqckv45)/Page.ASPX?x=1", "org,example)/page.aspx?x=1"),
+]
+
+
+@pytest.mark.parametrize(("url", "key"), KEYS)
+def test_a_url_has_the_key_by_which_others_look_it_up(url: str, key: str) -> None:
+    assert surt_key(url) == key
+
+
+@given(st.text(max_size=80))
+def test_any_text_has_a_key_of_one_line(text: str) -> None:
+    key = surt_key(f"http://a.test/{text}")
+    assert key.isascii()
+    assert not set(key) & set(" \n\r")
+
+
+def write(directory: Path, *urls: str, options: WarcOptions | None = None, close: bool = True) -> WarcSink:
+    async def run() -> WarcSink:
+        sink = WarcSink(directory, options or WarcOptions(), clock=lambda: NOON)
+        for number, url in enumerate(urls, 1):
+            fetched = msgspec.structs.replace(page(1), url=url)
+            await sink.write(fetched, record_of(fetched, number))
+        if close:
+            await sink.aclose()
+        return sink
+
+    return asyncio.run(run())
+
+
+def told_by_warcio(archive: Path) -> list[Told]:
+    """As an independent reader sees the captures."""
+    found: list[Told] = []
+    with archive.open("rb") as file:
+        records = ArchiveIterator(file)
+        for record in records:
+            if record.rec_type not in ("response", "revisit"):
+                continue
+            headers, http = record.rec_headers, record.http_headers
+            assert http is not None
+            mime = "warc/revisit" if record.rec_type == "revisit" else http.get_header("Content-Type") or ""
+            record.content_stream().read()
+            offset, length = records.get_record_offset(), records.get_record_length()
+            found.append(
+                (
+                    surt_key(headers.get_header("WARC-Target-URI") or ""),
+                    mime.partition(";")[0],
+                    http.get_statuscode(),
+                    headers.get_header("WARC-Payload-Digest"),
+                    archive.name.removesuffix(".open"),
+                    offset,
+                    length,
+                )
+            )
+    return sorted(found)
+
+
+def told_by_index(lines: list[bytes]) -> list[Told]:
+    found: list[Told] = []
+    for line in lines:
+        key, _, capture = parse(line)
+        where = capture.filename, int(capture.offset), int(capture.length)
+        found.append((key, capture.mime, capture.status, capture.digest, *where))
+    return found
+
+
+def test_an_index_says_what_an_independent_reader_finds(tmp_path: Path) -> None:
+    urls = [f"http://{host}.test/{number}?q=%22" for number in range(30) for host in ("b", "a")]
+    write(tmp_path, *urls, options=WarcOptions(max_bytes=20_000, revisits=3))
+    files = archives(tmp_path)
+    assert len(files) > 1
+    for archive in files:
+        lines = index_of(archive).read_bytes().splitlines()
+        assert lines == sorted(lines)
+        assert sorted(told_by_index(lines)) == told_by_warcio(archive)
+        assert sorted(lines_of(archive)) == lines
+    assert not list(tmp_path.glob("*.open"))
+    merged = list(merged_index(tmp_path))
+    assert merged == sorted(merged)
+    assert len(merged) == len(urls)
+    assert any(b'"warc/revisit"' in line for line in merged)
+
+
+def test_a_page_that_has_not_changed_is_in_the_index_too(tmp_path: Path) -> None:
+    async def run() -> None:
+        sink = WarcSink(tmp_path, clock=lambda: NOON)
+        fetched = NotModified(
+            url="http://a.test/", status=304, reason="Not Modified", headers=[(b"ETag", b"x")], fetched_at=NOON,
+            duration_s=0.1,
+        )  # fmt: skip
+        await sink.write(fetched, record_of(fetched, 1))
+        await sink.aclose()
+
+    asyncio.run(run())
+    (archive,) = archives(tmp_path)
+    [line] = index_of(archive).read_bytes().splitlines()
+    _, moment, capture = parse(line)
+    assert (moment, capture.mime, capture.status, capture.digest) == ("20231114221320", "warc/revisit", "304", None)
+    assert list(lines_of(archive)) == [line]
+
+
+def test_a_crash_leaves_an_index_that_the_next_opening_makes(tmp_path: Path) -> None:
+    write(tmp_path, "http://a.test/1", "http://a.test/2", close=False)
+    (archive,) = archives(tmp_path)
+    assert archive.name.endswith(".open")
+    assert len(list(merged_index(tmp_path))) == 2
+    with archive.open("ab") as file:
+        file.write(b"\x1f\x8b torn")
+    write(tmp_path)
+    (archive,) = archives(tmp_path)
+    assert told_by_index(index_of(archive).read_bytes().splitlines()) == told_by_warcio(archive)
+    assert not open_index_of(archive).exists()
+
+
+def test_a_crash_after_the_archive_was_complete_is_mended_too(tmp_path: Path) -> None:
+    write(tmp_path, "http://a.test/1")
+    (archive,) = archives(tmp_path)
+    expected = index_of(archive).read_bytes()
+    index_of(archive).unlink()
+    assert list(merged_index(tmp_path)) == expected.splitlines()
+    open_index_of(archive).write_bytes(b"torn")
+    write(tmp_path)
+    assert index_of(archive).read_bytes() == expected
+
+
+def test_an_index_that_can_not_be_made_keeps_no_crawl_from_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, "http://a.test/1")
+    (archive,) = archives(tmp_path)
+    expected = index_of(archive).read_bytes()
+    index_of(archive).unlink()
+    open_index_of(archive).touch()
+
+    def full(fd: int) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        asyncio.run(WarcSink(tmp_path).aclose())
+    assert not index_of(archive).exists()
+    asyncio.run(WarcSink(tmp_path).aclose())
+    assert index_of(archive).read_bytes() == expected
+
+
+def test_lines_of_records_that_were_taken_back_go(tmp_path: Path) -> None:
+    def line(url: str, offset: int) -> bytes:
+        about = Described(url, "2026-11-23T00:00:00.000Z", None, None, None)
+        return line_of(about, offset=offset, length=1, filename="x")
+
+    kept = [line("http://a.test/1", 0), line("http://a.test/4", 7), line("http://a.test/5", 9)]
+    taken_back = [line("http://a.test/2", 8), line("http://a.test/3", 20)]
+    assert still_true([kept[0], *taken_back, *kept[1:]]) == kept
+
+
+def test_a_full_disk_costs_no_page_and_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = os.write
+
+    def full(fd: int, data: bytes) -> int:
+        if Path(f"/proc/self/fd/{fd}").readlink().name.endswith(".cdxj.open"):
+            raise OSError(errno.ENOSPC, "no space left on device")
+        return written(fd, data)
+
+    monkeypatch.setattr(os, "write", full)
+    write(tmp_path, "http://a.test/1", "http://a.test/2")
+    (archive,) = archives(tmp_path)
+    assert told_by_index(index_of(archive).read_bytes().splitlines()) == told_by_warcio(archive)
+
+
+def test_there_is_none_if_nobody_wants_one(tmp_path: Path) -> None:
+    write(tmp_path, "http://a.test/1", options=WarcOptions(index=False))
+    (archive,) = archives(tmp_path)
+    assert list(tmp_path.iterdir()) == [archive]
+    make_index(archive)
+    assert len(index_of(archive).read_bytes().splitlines()) == 1
+
+
+def test_many_archives_are_merged_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crawler.write.cdxj.merging._AT_ONCE", 2)
+    for number in range(5):
+        write(tmp_path / str(number), f"http://a.test/{9 - number}", f"http://b.test/{number}")
+    merged = list(merged_index(*(tmp_path / str(number) for number in range(5))))
+    assert [parse(line)[0] for line in merged] == [
+        *(f"test,a)/{number}" for number in range(5, 10)),
+        *(f"test,b)/{number}" for number in range(5)),
+    ]
