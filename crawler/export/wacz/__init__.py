@@ -4,7 +4,6 @@ Source: https://specs.webrecorder.net/wacz/1.1.1/. A WACZ is a ZIP of WARC files
 of pages, and `datapackage.json` with the digests of all.
 
     heads              reads the head of a WARC record
-    surt_key           the key by which replay looks up a URL
     index              the captures of all files in the order of their keys, and what revisit records lack
     package            writes members of the ZIP, with their digests
     compressed_index   writes the index in blocks

@@ -9,7 +9,7 @@ from typing import Final, Self
 import msgspec
 
 from crawler.export.wacz.heads import Head
-from crawler.export.wacz.surt_key import surt_key
+from crawler.write.cdxj.surt_key import surt_key
 
 _PAYLOADS: Final = ("response", "resource")
 _REVISIT: Final = "warc/revisit"
