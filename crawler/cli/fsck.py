@@ -61,7 +61,7 @@ def fsck(path: Path, to_repair: bool, refetch: bool, output: bool, as_json: bool
 
 
 @click.command()
-@click.option("--repair", "to_repair", is_flag=True, help="First write again, from the records, what databases lack.")
+@click.option("--repair", "to_repair", is_flag=True, help="First write again what databases and indexes lack.")
 @click.option("--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="List this many problems.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj

@@ -200,6 +200,21 @@ def test_what_a_table_lacks_is_written_again_from_the_records(crawl: Path) -> No
         assert database.execute("SELECT count(*) FROM links").fetchone()[0] > 0
 
 
+def test_an_index_that_does_not_fit_its_archive_is_found_and_made_anew(crawl: Path) -> None:
+    [index] = (crawl / "warc").glob("*.cdxj")
+    right = index.read_bytes()
+    lines = right.splitlines(keepends=True)
+    index.write_bytes(b"".join(lines[1:]))
+    assert "index: it lacks 1 captures, and has 0 lines" in only_problem(crawl)
+    index.write_bytes(right.replace(b'"offset": "', b'"offset": "1', 1))
+    assert index.read_bytes() != right
+    assert "index: it lacks 1 captures, and has 1 lines" in only_problem(crawl)
+    ended = onceover("inspect", "crawl", "verify", "--repair", cwd=crawl.parent)
+    assert ended.code == COMPLETE, ended
+    assert ended.err == "1 index made anew\n"
+    assert index.read_bytes() == right
+
+
 def test_the_command_says_what_was_read_and_what_is_wrong(crawl: Path) -> None:
     ended = onceover("inspect", "crawl", "verify", cwd=crawl.parent)
     assert ended.code == COMPLETE, ended.err

@@ -6,6 +6,7 @@ import msgspec
 
 from crawler.operate.upkeep.places import Places, joined_ledger, open_states
 from crawler.status import number_of
+from crawler.wiring.recovery.indexes import repair_indexes
 from crawler.wiring.recovery.verification import Told, Verification
 from crawler.wiring.storage import rules_version
 from frontier.descriptor import Problem
@@ -23,7 +24,8 @@ class AgreementReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def repair(places: Places, say: Callable[[str], None]) -> None:
-    """Write again, from the records, what databases lack. Raises `ConfigError` and `OSError`."""
+    """Write again, from the records, what databases lack, and make wrong indexes of archives anew. Raises `ConfigError`
+    and `OSError`."""
     with open_states(places) as (states, broken):
         if broken:
             return  # `verify` tells
@@ -33,6 +35,8 @@ async def repair(places: Places, say: Callable[[str], None]) -> None:
                 pass
             for name, count in (await verification.repair_sinks()).items():
                 say(f"{name}: {number_of(count, 'page')} written again")
+            if indexes := sum(repair_indexes(each.warc) for each in places.outputs if each.warc.is_dir()):
+                say(f"{number_of(indexes, 'index', 'indexes')} made anew")
         finally:
             verification.close()
 

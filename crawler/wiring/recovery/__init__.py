@@ -4,6 +4,7 @@
     newer_output     at each start: fetches pages again that were written but not settled
     reconciliation   compares ledger and output, for `inspect fsck`
     verification     compares them record by record, and with the tables of sinks, for `inspect verify`
+    indexes          compares the indexes of archives with these
     facts            what they tell about each number, side by side
 
 They share `record_urls` (the URLs of records, as the frontier names them), `entries` (ledger entries from records and

@@ -18,6 +18,7 @@ from crawler.wiring.components import discovering
 from crawler.wiring.components.processing import ReadableSink, readable_sinks
 from crawler.wiring.recovery.archived_pages import page_of_capture
 from crawler.wiring.recovery.facts import Fact, Facts, Source
+from crawler.wiring.recovery.indexes import index_problems
 from crawler.wiring.recovery.reconciliation import MAIN_KINDS, MOST_REDIRECTS, is_archived
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
@@ -156,6 +157,7 @@ class Verification:
             elif found.kind == "conversion":
                 # A rendered page: its record tells of the document, and not of what the server sent.
                 self._facts.replace_digest(Source.ARCHIVE, found.number, _body_digest(found))
+        yield from chain.from_iterable(map(index_problems, directories))
         self._facts.resolve_payloads()
         for number, url in self._facts.dangling():
             yield Problem("archive", url, f"number {number} refers to a body that {_ARCHIVE} does not have")
