@@ -112,6 +112,18 @@ def assert_takes_changes(served: Served, api: Api, name: str, web: Web) -> None:
         ["waits", "invalid", "refused"],
     )
     assert f"API, local socket: {name}: retired {host}" in served.daemon.err
+    piece: dict[str, Any] = {"after": ""}
+    looked_at = taken = 0
+    while piece["after"] is not None:
+        wanted = {"which": {"matching": "^http"}, "whole": True, "after": piece["after"]}
+        piece = api.do("POST", f"/crawls/{name}/recrawl", msgspec.json.encode(wanted))
+        looked_at, taken = looked_at + piece["looked_at"], taken + piece["taken"]
+    assert 0 < taken <= looked_at
+    forgotten = api.do("POST", f"/crawls/{name}/forget", b'{"urls": ["http://never.seen.test/"]}')
+    assert [each["outcome"] for each in forgotten["urls"]] == ["unknown"]
+    none = msgspec.json.encode({"which": {"host": "never.seen.test"}})
+    assert api.do("POST", f"/crawls/{name}/forget-selected", none)["taken"] == 0
+    api.do("POST", f"/crawls/{name}/forget-selected", b'{"which": {}}', status=422)
 
 
 def test_programs_look_into_crawls_and_change_them_whether_they_run_or_not(tmp_path: Path, slow_web: Web) -> None:

@@ -14,6 +14,7 @@ from crawler.control.requests import (
     HostState,
     QueueOrder,
 )
+from crawler.control.selections import Selection
 from crawler.disk.layout import MAX_PARTS
 from crawler.operate.report.forms import ListName
 from crawler.page import PageRecord
@@ -70,6 +71,28 @@ class SeedsBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """When they are fetched: 0 first, 255 last."""
     force: bool = False
     """Whether known URLs, and those out of scope, are fetched as well."""
+
+
+class UrlsBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """URLs of a crawl."""
+
+    urls: Annotated[list[str], msgspec.Meta(min_length=1, max_length=MAX_URLS)]
+
+
+class ForgetBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which URLs to forget: those to which all of `which` applies. `after` is the place of an earlier reply."""
+
+    which: Selection
+    after: Annotated[str, msgspec.Meta(max_length=MAX_URL)] = ""
+
+
+class RecrawlBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which URLs to fetch again: those to which all of `which` applies. `after` is the place of an earlier reply."""
+
+    which: Selection = Selection()
+    whole: bool = False
+    """Whether servers must send whole pages, also of copies that are still current."""
+    after: Annotated[str, msgspec.Meta(max_length=MAX_URL)] = ""
 
 
 class BudgetBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -4,10 +4,12 @@ from http import HTTPStatus
 from typing import Final
 
 from crawler.control.replies import Changed, Checkpoint, CrawlStatus, HostList, Judged, QueueList, RefusedList
+from crawler.control.selections import Selected
 from crawler.operate.report.forms import Report
-from crawler.serve.api.data import asking, reading
+from crawler.serve.api.data import again, asking, reading
 from crawler.serve.api.data.forms import (
     BudgetBody,
+    ForgetBody,
     HostQuery,
     LogQuery,
     LogTail,
@@ -15,11 +17,13 @@ from crawler.serve.api.data.forms import (
     PagesQuery,
     PartQuery,
     QueueQuery,
+    RecrawlBody,
     RefusedQuery,
     ReportQuery,
     SeedsBody,
     Settings,
     UrlQuery,
+    UrlsBody,
     UrlStory,
 )
 from crawler.serve.api.route import BODY, CONFLICT, NAMED, Route
@@ -117,6 +121,36 @@ DATA_ROUTES: Final = (
         action=asking.add_seeds,
         reply=Judged,
         body=SeedsBody,
+        refusals=_CHANGES,
+    ),
+    Route(
+        method="POST",
+        path=f"{NAMED}/recrawl",
+        name="recrawl",
+        meaning="Fetch settled URLs again, a piece of them at a time, and tell where the next piece begins",
+        action=again.recrawl,
+        reply=Selected,
+        body=RecrawlBody,
+        refusals=_CHANGES,
+    ),
+    Route(
+        method="POST",
+        path=f"{NAMED}/forget",
+        name="forget",
+        meaning="Forget settled URLs, so that they are new again, and tell what became of each",
+        action=again.forget,
+        reply=Judged,
+        body=UrlsBody,
+        refusals=_CHANGES,
+    ),
+    Route(
+        method="POST",
+        path=f"{NAMED}/forget-selected",
+        name="forgetSelected",
+        meaning="Forget settled URLs of a host or with a pattern, a piece at a time, and tell where the next begins",
+        action=again.forget_selected,
+        reply=Selected,
+        body=ForgetBody,
         refusals=_CHANGES,
     ),
     Route(

@@ -5,6 +5,7 @@ import { controls, removal } from "/controls.js";
 import { h } from "/dom.js";
 import { moment, until } from "/format.js";
 import { add } from "/tabs/add.js";
+import { again } from "/tabs/again.js";
 import { hosts } from "/tabs/hosts.js";
 import { log } from "/tabs/log.js";
 import { pages } from "/tabs/pages.js";
@@ -30,6 +31,7 @@ const TABS = {
   parts: ["Parts", parts],
   report: ["Report", report],
   add: ["Add URLs", add],
+  again: ["Come back", again],
   settings: ["Configuration", settings],
   log: ["Log", log],
 };
