@@ -1,13 +1,13 @@
 """What a crawl is made of, and what it does beside what every crawl does."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 
 import msgspec
 
 from crawler.politeness.response_policy import ResponsePolicy
-from crawler.protocols import Addresses, Discovery, Fetcher, LinkExtractor, Quota, Robots, Sink
-from frontier import Frontier
+from crawler.protocols import Addresses, Discovery, Fetcher, LinkExtractor, Planning, Quota, Robots, Sink
+from frontier import Frontier, Recrawling
 
 
 class Components(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +28,12 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
     quota: Quota | None = None
     """Of pages."""
     sitemap_quota: Quota | None = None
+    planning: Planning | None = None
+    """When pages are visited again; None if they are not."""
+    recrawling: Recrawling | None = None
+    """Takes pages that have changed according to a sitemap."""
+    visiting: Callable[[], Coroutine[object, object, None]] | None = None
+    """Queues pages again when their visits are due, until it is cancelled."""
     clock: Callable[[], float] = time.time
     """Seconds since 1970."""
     monotonic: Callable[[], float] = time.monotonic

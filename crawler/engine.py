@@ -61,6 +61,7 @@ class Engine:
         self._on_stop = on_stop
         self._page_permits = Permits(limits.pages)
         self._ending = Ending.COMPLETE
+        self._visiting: asyncio.Task[None] | None = None
         self._group: asyncio.TaskGroup | None = None
         """While it runs."""
         self._started_at = 0.0
@@ -73,6 +74,9 @@ class Engine:
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
+                if self._components.visiting is not None:
+                    # Before the workers, because they would end when nothing is left.
+                    self._visiting = group.create_task(self._components.visiting())
                 self._start_workers()
         finally:
             self._group = None
@@ -133,6 +137,8 @@ class Engine:
             await self._process_leases()
         finally:
             self._working -= 1
+            if not self._working and self._visiting is not None:
+                self._visiting.cancel()
 
     async def _process_leases(self) -> None:
         leases = aiter(self._components.frontier)

@@ -5,10 +5,10 @@ from typing import Protocol
 
 import msgspec
 
-from crawler.page import Link, LinkDetail, Redirect, Verdict
+from crawler.page import Link, LinkDetail, PageRecord, Redirect, Verdict
 from crawler.seams import Fetcher, LinkExtractor, NotTaken, Sink
 from crawler.steps import Steps
-from frontier import CrawlUrl
+from frontier import CrawlUrl, LedgerEntry
 
 __all__ = [
     "Addresses",
@@ -124,4 +124,21 @@ class Quota(Protocol):
 
     def spend(self, url: str, /, received_bytes: int = 0) -> None:
         """Count a fetch of the URL, durably."""
+        ...
+
+
+class Planning(Protocol):
+    """Plans when pages are visited again."""
+
+    @property
+    def follows_sitemaps(self) -> bool:
+        """Whether a page is visited when a sitemap says that it has changed."""
+        ...
+
+    def after_visit_s(self, url: CrawlUrl, record: PageRecord, /) -> float:
+        """The interval to the next visit of a URL that is settled now."""
+        ...
+
+    def is_newer(self, url: CrawlUrl, entry: LedgerEntry | None, last_modified: str | None, /) -> bool:
+        """Whether a page has changed since its last visit, if it changed last at that date."""
         ...

@@ -9,7 +9,7 @@ from crawler.counters import Counters
 from crawler.page import Failure, Fetched, LinkKind, NotModified, Page, PageRecord, Redirect
 from crawler.politeness.response_policy import Decision
 from crawler.protocols import NotTaken, Quota
-from crawler.record import Change, unfetched_record
+from crawler.record import Change, unfetched_record, w3c_time
 from crawler.steps import LINKS_AT_ONCE
 from frontier import CrawlUrl, Lease, Outcome, UrlState
 
@@ -43,6 +43,8 @@ class Settlement:
             self._hand_back(lease, decision, asked=decision.asked, answered_at=answered_at)
             return False
         await self.admit(links)
+        if lease.url.kind == LinkKind.SITEMAP:
+            await self._readmit_modified(links)
         await self._components.frontier.done(
             lease,
             cooldown_s=self._remaining_s(decision.cooldown_s, answered_at),
@@ -62,6 +64,7 @@ class Settlement:
                 dead_for_s=decision.dead_for_s,
                 self_links=self_links,
                 is_page=is_page(lease, fetched, decision),
+                revisit_after_s=self._revisit_after_s(lease, record),
                 changed=None if record.change is None else record.change == Change.CHANGED,
             ),
         )
@@ -95,6 +98,7 @@ class Settlement:
                 asked=asked,
                 pressure=decision.pressure,
                 dead_for_s=decision.dead_for_s,
+                revisit_after_s=self._revisit_after_s(lease, record),
             ),
         )
         if decision.failed:
@@ -132,6 +136,23 @@ class Settlement:
         for start in range(0, len(urls), LINKS_AT_ONCE):
             admitted = await self._components.frontier.add(urls[start : start + LINKS_AT_ONCE])
             self._counters.admitted += admitted  # an await in this statement would overwrite the counts of others
+
+    async def _readmit_modified(self, urls: Sequence[CrawlUrl]) -> None:
+        """Visit pages again that have changed since, according to a sitemap."""
+        planning, recrawling = self._components.planning, self._components.recrawling
+        if planning is None or recrawling is None or not planning.follows_sitemaps:
+            return
+        for start in range(0, len(urls), LINKS_AT_ONCE):
+            newer = []
+            for url in urls[start : start + LINKS_AT_ONCE]:
+                entry = await self._components.frontier.status_of(url.canonical)
+                if planning.is_newer(url, entry, w3c_time(url.last_modified)):
+                    newer.append(url)
+            await recrawling.readmit(newer)
+
+    def _revisit_after_s(self, lease: Lease, record: PageRecord) -> float | None:
+        planning = self._components.planning
+        return None if planning is None else planning.after_visit_s(lease.url, record)
 
     def quota_for(self, lease: Lease) -> Quota | None:
         is_sitemap = lease.url.kind == LinkKind.SITEMAP

@@ -63,6 +63,8 @@ from frontier.protocol.serving import (
     QueueControl,
     Recovering,
     Recrawling,
+    Revisiting,
+    RevisitPlan,
     Serving,
     Syncing,
 )
@@ -81,7 +83,7 @@ from frontier.values import (
     StoreRefused,
     UrlState,
 )
-from frontier.visits import Earlier
+from frontier.visits import Earlier, add_visit
 
 __all__ = [
     "ActiveQueue",
@@ -117,10 +119,13 @@ __all__ = [
     "Recovering",
     "Recrawling",
     "Reservations",
+    "RevisitPlan",
+    "Revisiting",
     "Serving",
     "StoreFailed",
     "StoreFull",
     "StoreRefused",
     "Syncing",
     "UrlState",
+    "add_visit",
 ]

@@ -28,6 +28,7 @@ from frontier.transitions.commit import Commit
 from frontier.transitions.leasing import Leases, Leasing
 from frontier.transitions.link_counts import LinkCounts
 from frontier.transitions.operating import Operator
+from frontier.transitions.revisiting import Revisiting
 from frontier.transitions.settling import Settling, check_seconds
 from frontier.transitions.snapshotting import Snapshotting
 from frontier.transitions.stats import active_queues, describe
@@ -82,6 +83,8 @@ class QueueFrontier:
         self._settling = Settling(store, self._active, self._leases, self._link_counts, self._commit)
         self._operator = Operator(store, self._active)
         self._budgeting = Budgeting(store, self._active, self._operator, self._commit)
+        revisiting = Revisiting(store, self._active, self._admission, self._commit)
+        self.readmit, self.revisit = revisiting.readmit, revisiting.revisit
         self._snapshotting = Snapshotting(store, visited, snapshots, self._commit, self._admission.lock)
 
     @classmethod
@@ -133,9 +136,6 @@ class QueueFrontier:
 
     async def add_anew(self, urls: Iterable[CrawlUrl], /) -> int:
         return await self._admit(self._admission.add(urls, force=True, drop_validators=True))
-
-    async def readmit(self, urls: Iterable[CrawlUrl], /, *, whole: bool = False) -> int:
-        return await self._admit(self._admission.readmit(urls, drop_validators=whole))
 
     async def _admit(self, admission: Awaitable[int]) -> int:
         admitted = await admission

@@ -45,6 +45,15 @@ class StoreReads(Protocol):
         """When the first postponed URL comes due, in milliseconds since 1970; None if there is none."""
         ...
 
+    def revisits_due(self, now_ms: int, /, *, limit: int) -> list[tuple[int, str]]:
+        """The visits whose time has come, earliest first: when each is due, and the canonical URL. A visit does not
+        count any more if the URL's ledger entry says something else."""
+        ...
+
+    def next_revisit_ms(self) -> int | None:
+        """When the first visit is due, in milliseconds since 1970; None if there is none."""
+        ...
+
     def entry(self, canonical: str, /) -> LedgerEntry | None:
         """The ledger entry of a URL; None if it was never admitted."""
         ...
@@ -137,6 +146,13 @@ class Marks(Protocol):
 
     def set_paused(self, reason: str | None, /) -> None: ...
 
+    @property
+    def revisits_planned(self) -> bool:
+        """Whether each settled URL that is to be visited again is among the visits."""
+        ...
+
+    def set_revisits_planned(self, planned: bool, /) -> None: ...
+
 
 class Outbox(Protocol):
     """Parcels for other parts. See `frontier.parts.protocol`."""
@@ -221,7 +237,7 @@ class Store(Protocol):
         ...
 
     def settle(self, pending: PendingUrl, entry: LedgerEntry, queue: QueueUpdate, counters: Counters, /) -> None:
-        """Remove the URL from its queue and write its ledger entry."""
+        """Remove the URL from its queue and write its ledger entry, with the next visit if that is due some day."""
         ...
 
     def postpone(self, pending: PendingUrl, postponed: PostponedUrl, queue: QueueUpdate, counters: Counters, /) -> None:
@@ -242,6 +258,14 @@ class Store(Protocol):
 
     def record(self, entries: Sequence[LedgerEntry], counters: Counters, /) -> None:
         """Write ledger entries of settled URLs that were never admitted, and write that into the journal."""
+        ...
+
+    def plan_revisits(self, entries: Sequence[LedgerEntry], /) -> None:
+        """Write ledger entries of settled URLs again, with their next visits."""
+        ...
+
+    def drop_revisits(self, revisits: Sequence[tuple[int, str]], /) -> None:
+        """Remove visits, as `revisits_due` returns them."""
         ...
 
     def update_queues(self, queues: Sequence[QueueUpdate], counters: Counters, /) -> None:

@@ -86,6 +86,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Whether it counts as a page, as in a limit of pages."""
     changed: bool | None = None
     """Whether it had changed since the last visit; None if that is not known."""
+    revisit_after_s: float | None = None
+    """When the next visit is due; None for never."""
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -114,6 +116,10 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     visits: int = 1
     """How often it was fetched or given up."""
     history: History = ()
+    interval_s: int | None = None
+    """How long after the last visit the next one was to be; None if there was to be none."""
+    due_ms: int | None = None
+    """When the next visit is due, in milliseconds since 1970."""
 
 
 class Budgets(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,6 +20,8 @@ class Earlier(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=Fal
     """Seconds since 1970."""
     digest: bytes | None = None
     history: History = ()
+    interval_s: int | None = None
+    """How long after it this visit was to be."""
 
 
 def add_visit(earlier: Earlier, *, fetched_at: float, changed: bool) -> History:

@@ -24,6 +24,7 @@ from config.schema.daemon import Daemon
 from config.schema.fetch import Fetch
 from config.schema.frontier import Frontier, Visited
 from config.schema.politeness import Politeness
+from config.schema.recrawl import Recrawl
 from config.schema.render import Render
 from config.schema.scope import Focus, Scope, Traps, Urls
 from config.schema.site import Site
@@ -43,6 +44,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     render: Render = Render()
     urls: Urls = Urls()
     output: Output = Output()
+    recrawl: Recrawl = Recrawl()
     limits: Limits = Limits()
     log: Log = Log()
     progress: Progress = Progress()

@@ -23,6 +23,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.serve.life.changes import Ended
 from crawler.serve.life.facts import Process
 from crawler.status import Status
+from crawler.wiring.revisiting import STAY_VARIABLE
 from crawler.wiring.sharing import PACE_VARIABLE
 
 MAX_OUTPUT_BYTES: Final = 1 << 20
@@ -162,7 +163,7 @@ def start(home: Path, configuration: str, directory: str, output: Output, *, pac
         child = subprocess.Popen(
             command("crawl", configuration, "--dir", directory, "--json"),
             cwd=home,
-            env={**environment(os.environ), PACE_VARIABLE: str(pace)},
+            env={**environment(os.environ), PACE_VARIABLE: str(pace), STAY_VARIABLE: "1"},
             stdin=subprocess.DEVNULL,
             stdout=result,
             stderr=messages,

@@ -33,10 +33,11 @@ from crawler.wiring.parts import check_parts
 from crawler.wiring.plugins.blame import blaming, plugins_of
 from crawler.wiring.queue_settings import grouping
 from crawler.wiring.recovery.newer_output import numbers_owed_by_replaced_output, requeue_newer_output
+from crawler.wiring.revisiting import make_planning, revisits
 from crawler.wiring.schedule import next_tick
 from crawler.wiring.sharing import PACE_VARIABLE, Shared, share, share_pace
 from crawler.wiring.sites import Sites
-from frontier import CrawlUrl, Frontier, InParts, NumberReads, PartLinks, StoreRefused
+from frontier import CrawlUrl, Frontier, InParts, NumberReads, PartLinks, Recrawling, StoreRefused
 from frontier.state import FrontierState
 from visited import VisitedSet
 
@@ -196,6 +197,7 @@ async def _components(
     rendering_fetcher = await rendering.rendering_fetcher(loaded, directory, fetcher, robots)
     stack.push_async_callback(rendering_fetcher.aclose)
     refusals = RefusalCounts(notes)
+    planning, visiting = revisits(loaded, directory, kept.state, frontier)
     components = Components(
         frontier=shared.frontier,
         fetcher=rendering_fetcher,
@@ -208,6 +210,9 @@ async def _components(
         addresses=http if "ip" in grouping(config).limits else None,
         quota=QuotaCounter(PageQuota(notes, latest.page_limits), refusals),
         sitemap_quota=QuotaCounter(SitemapQuota(notes, latest.sitemap_limits), refusals),
+        planning=planning,
+        recrawling=frontier if isinstance(frontier, Recrawling) else None,
+        visiting=visiting,
     )
     engine = Engine(
         components,
@@ -247,3 +252,4 @@ def check_configuration(loaded: Loaded) -> None:
     rendering.check(loaded)
     check_parts(loaded)
     next_tick(loaded)
+    make_planning(loaded, lambda: 0)

@@ -6,6 +6,7 @@ from frontier.leveldb.format.keys import SECONDS, text
 IN_USE = b"Min-use"
 _CRASHED = b"Mcrashed"
 _PAUSED = b"Mheld"
+_REVISITS = b"Mrevisits"
 
 
 class LevelDBMarks:
@@ -45,4 +46,16 @@ class LevelDBMarks:
             batch.delete(_PAUSED)
         else:
             batch.put(_PAUSED, text(reason))
+        self._database.write(batch)
+
+    @property
+    def revisits_planned(self) -> bool:
+        return self._database.get(_REVISITS) is not None
+
+    def set_revisits_planned(self, planned: bool, /) -> None:
+        batch = self._database.batch()
+        if planned:
+            batch.put(_REVISITS, b"")
+        else:
+            batch.delete(_REVISITS)
         self._database.write(batch)

@@ -22,6 +22,7 @@ from frontier.leveldb.format.keys import (
     position_key,
     position_of,
     queue_key,
+    revisit_of,
     untext,
 )
 from frontier.leveldb.format.queue_records import decode_queue, encode_queue
@@ -88,6 +89,13 @@ class LevelDBReads:
     def next_due_ms(self) -> int | None:
         key = next(self._database.keys(b"R", b"S"), None)
         return None if key is None else U64_PAIR.unpack(key[1:])[0]
+
+    def revisits_due(self, now_ms: int, /, *, limit: int) -> list[tuple[int, str]]:
+        return [revisit_of(key) for key, _ in self._database.first(b"D", b"D" + U64.pack(now_ms + 1), limit)]
+
+    def next_revisit_ms(self) -> int | None:
+        key = next(self._database.keys(b"D", b"E"), None)
+        return None if key is None else revisit_of(key)[0]
 
     def entry(self, canonical: str, /) -> LedgerEntry | None:
         value = self._database.get(ledger_key(canonical))

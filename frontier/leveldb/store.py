@@ -21,6 +21,7 @@ from frontier.leveldb.format.keys import (
     pending_key,
     pending_space,
     postponed_key,
+    revisit_key,
 )
 from frontier.leveldb.full_scan import FullScan
 from frontier.leveldb.identity import (
@@ -156,6 +157,8 @@ class LevelDBStore:
         batch = self._database.batch()
         batch.delete(pending_key(pending.url.queue_key, pending.order))
         batch.put(ledger_key(entry.canonical), encode_entry(entry))
+        if entry.due_ms is not None:
+            batch.put(revisit_key(entry.due_ms, entry.canonical), b"")
         self.writer.commit(batch, [queue], counters)
         self._compaction.count_drained(queue.record.key, pending.order)
 
@@ -195,6 +198,20 @@ class LevelDBStore:
             batch.put(ledger_key(entry.canonical), encode_entry(entry))
         write_journal(batch, counters, JournalEntry([entry.canonical for entry in entries], []))
         self.writer.commit(batch, [], counters)
+
+    def plan_revisits(self, entries: Sequence[LedgerEntry], /) -> None:
+        batch = self._database.batch()
+        for entry in entries:
+            batch.put(ledger_key(entry.canonical), encode_entry(entry))
+            if entry.due_ms is not None:
+                batch.put(revisit_key(entry.due_ms, entry.canonical), b"")
+        self._database.write(batch)
+
+    def drop_revisits(self, revisits: Sequence[tuple[int, str]], /) -> None:
+        batch = self._database.batch()
+        for due_ms, canonical in revisits:
+            batch.delete(revisit_key(due_ms, canonical))
+        self._database.write(batch)
 
     def update_queues(self, queues: Sequence[QueueUpdate], counters: Counters, /) -> None:
         self.writer.commit(self._database.batch(), queues, counters)
@@ -249,6 +266,7 @@ class LevelDBStore:
     def begin_rebuild(self) -> None:
         """Mark the store as being rebuilt, and drop the snapshot and the journal of the visited set."""
         begin_rebuild(self._database)
+        self.marks.set_revisits_planned(False)
         self.reads.has_links = True
         self.journal.drop()
 

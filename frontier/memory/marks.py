@@ -8,6 +8,7 @@ class MemoryMarks:
         self.in_use = False
         self.crashed_at: float | None = None
         self.paused: str | None = None
+        self.revisits_planned = False
 
     def set_in_use(self, in_use: bool, /, *, crashed_at: float | None = None) -> None:
         self.in_use = in_use
@@ -15,3 +16,6 @@ class MemoryMarks:
 
     def set_paused(self, reason: str | None, /) -> None:
         self.paused = reason
+
+    def set_revisits_planned(self, planned: bool, /) -> None:
+        self.revisits_planned = planned

@@ -20,6 +20,8 @@ class MemoryReads:
     def __init__(self) -> None:
         self.pending_by_queue: dict[str, list[PendingUrl]] = {}
         self.postponed: list[PostponedUrl] = []
+        self.revisits: list[tuple[int, str]] = []
+        """When each visit is due, and the URL, in this order."""
         self.entries: dict[str, LedgerEntry] = {}
         self.links: Counter[bytes] = Counter()
         """By the digests of canonical URLs."""
@@ -43,6 +45,12 @@ class MemoryReads:
 
     def next_due_ms(self) -> int | None:
         return self.postponed[0].due_ms if self.postponed else None
+
+    def revisits_due(self, now_ms: int, /, *, limit: int) -> list[tuple[int, str]]:
+        return [revisit for revisit in self.revisits[:limit] if revisit[0] <= now_ms]
+
+    def next_revisit_ms(self) -> int | None:
+        return self.revisits[0][0] if self.revisits else None
 
     def entry(self, canonical: str, /) -> LedgerEntry | None:
         return self.entries.get(canonical)

@@ -73,7 +73,7 @@ class MemoryStore:
 
     def settle(self, pending: PendingUrl, entry: LedgerEntry, queue: QueueUpdate, counters: Counters, /) -> None:
         self._remove(pending)
-        self.reads.entries[entry.canonical] = entry
+        self.plan_revisits([entry])
         self._write([queue], counters)
 
     def postpone(self, pending: PendingUrl, postponed: PostponedUrl, queue: QueueUpdate, counters: Counters, /) -> None:
@@ -105,6 +105,17 @@ class MemoryStore:
         for entry in entries:
             self.reads.entries[entry.canonical] = entry
         self._write([], counters)
+
+    def plan_revisits(self, entries: Sequence[LedgerEntry], /) -> None:
+        for entry in entries:
+            self.reads.entries[entry.canonical] = entry
+            if entry.due_ms is not None:
+                self.drop_revisits([(entry.due_ms, entry.canonical)])
+                insort(self.reads.revisits, (entry.due_ms, entry.canonical))
+
+    def drop_revisits(self, revisits: Sequence[tuple[int, str]], /) -> None:
+        dropped = set(revisits)
+        self.reads.revisits = [each for each in self.reads.revisits if each not in dropped]
 
     def update_queues(self, queues: Sequence[QueueUpdate], counters: Counters, /) -> None:
         self._write(queues, counters)

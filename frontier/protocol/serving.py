@@ -228,3 +228,26 @@ class Recrawling(Protocol):
         """Enqueue the settled ones among these URLs again, each under a new number, and return their number. Their
         servers are asked whether the crawl's copies are still current; with `whole`, they are not."""
         ...
+
+
+class RevisitPlan(Protocol):
+    """Says how settled URLs are visited again. Neither method raises for what an entry contains."""
+
+    def url(self, entry: LedgerEntry, /) -> CrawlUrl | None:
+        """The URL to enqueue; None if it is not to be visited."""
+        ...
+
+    def interval_s(self, entry: LedgerEntry, /) -> float | None:
+        """How long after its last visit a URL is visited that was settled without a plan; None for never."""
+        ...
+
+
+@runtime_checkable
+class Revisiting(Protocol):
+    """Can visit settled URLs again by itself, `Outcome.revisit_after_s` after each visit."""
+
+    async def revisit(self, plan: RevisitPlan, /, *, stay: bool) -> None:
+        """Enqueue settled URLs when their visits are due, until it is cancelled or the frontier stops. Meanwhile
+        iteration does not end while a visit is due; with `stay`, it does not end at all. A visit that is due when
+        nobody calls this waits for the next call."""
+        ...

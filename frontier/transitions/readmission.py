@@ -53,6 +53,7 @@ def _prepare_again(
         fetched_at=entry.fetched_at,
         digest=entry.digest if has_copy else None,
         history=entry.history,
+        interval_s=entry.interval_s,
     )
     url = msgspec.structs.replace(url, link_count=entry.hit_count, earlier=earlier)
     if drop_validators or not has_copy or entry.status not in _HAS_COPY:

@@ -74,13 +74,18 @@ class Settling:
                 counters.failed += 1
             else:
                 counters.excluded += 1
-            self._store.settle(held.pending, self._entry(held, outcome), update, counters)
+            entry = self._entry(held, outcome)
+            self._store.settle(held.pending, entry, update, counters)
+            if entry.due_ms is not None:
+                self._active.revisits.note(entry.due_ms)
+            elif self._active.revisits.loses_plan():
+                self._store.marks.set_revisits_planned(False)
             self._link_counts.pop(url.canonical)
         self._end(held, end, update)
 
     def _entry(self, held: OpenLease, outcome: Outcome) -> LedgerEntry:
         pending, url = held.pending, held.pending.url
-        earlier, fetched_at = url.earlier, outcome.fetched_at
+        earlier, fetched_at, after_s = url.earlier, outcome.fetched_at, outcome.revisit_after_s
         history: History = () if earlier is None else earlier.history
         if earlier is not None and outcome.changed is not None and fetched_at is not None:
             history = add_visit(earlier, fetched_at=fetched_at, changed=outcome.changed)
@@ -102,6 +107,8 @@ class Settling:
             depth=url.depth,
             visits=1 if earlier is None else earlier.visits + 1,
             history=history,
+            interval_s=None if after_s is None else round(after_s),
+            due_ms=None if after_s is None else int((self._active.now() + after_s) * 1000),
         )
 
     def retry(

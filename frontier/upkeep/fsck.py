@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from frontier.descriptor import Problem, Report
 from frontier.leveldb.format.encoding import DecodeError, Location
+from frontier.leveldb.format.keys import revisit_key
 from frontier.leveldb.store import LevelDBStore
 from frontier.queues.lifecycle import QueueState
 from frontier.queues.queue import Position, QueueRecord
@@ -115,6 +116,12 @@ class _Check:
                 self._report(
                     "lost", entry.canonical, f"the ledger has it in queue {location.queue_key}, but it is not there"
                 )
+            if entry.due_ms is not None and self._store.marks.revisits_planned:
+                self._check_visit(entry.canonical, entry.due_ms)
+
+    def _check_visit(self, canonical: str, due_ms: int) -> None:
+        if self._scan.get(revisit_key(due_ms, canonical)) is None:
+            self._report("visit", canonical, "the ledger says when its next visit is due, but that is not planned")
 
     def _note_number(self, number: int) -> None:
         # Numbers of other lineages are of no interest: they will not be given again here.

@@ -66,6 +66,7 @@ def repair(store: LevelDBStore, *, salvaged: Salvaged | None = None) -> Repaired
     _repair_counters(store, batch)
     if batch.repaired.missing_batches:
         store.writer.restart_numbers()
+    store.marks.set_revisits_planned(False)  # the next run plans them anew
     return batch.repaired
 
 

@@ -85,6 +85,37 @@ def test_what_is_settled_leaves_its_queue_and_stands_in_the_ledger(crawl: Crawl)
     store.close()
 
 
+def test_visits_come_due_in_order_and_no_more_than_asked_for(crawl: Crawl) -> None:
+    store = crawl.store()
+    all_ = [waiting("a", number) for number in range(1, 5)]
+    admit(store, *all_)
+    names = [item.url.canonical for item in all_]
+    for item, due_ms in zip(all_, (500, 100, 300, None), strict=True):
+        entry = LedgerEntry(
+            canonical=item.url.canonical,
+            state=UrlState.DONE,
+            number=item.number,
+            found_at=1,
+            interval_s=7,
+            due_ms=due_ms,
+        )
+        store.settle(item, entry, update("a", 0), store.counters)
+        assert store.reads.entry(item.url.canonical) == entry
+    assert (store.reads.next_revisit_ms(), store.reads.revisits_due(99, limit=9)) == (100, [])
+    assert store.reads.revisits_due(500, limit=9) == [(100, names[1]), (300, names[2]), (500, names[0])]
+    assert store.reads.revisits_due(500, limit=1) == [(100, names[1])]
+    store.drop_revisits([(100, names[1]), (300, names[2])])
+    late = LedgerEntry(canonical=names[3], state=UrlState.DONE, number=4, found_at=1, due_ms=900)
+    for _ in range(2):
+        store.plan_revisits([late])
+    assert store.reads.entry(names[3]) == late
+    assert store.reads.revisits_due(999, limit=9) == [(500, names[0]), (900, names[3])]
+    planned = [store.marks.revisits_planned]
+    store.marks.set_revisits_planned(True)
+    assert [*planned, store.marks.revisits_planned] == [False, True]
+    store.close()
+
+
 def test_counters_are_the_callers_until_a_transition_takes_them(crawl: Crawl) -> None:
     store = crawl.store()
     counters = copy(store.counters)

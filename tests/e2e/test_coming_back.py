@@ -5,7 +5,7 @@ from pathlib import Path
 
 from crawler.page import PageRecord
 from crawler.write.records import read_records
-from tests.e2e.crawling import COMPLETE, Web, assert_sound, assert_told, onceover, setting
+from tests.e2e.crawling import COMPLETE, LIMIT, Web, assert_sound, assert_told, onceover, setting
 from tests.e2e.operating import command_here
 
 BY_PAGE = defaultdict[str, list[PageRecord]]
@@ -53,4 +53,15 @@ def test_pages_are_asked_for_again_and_forgotten_ones_are_found_again(tmp_path: 
         expected = (200, 1, None) if url.startswith(host) else (200, 3, "unchanged")
         assert (last.status, last.visit, last.change) == expected
         assert last.duplicate_of != url
+    assert_sound(crawl)
+
+    # With a schedule, the crawl goes on by itself, until a limit ends it.
+    often = setting(
+        'recrawl.schedule="adaptive"', "recrawl.interval_s=1", "recrawl.min_interval_s=1", "recrawl.stay=true"
+    )
+    visits = 2 * len(pages)
+    assert_told(onceover("crawl", *options, *often, "--max-pages", str(visits), cwd=tmp_path), LIMIT)
+    fourth = records(crawl)
+    assert sum(len(fourth[url]) - len(third[url]) for url in pages) >= visits
+    assert {fourth[url][-1].change for url in pages} <= {"not modified", "unchanged"}
     assert_sound(crawl)

@@ -12,12 +12,10 @@ from crawler.control.selections import Selected, Selection
 from crawler.discover.scope import pattern_search
 from crawler.operate.actions.slices import SLICE_S
 from crawler.operate.target import OperatedCrawl, Refused, ledger_reads, recrawling
-from crawler.protocols import Discovery
-from crawler.wiring import seeding
 from crawler.wiring.components import discovering
-from crawler.wiring.sites import Sites
+from crawler.wiring.revisiting import UrlsAgain
 from crawler.wiring.storage import rules_version
-from frontier import CrawlUrl, Damaged, KnownUrl, LedgerEntry, LedgerReads, UrlState
+from frontier import Damaged, KnownUrl, LedgerEntry, LedgerReads, UrlState
 from visited import CannotForget
 
 CHANGED_TOGETHER: Final = 100
@@ -26,8 +24,6 @@ _TAKEN: Final = 1000
 """URLs that a piece takes at most."""
 _LOOKED_AT: Final = 20_000
 """URLs that a piece looks at, at most."""
-_UNKNOWN_PRECEDENCE: Final = 128
-"""Behind what the crawl has not fetched yet."""
 _LAST: Final = "\U0010ffff"
 
 _Change = Callable[[Sequence[LedgerEntry]], Awaitable[int]]
@@ -35,7 +31,7 @@ _Change = Callable[[Sequence[LedgerEntry]], Awaitable[int]]
 
 async def recrawl(crawl: OperatedCrawl, request: Recrawl) -> Selected:
     """Enqueue settled URLs again. Repeated after a crash, it leaves alone what waits already."""
-    again = _Again(crawl)
+    again = UrlsAgain(crawl.loaded, rules_version=rules_version(crawl.state))
     frontier = await recrawling(crawl)
 
     async def readmit(entries: Sequence[LedgerEntry]) -> int:
@@ -156,34 +152,3 @@ def _prefixes_of(crawl: OperatedCrawl, host: str) -> list[str]:
 def _just_before(prefix: str) -> str:
     """A text that sorts before all that begin with a prefix, and behind all that sort before them."""
     return prefix and prefix[:-1] + chr(ord(prefix[-1]) - 1) + _LAST
-
-
-class _Again:
-    """Makes URLs of what the ledger knows of them."""
-
-    def __init__(self, crawl: OperatedCrawl) -> None:
-        loaded, sites = crawl.loaded, Sites(crawl.loaded)
-        urls = discovering.url_reader(loaded, version=rules_version(crawl.state))
-        self._discovery: Discovery = discovering.discovery(loaded, sites, urls, seeding.seeds(loaded, urls))
-        self._deepest = loaded.config.scope.max_depth
-
-    def url(self, entry: LedgerEntry) -> CrawlUrl | None:
-        """None if it can't be read any more."""
-        try:
-            (url,) = self._discovery.seeds([entry.url or entry.canonical.partition("#")[0]])
-        except ValueError:
-            return None
-        return msgspec.structs.replace(
-            url,
-            canonical=entry.canonical,
-            depth=self._depth(entry),
-            via=entry.via,
-            kind=entry.kind,
-            precedence=_UNKNOWN_PRECEDENCE,
-        )
-
-    def _depth(self, entry: LedgerEntry) -> int:
-        """Earlier versions did not keep depths. Then a page leads to no new ones."""
-        if entry.depth is not None:
-            return entry.depth
-        return 0 if entry.via is None else self._deepest

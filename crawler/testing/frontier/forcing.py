@@ -1,15 +1,19 @@
 """How URLs are admitted again."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 import msgspec
 import pytest
 
-from crawler.testing.frontier.crawls import START, Crawl, drain, next_lease, now, page, settle
+from crawler.testing.frontier.crawls import START, Crawl, drain, next_lease, no_lease_for, now, page, settle
 from crawler.testing.loops import in_virtual_time
-from frontier import CrawlUrl, Earlier, Frontier, Outcome, Recrawling, UrlState
+from frontier import CrawlUrl, Earlier, Frontier, LedgerEntry, Outcome, Recrawling, Revisiting, UrlState
 
 
 class ForcingTests:
-    """`add` with force, and `Recrawling`."""
+    """`add` with force, `Recrawling` and `Revisiting`."""
 
     @in_virtual_time
     async def test_force_admits_a_settled_url_anew(self, crawl: Crawl) -> None:
@@ -137,6 +141,80 @@ class ForcingTests:
             assert entry.history == tuple(
                 intervals[visit] if visit % 3 == 0 else -intervals[visit] for visit in range(8, 20)
             )
+
+    @in_virtual_time
+    async def test_a_visit_that_is_due_is_queued_again_and_the_crawl_ends_when_none_is_due(self, crawl: Crawl) -> None:
+        plan = _Plan()
+        async with crawl.opened() as frontier:
+            await frontier.add([page("a", "1"), page("a", "2")])
+            async with _visiting(frontier, plan):
+                assert await _visit(frontier, 2) == [("/1", 0), ("/2", 0)]
+                assert await anext(frontier, None) is None
+            await asyncio.sleep(9)
+            async with _visiting(frontier, plan):
+                assert await anext(frontier, None) is None
+        async with crawl.opened() as frontier:
+            await asyncio.sleep(1)
+            async with _visiting(frontier, plan):
+                assert await _visit(frontier, 2) == [("/1", 10), ("/2", 10)]
+                assert await anext(frontier, None) is None
+            async with _visiting(frontier, plan, stay=True):
+                # The second URL is forgotten meanwhile, so its visit counts no more.
+                await frontier.forget(["http://a.test/2"])
+                assert await _visit(frontier, 2) == [("/1", 20), ("/1", 30)]
+                assert await no_lease_for(frontier, 5)
+
+    @in_virtual_time
+    async def test_urls_that_were_settled_without_a_plan_are_planned_later(self, crawl: Crawl) -> None:
+        plan = _Plan()
+        async with crawl.opened() as frontier:
+            await frontier.add([page("a", "1"), page("a", "2")])
+            await drain(frontier)
+        async with crawl.opened() as frontier:
+            await asyncio.sleep(5)
+            async with _visiting(frontier, plan, stay=True):
+                assert await _visit(frontier, 4) == [("/1", 10), ("/2", 10), ("/1", 20), ("/2", 20)]
+        async with crawl.opened() as frontier:
+            await frontier.add([page("a", "3")])
+            assert await drain(frontier) == ["http://a.test/3"]  # nobody visits
+            await asyncio.sleep(30)
+            async with _visiting(frontier, plan):
+                assert sorted(url for url, _ in await _visit(frontier, 3)) == ["/1", "/2", "/3"]
+                assert await anext(frontier, None) is None
+
+
+class _Plan:
+    """Visits every ten seconds."""
+
+    def url(self, entry: LedgerEntry, /) -> CrawlUrl | None:
+        return page("a", entry.canonical.rpartition("/")[2])
+
+    def interval_s(self, _entry: LedgerEntry, /) -> float | None:
+        return 10.0
+
+
+@asynccontextmanager
+async def _visiting(frontier: Frontier, plan: _Plan, *, stay: bool = False) -> AsyncIterator[None]:
+    if not isinstance(frontier, Revisiting):
+        pytest.skip("it can't visit settled URLs again by itself")
+    visiting = asyncio.create_task(frontier.revisit(plan, stay=stay))
+    await asyncio.sleep(0)
+    try:
+        yield
+    finally:
+        visiting.cancel()
+        await asyncio.wait([visiting])
+
+
+async def _visit(frontier: Frontier, count: int) -> list[tuple[str, int]]:
+    """The next URLs, settled, and when they were leased."""
+    found = []
+    for _ in range(count):
+        lease = await next_lease(frontier)
+        found.append((lease.url.url.removeprefix("http://a.test"), round(now() - START)))
+        outcome = Outcome(state=UrlState.DONE, status=200, fetched_at=now(), revisit_after_s=10)
+        await frontier.done(lease, cooldown_s=0, outcome=outcome)
+    return found
 
 
 def _recrawling(frontier: Frontier) -> Recrawling:

@@ -75,6 +75,8 @@ class _LedgerSettled(msgspec.Struct, array_like=True, tag=4, gc=False):
     depth: int | None = None
     visits: int = 1
     history: tuple[int, ...] | None = None
+    interval_s: int | None = None
+    revisit_ms: int | None = None
 
 
 class Location(msgspec.Struct, frozen=True):
@@ -175,6 +177,8 @@ def encode_entry(entry: LedgerEntry) -> bytes:
             entry.depth,
             entry.visits,
             entry.history or None,
+            entry.interval_s,
+            entry.due_ms,
         )
     )
 
@@ -208,6 +212,8 @@ def decode_entry(value: bytes, *, canonical: str) -> tuple[LedgerEntry, Location
         depth=record.depth,
         visits=record.visits,
         history=record.history or (),
+        interval_s=record.interval_s,
+        due_ms=record.revisit_ms,
     )
     return entry, None
 

@@ -21,6 +21,7 @@ from frontier.store import Store
 from frontier.transitions.accounting import QueueFill, plan_update
 from frontier.transitions.active.inactive import InactiveQueues
 from frontier.transitions.active.prefetch import Prefetch
+from frontier.transitions.active.revisits import Revisits
 from frontier.transitions.active.waiters import Waiters
 from frontier.values import Budgets, StoreFull
 
@@ -59,6 +60,7 @@ class ActiveQueues:
             self.pauses.pause(store.marks.paused, by=OPERATOR)
         self.next_due_ms = store.reads.next_due_ms()
         """When the first postponed URL comes due."""
+        self.revisits = Revisits(store.reads.next_revisit_ms(), has_plan=store.marks.revisits_planned)
         self._crashed_at: float | None = None
         """When the crawl was resumed after its last crash, if there was one."""
         self._rest_after_crash_s = 0.0
@@ -247,12 +249,13 @@ class ActiveQueues:
     # time
 
     def is_complete(self) -> bool:
-        """Whether no URL waits in a queue that is served."""
+        """Whether no URL waits in a queue that is served, and the crawl does not wait for visits either."""
         return (
             len(self.schedule) == 0
             and self.next_due_ms is None
             and self.inactive.best_precedence is None
             and self.inactive.next_wake_ms is None
+            and not self.revisits.hold_crawl(self.now())
         )
 
     def deadline(self) -> float | None:

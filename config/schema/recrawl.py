@@ -1,0 +1,60 @@
+"""When pages are visited again."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from config.schema.kinds import MOST, SECONDS, YEAR_S, Text
+
+_MOST_S = 10 * YEAR_S
+
+
+class RecrawlPattern(msgspec.Struct, frozen=True, kw_only=True):
+    """An interval for some pages, whatever the schedule says. The first of these patterns that is found in a URL
+    counts."""
+
+    matching: Annotated[Text, Meta(description="A pattern of RE2 that is found in the URL.")]
+    interval_s: Annotated[float, Meta(ge=1, le=_MOST_S, description="The interval between two visits.", extra=SECONDS)]
+
+
+class Recrawl(msgspec.Struct, frozen=True, kw_only=True):
+    """When pages are visited again, with conditional requests. A crawl without a schedule visits each page once."""
+
+    schedule: Annotated[
+        Literal["off", "fixed", "sitemap", "cache", "adaptive", "estimate"],
+        Meta(
+            description="How long it is to the next visit. fixed: interval_s. sitemap: interval_s for sitemaps; pages "
+            "when a sitemap says that they have changed since (lastmod), or else after max_interval_s. cache: as long "
+            "as the server says that its answer is fresh. adaptive: a fifth shorter after a change, a fifth longer "
+            "without one. estimate: by the estimated rate of change, so that the most copies are current for the same "
+            "number of visits."
+        ),
+    ] = "off"
+    interval_s: Annotated[
+        float,
+        Meta(ge=1, le=_MOST_S, description="The first interval, and that of a fixed schedule.", extra=SECONDS),
+    ] = 604_800.0
+    min_interval_s: Annotated[float, Meta(ge=1, le=_MOST_S, description="The shortest interval.", extra=SECONDS)] = (
+        3600.0
+    )
+    max_interval_s: Annotated[
+        float,
+        Meta(ge=1, le=_MOST_S, description="The longest interval, also of pages that are gone.", extra=SECONDS),
+    ] = 7_776_000.0
+    visits_per_day: Annotated[
+        Annotated[int, Meta(ge=1, le=MOST, extra={"unit": "visits per day"})] | None,
+        Meta(
+            description="The budget of the schedule estimate. Unset means as many visits as if each page had one in "
+            "each interval_s."
+        ),
+    ] = None
+    stay: Annotated[
+        bool,
+        Meta(
+            description="Whether the crawl waits for the next visit when nothing is left to fetch. If not, it ends "
+            "when no visit is due, and the next run goes on. A crawl of the daemon without daemon.schedule always "
+            "waits."
+        ),
+    ] = False
+    pattern: tuple[RecrawlPattern, ...] = ()

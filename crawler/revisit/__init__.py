@@ -1,0 +1,11 @@
+"""When a page is visited again. Pure: it knows no clock.
+
+A *schedule* gives the interval from a visit to the next one, from what that visit has found. So the next visit is never
+due in the past.
+
+    visits        what a visit has found
+    change_rate   estimates how often a page changes, from the history of its visits
+    allotment     divides a budget of visits among pages that change at known rates
+    schedules     the schedules
+    planning      from a settled URL to the interval
+"""

@@ -1,0 +1,93 @@
+"""Divides a budget of visits among pages that change at known rates, so that the most copies are current.
+
+A page that changes at the rate r and is visited every I seconds is current for (1 - exp(-r I)) / (r I) of the time. The
+sum over all pages is largest when one more visit would bring each page the same, the price p: then x = r I solves
+1 - (1 + x) exp(-x) = p r. A page for which p r is 1 or more changes so often that no visit is worth its price (Cho and
+Garcia-Molina, Effective Page Refresh Policies for Web Crawlers, 2003).
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+_PRODUCTS: Final = np.concatenate([[0.0], np.geomspace(1e-6, 40.0, 400)])
+"""Values of x = r I."""
+_GAINS: Final = -np.expm1(-_PRODUCTS) - _PRODUCTS * np.exp(-_PRODUCTS)
+"""What p r is for each of them."""
+_SAMPLE: Final = 1000
+_Numbers = npt.NDArray[np.float64]
+_EVERY: Final = 100
+_STEPS: Final = 30
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """Intervals: the first one, the shortest and the longest."""
+
+    first_s: float
+    min_s: float
+    max_s: float
+
+    def clamp(self, interval_s: float) -> float:
+        return min(max(interval_s, self.min_s), self.max_s)
+
+
+def best_interval_s(rate: float, price_s: float) -> float:
+    """The interval for a page with that change rate, if one more visit per second must bring `price_s`; infinity if no
+    visit is worth it."""
+    if rate <= 0 or rate * price_s >= 1:
+        return math.inf
+    return float(np.interp(rate * price_s, _GAINS, _PRODUCTS)) / rate
+
+
+class Allotment:
+    """Finds the price at which the visits amount to the budget, from a sample of the pages that were visited last.
+
+    A page that is visited twice as often is twice as often in the sample, so each counts by the time since its last
+    visit.
+    """
+
+    def __init__(self, bounds: Bounds, *, mean_s: Callable[[], float]) -> None:
+        """The budget now allows one visit of each page every `mean_s` on average."""
+        self._bounds = bounds
+        self._mean_s = mean_s
+        self.price_s = mean_s() / 10
+        self._sample: deque[tuple[float, float]] = deque(maxlen=_SAMPLE)
+        """Rates, and the seconds since the last visits."""
+        self._until_next = _EVERY
+
+    def interval_s(self, rate: float | None, since_s: float) -> float:
+        """The interval for a page that was visited now, `since_s` after its last visit. Without a rate, it is the first
+        one."""
+        if rate is None:
+            return self._bounds.clamp(self._bounds.first_s)
+        self._sample.append((rate, since_s))
+        self._until_next -= 1
+        if self._until_next <= 0:
+            self._until_next = _EVERY
+            self._find_price()
+        return self._bounds.clamp(best_interval_s(rate, self.price_s))
+
+    def _find_price(self) -> None:
+        rates, weights = np.array(self._sample).T
+        mean_s = self._mean_s()
+        low, high = self._bounds.min_s / 1e4, self._bounds.max_s
+        for _ in range(_STEPS):
+            price_s = math.sqrt(low * high)
+            if np.average(self._frequencies(rates, price_s), weights=weights) * mean_s > 1:
+                low = price_s
+            else:
+                high = price_s
+        self.price_s = math.sqrt(low * high)
+
+    def _frequencies(self, rates: _Numbers, price_s: float) -> _Numbers:
+        """Visits per second of pages with these rates."""
+        gains = rates * price_s
+        with np.errstate(divide="ignore"):
+            best = rates / np.interp(gains, _GAINS, _PRODUCTS)
+        wanted = np.where((gains > 0) & (gains < 1), best, 0.0)
+        return np.clip(wanted, 1 / self._bounds.max_s, 1 / self._bounds.min_s)

@@ -1,0 +1,50 @@
+"""From a settled URL to the interval until its next visit."""
+
+from datetime import datetime
+
+from crawler.page import LinkKind, PageRecord
+from crawler.record import Change
+from crawler.revisit.schedules import ByPattern
+from crawler.revisit.visits import Visit
+from frontier import CrawlUrl, LedgerEntry, add_visit
+
+
+class VisitPlanning:
+    """A `Planning` by a schedule."""
+
+    def __init__(self, schedule: ByPattern, *, follows_sitemaps: bool) -> None:
+        self._schedule = schedule
+        self.follows_sitemaps = follows_sitemaps
+
+    def after_visit_s(self, url: CrawlUrl, record: PageRecord, /) -> float:
+        earlier = url.earlier
+        changed = None if record.change is None else record.change == Change.CHANGED
+        history = () if earlier is None else earlier.history
+        fetched_at = _moment(record.fetched_at)
+        if earlier is not None and fetched_at is not None and changed is not None:
+            history = add_visit(earlier, fetched_at=fetched_at, changed=changed)
+        stale_at = _moment(record.expires_at)
+        visit = Visit(
+            changed=changed,
+            gone=record.change == Change.GONE,
+            is_sitemap=url.kind == LinkKind.SITEMAP,
+            interval_s=None if earlier is None else earlier.interval_s,
+            history=history,
+            fresh_for_s=None if stale_at is None or fetched_at is None else max(0.0, stale_at - fetched_at),
+        )
+        return self._schedule.interval_s(url.url, visit)
+
+    def after_entry_s(self, entry: LedgerEntry, /) -> float:
+        """The same for a URL that was settled when nothing was planned."""
+        visit = Visit(is_sitemap=entry.kind == LinkKind.SITEMAP, history=entry.history)
+        return self._schedule.interval_s(entry.url or entry.canonical, visit)
+
+    def is_newer(self, url: CrawlUrl, entry: LedgerEntry | None, last_modified: str | None, /) -> bool:
+        moment = _moment(last_modified)
+        if entry is None or entry.fetched_at is None or moment is None or url.kind == LinkKind.SITEMAP:
+            return False
+        return moment > entry.fetched_at
+
+
+def _moment(text: str | None) -> float | None:
+    return None if text is None else datetime.fromisoformat(text).timestamp()

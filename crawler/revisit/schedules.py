@@ -1,0 +1,85 @@
+"""How long it is from a visit to the next one."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from crawler.revisit.allotment import Allotment, Bounds
+from crawler.revisit.change_rate import change_rate
+from crawler.revisit.visits import Schedule, Visit
+
+_SHORTER: Final = 0.8
+_LONGER: Final = 1.2
+
+
+class Fixed:
+    """The same interval always."""
+
+    def __init__(self, interval_s: float) -> None:
+        self._interval_s = interval_s
+
+    def interval_s(self, _visit: Visit, /) -> float:
+        return self._interval_s
+
+
+class ByCache:
+    """When the server says that its answer is stale."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+
+    def interval_s(self, visit: Visit, /) -> float:
+        return self._bounds.clamp(self._bounds.first_s if visit.fresh_for_s is None else visit.fresh_for_s)
+
+
+class BySitemap:
+    """Sitemaps often, and pages when a sitemap says that they have changed, or else seldom."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+
+    def interval_s(self, visit: Visit, /) -> float:
+        return self._bounds.first_s if visit.is_sitemap else self._bounds.max_s
+
+
+class Adaptive:
+    """Sooner after a change, later without one."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+
+    def interval_s(self, visit: Visit, /) -> float:
+        interval_s = self._bounds.first_s if visit.interval_s is None else visit.interval_s
+        if visit.changed is not None:
+            interval_s *= _SHORTER if visit.changed else _LONGER
+        return self._bounds.clamp(interval_s)
+
+
+class Estimated:
+    """By the estimated rate of change, within a budget of visits."""
+
+    def __init__(self, allotment: Allotment) -> None:
+        self._allotment = allotment
+
+    def interval_s(self, visit: Visit, /) -> float:
+        since_s = abs(visit.history[-1]) if visit.history else 0.0
+        return self._allotment.interval_s(change_rate(visit.history), since_s)
+
+
+class ByPattern:
+    """An interval for the URLs in which a pattern is found; the first one counts. Others have a schedule. A page that
+    is gone has an interval of its own."""
+
+    def __init__(
+        self, patterns: Sequence[tuple[Callable[[str], object], float]], others: Schedule, *, gone_s: float
+    ) -> None:
+        self._patterns = patterns
+        self._others = others
+        self._gone_s = gone_s
+
+    def interval_s(self, url: str, visit: Visit, /) -> float:
+        if visit.gone:
+            return self._gone_s
+        for search, interval_s in self._patterns:
+            if search(url):
+                return interval_s
+        return self._others.interval_s(visit)

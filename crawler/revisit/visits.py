@@ -1,0 +1,27 @@
+"""What a visit to a page has found."""
+
+from typing import Protocol
+
+import msgspec
+
+
+class Visit(msgspec.Struct, frozen=True, kw_only=True):
+    """What a visit to a page has found."""
+
+    changed: bool | None = None
+    """Whether the page had changed since the visit before; None if that is not known, as at the first one."""
+    gone: bool = False
+    """Whether the server had nothing there, the second time in a row."""
+    is_sitemap: bool = False
+    interval_s: float | None = None
+    """How long after the last visit this one was to be; None if it was not planned."""
+    history: tuple[int, ...] = ()
+    """The last visits, with this one: the seconds since the visit before, negative if nothing had changed since."""
+    fresh_for_s: float | None = None
+    """For how long the server says that its answer is fresh; None if it says nothing."""
+
+
+class Schedule(Protocol):
+    """Decides how long after a visit the next one is due."""
+
+    def interval_s(self, visit: Visit, /) -> float: ...

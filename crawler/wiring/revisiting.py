@@ -1,0 +1,137 @@
+"""Makes what visits pages again: URLs from the ledger, and the schedule."""
+
+import os
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Final, assert_never
+
+import msgspec
+
+from config import Config, Loaded
+from crawler.discover.scope import pattern_search
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import part_at
+from crawler.protocols import Discovery
+from crawler.revisit.allotment import Allotment, Bounds
+from crawler.revisit.planning import VisitPlanning
+from crawler.revisit.schedules import Adaptive, ByCache, ByPattern, BySitemap, Estimated, Fixed
+from crawler.revisit.visits import Schedule
+from crawler.wiring import seeding
+from crawler.wiring.backends import lacks
+from crawler.wiring.components import discovering
+from crawler.wiring.sites import Sites
+from crawler.wiring.storage import rules_version
+from frontier import CrawlUrl, Frontier, LedgerEntry, Revisiting
+from frontier.state import FrontierState
+
+STAY_VARIABLE: Final = "ONCEOVER_STAY"
+"""Set by the daemon: a crawl with a schedule of visits waits for them."""
+_UNKNOWN_PRECEDENCE: Final = 128
+"""Behind what the crawl has not fetched yet."""
+_DAY_S: Final = 86_400.0
+
+
+class UrlsAgain:
+    """Makes URLs to fetch of what the ledger knows of them."""
+
+    def __init__(self, loaded: Loaded, *, rules_version: int) -> None:
+        urls = discovering.url_reader(loaded, version=rules_version)
+        self._discovery: Discovery = discovering.discovery(loaded, Sites(loaded), urls, seeding.seeds(loaded, urls))
+        self._deepest = loaded.config.scope.max_depth
+
+    def url(self, entry: LedgerEntry) -> CrawlUrl | None:
+        """None if it can't be read any more."""
+        try:
+            (url,) = self._discovery.seeds([entry.url or entry.canonical.partition("#")[0]])
+        except ValueError:
+            return None
+        return msgspec.structs.replace(
+            url,
+            canonical=entry.canonical,
+            depth=self._depth(entry),
+            via=entry.via,
+            kind=entry.kind,
+            precedence=_UNKNOWN_PRECEDENCE,
+        )
+
+    def _depth(self, entry: LedgerEntry) -> int:
+        """Earlier versions did not keep depths. Then a page leads to no new ones."""
+        if entry.depth is not None:
+            return entry.depth
+        return 0 if entry.via is None else self._deepest
+
+
+class Plan:
+    """A `RevisitPlan`."""
+
+    def __init__(self, again: UrlsAgain, planning: VisitPlanning) -> None:
+        self._again = again
+        self._planning = planning
+
+    def url(self, entry: LedgerEntry, /) -> CrawlUrl | None:
+        return self._again.url(entry)
+
+    def interval_s(self, entry: LedgerEntry, /) -> float | None:
+        # A URL that a rule has excluded is visited too: the rule may have changed by then.
+        return self._planning.after_entry_s(entry)
+
+
+def revisits(
+    loaded: Loaded, directory: CrawlDirectory, state: FrontierState, frontier: Frontier
+) -> tuple[VisitPlanning | None, Callable[[], Coroutine[object, object, None]] | None]:
+    """The configured schedule, and what queues pages again when they are due. Raises `ConfigError`."""
+    part = part_at(directory.original)
+    planning = make_planning(loaded, lambda: frontier.describe().done, parts=1 if part is None else part.parts)
+    if planning is None:
+        return None, None
+    if not isinstance(frontier, Revisiting):
+        raise lacks(loaded.config, "visit pages again, as recrawl.schedule asks")
+    plan = Plan(UrlsAgain(loaded, rules_version=rules_version(state)), planning)
+    is_kept_up = os.environ.get(STAY_VARIABLE) is not None and loaded.config.daemon.schedule is None
+    return planning, partial(frontier.revisit, plan, stay=loaded.config.recrawl.stay or is_kept_up)
+
+
+def make_planning(loaded: Loaded, pages: Callable[[], int], *, parts: int = 1) -> VisitPlanning | None:
+    """The configured schedule; None if there is none. `pages` tells how many pages there are, of the part if the crawl
+    is in parts. Raises `ConfigError`."""
+    config = loaded.config
+    recrawl = config.recrawl
+    if recrawl.min_interval_s > recrawl.max_interval_s:
+        raise loaded.refuse(
+            "recrawl.min_interval_s",
+            f"expected at most recrawl.max_interval_s = {recrawl.max_interval_s}, found {recrawl.min_interval_s}",
+        )
+    patterns = []
+    for each in recrawl.pattern:
+        try:
+            search = pattern_search([each.matching], "recrawl.pattern")
+        except ValueError as error:
+            raise loaded.refuse("recrawl.pattern", str(error)) from error
+        if search is not None:
+            patterns.append((search, each.interval_s))
+    if recrawl.schedule == "off":
+        return None
+    schedule = ByPattern(patterns, _schedule(config, pages, parts), gone_s=recrawl.max_interval_s)
+    return VisitPlanning(schedule, follows_sitemaps=recrawl.schedule == "sitemap")
+
+
+def _schedule(config: Config, pages: Callable[[], int], parts: int) -> Schedule:
+    recrawl = config.recrawl
+    bounds = Bounds(first_s=recrawl.interval_s, min_s=recrawl.min_interval_s, max_s=recrawl.max_interval_s)
+    match recrawl.schedule:
+        case "off" | "fixed":
+            return Fixed(recrawl.interval_s)
+        case "sitemap":
+            return BySitemap(bounds)
+        case "cache":
+            return ByCache(bounds)
+        case "adaptive":
+            return Adaptive(bounds)
+        case "estimate":
+            per_day = recrawl.visits_per_day
+
+            def mean_s() -> float:
+                return recrawl.interval_s if per_day is None else max(pages(), 1) * _DAY_S * parts / per_day
+
+            return Estimated(Allotment(bounds, mean_s=mean_s))
+    assert_never(recrawl.schedule)

@@ -1,0 +1,126 @@
+"""Queues settled URLs again: when an operator asks for it, and when their next visit is due."""
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import partial
+from time import perf_counter
+from typing import Final
+
+import msgspec
+
+from frontier.protocol.serving import RevisitPlan
+from frontier.store import Store
+from frontier.transitions.active.active_queues import ActiveQueues
+from frontier.transitions.admission import Admission
+from frontier.transitions.commit import Commit
+from frontier.values import CrawlUrl, Damaged, LedgerEntry, UrlState
+
+_TOGETHER: Final = 100
+"""URLs that one batch changes."""
+_SLICE_S: Final = 0.005
+"""How long the event loop is held."""
+
+
+class Revisiting:
+    """Takes settled URLs through the admission."""
+
+    def __init__(self, store: Store, active: ActiveQueues, admission: Admission, commit: Commit) -> None:
+        self._store = store
+        self._active = active
+        self._admission = admission
+        self._commit = commit
+
+    async def readmit(self, urls: Iterable[CrawlUrl], /, *, whole: bool = False) -> int:
+        return await self._admission.readmit(urls, drop_validators=whole)
+
+    async def revisit(self, plan: RevisitPlan, /, *, stay: bool) -> None:
+        revisits = self._active.revisits
+        revisits.serve(stay=stay)
+        try:
+            revisits.are_planned = self._store.marks.revisits_planned
+            if not revisits.are_planned:
+                await self._plan_all(plan)
+            while not self._commit.stopped:
+                if not await self._take_due(plan):
+                    await self._wait()
+        finally:
+            revisits.end()
+            self._wake_if_complete()
+
+    async def _take_due(self, plan: RevisitPlan) -> bool:
+        """Queue the first URLs that are due. Returns whether there were any."""
+        reads = self._store.reads
+        due = reads.revisits_due(int(self._active.now() * 1000), limit=_TOGETHER)
+        if due:
+            entries = [self._entry_due(*each) for each in due]
+            urls = [plan.url(entry) for entry in entries if entry is not None]
+            await self._admission.readmit([url for url in urls if url is not None], drop_validators=False)
+            # After a crash in between, these visits are found to be none any more.
+            await self._commit.run(partial(self._store.drop_revisits, due))
+        self._active.revisits.set_next(reads.next_revisit_ms())
+        self._wake_if_complete()
+        return bool(due)
+
+    def _entry_due(self, due_ms: int, canonical: str) -> LedgerEntry | None:
+        """The ledger entry of a URL that is to be visited; None if that does not hold any more."""
+        entry = self._store.reads.entry(canonical)
+        is_due = entry is not None and entry.state is not UrlState.PENDING and entry.due_ms == due_ms
+        return entry if is_due else None
+
+    async def _wait(self) -> None:
+        """Wait until a visit is due."""
+        revisits = self._active.revisits
+        revisits.changed.clear()
+        wait_s = None if revisits.next_ms is None else max(revisits.next_ms / 1000 - self._active.now(), 0.001)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                await revisits.changed.wait()
+
+    async def _plan_all(self, plan: RevisitPlan) -> None:
+        """Plan the next visits of all settled URLs. No iterator stays open while others work."""
+        after: str | None = ""
+        while after is not None:
+            after, entries = self._read_slice(after)
+            for at in range(0, len(entries), _TOGETHER):
+                await self._commit.run(partial(self._plan, plan, entries[at : at + _TOGETHER]))
+            await asyncio.sleep(0)
+        self._store.marks.set_revisits_planned(True)
+        self._active.revisits.are_planned = True
+        self._active.revisits.set_next(self._store.reads.next_revisit_ms())
+
+    def _read_slice(self, after: str) -> tuple[str | None, list[str]]:
+        """Settled URLs, as many as a slice of time has room for, and the last URL; None at the end."""
+        settled, until = [], perf_counter() + _SLICE_S
+        for known in self._store.ledger.all_known(after):
+            if isinstance(known, Damaged):
+                continue
+            if known.entry.state is not UrlState.PENDING:
+                settled.append(known.entry.canonical)
+            if perf_counter() >= until:
+                return known.entry.canonical, settled
+        return None, settled
+
+    def _plan(self, plan: RevisitPlan, canonicals: Iterable[str]) -> None:
+        planned = []
+        for canonical in canonicals:
+            entry = self._store.reads.entry(canonical)
+            if entry is None or entry.state is UrlState.PENDING:
+                continue
+            if entry.due_ms is None:
+                entry = self._plan_first(plan, entry)
+            if entry.due_ms is not None:
+                planned.append(entry)
+        self._store.plan_revisits(planned)
+
+    def _plan_first(self, plan: RevisitPlan, entry: LedgerEntry) -> LedgerEntry:
+        """The entry of a URL that was settled when nothing was to be visited again."""
+        interval_s = plan.interval_s(entry)
+        if interval_s is None:
+            return entry
+        due_at = max((entry.fetched_at or entry.found_at) + interval_s, self._active.now())
+        return msgspec.structs.replace(entry, interval_s=round(interval_s), due_ms=int(due_at * 1000))
+
+    def _wake_if_complete(self) -> None:
+        if self._active.is_complete():
+            self._active.waiters.wake_all()

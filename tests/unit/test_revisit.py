@@ -1,0 +1,166 @@
+"""When pages are visited again: intervals are never in the past, and the better schedule keeps more copies current."""
+
+import math
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.page import LinkKind, PageRecord
+from crawler.record import Change
+from crawler.revisit.allotment import Allotment, Bounds, best_interval_s
+from crawler.revisit.change_rate import change_rate
+from crawler.revisit.planning import VisitPlanning
+from crawler.revisit.schedules import Adaptive, ByCache, ByPattern, BySitemap, Estimated, Fixed
+from crawler.revisit.visits import Schedule, Visit
+from frontier import CrawlUrl, Earlier, LedgerEntry, UrlState
+from tests.bench import recrawl as bench
+
+HOUR_S = 3600.0
+BOUNDS = Bounds(first_s=24 * HOUR_S, min_s=HOUR_S, max_s=1000 * HOUR_S)
+SCHEDULES: dict[str, Callable[[], Schedule]] = {
+    "fixed": lambda: Fixed(BOUNDS.first_s),
+    "sitemap": lambda: BySitemap(BOUNDS),
+    "cache": lambda: ByCache(BOUNDS),
+    "adaptive": lambda: Adaptive(BOUNDS),
+    "estimate": lambda: Estimated(Allotment(BOUNDS, mean_s=lambda: BOUNDS.first_s)),
+}
+HISTORY = st.lists(st.integers(1, 2**31).flatmap(lambda each: st.sampled_from([each, -each])), max_size=12).map(tuple)
+VISITS = st.builds(
+    Visit,
+    changed=st.none() | st.booleans(),
+    is_sitemap=st.booleans(),
+    interval_s=st.none() | st.floats(1, 1e9),
+    history=HISTORY,
+    fresh_for_s=st.none() | st.floats(0, 1e12),
+)
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+@given(visits=st.lists(VISITS, min_size=1, max_size=150))
+def test_the_next_visit_is_within_bounds_and_never_in_the_past(name: str, visits: list[Visit]) -> None:
+    schedule = SCHEDULES[name]()
+    for visit in visits:
+        assert BOUNDS.min_s <= schedule.interval_s(visit) <= BOUNDS.max_s
+
+
+def test_an_adaptive_interval_is_shorter_after_a_change_and_longer_without_one() -> None:
+    schedule = Adaptive(BOUNDS)
+    intervals = [
+        schedule.interval_s(Visit(changed=changed, interval_s=100 * HOUR_S)) for changed in (True, False, None)
+    ]
+    assert intervals == pytest.approx([80 * HOUR_S, 120 * HOUR_S, 100 * HOUR_S])
+    assert schedule.interval_s(Visit()) == BOUNDS.first_s
+
+
+@given(st.integers(1, 12), st.integers(0, 12), st.integers(60, 10**7))
+def test_with_equal_intervals_the_rate_is_that_of_the_literature_with_half_a_visit_more_of_each_kind(
+    visits: int, changes: int, interval_s: int
+) -> None:
+    changes = min(changes, visits)
+    rate = change_rate([interval_s] * changes + [-interval_s] * (visits - changes))
+    assert rate is not None
+    # The rate at which what was observed is most probable; the prior counts as half a change.
+    observed = changes * interval_s / math.expm1(rate * interval_s) + 0.5 / rate
+    assert observed == pytest.approx((visits - changes + 0.5) * interval_s, rel=1e-3)
+
+
+@pytest.mark.parametrize("days", [1, 5, 30])
+def test_many_irregular_visits_tell_the_rate(days: float) -> None:
+    chance = np.random.default_rng(3)
+    intervals = chance.uniform(0.3, 2, size=4000) * days * 86_400
+    changed = chance.random(4000) < -np.expm1(-intervals / (days * 86_400))
+    rate = change_rate([round(each) if has else -round(each) for each, has in zip(intervals, changed, strict=True)])
+    assert rate is not None
+    assert 1 / rate / 86_400 == pytest.approx(days, rel=0.1)
+
+
+@given(st.floats(1e-8, 1e-3), st.floats(1e2, 1e7))
+def test_one_more_visit_brings_each_page_the_price(rate: float, price_s: float) -> None:
+    interval_s = best_interval_s(rate, price_s)
+    if rate * price_s >= 1:
+        assert interval_s == math.inf
+        return
+    x = rate * interval_s
+    if 1e-3 < x < 20:
+        assert (1 - (1 + x) * math.exp(-x)) / rate == pytest.approx(price_s, rel=0.05)
+
+
+def test_an_allotment_finds_the_price_that_meets_its_budget() -> None:
+    chance = np.random.default_rng(5)
+    rates = np.exp(chance.normal(0, 1.5, size=400)) / (30 * HOUR_S)
+    allotment = Allotment(BOUNDS, mean_s=lambda: 24 * HOUR_S)
+    intervals = np.full(len(rates), 24 * HOUR_S)
+    for _ in range(12):
+        intervals = np.array([allotment.interval_s(rate, 24 * HOUR_S) for rate in rates])
+    assert np.mean(24 * HOUR_S / intervals) == pytest.approx(1, rel=0.15)
+
+
+def test_patterns_and_gone_pages_have_intervals_of_their_own() -> None:
+    schedule = ByPattern([(lambda url: "news" in url, 60.0), (lambda _: True, 120.0)], Fixed(1.0), gone_s=999.0)
+    assert schedule.interval_s("http://a.test/news", Visit()) == 60
+    assert schedule.interval_s("http://a.test/old", Visit()) == 120
+    assert schedule.interval_s("http://a.test/news", Visit(gone=True)) == 999
+    assert ByPattern([], Fixed(1.0), gone_s=999.0).interval_s("http://a.test/", Visit()) == 1
+
+
+class Seen:
+    """Keeps the visits that a schedule is asked about."""
+
+    def __init__(self) -> None:
+        self.visits: list[Visit] = []
+
+    def interval_s(self, visit: Visit, /) -> float:
+        self.visits.append(visit)
+        return 5.0
+
+
+def test_a_plan_knows_what_the_record_says() -> None:
+    seen = Seen()
+    planning = VisitPlanning(ByPattern([], seen, gone_s=9.0), follows_sitemaps=True)
+    earlier = Earlier(visits=2, status=200, fetched_at=1_700_000_000.0, history=(-7,), interval_s=50)
+    url = CrawlUrl(
+        url="http://a.test/", canonical="http://a.test/", queue_key="test,a", kind="sitemap", earlier=earlier
+    )
+    record = PageRecord(
+        number=3,
+        url=url.url,
+        state="done",
+        depth=0,
+        kind=url.kind,
+        fetched_at="2023-11-14T22:15:00.000Z",
+        expires_at="2023-11-14T23:15:00.000Z",
+        change=Change.CHANGED,
+    )
+    assert planning.after_visit_s(url, record) == 5
+    assert seen.visits == [
+        Visit(changed=True, is_sitemap=True, interval_s=50, history=(-7, 100), fresh_for_s=HOUR_S),
+    ]
+    assert planning.after_visit_s(url, msgspec.structs.replace(record, change=Change.GONE)) == 9
+
+
+def test_a_sitemap_tells_which_pages_have_changed_since() -> None:
+    planning = VisitPlanning(ByPattern([], Fixed(5.0), gone_s=9.0), follows_sitemaps=True)
+    url = CrawlUrl(url="http://a.test/", canonical="http://a.test/", queue_key="test,a")
+    entry = LedgerEntry(canonical=url.canonical, state=UrlState.DONE, number=1, found_at=0, fetched_at=1_700_000_000.0)
+    before, after = "2023-11-14T22:00:00Z", "2023-11-14T23:00:00Z"
+    assert planning.is_newer(url, entry, after)
+    assert not planning.is_newer(url, entry, before)
+    assert not planning.is_newer(url, entry, None)
+    assert not planning.is_newer(url, None, after)
+    assert not planning.is_newer(msgspec.structs.replace(url, kind=LinkKind.SITEMAP), entry, after)
+
+
+def test_at_equal_cost_adaptive_visits_keep_more_copies_current_than_fixed_ones_and_estimates_more_still() -> None:
+    rates = bench.change_rates(2_000, np.random.default_rng(bench.SEED))
+    found = {
+        name: bench.simulate(make(), rates, np.random.default_rng(bench.SEED + 1))
+        for name, make in bench.schedules().items()
+    }
+    assert len({each.visits for each in found.values()}) == 1
+    fresh = {name: each.mean_fresh() for name, each in found.items()}
+    assert fresh["fixed"] + 0.005 < fresh["adaptive"]
+    assert fresh["adaptive"] + 0.002 < fresh["estimate"]
