@@ -90,6 +90,8 @@ def why_waiting(frontier: FrontierStats, in_flight: list[InFlight], *, monotonic
     if frontier.next_wake_s is None and frontier.groups_elsewhere:
         hosts = "one host waits" if frontier.held_back_queues == 1 else f"{frontier.held_back_queues} hosts wait"
         return f"{hosts} for {number_of(frontier.groups_elsewhere, 'address', 'addresses')} that other parts ask, too"
+    if frontier.next_wake_s is None and frontier.next_visit_s is not None:
+        return f"nothing is left to fetch now; the next visit to a page is due in {duration(frontier.next_visit_s)}"
     if frontier.next_wake_s is None or frontier.next_wake_s < MIN_SHOWN_REST_S:
         return None
     if frontier.next_group is not None:

@@ -219,6 +219,8 @@ class FrontierStats(msgspec.Struct, frozen=True, kw_only=True):
     """Why that queue rests, if the release of its last lease gave a reason."""
     next_group: str | None = None
     """The group that wakes next, if it wakes before any queue."""
+    next_visit_s: float | None = None
+    """Seconds until a settled URL is visited again; None if none is, or nobody asks for it."""
     held_back_queues: int = 0
     """Queues that only a group keeps from being ready."""
     groups_elsewhere: int = 0

@@ -19,6 +19,7 @@ def describe(counters: Counters, active: ActiveQueues) -> FrontierStats:
     deadline = active.deadline()
     queue = schedule.next_wake()
     waking = queue if queue is not None and queue.record.wake_at == deadline else None
+    visit_ms = active.revisits.next_ms
     group_wake = schedule.groups.next_wake()
     return FrontierStats(
         admitted=counters.admitted,
@@ -37,6 +38,7 @@ def describe(counters: Counters, active: ActiveQueues) -> FrontierStats:
         next_wake_trouble=None if waking is None else waking.record.health.trouble,
         next_wake_why=None if waking is None else waking.rest_reason,
         next_group=group_wake[1] if group_wake is not None and group_wake[0] == deadline and waking is None else None,
+        next_visit_s=None if visit_ms is None else max(0.0, visit_ms / 1000 - active.now()),
         held_back_queues=schedule.held_back_count,
         groups_elsewhere=schedule.groups.elsewhere,
         troubled_queues=counters.troubled_queues,

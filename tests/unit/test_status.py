@@ -1,5 +1,6 @@
 """That a status is put into words that say what is being waited for."""
 
+import msgspec
 import pytest
 
 from crawler.counters import Counters, InFlight
@@ -57,6 +58,11 @@ def flight(since: float, *, stage: str = "the server", host: str = "a") -> InFli
     [
         (stats(ready=1), [], None),
         (stats(), [], None),
+        (
+            msgspec.structs.replace(stats(), next_visit_s=7200.0),
+            [],
+            "nothing is left to fetch now; the next visit to a page is due in 2 h 0 min",
+        ),
         (stats(), [flight(99.0)], None),
         (stats(), [flight(50.0), flight(99.0)], None),
         (
