@@ -16,6 +16,7 @@ from frontier.leveldb.format.keys import (
     old_links_key,
     position_key,
     queue_key,
+    revisit_key,
     text,
     untext,
 )
@@ -55,7 +56,7 @@ class Placing:
         """By space, in the order in which they are copied."""
 
     def entry(self, key: bytes, found: Found) -> Iterator[Placed]:
-        """A URL of the ledger, with its links."""
+        """A URL of the ledger, with its links and its next visit."""
         source, value = self._only(key, found)
         canonical = untext(key[1:])
         try:
@@ -67,6 +68,8 @@ class Placing:
             records += self._copied(source, links_key(url_digest(canonical)))
         if self._sources.has_old_links[source]:
             records += self._copied(source, old_links_key(canonical))
+        if entry.due_ms is not None:
+            records.append((revisit_key(entry.due_ms, canonical), b""))
         quarantined: list[tuple[bytes, bytes]] = []
         if location is None:
             target = self._routing.owner_of_settled(canonical)

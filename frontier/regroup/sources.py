@@ -18,13 +18,14 @@ from frontier.values import REPAIR_ADVICE, StoreFailed, StoreRefused
 Found = Sequence[tuple[int, bytes]]
 """The values of one key, each with the number of its source."""
 
-_SPACES: Final = frozenset(b"PRLCHQIWJBMGNXOTS")
+_SPACES: Final = frozenset(b"PRLCHDQIWJBMGNXOTS")
 _NAMES: Final = frozenset(
     {
         b"Mcounters",
         b"Mcrashed",
         b"Mformat",
         b"Mheld",
+        b"Mrevisits",
         b"Midentity",
         b"Min-use",
         b"Mincarnation",
