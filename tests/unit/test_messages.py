@@ -40,7 +40,7 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *a
     ("arguments", "words"),
     [
         (["crawl", "--sed", "x"], "onceover: no such option '--sed'"),
-        (["craw"], "onceover: no such command 'craw'. Did you mean 'crawl'? `onceover --help` shows the usage"),
+        (["statu"], "onceover: no such command 'statu'. Did you mean 'status'? `onceover --help` shows the usage"),
         (["crawl", "a", "b"], "onceover: got unexpected extra argument (b) `onceover crawl --help` shows"),
         (["config", "check"], "onceover: missing argument 'CONFIGURATION...'; `onceover config check --help` shows"),
         (["crawl"], "onceover: there is nothing to crawl: give a configuration file, or --seed URL"),
