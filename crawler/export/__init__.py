@@ -4,7 +4,8 @@
     columns     what a column is
     pages       the table of pages: the columns of Common Crawl's columnar index, then ours
     links       the table of links
-    captures    where the archive has a page, by the CDXJ index beside each WARC file
+    archives    the WARC files of a crawl, and their records
+    captures    where the archive has a page, by the CDXJ index beside each WARC file, or by that file
     writers     writes rows as JSON Lines, CSV or Parquet
     manifest    what an export has done until now, in the folder that it writes to
     tables      exports a table

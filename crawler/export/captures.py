@@ -3,13 +3,17 @@
 import hashlib
 import logging
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 import msgspec
 
+from crawler.export.archives import Archive, members_of
+from crawler.export.wacz.heads import read_head
+
+_FOUND: Final = ("response", "revisit", "resource")
 _log = logging.getLogger(__name__)
 
 
@@ -29,19 +33,19 @@ class _Entry(msgspec.Struct, frozen=True, gc=False):
 
 
 class Captures:
-    """The captures of a crawl by URL and time, from the CDXJ files beside its WARC files.
+    """The captures of a crawl by URL and time, from the CDXJ file beside each WARC file, or else from the WARC file.
 
     They lie in a temporary file, so that an archive of any size takes little memory. As a context it removes that.
     """
 
-    def __init__(self, directory: Path, archives: list[Path]) -> None:
-        """`archives` are the folders of WARC files in the directory of the crawl."""
+    def __init__(self, directory: Path, archives: Sequence[Archive], say: Callable[[str], None]) -> None:
+        """`archives` are WARC files in the directory of the crawl. Calls `say` for each that must be read."""
         self._directory = directory
         self._names: list[str] = []
         self._store = sqlite3.connect("")  # on the disk, and without a name, so that it goes with the process
         self._store.execute("CREATE TABLE capture (key INTEGER, file INTEGER, offset INTEGER, length INTEGER)")
-        for index in (path for folder in archives if folder.is_dir() for path in sorted(folder.glob("*.cdxj"))):
-            self._read(index)
+        for archive in archives:
+            self._read(archive, say)
         self._store.execute("CREATE INDEX by_key ON capture (key, file, offset, length)")
 
     def find(self, url: str, fetched_at: str | None, /) -> Location | None:
@@ -55,10 +59,12 @@ class Captures:
         ).fetchone()
         return None if row is None else Location(self._names[row[0]], row[1], row[2])
 
-    def _read(self, index: Path) -> None:
+    def _read(self, archive: Archive, say: Callable[[str], None]) -> None:
         number = len(self._names)
-        self._names.append(str(index.with_suffix("").relative_to(self._directory)))
-        self._store.executemany("INSERT INTO capture VALUES (?, ?, ?, ?)", self._entries(index, number))
+        self._names.append(str(archive.final_path.relative_to(self._directory)))
+        index = archive.final_path.with_name(f"{archive.final_path.name}.cdxj")
+        entries = self._entries(index, number) if index.exists() else _captures(archive, number, say)
+        self._store.executemany("INSERT INTO capture VALUES (?, ?, ?, ?)", entries)
 
     def _entries(self, index: Path, number: int) -> Iterator[tuple[int, int, int, int]]:
         decoder = msgspec.json.Decoder(_Entry)
@@ -80,6 +86,14 @@ class Captures:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._store.close()
+
+
+def _captures(archive: Archive, number: int, say: Callable[[str], None]) -> Iterator[tuple[int, int, int, int]]:
+    say(f"{archive.path} has no index (.cdxj), so it is read")
+    for member, _ in members_of(archive, say):
+        head = read_head(member.content)
+        if head is not None and head.kind in _FOUND:
+            yield _key(head.url, head.timestamp), number, member.start, member.end - member.start
 
 
 def _key(url: str, timestamp: str) -> int:

@@ -12,7 +12,8 @@ import msgspec
 from crawler.cli.operate.options import directory, part
 from crawler.cli.run.streams import say
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.layout import output_directories, part_directory
+from crawler.disk.layout import part_directory
+from crawler.export.archives import archives_of
 from crawler.export.captures import Captures
 from crawler.export.links import links_table
 from crawler.export.pages import pages_table
@@ -48,6 +49,12 @@ _ROWS: Final = 1_000_000
     help="When a new file begins in a folder.",
 )
 @click.option(
+    "--locations/--no-locations",
+    default=True,
+    show_default=True,
+    help="For the table of pages: tell where the archive has each page.",
+)
+@click.option(
     "--earlier",
     multiple=True,
     type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -75,6 +82,7 @@ def export(directory: Path, form: Literal[Format, "wacz"], to: Path, **options: 
 class _Options(msgspec.Struct, frozen=True, kw_only=True):
     table: str
     rows_per_file: int
+    locations: bool
     earlier: tuple[Path, ...]
     incomplete: bool
     overwrite: bool
@@ -85,9 +93,9 @@ def _export_table(directory: Path, form: Format, to: Path, options: _Options) ->
     crawl = CrawlDirectory(directory)
     if crawl.suffixes.exists():
         use_suffixes(crawl.suffixes.read_bytes())
-    is_located = options.table == "pages" and form != "jsonl"
-    archives = [CrawlDirectory(each).warc for each in output_directories(directory)] if is_located else []
-    with Captures(directory, archives) as captures:
+    is_located = options.locations and options.table == "pages" and form != "jsonl"
+    archives = archives_of(directory, options.part) if is_located else []
+    with Captures(directory, archives, _tell) as captures:
         table = pages_table(captures.find, crawl=_name(crawl)) if options.table == "pages" else links_table()
         made = export_table(
             TableExport(

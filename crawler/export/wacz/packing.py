@@ -7,8 +7,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from crawler.disk.directory import CrawlDirectory
-from crawler.disk.layout import output_directories, record_directories
+from crawler.export.archives import Archive, archives_in, archives_of, members_of
 from crawler.export.aside import written_aside
 from crawler.export.snapshot import BEGINNING, OnDamage, Snapshot, take_snapshot
 from crawler.export.wacz.compressed_index import write_index
@@ -19,14 +18,11 @@ from crawler.export.writers import ExportRefused
 from crawler.page import PageRecord
 from crawler.record import rfc3339
 from crawler.status import number_of
-from crawler.write.gzip_members import GzipMember, members
-from crawler.write.warc import is_ours
+from crawler.write.gzip_members import GzipMember
 from crawler.write.warc_records import warcinfo
 
-_HEAD_BYTES: Final = 1 << 16
 _COPY_BYTES: Final = 1 << 20
 _LARGE_BYTES: Final = 1 << 30
-_OPEN: Final = ".open"
 _HTML: Final = ("text/html", "application/xhtml+xml")
 _REFERRED: Final = "referred.warc.gz"
 
@@ -67,20 +63,12 @@ class _Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seed: bool = False
 
 
-class _Archive(msgspec.Struct, frozen=True):
-    """A WARC file as it is when the export begins."""
-
-    path: Path
-    name: str
-    size: int
-
-
 def export_wacz(export: WaczExport, to: Path, say: Say, on_damage: OnDamage) -> Packed:
     """Raises `ExportRefused`, `DirectoryRefused` and `OSError`."""
     if to.is_dir() or (to.exists() and not export.overwrite):
         raise ExportRefused(f"{to} exists: name another file, or replace a file with --overwrite")
     snapshot = Snapshot(export.directory, take_snapshot(export.directory, export.part), on_damage)
-    archives = _archives(export.directory, export.part)
+    archives = archives_of(export.directory, export.part)
     if not archives:
         raise ExportRefused(f"{export.directory} has no archive to pack: crawl with output.warc = true")
     to.parent.mkdir(parents=True, exist_ok=True)
@@ -88,13 +76,13 @@ def export_wacz(export: WaczExport, to: Path, say: Say, on_damage: OnDamage) -> 
         return _pack(export, _Packing(package, index, say), archives, snapshot)
 
 
-def _is_large(export: WaczExport, archives: Sequence[_Archive]) -> bool:
+def _is_large(export: WaczExport, archives: Sequence[Archive]) -> bool:
     """Whether a member may have 2 GiB; the list of pages is no larger than the archive."""
     earlier = (archive for place in export.earlier for archive in _earlier_archives(place))
     return sum(archive.size for archive in (*archives, *earlier)) >= _LARGE_BYTES
 
 
-def _pack(export: WaczExport, packing: "_Packing", archives: Sequence[_Archive], snapshot: Snapshot) -> Packed:
+def _pack(export: WaczExport, packing: "_Packing", archives: Sequence[Archive], snapshot: Snapshot) -> Packed:
     for archive in archives:
         packing.copy(archive)
     if export.earlier and packing.index.lacking():
@@ -124,12 +112,12 @@ class _Packing:
         self._say = say
         self.archives = self.captures = 0
 
-    def copy(self, archive: _Archive) -> None:
+    def copy(self, archive: Archive) -> None:
         """Copy the intact records of a file as they are, and index them."""
         self._say(f"archive/{archive.name}: {archive.size:,} bytes")
         self.archives += 1
         with self.package.member(f"archive/{archive.name}", stored=True) as target:
-            for member, file in self._members(archive):
+            for member, file in members_of(archive, self._say):
                 self._add(member, file, target, archive.name)
 
     def copy_referred(self, export: WaczExport) -> None:
@@ -138,7 +126,7 @@ class _Packing:
             facts = (("software", export.software), ("description", "what revisit records of this archive refer to"))
             target.write(warcinfo(_REFERRED, facts, now=export.now, level=3))
             for archive in (each for place in export.earlier for each in _earlier_archives(place)):
-                for member, file in self._members(archive):
+                for member, file in members_of(archive, self._say):
                     head = read_head(member.content)
                     if head is not None and self.index.is_wanted(head):
                         self._add(member, file, target, _REFERRED)
@@ -154,16 +142,6 @@ class _Packing:
                 count += 1
                 first_seed = page if first_seed is None and page.seed else first_seed
         return count, first_seed
-
-    def _members(self, archive: _Archive) -> Iterator[tuple[GzipMember, BinaryIO]]:
-        with _open(archive.path) as file:
-            for found in members(file, is_ours=is_ours, max_bytes=_HEAD_BYTES):
-                if found.end > archive.size:
-                    return  # written since
-                if isinstance(found, GzipMember):
-                    yield found, file
-                elif not found.torn:
-                    self._say(f"{archive.path}: bytes {found.start:,} to {found.end:,} are damaged, and left out")
 
     def _add(self, member: GzipMember, file: BinaryIO, target: Member, name: str) -> None:
         offset = target.size
@@ -192,43 +170,9 @@ def _pages(snapshot: Snapshot) -> Iterator[_Page]:
             yield _Page(id=str(record.number), url=record.url, ts=record.fetched_at, title=record.title, seed=is_seed)
 
 
-def _open(path: Path) -> BinaryIO:
-    try:
-        return path.open("rb")
-    except FileNotFoundError:  # the crawl has finished it since
-        return path.with_name(path.name.removesuffix(_OPEN)).open("rb")
-
-
-def _archives(directory: Path, part: int | None) -> list[_Archive]:
-    """The files of a crawl, or of one part, the oldest first."""
-    found = []
-    for place in _output(directory, part):
-        prefix = "" if place == directory else f"{place.name}-"
-        found += _archives_in(CrawlDirectory(place).warc, prefix)
-    return found
-
-
-def _output(directory: Path, part: int | None) -> list[Path]:
-    if part is None:
-        return output_directories(directory)
-    return [records.parent for records in record_directories(directory, part)]
-
-
-def _earlier_archives(place: Path) -> list[_Archive]:
+def _earlier_archives(place: Path) -> list[Archive]:
     """The files of an earlier crawl, or of a folder of WARC files. Raises `ExportRefused` if it has none."""
-    found = _archives(place, None) or _archives_in(place, "")
+    found = archives_of(place, None) or archives_in(place, "")
     if not found:
         raise ExportRefused(f"--earlier {place}: expected the directory of a crawl, or WARC files; found no *.warc.gz")
-    return found
-
-
-def _archives_in(folder: Path, prefix: str) -> list[_Archive]:
-    paths = [*folder.glob("*.warc.gz"), *folder.glob(f"*.warc.gz{_OPEN}")] if folder.is_dir() else []
-    found = []
-    for path in sorted(paths, key=lambda each: each.name):
-        try:
-            found.append(_Archive(path, prefix + path.name.removesuffix(_OPEN), path.stat().st_size))
-        except FileNotFoundError:  # the crawl has finished it since
-            final = path.with_name(path.name.removesuffix(_OPEN))
-            found.append(_Archive(final, prefix + final.name, final.stat().st_size))
     return found

@@ -93,6 +93,7 @@ def full(tmp_path: Path) -> Path:
     other = {"url": PAGE_URL, "offset": 9, "length": 9}
     lines = ["!CDXJ", f"key 20261120183816 {json.dumps(entry)}", f"key 20251120183816 {json.dumps(other)}", "torn 2026"]
     (crawl / "warc" / "a.warc.gz.cdxj").write_text("\n".join(lines))
+    (crawl / "warc" / "a.warc.gz").touch()
     return crawl
 
 

@@ -23,7 +23,7 @@ from crawler.export.writers import ExportRefused
 from crawler.page import NotModified, Page, PageRecord
 from crawler.write.cdxj.surt_key import surt_key
 from crawler.write.warc import WarcOptions, WarcSink
-from tests.unit.export.test_tables import run
+from tests.unit.export.test_tables import csv_rows, run
 from tests.unit.export.written import write_crawl
 from tests.unit.write.samples import NOON, page, record_of
 
@@ -197,6 +197,30 @@ async def test_replay_finds_members_by_the_central_directory_alone_or_is_told_to
         assert (length > 0, bool(member.extra)) == (is_large, is_large)
     assert len(opened.captures()) == 1
     opened.close()
+
+
+async def test_the_table_of_pages_tells_where_an_archive_has_them_with_an_index_and_without(
+    tmp_path: Path, same: tuple[Page, Page]
+) -> None:
+    crawl = await archived_crawl(tmp_path / "crawl", *same, page(3), duplicates=9)
+    [warc] = (crawl / "warc").glob("*.warc.gz")
+    content = warc.read_bytes()
+    assert run(crawl, "csv", tmp_path / "indexed.csv").stderr == ""
+    rows = csv_rows(tmp_path / "indexed.csv")
+    assert len(rows) == 3
+    for row in rows:
+        assert row["warc_filename"] == f"warc/{warc.name}"
+        start, length = int(row["warc_record_offset"]), int(row["warc_record_length"])
+        [record] = ArchiveIterator(io.BytesIO(content[start : start + length]))
+        assert dict(record.rec_headers.headers)["WARC-Target-URI"] == row["url"]
+        assert record.rec_type == ("revisit" if row["url"] == same[1].url else "response")
+
+    warc.with_name(warc.name + ".cdxj").unlink()
+    warc.rename(warc.with_name(warc.name + ".open"))
+    assert "has no index (.cdxj), so it is read" in run(crawl, "csv", tmp_path / "pages.csv").stderr
+    assert csv_rows(tmp_path / "pages.csv") == rows
+    run(crawl, "csv", tmp_path / "pages.csv", "--no-locations", "--overwrite")
+    assert {row["warc_filename"] for row in csv_rows(tmp_path / "pages.csv")} == {""}
 
 
 async def test_replay_does_not_look_up_that_a_page_has_not_changed(tmp_path: Path) -> None:

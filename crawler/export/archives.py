@@ -1,0 +1,77 @@
+"""The WARC files of a crawl, as they are when an export begins."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import msgspec
+
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import output_directories, record_directories
+from crawler.write.gzip_members import GzipMember, members
+from crawler.write.warc import is_ours
+
+_HEAD_BYTES: Final = 1 << 16
+_OPEN: Final = ".open"
+
+
+class Archive(msgspec.Struct, frozen=True):
+    """A WARC file."""
+
+    path: Path
+    name: str
+    """Unique in the crawl."""
+    size: int
+
+    @property
+    def final_path(self) -> Path:
+        """Where it is when it is finished."""
+        return self.path.with_name(self.path.name.removesuffix(_OPEN))
+
+
+def archives_of(directory: Path, part: int | None) -> list[Archive]:
+    """The files of a crawl, or of one part, the oldest first. Raises `DirectoryRefused`."""
+    found = []
+    for place in _output(directory, part):
+        found += archives_in(CrawlDirectory(place).warc, "" if place == directory else f"{place.name}-")
+    return found
+
+
+def archives_in(folder: Path, prefix: str) -> list[Archive]:
+    """The files in a folder. `prefix` makes their names unique."""
+    paths = [*folder.glob("*.warc.gz"), *folder.glob(f"*.warc.gz{_OPEN}")] if folder.is_dir() else []
+    found = []
+    for path in sorted(paths, key=lambda each: each.name):
+        archive = Archive(path, prefix + path.name.removesuffix(_OPEN), 0)
+        try:
+            size = path.stat().st_size
+        except FileNotFoundError:  # the crawl has finished it since
+            size = archive.final_path.stat().st_size
+        found.append(msgspec.structs.replace(archive, size=size))
+    return found
+
+
+def members_of(archive: Archive, say: Callable[[str], None]) -> Iterator[tuple[GzipMember, BinaryIO]]:
+    """The intact records of a file, each with the beginning of its content, and the open file. Says which bytes are
+    damaged."""
+    with _open(archive) as file:
+        for found in members(file, is_ours=is_ours, max_bytes=_HEAD_BYTES):
+            if found.end > archive.size:
+                return  # written since
+            if isinstance(found, GzipMember):
+                yield found, file
+            elif not found.torn:
+                say(f"{archive.path}: bytes {found.start:,} to {found.end:,} are damaged, and left out")
+
+
+def _open(archive: Archive) -> BinaryIO:
+    try:
+        return archive.path.open("rb")
+    except FileNotFoundError:  # the crawl has finished it since
+        return archive.final_path.open("rb")
+
+
+def _output(directory: Path, part: int | None) -> list[Path]:
+    if part is None:
+        return output_directories(directory)
+    return [records.parent for records in record_directories(directory, part)]
