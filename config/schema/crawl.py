@@ -135,6 +135,15 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
             extra={"unit": "bodies"},
         ),
     ] = 0
+    dedupe_min_bytes: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=MOST,
+            description="A body that is smaller as received is archived each time. Only with warc_revisits.",
+            extra=BYTES,
+        ),
+    ] = 0
     records_max_bytes: Annotated[
         int,
         Meta(

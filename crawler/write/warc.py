@@ -47,6 +47,7 @@ class WarcOptions(msgspec.Struct, frozen=True, kw_only=True):
     level: Annotated[int, Meta(description="Like output.warc_level.")] = 3
     index: Annotated[bool, Meta(description="Like output.warc_index.")] = True
     revisits: Annotated[int, Meta(description="Like output.warc_revisits.", extra={"unit": "bodies"})] = 0
+    dedupe_min_bytes: Annotated[int, Meta(description="Like output.dedupe_min_bytes.", extra={"unit": "bytes"})] = 0
 
 
 _DEFAULTS: Final = WarcOptions()
@@ -107,7 +108,8 @@ class WarcSink:
                 file.ensure_intact()
                 self._finish_file()
         await self._append(group).settle()
-        self._remember(group)
+        if not isinstance(page, NotModified) and len(page.raw_body) >= self._options.dedupe_min_bytes:
+            self._remember(group)
 
     async def aclose(self) -> None:
         self._closed = True

@@ -344,7 +344,17 @@ async def test_no_more_bodies_are_remembered_than_configured(tmp_path: Path) -> 
     assert kinds == ["response", "response", "response", "revisit"]
 
 
-@pytest.mark.parametrize("setting", ["output.warc_prefix=a/b", "output.warc_level=0", "output.warc_revisits=-1"])
+async def test_bodies_below_the_size_for_revisits_are_archived_each_time_and_take_no_place(tmp_path: Path) -> None:
+    settings = ["output.warc_revisits=1", "output.dedupe_min_bytes=4"]
+    found, _ = await archive_of(tmp_path, *settings, bodies=[b"four", b"two", b"two", b"four"])
+    kinds = [entry.kind for entry in found if entry.kind in ("response", "revisit")]
+    assert kinds == ["response", "response", "response", "revisit"]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["output.warc_prefix=a/b", "output.warc_level=0", "output.warc_revisits=-1", "output.dedupe_min_bytes=-1"],
+)
 def test_a_setting_of_the_archive_that_can_not_be_is_refused(setting: str) -> None:
     with pytest.raises(ConfigError, match=setting.partition("=")[0]):
         loaded(setting)

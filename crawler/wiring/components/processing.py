@@ -151,6 +151,7 @@ def _chosen_sinks(config: Config, directory: CrawlDirectory) -> list[_Chosen]:
             "level": output.warc_level,
             "index": output.warc_index,
             "revisits": output.warc_revisits,
+            "dedupe_min_bytes": output.dedupe_min_bytes,
         }
         found.insert(0, _Chosen("output.warc", "warc", "warc", directory.warc, warc))
     if output.records:
