@@ -9,8 +9,8 @@ import re
 from typing import Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-_SAFE: Final = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
-_TO_ESCAPE: Final = re.compile(r"[^A-Za-z0-9!\"$&'()*+,\-./:;<=>?@\[\\\]^_`{|}~]")
+_SAFE: Final = "!\"$&'()+*,-./:;<=>?@[\\]^_`{|}~"
+_TO_ESCAPE: Final = re.compile(r"[^A-Za-z0-9!\"$&'()+*,\-./:;<=>?@\[\\\]^_`{|}~]")
 _WWW: Final = re.compile(r"^www\d*\.")
 _DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
 _ASPX_SESSIONS: Final = (
