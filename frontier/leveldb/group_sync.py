@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 
 class GroupSync:
@@ -51,7 +51,7 @@ class GroupSync:
         loop = asyncio.get_running_loop()
         running = loop.create_future()
 
-        def end(job: Future[None]) -> None:
+        def end(job: asyncio.Future[None]) -> None:
             # One step without await: a task that came in between would wait for a finished sync and block the loop.
             self._running = None
             self._failure = self._failure or job.exception()
@@ -59,5 +59,5 @@ class GroupSync:
                 self._safe = max(self._safe, written)
             running.set_result(None)
 
-        self._thread.submit(self._sync).add_done_callback(lambda job: loop.call_soon_threadsafe(end, job))
+        loop.run_in_executor(self._thread, self._sync).add_done_callback(end)
         return running
