@@ -17,6 +17,7 @@ from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 
+import duckdb
 import msgspec
 import pytest
 import trustme
@@ -547,6 +548,12 @@ def check_sqlite_query(block: Block, folder: Path, _: Shell) -> None:
         database.execute(block.text)
 
 
+def check_query_of_tables(block: Block, folder: Path, shell: Shell) -> None:
+    told, code = shell.run("onceover export crawls/docs --format parquet --to tables")
+    assert code == COMPLETE, told
+    assert duckdb.sql(block.text.replace("'tables/", f"'{folder}/tables/")).fetchall()
+
+
 def check_postgres_queries(block: Block, _: Path, __: Shell) -> None:
     async def make_tables(dsn: str) -> None:
         sink = PostgresSink(Parameters(), PostgresOptions(dsn=dsn))
@@ -578,6 +585,7 @@ SHOWN_ELSEWHERE = {
     ("docs/databases.md", "SELECT host"): check_postgres_queries,
     ("docs/extending.md", "[build-system]"): check_project,
     ("docs/metrics.md", "scrape_configs:"): check_scrape_configuration,
+    ("docs/output.md", "SELECT url_host"): check_query_of_tables,
     ("docs/parts.md", "crawls/web/"): check_directory_of_parts,
     ("docs/reading.md", "www.example.org "): check_places,
 }
