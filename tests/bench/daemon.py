@@ -145,11 +145,13 @@ def _in_daemon(home: Path, *, asks: bool = False) -> float:
     """Returns the processor time of the daemon without its crawls."""
     crawls = len(list(home.glob("*.toml")))
     with subprocess.Popen([*_COMMAND, "daemon", str(home)], stderr=subprocess.DEVNULL) as daemon:
-        _wait_until(lambda: _answers(home), daemon)
-        with _client(home, crawls) if asks else nullcontext():
-            _wait_until(lambda: _complete(home) == crawls, daemon)
-        own_s = _own_s(daemon.pid)
-        daemon.terminate()
+        try:
+            _wait_until(lambda: _answers(home), daemon)
+            with _client(home, crawls) if asks else nullcontext():
+                _wait_until(lambda: _complete(home) == crawls, daemon)
+            own_s = _own_s(daemon.pid)
+        finally:
+            daemon.terminate()
     return own_s
 
 
@@ -188,8 +190,9 @@ def _client(home: Path, crawls: int) -> Iterator[None]:
 
 
 def _ask_each_second(home: Path, crawls: int, ended: Event) -> None:
-    with _connection(home) as connection:
-        while not ended.wait(1.0):
+    while not ended.wait(1.0):
+        # The daemon closes a connection that is idle for long, as it may seem on a busy machine.
+        with _connection(home) as connection:
             connection.request("GET", "/api/v1/crawls")
             assert len(msgspec.json.decode(connection.getresponse().read())["crawls"]) == crawls
 
