@@ -117,13 +117,14 @@ class Listener:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(min(self._limits.idle_s / 4, _MAX_SWEEP_S))
-            self._close_idle(loop.time())
+            self.close_idle(loop.time())
             self._close_revoked()
 
-    def _close_idle(self, now: float) -> None:
-        running = self._traffic.running
+    def close_idle(self, now: float) -> None:
+        """Close the connections that have had no answer for long, and get none now."""
+        running, used = self._traffic.running, self._traffic.take_used()
         idle = [each for each in self._server.connections if each not in running]
-        self._idle_since = {each: self._idle_since.get(each, now) for each in idle}
+        self._idle_since = {each: now if each in used else self._idle_since.get(each, now) for each in idle}
         for each in idle:
             if now - self._idle_since[each] >= self._limits.idle_s and each.transport is not None:
                 each.transport.abort()

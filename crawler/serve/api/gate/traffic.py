@@ -19,6 +19,12 @@ class Traffic:
 
     def __init__(self) -> None:
         self.running: dict[object, web.Request] = {}
+        self._ended: set[object] = set()
+
+    def take_used(self) -> set[object]:
+        """The connections that have had an answer since the last call."""
+        used, self._ended = self._ended, set()
+        return used
 
     def middleware(self) -> Middleware:
         @web.middleware
@@ -28,6 +34,7 @@ class Traffic:
                 return await handler(request)
             finally:
                 del self.running[request.protocol]
+                self._ended.add(request.protocol)
 
         return note
 

@@ -1,19 +1,25 @@
 """What the API bears: many requests, many and slow connections, large requests, wrong tokens."""
 
 import asyncio
+import socket
 from asyncio import StreamReader, StreamWriter
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
+from typing import cast
+from unittest.mock import Mock
 
 import msgspec
 import pytest
+from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.serve.api.gate.limits import Pace, client_of
+from crawler.serve.api.gate.limits import Limits, Pace, client_of
+from crawler.serve.api.gate.listener import Listener
 from crawler.serve.api.gate.tokens import Rights, Tokens
+from crawler.serve.api.gate.traffic import Traffic
 from tests.timeouts import MAX_WAIT_S
 from tests.unit.serve.api.serving import BASE, Api, served
 
@@ -165,6 +171,34 @@ async def test_slow_clients_are_left_and_others_do_not_notice(tmp_path: Path) ->
             assert (await api.ask("GET", "/crawls")).status == 200
             await asyncio.sleep(0.05)
         assert [task.result() for task in slow] == [b""] * 30
+
+
+class OfServer:
+    """A server with these connections, each with a transport that can be aborted."""
+
+    def __init__(self, count: int) -> None:
+        self.connections = [Mock() for _ in range(count)]
+
+    def aborted(self) -> list[bool]:
+        return [each.transport.abort.called for each in self.connections]
+
+
+async def test_a_connection_that_is_used_again_and_again_stays() -> None:
+    server, traffic = OfServer(3), Traffic()
+    asked, running, _ = server.connections
+    with closing(socket.socket()) as listening:
+        listener = Listener(cast(web.Server, server), listening, Limits(), traffic=traffic, tokens=None)
+        ask = traffic.middleware()
+
+        async def answer(request: web.Request) -> web.StreamResponse:
+            return web.Response()
+
+        traffic.running[running] = Mock()
+        for now in range(0, 100, 5):
+            listener.close_idle(float(now))
+            # It is idle whenever somebody looks.
+            await ask(Mock(protocol=asked), answer)
+    assert server.aborted() == [False, False, True]
 
 
 async def test_a_body_that_does_not_arrive_is_not_waited_for(tmp_path: Path) -> None:
