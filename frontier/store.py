@@ -265,7 +265,7 @@ class Store(Protocol):
         ...
 
     def drop_revisits(self, revisits: Sequence[tuple[int, str]], /) -> None:
-        """Remove visits, as `revisits_due` returns them."""
+        """Remove visits: those that `revisits_due` has returned last."""
         ...
 
     def update_queues(self, queues: Sequence[QueueUpdate], counters: Counters, /) -> None:

@@ -46,6 +46,10 @@ class LevelDBReads:
         self.has_links = next(database.keys(b"C", b"D"), None) is not None
         """Whether link counts were ever written."""
         self._has_old_links = next(database.keys(b"H", b"I"), None) is not None
+        self._visits = b"D"
+        """No visit comes before it, so that no look walks over those that were dropped."""
+        self._first_noted: bytes | None = None
+        """The first visit that was written since the last look."""
 
     def pending_urls(self, key: str, /, *, after: int, limit: int) -> list[PendingUrl]:
         start, stop = _range_after(key, after)
@@ -91,11 +95,21 @@ class LevelDBReads:
         return None if key is None else U64_PAIR.unpack(key[1:])[0]
 
     def revisits_due(self, now_ms: int, /, *, limit: int) -> list[tuple[int, str]]:
-        return [revisit_of(key) for key, _ in self._database.first(b"D", b"D" + U64.pack(now_ms + 1), limit)]
+        self._first_noted = None
+        return [revisit_of(key) for key, _ in self._database.first(self._visits, b"D" + U64.pack(now_ms + 1), limit)]
 
     def next_revisit_ms(self) -> int | None:
-        key = next(self._database.keys(b"D", b"E"), None)
+        key = next(self._database.keys(self._visits, b"E"), None)
         return None if key is None else revisit_of(key)[0]
+
+    def note_visit(self, key: bytes) -> None:
+        """A visit was written."""
+        self._visits = min(self._visits, key)
+        self._first_noted = key if self._first_noted is None else min(self._first_noted, key)
+
+    def note_dropped(self, key: bytes) -> None:
+        """The visits that `revisits_due` has found last were dropped; this was the last of them."""
+        self._visits = key + b"\0" if self._first_noted is None else min(key + b"\0", self._first_noted)
 
     def entry(self, canonical: str, /) -> LedgerEntry | None:
         value = self._database.get(ledger_key(canonical))

@@ -157,9 +157,12 @@ class LevelDBStore:
         batch = self._database.batch()
         batch.delete(pending_key(pending.url.queue_key, pending.order))
         batch.put(ledger_key(entry.canonical), encode_entry(entry))
-        if entry.due_ms is not None:
-            batch.put(revisit_key(entry.due_ms, entry.canonical), b"")
+        visit = None if entry.due_ms is None else revisit_key(entry.due_ms, entry.canonical)
+        if visit is not None:
+            batch.put(visit, b"")
         self.writer.commit(batch, [queue], counters)
+        if visit is not None:
+            self.reads.note_visit(visit)
         self._compaction.count_drained(queue.record.key, pending.order)
 
     def postpone(self, pending: PendingUrl, postponed: PostponedUrl, queue: QueueUpdate, counters: Counters, /) -> None:
@@ -201,17 +204,22 @@ class LevelDBStore:
 
     def plan_revisits(self, entries: Sequence[LedgerEntry], /) -> None:
         batch = self._database.batch()
+        visits = []
         for entry in entries:
             batch.put(ledger_key(entry.canonical), encode_entry(entry))
             if entry.due_ms is not None:
-                batch.put(revisit_key(entry.due_ms, entry.canonical), b"")
+                visits.append(revisit_key(entry.due_ms, entry.canonical))
+                batch.put(visits[-1], b"")
         self._database.write(batch)
+        for visit in visits:
+            self.reads.note_visit(visit)
 
     def drop_revisits(self, revisits: Sequence[tuple[int, str]], /) -> None:
         batch = self._database.batch()
         for due_ms, canonical in revisits:
             batch.delete(revisit_key(due_ms, canonical))
         self._database.write(batch)
+        self.reads.note_dropped(revisit_key(*revisits[-1]))
 
     def update_queues(self, queues: Sequence[QueueUpdate], counters: Counters, /) -> None:
         self.writer.commit(self._database.batch(), queues, counters)

@@ -85,7 +85,7 @@ class Revisiting:
             for at in range(0, len(entries), _TOGETHER):
                 await self._commit.run(partial(self._plan, plan, entries[at : at + _TOGETHER]))
             await asyncio.sleep(0)
-        self._store.marks.set_revisits_planned(True)
+        await self._commit.run(partial(self._store.marks.set_revisits_planned, True))
         self._active.revisits.are_planned = True
         self._active.revisits.set_next(self._store.reads.next_revisit_ms())
 

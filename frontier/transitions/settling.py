@@ -67,19 +67,19 @@ class Settling:
         if held.superseded:
             self._store.update_queues([update], counters)
         else:
-            state = outcome.state
-            if state is _DONE:
+            if outcome.state is _DONE:
                 counters.done += 1
-            elif state is UrlState.FAILED:
+            elif outcome.state is UrlState.FAILED:
                 counters.failed += 1
             else:
                 counters.excluded += 1
             entry = self._entry(held, outcome)
-            self._store.settle(held.pending, entry, update, counters)
-            if entry.due_ms is not None:
-                self._active.revisits.note(entry.due_ms)
-            elif self._active.revisits.loses_plan():
+            if entry.due_ms is None and self._active.revisits.loses_plan:
+                # Before the URL is settled: after a crash in between, the plan is made anew for nothing.
                 self._store.marks.set_revisits_planned(False)
+                self._active.revisits.lose_plan()
+            self._store.settle(held.pending, entry, update, counters)
+            self._active.revisits.note(entry.due_ms)
             self._link_counts.pop(url.canonical)
         self._end(held, end, update)
 

@@ -109,7 +109,15 @@ def test_visits_come_due_in_order_and_no_more_than_asked_for(crawl: Crawl) -> No
     for _ in range(2):
         store.plan_revisits([late])
     assert store.reads.entry(names[3]) == late
-    assert store.reads.revisits_due(999, limit=9) == [(500, names[0]), (900, names[3])]
+    found = store.reads.revisits_due(999, limit=9)
+    assert found == [(500, names[0]), (900, names[3])]
+    # The clock was set back before the others are dropped.
+    early = LedgerEntry(canonical=names[1], state=UrlState.DONE, number=2, found_at=1, due_ms=50)
+    store.plan_revisits([early])
+    store.drop_revisits(found)
+    assert (store.reads.next_revisit_ms(), store.reads.revisits_due(999, limit=9)) == (50, [(50, names[1])])
+    store.drop_revisits([(50, names[1])])
+    assert (store.reads.next_revisit_ms(), store.reads.revisits_due(999, limit=9)) == (None, [])
     planned = [store.marks.revisits_planned]
     store.marks.set_revisits_planned(True)
     assert [*planned, store.marks.revisits_planned] == [False, True]

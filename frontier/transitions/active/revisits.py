@@ -27,19 +27,21 @@ class Revisits:
     def end(self) -> None:
         self._are_served = self._stays = False
 
+    @property
     def loses_plan(self) -> bool:
-        """Whether a URL that is settled without a next visit makes the stored plan incomplete. True once."""
-        loses = self._has_plan and not self._are_served
-        self._has_plan = self._has_plan and not loses
-        return loses
+        """Whether a URL that is settled without a next visit makes the stored plan incomplete."""
+        return self._has_plan and not self._are_served
+
+    def lose_plan(self) -> None:
+        self._has_plan = False
 
     def set_next(self, next_ms: int | None) -> None:
         self._next_ms = next_ms
         self.changed.set()
 
-    def note(self, due_ms: int) -> None:
-        """A visit has been written."""
-        if self._next_ms is None or due_ms < self._next_ms:
+    def note(self, due_ms: int | None) -> None:
+        """A visit has been written, if one is due."""
+        if due_ms is not None and (self._next_ms is None or due_ms < self._next_ms):
             self.set_next(due_ms)
 
     def hold_crawl(self, now: float) -> bool:
