@@ -48,6 +48,7 @@ def recrawl(
     Servers are asked whether the crawl's copies are still current. You can repeat an interrupted command: what waits
     already is not queued twice.
     """
+    refuse_empty(host, matching)
     which = Selection(
         host=host or "",
         matching=matching or "",
@@ -56,6 +57,12 @@ def recrawl(
         failed=failed,
     )
     select(directory, lambda place: Recrawl(which=which, after=place, whole=whole), "queued again", as_json=as_json)
+
+
+def refuse_empty(host: str | None, matching: str | None) -> None:
+    """A script may have lost what it meant to select by; without it, the command would select everything."""
+    if host == "" or matching == "":
+        raise click.UsageError("--host and --matching can't be empty: name a host or a pattern, or leave them out")
 
 
 def select(directory: Path, request: Callable[[str], ForgetSelected | Recrawl], done: str, *, as_json: bool) -> int:

@@ -10,7 +10,7 @@ import msgspec
 
 from crawler.cli.codes import COMPLETE, FAILED
 from crawler.cli.operate.options import as_json, directory
-from crawler.cli.operate.selecting import select
+from crawler.cli.operate.selecting import refuse_empty, select
 from crawler.control.replies import Judged, JudgedUrl
 from crawler.control.requests import MAX_PRECEDENCE, MAX_URLS, Add, AnyRequest, Forget, ForgetSelected
 from crawler.control.selections import Selection
@@ -82,6 +82,7 @@ def forget(
         )
     if urls or file is not None:
         raise click.UsageError("expected URLs, or --host and --matching, found both: give one of them")
+    refuse_empty(host, matching)
     which = Selection(host=host or "", matching=matching or "")
     waiting = select(directory, lambda place: ForgetSelected(which=which, after=place), "forgotten", as_json=as_json)
     return FAILED if waiting else COMPLETE

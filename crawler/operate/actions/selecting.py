@@ -134,8 +134,13 @@ class _Chosen:
         return self._search is None or bool(self._search(entry.url or entry.canonical))
 
 
+_NOT_OF_HOSTS: Final = frozenset("/\\?#@")
+
+
 def _prefixes_of(crawl: OperatedCrawl, host: str) -> list[str]:
     """What the canonical URLs of a host begin with, in the order of the ledger."""
+    if set(host) & _NOT_OF_HOSTS:
+        raise Refused(f"expected a host such as example.org, found {host!r}; select a part of its URLs by a pattern")
     found = []
     for scheme in ("http", "https"):
         try:
@@ -145,7 +150,8 @@ def _prefixes_of(crawl: OperatedCrawl, host: str) -> list[str]:
         except ValueError as error:
             raise Refused(f"expected a host such as example.org, found {host!r}: {error}") from error
         origin = "/".join(target.canonical.split("/", 3)[:3])
-        found += [f"{origin}/"] if ":" in origin.partition("://")[2] else [f"{origin}/", f"{origin}:"]
+        has_port = ":" in origin.partition("://")[2].rpartition("]")[2]
+        found += [f"{origin}/"] if has_port else [f"{origin}/", f"{origin}:"]
     return sorted(set(found))
 
 

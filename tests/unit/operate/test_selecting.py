@@ -88,6 +88,14 @@ def test_only_urls_whose_last_visit_is_older_are_queued_again(case: Case) -> Non
     [
         (("forget", "--host", "h", "http://a.test/"), "found both"),
         (("forget", "--host", "a b"), "expected a host such as example.org, found 'a b'"),
+        (
+            ("forget", "--host", "example.org/private"),
+            "expected a host such as example.org, found 'example.org/private'",
+        ),
+        (("recrawl", "--host", "https://example.org"), "expected a host such as example.org"),
+        (("forget", "--host", "", "--matching", "x"), "--host and --matching can't be empty"),
+        (("forget", "--host", "a.test", "--matching", ""), "--host and --matching can't be empty"),
+        (("recrawl", "--host", ""), "--host and --matching can't be empty"),
         (("forget", "--matching", "("), "'(' is not a pattern"),
         (("recrawl", "--matching", "(?=x)"), "is not a pattern"),
         (("recrawl", "--older-than", "soon"), "expected a duration such as 7d"),
