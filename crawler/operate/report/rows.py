@@ -44,8 +44,13 @@ def write_csv(report: Report, section: str, stream: TextIO) -> None:
     lines = csv.writer(stream, lineterminator="\n")
     lines.writerow(columns)
     for row in _rows(report, section):
-        lines.writerow([getattr(row, column) for column in columns])
+        lines.writerow([_in_a_line(getattr(row, column)) for column in columns])
     stream.flush()
+
+
+def _in_a_line(value: object) -> object:
+    """`csv` quotes line feeds alone, but many readers take a carriage return for the end of a line."""
+    return value.replace("\r", " ") if isinstance(value, str) else value
 
 
 def _rows(report: Report, section: str) -> Iterable[msgspec.Struct]:

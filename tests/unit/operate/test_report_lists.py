@@ -160,6 +160,48 @@ def test_copies_and_extremes_are_listed(tmp_path: Path) -> None:
     assert [len(each or ()) for each in (short.slowest, short.largest, short.duplicates, short.refused)] == [1] * 4
 
 
+def test_of_a_url_that_was_fetched_again_the_last_copy_counts(tmp_path: Path) -> None:
+    """A visit that found nothing new leaves the copy as it is."""
+    directory = written(
+        tmp_path / "records",
+        record(1, "/", references=links("/gone", "/a")),
+        record(2, "/a", digest="sha1:A", size_bytes=5, duration_s=0.5, refused={"scope": 1}),
+        record(3, "/b", digest="sha1:A", size_bytes=5, duration_s=0.1),
+        record(4, "/gone", status=404, via="http://a.test/"),
+        record(5, "/other", references=links("/gone")),
+        record(6, "/", visit=2, references=links("/a")),
+        record(7, "/a", visit=2, digest="sha1:A", size_bytes=5, duration_s=0.4, refused={"scope": 1}),
+        record(8, "/b", visit=2, digest="sha1:B", size_bytes=6, duration_s=0.2),
+        record(9, "/other", visit=2, status=304),
+        record(10, "/a", visit=3, status=304),
+    )
+    assert dead_links(directory) == [("/gone", None, 404, "/other")]
+    found = make_lists([directory], ALL, str, None)
+    assert found.duplicates == []
+    assert found.slowest is not None
+    assert [(each.url[13:], each.duration_s) for each in found.slowest] == [("/a", 0.4), ("/b", 0.2)]
+    assert found.refused is not None
+    assert [(each.rule, each.links) for each in found.refused] == [("scope", 1)]
+
+
+def test_what_a_page_says_is_bounded_and_stays_in_its_row(tmp_path: Path) -> None:
+    directory = written(
+        tmp_path / "records",
+        record(1, "/", refused={"scheme": 1}, refusals=[("data:" + "x" * 100_000, "scheme")]),
+        record(2, "/gone", status=404, via="http://a.test/", anchor="one\rtwo"),
+    )
+    found = make_lists([directory], ALL, str, None)
+    assert found.refused is not None
+    assert len(found.refused[0].examples[0].url) < 3_000
+    crawl = make(tmp_path / "one")
+    for path in record_files(crawl.directory / "records"):
+        path.unlink()
+    (directory / "records-00000.jsonl").rename(crawl.directory / "records" / "records-00000.jsonl")
+    told = crawl.do("report", "dead-links", "--csv").out
+    assert "one two" in told
+    assert "\r" not in told
+
+
 def test_of_many_only_the_highest_are_kept() -> None:
     most = Most(MOST, lambda listed: listed.duration_s)
     for number in range(1000):

@@ -1,13 +1,14 @@
 """Lists of what a crawl has found: sections of a report that name URLs.
 
     listed      what is read of each record
+    current     which visit of a URL counts
     endings     where each URL ends: at a page, an error, or a redirect to one of them; on disk
     dead_links  every page that links to an error
     redirects   where each redirect leads
     duplicates  pages that are the same, or that say so
     most        the slowest and the largest URLs
     refusals    why links were refused, with examples
-    making      reads the records, twice if need be, and makes the lists that are wanted
+    making      reads the records, several times, and makes the lists that are wanted
 
 All of them take memory for what they show, not for what they read: endings and digests lie in a temporary file.
 """

@@ -12,6 +12,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     url: str
     state: str
     kind: str
+    visit: int = 1
     status: int | None = None
     reason: str | None = None
     via: str | None = None

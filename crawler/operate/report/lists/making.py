@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, TypeVar, get_args
 
 from crawler.operate.report.forms import DeadLinkList, ListName, Lists
+from crawler.operate.report.lists.current import Current
 from crawler.operate.report.lists.dead_links import DeadLinks
 from crawler.operate.report.lists.duplicates import Duplicates
 from crawler.operate.report.lists.endings import Canonical, Endings, temporary_database
@@ -36,14 +37,17 @@ def make_lists(
         refusals = Refusals() if "refused" in sections else None
         slowest = Most(most, lambda listed: listed.duration_s) if "slowest" in sections else None
         largest = Most(most, lambda listed: listed.size_bytes) if "largest" in sections else None
-        takers = [each.add for each in (endings, duplicates, refusals, slowest, largest) if each is not None]
+        current = Current(database, canonical)
         for listed in _read(directories):
+            current.add(listed)
+        takers = [each.add for each in (endings, duplicates, refusals, slowest, largest) if each is not None]
+        for listed in filter(current.has, _read(directories)):
             for take in takers:
                 take(listed)
         if dead is not None and endings is not None:
             dead.find_dead(endings)
             with _one_transaction(database):
-                for listed in _read(directories):
+                for listed in filter(current.has, _read(directories)):
                     dead.add(listed)
 
         def first(rows: Iterator[_Row]) -> list[_Row]:

@@ -9,6 +9,8 @@ from crawler.operate.report.forms import RefusedExample, RefusedRow
 from crawler.operate.report.lists.listed import Listed
 
 MAX_EXAMPLES: Final = 5
+MAX_SHOWN: Final = 2_083
+"""Characters of an example. A link is refused as it is written, however long that is."""
 
 
 class Refusals:
@@ -24,7 +26,7 @@ class Refusals:
         for url, rule in listed.refusals or ():
             known = self._examples.setdefault(rule, {}) if rule in self._counts else {}
             if len(known) < MAX_EXAMPLES:
-                known.setdefault(url, listed.url)
+                known.setdefault(url if len(url) <= MAX_SHOWN else f"{url[:MAX_SHOWN]}…", listed.url)
 
     def rows(self) -> Iterator[RefusedRow]:
         """Those with the most links first."""

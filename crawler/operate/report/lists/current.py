@@ -1,0 +1,51 @@
+"""Which visit of a URL counts, if it was fetched again."""
+
+import sqlite3
+from http import HTTPStatus
+from typing import Final
+
+from crawler.operate.report.lists.endings import Canonical
+from crawler.operate.report.lists.listed import Listed
+
+_BATCH: Final = 1_000
+
+
+class Current:
+    """The last visit counts that was not answered by 304, because that says that the copy before it is current.
+
+    `add` all records first. A URL that was visited once costs nothing."""
+
+    def __init__(self, database: sqlite3.Connection, canonical: Canonical) -> None:
+        self._database = database
+        self._canonical = canonical
+        self._batch: list[tuple[str, int]] = []
+        self._has_any = False
+        database.execute("CREATE TABLE visits (name TEXT PRIMARY KEY, number INTEGER) WITHOUT ROWID")
+
+    def add(self, listed: Listed) -> None:
+        if listed.visit > 1 and listed.status != HTTPStatus.NOT_MODIFIED:
+            self._has_any = True
+            self._batch.append((self._canonical(listed.url), listed.number))
+            if len(self._batch) >= _BATCH:
+                self._write()
+
+    def has(self, listed: Listed) -> bool:
+        """Whether this visit counts."""
+        if listed.visit > 1 and listed.status == HTTPStatus.NOT_MODIFIED:
+            return False
+        if not self._has_any:
+            return True
+        self._write()
+        found = self._database.execute(
+            "SELECT number FROM visits WHERE name = ?", (self._canonical(listed.url),)
+        ).fetchone()
+        return found is None or listed.number >= found[0]
+
+    def _write(self) -> None:
+        if self._batch:
+            self._database.executemany(
+                "INSERT INTO visits VALUES (?, ?) "
+                "ON CONFLICT (name) DO UPDATE SET number = max(number, excluded.number)",
+                self._batch,
+            )
+            self._batch.clear()
