@@ -20,6 +20,8 @@ def written_aside(path: Path) -> Iterator[BinaryIO]:
     aside = path.with_name(path.name + _OPEN)
     with os.fdopen(os.open(aside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), "w+b") as file:
         lock(file.fileno(), path)
+        if not _is_same(file.fileno(), aside):
+            raise ExportRefused(f"another export has just written {path}: begin anew with --overwrite")
         file.truncate(0)
         try:
             yield file
@@ -30,6 +32,14 @@ def written_aside(path: Path) -> Iterator[BinaryIO]:
             aside.unlink(missing_ok=True)
             raise
     sync_directory(path.parent)
+
+
+def _is_same(fd: int, path: Path) -> bool:
+    """Whether an open file still has this name."""
+    try:
+        return os.path.samestat(os.fstat(fd), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 @contextmanager

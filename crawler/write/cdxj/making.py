@@ -31,11 +31,17 @@ def write_index(archive: Path, lines: Iterable[bytes]) -> None:
     """Write the index of an archive with these lines, which come in the order of its records."""
     index = index_of(archive)
     aside = index.with_name(index.name + _ASIDE)
-    with aside.open("wb") as file:
-        file.writelines(line + b"\n" for line in sorted(still_true(lines)))
-        file.flush()
-        os.fsync(file.fileno())
-    aside.rename(index)
+    size = archive.stat().st_size
+    try:
+        with aside.open("wb") as file:
+            # The last lines may be of records that were taken back, with none after them.
+            file.writelines(line + b"\n" for line in sorted(still_true(lines)) if offset_of(line) < size)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.rename(index)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
 
 
 def still_true(lines: Iterable[bytes]) -> list[bytes]:

@@ -24,7 +24,7 @@ def merged_index(*directories: Path) -> Iterator[bytes]:
         path for folder in directories for path in folder.glob("*.warc.gz*") if not path.name.endswith(NO_ARCHIVE)
     )
     with ExitStack() as stack:
-        yield from _merged((_sorted_lines(path) for path in archives), stack)
+        yield from _merged((_sorted_lines(path, stack) for path in archives), stack)
 
 
 def _merged(sources: Iterator[Iterator[bytes]], stack: ExitStack) -> Iterator[bytes]:
@@ -39,10 +39,15 @@ def _merged(sources: Iterator[Iterator[bytes]], stack: ExitStack) -> Iterator[by
     return heapq.merge(*groups)
 
 
-def _sorted_lines(archive: Path) -> Iterator[bytes]:
+def _sorted_lines(archive: Path, stack: ExitStack) -> Iterator[bytes]:
+    if not archive.exists():  # the crawl has completed it since
+        archive = archive.with_name(archive.name.removesuffix(OPEN))
     index = index_of(archive)
     if archive.name.endswith(OPEN) or not index.exists():
-        yield from sorted(still_true(lines_of(archive)))
+        file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
+        file.writelines(line + b"\n" for line in sorted(still_true(lines_of(archive))))
+        file.seek(0)
+        yield from (line.removesuffix(b"\n") for line in file)
         return
     with index.open("rb") as lines:
         yield from (line.removesuffix(b"\n") for line in lines)

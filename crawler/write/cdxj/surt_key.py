@@ -12,6 +12,8 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 _SAFE: Final = "!\"$&'()+*,-./:;<=>?@[\\]^_`{|}~"
 _TO_ESCAPE: Final = re.compile(r"[^A-Za-z0-9!\"$&'()+*,\-./:;<=>?@\[\\\]^_`{|}~]")
 _WWW: Final = re.compile(r"^www\d*\.")
+_MAX_PASSES: Final = 64
+"""How often a URL may be escaped; nobody does so oftener in earnest."""
 _DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
 _ASPX_SESSIONS: Final = (
     re.compile(r"^(.*/)\((?:[a-z]\([0-9a-z]{24}\))+\)/([^?]+\.aspx.*)$"),
@@ -101,7 +103,10 @@ def _unescaped(text: str) -> str:
     if "%" not in text:
         return text
     raw = text.encode("ascii")
-    while (plain := unquote_to_bytes(raw)) != raw:
+    for _ in range(_MAX_PASSES):
+        plain = unquote_to_bytes(raw)
+        if plain == raw:
+            break
         raw = plain
     return raw.decode("latin-1")
 

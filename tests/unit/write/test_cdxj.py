@@ -198,6 +198,27 @@ def test_lines_of_records_that_were_taken_back_go(tmp_path: Path) -> None:
     assert still_true([kept[0], *taken_back, *kept[1:]]) == kept
 
 
+def test_lines_of_the_last_records_go_too_if_they_were_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(fd: int) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    async def run() -> None:
+        sink = WarcSink(tmp_path, clock=lambda: NOON, durability="power")
+        await sink.write(page(1), record_of(page(1), 1))
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", full)
+            with pytest.raises(OSError, match="No space left"):
+                await sink.write(page(2), record_of(page(2), 2))
+        await sink.aclose()
+
+    asyncio.run(run())
+    (archive,) = archives(tmp_path)
+    assert told_by_index(index_of(archive).read_bytes().splitlines()) == told_by_warcio(archive)
+    assert len(told_by_warcio(archive)) == 1
+
+
 def test_a_full_disk_costs_no_page_and_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = os.write
 
