@@ -1,12 +1,11 @@
 """Makes the WARC records of one page. Pure.
 
-Source: https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/. FastWARC writes the headers.
-Each record is a gzip member of its own. A body of megabytes is never copied as a whole: it is compressed piece by
+Source: https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/. Each record is a gzip member of
+its own. A body of megabytes is never copied as a whole: it is compressed piece by
 piece, and stays in pieces. Levels 1 to 3 are those of ISA-L: on pages of documentation, level 3 takes a quarter of the
 time of zlib's level 6, and 15 % more space. Levels 4 to 9 are those of zlib.
 """
 
-import io
 import re
 import uuid
 import zlib
@@ -14,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 import msgspec
-from fastwarc.warc import WarcRecord, WarcRecordType
 from isal import isal_zlib
 
 from crawler.page import WITH_DOCUMENT, NotModified, Page, PageRecord, Redirect, Rendering, body_digest
@@ -30,6 +28,7 @@ _TRUNCATIONS = ("length", "time", "disconnect")
 _GZIP = 16 + zlib.MAX_WBITS
 _PIECE_BYTES = 1 << 20
 _LINE_BREAKS = re.compile(rb"[\r\n]+[ \t]*")
+_LINE_BREAKS_OF_TEXT = re.compile(r"[\r\n]+[ \t]*")
 _KNOWN_HTTP_VERSIONS = ("1.0", "1.1")
 
 Field = tuple[str, str]
@@ -97,10 +96,10 @@ def page_group(
     linked = [*common, ("WARC-Concurrent-To", main_id)]
     if fetched.request_headers:
         request_type = ("Content-Type", "application/http; msgtype=request")
-        chunks += _member(WarcRecordType.request, [*linked, request_type], request_head(fetched), level=level)
+        chunks += _member("request", [*linked, request_type], request_head(fetched), level=level)
     facts = warc_fields(_facts(fetched, record))
     fields = [*linked, ("Content-Type", "application/warc-fields")]
-    chunks += _member(WarcRecordType.metadata, fields, facts, level=level)
+    chunks += _member("metadata", fields, facts, level=level)
     if isinstance(fetched, Page) and fetched.rendering in WITH_DOCUMENT:
         chunks += _conversion(fetched, main_id, common, level=level)
     return Group(tuple(chunks), digest, Original(main_id, fetched.url, date), capture, capture_bytes)
@@ -120,7 +119,7 @@ def warcinfo(file_name: str, facts: Iterable[Field], *, now: float, level: int) 
         ("WARC-Filename", file_name),
         ("Content-Type", "application/warc-fields"),
     ]
-    return b"".join(_member(WarcRecordType.warcinfo, fields, warc_fields(facts), level=level))
+    return b"".join(_member("warcinfo", fields, warc_fields(facts), level=level))
 
 
 def warc_fields(facts: Iterable[Field]) -> bytes:
@@ -191,7 +190,7 @@ def _response(
         fields.append(("WARC-Identified-Payload-Type", record.content_type))
     body = fetched.raw_body
     head = response_head(fetched, body_bytes=len(body))
-    return _member(WarcRecordType.response, fields, head, body, level=level, urn=urn)
+    return _member("response", fields, head, body, level=level, urn=urn)
 
 
 def _truncation(fetched: Page | Redirect) -> list[Field]:
@@ -212,7 +211,7 @@ def _identical_payload(
         *_truncation(fetched),
     ]
     block = response_head(fetched, body_bytes=len(fetched.raw_body))
-    return _member(WarcRecordType.revisit, fields, block, level=level, urn=urn)
+    return _member("revisit", fields, block, level=level, urn=urn)
 
 
 def _server_not_modified(fetched: NotModified, urn: str, common: list[Field], *, level: int) -> list[bytes]:
@@ -222,14 +221,14 @@ def _server_not_modified(fetched: NotModified, urn: str, common: list[Field], *,
         ("WARC-Profile", _NOT_MODIFIED),
         ("WARC-Refers-To-Target-URI", fetched.url),
     ]
-    return _member(WarcRecordType.revisit, fields, response_head(fetched, body_bytes=None), level=level, urn=urn)
+    return _member("revisit", fields, response_head(fetched, body_bytes=None), level=level, urn=urn)
 
 
 def _conversion(page: Page, main_id: str, common: list[Field], *, level: int) -> list[bytes]:
     fields = [*common, ("WARC-Refers-To", main_id), ("Content-Type", "text/html; charset=utf-8")]
     if page.rendering is Rendering.LENGTH:
         fields.append(("WARC-Truncated", "length"))
-    return _member(WarcRecordType.conversion, fields, page.body, level=level)
+    return _member("conversion", fields, page.body, level=level)
 
 
 def _payload_digest(fetched: Page | Redirect, record: PageRecord) -> str:
@@ -258,20 +257,21 @@ def _one_line(raw: bytes) -> bytes:
     return _LINE_BREAKS.sub(b" ", raw) if b"\n" in raw or b"\r" in raw else raw
 
 
-def _member(
-    kind: WarcRecordType, fields: Iterable[Field], *block: bytes, level: int, urn: str | None = None
-) -> list[bytes]:
+def _member(kind: str, fields: Iterable[Field], *block: bytes, level: int, urn: str | None = None) -> list[bytes]:
     """One WARC record as one gzip member. The result and `block` are in pieces."""
-    record = WarcRecord()
-    record.init_headers(kind, (urn or f"uuid:{uuid.uuid4()}").encode())
-    headers = record.headers
-    for name, value in fields:
-        headers[name] = value.encode("utf-8", "replace").decode()
-    headers["Content-Length"] = str(sum(map(len, block)))
-    headers["WARC-Block-Digest"] = body_digest(*block)
-    head = io.BytesIO()
-    headers.write(head)
-    return _compress([head.getvalue(), *block, b"\r\n\r\n"], level)
+    lines = [
+        "WARC/1.1",
+        f"WARC-Type: {kind}",
+        f"WARC-Record-ID: <urn:{urn or f'uuid:{uuid.uuid4()}'}>",
+        *[f"{name}: {value}" for name, value in fields],
+        f"Content-Length: {sum(map(len, block))}",
+        f"WARC-Block-Digest: {body_digest(*block)}",
+        "\r\n",
+    ]
+    head = "\r\n".join(lines)
+    if head.count("\n") != len(lines) or head.count("\r") != len(lines):  # a value must not begin a field of its own
+        head = "\r\n".join([_LINE_BREAKS_OF_TEXT.sub(" ", line) for line in lines[:-1]] + lines[-1:])
+    return _compress([head.encode("utf-8", "replace"), *block, b"\r\n\r\n"], level)
 
 
 def _compress(parts: list[bytes], level: int) -> list[bytes]:

@@ -9,7 +9,6 @@ import pytest
 TECHNOLOGIES = {
     "aiohttp",
     "bs4",
-    "fastwarc",
     "lxml",
     "mmh3",
     "numpy",

@@ -1,5 +1,6 @@
 """Page records, made of what is known of a URL."""
 
+import base64
 from datetime import UTC, datetime
 
 import msgspec
@@ -19,6 +20,7 @@ from crawler.page import (
     Redirect,
     body_digest,
     body_sha1,
+    digest_text,
 )
 from crawler.record import FoundLinks, fetched_record, http_date, resolved_url, rfc3339, unfetched_record, w3c_time
 from frontier import UrlState
@@ -130,6 +132,11 @@ def test_a_page_without_links_in_scope_says_so() -> None:
 def test_a_digest_is_sha1_in_base_32() -> None:
     # The digest of nothing, as every web archive has it.
     assert body_digest(b"") == "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+
+
+@given(st.binary(min_size=20, max_size=20))
+def test_a_digest_is_written_in_base_32(sha1: bytes) -> None:
+    assert digest_text(sha1) == "sha1:" + base64.b32encode(sha1).decode()
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,18 @@ async def test_a_body_is_archived_as_it_was_received(
     assert response.status_line == "200 OK"
 
 
+async def test_no_line_break_in_a_value_begins_another_field(tmp_path: Path) -> None:
+    fetched = page(1)
+    record = msgspec.structs.replace(record_of(fetched, 1), content_type="text/html\r\nWARC-Truncated: length\nx: y")
+    sink = WarcSink(tmp_path)
+    await sink.write(fetched, record)
+    await sink.aclose()
+    (response,) = of_kind("response", archived(tmp_path))
+    assert response.fields["WARC-Identified-Payload-Type"] == "text/html WARC-Truncated: length x: y"
+    assert "WARC-Truncated" not in response.fields
+    assert response.payload == fetched.body
+
+
 async def test_a_page_makes_a_response_a_request_and_a_metadata_record_that_know_each_other(tmp_path: Path) -> None:
     info, response, request, metadata = await archive(tmp_path, page(1))
     assert [entry.kind for entry in (info, response, request, metadata)] == [
