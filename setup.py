@@ -10,6 +10,7 @@ SOURCES = (
     "crawler/url/_hrefs.c",
     "crawler/read/elements/_markup.c",
     "crawler/read/html/_scan.c",
+    "crawler/read/similarity/_simhash.c",
 )
 
 HEADERS = sorted(str(header) for source in SOURCES for header in Path(source).parent.glob("_*.h"))

@@ -21,6 +21,7 @@ import msgspec
 from config.schema.compare import Compare
 from config.schema.crawl import Crawl, Limits, Log, Output, Progress
 from config.schema.daemon import Daemon
+from config.schema.duplicates import Duplicates
 from config.schema.fetch import Fetch
 from config.schema.frontier import Frontier, Visited
 from config.schema.politeness import Politeness
@@ -44,6 +45,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     render: Render = Render()
     urls: Urls = Urls()
     output: Output = Output()
+    duplicates: Duplicates = Duplicates()
     recrawl: Recrawl = Recrawl()
     limits: Limits = Limits()
     log: Log = Log()

@@ -54,6 +54,8 @@ class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """SHA-1 of the body, as WARC files write payload digests: `sha1:` and base 32."""
     duplicate_of: str | None = None
     """The URL of an earlier page with the same body."""
+    simhash: str | None = None
+    """The fingerprint of its text, by which near duplicates are found: 16 hexadecimal digits."""
     visit: int = 1
     """How often it has been fetched or given up, this time included."""
     change: str | None = None

@@ -29,6 +29,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """The values of `data-href` and `data-url` attributes."""
     amp_images: bool = False
     """The images of <amp-img>."""
+    similarity: bool = False
+    """The fingerprint of its text, by which near duplicates are found."""
     pdf: Callable[[bytes], PdfContent] | None = None
     """A reader of PDF documents."""
 

@@ -141,6 +141,7 @@ def _fields_of_extract(extract: Extract) -> dict[str, Any]:
         "language": extract.language,
         "canonical": extract.canonical,
         "noindex": extract.noindex,
+        "simhash": None if extract.simhash is None else f"{extract.simhash:016x}",
     }
 
 

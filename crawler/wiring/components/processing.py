@@ -44,13 +44,14 @@ def extractor(loaded: Loaded) -> LinkExtractor:
 
 
 def _options(loaded: Loaded) -> Options:
-    scope = loaded.config.scope
+    scope, duplicates = loaded.config.scope, loaded.config.duplicates
     return Options(
         forms=scope.forms,
         scripts=scope.speculative,
         preview_images=scope.preview_images,
         data_links=scope.data_links,
         amp_images=scope.amp_images,
+        similarity=duplicates.near != "off",
         pdf=_pdf_reader(loaded) if scope.pdf else None,
     )
 

@@ -84,6 +84,7 @@ _AT_RESTART: Final = {
     "log": "its file was opened with it",
     "daemon": "a daemon that watches over this crawl reads it from the crawl's file",
     "progress": "the display was started with it",
+    "duplicates": "pages are read and judged with it",
     "recrawl": "the next visits are planned with it",
     "site": f"{_PER_HOST} differs between sites, and the queues are made with it",
 }

@@ -1,0 +1,1 @@
+"""Tests of what finds pages that are almost the same."""
