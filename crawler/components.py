@@ -2,12 +2,26 @@
 
 import time
 from collections.abc import Callable, Coroutine
+from typing import Final
 
 import msgspec
 
+from crawler.page import Wanted
 from crawler.politeness.response_policy import ResponsePolicy
-from crawler.protocols import Addresses, Discovery, Fetcher, LinkExtractor, Planning, Quota, Robots, Sink
+from crawler.protocols import (
+    Addresses,
+    ContentReading,
+    Discovery,
+    Fetcher,
+    LinkExtractor,
+    Planning,
+    Quota,
+    Robots,
+    Sink,
+)
 from frontier import Frontier, Recrawling
+
+NOTHING_WANTED: Final = Wanted()
 
 
 class Components(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,6 +37,8 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
     """The policy for a URL."""
     queue_key: Callable[[str], str]
     """The key of the queue that a URL would belong to."""
+    read_content: ContentReading | None = None
+    """Needed only if the content of pages is wanted."""
     addresses: Addresses | None = None
     """Needed only if hosts at one address share a pace."""
     quota: Quota | None = None
@@ -49,5 +65,7 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Write the links of each page with their texts, also those that were not admitted."""
     refusals: bool = False
     """Write the links that were not admitted into the record."""
+    wanted: Wanted = NOTHING_WANTED
+    """Of the content of each page, for its record."""
     sitemaps: bool = False
     """Read the sitemaps that robots.txt names."""

@@ -28,14 +28,9 @@ class Pipeline:
     ) -> None:
         """Calls `on_response` with the duration of each response in seconds."""
         self._components = components
-        self._options = options
         self._on_response = on_response
-        self._reader = ContentReader(
-            components.extractor,
-            components.discovery,
-            references=options.references,
-            link_details=options.link_details,
-        )
+        self._reader = ContentReader(components.extractor, components.discovery, components.read_content)
+        self.set_options(options)
         self._duplicates = Duplicates()
         self.counters = Counters()
         self._settlement = Settlement(components, self.counters)
@@ -43,7 +38,9 @@ class Pipeline:
     def set_options(self, options: PipelineOptions) -> None:
         """They hold for what is read and recorded from now on."""
         self._options = options
-        self._reader.references, self._reader.link_details = options.references, options.link_details
+        reader = self._reader
+        reader.references, reader.link_details = options.references, options.link_details
+        reader.wanted = options.wanted if options.wanted.anything else None
 
     async def process(self, lease: Lease, /) -> bool:
         """Take a URL from its lease to its end. Returns whether it was settled and counts as a page."""
@@ -175,6 +172,7 @@ class Pipeline:
             lease,
             page,
             extract=content.extract,
+            content=content.content,
             sha1=sha1,
             duplicate_of=self._duplicates.remember(sha1, lease.url.url) if is_duplicable else None,
             links=FoundLinks(

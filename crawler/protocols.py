@@ -5,13 +5,14 @@ from typing import Protocol
 
 import msgspec
 
-from crawler.page import Link, LinkDetail, PageRecord, Redirect, Verdict
+from crawler.page import Content, Extract, Link, LinkDetail, Page, PageRecord, Redirect, Verdict, Wanted
 from crawler.seams import Fetcher, LinkExtractor, NotTaken, Sink
 from crawler.steps import Steps
 from frontier import CrawlUrl, LedgerEntry
 
 __all__ = [
     "Addresses",
+    "ContentReading",
     "Discovered",
     "Discovery",
     "Fetcher",
@@ -21,6 +22,13 @@ __all__ = [
     "Robots",
     "Sink",
 ]
+
+
+class ContentReading(Protocol):
+    """Reads the content of a page, such as its text. Pure and synchronous; never raises, whatever a page contains, and
+    must be safe in threads."""
+
+    def __call__(self, page: Page, extract: Extract, wanted: Wanted, /) -> Content: ...
 
 
 class Addresses(Protocol):

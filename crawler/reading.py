@@ -6,8 +6,8 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from crawler.page import Extract, LinkDetail, Page, body_sha1
-from crawler.protocols import Discovered, Discovery, LinkExtractor
+from crawler.page import Content, Extract, LinkDetail, Page, Wanted, body_sha1
+from crawler.protocols import ContentReading, Discovered, Discovery, LinkExtractor
 from crawler.steps import LINKS_AT_ONCE, Steps
 from frontier import CrawlUrl
 
@@ -37,6 +37,8 @@ class PageContent(msgspec.Struct, frozen=True, kw_only=True):
     """Of the body."""
     extract: Extract | None = None
     """None if the page is not read: error pages are not."""
+    content: Content | None = None
+    """None if nothing of it was wanted."""
     discovered: Discovered | None = None
     references: Sequence[str] | None = None
     link_details: Sequence[LinkDetail] | None = None
@@ -46,10 +48,19 @@ class ContentReader:
     """Reads pages: small ones at once, large ones in a thread. It judges links in steps if there are many."""
 
     def __init__(
-        self, extractor: LinkExtractor, discovery: Discovery, *, references: bool = False, link_details: bool = False
+        self,
+        extractor: LinkExtractor,
+        discovery: Discovery,
+        read_content: ContentReading | None = None,
+        *,
+        references: bool = False,
+        link_details: bool = False,
     ) -> None:
         self._extractor = extractor
         self._discovery = discovery
+        self._read_content = read_content
+        self.wanted: Wanted | None = None
+        """What to read of the content of pages; None for nothing."""
         self.references = references
         self.link_details = link_details
         self._threads = asyncio.Semaphore(_THREADS)
@@ -60,25 +71,32 @@ class ContentReader:
     async def read(self, page: Page, /, *, parent: CrawlUrl) -> PageContent:
         """Read a page. If its status is a success, extract its links and judge them."""
         if len(page.body) <= BYTES_AT_ONCE:
-            extract, sha1 = self._extract(page)
+            found = self._extract(page)
         else:
             async with self._threads:
-                extract, sha1 = await asyncio.to_thread(self._extract, page)
-        if extract is None:
-            return PageContent(sha1=sha1)
-        if len(extract.links) <= LINKS_AT_ONCE:
-            return await self._judge(extract, sha1, parent)
+                found = await asyncio.to_thread(self._extract, page)
+        if found.extract is None:
+            return found
+        if len(found.extract.links) <= LINKS_AT_ONCE:
+            return await self._judge(found, found.extract, parent)
         async with self._many_links:
-            return await self._judge(extract, sha1, parent)
+            return await self._judge(found, found.extract, parent)
 
     async def sha1(self, body: bytes, /) -> bytes:
         """The SHA-1 of a body of which nothing else is needed."""
         return body_sha1(body) if len(body) <= BYTES_AT_ONCE else await asyncio.to_thread(body_sha1, body)
 
-    def _extract(self, page: Page) -> tuple[Extract | None, bytes]:
-        return self._extractor.extract(page) if page.status < 300 else None, body_sha1(page.body)
+    def _extract(self, page: Page) -> PageContent:
+        sha1 = body_sha1(page.body)
+        if page.status >= 300:
+            return PageContent(sha1=sha1)
+        extract = self._extractor.extract(page)
+        content = None
+        if self.wanted is not None and self._read_content is not None:
+            content = self._read_content(page, extract, self.wanted)
+        return PageContent(sha1=sha1, extract=extract, content=content)
 
-    async def _judge(self, extract: Extract, sha1: bytes, parent: CrawlUrl) -> PageContent:
+    async def _judge(self, found: PageContent, extract: Extract, parent: CrawlUrl) -> PageContent:
         base_url, links = extract.base_url, extract.links
         about = f"{extract.title or ''}\n{extract.description or ''}\n{extract.abstract or ''}"
         discovered = await in_turn(self._discovery.links(base_url, links, parent=parent, about=about))
@@ -88,5 +106,10 @@ class ContentReader:
         if self.link_details:
             details = await in_turn(self._discovery.link_details(base_url, links, discovered, parent=parent))
         return PageContent(
-            sha1=sha1, extract=extract, discovered=discovered, references=references, link_details=details
+            sha1=found.sha1,
+            extract=extract,
+            content=found.content,
+            discovered=discovered,
+            references=references,
+            link_details=details,
         )

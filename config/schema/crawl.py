@@ -89,6 +89,18 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Meta(description="Write the links that were not followed into the record of their page, each with the reason."),
     ] = False
+    text: Annotated[
+        bool,
+        Meta(description="Write the main text of each page into its record, without navigation and the like."),
+    ] = False
+    markdown: Annotated[
+        bool,
+        Meta(description="Write the main text of each page into its record as Markdown, with absolute links."),
+    ] = False
+    text_max_bytes: Annotated[
+        int,
+        Meta(ge=100, le=100_000_000, description="A text or Markdown longer than this is cut.", extra=BYTES),
+    ] = 1_000_000
     sinks: Annotated[
         tuple[SinkBackend, ...],
         Meta(

@@ -61,8 +61,12 @@ _LEFT_OUT: Final = frozenset(("references", "link_details", "refusals"))
 _KINDS: Final[dict[object, Kind]] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
+_NAMES: Final = dict(zip(PageRecord.__struct_fields__, PageRecord.__struct_encode_fields__, strict=True))
+"""How users know the fields of a record."""
+
+
 def _own_columns() -> dict[str, Kind | None]:
-    """The other fields of a record by name; None for those that become JSON."""
+    """The other fields of a record; None for those that become JSON."""
     kinds: dict[str, Kind | None] = {}
     for name, hint in get_type_hints(PageRecord).items():
         if name not in _SAID_ABOVE and name not in _LEFT_OUT:
@@ -75,7 +79,7 @@ def _own_columns() -> dict[str, Kind | None]:
 
 
 _OWN: Final = _own_columns()
-OWN_COLUMNS: Final = tuple(Column(name, kind or "string") for name, kind in _OWN.items())
+OWN_COLUMNS: Final = tuple(Column(_NAMES[name], kind or "string") for name, kind in _OWN.items())
 
 Locate = Callable[[str, str | None], Location | None]
 """Tells where the archive has the capture of a URL at a time."""

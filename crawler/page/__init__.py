@@ -4,6 +4,7 @@
     responses   a request, and all that may come back: a page, a redirect, a 304 or a failure; how a page was rendered
     failures    the kinds of failures
     extract     what an extractor reads from a page
+    content     what is read of a page on request, such as its text
     verdict     what robots.txt says of a URL
     record      a page record, one line of `records/*.jsonl`
     digests     SHA-1 digests of bodies
@@ -11,6 +12,7 @@
 All values are frozen. Every room may import them, from here.
 """
 
+from crawler.page.content import Content, Wanted
 from crawler.page.digests import body_digest, body_sha1, digest_text
 from crawler.page.extract import Extract
 from crawler.page.failures import HOST_FAILURES, REFUSALS, TRANSIENT_FAILURES, FailureKind
@@ -35,6 +37,7 @@ __all__ = [
     "REFUSALS",
     "TRANSIENT_FAILURES",
     "WITH_DOCUMENT",
+    "Content",
     "Extract",
     "Failure",
     "FailureKind",
@@ -50,6 +53,7 @@ __all__ = [
     "Request",
     "Response",
     "Verdict",
+    "Wanted",
     "body_digest",
     "body_sha1",
     "digest_text",

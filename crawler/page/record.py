@@ -71,3 +71,7 @@ class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How many links were not admitted, by reason."""
     refusals: list[tuple[str, str]] | None = None
     """Each of these, with `output.refusals`: its URL, or the href if that is not a URL, and the reason."""
+    main_text: str | None = msgspec.field(default=None, name="text")
+    """With `output.text`, the main text of the page. Users know it as `text`, which is the decoded body to programs."""
+    markdown: str | None = None
+    """With `output.markdown`, the same in Markdown."""

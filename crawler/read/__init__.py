@@ -7,6 +7,7 @@
     feeds       sitemaps, RSS, Atom, JSON Feed
     similarity  the fingerprint of a page's text, by which near duplicates are found
     encoding    finds the encoding of a body and decodes it
+    content     the main text of pages, beside what an extractor reads, on request
 
 `pages` combines these, in the same way for each extractor; `listings` reads what is not HTML; `abstract` makes the
 abstract, and `page_text` gives a page's text to programs. `headers` and `media` read the HTTP headers. `css` and `pdf`

@@ -5,7 +5,18 @@ from typing import Any
 
 import msgspec
 
-from crawler.page import Extract, Failure, Fetched, LinkDetail, LinkKind, Page, PageRecord, Redirect, digest_text
+from crawler.page import (
+    Content,
+    Extract,
+    Failure,
+    Fetched,
+    LinkDetail,
+    LinkKind,
+    Page,
+    PageRecord,
+    Redirect,
+    digest_text,
+)
 from crawler.record.changes import change_since
 from crawler.record.dates import header_time, rfc3339, w3c_time
 from crawler.record.headers import expires_at, media_type, record_headers
@@ -34,6 +45,7 @@ def fetched_record(
     /,
     *,
     extract: Extract | None = None,
+    content: Content | None = None,
     links: FoundLinks = _NO_LINKS,
     redirect: str | None = None,
     sha1: bytes | None = None,
@@ -53,10 +65,11 @@ def fetched_record(
         **_fields_of_lease(lease),
         **_fields_of_body(fetched),
         **({} if extract is None else _fields_of_extract(extract)),
+        **({} if content is None else _fields_of_content(content)),
         resolved_url=resolved_url(fetched.url, fetched.ip, fetched.port),
         state=UrlState.DONE.name.lower(),
         status=fetched.status,
-        message="; ".join(filter(None, _messages(lease, fetched, extract))) or None,
+        message="; ".join(filter(None, _messages(lease, fetched, extract, content))) or None,
         fetched_at=rfc3339(fetched.fetched_at),
         duration_s=round(fetched.duration_s, 6),
         attempts=lease.url.attempt + 1,
@@ -145,13 +158,19 @@ def _fields_of_extract(extract: Extract) -> dict[str, Any]:
     }
 
 
-def _messages(lease: Lease, fetched: Fetched, extract: Extract | None) -> Iterator[str | None]:
+def _fields_of_content(content: Content) -> dict[str, Any]:
+    return {"main_text": content.text, "markdown": content.markdown}
+
+
+def _messages(lease: Lease, fetched: Fetched, extract: Extract | None, content: Content | None) -> Iterator[str | None]:
     """What people should know about a page that was fetched."""
     if isinstance(fetched, Page):
         yield fetched.message
     if extract is None:
         return
     yield extract.error
+    if content is not None:
+        yield from content.troubles
     is_sitemap = lease.url.kind == LinkKind.SITEMAP
     if is_sitemap and extract.error is None and not any(link.kind in _LISTED_IN_SITEMAPS for link in extract.links):
         yield f"no URL is listed in this sitemap, read as {extract.content_type}"

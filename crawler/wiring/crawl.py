@@ -207,6 +207,7 @@ async def _components(
         sink=sink,
         policy_for=latest.policy,
         queue_key=partial(discovering.queue_key, urls),
+        read_content=processing.read_content,
         addresses=http if "ip" in grouping(config).limits else None,
         quota=QuotaCounter(PageQuota(notes, latest.page_limits), refusals),
         sitemap_quota=QuotaCounter(SitemapQuota(notes, latest.sitemap_limits), refusals),

@@ -18,6 +18,7 @@ TECHNOLOGIES = {
     "redis",
     "rich",
     "selectolax",
+    "turbohtml",
     "uvloop",
 }
 

@@ -68,8 +68,17 @@ def to_text(body: bytes, encoding: Encoding, /) -> str:
 
 def decode(body: bytes, name: str, /) -> str:
     """Decode a body whose encoding is known; drop the byte order mark."""
+    return to_text(body, _known_encoding(body, name))
+
+
+def utf8_of(body: bytes, name: str, /) -> bytes:
+    """Like `to_utf8`, for a body whose encoding is known."""
+    return to_utf8(body, _known_encoding(body, name))
+
+
+def _known_encoding(body: bytes, name: str) -> Encoding:
     bom_bytes = next((len(mark) for mark, of in _BOMS if of == name and body.startswith(mark)), 0)
-    return to_text(body, Encoding(name, "default", bom_bytes))
+    return Encoding(name, "default", bom_bytes)
 
 
 def _decode(body: bytes, name: str) -> str:

@@ -12,6 +12,7 @@ from config import Config, Loaded, OutputSink
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.full_disk_retry import FullDiskRetry, FullDiskSink
 from crawler.fetch.robots.rules import product_token
+from crawler.page import Content, Extract, Page, Wanted
 from crawler.protocols import LinkExtractor, Sink
 from crawler.read.descriptor import Descriptor as ExtractorDescriptor
 from crawler.read.descriptor import Parameters as ExtractorParameters
@@ -62,6 +63,13 @@ def _pdf_reader(loaded: Loaded) -> Callable[[bytes], PdfContent]:
     except ModuleNotFoundError as error:
         raise loaded.refuse("scope.pdf", "pypdf is not installed: pip install 'onceover-crawler[pdf]'") from error
     return read_pdf
+
+
+def read_content(page: Page, extract: Extract, wanted: Wanted, /) -> Content:
+    """A `ContentReading`."""
+    from crawler.read.content import reading  # noqa: PLC0415 - takes a while to import, and few crawls need it
+
+    return reading.read_content(page, extract, wanted)
 
 
 class _Chosen(msgspec.Struct, frozen=True):

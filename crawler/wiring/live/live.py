@@ -11,6 +11,7 @@ from crawler.disk.free_space import FreeSpaceGuard
 from crawler.engine import Engine, Limits
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.robots.robots_txt import RobotsTxt
+from crawler.page import Wanted
 from crawler.wiring.components.fetching import robots_lifetimes
 from crawler.wiring.live.values import Latest, Values
 from crawler.wiring.queue_settings import queue_settings
@@ -101,6 +102,7 @@ def pipeline_options(config: Config) -> PipelineOptions:
         references=config.output.links,
         link_details=config.output.link_details,
         refusals=config.output.refusals,
+        wanted=Wanted(text=config.output.text, markdown=config.output.markdown, max_bytes=config.output.text_max_bytes),
         sitemaps=config.scope.sitemaps,
     )
 

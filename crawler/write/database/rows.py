@@ -61,9 +61,10 @@ def _kind(name: str, hint: Any) -> Kind:
     return Kind.MOMENT if name in _MOMENTS else _KINDS.get(plain[0], Kind.JSON)
 
 
-_FIELDS: Final = tuple(
-    Column(name, _kind(name, hint)) for name, hint in get_type_hints(PageRecord).items() if name != _LINKS
-)
+_NAMES: Final = dict(zip(PageRecord.__struct_fields__, PageRecord.__struct_encode_fields__, strict=True))
+"""How users know the fields of a record."""
+_HINTS: Final = {name: hint for name, hint in get_type_hints(PageRecord).items() if name != _LINKS}
+_FIELDS: Final = tuple(Column(_NAMES[name], _kind(name, hint)) for name, hint in _HINTS.items())
 COLUMNS: Final = (*_FIELDS, Column("host", Kind.TEXT), Column("headers", Kind.JSON), Column("body", Kind.BYTES))
 """The fields of a record, but for its links, which have a table of their own; the host; the headers and the body of the
 response, if they are asked for."""
@@ -71,7 +72,7 @@ response, if they are asked for."""
 
 def row_of(page: Fetched | None, record: PageRecord, options: RowOptions) -> Row:
     """The row of a page. Its texts can be stored in any database: they have no NUL and no lone surrogate."""
-    found = [_STORABLE[column.kind](getattr(record, column.name)) for column in _FIELDS]
+    found = [_STORABLE[column.kind](getattr(record, name)) for name, column in zip(_HINTS, _FIELDS, strict=True)]
     headers = _headers(page) if options.headers else None
     body = page.body if options.bodies and isinstance(page, Page) else None
     links = None if record.references is None else [_storable(each) for each in record.references]

@@ -34,7 +34,7 @@ def last_pages(directory: Path, *, limit: int, failed: bool, max_bytes: int = MA
     parts = [_by_time(each, containing, reading) for each in record_directories(directory)]
     newest = heapq.merge(*parts, key=lambda each: each[0], reverse=True)
     pages = [
-        msgspec.structs.replace(each, references=None, link_details=None, refusals=None)
+        msgspec.structs.replace(each, references=None, link_details=None, refusals=None, main_text=None, markdown=None)
         for _, each in islice(newest, limit)
     ]
     return PageList(pages=pages, searched_all=not reading.was_reached)

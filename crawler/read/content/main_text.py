@@ -1,0 +1,52 @@
+"""The main part of a page, as plain text and as Markdown."""
+
+from typing import Final
+
+import turbohtml
+from turbohtml import Markdown, PlainText
+
+from crawler.url.urls import join
+
+_MAIN_ELEMENTS: Final = ("article", "main", "body")
+_OTHER_SCHEMES: Final = ("mailto:", "tel:")
+_PLAIN: Final = PlainText()
+_MARKDOWN: Final = Markdown()
+
+
+def main_element(tree: turbohtml.Document) -> turbohtml.Element | None:
+    """The element with the main part of a page. turbohtml finds it by the density of text and links. Where that finds
+    nothing, as in a page of links, it is the longest <article>, or <main>, or all of <body>."""
+    found = tree.main_content()
+    if found is not None:
+        return found
+    for name in _MAIN_ELEMENTS:
+        if elements := tree.select(name):
+            return max(elements, key=lambda each: len(each.text))
+    return None
+
+
+def plain_text(element: turbohtml.Element) -> str:
+    return element.to_text(_PLAIN)
+
+
+def markdown(element: turbohtml.Element, base_url: str) -> str:
+    """Changes the links of the element: they become absolute, and those that lead nowhere become plain text. Images
+    that are in the page itself (`data:`) go away."""
+    for each in element.select("a[href],img[src]"):
+        name = "href" if each.tag == "a" else "src"
+        url = _absolute(base_url, str(each.attrs[name]))
+        if url is not None:
+            each.attrs[name] = url
+        elif name == "href":
+            del each.attrs[name]
+        else:
+            each.decompose()
+    return element.to_markdown(_MARKDOWN)
+
+
+def _absolute(base_url: str, href: str) -> str | None:
+    url = join(base_url, href)
+    if url is not None:
+        return url
+    stripped = href.strip()
+    return stripped if stripped.lower().startswith(_OTHER_SCHEMES) else None

@@ -1,0 +1,67 @@
+"""How pages are read in a crawl: what is wanted of them, and where."""
+
+import threading
+from collections.abc import Sequence
+
+from crawler.discover.discovery import ScopedDiscovery
+from crawler.discover.scope import Scope
+from crawler.page import Content, Extract, Page, Wanted
+from crawler.reading import BYTES_AT_ONCE, ContentReader
+from crawler.url.urls import UrlReader
+from tests.unit.crawling import SEED, page
+
+TEXT = Wanted(text=True)
+
+
+class Extractor:
+    def extract(self, page: Page, /) -> Extract:
+        return Extract(content_type="text/html", base_url=page.url)
+
+
+class Texts:
+    def __init__(self) -> None:
+        self.threads: list[int] = []
+
+    def __call__(self, page: Page, extract: Extract, wanted: Wanted, /) -> Content:
+        self.threads.append(threading.get_ident())
+        return Content(text=f"{len(page.body)} bytes of {extract.content_type}")
+
+
+def reader(texts: Texts) -> ContentReader:
+    urls = UrlReader()
+    return ContentReader(Extractor(), ScopedDiscovery(urls=urls, scope=Scope(within="any", seeds=[])), texts)
+
+
+def pages(*sizes: int) -> Sequence[Page]:
+    return [page(SEED, ["x" * size]) for size in sizes]
+
+
+PARENT = ScopedDiscovery(urls=UrlReader(), scope=Scope(within="any", seeds=[])).seeds([SEED])[0]
+
+
+async def test_nothing_is_read_of_the_content_of_a_page_until_it_is_wanted() -> None:
+    texts = Texts()
+    made = reader(texts)
+    [small] = pages(3)
+    assert (await made.read(small, parent=PARENT)).content is None
+    made.wanted = TEXT
+    assert (await made.read(small, parent=PARENT)).content == Content(text="3 bytes of text/html")
+    made.wanted = None
+    assert (await made.read(small, parent=PARENT)).content is None
+    assert len(texts.threads) == 1
+
+
+async def test_the_text_of_large_pages_is_read_in_a_thread_and_that_of_small_ones_at_once() -> None:
+    texts = Texts()
+    made = reader(texts)
+    made.wanted = TEXT
+    for each in pages(3, BYTES_AT_ONCE + 1):
+        assert (await made.read(each, parent=PARENT)).content is not None
+    here = threading.get_ident()
+    assert [thread == here for thread in texts.threads] == [True, False]
+
+
+async def test_an_error_page_has_no_text() -> None:
+    made = reader(Texts())
+    made.wanted = TEXT
+    assert (await made.read(page(SEED, status=404), parent=PARENT)).content is None
