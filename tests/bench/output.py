@@ -1,5 +1,5 @@
 """What the output of a page costs: records, archive, SQLite and PostgreSQL, beside warcio and Scrapy's feed; and how
-fast `inspect verify` compares all of it.
+fast `inspect verify` compares all of it. Then whole crawls, with output and without (`output_crawls`).
 
 A page has 8 KB of words and 40 links. 64 writers write at the same time, as a crawl does. Costs are microseconds of
 processor time of this process; that of a server of PostgreSQL is not in them, so its rate is told, too. warcio writes
@@ -33,6 +33,7 @@ from crawler.write.descriptor import Parameters
 from crawler.write.records import RecordSink
 from crawler.write.warc import WarcSink
 from frontier import Damaged, KnownUrl, LedgerEntry, UrlState
+from tests.bench import output_crawls
 from tests.bench.report import Options, emit, options, spread, tell
 from tests.postgres import PROGRAMS, running_postgres
 
@@ -49,6 +50,7 @@ MEANINGS = {
     "scrapy_us": "Scrapy: the same record by its exporter of JSON Lines",
     "verify_per_s": "pages per second that verify compares in ledger, records, archive and SQLite",
     "verify_rss_mb": "what verify adds to the memory of the process",
+    **output_crawls.MEANINGS,
 }
 
 
@@ -207,7 +209,7 @@ def main(asked: Options) -> Mapping[str, float]:
         if export is not None:
             figures["scrapy_us"] = statistics.median(cost_of_call(export, work) for _ in range(rounds))
         figures["verify_per_s"], figures["verify_rss_mb"] = asyncio.run(verify(folder / "crawl", work))
-    return figures
+    return figures | output_crawls.shares(asked)
 
 
 async def _measured(make: Callable[[int], Sink], turn: int, work: list[Sample]) -> tuple[float, float]:

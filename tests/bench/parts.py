@@ -11,18 +11,16 @@ crossing link is paid for by both parts: it is stored, sent, admitted, confirmed
 """
 
 import asyncio
-import os
 import statistics
-import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from crawler.simweb.params import bench_params
 from crawler.simweb.process import running
+from tests.bench.measured import measured
 from tests.bench.parts_links import cost_of_links
 from tests.bench.report import Options, emit, options, spread, tell
 
@@ -89,30 +87,12 @@ def _crawl(directory: Path, port: int, parts: int, pages: int) -> Cost:
     options_ = [*_SETTINGS, f'fetch.hosts={{"*.test" = "127.0.0.1:{port}"}}', f"crawl.parts={parts}"]
     command = ["crawl", "--seed", "http://h00000.test/", "--dir", str(directory), "--json"]
     command += [part for setting in options_ for part in ("--set", setting)]
-    out, cpu_s, peak_mb = _measured(command)
+    out, cpu_s, peak_mb = measured(command)
     found = msgspec.json.decode(out)["status"]["pages"]
     if found != pages:
         raise AssertionError(f"{parts} parts: expected {pages} pages, found {found}")
-    _, start_cpu_s, _ = _measured(command)
+    _, start_cpu_s, _ = measured(command)
     return Cost(cpu_s=cpu_s - start_cpu_s, start_cpu_s=start_cpu_s, peak_mb=peak_mb)
-
-
-def _measured(arguments: Sequence[str]) -> tuple[bytes, float, float]:
-    """What a command prints, the CPU time of it and of the processes that it has waited for, and the peak memory of the
-    largest of them."""
-    reading, writing = os.pipe()
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    program = [sys.executable, "-m", "onceover_crawler", *arguments]
-    actions = [(os.POSIX_SPAWN_DUP2, writing, 1), (os.POSIX_SPAWN_DUP2, nowhere, 2), (os.POSIX_SPAWN_CLOSE, reading)]
-    pid = os.posix_spawn(sys.executable, program, os.environ, file_actions=actions)
-    os.close(writing)
-    os.close(nowhere)
-    with os.fdopen(reading, "rb") as file:
-        out = file.read()
-    _, status, used = os.wait4(pid, 0)
-    if os.waitstatus_to_exitcode(status) != 0:
-        raise AssertionError(f"ended with {os.waitstatus_to_exitcode(status)}: {arguments}")
-    return out, used.ru_utime + used.ru_stime, used.ru_maxrss / 1000
 
 
 def _link_cost(asked: Options) -> float:
