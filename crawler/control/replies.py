@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from crawler.course.forms import CoursePoint, Remaining
 from crawler.status import Status
 from frontier import FrontierStats
 
@@ -27,15 +28,19 @@ class CrawlStatus(msgspec.Struct, frozen=True, kw_only=True):
     directory: str
     running: bool
     pid: int | None
-    """The process that runs it."""
     paused: str | None
     """Why the operator has paused it; None if it is not paused."""
     stopping: bool = False
     frontier: FrontierStats
     run: Status | None
     """The counts of this run; None if the crawl does not run."""
+    share_done: float | None = None
+    """0 to 1; None if no URL is known."""
+    remaining: Remaining | None = None
+    course: list[CoursePoint] | UnsetType = UNSET
+    """Only commands that read it from the directory add it."""
     parts: "list[PartStatus] | UnsetType" = UNSET
-    """The parts of a crawl in parts; only that has this field."""
+    """Only a crawl in parts has them."""
 
 
 class PartStatus(msgspec.Struct, frozen=True, kw_only=True):

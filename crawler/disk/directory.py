@@ -14,6 +14,7 @@ records/*.jsonl    page records
 warc/*.warc.gz     pages
 sinks/*/           files of other sinks
 logs/crawl.log
+logs/course.json   what was discovered and finished over time
 browsers/          profiles of running browsers
 """
 
@@ -95,6 +96,10 @@ class CrawlDirectory:
     @property
     def log(self) -> Path:
         return self.path / "logs" / "crawl.log"
+
+    @property
+    def course(self) -> Path:
+        return self.log.with_name("course.json")
 
     @property
     def configuration(self) -> Path:

@@ -17,6 +17,7 @@ from crawler.engine import Ending
 from crawler.library.crawl_log import log_beginning
 from crawler.library.result import EXIT_CODES, CrawlResult
 from crawler.operate.answers import answer
+from crawler.operate.course import CourseKeeper
 from crawler.operate.running import RunningCrawl, answer_operator
 from crawler.operate.settings.changing import RunningSettings
 from crawler.operate.settings.lines import log_reload
@@ -42,6 +43,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """At the start."""
     settings: RunningSettings
     place: CrawlDirectory
+    course: CourseKeeper
     directory: str
     resumed: bool
     choice: str | None
@@ -56,7 +58,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
             log.exception("commands can't reach the crawl any more; it goes on")
 
     def _operated(self, stop: Callable[[bool], object], gate: Gate | None = None) -> RunningCrawl:
-        return RunningCrawl(self.crawl, self.settings, self.place, stop=stop, gate=gate)
+        return RunningCrawl(self.crawl, self.settings, self.place, self.course, stop=stop, gate=gate)
 
     async def reload(self) -> None:
         """Read the configuration again, and log what has changed, or why nothing has."""
@@ -183,6 +185,7 @@ async def open_run(
             loaded=loaded,
             settings=RunningSettings(crawl.live, directory, start),
             place=directory,
+            course=CourseKeeper(crawl.frontier.describe, crawl.state, directory.course),
             directory=str(directory.path),
             resumed=resumed,
             choice=None if choice is None else choice.text,

@@ -12,9 +12,11 @@ from crawler.control.address import SocketRefused
 from crawler.control.replies import CrawlStatus, Stopping
 from crawler.control.server import ControlServer
 from crawler.counters import InFlight
+from crawler.course.remaining import share_done
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.syncing import FileSync
 from crawler.operate.answers import answer
+from crawler.operate.course import CourseKeeper
 from crawler.operate.settings.changing import RunningSettings
 from crawler.operate.target import Refused, syncing
 from crawler.parts.ending import Gate
@@ -35,6 +37,7 @@ class RunningCrawl:
         opened: OpenedCrawl,
         settings: RunningSettings,
         directory: CrawlDirectory,
+        course: CourseKeeper,
         *,
         stop: Callable[[bool], object],
         gate: Gate | None = None,
@@ -45,6 +48,7 @@ class RunningCrawl:
         self.directory = directory
         self.settings = settings
         self._opened = opened
+        self._course = course
         self._stop = stop
         self._stopping = False
         self.files = FileSync(directory)
@@ -92,6 +96,8 @@ class RunningCrawl:
             stopping=self._stopping,
             frontier=run.frontier,
             run=run,
+            share_done=share_done(run.frontier),
+            remaining=self._course.remaining(run.frontier),
         )
 
     def stop(self, *, now: bool) -> Stopping:

@@ -8,6 +8,7 @@ from pathlib import Path
 from config import Loaded
 from crawler.control.replies import CrawlStatus, Stopping
 from crawler.counters import InFlight
+from crawler.course.remaining import NOT_RUNNING, no_estimate, queued, share_done
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.syncing import FileSync
 from crawler.operate.opening import open_stored
@@ -72,13 +73,16 @@ class StoredCrawl:
 
     def status(self) -> CrawlStatus:
         paused = self.state.paused if isinstance(self.state, Pausing) else None
+        stats = self.state.describe()
         return CrawlStatus(
             directory=str(self.named),
             running=False,
             pid=None,
             paused=paused,
-            frontier=self.state.describe(),
+            frontier=stats,
             run=None,
+            share_done=share_done(stats),
+            remaining=no_estimate(queued(stats), NOT_RUNNING),
         )
 
     def stop(self, *, now: bool) -> Stopping:

@@ -241,6 +241,7 @@ class _RunningPart:
                 group.create_task(taker.run()),
                 group.create_task(self._tell_progress(run, links)),
                 group.create_task(log_progress(run.crawl.gauge)),
+                group.create_task(run.course.keep()),
                 group.create_task(run.answer_operator(stop=self._stop, gate=carrier.gate)),
             ]
             crawling.add_done_callback(lambda _: [each.cancel() for each in beside])

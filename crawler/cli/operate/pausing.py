@@ -10,6 +10,8 @@ import msgspec
 from crawler.cli.operate.options import as_json, directory, part, place
 from crawler.control.replies import CrawlStatus, PartStatus, PauseState, Stopping
 from crawler.control.requests import MAX_REASON, GetStatus, Pause, Resume, Stop
+from crawler.course.text import course_rows, left_text
+from crawler.operate.course import course_of
 from crawler.operate.reach import CrawlEnded, reach, wait_until_unlocked
 from crawler.progress import frontier_rows, rows_of
 from crawler.status import number_of, rate
@@ -26,6 +28,7 @@ def status(directory: Path, part: int | None, as_json: bool) -> None:
     directory = place(directory, part)
     with reach(directory) as crawl:
         found = crawl.ask(GetStatus(), CrawlStatus)
+    found = msgspec.structs.replace(found, course=course_of(directory, found))
     if as_json:
         click.echo(msgspec.json.encode(found))
         return
@@ -39,7 +42,11 @@ def status_lines(found: CrawlStatus, directory: Path) -> list[str]:
     rows = frontier_rows(found.frontier) if found.run is None else rows_of(found.run)
     if found.run is not None and found.run.waiting is not None:
         rows.append(("waits", found.run.waiting))
+    if found.remaining is not None:
+        share = "" if found.share_done is None else f"{found.share_done:.1%} of what is known · "
+        rows.append(("done", f"{share}left: {left_text(found.remaining)}"))
     rows += part_rows(found)
+    rows += course_rows(found.course or ())
     for name, value in rows:
         head = f"{name:>10}  "
         lines += textwrap.wrap(value, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head))

@@ -133,6 +133,7 @@ async def _run_engine(run: Run, console: Console, acting: Interrupts) -> Ending:
         beside = [
             group.create_task(keep_running(show_progress(crawl.gauge, console, interval_s=interval_s))),
             group.create_task(keep_running(log_progress(crawl.gauge))),
+            group.create_task(run.course.keep()),
             group.create_task(run.answer_operator(stop=stop_by_command)),
         ]
         running.add_done_callback(lambda _: [each.cancel() for each in beside])

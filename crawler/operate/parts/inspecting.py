@@ -27,6 +27,7 @@ from crawler.control.requests import (
     InspectVisited,
     Top,
 )
+from crawler.course.remaining import of_parts, share_done
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.exporting import merge_exports
 from crawler.operate.parts.hosts import ask_of_host
@@ -43,14 +44,18 @@ async def sum_up(crawl: CrawlInParts) -> CrawlStatus:
     if not statuses:
         reply_or_raise(next(iter(refusals.values())))
     runs = {number: each.run for number, each in statuses.items() if each.run is not None}
+    frontier = sum_frontiers({number: each.frontier for number, each in statuses.items()})
+    told = [each.remaining for each in statuses.values() if each.remaining is not None]
     return CrawlStatus(
         directory=str(crawl.directory),
         running=crawl.pid is not None or any(each.running for each in statuses.values()),
         pid=crawl.pid,
         paused=same_of_all({number: each.paused for number, each in statuses.items()}),
         stopping=any(each.stopping for each in statuses.values()),
-        frontier=sum_frontiers({number: each.frontier for number, each in statuses.items()}),
+        frontier=frontier,
         run=sum_statuses(runs) if runs else None,
+        share_done=share_done(frontier),
+        remaining=of_parts(told, silent=len(replies) - len(told)) if told else None,
         parts=[_part_status(crawl, number, reply) for number, reply in replies.items()],
     )
 

@@ -1,11 +1,10 @@
 """What a crawl has found, summed up: a report.
 
-    forms      what a report holds, as `--json` prints it
-    visits     what became of each URL, from the records, or else from the ledger
-    counting   adds visits up, in bounded memory; pure
-    remaining  how long the rest will take; pure
-    making     makes a report of the crawl in a directory, whether it runs or not
-    text       shows it to people
+    forms     what a report holds, as `--json` prints it
+    visits    what became of each URL, from the records, or else from the ledger
+    counting  adds visits up, in bounded memory; pure
+    making    makes a report of the crawl in a directory, whether it runs or not
+    text      shows it to people
 
 A report has sections. Each is a field of `Report`, a class of `counting` that reads the visits as they pass, and a
 function of `text`.

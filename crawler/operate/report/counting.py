@@ -81,11 +81,9 @@ class Clock:
 class Totals:
     """All hosts together."""
 
-    def __init__(self, *, recent_since: str) -> None:
-        """Visits from this moment on are counted as recent ones."""
-        self._recent_since = recent_since
+    def __init__(self) -> None:
         self.clock = Clock()
-        self.pages = self.failed = self.excluded = self.recent = 0
+        self.pages = self.failed = self.excluded = 0
         self.bytes_received = self.bytes_decoded = 0
         self.statuses, self.failures, self.exclusions, self.refused = Names(), Names(), Names(), Names()
 
@@ -94,8 +92,6 @@ class Totals:
         self.pages += is_page(visit)
         self.bytes_received += visit.received_bytes or 0
         self.bytes_decoded += visit.size_bytes or 0
-        if visit.fetched_at is not None and visit.fetched_at >= self._recent_since:
-            self.recent += 1
         if visit.status is not None:
             self.statuses.add(str(visit.status))
         if visit.state == "failed":

@@ -5,6 +5,8 @@ from typing import Literal
 
 import msgspec
 
+from crawler.course.forms import CoursePoint, Remaining
+
 ListName = Literal["dead-links", "redirects", "duplicates", "refused", "slowest", "largest"]
 
 
@@ -15,16 +17,6 @@ class Times(msgspec.Struct, frozen=True, kw_only=True):
     last_at: str | None
     mean_s: float | None
     """How long a fetch took on average."""
-
-
-class Remaining(msgspec.Struct, frozen=True, kw_only=True):
-    """What is left to fetch, of what is known now."""
-
-    urls: int
-    seconds: float | None
-    """An estimate, if no further URLs are found; None if there is none, as of a crawl that does not run."""
-    host: str | None
-    """The host whose URLs take so long, if the pace of one host decides."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,4 +169,6 @@ class Report(Lists, frozen=True, kw_only=True, omit_defaults=True):
     source: Literal["records", "ledger"]
     """What it was made from."""
     summary: Summary
+    course: list[CoursePoint]
+    """Discovered against finished over time."""
     hosts: HostTable

@@ -7,16 +7,17 @@ from typing import Final
 
 import msgspec
 
-from crawler.control.replies import CrawlStatus, QueueForm, QueueList
-from crawler.control.requests import GetStatus, InspectQueues
+from crawler.control.replies import CrawlStatus
+from crawler.control.requests import GetStatus
+from crawler.course.remaining import finished, no_estimate, queued, share_done
 from crawler.disk.layout import record_directories
+from crawler.operate.course import course_of
 from crawler.operate.opening import stored_configuration
-from crawler.operate.reach import ReachedCrawl, reach
+from crawler.operate.reach import reach
 from crawler.operate.report.counting import Hosts, Totals
-from crawler.operate.report.forms import Lists, Remaining, Report, Summary
+from crawler.operate.report.forms import Lists, Report, Summary
 from crawler.operate.report.lists.endings import Canonical
 from crawler.operate.report.lists.making import SECTIONS, make_lists
-from crawler.operate.report.remaining import RECENT_S, Queue, estimate
 from crawler.operate.report.visits import Visit, ledger_visits, recorded_visits
 from crawler.operate.target import Refused
 from crawler.record import rfc3339
@@ -26,8 +27,6 @@ from crawler.write.records import record_files
 HOSTS: Final = 10
 """How many hosts each table has, if nobody says."""
 _REFUSED: Final = 5
-_LOOKED_AT: Final = 20
-"""Of the longest queues, some may be retired."""
 
 
 def make_report(directory: Path, sections: Collection[str] = (), *, limit: int | None = None) -> Report:
@@ -44,26 +43,19 @@ def make_report(directory: Path, sections: Collection[str] = (), *, limit: int |
         )
     with reach(directory) as crawl:
         status = crawl.ask(GetStatus(), CrawlStatus)
-        recent_s = 0.0 if status.run is None else min(RECENT_S, status.run.elapsed_s)
-        totals, hosts = Totals(recent_since=rfc3339(now - recent_s)), Hosts()
-        queue = _longest_queue(crawl) if status.run is not None else None
+        totals, hosts = Totals(), Hosts()
         if not directories:
             _count(ledger_visits(crawl), totals, hosts)
     # Nobody has to wait for the crawl while its records are read.
     _count(recorded_visits(*directories), totals, hosts)
-    remaining = estimate(
-        status.frontier.pending + status.frontier.retrying,
-        recent=totals.recent,
-        recent_s=recent_s,
-        longest=None if queue is None else Queue(queue.host, queue.size, hosts.of(queue.host.partition(":")[0])),
-    )
     made = make_lists(directories, lists, _canonical(directory), limit) if lists else Lists()
     return Report(
         directory=str(directory),
         at=rfc3339(now),
         running=status.running,
         source="records" if directories else "ledger",
-        summary=_summary(status, totals, remaining, hosts=hosts.count, has_records=bool(directories)),
+        summary=_summary(status, totals, hosts=hosts.count, has_records=bool(directories)),
+        course=course_of(directory, status),
         hosts=hosts.table(HOSTS if limit is None else limit, has_bytes=bool(directories)),
         **msgspec.structs.asdict(made),
     )
@@ -88,21 +80,12 @@ def _count(visits: Iterable[Visit], totals: Totals, hosts: Hosts) -> None:
         hosts.add(visit)
 
 
-def _longest_queue(crawl: ReachedCrawl) -> QueueForm | None:
-    try:
-        found = crawl.ask(InspectQueues(sort="size", limit=_LOOKED_AT), QueueList)
-    except Refused:
-        return None  # a frontier of others may have no queues to tell about
-    return next((queue for queue in found.queues if queue.served), None)
-
-
-def _summary(status: CrawlStatus, totals: Totals, remaining: Remaining, *, hosts: int, has_records: bool) -> Summary:
+def _summary(status: CrawlStatus, totals: Totals, *, hosts: int, has_records: bool) -> Summary:
     frontier = status.frontier
-    settled = frontier.done + frontier.failed + frontier.excluded
     return Summary(
         urls=frontier.admitted,
-        settled=settled,
-        share_done=settled / frontier.admitted if frontier.admitted else None,
+        settled=finished(frontier),
+        share_done=share_done(frontier),
         pages=totals.pages,
         failed=totals.failed,
         excluded=totals.excluded,
@@ -110,7 +93,7 @@ def _summary(status: CrawlStatus, totals: Totals, remaining: Remaining, *, hosts
         bytes_decoded=totals.bytes_decoded if has_records else None,
         hosts=hosts,
         times=totals.clock.times(),
-        remaining=remaining,
+        remaining=status.remaining or no_estimate(queued(frontier), "it is of an earlier version"),
         statuses=totals.statuses.counts(),
         failures=totals.failures.counts(),
         exclusions=totals.exclusions.counts(),

@@ -7,6 +7,7 @@ from typing import Final
 
 from rich.table import Table
 
+from crawler.course.text import left_text
 from crawler.operate.report.forms import (
     DeadLink,
     DeadLinkList,
@@ -16,11 +17,10 @@ from crawler.operate.report.forms import (
     Lists,
     RedirectRow,
     RefusedRow,
-    Remaining,
     Report,
     Summary,
 )
-from crawler.status import duration, size
+from crawler.status import size
 
 _WIDTH: Final = 80
 
@@ -49,7 +49,7 @@ def _rows(summary: Summary) -> list[tuple[str, str]]:
     if times.first_at is not None:
         mean = "" if times.mean_s is None else f" · {times.mean_s:.2f} s each on average"
         rows.append(("fetched", f"{times.first_at} to {times.last_at}{mean}"))
-    rows.append(("left", _left(summary.remaining)))
+    rows.append(("left", left_text(summary.remaining)))
     counts = (
         ("answers", summary.statuses, ""),
         ("failed", summary.failures, ""),
@@ -58,16 +58,6 @@ def _rows(summary: Summary) -> list[tuple[str, str]]:
     )
     rows += [(name, _counts(each) + unit) for name, each, unit in counts if each]
     return rows
-
-
-def _left(remaining: Remaining) -> str:
-    if not remaining.urls:
-        return "nothing that is known"
-    left = f"{remaining.urls:,} URLs"
-    if remaining.seconds is None:
-        return left
-    why = "" if remaining.host is None else f", because of the pace of {remaining.host}"
-    return f"{left} · about {duration(remaining.seconds)}{why}, if no more are found"
 
 
 def _counts(counts: Mapping[str, int]) -> str:

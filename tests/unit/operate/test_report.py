@@ -6,10 +6,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from crawler.control.replies import CrawlStatus
+from crawler.course.forms import Remaining
+from crawler.course.history import History, Point
+from crawler.course.remaining import NOT_RUNNING
+from crawler.course.stored import write_history
+from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import record_directories
-from crawler.operate.report.counting import MAX_NAMES, OTHERS, HostCount, Hosts, Names, Totals
-from crawler.operate.report.forms import Remaining, Report
-from crawler.operate.report.remaining import Queue, estimate
+from crawler.operate.report.counting import MAX_NAMES, OTHERS, Hosts, Names, Totals
+from crawler.operate.report.forms import Report
 from crawler.operate.report.visits import Visit
 from crawler.write.records import record_files
 from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, StoredCrawl, make
@@ -25,7 +30,7 @@ def visit(url: str = "http://a.test/", *, second: int | None = None, **values: o
 
 
 def counted(*visits: Visit, max_hosts: int = 10) -> tuple[Totals, Hosts]:
-    totals, hosts = Totals(recent_since="2026-11-23T00:00:30.000Z"), Hosts(max_hosts)
+    totals, hosts = Totals(), Hosts(max_hosts)
     for each in visits:
         totals.add(each)
         hosts.add(each)
@@ -48,7 +53,7 @@ def test_each_url_counts_by_what_became_of_it() -> None:
         visit("http://b.test:8080/y", status=None, state="failed", reason="dns"),
         visit("http://c.test/", status=None, state="excluded", reason="robots"),
     )
-    assert (totals.pages, totals.failed, totals.excluded, totals.recent) == (3, 1, 1, 3)
+    assert (totals.pages, totals.failed, totals.excluded) == (3, 1, 1)
     assert (totals.bytes_received, totals.bytes_decoded) == (150, 360)
     assert totals.statuses.counts() == {"200": 2, "301": 1, "304": 1, "404": 1}
     assert (totals.failures.counts(), totals.exclusions.counts()) == ({"dns": 1}, {"robots": 1})
@@ -81,34 +86,6 @@ def test_of_very_many_reasons_the_later_ones_are_counted_together() -> None:
     assert names.counts()[OTHERS] == 5
 
 
-@pytest.mark.parametrize(
-    ("recent", "recent_s", "size", "seconds", "host"),
-    [
-        (50, 100.0, 1, 200.0, None),
-        (50, 100.0, 19, 200.0, None),
-        (50, 100.0, 30, 300.0, "a.test"),
-        (0, 100.0, 30, None, None),
-        (50, 0.0, 30, None, None),
-    ],
-)
-def test_what_takes_longest_decides_how_long_the_rest_takes(
-    recent: int, recent_s: float, size: int, seconds: float | None, host: str | None
-) -> None:
-    """The host has had a URL in ten seconds."""
-    count = HostCount()
-    for second in (0, 10, 20):
-        count.add(visit(second=second))
-    found = estimate(100, recent=recent, recent_s=recent_s, longest=Queue("a.test", size, count))
-    assert found == Remaining(urls=100, seconds=seconds, host=host)
-
-
-def test_nothing_takes_no_time_and_an_unknown_host_decides_nothing() -> None:
-    assert estimate(0, recent=0, recent_s=0.0, longest=None) == Remaining(urls=0, seconds=0.0, host=None)
-    for count in (None, HostCount()):
-        found = estimate(10, recent=5, recent_s=10.0, longest=Queue("a.test", 9, count))
-        assert found == Remaining(urls=10, seconds=20.0, host=None)
-
-
 def test_parts_are_summed_up_like_the_same_crawl_in_one(tmp_path: Path) -> None:
     one, parts = make(tmp_path / "one"), make(tmp_path / "parts", parts=PARTS)
     found = report_of(one)
@@ -117,7 +94,7 @@ def test_parts_are_summed_up_like_the_same_crawl_in_one(tmp_path: Path) -> None:
     assert (summary.urls, summary.settled, summary.pages) == (len(HOSTS) * EACH, len(HOSTS) * SETTLED, PAGES)
     assert summary.share_done == pytest.approx(SETTLED / EACH)
     assert (summary.failures, summary.statuses) == ({"dns": len(HOSTS)}, {"200": PAGES})
-    assert summary.remaining == Remaining(urls=len(HOSTS) * (EACH - SETTLED), seconds=None, host=None)
+    assert summary.remaining == Remaining(urls=len(HOSTS) * (EACH - SETTLED), seconds=None, why=NOT_RUNNING)
     assert [row.failures for row in found.hosts.most_failures] == [1] * len(HOSTS)
     assert report_of(parts).summary == summary
     of_parts = [report_of(parts, "--part", str(number)) for number in range(PARTS)]
@@ -157,5 +134,26 @@ def test_a_report_is_shown_to_people_in_sections(tmp_path: Path) -> None:
     assert ("most pages" in summary, "settled" in summary) == (False, True)
     assert ("most pages" in hosts, "settled" in hosts) == (True, False)
     shown = crawl.do("report", "hosts", "--json").json()
-    assert shown.keys() == {"directory", "at", "running", "source", "hosts"}
+    assert shown.keys() == {"directory", "at", "running", "source", "course", "hosts"}
     assert crawl.do("report", "nothing").code == 2
+
+
+def test_the_status_tells_what_is_done_and_why_nobody_can_tell_the_rest(tmp_path: Path) -> None:
+    for crawl in (make(tmp_path / "one"), make(tmp_path / "parts", parts=PARTS)):
+        status = msgspec.convert(crawl.do("status", "--json").json(), CrawlStatus)
+        assert status.share_done == pytest.approx(SETTLED / EACH)
+        assert status.remaining == report_of(crawl).summary.remaining
+        assert status.course == []
+        assert "42.9% of what is known" in crawl.do("status").out
+
+
+def test_the_course_of_the_last_run_is_told_with_what_changed_since(tmp_path: Path) -> None:
+    crawl = make(tmp_path / "crawl")
+    known, settled = len(HOSTS) * EACH, len(HOSTS) * SETTLED
+    write_history(CrawlDirectory(crawl.directory).course, History(points=[Point(0.0, 1, 0), Point(60.0, known - 1, 5)]))
+    course = report_of(crawl).course
+    assert [(each.discovered, each.finished) for each in course] == [(1, 0), (known - 1, 5), (known, settled)]
+    assert course[1].at == "1970-01-01T00:01:00.000Z"
+    status = crawl.do("status").out
+    assert "1970-01-01T00:01:00Z   5 of" in status
+    assert f"{settled} of {known} finished" in status

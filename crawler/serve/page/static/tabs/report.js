@@ -85,7 +85,7 @@ function figures({ urls, settled, share_done: share, pages, failed, excluded, by
     tile("Pages", count(pages), `of ${count(urls)} known URLs`),
     tile("Done", percent(share), `${count(settled)} URLs`),
     tile("Left", remaining.seconds === null ? `${count(remaining.urls)} URLs` : duration(remaining.seconds),
-      remaining.host === null ? "if no more are found" : `decided by the pace of ${remaining.host}`),
+      remaining.why ?? (remaining.host === null ? "if no more are found" : `decided by the pace of ${remaining.host}`)),
     tile("Failed", count(failed)), tile("Excluded", count(excluded)), tile("Hosts", count(known)),
     tile("Received", size(received), decoded === null ? null : `${size(decoded)} decoded`),
     tile("Mean time", times.mean_s === null ? "–" : `${times.mean_s.toFixed(2)} s`, "of a fetch"),

@@ -1,0 +1,12 @@
+"""The course of a crawl: what was discovered and finished over time, and how long the rest will take.
+
+    forms      what is told about it
+    history    discovered against finished over time, in bounded memory; pure
+    stored     keeps the history in the directory of the crawl
+    remaining  how long the rest will take; pure
+    text       shows it to people
+
+Each process of a crawl keeps the history of what it crawls in `logs/course.json`. So it outlasts the process, and
+whoever reads it needs no answer from a crawl. The file is replaced as a whole every few seconds, and a crash loses no
+more than that.
+"""
