@@ -50,6 +50,16 @@ class Sink(Protocol):
 
 
 @runtime_checkable
+class TakesExchanges(Protocol):
+    """What a sink may have beside the methods of `Sink`."""
+
+    async def write_exchange(self, fetched: Fetched, purpose: str, /) -> None:
+        """Write what was asked for another purpose than a page, and what came of it. `purpose` is `robots` for a
+        robots.txt. Like `write`, but that a crash may leave out what was being written: it has no number."""
+        ...
+
+
+@runtime_checkable
 class Begins(Protocol):
     """What a sink may have beside the methods of `Sink`."""
 

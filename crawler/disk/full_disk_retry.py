@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from crawler.page import Fetched, PageRecord
 from crawler.protocols import Sink
+from crawler.seams import TakesExchanges
 
 log = logging.getLogger(__name__)
 
@@ -92,6 +93,15 @@ class FullDiskSink:
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
         await self._full_disk.write(lambda: self._sink.write(page, record), plugin=self._plugin)
+
+    @property
+    def takes_exchanges(self) -> bool:
+        return isinstance(self._sink, TakesExchanges)
+
+    async def write_exchange(self, fetched: Fetched, purpose: str, /) -> None:
+        sink = self._sink
+        if isinstance(sink, TakesExchanges):
+            await self._full_disk.write(lambda: sink.write_exchange(fetched, purpose), plugin=self._plugin)
 
     async def aclose(self) -> None:
         await self._sink.aclose()

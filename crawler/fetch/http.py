@@ -22,7 +22,7 @@ from crawler.fetch.cookies import Cookies
 from crawler.fetch.headers import request_headers
 from crawler.fetch.hsts import StrictTransport
 from crawler.fetch.request_limits import RequestLimits
-from crawler.fetch.response_reader import SentRequest, interpret, read_body
+from crawler.fetch.response_reader import SentRequest, answer_before_failure, interpret, read_body
 from crawler.page import Failure, FailureKind, Fetched, Page, Redirect, Request
 
 _log = logging.getLogger(__name__)
@@ -70,6 +70,10 @@ class HttpFetcher:
         started = monotonic()
         response: Response | None = None
         fetched: Fetched | None = None
+        raw: bytes | None = None
+        truncated: str | None = None
+        is_conditional = request.etag is not None or request.last_modified is not None
+        sent = SentRequest(request.url, fetched_at, started, is_conditional)
         claim = Claim(self._budget)
         limits = self._limits(request)
         try:
@@ -81,13 +85,13 @@ class HttpFetcher:
                 response = await self._network.get(url, headers, connect_timeout_s=limits.connect_timeout_s)
             self._learn(url, limits, response)
             raw, truncated = await read_body(response, limits, claim, deadline=deadline)
-            is_conditional = request.etag is not None or request.last_modified is not None
-            sent = SentRequest(request.url, fetched_at, started, is_conditional)
             fetched = await interpret(sent, response, raw, truncated, limits=limits, claim=claim, budget=self._budget)
             return fetched
         except Exception as error:  # noqa: BLE001
             trouble = _translate(error, request.url)
-            return Failure(
+            if raw is None:
+                truncated = "time" if trouble.kind is FailureKind.TIMEOUT else "disconnect"
+            fetched = Failure(
                 url=request.url,
                 kind=trouble.kind,
                 message=trouble.message,
@@ -96,12 +100,15 @@ class HttpFetcher:
                 duration_s=monotonic() - started,
                 reached=trouble.reached,
                 answered=response is not None,
+                response=None if response is None else answer_before_failure(sent, response, raw, truncated),
                 may_pass=trouble.may_pass,
             )
+            return fetched
         finally:
             if response is not None and not response.closed:
                 response.close()
-            claim.release(fetched if isinstance(fetched, Page | Redirect) else None)
+            holder = fetched.response if isinstance(fetched, Failure) else fetched
+            claim.release(holder if isinstance(holder, Page | Redirect) else None)
 
     def _limits(self, request: Request) -> RequestLimits:
         limits = self._limits_for(request.url)

@@ -20,6 +20,7 @@ from crawler.fetch.request_limits import RequestLimits
 from crawler.page import Failure, FailureKind, Fetched, NotModified, Page, Redirect
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_FINAL, _LAST_STATUS = 200, 999
 _DECODE_APART_BYTES = 64 * 1024
 """Compressed bodies from this size on are decoded in a thread, so that they do not block the event loop."""
 
@@ -139,6 +140,7 @@ async def interpret(
     if status == 304 and not request.is_conditional:
         raise NoResponse("a 304 to a request that set no condition")
     decoded = await _decode_body(response, raw, limits=limits, claim=claim, budget=budget)
+    common = _common_fields(request, response)
     if decoded.error is not None and not decoded.body:
         return Failure(
             url=request.url,
@@ -148,13 +150,23 @@ async def interpret(
             fetched_at=request.sent_at,
             duration_s=monotonic() - request.started_s,
             answered=True,
+            response=Page(body=b"", raw_body=decoded.raw, truncated=truncated, **common),
         )
-    common = _common_fields(request, response)
     if status in _REDIRECTS and (location := response.headers.get("Location")):
         return Redirect(location=_text(location), body=decoded.body, raw_body=decoded.raw, **common)
     if status == 304:
         return NotModified(**common)
     return Page(body=decoded.body, raw_body=decoded.raw, **_truncation(response, decoded, truncated), **common)
+
+
+def answer_before_failure(
+    request: SentRequest, response: Response, raw: bytes | None, truncated: str | None
+) -> Page | None:
+    """What a server had answered before a failure; None if it is no final response. `raw` is the body, if one was
+    read."""
+    if not _FINAL <= response.status <= _LAST_STATUS:
+        return None
+    return Page(body=b"", raw_body=raw or b"", truncated=truncated, **_common_fields(request, response))
 
 
 def _common_fields(request: SentRequest, response: Response) -> dict[str, Any]:

@@ -138,6 +138,9 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """False if no byte was sent to a server, so that no server has to rest."""
     answered: bool = False
     """Whether the server sent a status and headers before it failed."""
+    response: Page | None = None
+    """What the server had sent, for an archive: `raw_body` is what was received of the body, and `body` is empty. None
+    if it did not answer."""
     may_pass: bool = False
     """Whether another attempt may succeed, although that is rare after failures of this kind."""
 

@@ -187,13 +187,13 @@ async def _components(
     full_disk = FullDiskRetry(
         pause=partial(frontier.pauses.pause, by="output"), resume=partial(frontier.pauses.resume, by="output")
     )
-    sink = await processing.open_sinks(loaded, directory, full_disk, before=additions.sinks)
-    stack.push_async_callback(sink.aclose)
+    sinks = await processing.open_sinks(loaded, directory, full_disk, before=additions.sinks)
+    stack.push_async_callback(sinks.sink.aclose)
     http = fetching.fetcher(loaded, notes, limits=latest.request_limits, allows_port=latest.allows_port)
     stack.push_async_callback(http.aclose)
     fetcher = fetching.chosen_fetcher(loaded, http)
     stack.push_async_callback(fetcher.aclose)
-    robots = fetching.robots(config, fetcher, notes, is_obeyed=latest.obeys_robots)
+    robots = fetching.robots(config, fetcher, notes, is_obeyed=latest.obeys_robots, archive=sinks.archive)
     rendering_fetcher = await rendering.rendering_fetcher(loaded, directory, fetcher, robots)
     stack.push_async_callback(rendering_fetcher.aclose)
     refusals = RefusalCounts(notes)
@@ -204,7 +204,7 @@ async def _components(
         extractor=additions.extractor(processing.extractor(loaded)),
         robots=robots,
         discovery=TrapCounter(LatestDiscovery(latest), refusals),
-        sink=sink,
+        sink=sinks.sink,
         policy_for=latest.policy,
         queue_key=partial(discovering.queue_key, urls),
         read_content=processing.read_content,

@@ -18,13 +18,21 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from crawler.page import Failure, Fetched, NotModified, Page, PageRecord, Redirect
+from crawler.page import REFUSALS, Failure, Fetched, Page, PageRecord, Redirect
 from crawler.write.appending import AppendFile, Durability, sync_directory
 from crawler.write.cdxj.lines import line_of
 from crawler.write.cdxj.open_index import OpenIndex, finish_open_indexes
 from crawler.write.descriptor import FILES, Descriptor, Parameters
 from crawler.write.gzip_members import copy_stretches, stretches
-from crawler.write.warc_records import NUMBER_FIELD, Group, Original, page_group, warcinfo
+from crawler.write.warc_records import (
+    NUMBER_FIELD,
+    PURPOSE_FIELD,
+    Group,
+    Original,
+    exchange_group,
+    page_group,
+    warcinfo,
+)
 
 _log = logging.getLogger(__name__)
 _OPEN = ".open"
@@ -32,6 +40,7 @@ _SERIAL = re.compile(r"-(\d{5,})\.warc\.gz(?:\.open)?$")
 _PREFIX = re.compile(r"[A-Za-z0-9._-]+")
 _THREAD_BYTES = 256 * 1024
 _THREADS = 2
+_MARKS = tuple(f"\r\n{name}: ".encode() for name in (NUMBER_FIELD, PURPOSE_FIELD))
 
 _ABOUT_FORMAT = (
     ("format", "WARC File Format 1.1"),
@@ -54,7 +63,8 @@ _DEFAULTS: Final = WarcOptions()
 
 
 class WarcSink:
-    """Writes the responses of servers. It writes nothing for failures and for URLs that were not requested.
+    """Writes what servers answered, also if that ended as a failure, and which requests had no answer. It writes
+    nothing for URLs that were not requested.
 
     `info`: fields of the warcinfo records, in this order: `software`, `operator`, `http-header-user-agent`, `robots`,
     `isPartOf`, `description`, … `torn_bytes`: how much the opening cut off; `damaged_bytes`: how much it moved aside.
@@ -92,15 +102,21 @@ class WarcSink:
         self._serial = _next_serial(directory)
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
-        if self._closed:
-            raise ValueError(f"the WARC sink of {self._directory} is closed; it can't be written to any more")
-        if page is None or isinstance(page, Failure) or (isinstance(page, Redirect) and not page.asked):
-            return
-        if isinstance(page, NotModified) or max(len(page.raw_body), len(page.body)) < _THREAD_BYTES:
-            group = self._compose(page, record)
+        self._ensure_open()
+        if page is not None and _was_asked(page):
+            await self._write(page, lambda: self._compose(page, record))
+
+    async def write_exchange(self, fetched: Fetched, purpose: str, /) -> None:
+        self._ensure_open()
+        if _was_asked(fetched):
+            await self._write(fetched, lambda: self._compose_exchange(fetched, purpose))
+
+    async def _write(self, fetched: Fetched, compose: Callable[[], Group]) -> None:
+        if _size(fetched) < _THREAD_BYTES:
+            group = compose()
         else:
             async with self._threads:  # this also limits the number of large copies in memory
-                group = await asyncio.to_thread(self._compose, page, record)
+                group = await asyncio.to_thread(compose)
         size = sum(map(len, group.chunks))
         while (file := self._file) is not None and file.size and file.size + size > self._options.max_bytes:
             await file.settle()  # so that closing it need not wait for the disk
@@ -108,16 +124,22 @@ class WarcSink:
                 file.ensure_intact()
                 self._finish_file()
         await self._append(group).settle()
-        if not isinstance(page, NotModified) and len(page.raw_body) >= self._options.dedupe_min_bytes:
-            self._remember(group)
+        self._remember(group, fetched)
 
     async def aclose(self) -> None:
         self._closed = True
         self._finish_file()
         await asyncio.gather(*self._sorting)
 
-    def _compose(self, page: Page | Redirect | NotModified, record: PageRecord) -> Group:
+    def _ensure_open(self) -> None:
+        if self._closed:
+            raise ValueError(f"the WARC sink of {self._directory} is closed; it can't be written to any more")
+
+    def _compose(self, page: Fetched, record: PageRecord) -> Group:
         return page_group(page, record, level=self._options.level, known=self._known)
+
+    def _compose_exchange(self, fetched: Fetched, purpose: str) -> Group:
+        return exchange_group(fetched, purpose, level=self._options.level, known=self._known)
 
     def _append(self, group: Group) -> AppendFile:
         if self._file is None:
@@ -128,7 +150,7 @@ class WarcSink:
             head = warcinfo(name, self._info, now=self._clock(), level=self._options.level)
             offset, chunks = len(head), (head, *chunks)
         self._file.append(*chunks)
-        if self._index is not None:
+        if self._index is not None and group.capture is not None:
             self._index.add(line_of(group.capture, offset=offset, length=group.capture_bytes, filename=name))
         return self._file
 
@@ -165,12 +187,31 @@ class WarcSink:
             self._sorting.add(sorting)
             sorting.add_done_callback(self._sorting.discard)
 
-    def _remember(self, group: Group) -> None:
+    def _remember(self, group: Group, fetched: Fetched) -> None:
         if not self._options.revisits or group.payload_digest is None or group.payload_digest in self._known:
+            return
+        if group.original is None or _received(fetched) < self._options.dedupe_min_bytes:
             return
         if len(self._known) >= self._options.revisits:
             del self._known[next(iter(self._known))]
         self._known[group.payload_digest] = group.original
+
+
+def _was_asked(fetched: Fetched) -> bool:
+    """Whether a request was sent, or would have been if there were a server."""
+    if isinstance(fetched, Redirect):
+        return fetched.asked
+    return not isinstance(fetched, Failure) or fetched.kind not in REFUSALS
+
+
+def _size(fetched: Fetched) -> int:
+    answer = fetched.response if isinstance(fetched, Failure) else fetched
+    return max(len(answer.raw_body), len(answer.body)) if isinstance(answer, Page | Redirect) else 0
+
+
+def _received(fetched: Fetched) -> int:
+    answer = fetched.response if isinstance(fetched, Failure) else fetched
+    return len(answer.raw_body) if isinstance(answer, Page | Redirect) else 0
 
 
 def _make(parameters: Parameters, options: WarcOptions) -> WarcSink:
@@ -220,7 +261,7 @@ def _finish_open_file(path: Path) -> tuple[int, int]:
 def is_ours(head: bytes) -> bool:
     """Whether this is the head of a WARC record that we wrote. A page may contain records of other crawlers."""
     fields = head.partition(b"\r\n\r\n")[0]
-    return fields.startswith(b"WARC/1.1\r\n") and f"\r\n{NUMBER_FIELD}: ".encode() in fields
+    return fields.startswith(b"WARC/1.1\r\n") and any(mark in fields for mark in _MARKS)
 
 
 def _next_serial(directory: Path) -> int:

@@ -9,19 +9,21 @@ import msgspec
 from crawler.write.cdxj.making import NO_ARCHIVE
 from crawler.write.gzip_members import contents
 from crawler.write.warc import is_ours
-from crawler.write.warc_records import NUMBER_FIELD
+from crawler.write.warc_records import NUMBER_FIELD, PURPOSE_FIELD
 
 _HEAD_BYTES = 1 << 16
 _END = b"\r\n\r\n"
 
 
 class Capture(msgspec.Struct, frozen=True, kw_only=True):
-    """One WARC record of a page."""
+    """One WARC record of a page or exchange."""
 
     kind: str
     """response, revisit, metadata, conversion, …"""
     number: int
-    """The number of the page record."""
+    """The number of the page record; -1 if there is none."""
+    purpose: str | None = None
+    """If it belongs to no page: what was asked for, such as `robots`."""
     url: str
     ip: str | None
     truncated: str | None
@@ -59,16 +61,17 @@ def archives(directory: Path) -> list[Path]:
     return sorted(path for path in directory.glob("*.warc.gz*") if not path.name.endswith(NO_ARCHIVE))
 
 
-def captures(directory: Path, *, full_blocks: bool) -> Iterator[Capture | DamagedPart]:
-    """The records in a directory, in the order written, without warcinfo records and the torn end of an open file.
+def captures(directory: Path, *, full_blocks: bool, with_exchanges: bool = False) -> Iterator[Capture | DamagedPart]:
+    """The records of pages in a directory, in the order written, without the torn end of an open file.
 
     With `full_blocks`, each has its complete block, so memory is bounded by the largest body; otherwise at most 64 KiB.
+    Only `with_exchanges` there are also those that belong to no page.
     """
     for path in archives(directory):
         for found in contents(path, is_ours=is_ours, max_bytes=sys.maxsize if full_blocks else _HEAD_BYTES):
             if isinstance(found, bytes):
                 capture = _capture(found)
-                if capture is not None:
+                if capture is not None and (with_exchanges or capture.purpose is None):
                     yield capture
             elif not (found.torn and path.suffix == ".open"):
                 yield DamagedPart(path, found.start, found.end)
@@ -78,12 +81,13 @@ def _capture(content: bytes) -> Capture | None:
     head, _, block = content.partition(_END)
     lines = (line.partition(":") for line in head.decode("utf-8", "replace").split("\r\n")[1:])
     fields = {name.lower(): value.strip() for name, _, value in lines}
-    number = fields.get(NUMBER_FIELD.lower(), "")
-    if not number.isdecimal():
+    number, purpose = fields.get(NUMBER_FIELD.lower(), ""), fields.get(PURPOSE_FIELD.lower())
+    if not number.isdecimal() and purpose is None:
         return None
     return Capture(
         kind=fields.get("warc-type", ""),
-        number=int(number),
+        number=int(number) if number.isdecimal() else -1,
+        purpose=purpose,
         url=fields.get("warc-target-uri", ""),
         ip=fields.get("warc-ip-address"),
         truncated=fields.get("warc-truncated"),

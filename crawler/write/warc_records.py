@@ -1,4 +1,4 @@
-"""Makes the WARC records of one page. Pure.
+"""Makes the WARC records of one page or exchange. Pure.
 
 Source: https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/. Each record is a gzip member of
 its own. A body of megabytes is never copied as a whole: it is compressed piece by
@@ -9,17 +9,23 @@ time of zlib's level 6, and 15 % more space. Levels 4 to 9 are those of zlib.
 import re
 import uuid
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 import msgspec
 from isal import isal_zlib
 
-from crawler.page import WITH_DOCUMENT, NotModified, Page, PageRecord, Redirect, Rendering, body_digest
+from crawler.page import WITH_DOCUMENT, Failure, NotModified, Page, PageRecord, Redirect, Rendering, body_digest
 from crawler.write.cdxj.lines import REVISIT, Described
+from crawler.write.warc_http import one_line, request_head, response_head
 
 NUMBER_FIELD = "X-Onceover-Number"
 """The header with the record number."""
+PURPOSE_FIELD = "X-Onceover-Purpose"
+"""The header of records that belong to no page: what was asked for, such as `robots`."""
+FAILURE = "failure"
+"""The field of a metadata record that says why there is no usable response."""
 
 _IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
@@ -27,9 +33,7 @@ _TRUNCATIONS = ("length", "time", "disconnect")
 """Why a received body is incomplete. A body that can't be decoded (`encoding`) was received completely."""
 _GZIP = 16 + zlib.MAX_WBITS
 _PIECE_BYTES = 1 << 20
-_LINE_BREAKS = re.compile(rb"[\r\n]+[ \t]*")
-_LINE_BREAKS_OF_TEXT = re.compile(r"[\r\n]+[ \t]*")
-_KNOWN_HTTP_VERSIONS = ("1.0", "1.1")
+_LINE_BREAKS = re.compile(r"[\r\n]+[ \t]*")
 
 Field = tuple[str, str]
 
@@ -43,31 +47,63 @@ class Original(msgspec.Struct, frozen=True):
 
 
 class Group(msgspec.Struct, frozen=True):
-    """The compressed records of one page, and what other records need to refer to them."""
+    """The compressed records of one page or exchange, and what other records need to refer to them."""
 
     chunks: tuple[bytes, ...]
     """The pieces of the records, in order."""
-    payload_digest: str | None
-    original: Original
-    capture: Described
-    """The first of these records, for the index."""
-    capture_bytes: int
+    payload_digest: str | None = None
+    original: Original | None = None
+    """The response, for revisits; None if these records have no body."""
+    capture: Described | None = None
+    """The first of these records, for the index; None if no server answered."""
+    capture_bytes: int = 0
     """How long that is, compressed."""
 
 
+Answer = Page | Redirect | NotModified
+
+
+class _Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """What records belong to."""
+
+    mark: Field
+    """The header that says so."""
+    facts: tuple[Field, ...]
+    content_type: str | None = None
+    digest: str | None = None
+    """Of the body without content coding."""
+
+
 def page_group(
-    fetched: Page | Redirect | NotModified,
-    record: PageRecord,
-    *,
-    level: int,
-    known: Mapping[str, Original],
+    fetched: Answer | Failure, record: PageRecord, *, level: int, known: Mapping[str, Original] = MappingProxyType({})
 ) -> Group:
     """The records of a page: response or revisit, then request, metadata, and the document of a rendered page as a
-    conversion. `known` maps payload digests to records with that payload."""
-    date = warc_date(fetched.fetched_at)
-    common = [("WARC-Date", date), ("WARC-Target-URI", fetched.url), (NUMBER_FIELD, str(record.number))]
-    if fetched.ip:
-        common.append(("WARC-IP-Address", fetched.ip))
+    conversion. Of a failure without an answer: the metadata alone. `known` maps payload digests to records with that
+    payload."""
+    subject = _Subject(
+        mark=(NUMBER_FIELD, str(record.number)),
+        facts=tuple(_facts(fetched, record)),
+        content_type=record.content_type,
+        digest=record.digest,
+    )
+    return _group(fetched, subject, level=level, known=known)
+
+
+def exchange_group(
+    fetched: Answer | Failure, purpose: str, *, level: int, known: Mapping[str, Original] = MappingProxyType({})
+) -> Group:
+    """The records of what was asked for another purpose than a page."""
+    facts = (("purpose", purpose), *_facts_of_fetch(fetched))
+    return _group(fetched, _Subject(mark=(PURPOSE_FIELD, purpose), facts=facts), level=level, known=known)
+
+
+def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, known: Mapping[str, Original]) -> Group:
+    if isinstance(fetched, Failure):
+        if fetched.response is None:
+            fields = _common(fetched, subject)
+            return Group(tuple(_metadata(fields, subject, level=level)))
+        fetched = fetched.response
+    date, common = warc_date(fetched.fetched_at), _common(fetched, subject)
     main_urn = f"uuid:{uuid.uuid4()}"
     main_id = f"<urn:{main_urn}>"
     digest: str | None = None
@@ -75,14 +111,13 @@ def page_group(
     if isinstance(fetched, NotModified):
         main = _server_not_modified(fetched, main_urn, common, level=level)
     else:
-        digest = _payload_digest(fetched, record)
+        digest = _payload_digest(fetched, subject)
         original = known.get(digest) if fetched.raw_body else None
+        fields = [*common, ("WARC-Payload-Digest", digest)]
         if original is None:
-            main = _response(fetched, record, main_urn, [*common, ("WARC-Payload-Digest", digest)], level=level)
+            main = _response(fetched, subject, main_urn, fields, level=level)
         else:
-            main = _identical_payload(
-                fetched, original, main_urn, [*common, ("WARC-Payload-Digest", digest)], level=level
-            )
+            main = _identical_payload(fetched, original, main_urn, fields, level=level)
     is_revisit = isinstance(fetched, NotModified) or original is not None
     capture = Described(
         url=fetched.url,
@@ -97,15 +132,28 @@ def page_group(
     if fetched.request_headers:
         request_type = ("Content-Type", "application/http; msgtype=request")
         chunks += _member("request", [*linked, request_type], request_head(fetched), level=level)
-    facts = warc_fields(_facts(fetched, record))
-    fields = [*linked, ("Content-Type", "application/warc-fields")]
-    chunks += _member("metadata", fields, facts, level=level)
+    chunks += _metadata(linked, subject, level=level)
     if isinstance(fetched, Page) and fetched.rendering in WITH_DOCUMENT:
         chunks += _conversion(fetched, main_id, common, level=level)
-    return Group(tuple(chunks), digest, Original(main_id, fetched.url, date), capture, capture_bytes)
+    return Group(
+        tuple(chunks), digest, None if is_revisit else Original(main_id, fetched.url, date), capture, capture_bytes
+    )
 
 
-def _declared_type(fetched: Page | Redirect | NotModified) -> str | None:
+def _common(fetched: Answer | Failure, subject: _Subject) -> list[Field]:
+    """The headers of all records of a group."""
+    common = [("WARC-Date", warc_date(fetched.fetched_at)), ("WARC-Target-URI", fetched.url), subject.mark]
+    if fetched.ip:
+        common.append(("WARC-IP-Address", fetched.ip))
+    return common
+
+
+def _metadata(fields: list[Field], subject: _Subject, *, level: int) -> list[bytes]:
+    fields = [*fields, ("Content-Type", "application/warc-fields")]
+    return _member("metadata", fields, warc_fields(subject.facts), level=level)
+
+
+def _declared_type(fetched: Answer) -> str | None:
     for name, value in fetched.headers:
         if name.lower() == b"content-type":
             return value.partition(b";")[0].strip().decode("latin-1") or None
@@ -125,8 +173,7 @@ def warcinfo(file_name: str, facts: Iterable[Field], *, now: float, level: int) 
 def warc_fields(facts: Iterable[Field]) -> bytes:
     """`application/warc-fields`: one line `name: value` for each."""
     return b"".join(
-        f"{name}: ".encode() + _LINE_BREAKS.sub(b" ", value.encode("utf-8", "replace")) + b"\r\n"
-        for name, value in facts
+        f"{name}: ".encode() + one_line(value.encode("utf-8", "replace")) + b"\r\n" for name, value in facts
     )
 
 
@@ -135,59 +182,11 @@ def warc_date(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
-def response_head(response: Page | Redirect | NotModified, *, body_bytes: int | None) -> bytes:
-    """Status line and headers as received, corrected to fit the body that follows.
-
-    The body has no transfer coding any more, so that header is renamed. So is a Content-Length that differs from the
-    body, because it was cut or the server was wrong. Folded lines are joined (RFC 9112, section 5.2). `body_bytes` is
-    None if the response has no body.
-    """
-    version = response.http_version if response.http_version in _KNOWN_HTTP_VERSIONS else "1.1"
-    reason = response.reason.encode("latin-1", "replace")
-    parts = [_one_line(b"HTTP/%s %d %s" % (version.encode(), response.status, reason)), b"\r\n"]
-    replaced = False
-    for name, value in response.headers:
-        lowered = name.lower()
-        if lowered == b"transfer-encoding":
-            parts += (b"X-Archive-Orig-", name)
-        elif lowered == b"content-length" and body_bytes is not None and value.strip() != b"%d" % body_bytes:
-            replaced = True
-            parts += (b"X-Archive-Orig-", name)
-        else:
-            parts.append(_one_line(name))
-        parts += (b": ", _one_line(value), b"\r\n")
-    if replaced and body_bytes is not None:
-        parts.append(b"Content-Length: %d\r\n" % body_bytes)
-    parts.append(b"\r\n")
-    return b"".join(parts)
-
-
-def request_head(response: Page | Redirect | NotModified) -> bytes:
-    """The request line, and the headers that we know were sent."""
-    lines = [b"GET %s HTTP/1.1\r\n" % request_target(response.url).encode("utf-8", "replace")]
-    for name, value in response.request_headers:
-        lines.append(_one_line(f"{name}: {value}".encode("utf-8", "replace")) + b"\r\n")
-    lines.append(b"\r\n")
-    return b"".join(lines)
-
-
-def request_target(url: str) -> str:
-    """The path and query of a URL, without the fragment: `/path?query`."""
-    rest = url.partition("#")[0].partition("://")[2]
-    for position, character in enumerate(rest):
-        if character in "/?":
-            target = rest[position:]
-            return target if character == "/" else "/" + target
-    return "/"
-
-
-def _response(
-    fetched: Page | Redirect, record: PageRecord, urn: str, fields: list[Field], *, level: int
-) -> list[bytes]:
+def _response(fetched: Page | Redirect, subject: _Subject, urn: str, fields: list[Field], *, level: int) -> list[bytes]:
     fields.append(("Content-Type", "application/http; msgtype=response"))
     fields += _truncation(fetched)
-    if record.content_type:
-        fields.append(("WARC-Identified-Payload-Type", record.content_type))
+    if subject.content_type:
+        fields.append(("WARC-Identified-Payload-Type", subject.content_type))
     body = fetched.raw_body
     head = response_head(fetched, body_bytes=len(body))
     return _member("response", fields, head, body, level=level, urn=urn)
@@ -231,20 +230,20 @@ def _conversion(page: Page, main_id: str, common: list[Field], *, level: int) ->
     return _member("conversion", fields, page.body, level=level)
 
 
-def _payload_digest(fetched: Page | Redirect, record: PageRecord) -> str:
+def _payload_digest(fetched: Page | Redirect, subject: _Subject) -> str:
     # The digest of the page record is that of the decoded body. The payload of a WARC record has its content coding.
-    if record.digest and fetched.raw_body is fetched.body:
-        return record.digest
+    if subject.digest and fetched.raw_body is fetched.body:
+        return subject.digest
     return body_digest(fetched.raw_body)
 
 
-def _facts(fetched: Page | Redirect | NotModified, record: PageRecord) -> Iterable[Field]:
+def _facts(fetched: Answer | Failure, record: PageRecord) -> Iterator[Field]:
     yield "recordNumber", str(record.number)
     if record.via:
         yield "via", record.via
     yield "kind", record.kind
     yield "depth", str(record.depth)
-    yield "fetchTimeMs", str(round(fetched.duration_s * 1000))
+    yield from _facts_of_fetch(fetched)
     if record.rendering:
         yield "rendering", record.rendering
     if record.charset:
@@ -253,8 +252,11 @@ def _facts(fetched: Page | Redirect | NotModified, record: PageRecord) -> Iterab
         yield "attempts", str(record.attempts)
 
 
-def _one_line(raw: bytes) -> bytes:
-    return _LINE_BREAKS.sub(b" ", raw) if b"\n" in raw or b"\r" in raw else raw
+def _facts_of_fetch(fetched: Answer | Failure) -> Iterator[Field]:
+    yield "fetchTimeMs", str(round(fetched.duration_s * 1000))
+    if isinstance(fetched, Failure):
+        yield FAILURE, fetched.kind
+        yield "message", fetched.message
 
 
 def _member(kind: str, fields: Iterable[Field], *block: bytes, level: int, urn: str | None = None) -> list[bytes]:
@@ -270,7 +272,7 @@ def _member(kind: str, fields: Iterable[Field], *block: bytes, level: int, urn: 
     ]
     head = "\r\n".join(lines)
     if head.count("\n") != len(lines) or head.count("\r") != len(lines):  # a value must not begin a field of its own
-        head = "\r\n".join([_LINE_BREAKS_OF_TEXT.sub(" ", line) for line in lines[:-1]] + lines[-1:])
+        head = "\r\n".join([_LINE_BREAKS.sub(" ", line) for line in lines[:-1]] + lines[-1:])
     return _compress([head.encode("utf-8", "replace"), *block, b"\r\n\r\n"], level)
 
 

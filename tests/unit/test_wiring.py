@@ -316,7 +316,7 @@ async def test_only_sets_that_can_lose_urls_are_verified(backend: str, is_verifi
 async def archive_of(directory: Path, *settings: str, bodies: Sequence[bytes]) -> tuple[list[Archived], int]:
     """The records of an archive that a configured sink writes, and its bytes."""
     full_disk = FullDiskRetry(pause=lambda _: None, resume=lambda: None)
-    written = await open_sinks(loaded(*settings), CrawlDirectory(directory), full_disk)
+    written = (await open_sinks(loaded(*settings), CrawlDirectory(directory), full_disk)).sink
     for number, body in enumerate(bodies, 1):
         await written.write(page(number, body), record_of(page(number, body), number))
     await written.aclose()

@@ -79,10 +79,11 @@ class RobotsTxt:
         read_retry_after: ReadRetryAfter,
         is_obeyed: Callable[[str], bool] | None = None,
         sitemap_paths: Sequence[str] = (),
+        archive: Callable[[Fetched], Awaitable[None]] | None = None,
         clock: Callable[[], float] = time,
     ) -> None:
         """URLs for which `is_obeyed` is False are allowed without a request. `sitemap_paths`: where sitemaps may lie if
-        a robots.txt names none or does not exist."""
+        a robots.txt names none or does not exist. `archive` gets what came of each request, before it counts."""
         self._fetcher = fetcher
         self._cache = cache
         self.lifetimes = lifetimes or RobotsLifetimes()
@@ -90,6 +91,7 @@ class RobotsTxt:
         self._read_retry_after = read_retry_after
         self._is_obeyed = is_obeyed or (lambda _: True)
         self.sitemap_paths = tuple(sitemap_paths)
+        self._archive = archive
         self._clock = clock
         self._single_flight = SingleFlight()
         self._hops: OrderedDict[str, Hop] = OrderedDict()
@@ -162,6 +164,8 @@ class RobotsTxt:
     async def _ask(self, origin: str, hop: Hop) -> CachedRobots | Verdict:
         """Send one request. Returns a verdict if another request must follow."""
         response = await self._fetcher.fetch(Request(url=hop.url, max_body_bytes=MAX_ROBOTS_BYTES))
+        if self._archive is not None:
+            await self._archive(response)
         if not hop.redirects and isinstance(response, Failure) and response.kind in REFUSALS:
             # Not stored in the notes, because another configuration may allow it.
             expires_at = self._clock() + self.lifetimes.max_retry_s

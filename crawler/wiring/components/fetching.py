@@ -1,6 +1,6 @@
 """Makes what fetches pages: connections, routes, robots.txt and politeness."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
 
 import msgspec
@@ -21,6 +21,7 @@ from crawler.fetch.robots.cache import RobotsCache
 from crawler.fetch.robots.robots_txt import RobotsTxt
 from crawler.fetch.robots.rules import product_token
 from crawler.fetch.robots.status import RobotsLifetimes
+from crawler.page import Fetched
 from crawler.politeness.hours import Hours
 from crawler.politeness.pace import Pace, parse_retry_after
 from crawler.politeness.response_policy import ResponsePolicy
@@ -108,7 +109,15 @@ def routes(loaded: Loaded) -> Routes:
         raise loaded.refuse(f"fetch.{error.setting}", error.message) from None
 
 
-def robots(config: Config, fetcher: Fetcher, notes: Notes, *, is_obeyed: Callable[[str], bool]) -> RobotsTxt:
+def robots(
+    config: Config,
+    fetcher: Fetcher,
+    notes: Notes,
+    *,
+    is_obeyed: Callable[[str], bool],
+    archive: Callable[[Fetched, str], Awaitable[None]] | None = None,
+) -> RobotsTxt:
+    """`archive` gets all that is asked for, and why."""
     return RobotsTxt(
         fetcher,
         RobotsCache(notes, agent=product_token(config.fetch.user_agent)),
@@ -116,6 +125,7 @@ def robots(config: Config, fetcher: Fetcher, notes: Notes, *, is_obeyed: Callabl
         read_retry_after=parse_retry_after,
         is_obeyed=is_obeyed,
         sitemap_paths=config.scope.sitemap_paths,
+        archive=None if archive is None else lambda fetched: archive(fetched, "robots"),
     )
 
 

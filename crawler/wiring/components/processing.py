@@ -1,6 +1,6 @@
 """Makes what processes a fetched page: the extractor and the sinks."""
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from importlib.metadata import version
@@ -12,7 +12,7 @@ from config import Config, Loaded, OutputSink
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.full_disk_retry import FullDiskRetry, FullDiskSink
 from crawler.fetch.robots.rules import product_token
-from crawler.page import Content, Extract, Page, Wanted
+from crawler.page import Content, Extract, Fetched, Page, Wanted
 from crawler.protocols import LinkExtractor, Sink
 from crawler.read.descriptor import Descriptor as ExtractorDescriptor
 from crawler.read.descriptor import Parameters as ExtractorParameters
@@ -92,12 +92,21 @@ def check_sinks(loaded: Loaded) -> None:
         names.add(each.name)
 
 
+class OpenedSinks(msgspec.Struct, frozen=True):
+    """The sinks of a crawl."""
+
+    sink: Sink
+    """All of them as one."""
+    archive: Callable[[Fetched, str], Awaitable[None]] | None
+    """Writes what is asked for another purpose than a page. None if no sink takes that."""
+
+
 async def open_sinks(
     loaded: Loaded, directory: CrawlDirectory, full_disk: FullDiskRetry, *, before: Sequence[Sink] = ()
-) -> Sink:
-    """The sinks of the configuration as one, after those that a program adds. If one of them can't be opened, those
-    opened before are closed; the program's own are left to it. Raises `ConfigError`."""
-    sinks: list[Sink] = [FullDiskSink(each, full_disk, plugin=f"the sink {type(each).__name__}") for each in before]
+) -> OpenedSinks:
+    """The sinks of the configuration, after those that a program adds. If one of them can't be opened, those opened
+    before are closed; the program's own are left to it. Raises `ConfigError`."""
+    sinks = [FullDiskSink(each, full_disk, plugin=f"the sink {type(each).__name__}") for each in before]
     async with AsyncExitStack() as opened:
         for each in _chosen_sinks(loaded.config, directory):
             backend = find(SINK, each.backend)
@@ -105,7 +114,13 @@ async def open_sinks(
             made = await _begin(loaded, descriptor, each, opened)
             sinks.append(FullDiskSink(made, full_disk, plugin=backend.title if descriptor.waits else None))
         opened.pop_all()
-    return Sinks(sinks)
+    archives = [each for each in sinks if each.takes_exchanges]
+
+    async def archive(fetched: Fetched, purpose: str) -> None:
+        for each in archives:
+            await each.write_exchange(fetched, purpose)
+
+    return OpenedSinks(Sinks(sinks), archive if archives else None)
 
 
 class ReadableSink(msgspec.Struct, frozen=True):

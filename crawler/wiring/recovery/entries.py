@@ -46,6 +46,13 @@ def entry_of_capture(url: CrawlUrl, number: int, *, status: int) -> LedgerEntry:
     )
 
 
+def entry_of_failure(url: CrawlUrl, number: int, *, reason: str) -> LedgerEntry:
+    """The ledger entry of a URL that failed, according to the archive."""
+    return LedgerEntry(
+        canonical=url.canonical, state=UrlState.FAILED, number=number, found_at=0, via=url.via, reason=reason
+    )
+
+
 def batches(items: Iterable[_Item]) -> Iterator[list[_Item]]:
     """The items in lists of at most `BATCH_SIZE`."""
     iterator = iter(items)

@@ -43,7 +43,9 @@ class Source(IntEnum):
     LEDGER = 0
     RECORDS = 1
     ARCHIVE = 2
-    FIRST_SINK = 3
+    EXCHANGES = 3
+    """What the archive has beside pages, such as robots.txt files, which have no numbers: they are counted here."""
+    FIRST_SINK = 4
 
 
 class Fact(msgspec.Struct, frozen=True, gc=False):
@@ -130,13 +132,13 @@ class Facts:
         """Numbers that it gives to several URLs: number, and one of them."""
         return self._rows("SELECT number, url FROM told WHERE source = ? AND has_two_urls", source)
 
-    def dangling(self) -> Iterator[tuple[int, str]]:
-        """Numbers of the archive without a body, whose body no record has: number and URL."""
+    def dangling(self, source: int) -> Iterator[tuple[int, str]]:
+        """Numbers without a body, whose body no record of the archive has: number and URL."""
         query = """
             SELECT number, url FROM told WHERE source = ? AND payload IS NOT NULL
             AND NOT EXISTS (SELECT 1 FROM payload WHERE payload.digest = told.payload)
         """
-        return self._rows(query, Source.ARCHIVE)
+        return self._rows(query, source)
 
     def resolve_payloads(self) -> None:
         """Give numbers without a body the digest of the body that they refer to."""

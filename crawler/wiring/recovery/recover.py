@@ -20,12 +20,13 @@ from crawler.wiring import seeding, storage
 from crawler.wiring.backends import lacks
 from crawler.wiring.components import discovering, processing
 from crawler.wiring.recovery.archived_pages import page_of_capture
-from crawler.wiring.recovery.entries import batches, entry_of_capture, entry_of_record
+from crawler.wiring.recovery.entries import batches, entry_of_capture, entry_of_failure, entry_of_record
 from crawler.wiring.recovery.number_set import NumberSet
 from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.wiring.sites import Sites
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
+from crawler.write.warc_records import FAILURE
 from frontier import CrawlUrl, Damaged, LedgerEntry, LedgerReads, Recovering, UrlState
 from frontier.state import FrontierState
 
@@ -160,15 +161,17 @@ class _Output:
         every = chain.from_iterable(self._captures(each, whole=False) for each in self._sources.newest_first)
         for number, group in groupby(every, key=attrgetter("number")):
             found = {capture.kind: capture for capture in group}
-            if number in self._recorded or "response" not in found:
+            facts = _facts(found)
+            main = found.get("metadata" if FAILURE in facts else "response")
+            if number in self._recorded or main is None:
                 continue
             self.records += 1
-            facts = found["metadata"].metadata_fields() if "metadata" in found else {}
-            url = self._own(self._urls.of_url(found["response"].url, depth=0, kind=LinkKind.LINK, via=facts.get("via")))
-            with suppress(ValueError):
-                status = found["response"].http()[0]
-                if url is not None:
-                    yield entry_of_capture(url, number, status=status)
+            url = self._own(self._urls.of_url(main.url, depth=0, kind=LinkKind.LINK, via=facts.get("via")))
+            if url is not None and FAILURE in facts:
+                yield entry_of_failure(url, number, reason=facts[FAILURE])
+            elif url is not None:
+                with suppress(ValueError):
+                    yield entry_of_capture(url, number, status=main.http()[0])
 
     def _captures(self, directory: CrawlDirectory, *, whole: bool) -> Iterator[Capture]:
         if not directory.warc.is_dir():
@@ -219,11 +222,10 @@ class _Output:
             if number not in self._read:
                 found = {capture.kind: capture for capture in group}
                 documents = [found[kind] for kind in ("response", "conversion") if kind in found]
-                if documents:
+                facts = _facts(found)
+                if documents and FAILURE not in facts:
                     self._note_read(number)
-                    yield from self._links_of(
-                        documents, found["metadata"].metadata_fields() if "metadata" in found else {}
-                    )
+                    yield from self._links_of(documents, facts)
 
     def _links_of(self, documents: list[Capture], facts: dict[str, str]) -> Iterator[CrawlUrl]:
         depth = facts.get("depth", "0")
@@ -242,3 +244,8 @@ class _Output:
             elif page is not None and page.status < 300:
                 extract = self._extractor.extract(page)
                 yield from at_once(self._discovery.links(extract.base_url, extract.links, parent=parent)).urls
+
+
+def _facts(found: dict[str, Capture]) -> dict[str, str]:
+    """What the archive says of a page, given its records by kind."""
+    return found["metadata"].metadata_fields() if "metadata" in found else {}

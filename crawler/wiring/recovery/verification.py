@@ -59,6 +59,7 @@ class Verification:
         self._ledger = ledger
         self._urls = discovering.url_reader(loaded, version=rules_version)
         self._facts = Facts()
+        self._exchanges = 0
         self._unread: set[int] = set()
         """Sinks that could not be read. Nothing follows from what they did not tell."""
         self._names: dict[int, str] = {}
@@ -148,22 +149,25 @@ class Verification:
 
     def _read_archive(self) -> Iterator[Problem]:
         directories = [each.warc for each in self._outputs if each.warc.is_dir()]
-        for found in chain.from_iterable(captures(each, full_blocks=True) for each in directories):
+        for found in chain.from_iterable(captures(each, full_blocks=True, with_exchanges=True) for each in directories):
             if not isinstance(found, Capture):
                 message = f"the {found.end - found.start} bytes at {found.start} can't be read"
                 yield Problem("damaged", str(found.path), message)
             elif found.kind in MAIN_KINDS:
                 yield from self._read_capture(found)
-            elif found.kind == "conversion":
+            elif found.kind == "conversion" and found.purpose is None:
                 # A rendered page: its record tells of the document, and not of what the server sent.
                 self._facts.replace_digest(Source.ARCHIVE, found.number, _body_digest(found))
         yield from chain.from_iterable(map(index_problems, directories))
         self._facts.resolve_payloads()
-        for number, url in self._facts.dangling():
+        for number, url in self._facts.dangling(Source.ARCHIVE):
             yield Problem("archive", url, f"number {number} refers to a body that {_ARCHIVE} does not have")
+        for _, url in self._facts.dangling(Source.EXCHANGES):
+            yield Problem("archive", url, f"a record without number refers to a body that {_ARCHIVE} does not have")
 
     def _read_capture(self, found: Capture) -> Iterator[Problem]:
         digest, payload = None, None
+        who = f"number {found.number}" if found.purpose is None else f"the record for {found.purpose}"
         if found.kind == "revisit":
             payload = found.payload_digest  # None for 304 Not Modified
         else:
@@ -171,13 +175,17 @@ class Verification:
             try:
                 actual = body_digest(found.http()[-1])
             except ValueError as error:
-                yield Problem("archive", found.url, f"number {found.number} is no response: {error}")
+                yield Problem("archive", found.url, f"{who} is no response: {error}")
                 return
             if found.payload_digest is not None and found.payload_digest != actual:
-                message = f"number {found.number} has the payload {actual}, and says {found.payload_digest}"
+                message = f"{who} has the payload {actual}, and says {found.payload_digest}"
                 yield Problem("archive", found.url, message)
             self._facts.add_payload(actual, digest)
-        self._facts.add(Source.ARCHIVE, [Fact(found.number, found.url, digest=digest, payload=payload)])
+        if found.purpose is None:
+            self._facts.add(Source.ARCHIVE, [Fact(found.number, found.url, digest=digest, payload=payload)])
+        else:
+            self._exchanges += 1
+            self._facts.add(Source.EXCHANGES, [Fact(self._exchanges, found.url, digest=digest, payload=payload)])
 
     async def _read_sinks(self) -> AsyncIterator[Problem]:
         numbers: dict[str, int] = {}

@@ -165,6 +165,10 @@ async def test_what_is_no_final_status_of_http_is_no_answer(status: int, fetcher
         answered = await fetch(fetcher, server.url())
         assert isinstance(answered, Failure)
         assert (answered.kind, answered.message) == (FailureKind.PROTOCOL, f"not HTTP: a status of {status}")
+        if answered.response is None:
+            assert status == 101
+        else:
+            assert (answered.response.status, answered.response.raw_body) == (status, b"body")
         after = await fetch(fetcher, server.url("/next"))
         assert isinstance(after, Page)
         assert after.body == b"next"
@@ -259,6 +263,8 @@ async def test_a_body_that_is_not_coded_as_it_says_is_a_failure() -> None:
     failure = await failure_of([page(TEXT, b"Content-Encoding: gzip")])
     assert failure.kind is FailureKind.ENCODING
     assert failure.ip == "127.0.0.1"
+    assert failure.response is not None
+    assert (failure.response.raw_body, failure.response.status, failure.response.truncated) == (TEXT, 200, None)
 
 
 async def test_a_body_that_breaks_while_it_is_decoded_is_kept_in_part() -> None:
@@ -411,7 +417,11 @@ async def test_a_body_of_broken_chunks_is_kept_up_to_them(at_once: bool) -> None
 
 @pytest.mark.parametrize("end", [CLOSE, RESET])
 async def test_a_body_of_which_nothing_came_is_a_failure(end: Any) -> None:
-    assert (await failure_of([head(b"Content-Length: 100"), end])).kind is FailureKind.DISCONNECTED
+    failure = await failure_of([head(b"Content-Length: 100"), end])
+    assert failure.kind is FailureKind.DISCONNECTED
+    assert failure.response is not None
+    assert (failure.response.headers, failure.response.raw_body) == ([(b"Content-Length", b"100")], b"")
+    assert failure.response.truncated == "disconnect"
 
 
 async def test_a_body_that_takes_too_long_is_kept_and_marked() -> None:

@@ -1,6 +1,6 @@
 import asyncio
 import threading
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
 import msgspec
@@ -75,6 +75,7 @@ class World:
         max_origins: int = 100,
         lifetimes: RobotsLifetimes = RobotsLifetimes(min_delay_s=2.0),  # noqa: B008 - a value
         sitemap_paths: tuple[str, ...] = (),
+        archive: Callable[[Fetched], Awaitable[None]] | None = None,
     ) -> None:
         self.web = FakeWeb({"http://a.test/robots.txt": answer})
         self.notes = notes if notes is not None else MemoryNotes()
@@ -86,6 +87,7 @@ class World:
             lifetimes=lifetimes,
             read_retry_after=parse_retry_after,
             sitemap_paths=sitemap_paths,
+            archive=archive,
             clock=lambda: self.now,
         )
         self._at_once = RobotsAtOnce(self.robots, rest_s=2.0, sleep=self.sleep)
@@ -124,6 +126,29 @@ async def test_the_rules_for_our_name_decide() -> None:
     assert (await world.allows("/for-nobody")).allowed
     assert (await world.allows("/robots.txt")).allowed
     assert (await world.allows("/private")).reason == "robots"
+
+
+async def test_each_answer_is_archived_before_it_counts() -> None:
+    archived: list[Fetched] = []
+
+    async def archive(fetched: Fetched) -> None:
+        assert world.robots.crawl_delay("http://a.test/") is None
+        archived.append(fetched)
+
+    world = World(redirect("/there"), archive=archive)
+    world.web.answers["http://a.test/there"] = page(RULES)
+    assert not (await world.allows("/private")).allowed
+    assert (await world.allows("/public")).allowed
+    assert archived == [redirect("/there"), page(RULES)]
+    assert world.robots.crawl_delay("http://a.test/") == 7.5
+
+    async def full(_: Fetched) -> None:
+        raise OSError(28, "no space")
+
+    world = World(page(RULES), archive=full)
+    with pytest.raises(OSError, match="no space"):
+        await world.allows("/")
+    assert world.robots.crawl_delay("http://a.test/") is None
 
 
 async def test_crawl_delay_and_sitemaps_are_told_once_they_are_known() -> None:

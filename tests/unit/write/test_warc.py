@@ -30,8 +30,9 @@ from crawler.record import fetched_record
 from crawler.write import warc
 from crawler.write.cdxj.making import NO_ARCHIVE
 from crawler.write.warc import WarcOptions, WarcSink
+from crawler.write.warc_http import request_target
 from crawler.write.warc_reader import archives
-from crawler.write.warc_records import Group, page_group, request_target, warc_date
+from crawler.write.warc_records import Group, page_group, warc_date
 from tests.unit.write.samples import HTML, NOON, SENT, Archived, archived, lease, page, record_of
 
 BINARY = bytes(range(256)) * 9
