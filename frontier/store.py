@@ -252,12 +252,13 @@ class Store(Protocol):
         """Move postponed URLs back into their queues."""
         ...
 
-    def forget(self, canonicals: Sequence[str], counters: Counters, /) -> None:
-        """Remove ledger entries and write that into the journal."""
+    def forget(self, entries: Sequence[LedgerEntry], counters: Counters, /) -> None:
+        """Remove ledger entries of settled URLs with their visits, and write that into the journal."""
         ...
 
     def record(self, entries: Sequence[LedgerEntry], counters: Counters, /) -> None:
-        """Write ledger entries of settled URLs that were never admitted, and write that into the journal."""
+        """Write ledger entries of settled URLs that were never admitted, with their next visits, and write that into
+        the journal."""
         ...
 
     def plan_revisits(self, entries: Sequence[LedgerEntry], /) -> None:
@@ -265,7 +266,7 @@ class Store(Protocol):
         ...
 
     def drop_revisits(self, revisits: Sequence[tuple[int, str]], /) -> None:
-        """Remove visits: those that `revisits_due` has returned last."""
+        """Remove visits."""
         ...
 
     def update_queues(self, queues: Sequence[QueueUpdate], counters: Counters, /) -> None:

@@ -6,6 +6,7 @@ due in the past.
     visits        what a visit has found
     change_rate   estimates how often a page changes, from the history of its visits
     allotment     divides a budget of visits among pages that change at known rates
+    known_pages   counts the pages that the budget is for
     schedules     the schedules
     planning      from a settled URL to the interval
 """

@@ -52,29 +52,32 @@ class Allotment:
     """
 
     def __init__(self, bounds: Bounds, *, mean_s: Callable[[], float]) -> None:
-        """The budget now allows one visit of each page every `mean_s` on average."""
+        """The budget now allows one visit of each page every `mean_s` on average. It is asked now and then, also before
+        any page is visited again."""
         self._bounds = bounds
         self._mean_s = mean_s
-        self.price_s = mean_s() / 10
+        self.price_s = 0.0
         self._sample: deque[tuple[float, float]] = deque(maxlen=_SAMPLE)
         """Rates, and the seconds since the last visits."""
         self._until_next = _EVERY
+        """Visits until the price is found anew."""
 
     def interval_s(self, rate: float | None, since_s: float) -> float:
         """The interval for a page that was visited now, `since_s` after its last visit. Without a rate, it is the first
         one."""
-        if rate is None:
-            return self._bounds.clamp(self._bounds.first_s)
-        self._sample.append((rate, since_s))
+        if rate is not None:
+            self._sample.append((rate, since_s))
         self._until_next -= 1
-        if self._until_next <= 0:
-            self._until_next = _EVERY
-            self._find_price()
-        return self._bounds.clamp(best_interval_s(rate, self.price_s))
+        if self._until_next <= 0 or (rate is not None and len(self._sample) == 1):
+            # Often at first: a price that few pages have led to must not hold for many.
+            self._until_next = min(len(self._sample) or _EVERY, _EVERY)
+            self._find_price(self._mean_s())
+        return self._bounds.clamp(self._bounds.first_s if rate is None else best_interval_s(rate, self.price_s))
 
-    def _find_price(self) -> None:
+    def _find_price(self, mean_s: float) -> None:
+        if not self._sample:
+            return
         rates, weights = np.array(self._sample).T
-        mean_s = self._mean_s()
         low, high = self._bounds.min_s / 1e4, self._bounds.max_s
         for _ in range(_STEPS):
             price_s = math.sqrt(low * high)

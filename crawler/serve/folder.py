@@ -97,6 +97,7 @@ def _read(home: Path, path: Path) -> Found:
         directory=os.path.normpath(home / loaded.config.crawl.directory),
         digest=_digest(loaded),
         next_tick=tick,
+        comes_back=loaded.config.recrawl.schedule != "off" and tick is None,
         keep_runs=settings.keep_runs,
         max_memory_bytes=settings.max_memory_bytes,
         max_open_files=settings.max_open_files,

@@ -197,7 +197,7 @@ async def _components(
     rendering_fetcher = await rendering.rendering_fetcher(loaded, directory, fetcher, robots)
     stack.push_async_callback(rendering_fetcher.aclose)
     refusals = RefusalCounts(notes)
-    planning, visiting = revisits(loaded, directory, kept.state, frontier)
+    planning, visiting = revisits(loaded, directory, kept.state, frontier, scope=latest.scope)
     components = Components(
         frontier=shared.frontier,
         fetcher=rendering_fetcher,

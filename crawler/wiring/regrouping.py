@@ -12,6 +12,7 @@ from crawler.fetch import cookies, hsts
 from crawler.fetch.robots import cache, crawl_delays
 from crawler.notes import NoteKind
 from crawler.parts.ownership import Ownership
+from crawler.revisit import known_pages
 from crawler.url.hosts import surt_host
 from crawler.wiring.components import discovering
 from frontier import StoreRefused
@@ -27,6 +28,7 @@ NOTE_KINDS: Final[Mapping[str, NoteKind]] = {
         quota.SITEMAPS,
         quota.SITEMAP_BYTES,
         refusal_counts.NOTES,
+        known_pages.NOTES,
     )
 }
 

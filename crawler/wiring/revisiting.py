@@ -8,14 +8,17 @@ from typing import Final, assert_never
 import msgspec
 
 from config import Config, Loaded
-from crawler.discover.scope import pattern_search
+from crawler.discover.scope import Scope, pattern_search
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_at
+from crawler.page import LinkKind
 from crawler.protocols import Discovery
 from crawler.revisit.allotment import Allotment, Bounds
+from crawler.revisit.known_pages import KnownPages
 from crawler.revisit.planning import VisitPlanning
 from crawler.revisit.schedules import Adaptive, ByCache, ByPattern, BySitemap, Estimated, Fixed
 from crawler.revisit.visits import Schedule
+from crawler.url.urls import BadUrl, UrlReader
 from crawler.wiring import seeding
 from crawler.wiring.backends import lacks
 from crawler.wiring.components import discovering
@@ -64,12 +67,28 @@ class UrlsAgain:
 class Plan:
     """A `RevisitPlan`."""
 
-    def __init__(self, again: UrlsAgain, planning: VisitPlanning) -> None:
+    def __init__(
+        self, again: UrlsAgain, planning: VisitPlanning, *, scope: Callable[[], Scope], urls: UrlReader
+    ) -> None:
+        """`scope` gives the scope that holds now."""
         self._again = again
         self._planning = planning
+        self._scope = scope
+        self._urls = urls
 
     def url(self, entry: LedgerEntry, /) -> CrawlUrl | None:
-        return self._again.url(entry)
+        url = self._again.url(entry)
+        return None if url is None or self._is_refused(url) else url
+
+    def _is_refused(self, url: CrawlUrl) -> bool:
+        """Whether a pattern or a port now refuses a URL that was admitted once. The page that it was found on may have
+        brought it into scope, so the rest of the scope is not asked again."""
+        target = self._urls.read(url.url, url.url)
+        if isinstance(target, BadUrl):
+            return True
+        scope = self._scope()
+        is_free = url.depth == 0 or url.kind == LinkKind.SITEMAP
+        return (scope.exclusion(target) if is_free else scope.pattern_refusal(target)) is not None
 
     def interval_s(self, entry: LedgerEntry, /) -> float | None:
         # A URL that a rule has excluded is visited too: the rule may have changed by then.
@@ -77,16 +96,26 @@ class Plan:
 
 
 def revisits(
-    loaded: Loaded, directory: CrawlDirectory, state: FrontierState, frontier: Frontier
+    loaded: Loaded,
+    directory: CrawlDirectory,
+    state: FrontierState,
+    frontier: Frontier,
+    *,
+    scope: Callable[[], Scope],
 ) -> tuple[VisitPlanning | None, Callable[[], Coroutine[object, object, None]] | None]:
-    """The configured schedule, and what queues pages again when they are due. Raises `ConfigError`."""
+    """The configured schedule, and what queues pages again when they are due. `scope` gives the scope that holds now.
+    Raises `ConfigError`."""
     part = part_at(directory.original)
-    planning = make_planning(loaded, lambda: frontier.describe().done, parts=1 if part is None else part.parts)
+    pages = KnownPages(frontier.describe, state.notes)
+    pages.count()  # before any of them waits again
+    planning = make_planning(loaded, pages.count, parts=1 if part is None else part.parts)
     if planning is None:
         return None, None
     if not isinstance(frontier, Revisiting):
         raise lacks(loaded.config, "visit pages again, as recrawl.schedule asks")
-    plan = Plan(UrlsAgain(loaded, rules_version=rules_version(state)), planning)
+    version = rules_version(state)
+    urls = discovering.url_reader(loaded, version=version)
+    plan = Plan(UrlsAgain(loaded, rules_version=version), planning, scope=scope, urls=urls)
     is_kept_up = os.environ.get(STAY_VARIABLE) is not None and loaded.config.daemon.schedule is None
     return planning, partial(frontier.revisit, plan, stay=loaded.config.recrawl.stay or is_kept_up)
 

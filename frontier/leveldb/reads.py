@@ -27,6 +27,7 @@ from frontier.leveldb.format.keys import (
 )
 from frontier.leveldb.format.queue_records import decode_queue, encode_queue
 from frontier.leveldb.full_scan import known_url
+from frontier.leveldb.heads import Head
 from frontier.leveldb.writer import Writer
 from frontier.link_table.table import url_digest
 from frontier.queues.lifecycle import INACTIVE, SNOOZED
@@ -46,10 +47,7 @@ class LevelDBReads:
         self.has_links = next(database.keys(b"C", b"D"), None) is not None
         """Whether link counts were ever written."""
         self._has_old_links = next(database.keys(b"H", b"I"), None) is not None
-        self._visits = b"D"
-        """No visit comes before it, so that no look walks over those that were dropped."""
-        self._first_noted: bytes | None = None
-        """The first visit that was written since the last look."""
+        self.postponed, self.visits = Head(b"R"), Head(b"D")
 
     def pending_urls(self, key: str, /, *, after: int, limit: int) -> list[PendingUrl]:
         start, stop = _range_after(key, after)
@@ -78,7 +76,10 @@ class LevelDBReads:
 
     def due(self, now_ms: int, /, *, limit: int) -> list[PostponedUrl]:
         found: list[PostponedUrl] = []
-        for stored_key, value in self._database.items(b"R", b"R" + U64.pack(now_ms + 1)):
+        stop = b"R" + U64.pack(now_ms + 1)
+        first = stop
+        for stored_key, value in self._database.items(self.postponed.start, stop):
+            first = min(first, stored_key)
             due_ms, _ = U64_PAIR.unpack(stored_key[1:])
             try:
                 found.append(encoding.decode_postponed(value, due_ms=due_ms))
@@ -88,28 +89,27 @@ class LevelDBReads:
                 self._writer.quarantine(stored_key, value, error, counters=counters)
             if len(found) == limit:
                 break
+        self.postponed.note_first(first)
         return found
 
     def next_due_ms(self) -> int | None:
-        key = next(self._database.keys(b"R", b"S"), None)
+        key = self._first_key(self.postponed, b"S")
         return None if key is None else U64_PAIR.unpack(key[1:])[0]
 
     def revisits_due(self, now_ms: int, /, *, limit: int) -> list[tuple[int, str]]:
-        self._first_noted = None
-        return [revisit_of(key) for key, _ in self._database.first(self._visits, b"D" + U64.pack(now_ms + 1), limit)]
+        return [
+            revisit_of(key) for key, _ in self._database.first(self.visits.start, b"D" + U64.pack(now_ms + 1), limit)
+        ]
 
     def next_revisit_ms(self) -> int | None:
-        key = next(self._database.keys(self._visits, b"E"), None)
+        key = self._first_key(self.visits, b"E")
         return None if key is None else revisit_of(key)[0]
 
-    def note_visit(self, key: bytes) -> None:
-        """A visit was written."""
-        self._visits = min(self._visits, key)
-        self._first_noted = key if self._first_noted is None else min(self._first_noted, key)
-
-    def note_dropped(self, key: bytes) -> None:
-        """The visits that `revisits_due` has found last were dropped; this was the last of them."""
-        self._visits = key + b"\0" if self._first_noted is None else min(key + b"\0", self._first_noted)
+    def _first_key(self, head: Head, stop: bytes) -> bytes | None:
+        """The first key of a space that ends before `stop`."""
+        key = next(self._database.keys(head.start, stop), None)
+        head.note_first(stop if key is None else key)
+        return key
 
     def entry(self, canonical: str, /) -> LedgerEntry | None:
         value = self._database.get(ledger_key(canonical))

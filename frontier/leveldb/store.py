@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from frontier.leveldb.compaction import COMPACT_AFTER, Compaction
-from frontier.leveldb.database import Database, SystemCalls
+from frontier.leveldb.database import Batch, Database, SystemCalls
 from frontier.leveldb.format.encoding import (
     encode_count,
     encode_entry,
@@ -156,19 +156,16 @@ class LevelDBStore:
     def settle(self, pending: PendingUrl, entry: LedgerEntry, queue: QueueUpdate, counters: Counters, /) -> None:
         batch = self._database.batch()
         batch.delete(pending_key(pending.url.queue_key, pending.order))
-        batch.put(ledger_key(entry.canonical), encode_entry(entry))
-        visit = None if entry.due_ms is None else revisit_key(entry.due_ms, entry.canonical)
-        if visit is not None:
-            batch.put(visit, b"")
+        self._put_entry(batch, entry)
         self.writer.commit(batch, [queue], counters)
-        if visit is not None:
-            self.reads.note_visit(visit)
         self._compaction.count_drained(queue.record.key, pending.order)
 
     def postpone(self, pending: PendingUrl, postponed: PostponedUrl, queue: QueueUpdate, counters: Counters, /) -> None:
         batch = self._database.batch()
         batch.delete(pending_key(pending.url.queue_key, pending.order))
-        batch.put(postponed_key(postponed.due_ms, pending.number), encode_postponed(postponed))
+        key = postponed_key(postponed.due_ms, pending.number)
+        self.reads.postponed.note_written(key)
+        batch.put(key, encode_postponed(postponed))
         batch.put(ledger_key(pending.url.canonical), encode_location(postponed.pending, due_ms=postponed.due_ms))
         self.writer.commit(batch, [queue], counters)
 
@@ -186,40 +183,44 @@ class LevelDBStore:
             batch.put(ledger_key(pending.url.canonical), encode_location(pending))
         self.writer.commit(batch, queues, counters)
 
-    def forget(self, canonicals: Sequence[str], counters: Counters, /) -> None:
+    def forget(self, entries: Sequence[LedgerEntry], counters: Counters, /) -> None:
         batch = self._database.batch()
-        for canonical in canonicals:
+        for entry in entries:
+            canonical = entry.canonical
             batch.delete(ledger_key(canonical))
             batch.delete(links_key(url_digest(canonical)))
             batch.delete(old_links_key(canonical))
-        write_journal(batch, counters, JournalEntry([], list(canonicals)))
+            if entry.due_ms is not None:
+                batch.delete(revisit_key(entry.due_ms, canonical))
+        write_journal(batch, counters, JournalEntry([], [entry.canonical for entry in entries]))
         self.writer.commit(batch, [], counters)
 
     def record(self, entries: Sequence[LedgerEntry], counters: Counters, /) -> None:
         batch = self._database.batch()
         for entry in entries:
-            batch.put(ledger_key(entry.canonical), encode_entry(entry))
+            self._put_entry(batch, entry)
         write_journal(batch, counters, JournalEntry([entry.canonical for entry in entries], []))
         self.writer.commit(batch, [], counters)
 
     def plan_revisits(self, entries: Sequence[LedgerEntry], /) -> None:
         batch = self._database.batch()
-        visits = []
         for entry in entries:
-            batch.put(ledger_key(entry.canonical), encode_entry(entry))
-            if entry.due_ms is not None:
-                visits.append(revisit_key(entry.due_ms, entry.canonical))
-                batch.put(visits[-1], b"")
+            self._put_entry(batch, entry)
         self._database.write(batch)
-        for visit in visits:
-            self.reads.note_visit(visit)
 
     def drop_revisits(self, revisits: Sequence[tuple[int, str]], /) -> None:
         batch = self._database.batch()
         for due_ms, canonical in revisits:
             batch.delete(revisit_key(due_ms, canonical))
         self._database.write(batch)
-        self.reads.note_dropped(revisit_key(*revisits[-1]))
+
+    def _put_entry(self, batch: Batch, entry: LedgerEntry) -> None:
+        """Put the ledger entry of a settled URL into a batch, with its next visit if there is one."""
+        batch.put(ledger_key(entry.canonical), encode_entry(entry))
+        if entry.due_ms is not None:
+            visit = revisit_key(entry.due_ms, entry.canonical)
+            self.reads.visits.note_written(visit)
+            batch.put(visit, b"")
 
     def update_queues(self, queues: Sequence[QueueUpdate], counters: Counters, /) -> None:
         self.writer.commit(self._database.batch(), queues, counters)

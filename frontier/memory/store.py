@@ -95,15 +95,15 @@ class MemoryStore:
             self._set_reason(item.pending.url.canonical, None)
         self._write(queues, counters)
 
-    def forget(self, canonicals: Sequence[str], counters: Counters, /) -> None:
-        for canonical in canonicals:
-            del self.reads.entries[canonical]
-            del self.reads.links[url_digest(canonical)]
+    def forget(self, entries: Sequence[LedgerEntry], counters: Counters, /) -> None:
+        for entry in entries:
+            del self.reads.entries[entry.canonical]
+            del self.reads.links[url_digest(entry.canonical)]
+        self.drop_revisits([(entry.due_ms, entry.canonical) for entry in entries if entry.due_ms is not None])
         self._write([], counters)
 
     def record(self, entries: Sequence[LedgerEntry], counters: Counters, /) -> None:
-        for entry in entries:
-            self.reads.entries[entry.canonical] = entry
+        self.plan_revisits(entries)
         self._write([], counters)
 
     def plan_revisits(self, entries: Sequence[LedgerEntry], /) -> None:

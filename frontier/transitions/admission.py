@@ -157,7 +157,7 @@ class Admission:
             if not names:
                 return 0
             await self._commit.ask_visited(partial(self._visited.forget_many, names))
-            await self._commit.run(partial(self._remove_entries, settled, names), is_required=True)
+            await self._commit.run(partial(self._remove_entries, settled), is_required=True)
             for name in names:
                 self._link_counts.pop(name)
             if self._outgoing is not None:
@@ -253,27 +253,34 @@ class Admission:
             for index, url in enumerate(urls)
         ]
 
-    def _remove_entries(self, settled: Sequence[LedgerEntry], names: Sequence[str]) -> None:
+    def _remove_entries(self, settled: Sequence[LedgerEntry]) -> None:
         counters = self._active.copy_counters(self._active.now())
         for entry in settled:
             _subtract(counters, entry)
         counters.admitted -= len(settled)
         counters.generation += 1
-        self._store.forget(names, counters)
+        self._store.forget(settled, counters)
 
     def _enter(self, entries: Sequence[LedgerEntry]) -> None:
         """Write ledger entries of URLs that were settled elsewhere."""
-        counters = self._active.copy_counters(self._active.now())
+        revisits, now = self._active.revisits, self._active.now()
+        counters = self._active.copy_counters(now)
         numbered = []
         for entry in entries:
             number = entry.number or counters.next_number
-            numbered.append(msgspec.structs.replace(entry, number=number))
+            numbered.append(revisits.plan_entry(msgspec.structs.replace(entry, number=number), now))
             counters.next_number = number_after(counters.next_number, number)
             counters.admitted += 1
             counters.done += entry.state is UrlState.DONE
             counters.failed += entry.state is UrlState.FAILED
             counters.excluded += entry.state is UrlState.EXCLUDED
+        if revisits.loses_plan:
+            # Before the entries are written, as in `Settling.done`.
+            self._store.marks.set_revisits_planned(False)
+            revisits.lose_plan()
         self._store.record(numbered, counters)
+        for entry in numbered:
+            revisits.note(entry.due_ms)
 
 
 def _subtract(counters: Counters, entry: LedgerEntry) -> None:

@@ -36,11 +36,11 @@ class Revisiting:
 
     async def revisit(self, plan: RevisitPlan, /, *, stay: bool) -> None:
         revisits = self._active.revisits
-        revisits.serve(stay=stay)
+        revisits.serve(plan, stay=stay)
         try:
             revisits.are_planned = self._store.marks.revisits_planned
             if not revisits.are_planned:
-                await self._plan_all(plan)
+                await self._plan_all()
             while not self._commit.stopped:
                 if not await self._take_due(plan):
                     await self._wait()
@@ -53,9 +53,16 @@ class Revisiting:
         reads = self._store.reads
         due = reads.revisits_due(int(self._active.now() * 1000), limit=_TOGETHER)
         if due:
-            entries = [self._entry_due(*each) for each in due]
-            urls = [plan.url(entry) for entry in entries if entry is not None]
-            await self._admission.readmit([url for url in urls if url is not None], drop_validators=False)
+            urls, refused = [], []
+            for entry in filter(None, (self._entry_due(*each) for each in due)):
+                url = plan.url(entry)
+                if url is not None:
+                    urls.append(url)
+                else:
+                    refused.append(entry.canonical)
+            await self._admission.readmit(urls, drop_validators=False)
+            if refused:
+                await self._commit.run(partial(self._put_off, plan, refused))
             # After a crash in between, these visits are found to be none any more.
             await self._commit.run(partial(self._store.drop_revisits, due))
         self._active.revisits.set_next(reads.next_revisit_ms())
@@ -77,16 +84,16 @@ class Revisiting:
             async with asyncio.timeout(wait_s):
                 await revisits.changed.wait()
 
-    async def _plan_all(self, plan: RevisitPlan) -> None:
+    async def _plan_all(self) -> None:
         """Plan the next visits of all settled URLs. No iterator stays open while others work."""
         after: str | None = ""
         while after is not None:
             after, entries = self._read_slice(after)
             for at in range(0, len(entries), _TOGETHER):
-                await self._commit.run(partial(self._plan, plan, entries[at : at + _TOGETHER]))
+                await self._commit.run(partial(self._plan_each, entries[at : at + _TOGETHER]))
             await asyncio.sleep(0)
         await self._commit.run(partial(self._store.marks.set_revisits_planned, True))
-        self._active.revisits.are_planned = True
+        self._active.revisits.keep_plan()
         self._active.revisits.set_next(self._store.reads.next_revisit_ms())
 
     def _read_slice(self, after: str) -> tuple[str | None, list[str]]:
@@ -101,25 +108,28 @@ class Revisiting:
                 return known.entry.canonical, settled
         return None, settled
 
-    def _plan(self, plan: RevisitPlan, canonicals: Iterable[str]) -> None:
+    def _plan_each(self, canonicals: Iterable[str]) -> None:
         planned = []
         for canonical in canonicals:
             entry = self._store.reads.entry(canonical)
             if entry is None or entry.state is UrlState.PENDING:
                 continue
             if entry.due_ms is None:
-                entry = self._plan_first(plan, entry)
+                entry = self._active.revisits.plan_entry(entry, self._active.now())
             if entry.due_ms is not None:
                 planned.append(entry)
         self._store.plan_revisits(planned)
 
-    def _plan_first(self, plan: RevisitPlan, entry: LedgerEntry) -> LedgerEntry:
-        """The entry of a URL that was settled when nothing was to be visited again."""
-        interval_s = plan.interval_s(entry)
-        if interval_s is None:
-            return entry
-        due_at = max((entry.fetched_at or entry.found_at) + interval_s, self._active.now())
-        return msgspec.structs.replace(entry, interval_s=round(interval_s), due_ms=int(due_at * 1000))
+    def _put_off(self, plan: RevisitPlan, canonicals: Iterable[str]) -> None:
+        """Plan the next visits of URLs that must not be visited now, as if they had been: the rules may change."""
+        put_off = []
+        for canonical in canonicals:
+            entry = self._store.reads.entry(canonical)
+            if entry is not None and entry.state is not UrlState.PENDING:
+                after_s = plan.interval_s(entry)
+                due_ms = None if after_s is None else int((self._active.now() + after_s) * 1000)
+                put_off.append(msgspec.structs.replace(entry, due_ms=due_ms))
+        self._store.plan_revisits(put_off)
 
     def _wake_if_complete(self) -> None:
         if self._active.is_complete():

@@ -118,6 +118,9 @@ def test_visits_come_due_in_order_and_no_more_than_asked_for(crawl: Crawl) -> No
     assert (store.reads.next_revisit_ms(), store.reads.revisits_due(999, limit=9)) == (50, [(50, names[1])])
     store.drop_revisits([(50, names[1])])
     assert (store.reads.next_revisit_ms(), store.reads.revisits_due(999, limit=9)) == (None, [])
+    imported = LedgerEntry(canonical="http://a.test/elsewhere", state=UrlState.DONE, number=9, found_at=1, due_ms=40)
+    store.record([imported], copy(store.counters))
+    assert (store.reads.next_revisit_ms(), store.reads.revisits_due(40, limit=9)) == (40, [(40, imported.canonical)])
     planned = [store.marks.revisits_planned]
     store.marks.set_revisits_planned(True)
     assert [*planned, store.marks.revisits_planned] == [False, True]
@@ -161,6 +164,10 @@ def test_postponed_urls_come_due_in_order_and_no_more_than_asked_for(crawl: Craw
     entry = store.reads.entry(all_[1].url.canonical)
     assert entry is not None
     assert (entry.state, entry.number, entry.reason) == (UrlState.PENDING, 2, None)
+    # The clock was set back: the next retry is due before those that are gone.
+    early = msgspec.structs.replace(all_[1], order=order_of(128, 10))
+    store.postpone(early, PostponedUrl(pending=early, due_ms=50, reason="503"), update("a", 2), store.counters)
+    assert (store.reads.next_due_ms(), len(store.reads.due(999, limit=9))) == (50, 3)
     store.close()
 
 
@@ -182,10 +189,15 @@ def test_the_ledger_lists_what_was_admitted_and_not_forgotten(crawl: Crawl) -> N
     all_ = [waiting("a", number) for number in range(1, 5)]
     admit(store, *all_)
     names = [item.url.canonical for item in all_]
-    for item in all_[:2]:
-        entry = LedgerEntry(canonical=item.url.canonical, state=UrlState.DONE, number=item.number, found_at=1)
+    settled = [
+        LedgerEntry(canonical=item.url.canonical, state=UrlState.DONE, number=item.number, found_at=1, due_ms=due_ms)
+        for item, due_ms in zip(all_[:2], (None, 700), strict=True)
+    ]
+    for item, entry in zip(all_[:2], settled, strict=True):
         store.settle(item, entry, update("a", 0), store.counters)
-    store.forget(names[:2], copy(store.counters))
+    assert store.reads.next_revisit_ms() == 700
+    store.forget(settled, copy(store.counters))
+    assert store.reads.next_revisit_ms() is None
     assert sorted(store.reads.ledger()) == names[2:]
     assert store.reads.knows_many([*names, "http://a.test/5"]) == [False, False, True, True, False]
     assert store.reads.entry(names[0]) is None

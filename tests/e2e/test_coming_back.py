@@ -1,5 +1,6 @@
 """A crawl comes back to its pages, and finds again what it was told to forget."""
 
+import signal
 from collections import defaultdict
 from pathlib import Path
 
@@ -7,6 +8,7 @@ from crawler.page import PageRecord
 from crawler.write.records import read_records
 from tests.e2e.crawling import COMPLETE, LIMIT, Web, assert_sound, assert_told, onceover, setting
 from tests.e2e.operating import command_here
+from tests.e2e.test_daemon import serving, write
 
 BY_PAGE = defaultdict[str, list[PageRecord]]
 
@@ -66,3 +68,15 @@ def test_pages_are_asked_for_again_and_forgotten_ones_are_found_again(tmp_path: 
     assert sum(len(fourth[url]) - len(third[url]) for url in pages) >= visits
     assert {fourth[url][-1].change for url in pages} <= {"not modified", "unchanged"}
     assert_sound(crawl)
+
+
+def test_a_complete_crawl_of_the_daemon_comes_back_when_it_gets_a_schedule(tmp_path: Path, web: Web) -> None:
+    home = tmp_path / "home"
+    write(home, "a", web)
+    with serving(home) as served:
+        served.wait_until_complete("a")
+        write(home, "a", web, '[recrawl]\nschedule = "fixed"\ninterval_s = 1')
+        served.daemon.signal(signal.SIGHUP)
+        served.wait(lambda: any(len(each) > 2 for each in records(served.directory("a")).values()), "visits")
+        served.end()
+    assert_sound(served.directory("a"))

@@ -1,7 +1,7 @@
 """When pages are visited again: intervals are never in the past, and the better schedule keeps more copies current."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 import numpy as np
@@ -13,11 +13,13 @@ from crawler.page import LinkKind, PageRecord
 from crawler.record import Change
 from crawler.revisit.allotment import Allotment, Bounds, best_interval_s
 from crawler.revisit.change_rate import change_rate
+from crawler.revisit.known_pages import KnownPages
 from crawler.revisit.planning import VisitPlanning
 from crawler.revisit.schedules import Adaptive, ByCache, ByPattern, BySitemap, Estimated, Fixed
 from crawler.revisit.visits import Schedule, Visit
 from frontier import CrawlUrl, Earlier, LedgerEntry, UrlState
 from tests.bench import recrawl as bench
+from tests.unit.serve.samples import FRONTIER
 
 HOUR_S = 3600.0
 BOUNDS = Bounds(first_s=24 * HOUR_S, min_s=HOUR_S, max_s=1000 * HOUR_S)
@@ -97,6 +99,48 @@ def test_an_allotment_finds_the_price_that_meets_its_budget() -> None:
     for _ in range(12):
         intervals = np.array([allotment.interval_s(rate, 24 * HOUR_S) for rate in rates])
     assert np.mean(24 * HOUR_S / intervals) == pytest.approx(1, rel=0.15)
+
+
+@pytest.mark.parametrize("mean_h", [2, 24, 240])
+def test_the_first_visits_keep_to_the_budget_too(mean_h: float) -> None:
+    allotment = Allotment(BOUNDS, mean_s=lambda: mean_h * HOUR_S)
+    chance = np.random.default_rng(5)
+    rates = np.exp(chance.normal(0, 1.5, size=60)) / (30 * HOUR_S)
+    intervals = np.array([allotment.interval_s(rate, 24 * HOUR_S) for rate in rates])
+    assert np.mean(HOUR_S / intervals) < 3 / mean_h
+
+
+class NoteBook:
+    """`Notes` in memory."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, bytes] = {}
+
+    def get(self, key: str, /) -> bytes | None:
+        return self.values.get(key)
+
+    def put(self, key: str, value: bytes, /) -> None:
+        self.values[key] = value
+
+    def items(self, prefix: str, /) -> Iterator[tuple[str, bytes]]:
+        yield from ((key, value) for key, value in self.values.items() if key.startswith(prefix))
+
+    def set_aside(self, key: str, _why: Exception, /) -> None:
+        del self.values[key]
+
+
+def test_pages_that_are_being_visited_again_count_for_the_budget_also_after_a_restart() -> None:
+    notes = NoteBook()
+    stats = msgspec.structs.replace(FRONTIER, admitted=1000, done=900, failed=40, excluded=10)
+    pages = KnownPages(lambda: stats, notes)
+    assert pages.count() == 950
+    stats = msgspec.structs.replace(stats, done=3, failed=0, excluded=0)
+    for known in (pages, KnownPages(lambda: stats, notes)):
+        assert known.count() == 950
+    stats = msgspec.structs.replace(stats, admitted=20)  # the others were forgotten
+    assert pages.count() == 20
+    notes.put("settled", b"\xc1")
+    assert KnownPages(lambda: stats, notes).count() == 3
 
 
 def test_patterns_and_gone_pages_have_intervals_of_their_own() -> None:

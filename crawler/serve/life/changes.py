@@ -143,9 +143,13 @@ def looked(facts: Facts, found: Looked, now: float) -> Facts:
         return _replace(facts, record=_replace(record, rest=rest, falls=()))
     if found.waiting_urls is None or not _ends_by_urls(record.rest):
         return facts
-    is_complete = found.waiting_urls == 0
+    is_complete = found.waiting_urls == 0 and not _comes_back(facts)
     complete = Rest(why=Why.COMPLETE, reason="nothing is left to fetch", since=now)
     return _replace(facts, record=_replace(record, rest=complete if is_complete else None))
+
+
+def _comes_back(facts: Facts) -> bool:
+    return facts.plan is not None and facts.plan.comes_back
 
 
 def _ends_by_urls(rest: Rest | None) -> bool:
@@ -175,6 +179,8 @@ def ended(facts: Facts, how: Ended, now: float, *, restarts: Restarts) -> Facts:
     record = _finished(facts.record, process, how_text(how, process), now)
     facts = _replace(facts, process=None, excess=None, record=record)
     rest = _rest_after(how, now)
+    if rest is not None and rest.why is Why.COMPLETE and process.is_foreign and _comes_back(facts):
+        return _replace(facts, record=record)  # a process of somebody else does not wait for the next visit
     if rest is not None and (process.draining is None or rest.why is not Why.STOPPED):
         return _replace(facts, record=_replace(record, rest=rest))
     if process.draining is not None:
@@ -269,6 +275,6 @@ def missed_end(facts: Facts, ending: str | None, now: float) -> Facts:
     text = "ended while no daemon ran" if ending is None else f"{ending}, while no daemon ran"
     runs = tuple(run if run.how is not None else _replace(run, how=text) for run in runs)
     code = {"complete": 0, "limit": 3}.get(ending or "")
-    if ending in ("complete", "incomplete", "limit"):
+    if ending == "limit" or (ending in ("complete", "incomplete") and not _comes_back(facts)):
         rest = _rest_after(Ended(exit_code=code, ending=ending), now)
     return _replace(facts, record=_replace(facts.record, runs=runs, rest=rest))

@@ -116,6 +116,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Of all settings and seeds."""
     next_tick: Callable[[float], float] | None = None
     """When the schedule is next due after a moment; None if there is no schedule."""
+    comes_back: bool = False
+    """Whether its process goes on when nothing is left to fetch, to visit pages again."""
     keep_runs: int | None = None
     max_memory_bytes: int | None = None
     max_open_files: int | None = None

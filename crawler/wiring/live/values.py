@@ -6,6 +6,7 @@ import msgspec
 
 from config import Loaded
 from crawler.discover.quota import PageLimits, SitemapLimits
+from crawler.discover.scope import Scope
 from crawler.discover.sites import BySite
 from crawler.fetch.request_limits import RequestLimits
 from crawler.page import Link, LinkDetail, Redirect
@@ -34,6 +35,7 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
     """All of them, from one configuration."""
 
     by_site: BySite[OfSite]
+    scope: Scope
     discovery: Discovery
     ports: Ports
     seeds: Sequence[Target]
@@ -47,6 +49,7 @@ def make_values(loaded: Loaded, urls: UrlReader) -> Values:
     seeds = seeding.seeds(loaded, urls)
     return Values(
         by_site=sites.each(_of_site),
+        scope=discovering.scope(loaded, sites, seeds),
         discovery=discovering.discovery(loaded, sites, urls, seeds),
         ports=discovering.ports(loaded, seeds),
         seeds=seeds,
@@ -83,6 +86,9 @@ class Latest:
 
     def obeys_robots(self, url: str, /) -> bool:
         return self.values.by_site.of(url).obeys_robots
+
+    def scope(self) -> Scope:
+        return self.values.scope
 
     def allows_port(self, port: int, /) -> bool:
         return self.values.ports.allow(port)

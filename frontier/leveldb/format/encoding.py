@@ -124,7 +124,8 @@ def _without_surrogates(value: object) -> object:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, msgspec.Struct):
-        return type(value)(*map(_without_surrogates, msgspec.structs.astuple(value)))
+        fields = ((name, getattr(value, name)) for name in value.__struct_fields__)
+        return msgspec.structs.replace(value, **{name: _without_surrogates(field) for name, field in fields})
     return value
 
 

@@ -192,10 +192,11 @@ def test_text_that_is_not_utf8_is_a_decode_error() -> None:
 
 
 def test_lone_surrogates_are_written_as_question_marks() -> None:
-    url = CrawlUrl(url="u", canonical="c", queue_key="a", anchor="x\ud800y")
+    earlier = Earlier(visits=2, status=200, history=(-7, 9), interval_s=60)
+    url = CrawlUrl(url="u", canonical="c", queue_key="a", anchor="x\ud800y", earlier=earlier)
     waiting = PendingUrl(url=url, number=1, order=order_of(128, 1), found_at=1)
     found = encoding.decode_pending(encoding.encode_pending(waiting), queue_key="a", order=waiting.order)
-    assert found.url.anchor == "x?y"
+    assert (found.url.anchor, found.url.earlier) == ("x?y", earlier)
     postponed = encoding.encode_postponed(PostponedUrl(pending=waiting, due_ms=5, reason="\udcff"))
     again = encoding.decode_postponed(postponed, due_ms=5)
     assert (again.reason, again.pending.url.anchor) == ("?", "x?y")

@@ -295,6 +295,20 @@ def test_a_complete_crawl_goes_on_when_somebody_adds_a_url() -> None:
     assert isinstance(step(changes.looked(facts, Looked(waiting_urls=1), START_S), START_S), Start)
 
 
+def test_a_crawl_that_comes_back_to_its_pages_is_complete_only_if_its_own_process_says_so() -> None:
+    plan = msgspec.structs.replace(PLAN, comes_back=True)
+    assert step(changes.configured(after(running(), 0, START_S), plan), START_S) == Wait(None)
+    facts = changes.configured(Facts(), plan)
+    paused = changes.looked(facts, Looked(paused="by night", waiting_urls=0), START_S)
+    assert isinstance(step(changes.looked(changes.touched(paused), Looked(waiting_urls=0), START_S), START_S), Start)
+    by_hand = after(changes.started(facts, process(foreign=True)), None, START_S + 5, ending="complete")
+    assert isinstance(step(changes.looked(by_hand, Looked(waiting_urls=0), START_S + 5), START_S + 5), Start)
+    by_hand = after(changes.started(facts, process(foreign=True)), 0, START_S + 5)
+    assert isinstance(step(by_hand, START_S + 5), Start)
+    missed = changes.missed_end(changes.configured(Facts(record=running().record), plan), "complete", START_S)
+    assert isinstance(step(missed, START_S), Start)
+
+
 def test_a_complete_crawl_goes_on_when_its_configuration_has_changed() -> None:
     facts = after(running(), 0, START_S)
     assert isinstance(step(changes.configured(facts, msgspec.structs.replace(PLAN, digest="2")), START_S), Start)

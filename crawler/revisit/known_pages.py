@@ -1,0 +1,42 @@
+"""Counts the pages that a crawl comes back to."""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from crawler.notes import NoteKind, Notes, read_note
+from frontier import FrontierStats
+
+_KEY: Final = "settled"
+_GROWTH: Final = 1.05
+"""A count is noted when it is so much larger than the last one."""
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(int).decode
+
+
+def _add(note: bytes, other: bytes) -> bytes:
+    return _encode(_decode(note) + _decode(other))
+
+
+NOTES: Final = NoteKind(word=_KEY, host_of=lambda _: "", add=_add)
+
+
+class KnownPages:
+    """The most URLs that were ever settled at once. Those that are just being visited again wait in their queues, so
+    the settled ones are too few. A note keeps the count over a restart in the middle of that."""
+
+    def __init__(self, describe: Callable[[], FrontierStats], notes: Notes) -> None:
+        self._describe = describe
+        self._notes = notes
+        self._most = self._noted = read_note(notes, _KEY, _decode) or 0
+
+    def count(self) -> int:
+        stats = self._describe()
+        # Forgotten URLs are not admitted any more.
+        self._most = min(max(self._most, stats.done + stats.failed + stats.excluded), stats.admitted)
+        if self._most > self._noted * _GROWTH:
+            self._noted = self._most
+            self._notes.put(_KEY, _encode(self._most))
+        return self._most
