@@ -20,6 +20,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     columns: list[str]
     format: str
     rows_per_file: int
+    text_reader: str | None = None
 
 
 class ExportedFile(msgspec.Struct, frozen=True, kw_only=True):

@@ -35,6 +35,8 @@ class TableExport(msgspec.Struct, frozen=True, kw_only=True):
     format: Format
     rows_per_file: int
     """In a folder. A line of records with many rows may make a file a little larger."""
+    text_reader: str | None = None
+    """Who reads the texts anew from the archive."""
     overwrite: bool
     now: str
     """RFC 3339."""
@@ -82,6 +84,8 @@ def _rows(table: Table, snapshot: Snapshot, after: Position) -> Iterator[_Found]
     """The rows of each line that has any."""
     for line in snapshot.last_lines(after):
         try:
+            if table.rewrite is not None:
+                line = msgspec.structs.replace(line, content=table.rewrite(line.content))  # noqa: PLW2901
             found = list(table.rows(line.content))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             snapshot.report(line, str(error))
@@ -107,6 +111,7 @@ class _Folder:
             columns=[column.name for column in export.table.columns],
             format=export.format,
             rows_per_file=export.rows_per_file,
+            text_reader=export.text_reader,
         )
 
     def export(self, make: MakeWriter) -> Exported:

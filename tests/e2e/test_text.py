@@ -1,5 +1,6 @@
 """The text of pages, from the server to records, tables and databases."""
 
+import gzip
 import json
 import sqlite3
 from collections.abc import Mapping
@@ -61,3 +62,32 @@ async def test_records_tables_and_databases_have_the_text_of_pages(tmp_path: Pat
         stored = dict(database.execute('SELECT url, "text" FROM pages').fetchall())
     database.close()
     assert stored == {url: found[0] for url, found in texts.items()}
+
+
+async def test_texts_are_read_anew_from_the_archive_at_an_export(tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl"
+    async with raw_server(answer) as server:
+        await crawled(server, tmp_path / "inline", {"output.text": True, "output.markdown": True})
+        await crawled(server, crawl, {"output.warc_revisits": 100})
+    inline = {each.url: (each.main_text, each.markdown) for each in read_records(tmp_path / "inline" / "records")}
+    assert all(each.main_text is None for each in read_records(crawl / "records"))
+    assert b"WARC-Type: revisit" in gzip.decompress(next((crawl / "warc").glob("*.gz")).read_bytes())
+    for library in ("turbohtml", "trafilatura"):
+        to = tmp_path / library / "pages.jsonl"
+        ended = command_here("export", str(crawl), "--format", "jsonl", "--to", str(to), "--text-by", library)
+        assert (ended.code, ended.err) == (0, "")
+        lines = [json.loads(line) for line in to.read_text().splitlines()]
+        found = {line["url"]: (line.get("text"), line.get("markdown")) for line in lines}
+        assert found.keys() == inline.keys()
+        for url, (text, markdown) in inline.items():
+            assert (found[url][0] is None) == (text is None)
+            assert library == "trafilatura" or found[url] == (text, markdown)
+        assert "[more](http://a.test/b)" in (found["http://a.test/a"][1] or "")
+        assert "clocks were striking" in (found["http://a.test/b"][0] or "")
+
+    for path in (crawl / "warc").iterdir():
+        path.unlink()
+    to = tmp_path / "lacking.csv"
+    ended = command_here("export", str(crawl), "--format", "csv", "--to", str(to), "--text-by", "turbohtml")
+    assert ended.code == 0
+    assert "the archive lacks 3 pages" in ended.err

@@ -3,6 +3,8 @@
     document    a page as a tree that no page can make expensive
     main_text   the main part of the tree, and its text
     reading     what is wanted of a page
+    limits      how long a text may be
+    trafilatura_text  the same by another library, an extra for exports
 
 This is done only on request, beside an extractor and not by one: whichever extractor a crawl has, a page has the same
 text. Each step takes time in proportion to the size of the page. turbohtml holds the interpreter while it works, in a

@@ -26,12 +26,19 @@ def main_element(tree: turbohtml.Document) -> turbohtml.Element | None:
 
 
 def plain_text(element: turbohtml.Element) -> str:
-    return element.to_text(_PLAIN)
+    text: str = element.to_text(_PLAIN)
+    return text
 
 
 def markdown(element: turbohtml.Element, base_url: str) -> str:
-    """Changes the links of the element: they become absolute, and those that lead nowhere become plain text. Images
-    that are in the page itself (`data:`) go away."""
+    """Changes the links of the element."""
+    make_links_absolute(element, base_url)
+    text: str = element.to_markdown(_MARKDOWN)
+    return text
+
+
+def make_links_absolute(element: turbohtml.Element, base_url: str) -> None:
+    """Links that lead nowhere become plain text, and images that are in the page itself (`data:`) go away."""
     for each in element.select("a[href],img[src]"):
         name = "href" if each.tag == "a" else "src"
         url = _absolute(base_url, str(each.attrs[name]))
@@ -41,7 +48,6 @@ def markdown(element: turbohtml.Element, base_url: str) -> str:
             del each.attrs[name]
         else:
             each.decompose()
-    return element.to_markdown(_MARKDOWN)
 
 
 def _absolute(base_url: str, href: str) -> str | None:

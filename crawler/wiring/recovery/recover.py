@@ -13,13 +13,13 @@ import msgspec
 
 from config import Loaded
 from crawler.disk.directory import CrawlDirectory
+from crawler.export.archived_pages import page_of_capture
 from crawler.page import LinkKind, PageRecord, Redirect
 from crawler.protocols import Discovery, LinkExtractor
 from crawler.steps import at_once
 from crawler.wiring import seeding, storage
 from crawler.wiring.backends import lacks
 from crawler.wiring.components import discovering, processing
-from crawler.wiring.recovery.archived_pages import page_of_capture
 from crawler.wiring.recovery.entries import batches, entry_of_capture, entry_of_failure, entry_of_record
 from crawler.wiring.recovery.number_set import NumberSet
 from crawler.wiring.recovery.record_urls import RecordUrls

@@ -11,12 +11,12 @@ import msgspec
 
 from config import Loaded
 from crawler.disk.directory import CrawlDirectory
+from crawler.export.archived_pages import page_of_capture
 from crawler.page import PageRecord, body_digest
 from crawler.page.digests import digest_text
 from crawler.protocols import Sink
 from crawler.wiring.components import discovering
 from crawler.wiring.components.processing import ReadableSink, readable_sinks
-from crawler.wiring.recovery.archived_pages import page_of_capture
 from crawler.wiring.recovery.facts import Fact, Facts, Source
 from crawler.wiring.recovery.indexes import index_problems
 from crawler.wiring.recovery.reconciliation import MAIN_KINDS, MOST_REDIRECTS, is_archived
