@@ -17,7 +17,7 @@ from crawler.protocols import Discovered
 from crawler.reading import ContentReader, in_turn
 from crawler.record import FoundLinks, fetched_record
 from crawler.settlement import Settlement, is_page
-from frontier import Lease
+from frontier import CrawlUrl, Lease
 
 
 class Pipeline:
@@ -64,7 +64,7 @@ class Pipeline:
             return False
         crawl_delay_s = components.robots.crawl_delay(url)
         work.stage, work.since = "the server", components.monotonic()
-        fetched = await components.fetcher.fetch(_request(lease))
+        fetched = await components.fetcher.fetch(_request(lease, components.may_refer))
         work.stage, work.since = "the disk", components.monotonic()
         self._count(fetched)
         decision = policy.after(fetched, lease=lease, crawl_delay_s=crawl_delay_s)
@@ -224,14 +224,14 @@ class Pipeline:
         self.counters.refused.update(discovered.refused)
 
 
-def _request(lease: Lease) -> Request:
+def _request(lease: Lease, may_refer: Callable[[CrawlUrl], bool]) -> Request:
     url = lease.url
     # After a failure, ask without validators: the server may be wrong about the copy that we have.
-    is_first = not url.attempt
+    is_conditional = not url.attempt and may_refer(url)
     return Request(
         url=url.url,
         referer=url.via,
-        etag=url.had_etag if is_first else None,
-        last_modified=url.had_last_modified if is_first else None,
+        etag=url.had_etag if is_conditional else None,
+        last_modified=url.had_last_modified if is_conditional else None,
         is_sitemap=url.kind == LinkKind.SITEMAP,
     )

@@ -163,8 +163,8 @@ class _Folder:
         for record_file in manifest.snapshot:
             if not manifest.complete and not (self._export.directory / record_file.name).exists():
                 raise ExportRefused(
-                    f"{record_file.name} is gone from {self._export.directory} since this export began; begin anew "
-                    "with --overwrite"
+                    f"{record_file.name} is gone from {self._export.directory} since this export began, as when the "
+                    "crawl has pruned it (output.keep_s, output.keep_bytes); begin anew with --overwrite"
                 )
         if manifest.files and not manifest.complete:
             self._say(

@@ -12,6 +12,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -31,6 +32,7 @@ from crawler.write.warc_records import (
     Original,
     exchange_group,
     page_group,
+    warc_date,
     warcinfo,
 )
 
@@ -125,6 +127,13 @@ class WarcSink:
                 self._finish_file()
         await self._append(group).settle()
         self._remember(group, fetched)
+
+    def forget_before(self, moment: float, /) -> None:
+        first = warc_date(moment)
+        # They come in the order in which they were written, or nearly so.
+        older = takewhile(lambda digest: self._known[digest].date < first, self._known)
+        for digest in list(older):
+            del self._known[digest]
 
     async def aclose(self) -> None:
         self._closed = True

@@ -45,6 +45,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """URLs that a rule forbids to fetch, by rule."""
     refused: Mapping[str, int] | None
     """Links that were not admitted, by rule; None if only the ledger tells."""
+    pruned: int = 0
+    """Records that were deleted because they are old, and are not counted here."""
 
 
 class HostRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """Makes a report of the crawl in a directory. It blocks, for as long as it takes to read all records."""
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +10,9 @@ import msgspec
 from crawler.control.replies import CrawlStatus
 from crawler.control.requests import GetStatus
 from crawler.course.remaining import finished, no_estimate, queued, share_done
+from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import record_directories
+from crawler.disk.pruned import read_pruned
 from crawler.operate.course import course_of
 from crawler.operate.opening import stored_configuration
 from crawler.operate.reach import reach
@@ -54,7 +56,7 @@ def make_report(directory: Path, sections: Collection[str] = (), *, limit: int |
         at=rfc3339(now),
         running=status.running,
         source="records" if directories else "ledger",
-        summary=_summary(status, totals, hosts=hosts.count, has_records=bool(directories)),
+        summary=_summary(status, totals, hosts=hosts.count, source=directories),
         course=course_of(directory, status),
         hosts=hosts.table(HOSTS if limit is None else limit, has_bytes=bool(directories)),
         **msgspec.structs.asdict(made),
@@ -80,7 +82,9 @@ def _count(visits: Iterable[Visit], totals: Totals, hosts: Hosts) -> None:
         hosts.add(visit)
 
 
-def _summary(status: CrawlStatus, totals: Totals, *, hosts: int, has_records: bool) -> Summary:
+def _summary(status: CrawlStatus, totals: Totals, *, hosts: int, source: Sequence[Path]) -> Summary:
+    """`source` are the directories of the records that were counted; without any, the ledger was."""
+    has_records = bool(source)
     frontier = status.frontier
     return Summary(
         urls=frontier.admitted,
@@ -98,4 +102,10 @@ def _summary(status: CrawlStatus, totals: Totals, *, hosts: int, has_records: bo
         failures=totals.failures.counts(),
         exclusions=totals.exclusions.counts(),
         refused=totals.refused.counts() if has_records else None,
+        pruned=sum(
+            file.records
+            for each in source
+            for file in read_pruned(CrawlDirectory(each.parent))
+            if file.output == "records"
+        ),
     )

@@ -56,6 +56,8 @@ def _rows(summary: Summary) -> list[tuple[str, str]]:
         ("excluded", summary.exclusions, ""),
         ("refused", summary.refused or {}, " (links)"),
     )
+    if summary.pruned:
+        rows.append(("pruned", f"{summary.pruned:,} records were deleted because they are old, and are not counted"))
     rows += [(name, _counts(each) + unit) for name, each, unit in counts if each]
     return rows
 

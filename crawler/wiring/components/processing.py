@@ -25,7 +25,7 @@ from crawler.wiring.plugins.kinds import EXTRACTOR, SINK
 from crawler.wiring.plugins.loading import load
 from crawler.write.descriptor import Descriptor as SinkDescriptor
 from crawler.write.descriptor import Parameters as SinkParameters
-from crawler.write.descriptor import Written
+from crawler.write.descriptor import Refers, Written
 from crawler.write.fanout import Sinks
 
 
@@ -99,6 +99,8 @@ class OpenedSinks(msgspec.Struct, frozen=True):
     """All of them as one."""
     archive: Callable[[Fetched, str], Awaitable[None]] | None
     """Writes what is asked for another purpose than a page. None if no sink takes that."""
+    forget_before: Callable[[float], None]
+    """Lets no sink refer any more to what was fetched before, in seconds since 1970."""
 
 
 async def open_sinks(
@@ -107,11 +109,14 @@ async def open_sinks(
     """The sinks of the configuration, after those that a program adds. If one of them can't be opened, those opened
     before are closed; the program's own are left to it. Raises `ConfigError`."""
     sinks = [FullDiskSink(each, full_disk, plugin=f"the sink {type(each).__name__}") for each in before]
+    referring: list[Refers] = []
     async with AsyncExitStack() as opened:
         for each in _chosen_sinks(loaded.config, directory):
             backend = find(SINK, each.backend)
             descriptor: SinkDescriptor = load(backend)
             made = await _begin(loaded, descriptor, each, opened)
+            if isinstance(made, Refers):
+                referring.append(made)
             sinks.append(FullDiskSink(made, full_disk, plugin=backend.title if descriptor.waits else None))
         opened.pop_all()
     archives = [each for each in sinks if each.takes_exchanges]
@@ -120,7 +125,11 @@ async def open_sinks(
         for each in archives:
             await each.write_exchange(fetched, purpose)
 
-    return OpenedSinks(Sinks(sinks), archive if archives else None)
+    def forget_before(moment: float) -> None:
+        for each in referring:
+            each.forget_before(moment)
+
+    return OpenedSinks(Sinks(sinks), archive if archives else None, forget_before)
 
 
 class ReadableSink(msgspec.Struct, frozen=True):

@@ -67,6 +67,9 @@ _NOW: Final = frozenset(
         "output.markdown",
         "output.text_max_bytes",
         "output.min_free_bytes",
+        "output.max_disk_bytes",
+        "output.keep_s",
+        "output.keep_bytes",
         "limits",
         "site",
     }

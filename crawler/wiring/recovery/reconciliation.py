@@ -8,11 +8,12 @@ import msgspec
 
 from config import Loaded
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.number_set import NumberSet
+from crawler.disk.pruned import PrunedNumbers
 from crawler.page import LinkKind, PageRecord
 from crawler.page.digests import digest_text
 from crawler.wiring.components import discovering
 from crawler.wiring.recovery.depths import Depths
-from crawler.wiring.recovery.number_set import NumberSet
 from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
@@ -49,6 +50,7 @@ class Reconciliation:
         self._ledger = ledger
         urls = discovering.url_reader(loaded, version=rules_version)
         self._urls = RecordUrls(urls, discovering.parallel_queues(loaded.config, urls))
+        self._pruned = PrunedNumbers(outputs)
         self._recorded = NumberSet()
         self._archivable = NumberSet()
         """Pages that a server sent, so that the archive must have them."""
@@ -139,10 +141,16 @@ class Reconciliation:
                 continue
             what = f"{entry.state.name.lower()} in the ledger"
             if self._output.records and entry.number not in self._recorded:
+                if self._pruned.has("records", entry.number):
+                    continue
                 yield Difference(Problem("output", entry.canonical, f"{what}, and has no record"), self._again(entry))
-            elif self._must_be_archived(entry) and entry.number not in self._archived:
+            elif self._must_be_archived(entry) and not self._is_archived(entry.number):
                 problem = Problem("output", entry.canonical, f"{what}, and is not in the archive")
                 yield Difference(problem, self._again(entry))
+
+    def _is_archived(self, number: int) -> bool:
+        """Whether the archive has a page, or had it until its file was deleted on purpose."""
+        return number in self._archived or self._pruned.has("warc", number)
 
     def _must_be_archived(self, entry: LedgerEntry) -> bool:
         """Whether the archive must have the page of a settled URL."""
