@@ -177,6 +177,10 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
             extra=BYTES,
         ),
     ] = 0
+    warc_text: Annotated[
+        bool,
+        Meta(description="Archive the main text of each page as a conversion record of type text/plain. Needs text."),
+    ] = False
     records_max_bytes: Annotated[
         int,
         Meta(

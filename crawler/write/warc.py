@@ -59,6 +59,7 @@ class WarcOptions(msgspec.Struct, frozen=True, kw_only=True):
     index: Annotated[bool, Meta(description="Like output.warc_index.")] = True
     revisits: Annotated[int, Meta(description="Like output.warc_revisits.", extra={"unit": "bodies"})] = 0
     dedupe_min_bytes: Annotated[int, Meta(description="Like output.dedupe_min_bytes.", extra={"unit": "bytes"})] = 0
+    text: Annotated[bool, Meta(description="Like output.warc_text.")] = False
 
 
 _DEFAULTS: Final = WarcOptions()
@@ -145,7 +146,8 @@ class WarcSink:
             raise ValueError(f"the WARC sink of {self._directory} is closed; it can't be written to any more")
 
     def _compose(self, page: Fetched, record: PageRecord) -> Group:
-        return page_group(page, record, level=self._options.level, known=self._known)
+        options = self._options
+        return page_group(page, record, level=options.level, known=self._known, with_text=options.text)
 
     def _compose_exchange(self, fetched: Fetched, purpose: str) -> Group:
         return exchange_group(fetched, purpose, level=self._options.level, known=self._known)

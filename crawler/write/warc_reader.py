@@ -9,7 +9,7 @@ import msgspec
 from crawler.write.cdxj.making import NO_ARCHIVE
 from crawler.write.gzip_members import contents, members_from
 from crawler.write.warc import is_ours
-from crawler.write.warc_records import NUMBER_FIELD, PURPOSE_FIELD
+from crawler.write.warc_records import NUMBER_FIELD, PURPOSE_FIELD, TEXT
 
 _HEAD_BYTES = 1 << 16
 _END = b"\r\n\r\n"
@@ -19,7 +19,7 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     """One WARC record of a page or exchange."""
 
     kind: str
-    """response, revisit, metadata, conversion, …"""
+    """response, revisit, metadata, conversion (the document of a rendered page), text (another conversion), …"""
     number: int
     """The number of the page record; -1 if there is none."""
     purpose: str | None = None
@@ -99,9 +99,9 @@ def _capture(content: bytes) -> Capture | None:
     number, purpose = fields.get(NUMBER_FIELD.lower(), ""), fields.get(PURPOSE_FIELD.lower())
     if not number.isdecimal() and purpose is None:
         return None
-    original = fields.get("warc-refers-to-target-uri")
+    kind, original = fields.get("warc-type", ""), fields.get("warc-refers-to-target-uri")
     return Capture(
-        kind=fields.get("warc-type", ""),
+        kind="text" if kind == "conversion" and fields.get("content-type") == TEXT else kind,
         number=int(number) if number.isdecimal() else -1,
         purpose=purpose,
         url=fields.get("warc-target-uri", ""),

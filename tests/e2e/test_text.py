@@ -5,9 +5,14 @@ import json
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
+from zipfile import ZipFile
 
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from config import ConfigError, load
 from crawler import Crawl, CrawledPage, read_records
-from tests.e2e.crawling import assert_sound
+from tests.e2e.crawling import assert_sound, onceover
 from tests.e2e.operating import command_here
 from tests.servers import RawServer, Script, Seen, page, raw_server
 
@@ -91,3 +96,39 @@ async def test_texts_are_read_anew_from_the_archive_at_an_export(tmp_path: Path)
     ended = command_here("export", str(crawl), "--format", "csv", "--to", str(to), "--text-by", "turbohtml")
     assert ended.code == 0
     assert "the archive lacks 3 pages" in ended.err
+
+
+async def test_the_archive_has_the_text_beside_the_response_and_all_tools_read_it(tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl"
+    async with raw_server(answer) as server:
+        await crawled(server, crawl, {"output.text": True, "output.warc_text": True, "output.warc_revisits": 9})
+    [path] = (crawl / "warc").glob("*.warc.gz")
+    texts: dict[str, str] = {}
+    responses: dict[str, str] = {}
+    with path.open("rb") as file:
+        for each in ArchiveIterator(file, check_digests="raise"):
+            url = each.rec_headers.get_header("WARC-Target-URI") or ""
+            if each.rec_type in ("response", "revisit"):
+                responses[url] = each.rec_headers.get_header("WARC-Record-ID") or ""
+            elif each.rec_type == "conversion":
+                assert each.rec_headers.get_header("Content-Type") == "text/plain; charset=utf-8"
+                assert each.rec_headers.get_header("WARC-Refers-To") == responses[url]
+                texts[url] = each.content_stream().read().decode()
+    records = {each.url: each.main_text for each in read_records(crawl / "records")}
+    assert texts == {url: text for url, text in records.items() if text is not None}
+    assert len(texts) == 3
+    assert_sound(crawl)
+    verified = onceover("inspect", "crawl", "verify", cwd=tmp_path)
+    assert (verified.code, verified.err) == (0, ""), verified.out
+
+    assert command_here("export", str(crawl), "--format", "wacz", "--to", str(tmp_path / "a.wacz")).code == 0
+    with ZipFile(tmp_path / "a.wacz") as package:
+        _, *lines = package.read("pages/pages.jsonl").splitlines()
+        index = gzip.decompress(package.read("indexes/index.cdx.gz")).splitlines()
+    assert {page["url"]: page.get("text") for page in map(json.loads, lines)} == texts
+    assert len([line for line in index if not line.startswith(b"!")]) == len(responses)
+
+
+def test_texts_are_archived_only_if_they_are_recorded() -> None:
+    with pytest.raises(ConfigError, match=r"output\.text = true"):
+        load(None, overrides=['crawl.seeds=["http://a.test/"]', "output.warc_text=true"], environ={})

@@ -185,6 +185,7 @@ def _chosen_sinks(config: Config, directory: CrawlDirectory) -> list[_Chosen]:
             "index": output.warc_index,
             "revisits": output.warc_revisits,
             "dedupe_min_bytes": output.dedupe_min_bytes,
+            "text": output.warc_text,
         }
         found.insert(0, _Chosen("output.warc", "warc", "warc", directory.warc, warc))
     if output.records:
