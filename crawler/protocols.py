@@ -77,6 +77,8 @@ class Discovered(msgspec.Struct, frozen=True, kw_only=True):
 
     urls: list[CrawlUrl]
     """In scope, without repeats, in document order."""
+    checks: list[CrawlUrl] = []
+    """Out of scope, and to be checked."""
     self_links: int = 0
     """Links of the page to itself, without links to a mere fragment of it."""
     refused: dict[str, int]

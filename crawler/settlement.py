@@ -38,7 +38,7 @@ class Settlement:
         if decision.failed:
             record = msgspec.structs.replace(record, state="failed", reason=decision.reason)
         try:
-            await self._components.sink.write(fetched, record)
+            await self._components.sink.write(None if lease.url.kind == LinkKind.EXTERNAL else fetched, record)
         except NotTaken:
             self._hand_back(lease, decision, asked=decision.asked, answered_at=answered_at)
             return False
@@ -152,6 +152,8 @@ class Settlement:
 
     def _revisit_after_s(self, lease: Lease, record: PageRecord) -> float | None:
         planning = self._components.planning
+        if lease.url.kind == LinkKind.EXTERNAL:
+            return None
         return None if planning is None else planning.after_visit_s(lease.url, record)
 
     def quota_for(self, lease: Lease) -> Quota | None:
@@ -193,7 +195,7 @@ def is_page(lease: Lease, fetched: Fetched, decision: Decision) -> bool:
 
 def counts_as_page(fetched: Fetched | None, *, kind: str) -> bool:
     """Whether that counts as a page if it did not fail: its status is 2xx or 304, and it is not a sitemap."""
-    return kind != LinkKind.SITEMAP and (
+    return kind not in (LinkKind.SITEMAP, LinkKind.EXTERNAL) and (
         isinstance(fetched, NotModified) or (isinstance(fetched, Page) and fetched.status < 300)
     )
 

@@ -31,6 +31,8 @@ class LinkKind(StrEnum):
     """a page that a sitemap or a list of URLs lists"""
     FEED = "feed"
     SPECULATIVE = "speculative"
+    EXTERNAL = "external"
+    """a URL out of scope, which is only asked whether it is there"""
 
 
 EMBEDDED: Final = frozenset({LinkKind.EMBED, LinkKind.CSS})

@@ -16,12 +16,13 @@ from crawler.disk.pruned import read_pruned
 from crawler.operate.course import course_of
 from crawler.operate.opening import stored_configuration
 from crawler.operate.reach import reach
-from crawler.operate.report.counting import Hosts, Totals
+from crawler.operate.report.counting import Checks, Hosts, Totals
 from crawler.operate.report.forms import Lists, Report, Summary
 from crawler.operate.report.lists.endings import Canonical
 from crawler.operate.report.lists.making import SECTIONS, make_lists
 from crawler.operate.report.visits import Visit, ledger_visits, recorded_visits
 from crawler.operate.target import Refused
+from crawler.page import LinkKind
 from crawler.record import rfc3339
 from crawler.wiring.components.discovering import url_reader
 from crawler.write.records import record_files
@@ -45,18 +46,18 @@ def make_report(directory: Path, sections: Collection[str] = (), *, limit: int |
         )
     with reach(directory) as crawl:
         status = crawl.ask(GetStatus(), CrawlStatus)
-        totals, hosts = Totals(), Hosts()
+        totals, hosts, checks = Totals(), Hosts(), Checks()
         if not directories:
-            _count(ledger_visits(crawl), totals, hosts)
+            _count(ledger_visits(crawl), totals, hosts, checks)
     # Nobody has to wait for the crawl while its records are read.
-    _count(recorded_visits(*directories), totals, hosts)
+    _count(recorded_visits(*directories), totals, hosts, checks)
     made = make_lists(directories, lists, _canonical(directory), limit) if lists else Lists()
     return Report(
         directory=str(directory),
         at=rfc3339(now),
         running=status.running,
         source="records" if directories else "ledger",
-        summary=_summary(status, totals, hosts=hosts.count, source=directories),
+        summary=_summary(status, totals, checks, hosts=hosts.count, source=directories),
         course=course_of(directory, status),
         hosts=hosts.table(HOSTS if limit is None else limit, has_bytes=bool(directories)),
         **msgspec.structs.asdict(made),
@@ -76,13 +77,16 @@ def _canonical(directory: Path) -> Canonical:
     return name
 
 
-def _count(visits: Iterable[Visit], totals: Totals, hosts: Hosts) -> None:
+def _count(visits: Iterable[Visit], totals: Totals, hosts: Hosts, checks: Checks) -> None:
     for visit in visits:
+        if visit.kind == LinkKind.EXTERNAL:
+            checks.add(visit)
+            continue
         totals.add(visit)
         hosts.add(visit)
 
 
-def _summary(status: CrawlStatus, totals: Totals, *, hosts: int, source: Sequence[Path]) -> Summary:
+def _summary(status: CrawlStatus, totals: Totals, checks: Checks, *, hosts: int, source: Sequence[Path]) -> Summary:
     """`source` are the directories of the records that were counted; without any, the ledger was."""
     has_records = bool(source)
     frontier = status.frontier
@@ -108,4 +112,5 @@ def _summary(status: CrawlStatus, totals: Totals, *, hosts: int, source: Sequenc
             for file in read_pruned(CrawlDirectory(each.parent))
             if file.output == "records"
         ),
+        external=checks.found(),
     )

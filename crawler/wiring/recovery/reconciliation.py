@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from config import Loaded
+from crawler.discover.external import MARK
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.number_set import NumberSet
 from crawler.disk.pruned import PrunedNumbers
@@ -103,6 +104,8 @@ class Reconciliation:
         """The ledger entry for a record: of several entries of its URL, the one with its number."""
         base = url.canonical.partition("#")[0]
         names = [base]
+        if record.kind == LinkKind.EXTERNAL:
+            names = [f"{base}{MARK}", *(f"{base}{MARK}-{number}" for number in range(1, MOST_REDIRECTS + 1))]
         if record.kind in (LinkKind.REDIRECT, LinkKind.SITEMAP):
             names += [f"{base}#redirect-{number}" for number in range(1, MOST_REDIRECTS + 1)]
         found = [known.entry for name in names if (known := self._ledger.known(name)) is not None]
@@ -154,7 +157,7 @@ class Reconciliation:
 
     def _must_be_archived(self, entry: LedgerEntry) -> bool:
         """Whether the archive must have the page of a settled URL."""
-        if not self._output.warc:
+        if not self._output.warc or entry.kind == LinkKind.EXTERNAL:
             return False
         if self._output.records:
             return entry.number in self._archivable
@@ -165,6 +168,8 @@ class Reconciliation:
         depth = self._depths[entry.number]
         if entry.number in self._sitemaps or (entry.via or "").endswith("/robots.txt"):
             kind = LinkKind.SITEMAP  # robots.txt leads to nothing else
+        elif f"#{mark}".startswith(MARK):
+            kind = LinkKind.EXTERNAL
         elif entry.via is None:
             kind = LinkKind.SEED
         else:
@@ -189,5 +194,8 @@ def _agrees(record: PageRecord, entry: LedgerEntry) -> bool:
 
 
 def is_archived(record: PageRecord) -> bool:
-    """Whether a server answered, so that its response was archived. No server sent a redirect by HSTS."""
+    """Whether a server answered, so that its response was archived. No server sent a redirect by HSTS, and answers to
+    checks are not archived."""
+    if record.kind == LinkKind.EXTERNAL:
+        return False
     return record.status is not None and not (record.ip is None and record.status == 307 and record.duration_s == 0)

@@ -10,11 +10,12 @@ from typing import Final
 import msgspec
 
 from config import Loaded
+from crawler.discover.external import MARK
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.number_set import NumberSet
 from crawler.disk.pruned import PrunedNumbers
 from crawler.export.archived_pages import page_of_capture
-from crawler.page import PageRecord, body_digest
+from crawler.page import LinkKind, PageRecord, body_digest
 from crawler.page.digests import digest_text
 from crawler.protocols import Sink
 from crawler.wiring.components import discovering
@@ -138,7 +139,12 @@ class Verification:
                 continue  # fsck reports what is damaged
             entry = known.entry
             digest = None if entry.digest is None else digest_text(entry.digest)
-            is_archived = entry.status is not None and digest is not None and not self._loaded.config.output.records
+            is_archived = (
+                entry.kind != LinkKind.EXTERNAL
+                and entry.status is not None
+                and digest is not None
+                and not self._loaded.config.output.records
+            )
             yield Fact(
                 entry.number, entry.canonical, entry.state.name.lower(), entry.status, digest, is_archived=is_archived
             )
@@ -238,7 +244,11 @@ class Verification:
             canonical = self._urls.seed(url).canonical
         except ValueError:
             return False
-        names = [canonical, *(f"{canonical}#redirect-{number}" for number in range(1, MOST_REDIRECTS + 1))]
+        names = [
+            canonical,
+            canonical + MARK,
+            *(f"{canonical}#redirect-{number}" for number in range(1, MOST_REDIRECTS + 1)),
+        ]
         return any(self._ledger.known(name) is not None for name in names)
 
 
