@@ -44,7 +44,7 @@ class Settlement:
             return False
         await self.admit(links)
         if lease.url.kind == LinkKind.SITEMAP:
-            await self._readmit_modified(links)
+            await self._readmit_due(links, read_at=fetched.fetched_at)
         await self._components.frontier.done(
             lease,
             cooldown_s=self._remaining_s(decision.cooldown_s, answered_at),
@@ -137,18 +137,18 @@ class Settlement:
             admitted = await self._components.frontier.add(urls[start : start + LINKS_AT_ONCE])
             self._counters.admitted += admitted  # an await in this statement would overwrite the counts of others
 
-    async def _readmit_modified(self, urls: Sequence[CrawlUrl]) -> None:
-        """Visit pages again that have changed since, according to a sitemap."""
+    async def _readmit_due(self, urls: Sequence[CrawlUrl], *, read_at: float) -> None:
+        """Visit pages again because of what a sitemap says of them."""
         planning, recrawling = self._components.planning, self._components.recrawling
         if planning is None or recrawling is None or not planning.follows_sitemaps:
             return
         for start in range(0, len(urls), LINKS_AT_ONCE):
-            newer = []
+            due = []
             for url in urls[start : start + LINKS_AT_ONCE]:
                 entry = await self._components.frontier.status_of(url.canonical)
-                if planning.is_newer(url, entry, w3c_time(url.last_modified)):
-                    newer.append(url)
-            await recrawling.readmit(newer)
+                if planning.is_due(url, entry, last_modified=w3c_time(url.last_modified), read_at=read_at):
+                    due.append(url)
+            await recrawling.readmit(due)
 
     def _revisit_after_s(self, lease: Lease, record: PageRecord) -> float | None:
         planning = self._components.planning

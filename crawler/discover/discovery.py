@@ -155,6 +155,7 @@ class ScopedDiscovery:
                     precedence=precedence,
                     link_count=count,
                     last_modified=link.last_modified or None,
+                    change_frequency=link.change_frequency or None,
                 )
             )
         return found

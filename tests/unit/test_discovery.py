@@ -379,9 +379,13 @@ def test_sitemaps_may_be_nested_to_a_limit_and_redirected() -> None:
 def test_the_date_that_a_sitemap_gives_travels_with_the_url() -> None:
     [sitemap] = named("/s.xml", made=(made := discovery()))
     [found] = at_once(
-        made.links(sitemap.url, [Link("/a", LinkKind.LISTED, last_modified="2026-01-02")], parent=sitemap)
+        made.links(
+            sitemap.url,
+            [Link("/a", LinkKind.LISTED, last_modified="2026-01-02", change_frequency="daily")],
+            parent=sitemap,
+        )
     ).urls
-    assert found.last_modified == "2026-01-02"
+    assert (found.last_modified, found.change_frequency) == ("2026-01-02", "daily")
 
 
 def references(made: ScopedDiscovery, found_on_page: Sequence[Link]) -> list[str]:
