@@ -97,9 +97,18 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Meta(description="Write the main text of each page into its record as Markdown, with absolute links."),
     ] = False
+    structured_data: Annotated[
+        bool,
+        Meta(description="Write JSON-LD, decoded, and Open Graph properties of each page into its record."),
+    ] = False
     text_max_bytes: Annotated[
         int,
-        Meta(ge=100, le=100_000_000, description="A text or Markdown longer than this is cut.", extra=BYTES),
+        Meta(
+            ge=100,
+            le=100_000_000,
+            description="A text or Markdown longer than this is cut, and longer structured data is left out.",
+            extra=BYTES,
+        ),
     ] = 1_000_000
     sinks: Annotated[
         tuple[SinkBackend, ...],

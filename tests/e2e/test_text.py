@@ -1,5 +1,6 @@
 """The text of pages, from the server to records, tables and databases."""
 
+import csv
 import gzip
 import json
 import sqlite3
@@ -17,7 +18,8 @@ from tests.e2e.operating import command_here
 from tests.servers import RawServer, Script, Seen, page, raw_server
 
 SENTENCES = b"It was a bright cold day in April, and the clocks were striking thirteen. " * 5
-ARTICLE = b"<title>T</title><nav><a href=/>Home</a></nav><article><p>%b<a href=b>more</a></article>" % SENTENCES
+DATA = b'<meta property=og:type content=article><script type=application/ld+json>{"@type": "NewsArticle"}</script>'
+ARTICLE = DATA + b"<title>T</title><nav><a href=/>Home</a></nav><article><p>%b<a href=b>more</a></article>" % SENTENCES
 HTML = b"Content-Type: text/html"
 
 
@@ -46,7 +48,12 @@ async def crawled(server: RawServer, directory: Path, settings: Mapping[str, obj
 
 
 async def test_records_tables_and_databases_have_the_text_of_pages(tmp_path: Path) -> None:
-    settings = {"output.text": True, "output.markdown": True, "output.sinks": ["sqlite"]}
+    settings = {
+        "output.text": True,
+        "output.markdown": True,
+        "output.structured_data": True,
+        "output.sinks": ["sqlite"],
+    }
     async with raw_server(answer) as server:
         pages = await crawled(server, tmp_path / "crawl", settings)
     crawl = tmp_path / "crawl"
@@ -63,6 +70,13 @@ async def test_records_tables_and_databases_have_the_text_of_pages(tmp_path: Pat
     assert {line["url"]: (line.get("text"), line.get("markdown")) for line in lines} == texts
     assert command_here("export", str(crawl), "--format", "csv", "--to", str(tmp_path / "all.csv")).code == 0
     assert "clocks were striking" in (tmp_path / "all.csv").read_text()
+    [row] = [
+        row
+        for row in csv.DictReader((tmp_path / "all.csv").read_text().splitlines())
+        if row["url"] == "http://a.test/a"
+    ]
+    assert json.loads(row["json_ld"]) == [{"@type": "NewsArticle"}]
+    assert json.loads(row["open_graph"]) == {"og:type": "article"}
     with sqlite3.connect(next((crawl / "sinks").rglob("*.sqlite*"))) as database:
         stored = dict(database.execute('SELECT url, "text" FROM pages').fetchall())
     database.close()

@@ -8,6 +8,8 @@ from turbohtml import Markdown, PlainText
 from crawler.url.urls import join
 
 _MAIN_ELEMENTS: Final = ("article", "main", "body")
+_MOST_ELEMENTS: Final = 100
+"""That are compared: they may be within each other, so that each has nearly all of the text."""
 _OTHER_SCHEMES: Final = ("mailto:", "tel:")
 _PLAIN: Final = PlainText()
 _MARKDOWN: Final = Markdown()
@@ -20,7 +22,7 @@ def main_element(tree: turbohtml.Document) -> turbohtml.Element | None:
     if found is not None:
         return found
     for name in _MAIN_ELEMENTS:
-        if elements := tree.select(name):
+        if elements := tree.select(name)[:_MOST_ELEMENTS]:
             return max(elements, key=lambda each: len(each.text))
     return None
 

@@ -102,7 +102,12 @@ def pipeline_options(config: Config) -> PipelineOptions:
         references=config.output.links,
         link_details=config.output.link_details,
         refusals=config.output.refusals,
-        wanted=Wanted(text=config.output.text, markdown=config.output.markdown, max_bytes=config.output.text_max_bytes),
+        wanted=Wanted(
+            text=config.output.text,
+            markdown=config.output.markdown,
+            structured_data=config.output.structured_data,
+            max_bytes=config.output.text_max_bytes,
+        ),
         sitemaps=config.scope.sitemaps,
     )
 
