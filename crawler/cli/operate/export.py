@@ -31,7 +31,15 @@ _WACZ: Final = "wacz"
 _FORMATS: Final = (*get_args(Format), _WACZ)
 _TABLES: Final = ("pages", "links")
 _READERS: Final = ("turbohtml", "trafilatura")
+_PARTITIONS: Final = frozenset({"crawl", "subset"})
 _ROWS: Final = 1_000_000
+
+
+def _columns(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
+    columns = () if value is None else tuple(value.split(","))
+    if len({*columns}) < len(columns) or not _PARTITIONS.issuperset(columns):
+        raise click.BadParameter(f"expected crawl, subset, or crawl,subset, found {value!r}")
+    return columns
 
 
 @click.command()
@@ -51,6 +59,12 @@ _ROWS: Final = 1_000_000
     default=_ROWS,
     show_default=True,
     help="When a new file begins in a folder.",
+)
+@click.option(
+    "--partition-by",
+    callback=_columns,
+    metavar="COLUMNS",
+    help="For the table of pages: divide it among folders by crawl, subset or both, as crawl=NAME/subset=warc/.",
 )
 @click.option(
     "--locations/--no-locations",
@@ -82,6 +96,8 @@ def export(directory: Path, form: Literal[Format, "wacz"], to: Path, **options: 
     _check(directory, chosen.part)
     if chosen.text_by is not None and (form == "wacz" or chosen.table != "pages"):
         raise click.UsageError("--text-by is for the table of pages")
+    if chosen.partition_by and (form == "wacz" or chosen.table != "pages"):
+        raise click.UsageError("--partition-by is for the table of pages")
     if form != "wacz":
         _export_table(directory, form, to, chosen)
     elif chosen.table != "pages":
@@ -96,6 +112,7 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
     locations: bool
     earlier: tuple[Path, ...]
     incomplete: bool
+    partition_by: tuple[str, ...]
     text_by: str | None
     overwrite: bool
     part: int | None
@@ -122,6 +139,7 @@ def _export_table(directory: Path, form: Format, to: Path, options: _Options) ->
                 table=table,
                 format=form,
                 rows_per_file=options.rows_per_file,
+                partition_by=options.partition_by,
                 text_reader=options.text_by,
                 overwrite=options.overwrite,
                 now=rfc3339(time.time()),
