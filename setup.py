@@ -11,6 +11,7 @@ SOURCES = (
     "crawler/read/elements/_markup.c",
     "crawler/read/html/_scan.c",
     "crawler/read/similarity/_simhash.c",
+    "crawler/repeats/_similar.c",
 )
 
 HEADERS = sorted(str(header) for source in SOURCES for header in Path(source).parent.glob("_*.h"))

@@ -16,10 +16,11 @@ from crawler.protocols import (
     LinkExtractor,
     Planning,
     Quota,
+    Repeats,
     Robots,
     Sink,
 )
-from frontier import CrawlUrl, Frontier, Recrawling
+from frontier import Frontier, Recrawling
 
 NOTHING_WANTED: Final = Wanted()
 
@@ -39,6 +40,8 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
     """The key of the queue that a URL would belong to."""
     read_content: ContentReading | None = None
     """Needed only if the content of pages is wanted."""
+    repeats: Repeats | None = None
+    """Needed only if something follows from what a page repeats."""
     addresses: Addresses | None = None
     """Needed only if hosts at one address share a pace."""
     quota: Quota | None = None
@@ -50,8 +53,6 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
     """Takes pages that have changed according to a sitemap."""
     visiting: Callable[[], Coroutine[object, object, None]] | None = None
     """Queues pages again when their visits are due, until it is cancelled."""
-    may_refer: Callable[[CrawlUrl], bool] = lambda _: True
-    """Whether a server may answer that the page of a URL has not changed, because the crawl will keep its copy."""
     clock: Callable[[], float] = time.time
     """Seconds since 1970."""
     monotonic: Callable[[], float] = time.monotonic

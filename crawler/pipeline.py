@@ -8,16 +8,29 @@ are written before `done`, and `done` comes last. So a crash at any point repeat
 
 from collections.abc import Callable
 
+import msgspec
+
 from crawler.components import Components, PipelineOptions
 from crawler.counters import Counters, InFlight
 from crawler.duplicates import Duplicates
-from crawler.page import HOST_FAILURES, Failure, Fetched, LinkKind, NotModified, Page, Redirect, Request, Verdict
-from crawler.politeness.response_policy import Decision, ResponsePolicy, after_head
+from crawler.page import (
+    HOST_FAILURES,
+    Failure,
+    Fetched,
+    LinkKind,
+    NotModified,
+    Page,
+    Redirect,
+    Repeat,
+    Request,
+    Verdict,
+)
+from crawler.politeness.response_policy import Decision, ResponsePolicy
 from crawler.protocols import Discovered
-from crawler.reading import ContentReader, in_turn
+from crawler.reading import ContentReader, PageContent, in_turn
 from crawler.record import FoundLinks, fetched_record
 from crawler.settlement import Settlement, is_page
-from frontier import CrawlUrl, Lease
+from frontier import Lease
 
 
 class Pipeline:
@@ -29,7 +42,9 @@ class Pipeline:
         """Calls `on_response` with the duration of each response in seconds."""
         self._components = components
         self._on_response = on_response
-        self._reader = ContentReader(components.extractor, components.discovery, components.read_content)
+        self._reader = ContentReader(
+            components.extractor, components.discovery, components.read_content, components.repeats
+        )
         self.set_options(options)
         self._duplicates = Duplicates()
         self.counters = Counters()
@@ -64,13 +79,10 @@ class Pipeline:
             return False
         crawl_delay_s = components.robots.crawl_delay(url)
         work.stage, work.since = "the server", components.monotonic()
-        request = _request(lease, components.may_refer)
-        fetched = await components.fetcher.fetch(request)
+        fetched = await components.fetcher.fetch(_request(lease))
         work.stage, work.since = "the disk", components.monotonic()
         self._count(fetched)
         decision = policy.after(fetched, lease=lease, crawl_delay_s=crawl_delay_s)
-        if request.method == "HEAD":
-            decision = after_head(fetched, decision)
         if decision.asked:
             await self._relocate(lease, None, address=fetched.ip)
         if decision.reason is not None:
@@ -83,10 +95,6 @@ class Pipeline:
 
     async def _settle(self, lease: Lease, fetched: Fetched, decision: Decision, *, answered_at: float) -> bool:
         match fetched:
-            case Page() if lease.url.kind == LinkKind.EXTERNAL:
-                return await self._settlement.settle(
-                    lease, fetched, fetched_record(lease, fetched), decision, answered_at=answered_at
-                )
             case Page():
                 return await self._settle_page(lease, fetched, decision, answered_at=answered_at)
             case Redirect():
@@ -118,7 +126,7 @@ class Pipeline:
         if verdict.asked:
             self.counters.robots_asked += 1
             await self._relocate(lease, prerequisite)
-        if self._options.sitemaps and lease.url.kind != LinkKind.EXTERNAL:
+        if self._options.sitemaps:
             await self._admit_sitemaps(lease)
         asked_url = prerequisite or url
         rest_s = components.policy_for(asked_url).after_robots_s(
@@ -174,14 +182,13 @@ class Pipeline:
         sha1, discovered = content.sha1, content.discovered
         if discovered is not None:
             self._count_links(discovered)
-        is_duplicable = page.body and page.status < 300
         record = fetched_record(
             lease,
             page,
             extract=content.extract,
             content=content.content,
             sha1=sha1,
-            duplicate_of=self._duplicates.remember(sha1, lease.url.url) if is_duplicable else None,
+            repeat=self._repeat_of(page, content, lease.url.url),
             links=FoundLinks(
                 references=content.references,
                 details=content.link_details,
@@ -196,9 +203,15 @@ class Pipeline:
             decision,
             answered_at=answered_at,
             sha1=sha1,
-            links=[*discovered.urls, *discovered.checks] if discovered else (),
+            links=discovered.urls if discovered else (),
             self_links=discovered.self_links if discovered else 0,
         )
+
+    def _repeat_of(self, page: Page, content: PageContent, url: str) -> Repeat | None:
+        duplicate_of = self._duplicates.remember(content.sha1, url) if page.body and page.status < 300 else None
+        if duplicate_of is None:
+            return content.repeat
+        return msgspec.structs.replace(content.repeat or Repeat(), duplicate_of=duplicate_of)
 
     async def _settle_redirect(
         self, lease: Lease, redirect: Redirect, decision: Decision, *, answered_at: float
@@ -231,17 +244,14 @@ class Pipeline:
         self.counters.refused.update(discovered.refused)
 
 
-def _request(lease: Lease, may_refer: Callable[[CrawlUrl], bool]) -> Request:
+def _request(lease: Lease) -> Request:
     url = lease.url
-    if url.kind == LinkKind.EXTERNAL:
-        # Servers that do not answer HEAD, or not well, are asked again with GET.
-        return Request(url=url.url, referer=url.via, is_check=True, method="GET" if url.attempt else "HEAD")
     # After a failure, ask without validators: the server may be wrong about the copy that we have.
-    is_conditional = not url.attempt and may_refer(url)
+    is_first = not url.attempt
     return Request(
         url=url.url,
         referer=url.via,
-        etag=url.had_etag if is_conditional else None,
-        last_modified=url.had_last_modified if is_conditional else None,
+        etag=url.had_etag if is_first else None,
+        last_modified=url.had_last_modified if is_first else None,
         is_sitemap=url.kind == LinkKind.SITEMAP,
     )

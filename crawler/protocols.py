@@ -5,7 +5,7 @@ from typing import Protocol
 
 import msgspec
 
-from crawler.page import Content, Extract, Link, LinkDetail, Page, PageRecord, Redirect, Verdict, Wanted
+from crawler.page import Content, Extract, Link, LinkDetail, Page, PageRecord, Redirect, Repeat, Verdict, Wanted
 from crawler.seams import Fetcher, LinkExtractor, NotTaken, Sink
 from crawler.steps import Steps
 from frontier import CrawlUrl, LedgerEntry
@@ -19,6 +19,7 @@ __all__ = [
     "LinkExtractor",
     "NotTaken",
     "Quota",
+    "Repeats",
     "Robots",
     "Sink",
 ]
@@ -77,8 +78,6 @@ class Discovered(msgspec.Struct, frozen=True, kw_only=True):
 
     urls: list[CrawlUrl]
     """In scope, without repeats, in document order."""
-    checks: list[CrawlUrl] = []
-    """Out of scope, and to be checked."""
     self_links: int = 0
     """Links of the page to itself, without links to a mere fragment of it."""
     refused: dict[str, int]
@@ -125,6 +124,15 @@ class Discovery(Protocol):
         ...
 
 
+class Repeats(Protocol):
+    """Finds out whether a page repeats another one."""
+
+    async def judge(self, extract: Extract, /, *, url: CrawlUrl) -> Repeat | None:
+        """What the page of a URL repeats, and what follows; None if nothing follows. A page that must be left out
+        repeats one that the crawl has."""
+        ...
+
+
 class Quota(Protocol):
     """Limits the pages, or the sitemaps, that are fetched from a host or from a part of it."""
 
@@ -142,14 +150,13 @@ class Planning(Protocol):
 
     @property
     def follows_sitemaps(self) -> bool:
-        """Whether pages are visited because of what sitemaps say."""
+        """Whether a page is visited when a sitemap says that it has changed."""
         ...
 
     def after_visit_s(self, url: CrawlUrl, record: PageRecord, /) -> float:
         """The interval to the next visit of a URL that is settled now."""
         ...
 
-    def is_due(self, url: CrawlUrl, entry: LedgerEntry | None, /, *, last_modified: str | None, read_at: float) -> bool:
-        """Whether a page is visited again because of a sitemap that was read at that time (seconds since 1970), and
-        says when the page changed last and, in `url`, how often it changes."""
+    def is_newer(self, url: CrawlUrl, entry: LedgerEntry | None, last_modified: str | None, /) -> bool:
+        """Whether a page has changed since its last visit, if it changed last at that date."""
         ...

@@ -6,8 +6,8 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from crawler.page import Content, Extract, LinkDetail, Page, Wanted, body_sha1
-from crawler.protocols import ContentReading, Discovered, Discovery, LinkExtractor
+from crawler.page import Content, Extract, LinkDetail, LinkKind, Page, Repeat, Wanted, body_sha1
+from crawler.protocols import ContentReading, Discovered, Discovery, LinkExtractor, Repeats
 from crawler.steps import LINKS_AT_ONCE, Steps
 from frontier import CrawlUrl
 
@@ -39,6 +39,8 @@ class PageContent(msgspec.Struct, frozen=True, kw_only=True):
     """None if the page is not read: error pages are not."""
     content: Content | None = None
     """None if nothing of it was wanted."""
+    repeat: Repeat | None = None
+    """None if the page repeats nothing, or nobody asked."""
     discovered: Discovered | None = None
     references: Sequence[str] | None = None
     link_details: Sequence[LinkDetail] | None = None
@@ -52,6 +54,7 @@ class ContentReader:
         extractor: LinkExtractor,
         discovery: Discovery,
         read_content: ContentReading | None = None,
+        repeats: Repeats | None = None,
         *,
         references: bool = False,
         link_details: bool = False,
@@ -59,6 +62,7 @@ class ContentReader:
         self._extractor = extractor
         self._discovery = discovery
         self._read_content = read_content
+        self._repeats = repeats
         self.wanted: Wanted | None = None
         """What to read of the content of pages; None for nothing."""
         self.references = references
@@ -75,12 +79,14 @@ class ContentReader:
         else:
             async with self._threads:
                 found = await asyncio.to_thread(self._extract, page)
-        if found.extract is None:
+        extract = found.extract
+        if extract is None:
             return found
-        if len(found.extract.links) <= LINKS_AT_ONCE:
-            return await self._judge(found, found.extract, parent)
+        found = await self._find_repeat(found, extract, page, parent)
+        if len(extract.links) <= LINKS_AT_ONCE:
+            return await self._judge(found, extract, parent)
         async with self._many_links:
-            return await self._judge(found, found.extract, parent)
+            return await self._judge(found, extract, parent)
 
     async def sha1(self, body: bytes, /) -> bytes:
         """The SHA-1 of a body of which nothing else is needed."""
@@ -96,10 +102,18 @@ class ContentReader:
             content = self._read_content(page, extract, self.wanted)
         return PageContent(sha1=sha1, extract=extract, content=content)
 
+    async def _find_repeat(self, found: PageContent, extract: Extract, page: Page, parent: CrawlUrl) -> PageContent:
+        # Half a page says little of the whole, and a sitemap is no page.
+        if self._repeats is None or page.truncated is not None or parent.kind == LinkKind.SITEMAP:
+            return found
+        return msgspec.structs.replace(found, repeat=await self._repeats.judge(extract, url=parent))
+
     async def _judge(self, found: PageContent, extract: Extract, parent: CrawlUrl) -> PageContent:
         base_url, links = extract.base_url, extract.links
         about = f"{extract.title or ''}\n{extract.description or ''}\n{extract.abstract or ''}"
         discovered = await in_turn(self._discovery.links(base_url, links, parent=parent, about=about))
+        if found.repeat is not None and found.repeat.refusal is not None:
+            discovered = _without_links(discovered, found.repeat.refusal, still_followed=found.repeat.still_followed)
         references = details = None
         if self.references:
             references = await in_turn(self._discovery.references(base_url, links, discovered, parent=parent))
@@ -109,7 +123,20 @@ class ContentReader:
             sha1=found.sha1,
             extract=extract,
             content=found.content,
+            repeat=found.repeat,
             discovered=discovered,
             references=references,
             link_details=details,
         )
+
+
+def _without_links(discovered: Discovered, refusal: str, *, still_followed: str | None) -> Discovered:
+    """What is left of the links of a page if all are refused, but for one."""
+    urls = [url for url in discovered.urls if url.canonical == still_followed]
+    refused = [(url.url, refusal) for url in discovered.urls if url.canonical != still_followed]
+    return msgspec.structs.replace(
+        discovered,
+        urls=urls,
+        refused=discovered.refused | ({refusal: len(refused)} if refused else {}),
+        refusals=[*discovered.refusals, *refused],
+    )

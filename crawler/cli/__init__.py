@@ -37,7 +37,6 @@ _MODULES: Final = {
     "parts": "parts",
     "pause": "operate.pausing",
     "plugins": "plugins",
-    "prune": "operate.prune",
     "recrawl": "operate.selecting",
     "reload": "operate.settings",
     "report": "operate.report",

@@ -13,7 +13,7 @@ visited/           snapshots of the visited set
 records/*.jsonl    page records
 warc/*.warc.gz     pages
 sinks/*/           files of other sinks
-pruned.json, pruned/    what was deleted of these, because it was old; see `pruned`
+fingerprints/      of the texts of pages, to find near duplicates
 logs/crawl.log
 logs/course.json   what was discovered and finished over time
 browsers/          profiles of running browsers
@@ -91,12 +91,8 @@ class CrawlDirectory:
         return self.path / "sinks"
 
     @property
-    def pruned(self) -> Path:
-        return self.path / "pruned.json"
-
-    @property
-    def pruned_numbers(self) -> Path:
-        return self.path / "pruned"
+    def fingerprints(self) -> Path:
+        return self.path / "fingerprints"
 
     @property
     def browsers(self) -> Path:
@@ -271,10 +267,17 @@ class CrawlDirectory:
         """Delete state and output, and nothing else. The state goes first, so that no crawl is resumed whose output is
         gone."""
         copies = self.path.glob(f"{self.frontier.name}.before-*")
-        output = (self.records, self.warc, self.sinks, self.pruned_numbers)
-        for folder in (self.frontier, *copies, self.visited, *output, self.log.parent):
+        for folder in (
+            self.frontier,
+            *copies,
+            self.visited,
+            self.records,
+            self.warc,
+            self.sinks,
+            self.fingerprints,
+            self.log.parent,
+        ):
             if folder.exists():
                 shutil.rmtree(folder)
         self.configuration.unlink(missing_ok=True)
         self.start.unlink(missing_ok=True)
-        self.pruned.unlink(missing_ok=True)

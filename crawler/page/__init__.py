@@ -5,6 +5,7 @@
     failures    the kinds of failures
     extract     what an extractor reads from a page
     content     what is read of a page on request, such as its text
+    repeat      what a page repeats, and what follows
     verdict     what robots.txt says of a URL
     record      a page record, one line of `records/*.jsonl`
     digests     SHA-1 digests of bodies
@@ -16,8 +17,9 @@ from crawler.page.content import Content, Wanted
 from crawler.page.digests import body_digest, body_sha1, digest_text
 from crawler.page.extract import Extract
 from crawler.page.failures import HOST_FAILURES, REFUSALS, TRANSIENT_FAILURES, FailureKind
-from crawler.page.links import CHANGE_FREQUENCIES, EMBEDDED, Link, LinkDetail, LinkKind
+from crawler.page.links import EMBEDDED, Link, LinkDetail, LinkKind
 from crawler.page.record import PageRecord
+from crawler.page.repeat import REPEAT_REASONS, Repeat
 from crawler.page.responses import (
     WITH_DOCUMENT,
     Failure,
@@ -32,10 +34,10 @@ from crawler.page.responses import (
 from crawler.page.verdict import Verdict
 
 __all__ = [
-    "CHANGE_FREQUENCIES",
     "EMBEDDED",
     "HOST_FAILURES",
     "REFUSALS",
+    "REPEAT_REASONS",
     "TRANSIENT_FAILURES",
     "WITH_DOCUMENT",
     "Content",
@@ -51,6 +53,7 @@ __all__ = [
     "PageRecord",
     "Redirect",
     "Rendering",
+    "Repeat",
     "Request",
     "Response",
     "Verdict",

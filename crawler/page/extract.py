@@ -31,8 +31,6 @@ class Extract(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the page asks crawlers to follow none of its links."""
     noindex: bool = False
     simhash: int | None = None
-    """The fingerprint of the text, 64 bits, if it was asked for; None for what is no text."""
-    words: int = 0
-    """How many words the fingerprint was made of."""
+    """The fingerprint of the text, 64 bits, if it was asked for; None for what is no text, or a short one."""
     error: str | None = None
     """What the extractor failed at. The extract then holds what was read before that."""

@@ -1,7 +1,5 @@
 """The record of one URL."""
 
-from typing import Any
-
 import msgspec
 
 from crawler.page.links import LinkDetail
@@ -58,6 +56,15 @@ class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The URL of an earlier page with the same body."""
     simhash: str | None = None
     """The fingerprint of its text, by which near duplicates are found: 16 hexadecimal digits."""
+    near_duplicate_of: str | None = None
+    """The URL of an earlier page whose text is almost the same."""
+    near_distance: int | None = None
+    """In how many bits their fingerprints differ."""
+    not_followed: str | None = None
+    """Why none of its links was followed: `near-duplicate`, or `canonical` if the crawl has the page that it names as
+    its canonical one."""
+    not_archived: str | None = None
+    """Why it is not in the archive: as above."""
     visit: int = 1
     """How often it has been fetched or given up, this time included."""
     change: str | None = None
@@ -77,7 +84,3 @@ class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """With `output.text`, the main text of the page. Users know it as `text`, which is the decoded body to programs."""
     markdown: str | None = None
     """With `output.markdown`, the same in Markdown."""
-    json_ld: list[Any] | None = None
-    """With `output.structured_data`, the blocks of JSON-LD, decoded."""
-    open_graph: dict[str, str | list[str]] | None = None
-    """With `output.structured_data`, the properties of Open Graph by name."""

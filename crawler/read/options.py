@@ -29,8 +29,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """The values of `data-href` and `data-url` attributes."""
     amp_images: bool = False
     """The images of <amp-img>."""
-    similarity: bool = False
-    """The fingerprint of its text, by which near duplicates are found."""
+    fingerprint_words: int | None = None
+    """The fingerprint of its text, by which near duplicates are found, if it has at least so many words."""
     pdf: Callable[[bytes], PdfContent] | None = None
     """A reader of PDF documents."""
 

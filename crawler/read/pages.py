@@ -18,7 +18,7 @@ from crawler.read.encoding.text import Encoding, encoding_of, to_utf8
 from crawler.read.headers import Headers, read_headers, robots_tag_words
 from crawler.read.listings import find_links
 from crawler.read.options import DEFAULT_OPTIONS, Options
-from crawler.read.similarity.simhash import Fingerprint, fingerprint
+from crawler.read.similarity.simhash import fingerprint
 from crawler.read.sniff import XHTML, is_html, is_text, is_xml, sniff_type
 from crawler.url.urls import join
 
@@ -26,7 +26,6 @@ MAX_BASE_CHARACTERS: Final = 10_000
 """Limit for a <base>. Links relative to a longer one would be too long to crawl, and joining them takes time."""
 _MAX_DEPTH: Final = 3
 """How deep documents within documents are read."""
-_NO_FINGERPRINT: Final = Fingerprint(0, 0)
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +82,7 @@ class PageReader:
         is_cut = readable < len(html)
         if is_cut:
             html = html[:readable]
-        found = fingerprint(html, is_markup=True) if self._options.similarity else _NO_FINGERPRINT
+        simhash = self._simhash(html, is_markup=True)
         reader = self._read(self._document(xhtml_to_html(html) if is_xhtml else html))
         base_url = _base_url(page.url, reader.base_href)
         robots = reader.robots | robots_tag_words(headers.robots, self._robots_names)
@@ -110,10 +109,17 @@ class PageReader:
             canonical=canonical,
             nofollow="nofollow" in robots,
             noindex="noindex" in robots,
-            simhash=found.simhash if found.words else None,
-            words=found.words,
+            simhash=simhash,
             error=f"too much to parse: read the first {readable} bytes" if is_cut else None,
         )
+
+    def _simhash(self, text: bytes, *, is_markup: bool) -> int | None:
+        """The fingerprint of a text in UTF-8, if one is wanted and the text is long enough."""
+        least = self._options.fingerprint_words
+        if least is None:
+            return None
+        found = fingerprint(text, is_markup=is_markup)
+        return found.simhash if found.words >= max(least, 1) else None
 
     def _document(self, html: bytes) -> Document:
         return Document(html=html, robots_names=self._robots_names, options=self._options)
@@ -158,9 +164,9 @@ class PageReader:
                 in_css = find_css_encoding(page.body)
                 encoding = Encoding(in_css, "css") if in_css is not None else encoding
         title = author = error = None
-        found = _NO_FINGERPRINT
-        if self._options.similarity and content_type == "text/plain" and encoding is not None:
-            found = fingerprint(to_utf8(page.body, encoding), is_markup=False)
+        simhash = None
+        if self._options.fingerprint_words is not None and content_type == "text/plain" and encoding is not None:
+            simhash = self._simhash(to_utf8(page.body, encoding), is_markup=False)
         if content_type == "application/pdf" and self._options.pdf is not None:
             try:
                 content = self._options.pdf(page.body)
@@ -186,8 +192,7 @@ class PageReader:
             canonical=canonical,
             nofollow="nofollow" in robots,
             noindex="noindex" in robots,
-            simhash=found.simhash if found.words else None,
-            words=found.words,
+            simhash=simhash,
         )
 
 

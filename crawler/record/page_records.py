@@ -15,6 +15,7 @@ from crawler.page import (
     Page,
     PageRecord,
     Redirect,
+    Repeat,
     digest_text,
 )
 from crawler.record.changes import change_since
@@ -49,7 +50,7 @@ def fetched_record(
     links: FoundLinks = _NO_LINKS,
     redirect: str | None = None,
     sha1: bytes | None = None,
-    duplicate_of: str | None = None,
+    repeat: Repeat | None = None,
 ) -> PageRecord:
     """The record of a URL that was fetched, successfully or not.
 
@@ -65,6 +66,7 @@ def fetched_record(
         **_fields_of_lease(lease),
         **_fields_of_body(fetched),
         **({} if extract is None else _fields_of_extract(extract)),
+        **({} if repeat is None else _fields_of_repeat(repeat)),
         **({} if content is None else _fields_of_content(content)),
         resolved_url=resolved_url(fetched.url, fetched.ip, fetched.port),
         state=UrlState.DONE.name.lower(),
@@ -77,7 +79,6 @@ def fetched_record(
         redirect=redirect,
         declared_type=media_type(headers.get(b"content-type")),
         digest=None if sha1 is None else digest_text(sha1),
-        duplicate_of=duplicate_of,
         change=change_since(lease, fetched, sha1),
         last_modified=header_time(headers.get(b"last-modified")) or w3c_time(lease.url.last_modified),
         etag=headers.get(b"etag"),
@@ -158,13 +159,18 @@ def _fields_of_extract(extract: Extract) -> dict[str, Any]:
     }
 
 
-def _fields_of_content(content: Content) -> dict[str, Any]:
+def _fields_of_repeat(repeat: Repeat) -> dict[str, Any]:
     return {
-        "main_text": content.text,
-        "markdown": content.markdown,
-        "json_ld": content.json_ld,
-        "open_graph": content.open_graph,
+        "duplicate_of": repeat.duplicate_of,
+        "near_duplicate_of": repeat.near_duplicate_of,
+        "near_distance": repeat.near_distance,
+        "not_followed": repeat.refusal,
+        "not_archived": None if repeat.is_kept else repeat.refusal,
     }
+
+
+def _fields_of_content(content: Content) -> dict[str, Any]:
+    return {"main_text": content.text, "markdown": content.markdown}
 
 
 def _messages(lease: Lease, fetched: Fetched, extract: Extract | None, content: Content | None) -> Iterator[str | None]:

@@ -123,7 +123,7 @@ def _pages(geography: Geography, site: Site, port: int | None) -> Iterator[Expec
         Obstacle.CUT: params.cut_answers,
     }
     for n in range(site.page_count):
-        obstacle, _ = geography.fate(site, n)
+        obstacle, *_ = geography.fate(site, n)
         yield Expected(
             url=geography.url(site.index, Spot(Sort.PAGE, n), port=port),
             status=200,

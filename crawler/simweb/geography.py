@@ -134,13 +134,14 @@ class Geography:
         spot = spot_at(site.index, canonical_target(target))
         return spot if spot is not None and self._exists(site, spot) else None
 
-    def fate(self, site: Site, number: int) -> tuple[Obstacle | None, int]:
-        """The obstacle of a page, and the page whose body it has: its own number, unless it is a duplicate.
+    def fate(self, site: Site, number: int) -> tuple[Obstacle | None, int, bool]:
+        """The obstacle of a page, and the page whose body it has: its own number, unless it is a duplicate; and whether
+        it has some words of its own all the same.
 
         A page of the trunk has no obstacle and is not a duplicate. Duplicates have the bodies of trunk pages.
         """
         if number < site.trunk_count:
-            return None, number
+            return None, number, False
         p = self.params
         fate_draw, source_draw, *_ = draws(p.seed, site.index, 6, number)
         chance = share(fate_draw)
@@ -151,9 +152,10 @@ class Geography:
             (Obstacle.CUT, p.cut),
         ):
             if chance < wanted:
-                return obstacle, number
+                return obstacle, number, False
             chance -= wanted
-        return None, source_draw % site.trunk_count if chance < p.duplicates else number
+        is_near = p.duplicates <= chance < p.duplicates + p.near_duplicates
+        return None, source_draw % site.trunk_count if chance < p.duplicates or is_near else number, is_near
 
     def chain_length(self, site: Site, number: int) -> int:
         """The number of redirects in a chain; most chains have one."""

@@ -39,12 +39,14 @@ class Hypertext:
         """The facts about a page of one of the written sorts."""
         p = self._params
         tag = _WRITTEN.index(spot.sort)
-        obstacle, source = self._geography.fate(site, spot.number) if spot.sort is Sort.PAGE else (None, spot.number)
+        is_page = spot.sort is Sort.PAGE
+        obstacle, source, is_near = self._geography.fate(site, spot.number) if is_page else (None, spot.number, False)
         noise, legacy, style, coded, size, broken, *_ = draws(p.seed, site.index, 7, tag, source)
         encoding, declared = _encoding(legacy >> 16, style) if share(legacy) < p.legacy_charsets else _PLAIN
         word = page_word(site.index, source)
         return PageFacts(
             source=source,
+            edition=spot.number if is_near else None,
             obstacle=obstacle,
             title=f"{word.capitalize()} {spot.sort} {source}: {phrase(encoding.language, noise, 3)}",
             description=f"{phrase(encoding.language, noise + 1, 9)} ({source}, {site.name})",
@@ -77,11 +79,12 @@ class Hypertext:
             f'<meta name="author" content="{facts.author}">\n{canonical}</head>\n<body>\n{navigation}'
             f"<main>\n<h1>{facts.title}</h1>\n<ul>\n{listed}</ul>\n"
         )
+        edition = "" if facts.edition is None else f"<p>{page_word(site.index, facts.edition)} {facts.edition}</p>\n"
         foot = f"</main>\n<footer>{facts.author}, {site.name}</footer>\n</body>\n</html>\n"
         room = facts.size_bytes - len(head) - len(foot) - sum(map(len, inline))
         language = facts.encoding.language
         text = text_with_links(language, facts.noise, int(room / language.bytes_per_character), links=inline)
-        html = break_markup(head, text, foot) if facts.broken else f"{head}{text}{foot}"
+        html = break_markup(head, text, edition + foot) if facts.broken else f"{head}{text}{edition}{foot}"
         return html.encode(facts.encoding.codec)
 
     def _needed_links(self, site: Site, number: int, port: int | None) -> Iterator[tuple[str, str]]:

@@ -46,6 +46,8 @@ class PageFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     source: int
     """The page whose body this one has: its own number, unless it is a duplicate."""
+    edition: int | None
+    """Its own number, in some words of its own, if it is a near duplicate."""
     obstacle: Obstacle | None
     title: str
     description: str

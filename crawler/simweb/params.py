@@ -5,7 +5,7 @@ import re
 import msgspec
 
 _DOMAIN = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
-_LEAF_SHARES = ("flaky", "throttled", "slow", "cut", "duplicates")
+_LEAF_SHARES = ("flaky", "throttled", "slow", "cut", "duplicates", "near_duplicates")
 _HOST_SHARES = ("robots_rules", "robots_missing", "robots_redirect")
 _COUNTS = ("hosts", "pages_per_host", "giant_factor", "branching", "host_branching", "flaky_failures")
 _NOT_NEGATIVE = (
@@ -69,6 +69,8 @@ class WorldParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     cut_answers: int = 1
     duplicates: float = 0.0
     """Share of leaf pages whose body is that of another page of their host."""
+    near_duplicates: float = 0.0
+    """Share of leaf pages whose body is that of another page of their host, but for a few words."""
 
     robots_rules: float = 0.0
     """Share of hosts whose robots.txt disallows something."""

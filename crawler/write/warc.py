@@ -12,7 +12,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping
-from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -32,7 +31,6 @@ from crawler.write.warc_records import (
     Original,
     exchange_group,
     page_group,
-    warc_date,
     warcinfo,
 )
 
@@ -59,7 +57,6 @@ class WarcOptions(msgspec.Struct, frozen=True, kw_only=True):
     index: Annotated[bool, Meta(description="Like output.warc_index.")] = True
     revisits: Annotated[int, Meta(description="Like output.warc_revisits.", extra={"unit": "bodies"})] = 0
     dedupe_min_bytes: Annotated[int, Meta(description="Like output.dedupe_min_bytes.", extra={"unit": "bytes"})] = 0
-    text: Annotated[bool, Meta(description="Like output.warc_text.")] = False
 
 
 _DEFAULTS: Final = WarcOptions()
@@ -67,7 +64,7 @@ _DEFAULTS: Final = WarcOptions()
 
 class WarcSink:
     """Writes what servers answered, also if that ended as a failure, and which requests had no answer. It writes
-    nothing for URLs that were not requested.
+    nothing for URLs that were not requested, and for pages that are left out (`not_archived`).
 
     `info`: fields of the warcinfo records, in this order: `software`, `operator`, `http-header-user-agent`, `robots`,
     `isPartOf`, `description`, … `torn_bytes`: how much the opening cut off; `damaged_bytes`: how much it moved aside.
@@ -106,7 +103,7 @@ class WarcSink:
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
         self._ensure_open()
-        if page is not None and _was_asked(page):
+        if page is not None and record.not_archived is None and _was_asked(page):
             await self._write(page, lambda: self._compose(page, record))
 
     async def write_exchange(self, fetched: Fetched, purpose: str, /) -> None:
@@ -129,13 +126,6 @@ class WarcSink:
         await self._append(group).settle()
         self._remember(group, fetched)
 
-    def forget_before(self, moment: float, /) -> None:
-        first = warc_date(moment)
-        # They come in the order in which they were written, or nearly so.
-        older = takewhile(lambda digest: self._known[digest].date < first, self._known)
-        for digest in list(older):
-            del self._known[digest]
-
     async def aclose(self) -> None:
         self._closed = True
         self._finish_file()
@@ -146,8 +136,7 @@ class WarcSink:
             raise ValueError(f"the WARC sink of {self._directory} is closed; it can't be written to any more")
 
     def _compose(self, page: Fetched, record: PageRecord) -> Group:
-        options = self._options
-        return page_group(page, record, level=options.level, known=self._known, with_text=options.text)
+        return page_group(page, record, level=self._options.level, known=self._known)
 
     def _compose_exchange(self, fetched: Fetched, purpose: str) -> Group:
         return exchange_group(fetched, purpose, level=self._options.level, known=self._known)

@@ -45,10 +45,7 @@ def _prepare_again(
     if entry is None:
         return url
     if leased is not None:
-        frequency = url.change_frequency or leased.change_frequency
-        return msgspec.structs.replace(
-            url, link_count=entry.hit_count, earlier=leased.earlier, change_frequency=frequency
-        )
+        return msgspec.structs.replace(url, link_count=entry.hit_count, earlier=leased.earlier)
     has_copy = entry.state is UrlState.DONE and not entry.elsewhere
     earlier = Earlier(
         visits=entry.visits,
@@ -58,8 +55,7 @@ def _prepare_again(
         history=entry.history,
         interval_s=entry.interval_s,
     )
-    frequency = url.change_frequency or entry.change_frequency
-    url = msgspec.structs.replace(url, link_count=entry.hit_count, earlier=earlier, change_frequency=frequency)
+    url = msgspec.structs.replace(url, link_count=entry.hit_count, earlier=earlier)
     if drop_validators or not has_copy or entry.status not in _HAS_COPY:
         return url
     return msgspec.structs.replace(url, had_etag=entry.etag, had_last_modified=entry.last_modified)

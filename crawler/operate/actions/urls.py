@@ -9,7 +9,6 @@ import msgspec
 
 from crawler.control.replies import Judged, JudgedUrl, UrlFound
 from crawler.control.requests import Add
-from crawler.discover.external import MARK
 from crawler.disk.layout import part_at
 from crawler.operate.actions.forms import url_form
 from crawler.operate.target import OperatedCrawl, Refused, ledger_reads, queue_reads
@@ -38,7 +37,7 @@ _ADDED_TOGETHER: Final = 50
 async def look_up(crawl: OperatedCrawl, url: str) -> UrlFound:
     canonical = _read(crawl, url).canonical
     ledger = ledger_reads(crawl)
-    known = ledger.known(canonical) or ledger.known(canonical + MARK)
+    known = ledger.known(canonical)
     if known is None:
         return UrlFound(canonical=canonical, found=None)
     known = await _with_current_links(crawl, known)

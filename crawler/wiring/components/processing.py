@@ -25,7 +25,7 @@ from crawler.wiring.plugins.kinds import EXTRACTOR, SINK
 from crawler.wiring.plugins.loading import load
 from crawler.write.descriptor import Descriptor as SinkDescriptor
 from crawler.write.descriptor import Parameters as SinkParameters
-from crawler.write.descriptor import Refers, Written
+from crawler.write.descriptor import Written
 from crawler.write.fanout import Sinks
 
 
@@ -52,7 +52,7 @@ def _options(loaded: Loaded) -> Options:
         preview_images=scope.preview_images,
         data_links=scope.data_links,
         amp_images=scope.amp_images,
-        similarity=duplicates.near != "off",
+        fingerprint_words=None if duplicates.near == "off" else duplicates.near_min_words,
         pdf=_pdf_reader(loaded) if scope.pdf else None,
     )
 
@@ -99,37 +99,34 @@ class OpenedSinks(msgspec.Struct, frozen=True):
     """All of them as one."""
     archive: Callable[[Fetched, str], Awaitable[None]] | None
     """Writes what is asked for another purpose than a page. None if no sink takes that."""
-    forget_before: Callable[[float], None]
-    """Lets no sink refer any more to what was fetched before, in seconds since 1970."""
 
 
 async def open_sinks(
-    loaded: Loaded, directory: CrawlDirectory, full_disk: FullDiskRetry, *, before: Sequence[Sink] = ()
+    loaded: Loaded,
+    directory: CrawlDirectory,
+    full_disk: FullDiskRetry,
+    *,
+    before: Sequence[Sink] = (),
+    after: Sequence[Sink] = (),
 ) -> OpenedSinks:
-    """The sinks of the configuration, after those that a program adds. If one of them can't be opened, those opened
-    before are closed; the program's own are left to it. Raises `ConfigError`."""
+    """The sinks of the configuration, after those that a program adds. `after` get what all others have. If one can't
+    be opened, those of the configuration that were opened before are closed. Raises `ConfigError`."""
     sinks = [FullDiskSink(each, full_disk, plugin=f"the sink {type(each).__name__}") for each in before]
-    referring: list[Refers] = []
     async with AsyncExitStack() as opened:
         for each in _chosen_sinks(loaded.config, directory):
             backend = find(SINK, each.backend)
             descriptor: SinkDescriptor = load(backend)
             made = await _begin(loaded, descriptor, each, opened)
-            if isinstance(made, Refers):
-                referring.append(made)
             sinks.append(FullDiskSink(made, full_disk, plugin=backend.title if descriptor.waits else None))
         opened.pop_all()
+    sinks += [FullDiskSink(each, full_disk) for each in after]
     archives = [each for each in sinks if each.takes_exchanges]
 
     async def archive(fetched: Fetched, purpose: str) -> None:
         for each in archives:
             await each.write_exchange(fetched, purpose)
 
-    def forget_before(moment: float) -> None:
-        for each in referring:
-            each.forget_before(moment)
-
-    return OpenedSinks(Sinks(sinks), archive if archives else None, forget_before)
+    return OpenedSinks(Sinks(sinks), archive if archives else None)
 
 
 class ReadableSink(msgspec.Struct, frozen=True):
@@ -185,7 +182,6 @@ def _chosen_sinks(config: Config, directory: CrawlDirectory) -> list[_Chosen]:
             "index": output.warc_index,
             "revisits": output.warc_revisits,
             "dedupe_min_bytes": output.dedupe_min_bytes,
-            "text": output.warc_text,
         }
         found.insert(0, _Chosen("output.warc", "warc", "warc", directory.warc, warc))
     if output.records:

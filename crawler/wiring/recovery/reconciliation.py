@@ -7,14 +7,12 @@ from pathlib import Path
 import msgspec
 
 from config import Loaded
-from crawler.discover.external import MARK
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.number_set import NumberSet
-from crawler.disk.pruned import PrunedNumbers
-from crawler.page import LinkKind, PageRecord
+from crawler.page import REPEAT_REASONS, LinkKind, PageRecord
 from crawler.page.digests import digest_text
 from crawler.wiring.components import discovering
 from crawler.wiring.recovery.depths import Depths
+from crawler.wiring.recovery.number_set import NumberSet
 from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
@@ -51,7 +49,6 @@ class Reconciliation:
         self._ledger = ledger
         urls = discovering.url_reader(loaded, version=rules_version)
         self._urls = RecordUrls(urls, discovering.parallel_queues(loaded.config, urls))
-        self._pruned = PrunedNumbers(outputs)
         self._recorded = NumberSet()
         self._archivable = NumberSet()
         """Pages that a server sent, so that the archive must have them."""
@@ -104,8 +101,6 @@ class Reconciliation:
         """The ledger entry for a record: of several entries of its URL, the one with its number."""
         base = url.canonical.partition("#")[0]
         names = [base]
-        if record.kind == LinkKind.EXTERNAL:
-            names = [f"{base}{MARK}", *(f"{base}{MARK}-{number}" for number in range(1, MOST_REDIRECTS + 1))]
         if record.kind in (LinkKind.REDIRECT, LinkKind.SITEMAP):
             names += [f"{base}#redirect-{number}" for number in range(1, MOST_REDIRECTS + 1)]
         found = [known.entry for name in names if (known := self._ledger.known(name)) is not None]
@@ -144,32 +139,26 @@ class Reconciliation:
                 continue
             what = f"{entry.state.name.lower()} in the ledger"
             if self._output.records and entry.number not in self._recorded:
-                if self._pruned.has("records", entry.number):
-                    continue
                 yield Difference(Problem("output", entry.canonical, f"{what}, and has no record"), self._again(entry))
-            elif self._must_be_archived(entry) and not self._is_archived(entry.number):
+            elif self._must_be_archived(entry) and entry.number not in self._archived:
                 problem = Problem("output", entry.canonical, f"{what}, and is not in the archive")
                 yield Difference(problem, self._again(entry))
 
-    def _is_archived(self, number: int) -> bool:
-        """Whether the archive has a page, or had it until its file was deleted on purpose."""
-        return number in self._archived or self._pruned.has("warc", number)
-
     def _must_be_archived(self, entry: LedgerEntry) -> bool:
         """Whether the archive must have the page of a settled URL."""
-        if not self._output.warc or entry.kind == LinkKind.EXTERNAL:
+        if not self._output.warc:
             return False
         if self._output.records:
             return entry.number in self._archivable
-        return entry.state is UrlState.DONE and entry.status is not None and entry.digest is not None
+        is_page = entry.state is UrlState.DONE and entry.status is not None and entry.digest is not None
+        # The ledger does not say whether a page that repeats another was left out.
+        return is_page and entry.reason not in REPEAT_REASONS
 
     def _again(self, entry: LedgerEntry) -> CrawlUrl | None:
         url, _, mark = entry.canonical.partition("#")
         depth = self._depths[entry.number]
         if entry.number in self._sitemaps or (entry.via or "").endswith("/robots.txt"):
             kind = LinkKind.SITEMAP  # robots.txt leads to nothing else
-        elif f"#{mark}".startswith(MARK):
-            kind = LinkKind.EXTERNAL
         elif entry.via is None:
             kind = LinkKind.SEED
         else:
@@ -194,8 +183,10 @@ def _agrees(record: PageRecord, entry: LedgerEntry) -> bool:
 
 
 def is_archived(record: PageRecord) -> bool:
-    """Whether a server answered, so that its response was archived. No server sent a redirect by HSTS, and answers to
-    checks are not archived."""
-    if record.kind == LinkKind.EXTERNAL:
-        return False
-    return record.status is not None and not (record.ip is None and record.status == 307 and record.duration_s == 0)
+    """Whether a server answered, so that its response was archived, unless the page was left out. No server sent a
+    redirect by HSTS."""
+    return (
+        record.status is not None
+        and record.not_archived is None
+        and not (record.ip is None and record.status == 307 and record.duration_s == 0)
+    )

@@ -173,6 +173,18 @@ def test_duplicates_have_the_very_bytes_of_another_page() -> None:
         assert copy.body == original.body
 
 
+def test_near_duplicates_have_the_body_of_another_page_and_some_words_of_their_own() -> None:
+    world = World(WorldParams(pages_per_host=200, duplicates=0.2, near_duplicates=0.5))
+    facts = {n: world.facts(0, n) for n in range(200)}
+    near = {n: each.source for n, each in facts.items() if each.edition is not None}
+    assert 60 < len(near) < 120
+    for number, source in near.items():
+        copy, original = (world.respond(HOST, target_of(world, n)).body for n in (number, source))
+        before, words, after = copy.partition(b"<p>" + copy.rpartition(b"<p>")[2].partition(b"\n</main>")[0] + b"\n")
+        assert str(number).encode() in words
+        assert before + after == original
+
+
 def test_session_ids_do_not_lead_to_another_page() -> None:
     world = World(WorldParams(hosts=1, pages_per_host=100, session_ids=1.0))
     for number in range(100):

@@ -18,6 +18,7 @@ from crawler.page import (
     Page,
     PageRecord,
     Redirect,
+    Repeat,
     body_digest,
     body_sha1,
     digest_text,
@@ -72,7 +73,7 @@ def test_a_page_brings_every_field_that_is_known() -> None:
         extract=extract,
         sha1=body_sha1(b"decoded body"),
         links=FoundLinks(references=("http://h/1",), refused={"scope": 2}),
-        duplicate_of="http://h/0",
+        repeat=Repeat(duplicate_of="http://h/0"),
     )
     assert msgspec.to_builtins(record) == {
         "number": 7,

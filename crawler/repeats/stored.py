@@ -1,0 +1,172 @@
+"""The fingerprints of a crawl, in two files, and the index over them.
+
+`fingerprints.txt` has a line for each: 16 hexadecimal digits, the number of the record, and the URL.
+`fingerprints.index` has 16 bytes for each: the fingerprint, and where its line ends; so the index over millions is
+loaded in a second, and no URL is kept in memory. The line is written first. Opening mends what a crash or damage has
+left: lines without an entry get one, an entry without its line goes, as does half a line. A line tells its fingerprint,
+so an entry that has come to another line is noticed when it is looked up, and does not count.
+"""
+
+import errno
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import msgspec
+import numpy as np
+
+from crawler.page import Fetched, PageRecord
+from crawler.repeats.similar import make_similar_index
+
+_log = logging.getLogger(__name__)
+_ENTRY_BYTES: Final = 16
+_DIGITS: Final = 16
+_AT_ONCE: Final = 100_000
+"""Entries that are added to the index at once."""
+
+
+class Near(msgspec.Struct, frozen=True):
+    """An earlier page whose text is almost the same."""
+
+    url: str
+    distance: int
+    """In how many bits the fingerprints differ."""
+
+
+class StoredFingerprints:
+    """Fingerprints of pages that repeat nothing, each with its URL. A `Sink`: it takes them from records."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._path = directory / "fingerprints.txt"
+        self._index = make_similar_index()
+        with ExitStack() as opened:
+            self._lines = opened.enter_context(_open(self._path))
+            self._entries = opened.enter_context(_open(directory / "fingerprints.index"))
+            self._end = self._load()
+            self._closing = opened.pop_all()
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def find(self, fingerprint: int, distance: int, /, *, url: str) -> Near | None:
+        """The nearest page but this one; of several the earliest."""
+        for bits, place in self._index.near(fingerprint, distance):
+            found = self._url_at(place)
+            if found is not None and found != url:
+                return Near(found, bits)
+        return None
+
+    def add(self, fingerprint: int, /, *, number: int, url: str) -> None:
+        """Store the fingerprint of a page that repeats no other. Raises `OSError`, and then leaves nothing behind."""
+        if any(self._url_at(place) == url for _, place in self._index.near(fingerprint, 0)):
+            return  # it was in flight when the crawl was killed, or has not changed since its last visit
+        line = f"{fingerprint:016x} {number} {url}\n".encode()
+        end = self._end + len(line)
+        try:
+            _write(self._lines, line)
+            _write(self._entries, _entry(fingerprint, end))
+        except OSError as error:
+            os.ftruncate(self._entries.fileno(), len(self._index) * _ENTRY_BYTES)
+            os.ftruncate(self._lines.fileno(), self._end)
+            raise OSError(error.errno, os.strerror(error.errno or errno.EIO), str(self._path)) from error
+        self._end = end
+        self._index.add(fingerprint)
+
+    async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
+        repeats = record.near_duplicate_of or record.not_followed
+        if record.simhash is not None and repeats is None and record.state == "done":
+            self.add(int(record.simhash, 16), number=record.number, url=record.url)
+
+    async def aclose(self) -> None:
+        self._closing.close()
+
+    def _url_at(self, place: int) -> str | None:
+        """The URL of an entry; None if its line is damaged."""
+        first = max(0, place - 1)
+        found = os.pread(self._entries.fileno(), 2 * _ENTRY_BYTES, first * _ENTRY_BYTES)
+        entries = np.frombuffer(found[: len(found) // _ENTRY_BYTES * _ENTRY_BYTES], dtype="<u8").reshape(-1, 2)
+        if len(entries) <= place - first:
+            return None
+        fingerprint, end = entries[place - first].tolist()
+        start = int(entries[0][1]) if place else 0
+        lines = os.pread(self._lines.fileno(), max(0, end - start), start)
+        read = _read_line(lines.rpartition(b"\n")[0].rpartition(b"\n")[2] if lines.endswith(b"\n") else b"")
+        return None if read is None or read[0] != fingerprint else read[1]
+
+    def _load(self) -> int:
+        """Mend the files and fill the index. Returns where the last line ends."""
+        size = os.fstat(self._lines.fileno()).st_size
+        count, end = self._fill(size)
+        os.ftruncate(self._entries.fileno(), count * _ENTRY_BYTES)
+        added = 0
+        for fingerprint, end in self._lines_from(end):  # noqa: B020 - where the last one ends
+            _write(self._entries, _entry(fingerprint, end))
+            self._index.add(fingerprint)
+            added += 1
+        if end < size:
+            os.ftruncate(self._lines.fileno(), end)
+        if added or end < size:
+            _log.warning(
+                "%s: %d fingerprints were missing in the index, and were added; %d bytes at the end were no whole line",
+                self._path,
+                added,
+                size - end,
+            )
+        return end
+
+    def _fill(self, size: int) -> tuple[int, int]:
+        """Fill the index with the entries that have lines. Returns how many these are, and where the last line ends."""
+        count = end = 0
+        while found := os.pread(self._entries.fileno(), _AT_ONCE * _ENTRY_BYTES, count * _ENTRY_BYTES):
+            entries = np.frombuffer(found[: len(found) // _ENTRY_BYTES * _ENTRY_BYTES], dtype="<u8").reshape(-1, 2)
+            ends = np.concatenate((np.array([end], dtype=np.uint64), entries[:, 1]))
+            good = (ends[1:] > ends[:-1]) & (ends[1:] <= size)
+            usable = len(good) if good.all() else int(good.argmin())
+            self._index.extend(entries[:usable, 0].tobytes())
+            count, end = count + usable, int(ends[usable])
+            if usable < _AT_ONCE:
+                break
+        return count, end
+
+    def _lines_from(self, start: int) -> Iterator[tuple[int, int]]:
+        """The fingerprints of whole lines from there on, and where each ends."""
+        self._lines.seek(start)
+        end = start
+        for line in self._lines:
+            if not line.endswith(b"\n"):
+                return
+            end += len(line)
+            read = _read_line(line[:-1])
+            if read is not None:
+                yield read[0], end
+
+
+def _open(path: Path) -> BinaryIO:
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644), "rb")
+
+
+def _entry(fingerprint: int, end: int) -> bytes:
+    return np.array((fingerprint, end), dtype="<u8").tobytes()
+
+
+def _read_line(line: bytes) -> tuple[int, str] | None:
+    """The fingerprint and the URL of a line; None if it is damaged."""
+    digits, _, rest = line.partition(b" ")
+    number, _, url = rest.partition(b" ")
+    try:
+        return (int(digits, 16), url.decode()) if len(digits) == _DIGITS and number.isdigit() and url else None
+    except ValueError:
+        return None
+
+
+def _write(file: BinaryIO, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        written = os.write(file.fileno(), rest)
+        if written == 0:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        rest = rest[written:]

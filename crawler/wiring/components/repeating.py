@@ -1,0 +1,35 @@
+"""Makes what finds out whether a page repeats another one."""
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from config import Config
+from crawler.protocols import Repeats
+from crawler.repeats.judge import RepeatJudge, Rules
+from crawler.repeats.stored import StoredFingerprints
+from crawler.url.urls import UrlReader
+from frontier import Frontier
+
+
+def fingerprints(config: Config, directory: Path, stack: AsyncExitStack) -> Sequence[StoredFingerprints]:
+    """The fingerprints of the crawl, which `stack` closes; nothing if near duplicates are not looked for."""
+    if config.duplicates.near == "off":
+        return ()
+    known = StoredFingerprints(directory)
+    stack.push_async_callback(known.aclose)
+    return (known,)
+
+
+def repeats(config: Config, known: Sequence[StoredFingerprints], urls: UrlReader, frontier: Frontier) -> Repeats | None:
+    """None if nothing follows from what a page repeats."""
+    duplicates = config.duplicates
+    if duplicates.near == "off" and duplicates.canonical == "note":
+        return None
+    rules = Rules(
+        near="mark" if duplicates.near == "off" else duplicates.near,
+        distance=duplicates.near_distance,
+        canonical="mark" if duplicates.canonical == "note" else duplicates.canonical,
+        across_domains=duplicates.canonical_across_domains,
+    )
+    return RepeatJudge(rules, fingerprints=next(iter(known), None), read_url=urls.read, status_of=frontier.status_of)
