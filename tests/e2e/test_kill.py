@@ -66,7 +66,7 @@ _STATES = {Kind.ERROR: "failed", Kind.EXCLUDED: "excluded", Kind.BARRED: "exclud
 _ROBOTS = tuple(path_of(0, Spot(sort)) for sort in (Sort.ROBOTS, Sort.ROBOTS_MOVED))
 
 
-@pytest.mark.parametrize(("backend", "kills"), [("exact", 20), ("bloom", 10)])
+@pytest.mark.parametrize(("backend", "kills"), [("exact", 10), ("bloom", 10)])
 def test_kills_at_any_moment_lose_nothing_and_repeat_only_what_was_in_flight(
     tmp_path: Path, backend: str, kills: int
 ) -> None:

@@ -163,7 +163,10 @@ def archived_statuses(
     return statuses
 
 
-@pytest.mark.parametrize(("package", "part"), [("python3-doc", "/c-api/"), ("apache2-doc", "/fr/")])
+@pytest.mark.parametrize(
+    ("package", "part"),
+    [("python3-doc", "/c-api/"), pytest.param("apache2-doc", "/fr/", marks=pytest.mark.long)],
+)
 def test_a_part_of_a_site_is_crawled_by_bs4_as_an_independent_walk_finds_it(
     site: Site, part: str, tmp_path: Path
 ) -> None:

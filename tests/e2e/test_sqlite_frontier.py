@@ -35,7 +35,7 @@ def assert_sound(cwd: Path) -> None:
     assert ended.json()["problems"] == []
 
 
-@pytest.mark.parametrize("durability", ["process", "power"])
+@pytest.mark.parametrize("durability", ["process", pytest.param("power", marks=pytest.mark.long)])
 def test_a_crawl_that_is_stopped_and_resumed_fetches_each_page_once(tmp_path: Path, web: Web, durability: str) -> None:
     options = [*web.options, *SQLITE, *setting(f"frontier.durability={durability}"), "--dir", "crawl"]
     assert run("crawl", *options, "--max-pages", "15", cwd=tmp_path).code == LIMIT
@@ -63,6 +63,7 @@ def has_lines(folder: Path, count: int) -> bool:
     return sum(path.read_bytes().count(b"\n") for path in folder.glob("*.jsonl")) >= count
 
 
+@pytest.mark.long
 def test_the_commands_look_into_it_and_say_what_it_can_not(tmp_path: Path, web: Web) -> None:
     options = [*web.options, *SQLITE, "--dir", "crawl"]
     assert run("crawl", *options, "--max-pages", "15", cwd=tmp_path).code == LIMIT
@@ -85,6 +86,7 @@ def test_the_commands_look_into_it_and_say_what_it_can_not(tmp_path: Path, web: 
     assert_told(run("inspect", "crawl", "fsck", "--repair", cwd=tmp_path), USAGE, "can't repair its state")
 
 
+@pytest.mark.long
 def test_it_is_paused_and_its_settings_are_checked(tmp_path: Path, web: Web) -> None:
     options = [*web.options, *SQLITE, "--dir", "crawl"]
     assert run("crawl", *options, "--max-pages", "5", cwd=tmp_path).code == LIMIT
@@ -101,6 +103,7 @@ def test_it_is_paused_and_its_settings_are_checked(tmp_path: Path, web: Web) -> 
     assert fetched(tmp_path / "crawl") == dict.fromkeys(web.pages, 1)
 
 
+@pytest.mark.long
 def test_its_frontier_is_rebuilt_from_the_output(tmp_path: Path, web: Web) -> None:
     options = [*web.options, *SQLITE, *setting("output.links=true"), "--dir", "crawl"]
     assert run("crawl", *options, "--max-pages", "15", cwd=tmp_path).code == LIMIT
