@@ -20,7 +20,7 @@ from crawler.protocols import (
     Robots,
     Sink,
 )
-from frontier import Frontier, Recrawling
+from frontier import CrawlUrl, Frontier, Recrawling
 
 NOTHING_WANTED: Final = Wanted()
 
@@ -53,6 +53,8 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
     """Takes pages that have changed according to a sitemap."""
     visiting: Callable[[], Coroutine[object, object, None]] | None = None
     """Queues pages again when their visits are due, until it is cancelled."""
+    may_refer: Callable[[CrawlUrl], bool] = lambda _: True
+    """Whether a server may answer that the page of a URL has not changed, because the crawl will keep its copy."""
     clock: Callable[[], float] = time.time
     """Seconds since 1970."""
     monotonic: Callable[[], float] = time.monotonic

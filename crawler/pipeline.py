@@ -25,12 +25,12 @@ from crawler.page import (
     Request,
     Verdict,
 )
-from crawler.politeness.response_policy import Decision, ResponsePolicy
+from crawler.politeness.response_policy import Decision, ResponsePolicy, after_head
 from crawler.protocols import Discovered
 from crawler.reading import ContentReader, PageContent, in_turn
 from crawler.record import FoundLinks, fetched_record
 from crawler.settlement import Settlement, is_page
-from frontier import Lease
+from frontier import CrawlUrl, Lease
 
 
 class Pipeline:
@@ -79,10 +79,13 @@ class Pipeline:
             return False
         crawl_delay_s = components.robots.crawl_delay(url)
         work.stage, work.since = "the server", components.monotonic()
-        fetched = await components.fetcher.fetch(_request(lease))
+        request = _request(lease, components.may_refer)
+        fetched = await components.fetcher.fetch(request)
         work.stage, work.since = "the disk", components.monotonic()
         self._count(fetched)
         decision = policy.after(fetched, lease=lease, crawl_delay_s=crawl_delay_s)
+        if request.method == "HEAD":
+            decision = after_head(fetched, decision)
         if decision.asked:
             await self._relocate(lease, None, address=fetched.ip)
         if decision.reason is not None:
@@ -95,6 +98,10 @@ class Pipeline:
 
     async def _settle(self, lease: Lease, fetched: Fetched, decision: Decision, *, answered_at: float) -> bool:
         match fetched:
+            case Page() if lease.url.kind == LinkKind.EXTERNAL:
+                return await self._settlement.settle(
+                    lease, fetched, fetched_record(lease, fetched), decision, answered_at=answered_at
+                )
             case Page():
                 return await self._settle_page(lease, fetched, decision, answered_at=answered_at)
             case Redirect():
@@ -126,7 +133,7 @@ class Pipeline:
         if verdict.asked:
             self.counters.robots_asked += 1
             await self._relocate(lease, prerequisite)
-        if self._options.sitemaps:
+        if self._options.sitemaps and lease.url.kind != LinkKind.EXTERNAL:
             await self._admit_sitemaps(lease)
         asked_url = prerequisite or url
         rest_s = components.policy_for(asked_url).after_robots_s(
@@ -203,7 +210,7 @@ class Pipeline:
             decision,
             answered_at=answered_at,
             sha1=sha1,
-            links=discovered.urls if discovered else (),
+            links=[*discovered.urls, *discovered.checks] if discovered else (),
             self_links=discovered.self_links if discovered else 0,
         )
 
@@ -244,14 +251,17 @@ class Pipeline:
         self.counters.refused.update(discovered.refused)
 
 
-def _request(lease: Lease) -> Request:
+def _request(lease: Lease, may_refer: Callable[[CrawlUrl], bool]) -> Request:
     url = lease.url
+    if url.kind == LinkKind.EXTERNAL:
+        # Servers that do not answer HEAD, or not well, are asked again with GET.
+        return Request(url=url.url, referer=url.via, is_check=True, method="GET" if url.attempt else "HEAD")
     # After a failure, ask without validators: the server may be wrong about the copy that we have.
-    is_first = not url.attempt
+    is_conditional = not url.attempt and may_refer(url)
     return Request(
         url=url.url,
         referer=url.via,
-        etag=url.had_etag if is_first else None,
-        last_modified=url.had_last_modified if is_first else None,
+        etag=url.had_etag if is_conditional else None,
+        last_modified=url.had_last_modified if is_conditional else None,
         is_sitemap=url.kind == LinkKind.SITEMAP,
     )

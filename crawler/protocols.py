@@ -78,6 +78,8 @@ class Discovered(msgspec.Struct, frozen=True, kw_only=True):
 
     urls: list[CrawlUrl]
     """In scope, without repeats, in document order."""
+    checks: list[CrawlUrl] = []
+    """Out of scope, and to be checked."""
     self_links: int = 0
     """Links of the page to itself, without links to a mere fragment of it."""
     refused: dict[str, int]
@@ -150,13 +152,14 @@ class Planning(Protocol):
 
     @property
     def follows_sitemaps(self) -> bool:
-        """Whether a page is visited when a sitemap says that it has changed."""
+        """Whether pages are visited because of what sitemaps say."""
         ...
 
     def after_visit_s(self, url: CrawlUrl, record: PageRecord, /) -> float:
         """The interval to the next visit of a URL that is settled now."""
         ...
 
-    def is_newer(self, url: CrawlUrl, entry: LedgerEntry | None, last_modified: str | None, /) -> bool:
-        """Whether a page has changed since its last visit, if it changed last at that date."""
+    def is_due(self, url: CrawlUrl, entry: LedgerEntry | None, /, *, last_modified: str | None, read_at: float) -> bool:
+        """Whether a page is visited again because of a sitemap that was read at that time (seconds since 1970), and
+        says when the page changed last and, in `url`, how often it changes."""
         ...

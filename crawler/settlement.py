@@ -38,7 +38,7 @@ class Settlement:
         if decision.failed:
             record = msgspec.structs.replace(record, state="failed", reason=decision.reason)
         try:
-            await self._components.sink.write(fetched, record)
+            await self._components.sink.write(None if lease.url.kind == LinkKind.EXTERNAL else fetched, record)
         except NotTaken:
             self._hand_back(lease, decision, asked=decision.asked, answered_at=answered_at)
             return False
@@ -46,7 +46,7 @@ class Settlement:
         # The archive has nothing that an answer 304 could refer to, so the next visit asks for the whole page.
         is_left_out = record.not_archived is not None
         if lease.url.kind == LinkKind.SITEMAP:
-            await self._readmit_modified(links)
+            await self._readmit_due(links, read_at=fetched.fetched_at)
         await self._components.frontier.done(
             lease,
             cooldown_s=self._remaining_s(decision.cooldown_s, answered_at),
@@ -141,21 +141,23 @@ class Settlement:
             admitted = await self._components.frontier.add(urls[start : start + LINKS_AT_ONCE])
             self._counters.admitted += admitted  # an await in this statement would overwrite the counts of others
 
-    async def _readmit_modified(self, urls: Sequence[CrawlUrl]) -> None:
-        """Visit pages again that have changed since, according to a sitemap."""
+    async def _readmit_due(self, urls: Sequence[CrawlUrl], *, read_at: float) -> None:
+        """Visit pages again because of what a sitemap says of them."""
         planning, recrawling = self._components.planning, self._components.recrawling
         if planning is None or recrawling is None or not planning.follows_sitemaps:
             return
         for start in range(0, len(urls), LINKS_AT_ONCE):
-            newer = []
+            due = []
             for url in urls[start : start + LINKS_AT_ONCE]:
                 entry = await self._components.frontier.status_of(url.canonical)
-                if planning.is_newer(url, entry, w3c_time(url.last_modified)):
-                    newer.append(url)
-            await recrawling.readmit(newer)
+                if planning.is_due(url, entry, last_modified=w3c_time(url.last_modified), read_at=read_at):
+                    due.append(url)
+            await recrawling.readmit(due)
 
     def _revisit_after_s(self, lease: Lease, record: PageRecord) -> float | None:
         planning = self._components.planning
+        if lease.url.kind == LinkKind.EXTERNAL:
+            return None
         return None if planning is None else planning.after_visit_s(lease.url, record)
 
     def quota_for(self, lease: Lease) -> Quota | None:
@@ -197,7 +199,7 @@ def is_page(lease: Lease, fetched: Fetched, decision: Decision) -> bool:
 
 def counts_as_page(fetched: Fetched | None, *, kind: str) -> bool:
     """Whether that counts as a page if it did not fail: its status is 2xx or 304, and it is not a sitemap."""
-    return kind != LinkKind.SITEMAP and (
+    return kind not in (LinkKind.SITEMAP, LinkKind.EXTERNAL) and (
         isinstance(fetched, NotModified) or (isinstance(fetched, Page) and fetched.status < 300)
     )
 

@@ -38,6 +38,8 @@ class CrawlUrl(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How often the page it was found on links to it; 0 if no link led to it, as for a seed."""
     last_modified: str | None = None
     """When it changed last, according to the page that links to it. The server knows better."""
+    change_frequency: str | None = None
+    """How often it changes, according to a sitemap."""
     had_etag: str | None = None
     had_last_modified: str | None = None
     """The validators of the copy that the crawl has. The frontier sets them from the ledger when a URL is fetched
@@ -120,6 +122,8 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How long after the last visit the next one was to be; None if there was to be none."""
     due_ms: int | None = None
     """When the next visit is due, in milliseconds since 1970."""
+    change_frequency: str | None = None
+    """How often it changes, according to a sitemap."""
 
 
 class Budgets(msgspec.Struct, frozen=True, kw_only=True):

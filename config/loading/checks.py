@@ -213,6 +213,12 @@ def _min_free_bytes(config: Config, _: Origins, /, *, backends: Backends) -> str
     )
 
 
+def _archives_texts(config: Config, _: Origins) -> str | None:
+    if not config.output.warc_text or config.output.text:
+        return None
+    return "expected output.text = true beside it: the archive gets the text that the record has"
+
+
 _CHECKS: tuple[tuple[tuple[str, ...], Check], ...] = (
     (("politeness.min_delay_s", "politeness.max_delay_s"), _delays),
     (("frontier.retry_delay_s", "frontier.retry_max_delay_s"), _retries),
@@ -223,6 +229,7 @@ _CHECKS: tuple[tuple[tuple[str, ...], Check], ...] = (
     (("fetch.hosts",), _addresses),
     (("fetch.allow_networks",), _networks),
     (("fetch.headers",), _headers),
+    (("output.warc_text", "output.text"), _archives_texts),
     (("crawl.parts", "frontier.queue_by"), _no_queues_of_addresses),
     (("crawl.parts", "frontier.parallel_queues"), _no_parallel_queues),
 )

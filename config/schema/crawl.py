@@ -97,9 +97,18 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Meta(description="Write the main text of each page into its record as Markdown, with absolute links."),
     ] = False
+    structured_data: Annotated[
+        bool,
+        Meta(description="Write JSON-LD, decoded, and Open Graph properties of each page into its record."),
+    ] = False
     text_max_bytes: Annotated[
         int,
-        Meta(ge=100, le=100_000_000, description="A text or Markdown longer than this is cut.", extra=BYTES),
+        Meta(
+            ge=100,
+            le=100_000_000,
+            description="A text or Markdown longer than this is cut, and longer structured data is left out.",
+            extra=BYTES,
+        ),
     ] = 1_000_000
     sinks: Annotated[
         tuple[SinkBackend, ...],
@@ -120,6 +129,27 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
             extra=BYTES,
         ),
     ] = 100_000_000
+    max_disk_bytes: Annotated[
+        Annotated[int, Meta(ge=1_000_000, le=10**18, extra=BYTES)] | None,
+        Meta(
+            description="The crawl waits while its directory takes more disk space than this: state, output and logs, "
+            "of all parts together. Unset means no limit.",
+        ),
+    ] = None
+    keep_s: Annotated[
+        Annotated[float, Meta(ge=1, le=100 * YEAR_S, extra=SECONDS)] | None,
+        Meta(
+            description="Files of records and archives whose last page was written longer ago are deleted, also while "
+            "the crawl runs. Unset keeps all."
+        ),
+    ] = None
+    keep_bytes: Annotated[
+        Annotated[int, Meta(ge=1000, le=10**18, extra=BYTES)] | None,
+        Meta(
+            description="If records and archives together are larger, the oldest of their files are deleted. Of a "
+            "crawl in parts, all count together. Unset keeps all."
+        ),
+    ] = None
     warc_max_bytes: Annotated[
         int,
         Meta(
@@ -156,6 +186,10 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
             extra=BYTES,
         ),
     ] = 0
+    warc_text: Annotated[
+        bool,
+        Meta(description="Archive the main text of each page as a conversion record of type text/plain. Needs text."),
+    ] = False
     records_max_bytes: Annotated[
         int,
         Meta(

@@ -25,8 +25,9 @@ class Recrawl(msgspec.Struct, frozen=True, kw_only=True):
         Literal["off", "fixed", "sitemap", "cache", "adaptive", "estimate"],
         Meta(
             description="How long it is to the next visit. fixed: interval_s. sitemap: interval_s for sitemaps; pages "
-            "when a sitemap says that they have changed since (lastmod), or else after max_interval_s. cache: as long "
-            "as the server says that its answer is fresh. adaptive: a fifth shorter after a change, a fifth longer "
+            "when a sitemap says that they have changed since (lastmod), or as often as it says that they change "
+            "(changefreq), or else after max_interval_s. cache: as long as the server says that its answer is fresh. "
+            "adaptive: a fifth shorter after a change, a fifth longer "
             "without one. estimate: by the estimated rate of change, so that the most copies are current for the same "
             "number of visits."
         ),

@@ -79,6 +79,13 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     offsite_embeds: Annotated[bool, Meta(description="Fetch images, scripts and styles of a page from any host.")] = (
         False
     )
+    check_external: Annotated[
+        bool,
+        Meta(
+            description="Ask for each URL out of scope that a page links to whether it is there, by HEAD, or by GET "
+            "for its first byte where that is refused. It is not crawled, and does not count as a page."
+        ),
+    ] = False
     nofollow: Annotated[
         bool, Meta(description="Obey nofollow on links and on pages, whether it addresses all crawlers or this one.")
     ] = False

@@ -37,6 +37,7 @@ _MODULES: Final = {
     "parts": "parts",
     "pause": "operate.pausing",
     "plugins": "plugins",
+    "prune": "operate.prune",
     "recrawl": "operate.selecting",
     "reload": "operate.settings",
     "report": "operate.report",

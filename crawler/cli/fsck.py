@@ -87,7 +87,8 @@ def verify(path: Path, to_repair: bool, limit: int, as_json: bool) -> int:
         for told in report.told:
             again = f", {told.repeated:,} of them more than once" if told.repeated else ""
             gone = f", {told.forgotten:,} that the ledger does not know any more" if told.forgotten else ""
-            say(f"{told.name}: {number_of(told.numbers, 'URL')}{again}{gone}")
+            pruned = f", {told.pruned:,} that were pruned" if told.pruned else ""
+            say(f"{told.name}: {number_of(told.numbers, 'URL')}{again}{gone}{pruned}")
         say(number_of(report.problem_count, "problem") if report.problem_count else "no problems")
     return FAILED if report.problem_count else COMPLETE
 

@@ -13,11 +13,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from crawler.discover.external import ExternalLinks, external_redirect, name_of_page
 from crawler.discover.focus import Focus, precedence_of
 from crawler.discover.link_details import link_details
-from crawler.discover.link_filter import DistinctLinks, LinkFilter, LinkRules
-from crawler.discover.link_refusals import LinkRefusal
-from crawler.discover.scope import Scope
+from crawler.discover.link_filter import DistinctLinks, LinkFilter, LinkRefusal, LinkRules
+from crawler.discover.scope import Refusal, Scope
 from crawler.discover.traps import Traps
 from crawler.page import Link, LinkDetail, LinkKind, Redirect
 from crawler.protocols import Discovered
@@ -86,7 +86,8 @@ class ScopedDiscovery:
 
     def links(self, base_url: str, links: Sequence[Link], /, *, parent: CrawlUrl, about: str = "") -> Steps[Discovered]:
         distinct = DistinctLinks(self._filter, parent)
-        found = yield from self._follow(distinct, base_url, links, parent, about)
+        checks = ExternalLinks(self._scope, self._rules, parent)
+        found = yield from self._follow(distinct, base_url, links, parent, about, checks)
         refused = dict(Counter(reason for _, reason in distinct.refusals))
         repeats = distinct.repeats
         self_links = repeats.pop(parent.canonical, 0)
@@ -95,12 +96,20 @@ class ScopedDiscovery:
                 replace(url, link_count=url.link_count + more) if (more := repeats.get(url.canonical)) else url
                 for url in found
             ]
-        return Discovered(urls=found, self_links=self_links, refused=refused, refusals=distinct.refusals)
+        return Discovered(
+            urls=found, self_links=self_links, refused=refused, refusals=distinct.refusals, checks=checks.urls
+        )
 
     def _follow(
-        self, distinct: DistinctLinks, base_url: str, links: Sequence[Link], parent: CrawlUrl, about: str
+        self,
+        distinct: DistinctLinks,
+        base_url: str,
+        links: Sequence[Link],
+        parent: CrawlUrl,
+        about: str,
+        checks: ExternalLinks,
     ) -> Steps[list[CrawlUrl]]:
-        """The URLs of the links that are followed; `distinct.refusals` gets the others."""
+        """The URLs of the links that are followed; `distinct.refusals` gets the others, `checks` those out of scope."""
         found: list[CrawlUrl] = []
         refusals = distinct.refusals
         depth = parent.depth + 1
@@ -130,6 +139,8 @@ class ScopedDiscovery:
                     reason = LinkRefusal.IRRELEVANT
             if reason is not None:
                 refusals.append((target.url, reason))
+                if reason is Refusal.OUT_OF_SCOPE:
+                    checks.add(link, target, count)
                 continue
             found.append(
                 CrawlUrl(
@@ -144,6 +155,7 @@ class ScopedDiscovery:
                     precedence=precedence,
                     link_count=count,
                     last_modified=link.last_modified or None,
+                    change_frequency=link.change_frequency or None,
                 )
             )
         return found
@@ -153,6 +165,7 @@ class ScopedDiscovery:
     ) -> Steps[list[str]]:
         # A link of a page to itself counts as a repeat, because the crawl knows the page already.
         is_repeat_of = dict.fromkeys((url.canonical for url in found.urls), False) | {parent.canonical: True}
+        is_repeat_of |= dict.fromkeys((name_of_page(url.canonical) for url in found.checks), False)
         repeats_left = self._rules.max_links_per_page
         unwanted_reason = self._filter.unwanted_reason
         references: list[str] = []
@@ -220,7 +233,11 @@ class ScopedDiscovery:
             return LinkRefusal.REDIRECT_LOOP
         if parent.redirects >= self._rules.max_redirects:
             return LinkRefusal.TOO_MANY_REDIRECTS
+        if parent.kind == LinkKind.EXTERNAL:
+            return external_redirect(target, parent, self._scope)
         refusal = self._filter.redirect_refusal(target, parent)
+        if refusal is Refusal.OUT_OF_SCOPE and self._rules.check_external:
+            return external_redirect(target, parent, self._scope)
         if refusal is not None:
             return refusal
         canonical = target.canonical

@@ -5,11 +5,11 @@ that the crawl follows, and the page's own host, which it lends to its links (se
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
 
 import msgspec
 
 from crawler.discover.link_cache import JudgedLink, LinkJudge
-from crawler.discover.link_refusals import LinkRefusal
 from crawler.discover.scope import Refusal, Scope
 from crawler.discover.traps import Trap, Traps
 from crawler.page import EMBEDDED, Link, LinkKind
@@ -20,6 +20,20 @@ DistinctLink = tuple[Link, Target, Refusal | Trap | None, int]
 """The first link to a URL, the URL, why it is refused, if it is, and how many links led there so far."""
 
 
+class LinkRefusal(StrEnum):
+    """The reasons beside those of `urls.BadUrl`, `scope.Refusal` and `traps.Trap`. Users read these words in
+    records."""
+
+    TOO_MANY_LINKS = "too-many-links"
+    NOFOLLOW = "nofollow"
+    UNWANTED_KIND = "unwanted-kind"
+    TOO_MANY_REDIRECTS = "too-many-redirects"
+    REDIRECT_LOOP = "redirect-loop"
+    NESTED_SITEMAP = "nested-sitemap"
+    IRRELEVANT = "irrelevant"
+    """its weight by the guide words is too low"""
+
+
 class LinkRules(msgspec.Struct, frozen=True, kw_only=True):
     """Which links of a page a crawl follows, apart from scope and traps."""
 
@@ -27,6 +41,8 @@ class LinkRules(msgspec.Struct, frozen=True, kw_only=True):
     obey_nofollow: bool = False
     max_links_per_page: int = 6000
     """Does not apply to sitemaps, which are long by nature."""
+    check_external: bool = False
+    """Whether URLs out of scope are asked if they are there."""
     max_redirects: int = 10
     """In a row."""
 
@@ -154,7 +170,11 @@ class DistinctLinks:
                 seen.add(canonical)
                 count += trapped.get(canonical, 0)
                 of_fragments = of_fragments if href else canonical
-            if (max_depth := judgement.max_depth) is not None and depth >= max_depth:
+            if (
+                refusal is not Refusal.OUT_OF_SCOPE
+                and (max_depth := judgement.max_depth) is not None
+                and depth >= max_depth
+            ):
                 refusal = Refusal.TOO_DEEP
             yield link, target, refusal, count
 

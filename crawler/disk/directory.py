@@ -13,6 +13,7 @@ visited/           snapshots of the visited set
 records/*.jsonl    page records
 warc/*.warc.gz     pages
 sinks/*/           files of other sinks
+pruned.json, pruned/    what was deleted of these, because it was old; see `pruned`
 fingerprints/      of the texts of pages, to find near duplicates
 logs/crawl.log
 logs/course.json   what was discovered and finished over time
@@ -89,6 +90,14 @@ class CrawlDirectory:
     @property
     def sinks(self) -> Path:
         return self.path / "sinks"
+
+    @property
+    def pruned(self) -> Path:
+        return self.path / "pruned.json"
+
+    @property
+    def pruned_numbers(self) -> Path:
+        return self.path / "pruned"
 
     @property
     def fingerprints(self) -> Path:
@@ -267,17 +276,10 @@ class CrawlDirectory:
         """Delete state and output, and nothing else. The state goes first, so that no crawl is resumed whose output is
         gone."""
         copies = self.path.glob(f"{self.frontier.name}.before-*")
-        for folder in (
-            self.frontier,
-            *copies,
-            self.visited,
-            self.records,
-            self.warc,
-            self.sinks,
-            self.fingerprints,
-            self.log.parent,
-        ):
+        output = (self.records, self.warc, self.sinks, self.pruned_numbers, self.fingerprints)
+        for folder in (self.frontier, *copies, self.visited, *output, self.log.parent):
             if folder.exists():
                 shutil.rmtree(folder)
         self.configuration.unlink(missing_ok=True)
         self.start.unlink(missing_ok=True)
+        self.pruned.unlink(missing_ok=True)

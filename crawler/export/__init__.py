@@ -6,6 +6,7 @@
     links       the table of links
     archives    the WARC files of a crawl, and their records
     captures    where the archive has a page, by the CDXJ index beside each WARC file, or by that file
+    partitions  divides rows among folders by the values of columns
     writers     writes rows as JSON Lines, CSV or Parquet
     manifest    what an export has done until now, in the folder that it writes to
     tables      exports a table

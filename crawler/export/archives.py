@@ -46,6 +46,8 @@ def archives_in(folder: Path, prefix: str) -> list[Archive]:
         try:
             size = path.stat().st_size
         except FileNotFoundError:  # the crawl has finished it since
+            if not archive.final_path.exists():  # or has deleted it, because it is old
+                continue
             size = archive.final_path.stat().st_size
         found.append(msgspec.structs.replace(archive, size=size))
     return found

@@ -28,5 +28,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     columns: Sequence[Column]
     rows: Callable[[bytes], Sequence[Row]]
     """The rows of a line of records. Raises what decoding it raises."""
+    rewrite: Callable[[bytes], bytes] | None = None
+    """What to make of a line of records first. Raises what decoding it raises."""
     is_lines: bool = False
     """Whether a line of records is a row, so that JSON Lines need no other form."""

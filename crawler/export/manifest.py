@@ -1,5 +1,6 @@
-"""What an export has done until now: `TABLE.export.json`, in the folder that it writes to."""
+"""What an export has done until now: `_TABLE.export.json`, in the folder that it writes to."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -20,6 +21,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     columns: list[str]
     format: str
     rows_per_file: int
+    partition_by: list[str] = []
+    text_reader: str | None = None
 
 
 class ExportedFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,12 +53,18 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     def position(self) -> Position:
         return self.files[-1].after if self.files else BEGINNING
 
-    def with_file(self, file: ExportedFile) -> "Manifest":
-        return msgspec.structs.replace(self, files=[*self.files, file])
+    @property
+    def rounds(self) -> int:
+        """How often files were begun. Files of several partitions are written at the same time."""
+        return len({file.after for file in self.files})
+
+    def with_files(self, files: Iterable[ExportedFile]) -> "Manifest":
+        return msgspec.structs.replace(self, files=[*self.files, *files])
 
 
 def manifest_path(folder: Path, table: str) -> Path:
-    return folder / f"{table}.export.json"
+    """Readers of folders of tables pass over names that begin so."""
+    return folder / f"_{table}.export.json"
 
 
 def read_manifest(path: Path) -> Manifest | None:

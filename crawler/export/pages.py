@@ -10,7 +10,7 @@ import msgspec
 
 from crawler.export.captures import Location
 from crawler.export.columns import Column, Kind, Row, Table, Value
-from crawler.page import PageRecord
+from crawler.page import LinkKind, PageRecord
 from crawler.url.hosts import Suffixes, public_suffixes, split_port, surt_host
 from crawler.url.urls import path_of
 
@@ -91,6 +91,8 @@ def pages_table(locate: Locate, *, crawl: str) -> Table:
 
     def rows(line: bytes) -> list[Row]:
         record = decoder.decode(line)
+        if record.kind == LinkKind.EXTERNAL:
+            return []
         own = [_plain(getattr(record, name), kind) for name, kind in _OWN.items()]
         return [(*_url_values(record.url), *_fetch_values(record, locate(record.url, record.fetched_at), crawl), *own)]
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import msgspec
 
 from crawler.disk.layout import record_directories
+from crawler.export.writers import ExportRefused
 from crawler.write.records import record_files
 
 _PAGE_BITS: Final = 16
@@ -85,7 +86,7 @@ class Snapshot:
             if number < after.file:
                 continue
             offset = after.offset if number == after.file else 0
-            with (self._directory / file.name).open("rb") as lines:
+            with self._open(file) as lines:
                 lines.seek(offset)
                 for content in lines:
                     end = offset + len(content)
@@ -93,6 +94,15 @@ class Snapshot:
                         break
                     yield Line(Position(number, offset), Position(number, end), content)
                     offset = end
+
+    def _open(self, file: RecordFile) -> BinaryIO:
+        try:
+            return (self._directory / file.name).open("rb")
+        except FileNotFoundError as error:
+            raise ExportRefused(
+                f"{file.name} is gone from {self._directory} since this export began, as when the crawl has pruned it "
+                "(output.keep_s, output.keep_bytes); begin anew with --overwrite"
+            ) from error
 
     def _last_of_repeated(self, decoder: msgspec.json.Decoder[_Numbered]) -> dict[int, Position]:
         """Where the last copy is of each record that occurs more than once."""

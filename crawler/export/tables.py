@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO, Final
+from types import TracebackType
+from typing import BinaryIO, Final, Self
 
 import msgspec
 
@@ -17,6 +19,7 @@ from crawler.export.manifest import (
     read_manifest,
     write_manifest,
 )
+from crawler.export.partitions import Partitions
 from crawler.export.snapshot import BEGINNING, Line, OnDamage, Position, Snapshot, take_snapshot
 from crawler.export.writers import ExportRefused, Format, RowWriter, make_writer
 
@@ -35,6 +38,10 @@ class TableExport(msgspec.Struct, frozen=True, kw_only=True):
     format: Format
     rows_per_file: int
     """In a folder. A line of records with many rows may make a file a little larger."""
+    text_reader: str | None = None
+    """Who reads the texts anew from the archive."""
+    partition_by: tuple[str, ...] = ()
+    """Columns by whose values files in a folder are divided among folders."""
     overwrite: bool
     now: str
     """RFC 3339."""
@@ -56,12 +63,15 @@ def is_file(to: Path, form: Format) -> bool:
 
 def export_table(export: TableExport, to: Path, say: Say, on_damage: OnDamage) -> Exported:
     """Export a table to a file or a folder. Raises `ExportRefused`, `DirectoryRefused` and `OSError`."""
-    make = make_writer(export.format, export.table)
+    partitions = Partitions(export.table, export.partition_by)
+    make = make_writer(export.format, partitions.table)
     if is_file(to, export.format):
+        if export.partition_by:
+            raise ExportRefused(f"a partitioned table has many files: expected a folder, found {to}")
         return _export_file(export, to, make, on_damage)
     to.mkdir(parents=True, exist_ok=True)
     with locked_folder(to):
-        return _Folder(export, to, say, on_damage).export(make)
+        return _Folder(export, to, partitions, make, say, on_damage).export()
 
 
 def _export_file(export: TableExport, path: Path, make: MakeWriter, on_damage: OnDamage) -> Exported:
@@ -82,6 +92,8 @@ def _rows(table: Table, snapshot: Snapshot, after: Position) -> Iterator[_Found]
     """The rows of each line that has any."""
     for line in snapshot.last_lines(after):
         try:
+            if table.rewrite is not None:
+                line = msgspec.structs.replace(line, content=table.rewrite(line.content))  # noqa: PLW2901
             found = list(table.rows(line.content))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             snapshot.report(line, str(error))
@@ -93,8 +105,18 @@ def _rows(table: Table, snapshot: Snapshot, after: Position) -> Iterator[_Found]
 class _Folder:
     """Exports to a folder, and goes on where an export ended."""
 
-    def __init__(self, export: TableExport, folder: Path, say: Say, on_damage: OnDamage) -> None:
+    def __init__(
+        self,
+        export: TableExport,
+        folder: Path,
+        partitions: Partitions,
+        make: MakeWriter,
+        say: Say,
+        on_damage: OnDamage,
+    ) -> None:
         self._export = export
+        self._partitions = partitions
+        self._make = make
         self._folder = folder
         self._say = say
         self._on_damage = on_damage
@@ -107,9 +129,11 @@ class _Folder:
             columns=[column.name for column in export.table.columns],
             format=export.format,
             rows_per_file=export.rows_per_file,
+            text_reader=export.text_reader,
+            partition_by=list(export.partition_by),
         )
 
-    def export(self, make: MakeWriter) -> Exported:
+    def export(self) -> Exported:
         manifest = None if self._export.overwrite else read_manifest(self._path)
         if manifest is None:
             manifest = self._begin()
@@ -117,7 +141,7 @@ class _Folder:
             self._check(manifest)
         if manifest.complete:
             return Exported(files=len(manifest.files), rows=manifest.rows, complete_since=manifest.begun_at)
-        manifest = self._go_on(manifest, make)
+        manifest = self._go_on(manifest)
         write_manifest(self._path, msgspec.structs.replace(manifest, complete=True))
         return Exported(files=len(manifest.files), rows=manifest.rows)
 
@@ -125,7 +149,7 @@ class _Folder:
         name = self._export.table.name
         left = [
             path
-            for path in sorted(self._folder.iterdir())
+            for path in sorted((*self._folder.iterdir(), *self._folder.glob("*=*/**/*")))
             if path.name.startswith(name) and _LEFT.fullmatch(path.name.removeprefix(name))
         ]
         if left and not self._export.overwrite:
@@ -158,41 +182,91 @@ class _Folder:
         for record_file in manifest.snapshot:
             if not manifest.complete and not (self._export.directory / record_file.name).exists():
                 raise ExportRefused(
-                    f"{record_file.name} is gone from {self._export.directory} since this export began; begin anew "
-                    "with --overwrite"
+                    f"{record_file.name} is gone from {self._export.directory} since this export began, as when the "
+                    "crawl has pruned it (output.keep_s, output.keep_bytes); begin anew with --overwrite"
                 )
         if manifest.files and not manifest.complete:
             self._say(
                 f"kept: {len(manifest.files)} files with {manifest.rows:,} rows of the export that was interrupted"
             )
 
-    def _go_on(self, manifest: Manifest, make: MakeWriter) -> Manifest:
+    def _go_on(self, manifest: Manifest) -> Manifest:
         snapshot = Snapshot(self._export.directory, manifest.snapshot, self._on_damage)
         lines = _rows(self._export.table, snapshot, manifest.position)
         first = next(lines, None)
-        while first is not None or not manifest.files:
-            file, first = self._write_file(manifest, first, lines, make)
-            manifest = manifest.with_file(file)
+        while first is not None or not (manifest.files or self._export.partition_by):
+            files, first = self._write_files(manifest, first, lines)
+            manifest = manifest.with_files(files)
             write_manifest(self._path, manifest)
-            self._say(f"{file.name}: {file.rows:,} rows")
+            for file in files:
+                self._say(f"{file.name}: {file.rows:,} rows")
         return manifest
 
-    def _write_file(
-        self,
-        manifest: Manifest,
-        first: _Found | None,
-        lines: Iterator[_Found],
-        make: MakeWriter,
-    ) -> tuple[ExportedFile, _Found | None]:
-        """Write `first` and what follows, and return also what did not fit."""
-        path = self._folder / f"{self._export.table.name}-{len(manifest.files):05d}.{self._export.format}"
-        rows, after = 0, manifest.position
-        with written_aside(path) as file:
-            writer = make(file)
-            while first is not None and (rows == 0 or rows + len(first[1]) <= self._export.rows_per_file):
-                line, found = first
-                writer.write(found, line.content)
-                rows, after = rows + len(found), line.after
-                first = next(lines, None)
+    def _write_files(
+        self, manifest: Manifest, first: _Found | None, lines: Iterator[_Found]
+    ) -> tuple[list[ExportedFile], _Found | None]:
+        """Write `first` and what follows until a file is full, a file for each partition, and return also what did not
+        fit."""
+        name = f"{self._export.table.name}-{manifest.rounds:05d}.{self._export.format}"
+        with _OpenFiles(self._folder, self._partitions, self._make, name) as files:
+            after = manifest.position
+            while first is not None and files.take(first, at_most=self._export.rows_per_file):
+                after, first = first[0].after, next(lines, None)
+            if not self._export.partition_by:
+                files.open("")  # also without a row
+            files.finish()
+        return [
+            ExportedFile(name=name, rows=rows, bytes=(self._folder / name).stat().st_size, after=after)
+            for name, rows in files.rows.items()
+        ], first
+
+
+class _OpenFiles:
+    """The files that are written at the same time, one for each partition. As a context it completes them."""
+
+    def __init__(self, folder: Path, partitions: Partitions, make: MakeWriter, name: str) -> None:
+        self._folder = folder
+        self._partitions = partitions
+        self._make = make
+        self._name = name
+        self._writers: dict[str, RowWriter] = {}
+        self._stack = ExitStack()
+        self.rows: dict[str, int] = {}
+        """By name."""
+
+    def take(self, found: _Found, *, at_most: int) -> bool:
+        """Write the rows of a line, unless one of the files has too many then, and not none now."""
+        divided = {folder: rows for folder, rows in self._partitions.divide(found[1]).items() if rows}
+        for folder, rows in divided.items():
+            before = self.rows.get(self._path(folder), 0)
+            if before and before + len(rows) > at_most:
+                return False
+        for folder, rows in divided.items():
+            self.open(folder).write(rows, found[0].content)
+            self.rows[self._path(folder)] += len(rows)
+        return True
+
+    def open(self, folder: str) -> RowWriter:
+        """What writes to a partition; its file begins if there is none yet."""
+        if folder not in self._writers:
+            path = self._folder / self._path(folder)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._writers[folder] = self._make(self._stack.enter_context(written_aside(path)))
+            self.rows[self._path(folder)] = 0
+        return self._writers[folder]
+
+    def _path(self, folder: str) -> str:
+        return f"{folder}{self._name}"
+
+    def finish(self) -> None:
+        for writer in self._writers.values():
             writer.finish()
-        return ExportedFile(name=path.name, rows=rows, bytes=path.stat().st_size, after=after), first
+
+    def __enter__(self) -> Self:
+        self._stack.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)

@@ -45,6 +45,8 @@ def _headers_by_fields(request: Request) -> dict[str, str]:
         headers["If-None-Match"] = request.etag
     if request.last_modified:
         headers["If-Modified-Since"] = request.last_modified
+    if request.is_check and request.method == "GET":
+        headers["Range"] = "bytes=0-0"
     return headers
 
 

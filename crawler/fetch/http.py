@@ -27,6 +27,9 @@ from crawler.page import Failure, FailureKind, Fetched, Page, Redirect, Request
 
 _log = logging.getLogger(__name__)
 
+_MAX_CHECKED_BYTES = 4096
+"""So much of the body of a check is read, so that its connection can be kept."""
+
 
 class HttpFetcher:
     """Asks a server for one URL over HTTP/1.1; a `Fetcher`. It closes the network with itself.
@@ -82,9 +85,13 @@ class HttpFetcher:
             deadline = asyncio.get_running_loop().time() + limits.timeout_s
             async with asyncio.timeout_at(deadline):
                 headers = self._headers(url, limits, request)
-                response = await self._network.get(url, headers, connect_timeout_s=limits.connect_timeout_s)
+                response = await self._network.ask(
+                    url, headers, connect_timeout_s=limits.connect_timeout_s, method=request.method
+                )
             self._learn(url, limits, response)
             raw, truncated = await read_body(response, limits, claim, deadline=deadline)
+            if request.is_check:
+                raw, truncated = b"", None
             fetched = await interpret(sent, response, raw, truncated, limits=limits, claim=claim, budget=self._budget)
             return fetched
         except Exception as error:  # noqa: BLE001
@@ -114,6 +121,8 @@ class HttpFetcher:
         limits = self._limits_for(request.url)
         if request.is_sitemap:
             limits = replace(limits, max_body_bytes=max(limits.max_body_bytes, limits.max_sitemap_bytes))
+        if request.is_check:
+            limits = replace(limits, max_body_bytes=_MAX_CHECKED_BYTES)
         if request.max_body_bytes is not None:
             limits = replace(limits, max_body_bytes=request.max_body_bytes)
         return limits

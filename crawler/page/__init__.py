@@ -17,7 +17,7 @@ from crawler.page.content import Content, Wanted
 from crawler.page.digests import body_digest, body_sha1, digest_text
 from crawler.page.extract import Extract
 from crawler.page.failures import HOST_FAILURES, REFUSALS, TRANSIENT_FAILURES, FailureKind
-from crawler.page.links import EMBEDDED, Link, LinkDetail, LinkKind
+from crawler.page.links import CHANGE_FREQUENCIES, EMBEDDED, Link, LinkDetail, LinkKind
 from crawler.page.record import PageRecord
 from crawler.page.repeat import REPEAT_REASONS, Repeat
 from crawler.page.responses import (
@@ -34,6 +34,7 @@ from crawler.page.responses import (
 from crawler.page.verdict import Verdict
 
 __all__ = [
+    "CHANGE_FREQUENCIES",
     "EMBEDDED",
     "HOST_FAILURES",
     "REFUSALS",

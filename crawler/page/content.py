@@ -1,4 +1,6 @@
-"""What is read of a page for its own sake, on request: its text."""
+"""What is read of a page for its own sake, on request: its text, and its data for machines."""
+
+from typing import Any
 
 import msgspec
 
@@ -8,12 +10,14 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     text: bool = False
     markdown: bool = False
+    structured_data: bool = False
+    """JSON-LD and Open Graph."""
     max_bytes: int = 1_000_000
-    """Limit for each in UTF-8. A longer text is cut."""
+    """Limit for each in UTF-8. A longer text is cut, and longer data is left out."""
 
     @property
     def anything(self) -> bool:
-        return self.text or self.markdown
+        return self.text or self.markdown or self.structured_data
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,5 +27,9 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
     """The main text, without navigation and the like."""
     markdown: str | None = None
     """The same in Markdown. Links are absolute."""
+    json_ld: list[Any] | None = None
+    """The blocks of JSON-LD, decoded."""
+    open_graph: dict[str, str | list[str]] | None = None
+    """Properties of Open Graph by name; a list if a name comes more than once."""
     troubles: tuple[str, ...] = ()
     """For people: what is incomplete, and why."""

@@ -31,6 +31,8 @@ class LinkKind(StrEnum):
     """a page that a sitemap or a list of URLs lists"""
     FEED = "feed"
     SPECULATIVE = "speculative"
+    EXTERNAL = "external"
+    """a URL out of scope, which is only asked whether it is there"""
 
 
 EMBEDDED: Final = frozenset({LinkKind.EMBED, LinkKind.CSS})
@@ -53,6 +55,10 @@ class LinkDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     """Why it was not followed."""
 
 
+CHANGE_FREQUENCIES: Final = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
+"""The values of <changefreq> (https://www.sitemaps.org/protocol.html)."""
+
+
 class Link(msgspec.Struct, frozen=True, gc=False):
     """A link as it stands in a document."""
 
@@ -65,3 +71,5 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     """Lower-case tokens, space-separated."""
     last_modified: str = ""
     """When the target last changed, as the sitemap writes it."""
+    change_frequency: str = ""
+    """How often the target changes, according to the sitemap: one of `CHANGE_FREQUENCIES`."""

@@ -1,5 +1,7 @@
 """The record of one URL."""
 
+from typing import Any
+
 import msgspec
 
 from crawler.page.links import LinkDetail
@@ -84,3 +86,7 @@ class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """With `output.text`, the main text of the page. Users know it as `text`, which is the decoded body to programs."""
     markdown: str | None = None
     """With `output.markdown`, the same in Markdown."""
+    json_ld: list[Any] | None = None
+    """With `output.structured_data`, the blocks of JSON-LD, decoded."""
+    open_graph: dict[str, str | list[str]] | None = None
+    """With `output.structured_data`, the properties of Open Graph by name."""

@@ -1,6 +1,7 @@
 """What the crawl asks of a server, and what it gets."""
 
 from enum import StrEnum
+from typing import Literal
 
 import msgspec
 
@@ -19,6 +20,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Additional headers, as a script of a page asks for them. The headers of the crawl override these."""
     is_sitemap: bool = False
     """Whether it asks for a sitemap, which may be longer than a page."""
+    is_check: bool = False
+    """Whether it only asks if the URL is there: the body is not kept."""
+    method: Literal["GET", "HEAD"] = "GET"
+    """HEAD is for checks alone. A check by GET asks for the first byte."""
     max_body_bytes: int | None = None
     """Read at most this much of the body. None: the limit of the site."""
 

@@ -18,6 +18,8 @@ While a circuit is open, the same URL is tried each time if it can't be the caus
 so another URL is tried each time.
 """
 
+from http import HTTPStatus
+
 import msgspec
 from msgspec.structs import replace
 
@@ -47,6 +49,7 @@ NO_ANSWER = frozenset({FailureKind.TIMEOUT, FailureKind.DISCONNECTED})
 """Failures that say something about the host only if several URLs have them in a row."""
 NO_REQUEST_SENT = REFUSALS | {FailureKind.DNS}
 """Failures before any request was sent."""
+HEAD_REFUSED = "head-refused"
 UNREACHABLE = "unreachable"
 """Why a URL is excluded if its robots.txt can't be fetched."""
 
@@ -202,6 +205,14 @@ class ResponsePolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     def _backoff_s(self, plain_s: float, doublings: int, lease: Lease, *, retry_after_s: float | None = None) -> float:
         return self.pace.backoff_s(plain_s, doublings, key=lease.url.queue_key, retry_after_s=retry_after_s)
+
+
+def after_head(fetched: Fetched, decision: Decision, /) -> Decision:
+    """What follows from the answer to a HEAD request. Many servers refuse that method, or answer it wrongly, so the URL
+    is asked for by GET, once its host has rested, before an error counts."""
+    if isinstance(fetched, Failure) or fetched.status < HTTPStatus.BAD_REQUEST or decision.retry_after_s is not None:
+        return decision
+    return replace(decision, retry_after_s=0.0, stays=True, reason=HEAD_REFUSED, failed=False, answered=True)
 
 
 def _unanswered(lease: Lease) -> int:

@@ -170,7 +170,12 @@ def _fields_of_repeat(repeat: Repeat) -> dict[str, Any]:
 
 
 def _fields_of_content(content: Content) -> dict[str, Any]:
-    return {"main_text": content.text, "markdown": content.markdown}
+    return {
+        "main_text": content.text,
+        "markdown": content.markdown,
+        "json_ld": content.json_ld,
+        "open_graph": content.open_graph,
+    }
 
 
 def _messages(lease: Lease, fetched: Fetched, extract: Extract | None, content: Content | None) -> Iterator[str | None]:

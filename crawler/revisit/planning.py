@@ -4,7 +4,7 @@ from datetime import datetime
 
 from crawler.page import LinkKind, PageRecord
 from crawler.record import Change
-from crawler.revisit.schedules import ByPattern
+from crawler.revisit.schedules import ByPattern, BySitemap
 from crawler.revisit.visits import Visit
 from frontier import CrawlUrl, LedgerEntry, add_visit
 
@@ -12,9 +12,14 @@ from frontier import CrawlUrl, LedgerEntry, add_visit
 class VisitPlanning:
     """A `Planning` by a schedule."""
 
-    def __init__(self, schedule: ByPattern, *, follows_sitemaps: bool) -> None:
+    def __init__(self, schedule: ByPattern, *, sitemaps: BySitemap | None = None) -> None:
+        """`sitemaps` decides when pages are visited because of what a sitemap says; None if they never are."""
         self._schedule = schedule
-        self.follows_sitemaps = follows_sitemaps
+        self._sitemaps = sitemaps
+
+    @property
+    def follows_sitemaps(self) -> bool:
+        return self._sitemaps is not None
 
     def after_visit_s(self, url: CrawlUrl, record: PageRecord, /) -> float:
         earlier = url.earlier
@@ -30,20 +35,27 @@ class VisitPlanning:
             is_sitemap=url.kind == LinkKind.SITEMAP,
             interval_s=None if earlier is None else earlier.interval_s,
             history=history,
+            change_frequency=url.change_frequency,
             fresh_for_s=None if stale_at is None or fetched_at is None else max(0.0, stale_at - fetched_at),
         )
         return self._schedule.interval_s(url.url, visit)
 
     def after_entry_s(self, entry: LedgerEntry, /) -> float:
         """The same for a URL that was settled when nothing was planned."""
-        visit = Visit(is_sitemap=entry.kind == LinkKind.SITEMAP, history=entry.history)
+        visit = Visit(
+            is_sitemap=entry.kind == LinkKind.SITEMAP, history=entry.history, change_frequency=entry.change_frequency
+        )
         return self._schedule.interval_s(entry.url or entry.canonical, visit)
 
-    def is_newer(self, url: CrawlUrl, entry: LedgerEntry | None, last_modified: str | None, /) -> bool:
-        moment = _moment(last_modified)
-        if entry is None or entry.fetched_at is None or moment is None or url.kind == LinkKind.SITEMAP:
+    def is_due(self, url: CrawlUrl, entry: LedgerEntry | None, /, *, last_modified: str | None, read_at: float) -> bool:
+        if self._sitemaps is None or entry is None or entry.fetched_at is None or url.kind == LinkKind.SITEMAP:
             return False
-        return moment > entry.fetched_at
+        moment = _moment(last_modified)
+        return self._sitemaps.is_due(
+            since_s=read_at - entry.fetched_at,
+            has_changed=moment is not None and moment > entry.fetched_at,
+            change_frequency=url.change_frequency,
+        )
 
 
 def _moment(text: str | None) -> float | None:

@@ -1,6 +1,7 @@
 """How long it is from a visit to the next one."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from crawler.revisit.allotment import Allotment, Bounds
@@ -9,6 +10,17 @@ from crawler.revisit.visits import Schedule, Visit
 
 _SHORTER: Final = 0.8
 _LONGER: Final = 1.2
+_DAY_S: Final = 86_400.0
+_FREQUENCIES_S: Final[Mapping[str, float]] = {
+    "always": 0.0,
+    "hourly": 3600.0,
+    "daily": _DAY_S,
+    "weekly": 7 * _DAY_S,
+    "monthly": 30 * _DAY_S,
+    "yearly": 365 * _DAY_S,
+    "never": math.inf,
+}
+"""How long after each other changes of a page are, by its <changefreq>."""
 
 
 class Fixed:
@@ -32,13 +44,23 @@ class ByCache:
 
 
 class BySitemap:
-    """Sitemaps often, and pages when a sitemap says that they have changed, or else seldom."""
+    """Sitemaps often; pages when a sitemap says that they have changed, or as often as it says that they change, or
+    else seldom."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
 
     def interval_s(self, visit: Visit, /) -> float:
-        return self._bounds.first_s if visit.is_sitemap else self._bounds.max_s
+        if visit.is_sitemap:
+            return self._bounds.first_s
+        return self._interval_s(visit.change_frequency)
+
+    def is_due(self, *, since_s: float, has_changed: bool, change_frequency: str | None) -> bool:
+        """Whether a sitemap that is read `since_s` after the last visit of a page is a reason to visit it."""
+        return since_s >= (self._bounds.min_s if has_changed else self._interval_s(change_frequency))
+
+    def _interval_s(self, change_frequency: str | None) -> float:
+        return self._bounds.clamp(_FREQUENCIES_S.get(change_frequency or "", math.inf))
 
 
 class Adaptive:

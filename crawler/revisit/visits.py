@@ -17,6 +17,8 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True):
     """How long after the last visit this one was to be; None if it was not planned."""
     history: tuple[int, ...] = ()
     """The last visits, with this one: the seconds since the visit before, negative if nothing had changed since."""
+    change_frequency: str | None = None
+    """How often the page changes, according to a sitemap."""
     fresh_for_s: float | None = None
     """For how long the server says that its answer is fresh; None if it says nothing."""
 

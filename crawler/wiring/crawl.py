@@ -14,7 +14,6 @@ from crawler.discover.quota import PageQuota, SitemapQuota
 from crawler.discover.recanonicalize import Recanonicalizer
 from crawler.discover.refusal_counts import QuotaCounter, RefusalCounts, TrapCounter
 from crawler.disk.directory import CrawlDirectory
-from crawler.disk.free_space import FreeSpaceGuard
 from crawler.disk.full_disk_retry import FullDiskRetry
 from crawler.disk.layout import part_at
 from crawler.engine import Engine
@@ -27,6 +26,7 @@ from crawler.wiring import seeding, storage
 from crawler.wiring.additions import NO_ADDITIONS, Additions
 from crawler.wiring.backends import frontier_backend
 from crawler.wiring.components import discovering, fetching, processing, rendering, repeating
+from crawler.wiring.components.disk_space import disk_space
 from crawler.wiring.live.live import Adjusted, LiveSettings, own_seeds, pipeline_options, run_limits
 from crawler.wiring.live.values import Latest, LatestDiscovery, make_values
 from crawler.wiring.parts import check_parts
@@ -190,6 +190,7 @@ async def _components(
     fingerprints = repeating.fingerprints(config, directory.fingerprints, stack)
     sinks = await processing.open_sinks(loaded, directory, full_disk, before=additions.sinks, after=fingerprints)
     stack.push_async_callback(sinks.sink.aclose)
+    space = disk_space(config, directory, frontier.pauses, forget_before=sinks.forget_before)
     http = fetching.fetcher(loaded, notes, limits=latest.request_limits, allows_port=latest.allows_port)
     stack.push_async_callback(http.aclose)
     fetcher = fetching.chosen_fetcher(loaded, http)
@@ -216,6 +217,7 @@ async def _components(
         planning=planning,
         recrawling=frontier if isinstance(frontier, Recrawling) else None,
         visiting=visiting,
+        may_refer=space.keeping.may_refer if config.output.warc else lambda _: True,
     )
     engine = Engine(
         components,
@@ -225,23 +227,8 @@ async def _components(
         options=pipeline_options(config),
         on_stop=full_disk.stop,
     )
-    guard = _free_space_guard(config, directory, frontier, stack)
-    return Adjusted(latest=latest, engine=engine, http=http, robots=robots, guard=guard, frontier=frontier)
-
-
-def _free_space_guard(
-    config: Config, directory: CrawlDirectory, frontier: Frontier, stack: AsyncExitStack
-) -> FreeSpaceGuard:
-    """The guard, which has started."""
-    guard = FreeSpaceGuard(
-        [directory.path],
-        min_free_bytes=config.output.min_free_bytes,
-        pause=partial(frontier.pauses.pause, by="space"),
-        resume=partial(frontier.pauses.resume, by="space"),
-    )
-    stack.callback(guard.close)
-    guard.start()
-    return guard
+    await space.start(stack)
+    return Adjusted(latest=latest, engine=engine, http=http, robots=robots, space=space, frontier=frontier)
 
 
 def check_configuration(loaded: Loaded) -> None:

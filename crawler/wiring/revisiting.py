@@ -54,6 +54,7 @@ class UrlsAgain:
             depth=self._depth(entry),
             via=entry.via,
             kind=entry.kind,
+            change_frequency=entry.change_frequency,
             precedence=_UNKNOWN_PRECEDENCE,
         )
 
@@ -140,8 +141,9 @@ def make_planning(loaded: Loaded, pages: Callable[[], int], *, parts: int = 1) -
             patterns.append((search, each.interval_s))
     if recrawl.schedule == "off":
         return None
-    schedule = ByPattern(patterns, _schedule(config, pages, parts), gone_s=recrawl.max_interval_s)
-    return VisitPlanning(schedule, follows_sitemaps=recrawl.schedule == "sitemap")
+    others = _schedule(config, pages, parts)
+    schedule = ByPattern(patterns, others, gone_s=recrawl.max_interval_s)
+    return VisitPlanning(schedule, sitemaps=others if isinstance(others, BySitemap) else None)
 
 
 def _schedule(config: Config, pages: Callable[[], int], parts: int) -> Schedule:

@@ -1,6 +1,6 @@
 """The sinks, which store pages and records.
 
-    records        what the crawl found out about each URL, as JSON Lines
+    records        what the crawl found out about each URL, as JSON Lines; `record_tails` repairs their ends
     warc           what the servers sent, as WARC/1.1; made by `warc_records` and `warc_http`
     cdxj           the indexes of these archives
     warc_reader    reads these archives back; `gzip_members` finds their intact parts

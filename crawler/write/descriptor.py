@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -33,6 +33,15 @@ class Written(msgspec.Struct, frozen=True, gc=False):
     state: str
     status: int | None
     digest: str | None
+
+
+@runtime_checkable
+class Refers(Protocol):
+    """What a sink may have beside the methods of `Sink`, if it refers to pages that it has written before."""
+
+    def forget_before(self, moment: float, /) -> None:
+        """Refer to no page any more that was fetched before, in seconds since 1970: its file is about to be deleted."""
+        ...
 
 
 Read = Callable[[Parameters, Any], AsyncIterator[Sequence[Written]]]

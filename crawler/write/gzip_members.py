@@ -90,7 +90,7 @@ def members(file: BinaryIO, /, *, is_ours: Callable[[bytes], bool], max_bytes: i
     size = os.fstat(file.fileno()).st_size
     start = 0
     while start < size:
-        intact = _members(file, start, max_bytes)
+        intact = members_from(file, start, max_bytes)
         torn = False
         while True:
             try:
@@ -108,7 +108,7 @@ def members(file: BinaryIO, /, *, is_ours: Callable[[bytes], bool], max_bytes: i
 
 def _intact_until(file: BinaryIO, start: int) -> tuple[int, bool]:
     """Where the intact members from `start` on end, and whether the rest may be the beginning of another."""
-    members = _members(file, start, 0)
+    members = members_from(file, start, 0)
     while True:
         try:
             start, _ = next(members)
@@ -116,7 +116,7 @@ def _intact_until(file: BinaryIO, start: int) -> tuple[int, bool]:
             return start, end.value
 
 
-def _members(file: BinaryIO, start: int, max_bytes: int) -> Generator[tuple[int, bytes], None, bool]:
+def members_from(file: BinaryIO, start: int, max_bytes: int) -> Generator[tuple[int, bytes], None, bool]:
     """The end and the content of each intact member from `start` on. Returns whether the rest may be the beginning of
     another."""
     file.seek(start)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Annotated, BinaryIO, Final, Protocol, TypeVar
+from typing import Annotated, Final, Protocol, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -16,12 +16,12 @@ from msgspec import Meta
 from crawler.page import Fetched, PageRecord
 from crawler.write.appending import AppendFile, Durability
 from crawler.write.descriptor import FILES, Descriptor, Parameters
+from crawler.write.record_tails import repair_tail
 
 _log = logging.getLogger(__name__)
 _NAME = re.compile(r"records-(\d{5,})\.jsonl")
 _BLOCK_BYTES = 1 << 16
 _PAGE_BITS = 16
-_TRUNCATED = "Input data was truncated"
 
 
 class Numbered(Protocol):
@@ -32,6 +32,9 @@ class Numbered(Protocol):
 
 
 _Kind = TypeVar("_Kind", bound=Numbered)
+
+_Place = tuple[int, int]
+"""A file and a byte in it."""
 
 OnDamage = Callable[[Path, int, str], None]
 """Called for a line that can't be decoded, with the file, the byte offset, and the reason."""
@@ -50,7 +53,7 @@ class RecordSink:
         self._durability = durability
         self._encoder = msgspec.json.Encoder()
         files = record_files(directory)
-        self.torn_bytes, self.damaged_bytes = _repair_tail(files[-1]) if files else (0, 0)
+        self.torn_bytes, self.damaged_bytes = repair_tail(files[-1]) if files else (0, 0)
         self._serial = _serial_of(files[-1]) if files else 0
         self._file = self._open(self._serial)
 
@@ -120,11 +123,9 @@ def read_records_as(
     """The same, with some fields of the records alone, which is quicker."""
     files = [record_files(directory) for directory in directories]
     decoder = msgspec.json.Decoder(kind)
-    earlier = _copies_before_the_last(files, decoder) if last_only else {}
-    for record in _read_files(files, decoder, on_damage or _log_damage):
-        if earlier.get(record.number):
-            earlier[record.number] -= 1
-        else:
+    last = _last_copies(files, decoder) if last_only else {}
+    for place, record in _read_files(files, decoder, on_damage or _log_damage):
+        if last.get(record.number, place) == place:
             yield record
 
 
@@ -133,7 +134,7 @@ def find_record(directory: Path, number: int) -> PageRecord | None:
     record."""
     beginning = b'{"number":%d,' % number
     for path in reversed(record_files(directory)):
-        if path.stat().st_size == 0:
+        if not path.exists() or path.stat().st_size == 0:
             continue
         with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as lines:
             at = len(lines)
@@ -167,10 +168,11 @@ def newest_records(directory: Path, *, containing: bytes = b"", limit: ReadLimit
     skipped, and so are those that lack `containing`."""
     decoder = msgspec.json.Decoder(PageRecord)
     for path in reversed(record_files(directory) if directory.is_dir() else []):
-        for line in _lines_backwards(path, limit):
-            if containing in line:
-                with suppress(msgspec.DecodeError, UnicodeDecodeError):
-                    yield decoder.decode(line)
+        with suppress(FileNotFoundError):  # deleted meanwhile, because it is old
+            for line in _lines_backwards(path, limit):
+                if containing in line:
+                    with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                        yield decoder.decode(line)
 
 
 def _lines_backwards(path: Path, limit: ReadLimit | None) -> Iterator[bytes]:
@@ -188,16 +190,20 @@ def _lines_backwards(path: Path, limit: ReadLimit | None) -> Iterator[bytes]:
 
 def _read_files(
     files: Sequence[Sequence[Path]], decoder: msgspec.json.Decoder[_Kind], on_damage: OnDamage
-) -> Iterator[_Kind]:
-    """The records of the files of each directory."""
+) -> Iterator[tuple[_Place, _Kind]]:
+    """The records of the files of each directory, and where they are. A running crawl may delete old files."""
+    number = 0
     for of_one in files:
         for path in of_one:
-            yield from _read_file(path, decoder, on_damage, may_be_torn=path == of_one[-1])
+            number += 1
+            with suppress(FileNotFoundError):
+                for offset, record in _read_file(path, decoder, on_damage, may_be_torn=path == of_one[-1]):
+                    yield (number, offset), record
 
 
 def _read_file(
     path: Path, decoder: msgspec.json.Decoder[_Kind], on_damage: OnDamage, *, may_be_torn: bool
-) -> Iterator[_Kind]:
+) -> Iterator[tuple[int, _Kind]]:
     offset = 0
     with path.open("rb") as lines:
         for line in lines:
@@ -208,81 +214,25 @@ def _read_file(
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 on_damage(path, offset, str(error))
             else:
-                yield record
+                yield offset, record
             offset += len(line)
 
 
-def _copies_before_the_last(files: Sequence[Sequence[Path]], decoder: msgspec.json.Decoder[_Kind]) -> dict[int, int]:
-    """How many copies of a record come before its last one, for the few numbers that occur more than once."""
+def _last_copies(files: Sequence[Sequence[Path]], decoder: msgspec.json.Decoder[_Kind]) -> dict[int, _Place]:
+    """Where the last copy of a record is, for the few numbers that occur more than once."""
     met: dict[int, bytearray] = {}  # bitmaps by the upper bits, so that a stray huge number costs 8 KiB, not more
-    earlier: dict[int, int] = {}
-    for record in _read_files(files, decoder, _ignore_damage):
+    last: dict[int, _Place] = {}
+    for place, record in _read_files(files, decoder, _ignore_damage):
         upper, lower = record.number >> _PAGE_BITS, record.number & ((1 << _PAGE_BITS) - 1)
         bits = met.get(upper)
         if bits is None:
             bits = met[upper] = bytearray(1 << (_PAGE_BITS - 3))
         mask = 1 << (lower & 7)
         if bits[lower >> 3] & mask:
-            earlier[record.number] = earlier.get(record.number, 0) + 1
+            last[record.number] = place
         else:
             bits[lower >> 3] |= mask
-    return earlier
-
-
-def _repair_tail(path: Path) -> tuple[int, int]:
-    """Cut the file after its last complete line; returns how many bytes were cut off, and how many were moved aside."""
-    with path.open("r+b") as file:
-        size = file.seek(0, os.SEEK_END)
-        end = _last_line_end(file, size)
-        if end == size:
-            return 0, 0
-        file.seek(end)
-        tail = file.read()
-        for length in (len(tail), len(tail) - 1):
-            if _is_record(tail[:length]):  # only its line end is missing or damaged
-                file.seek(end + length)
-                file.write(b"\n")
-                return 0, 0
-        if _is_beginning(tail):
-            file.truncate(end)
-            _log.warning("%s: cut off %d bytes of a record that a crash left incomplete", path, size - end)
-            return size - end, 0
-        aside = path.with_name(f"{path.name}.damaged-{end}")
-        aside.write_bytes(tail)
-        file.truncate(end)
-        _log.warning("%s: %d bytes at byte %d are damaged, and moved to %s", path, size - end, end, aside.name)
-        return 0, size - end
-
-
-def _last_line_end(file: BinaryIO, size: int) -> int:
-    end = size
-    while end > 0:
-        start = max(0, end - _BLOCK_BYTES)
-        file.seek(start)
-        newline = file.read(end - start).rfind(b"\n")
-        if newline >= 0:
-            return start + newline + 1
-        end = start
-    return 0
-
-
-def _is_record(line: bytes) -> bool:
-    try:
-        msgspec.json.decode(line, type=PageRecord)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return False
-    return True
-
-
-def _is_beginning(tail: bytes) -> bool:
-    """Whether this is the beginning of a line: then msgspec reports it as truncated, otherwise as wrong."""
-    try:
-        msgspec.json.decode(tail)
-    except msgspec.DecodeError as error:
-        return str(error) == _TRUNCATED
-    except UnicodeDecodeError:
-        return False
-    return False
+    return last
 
 
 def _serial_of(path: Path) -> int:

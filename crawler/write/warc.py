@@ -12,6 +12,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -31,6 +32,7 @@ from crawler.write.warc_records import (
     Original,
     exchange_group,
     page_group,
+    warc_date,
     warcinfo,
 )
 
@@ -57,6 +59,7 @@ class WarcOptions(msgspec.Struct, frozen=True, kw_only=True):
     index: Annotated[bool, Meta(description="Like output.warc_index.")] = True
     revisits: Annotated[int, Meta(description="Like output.warc_revisits.", extra={"unit": "bodies"})] = 0
     dedupe_min_bytes: Annotated[int, Meta(description="Like output.dedupe_min_bytes.", extra={"unit": "bytes"})] = 0
+    text: Annotated[bool, Meta(description="Like output.warc_text.")] = False
 
 
 _DEFAULTS: Final = WarcOptions()
@@ -126,6 +129,13 @@ class WarcSink:
         await self._append(group).settle()
         self._remember(group, fetched)
 
+    def forget_before(self, moment: float, /) -> None:
+        first = warc_date(moment)
+        # They come in the order in which they were written, or nearly so.
+        older = takewhile(lambda digest: self._known[digest].date < first, self._known)
+        for digest in list(older):
+            del self._known[digest]
+
     async def aclose(self) -> None:
         self._closed = True
         self._finish_file()
@@ -136,7 +146,8 @@ class WarcSink:
             raise ValueError(f"the WARC sink of {self._directory} is closed; it can't be written to any more")
 
     def _compose(self, page: Fetched, record: PageRecord) -> Group:
-        return page_group(page, record, level=self._options.level, known=self._known)
+        options = self._options
+        return page_group(page, record, level=options.level, known=self._known, with_text=options.text)
 
     def _compose_exchange(self, fetched: Fetched, purpose: str) -> Group:
         return exchange_group(fetched, purpose, level=self._options.level, known=self._known)

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 
 from crawler.write.cdxj.making import NO_ARCHIVE
-from crawler.write.gzip_members import contents
+from crawler.write.gzip_members import contents, members_from
 from crawler.write.warc import is_ours
-from crawler.write.warc_records import NUMBER_FIELD, PURPOSE_FIELD
+from crawler.write.warc_records import NUMBER_FIELD, PURPOSE_FIELD, TEXT
 
 _HEAD_BYTES = 1 << 16
 _END = b"\r\n\r\n"
@@ -19,7 +19,7 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     """One WARC record of a page or exchange."""
 
     kind: str
-    """response, revisit, metadata, conversion, …"""
+    """response, revisit, metadata, conversion (the document of a rendered page), text (another conversion), …"""
     number: int
     """The number of the page record; -1 if there is none."""
     purpose: str | None = None
@@ -29,6 +29,8 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     truncated: str | None
     payload_digest: str | None
     """As the record says."""
+    refers_to: tuple[str, str] | None = None
+    """URL and date of the record that a revisit refers to."""
     block: bytes
     """The block, without the line breaks after it; perhaps only its beginning, see `captures`."""
 
@@ -77,6 +79,19 @@ def captures(directory: Path, *, full_blocks: bool, with_exchanges: bool = False
                 yield DamagedPart(path, found.start, found.end)
 
 
+def captures_at(path: Path, offset: int, *, max_bytes: int) -> Iterator[Capture]:
+    """The records of one page, of which the first begins at that byte. Of each, at most so much is read. What is
+    damaged, and all behind it, is left out."""
+    number = None
+    with path.open("rb") as file:
+        for _, content in members_from(file, offset, max_bytes):
+            capture = _capture(content)
+            if capture is None or number not in (None, capture.number):
+                return
+            number = capture.number
+            yield capture
+
+
 def _capture(content: bytes) -> Capture | None:
     head, _, block = content.partition(_END)
     lines = (line.partition(":") for line in head.decode("utf-8", "replace").split("\r\n")[1:])
@@ -84,13 +99,15 @@ def _capture(content: bytes) -> Capture | None:
     number, purpose = fields.get(NUMBER_FIELD.lower(), ""), fields.get(PURPOSE_FIELD.lower())
     if not number.isdecimal() and purpose is None:
         return None
+    kind, original = fields.get("warc-type", ""), fields.get("warc-refers-to-target-uri")
     return Capture(
-        kind=fields.get("warc-type", ""),
+        kind="text" if kind == "conversion" and fields.get("content-type") == TEXT else kind,
         number=int(number) if number.isdecimal() else -1,
         purpose=purpose,
         url=fields.get("warc-target-uri", ""),
         ip=fields.get("warc-ip-address"),
         truncated=fields.get("warc-truncated"),
         payload_digest=fields.get("warc-payload-digest"),
+        refers_to=(original, fields.get("warc-refers-to-date", "")) if original else None,
         block=block[: int(fields.get("content-length", "0"))],
     )

@@ -1,9 +1,9 @@
 """Makes the WARC records of one page or exchange. Pure.
 
 Source: https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/. Each record is a gzip member of
-its own. A body of megabytes is never copied as a whole: it is compressed piece by
-piece, and stays in pieces. Levels 1 to 3 are those of ISA-L: on pages of documentation, level 3 takes a quarter of the
-time of zlib's level 6, and 15 % more space. Levels 4 to 9 are those of zlib.
+its own. A body of megabytes is never copied as a whole: it is compressed piece by piece, and stays in pieces. Levels 1
+to 3 are those of ISA-L: on pages of documentation, level 3 takes a quarter of the time of zlib's level 6, and 15 % more
+space. Levels 4 to 9 are those of zlib.
 """
 
 import re
@@ -20,6 +20,8 @@ from crawler.page import WITH_DOCUMENT, Failure, NotModified, Page, PageRecord, 
 from crawler.write.cdxj.lines import REVISIT, Described
 from crawler.write.warc_http import one_line, request_head, response_head
 
+TEXT = "text/plain; charset=utf-8"
+"""The type of a conversion with the main text of a page; that of a rendered document is HTML."""
 NUMBER_FIELD = "X-Onceover-Number"
 """The header with the record number."""
 PURPOSE_FIELD = "X-Onceover-Purpose"
@@ -61,6 +63,8 @@ class Group(msgspec.Struct, frozen=True):
 
 
 Answer = Page | Redirect | NotModified
+Known = Mapping[str, Original]
+_NO_KNOWN: Known = MappingProxyType({})
 
 
 class _Subject(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,32 +76,33 @@ class _Subject(msgspec.Struct, frozen=True, kw_only=True):
     content_type: str | None = None
     digest: str | None = None
     """Of the body without content coding."""
+    text: str | None = None
+    """The main text of the page, to be archived too."""
 
 
 def page_group(
-    fetched: Answer | Failure, record: PageRecord, *, level: int, known: Mapping[str, Original] = MappingProxyType({})
+    fetched: Answer | Failure, record: PageRecord, *, level: int, known: Known = _NO_KNOWN, with_text: bool = False
 ) -> Group:
-    """The records of a page: response or revisit, then request, metadata, and the document of a rendered page as a
-    conversion. Of a failure without an answer: the metadata alone. `known` maps payload digests to records with that
-    payload."""
+    """The records of a page: response or revisit, then request, metadata, and as conversions the document of a rendered
+    page and, `with_text`, its main text. Of a failure without an answer: the metadata alone. `known` maps payload
+    digests to records with that payload."""
     subject = _Subject(
         mark=(NUMBER_FIELD, str(record.number)),
         facts=tuple(_facts(fetched, record)),
         content_type=record.content_type,
         digest=record.digest,
+        text=record.main_text if with_text else None,
     )
     return _group(fetched, subject, level=level, known=known)
 
 
-def exchange_group(
-    fetched: Answer | Failure, purpose: str, *, level: int, known: Mapping[str, Original] = MappingProxyType({})
-) -> Group:
+def exchange_group(fetched: Answer | Failure, purpose: str, *, level: int, known: Known = _NO_KNOWN) -> Group:
     """The records of what was asked for another purpose than a page."""
     facts = (("purpose", purpose), *_facts_of_fetch(fetched))
     return _group(fetched, _Subject(mark=(PURPOSE_FIELD, purpose), facts=facts), level=level, known=known)
 
 
-def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, known: Mapping[str, Original]) -> Group:
+def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, known: Known) -> Group:
     if isinstance(fetched, Failure):
         if fetched.response is None:
             fields = _common(fetched, subject)
@@ -135,6 +140,9 @@ def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, known: M
     chunks += _metadata(linked, subject, level=level)
     if isinstance(fetched, Page) and fetched.rendering in WITH_DOCUMENT:
         chunks += _conversion(fetched, main_id, common, level=level)
+    if subject.text is not None:
+        fields = [*common, ("WARC-Refers-To", main_id), ("Content-Type", TEXT)]
+        chunks += _member("conversion", fields, subject.text.encode("utf-8", "replace"), level=level)
     return Group(
         tuple(chunks), digest, None if is_revisit else Original(main_id, fetched.url, date), capture, capture_bytes
     )

@@ -30,6 +30,7 @@ class _Url(msgspec.Struct, array_like=True, gc=False):
     last_modified: str | None
     cost: int
     link_count: int
+    change_frequency: str | None = None
 
 
 class _Parcel(msgspec.Struct, array_like=True, tag=1, gc=False):
@@ -88,6 +89,7 @@ def _to_record(url: CrawlUrl) -> _Url:
         url.last_modified,
         url.cost,
         url.link_count,
+        url.change_frequency,
     )
 
 
@@ -106,6 +108,7 @@ def _from_record(record: _Url) -> CrawlUrl:
         last_modified=record.last_modified,
         cost=record.cost,
         link_count=record.link_count,
+        change_frequency=record.change_frequency,
     )
 
 

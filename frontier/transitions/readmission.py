@@ -45,7 +45,10 @@ def _prepare_again(
     if entry is None:
         return url
     if leased is not None:
-        return msgspec.structs.replace(url, link_count=entry.hit_count, earlier=leased.earlier)
+        frequency = url.change_frequency or leased.change_frequency
+        return msgspec.structs.replace(
+            url, link_count=entry.hit_count, earlier=leased.earlier, change_frequency=frequency
+        )
     has_copy = entry.state is UrlState.DONE and not entry.elsewhere
     earlier = Earlier(
         visits=entry.visits,
@@ -55,7 +58,8 @@ def _prepare_again(
         history=entry.history,
         interval_s=entry.interval_s,
     )
-    url = msgspec.structs.replace(url, link_count=entry.hit_count, earlier=earlier)
+    frequency = url.change_frequency or entry.change_frequency
+    url = msgspec.structs.replace(url, link_count=entry.hit_count, earlier=earlier, change_frequency=frequency)
     if drop_validators or not has_copy or entry.status not in _HAS_COPY:
         return url
     return msgspec.structs.replace(url, had_etag=entry.etag, had_last_modified=entry.last_modified)

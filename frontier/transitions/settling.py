@@ -21,7 +21,6 @@ from frontier.visits import History, add_visit
 
 log = logging.getLogger(__name__)
 
-_DONE = UrlState.DONE
 MAX_SECONDS = 1e9
 """Thirty years. A longer rest is a mistake and would not fit into the store."""
 
@@ -67,12 +66,9 @@ class Settling:
         if held.superseded:
             self._store.update_queues([update], counters)
         else:
-            if outcome.state is _DONE:
-                counters.done += 1
-            elif outcome.state is UrlState.FAILED:
-                counters.failed += 1
-            else:
-                counters.excluded += 1
+            counters.done += outcome.state is UrlState.DONE
+            counters.failed += outcome.state is UrlState.FAILED
+            counters.excluded += outcome.state is UrlState.EXCLUDED
             entry = self._entry(held, outcome)
             if entry.due_ms is None and self._active.revisits.loses_plan:
                 # Before the URL is settled: after a crash in between, the plan is made anew for nothing.
@@ -109,6 +105,7 @@ class Settling:
             history=history,
             interval_s=None if after_s is None else round(after_s),
             due_ms=None if after_s is None else int((self._active.now() + after_s) * 1000),
+            change_frequency=url.change_frequency,
         )
 
     def retry(

@@ -554,6 +554,12 @@ def check_query_of_tables(block: Block, folder: Path, shell: Shell) -> None:
     assert duckdb.sql(block.text.replace("'tables/", f"'{folder}/tables/")).fetchall()
 
 
+def check_query_of_partitions(block: Block, folder: Path, shell: Shell) -> None:
+    shell.run("onceover export crawls/docs --format parquet --to lake/docs --partition-by crawl,subset")
+    found = duckdb.sql(block.text.replace("'lake/", f"'{folder}/lake/")).fetchall()
+    assert {"warc"} <= {subset for _, subset, _ in found}
+
+
 def check_postgres_queries(block: Block, _: Path, __: Shell) -> None:
     async def make_tables(dsn: str) -> None:
         sink = PostgresSink(Parameters(), PostgresOptions(dsn=dsn))
@@ -586,6 +592,7 @@ SHOWN_ELSEWHERE = {
     ("docs/extending.md", "[build-system]"): check_project,
     ("docs/metrics.md", "scrape_configs:"): check_scrape_configuration,
     ("docs/output.md", "SELECT url_host"): check_query_of_tables,
+    ("docs/output.md", "FROM read_parquet"): check_query_of_partitions,
     ("docs/parts.md", "crawls/web/"): check_directory_of_parts,
     ("docs/reading.md", "www.example.org "): check_places,
 }

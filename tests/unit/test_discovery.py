@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from crawler.discover import link_cache
 from crawler.discover.discovery import MAX_NESTED_SITEMAPS, ScopedDiscovery
-from crawler.discover.link_filter import LinkRules
-from crawler.discover.link_refusals import LinkRefusal
+from crawler.discover.link_filter import LinkRefusal, LinkRules
 from crawler.discover.scope import (
     Reach,
     Refusal,
@@ -35,6 +34,7 @@ def discovery(
     max_links_per_page: int = 6000,
     max_redirects: int = 5,
     obey_nofollow: bool = False,
+    check_external: bool = False,
     kinds: frozenset[LinkKind] = frozenset(LinkKind),
     offsite_embeds: bool = False,
     remembered_links: int = 1000,
@@ -55,6 +55,7 @@ def discovery(
         rules=LinkRules(
             kinds=kinds,
             obey_nofollow=obey_nofollow,
+            check_external=check_external,
             max_links_per_page=max_links_per_page,
             max_redirects=max_redirects,
         ),
@@ -378,9 +379,13 @@ def test_sitemaps_may_be_nested_to_a_limit_and_redirected() -> None:
 def test_the_date_that_a_sitemap_gives_travels_with_the_url() -> None:
     [sitemap] = named("/s.xml", made=(made := discovery()))
     [found] = at_once(
-        made.links(sitemap.url, [Link("/a", LinkKind.LISTED, last_modified="2026-01-02")], parent=sitemap)
+        made.links(
+            sitemap.url,
+            [Link("/a", LinkKind.LISTED, last_modified="2026-01-02", change_frequency="daily")],
+            parent=sitemap,
+        )
     ).urls
-    assert found.last_modified == "2026-01-02"
+    assert (found.last_modified, found.change_frequency) == ("2026-01-02", "daily")
 
 
 def references(made: ScopedDiscovery, found_on_page: Sequence[Link]) -> list[str]:
@@ -528,3 +533,37 @@ def test_repeats_in_references_are_bounded_as_links_are() -> None:
     assert references(discovery(max_links_per_page=3), stood) == ["b", "c", "b", "c", "b"]
     listed = links(*"bcdefbbbbbb", kind=LinkKind.LISTED)
     assert references(discovery(max_links_per_page=3), listed) == [*"bcdefbbb"]
+
+
+def test_what_is_out_of_scope_is_checked_unless_it_is_excluded() -> None:
+    made = discovery(check_external=True, exclude=["/private"], max_depth=3)
+    out = ("https://other.test/", "https://other.test/#part", "https://other.test/private", "mailto:a@other.test")
+    found = at_once(made.links(PAGE, links(*out, "/in"), parent=page(depth=3)))
+    (check,) = found.checks
+    assert (check.url, check.kind, check.via, check.link_count) == ("https://other.test/", "external", PAGE, 2)
+    assert found.urls == []
+    assert found.refused == {"out-of-scope": 2, "scheme": 1, "too-deep": 1}
+    assert set(at_once(made.references(PAGE, links(*out), found, parent=page()))) == {"https://other.test/"}
+    assert at_once(discovery().links(PAGE, links(*out), parent=page())).checks == []
+
+
+def test_a_url_that_was_checked_is_still_new_to_a_crawl_that_reaches_it() -> None:
+    checked = at_once(discovery(check_external=True).links(PAGE, links("https://other.test/"), parent=page())).checks
+    crawled = at_once(discovery(within="any").links(PAGE, links("https://other.test/"), parent=page())).urls
+    assert [url.url for url in checked] == [url.url for url in crawled]
+    assert checked[0].canonical != crawled[0].canonical
+
+
+def test_a_check_follows_redirects_as_checks_and_brings_nothing_into_scope() -> None:
+    made = discovery(check_external=True, exclude=["/private"], max_redirects=2)
+    (check,) = at_once(made.links(PAGE, links("https://other.test/"), parent=page())).checks
+    for location in ("https://third.test/", "https://example.org/in", "https://other.test/?"):
+        target = made.redirect(redirect(location, url=check.url), parent=check)
+        assert isinstance(target, CrawlUrl)
+        assert (target.kind, target.via, target.redirects) == ("external", check.url, 1)
+        assert target.canonical != check.canonical
+    assert made.redirect(redirect("/private", url=check.url), parent=check) == Refusal.EXCLUDED
+    assert made.redirect(redirect(check.url, url=check.url), parent=check) == LinkRefusal.REDIRECT_LOOP
+    from_page = made.redirect(redirect("https://other.test/"), parent=page())
+    assert isinstance(from_page, CrawlUrl)
+    assert from_page.kind == "external"

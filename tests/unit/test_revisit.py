@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.page import LinkKind, PageRecord
+from crawler.page import CHANGE_FREQUENCIES, LinkKind, PageRecord
 from crawler.record import Change
 from crawler.revisit.allotment import Allotment, Bounds, best_interval_s
 from crawler.revisit.change_rate import change_rate
@@ -164,10 +164,15 @@ class Seen:
 
 def test_a_plan_knows_what_the_record_says() -> None:
     seen = Seen()
-    planning = VisitPlanning(ByPattern([], seen, gone_s=9.0), follows_sitemaps=True)
+    planning = VisitPlanning(ByPattern([], seen, gone_s=9.0))
     earlier = Earlier(visits=2, status=200, fetched_at=1_700_000_000.0, history=(-7,), interval_s=50)
     url = CrawlUrl(
-        url="http://a.test/", canonical="http://a.test/", queue_key="test,a", kind="sitemap", earlier=earlier
+        url="http://a.test/",
+        canonical="http://a.test/",
+        queue_key="test,a",
+        kind="sitemap",
+        earlier=earlier,
+        change_frequency="daily",
     )
     record = PageRecord(
         number=3,
@@ -181,21 +186,54 @@ def test_a_plan_knows_what_the_record_says() -> None:
     )
     assert planning.after_visit_s(url, record) == 5
     assert seen.visits == [
-        Visit(changed=True, is_sitemap=True, interval_s=50, history=(-7, 100), fresh_for_s=HOUR_S),
+        Visit(
+            changed=True,
+            is_sitemap=True,
+            interval_s=50,
+            history=(-7, 100),
+            change_frequency="daily",
+            fresh_for_s=HOUR_S,
+        ),
     ]
     assert planning.after_visit_s(url, msgspec.structs.replace(record, change=Change.GONE)) == 9
 
 
-def test_a_sitemap_tells_which_pages_have_changed_since() -> None:
-    planning = VisitPlanning(ByPattern([], Fixed(5.0), gone_s=9.0), follows_sitemaps=True)
+def test_a_sitemap_tells_which_pages_have_changed_since_and_how_often_they_do() -> None:
+    sitemaps = BySitemap(BOUNDS)
+    planning = VisitPlanning(ByPattern([], sitemaps, gone_s=9.0), sitemaps=sitemaps)
+    visited_at = 1_700_000_000.0
     url = CrawlUrl(url="http://a.test/", canonical="http://a.test/", queue_key="test,a")
-    entry = LedgerEntry(canonical=url.canonical, state=UrlState.DONE, number=1, found_at=0, fetched_at=1_700_000_000.0)
+    entry = LedgerEntry(canonical=url.canonical, state=UrlState.DONE, number=1, found_at=0, fetched_at=visited_at)
     before, after = "2023-11-14T22:00:00Z", "2023-11-14T23:00:00Z"
-    assert planning.is_newer(url, entry, after)
-    assert not planning.is_newer(url, entry, before)
-    assert not planning.is_newer(url, entry, None)
-    assert not planning.is_newer(url, None, after)
-    assert not planning.is_newer(msgspec.structs.replace(url, kind=LinkKind.SITEMAP), entry, after)
+
+    def is_due(url: CrawlUrl, last_modified: str | None, hours: float, entry: LedgerEntry | None = entry) -> bool:
+        return planning.is_due(url, entry, last_modified=last_modified, read_at=visited_at + hours * HOUR_S)
+
+    assert is_due(url, after, 2)
+    assert not is_due(url, after, 0.5)  # a sitemap that always gives the present time is no reason to come at once
+    assert not is_due(url, before, 2)
+    assert not is_due(url, None, 2)
+    assert not is_due(url, after, 2, None)
+    assert not is_due(msgspec.structs.replace(url, kind=LinkKind.SITEMAP), after, 2)
+    daily = msgspec.structs.replace(url, change_frequency="daily")
+    assert [is_due(daily, None, hours) for hours in (23, 25)] == [False, True]
+    assert not VisitPlanning(ByPattern([], sitemaps, gone_s=9.0)).is_due(daily, entry, last_modified=after, read_at=9e9)
+
+
+@pytest.mark.parametrize(
+    ("frequency", "hours"),
+    [("always", 1), ("hourly", 1), ("daily", 24), ("weekly", 168), ("monthly", 720), ("yearly", 1000), ("never", 1000)],
+)
+def test_pages_are_visited_as_often_as_a_sitemap_says_that_they_change_within_the_bounds(
+    frequency: str, hours: float
+) -> None:
+    sitemaps = BySitemap(BOUNDS)
+    assert sitemaps.interval_s(Visit(change_frequency=frequency)) == hours * HOUR_S
+    assert sitemaps.interval_s(Visit(change_frequency=frequency, is_sitemap=True)) == BOUNDS.first_s
+    planning = VisitPlanning(ByPattern([], sitemaps, gone_s=9.0), sitemaps=sitemaps)
+    entry = LedgerEntry(canonical="u", state=UrlState.DONE, number=1, found_at=0, change_frequency=frequency)
+    assert planning.after_entry_s(entry) == hours * HOUR_S
+    assert frequency in CHANGE_FREQUENCIES
 
 
 def test_at_equal_cost_adaptive_visits_keep_more_copies_current_than_fixed_ones_and_estimates_more_still() -> None:

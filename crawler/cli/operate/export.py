@@ -13,13 +13,16 @@ from crawler.cli.operate.options import directory, part
 from crawler.cli.run.streams import say
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import part_directory
+from crawler.export.archived_text import ArchivedText
 from crawler.export.archives import archives_of
-from crawler.export.captures import Captures
+from crawler.export.captures import Captures, Location
 from crawler.export.links import links_table
 from crawler.export.pages import pages_table
 from crawler.export.tables import Exported, TableExport, export_table, is_file
 from crawler.export.wacz.packing import WaczExport, export_wacz
 from crawler.export.writers import Format
+from crawler.protocols import ContentReading
+from crawler.read.html.lexbor import LexborExtractor
 from crawler.record import rfc3339
 from crawler.status import number_of
 from crawler.url.hosts import use_suffixes
@@ -27,7 +30,16 @@ from crawler.url.hosts import use_suffixes
 _WACZ: Final = "wacz"
 _FORMATS: Final = (*get_args(Format), _WACZ)
 _TABLES: Final = ("pages", "links")
+_READERS: Final = ("turbohtml", "trafilatura")
+_PARTITIONS: Final = frozenset({"crawl", "subset"})
 _ROWS: Final = 1_000_000
+
+
+def _columns(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
+    columns = () if value is None else tuple(value.split(","))
+    if len({*columns}) < len(columns) or not _PARTITIONS.issuperset(columns):
+        raise click.BadParameter(f"expected crawl, subset, or crawl,subset, found {value!r}")
+    return columns
 
 
 @click.command()
@@ -49,6 +61,12 @@ _ROWS: Final = 1_000_000
     help="When a new file begins in a folder.",
 )
 @click.option(
+    "--partition-by",
+    callback=_columns,
+    metavar="COLUMNS",
+    help="For the table of pages: divide it among folders by crawl, subset or both, as crawl=NAME/subset=warc/.",
+)
+@click.option(
     "--locations/--no-locations",
     default=True,
     show_default=True,
@@ -62,6 +80,11 @@ _ROWS: Final = 1_000_000
     help="For wacz: an earlier crawl, or a folder of WARC files, that revisit records refer to.",
 )
 @click.option("--incomplete", is_flag=True, help="For wacz: leave out what revisit records refer to and nobody has.")
+@click.option(
+    "--text-by",
+    type=click.Choice(_READERS),
+    help="For the table of pages: read text and Markdown of each page anew from the archive, by this library.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace what an earlier export has written there.")
 @part
 def export(directory: Path, form: Literal[Format, "wacz"], to: Path, **options: Any) -> None:
@@ -71,6 +94,10 @@ def export(directory: Path, form: Literal[Format, "wacz"], to: Path, **options: 
     """
     chosen = _Options(**options)
     _check(directory, chosen.part)
+    if chosen.text_by is not None and (form == "wacz" or chosen.table != "pages"):
+        raise click.UsageError("--text-by is for the table of pages")
+    if chosen.partition_by and (form == "wacz" or chosen.table != "pages"):
+        raise click.UsageError("--partition-by is for the table of pages")
     if form != "wacz":
         _export_table(directory, form, to, chosen)
     elif chosen.table != "pages":
@@ -85,6 +112,8 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
     locations: bool
     earlier: tuple[Path, ...]
     incomplete: bool
+    partition_by: tuple[str, ...]
+    text_by: str | None
     overwrite: bool
     part: int | None
 
@@ -93,10 +122,16 @@ def _export_table(directory: Path, form: Format, to: Path, options: _Options) ->
     crawl = CrawlDirectory(directory)
     if crawl.suffixes.exists():
         use_suffixes(crawl.suffixes.read_bytes())
+    read_content = None if options.text_by is None else _reader(options.text_by)
     is_located = options.locations and options.table == "pages" and form != "jsonl"
-    archives = archives_of(directory, options.part) if is_located else []
+    archives = archives_of(directory, options.part) if is_located or read_content is not None else []
     with Captures(directory, archives, _tell) as captures:
-        table = pages_table(captures.find, crawl=_name(crawl)) if options.table == "pages" else links_table()
+        find = captures.find if is_located else _nowhere
+        table = pages_table(find, crawl=_name(crawl)) if options.table == "pages" else links_table()
+        texts = None
+        if read_content is not None:
+            texts = ArchivedText(directory, captures, LexborExtractor(), read_content)
+            table = msgspec.structs.replace(table, rewrite=texts.rewrite)
         made = export_table(
             TableExport(
                 directory=directory,
@@ -104,6 +139,8 @@ def _export_table(directory: Path, form: Format, to: Path, options: _Options) ->
                 table=table,
                 format=form,
                 rows_per_file=options.rows_per_file,
+                partition_by=options.partition_by,
+                text_reader=options.text_by,
                 overwrite=options.overwrite,
                 now=rfc3339(time.time()),
             ),
@@ -111,7 +148,26 @@ def _export_table(directory: Path, form: Format, to: Path, options: _Options) ->
             _tell,
             _tell_damage,
         )
+    if texts is not None and texts.missing:
+        lacking = number_of(texts.missing, "page")
+        _tell(f"the archive lacks {lacking}: text and Markdown are as in the records")
     _report(made, to, options.table, in_folder=not is_file(to, form))
+
+
+def _nowhere(_: str, __: str | None, /) -> Location | None:
+    return None
+
+
+def _reader(name: str) -> ContentReading:
+    if name == "turbohtml":
+        from crawler.read.content.reading import read_content  # noqa: PLC0415 - takes a while to import
+
+        return read_content
+    try:
+        from crawler.read.content.trafilatura_text import read_by_trafilatura  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        raise click.UsageError("trafilatura is not installed: pip install 'onceover-crawler[text]'") from error
+    return read_by_trafilatura
 
 
 def _pack(directory: Path, to: Path, options: _Options) -> None:

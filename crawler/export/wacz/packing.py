@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -9,7 +10,7 @@ import msgspec
 
 from crawler.export.archives import Archive, archives_in, archives_of, members_of
 from crawler.export.aside import written_aside
-from crawler.export.snapshot import BEGINNING, OnDamage, Snapshot, take_snapshot
+from crawler.export.snapshot import BEGINNING, OnDamage, RecordFile, Snapshot, take_snapshot
 from crawler.export.wacz.compressed_index import write_index
 from crawler.export.wacz.heads import read_head
 from crawler.export.wacz.index import Capture, Index
@@ -60,6 +61,8 @@ class _Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     url: str
     ts: str
     title: str | None = None
+    text: str | None = None
+    """If the record has it: it lets viewers search the archive."""
     seed: bool = False
 
 
@@ -67,19 +70,24 @@ def export_wacz(export: WaczExport, to: Path, say: Say, on_damage: OnDamage) -> 
     """Raises `ExportRefused`, `DirectoryRefused` and `OSError`."""
     if to.is_dir() or (to.exists() and not export.overwrite):
         raise ExportRefused(f"{to} exists: name another file, or replace a file with --overwrite")
-    snapshot = Snapshot(export.directory, take_snapshot(export.directory, export.part), on_damage)
+    files = take_snapshot(export.directory, export.part)
+    snapshot = Snapshot(export.directory, files, on_damage)
     archives = archives_of(export.directory, export.part)
     if not archives:
         raise ExportRefused(f"{export.directory} has no archive to pack: crawl with output.warc = true")
     to.parent.mkdir(parents=True, exist_ok=True)
-    with written_aside(to) as file, Package(file, is_large=_is_large(export, archives)) as package, Index() as index:
+    with (
+        written_aside(to) as file,
+        Package(file, is_large=_is_large(export, archives, files)) as package,
+        Index() as index,
+    ):
         return _pack(export, _Packing(package, index, say), archives, snapshot)
 
 
-def _is_large(export: WaczExport, archives: Sequence[Archive]) -> bool:
-    """Whether a member may have 2 GiB; the list of pages is no larger than the archive."""
+def _is_large(export: WaczExport, archives: Sequence[Archive], files: Sequence[RecordFile]) -> bool:
+    """Whether a member may have 2 GiB; the list of pages is no larger than the records."""
     earlier = (archive for place in export.earlier for archive in _earlier_archives(place))
-    return sum(archive.size for archive in (*archives, *earlier)) >= _LARGE_BYTES
+    return sum(each.size for each in chain[Archive | RecordFile](archives, earlier, files)) >= _LARGE_BYTES
 
 
 def _pack(export: WaczExport, packing: "_Packing", archives: Sequence[Archive], snapshot: Snapshot) -> Packed:
@@ -167,7 +175,14 @@ def _pages(snapshot: Snapshot) -> Iterator[_Page]:
             continue
         if record.status == 200 and record.content_type in _HTML and record.fetched_at is not None:
             is_seed = record.kind == "seed"
-            yield _Page(id=str(record.number), url=record.url, ts=record.fetched_at, title=record.title, seed=is_seed)
+            yield _Page(
+                id=str(record.number),
+                url=record.url,
+                ts=record.fetched_at,
+                title=record.title,
+                text=record.main_text,
+                seed=is_seed,
+            )
 
 
 def _earlier_archives(place: Path) -> list[Archive]:

@@ -96,7 +96,9 @@ class Network:
         """Let as many connections stay open as so many requests at once need."""
         self._connections.limit = connections_for(concurrency, spare)
 
-    async def get(self, url: URL, headers: dict[str, str], /, *, connect_timeout_s: float) -> Response:
+    async def ask(
+        self, url: URL, headers: dict[str, str], /, *, connect_timeout_s: float, method: str = "GET"
+    ) -> Response:
         """Send a request by the host's route. Returns when the headers have arrived."""
         host = url.raw_host or ""
         more: dict[str, Any] = {"timeout": _timeout(connect_timeout_s)}
@@ -112,7 +114,9 @@ class Network:
                 more["proxy_headers"] = proxy.headers  # sent with CONNECT, not to the server
             else:
                 headers |= proxy.headers or {}
-        response = cast(Response, await self._session.get(url, headers=headers, allow_redirects=False, **more))
+        response = cast(
+            Response, await self._session.request(method, url, headers=headers, allow_redirects=False, **more)
+        )
         if proxy is not None:
             response.peer = None  # it is that of the proxy
         return response

@@ -9,6 +9,7 @@ import msgspec
 
 from crawler.control.replies import Judged, JudgedUrl, UrlFound
 from crawler.control.requests import Add
+from crawler.discover.external import MARK
 from crawler.disk.layout import part_at
 from crawler.operate.actions.forms import url_form
 from crawler.operate.target import OperatedCrawl, Refused, ledger_reads, queue_reads
@@ -37,7 +38,7 @@ _ADDED_TOGETHER: Final = 50
 async def look_up(crawl: OperatedCrawl, url: str) -> UrlFound:
     canonical = _read(crawl, url).canonical
     ledger = ledger_reads(crawl)
-    known = ledger.known(canonical)
+    known = ledger.known(canonical) or ledger.known(canonical + MARK)
     if known is None:
         return UrlFound(canonical=canonical, found=None)
     known = await _with_current_links(crawl, known)

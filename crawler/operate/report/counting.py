@@ -6,8 +6,9 @@ from heapq import nlargest
 from http import HTTPStatus
 from typing import Final, Protocol
 
-from crawler.operate.report.forms import HostRow, HostTable, Times
+from crawler.operate.report.forms import External, HostRow, HostTable, Times
 from crawler.operate.report.visits import Visit
+from crawler.page import LinkKind
 from crawler.url.urls import host_of
 
 MAX_HOSTS: Final = 100_000
@@ -24,15 +25,21 @@ class Settled(Protocol):
     def state(self) -> str: ...
     @property
     def status(self) -> int | None: ...
+    @property
+    def kind(self) -> str: ...
 
 
 def is_page(visit: Settled) -> bool:
     status = visit.status
+    if visit.kind == LinkKind.EXTERNAL:
+        return False
     return visit.state == "done" and status is not None and (status // 100 == 2 or status == HTTPStatus.NOT_MODIFIED)
 
 
 def has_failed(visit: Settled) -> bool:
-    """Whether there is no answer but an error."""
+    """Whether there is no answer but an error. Who checks an empty file by its first byte is told that it has none."""
+    if visit.kind == LinkKind.EXTERNAL and visit.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+        return False
     return visit.state == "failed" or (visit.status is not None and visit.status >= HTTPStatus.BAD_REQUEST)
 
 
@@ -76,6 +83,23 @@ class Clock:
     @property
     def mean_s(self) -> float | None:
         return round(self.took_s / self.timed, 3) if self.timed else None
+
+
+class Checks:
+    """URLs out of scope that were checked."""
+
+    def __init__(self) -> None:
+        self._checked = self._dead = self._excluded = 0
+
+    def add(self, visit: Visit) -> None:
+        self._checked += visit.state != "excluded"
+        self._dead += has_failed(visit)
+        self._excluded += visit.state == "excluded"
+
+    def found(self) -> External | None:
+        if not self._checked and not self._excluded:
+            return None
+        return External(checked=self._checked, dead=self._dead, excluded=self._excluded)
 
 
 class Totals:

@@ -19,6 +19,16 @@ class Times(msgspec.Struct, frozen=True, kw_only=True):
     """How long a fetch took on average."""
 
 
+class External(msgspec.Struct, frozen=True, kw_only=True):
+    """URLs out of scope, with `scope.check_external`. They count nowhere else."""
+
+    checked: int
+    dead: int
+    """Those of them that answered with an error, or not at all."""
+    excluded: int
+    """Those that were not asked, as because of robots.txt."""
+
+
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """All hosts together. Each URL counts once, as it was settled last."""
 
@@ -45,6 +55,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """URLs that a rule forbids to fetch, by rule."""
     refused: Mapping[str, int] | None
     """Links that were not admitted, by rule; None if only the ledger tells."""
+    pruned: int = 0
+    """Records that were deleted because they are old, and are not counted here."""
+    external: External | None = None
+    """None if none was checked."""
 
 
 class HostRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +101,8 @@ class DeadLink(msgspec.Struct, frozen=True, kw_only=True):
     """The text of the link. Without `output.link_details` it is known only of the first link that the crawl found."""
     kind: str | None
     """Likewise."""
+    external: bool = False
+    """Whether the URL is out of scope, and was only checked."""
 
 
 class DeadLinkList(msgspec.Struct, frozen=True, kw_only=True):

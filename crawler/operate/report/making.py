@@ -1,7 +1,7 @@
 """Makes a report of the crawl in a directory. It blocks, for as long as it takes to read all records."""
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -10,16 +10,19 @@ import msgspec
 from crawler.control.replies import CrawlStatus
 from crawler.control.requests import GetStatus
 from crawler.course.remaining import finished, no_estimate, queued, share_done
+from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import record_directories
+from crawler.disk.pruned import read_pruned
 from crawler.operate.course import course_of
 from crawler.operate.opening import stored_configuration
 from crawler.operate.reach import reach
-from crawler.operate.report.counting import Hosts, Totals
+from crawler.operate.report.counting import Checks, Hosts, Totals
 from crawler.operate.report.forms import Lists, Report, Summary
 from crawler.operate.report.lists.endings import Canonical
 from crawler.operate.report.lists.making import SECTIONS, make_lists
 from crawler.operate.report.visits import Visit, ledger_visits, recorded_visits
 from crawler.operate.target import Refused
+from crawler.page import LinkKind
 from crawler.record import rfc3339
 from crawler.wiring.components.discovering import url_reader
 from crawler.write.records import record_files
@@ -43,18 +46,18 @@ def make_report(directory: Path, sections: Collection[str] = (), *, limit: int |
         )
     with reach(directory) as crawl:
         status = crawl.ask(GetStatus(), CrawlStatus)
-        totals, hosts = Totals(), Hosts()
+        totals, hosts, checks = Totals(), Hosts(), Checks()
         if not directories:
-            _count(ledger_visits(crawl), totals, hosts)
+            _count(ledger_visits(crawl), totals, hosts, checks)
     # Nobody has to wait for the crawl while its records are read.
-    _count(recorded_visits(*directories), totals, hosts)
+    _count(recorded_visits(*directories), totals, hosts, checks)
     made = make_lists(directories, lists, _canonical(directory), limit) if lists else Lists()
     return Report(
         directory=str(directory),
         at=rfc3339(now),
         running=status.running,
         source="records" if directories else "ledger",
-        summary=_summary(status, totals, hosts=hosts.count, has_records=bool(directories)),
+        summary=_summary(status, totals, checks, hosts=hosts.count, source=directories),
         course=course_of(directory, status),
         hosts=hosts.table(HOSTS if limit is None else limit, has_bytes=bool(directories)),
         **msgspec.structs.asdict(made),
@@ -74,13 +77,18 @@ def _canonical(directory: Path) -> Canonical:
     return name
 
 
-def _count(visits: Iterable[Visit], totals: Totals, hosts: Hosts) -> None:
+def _count(visits: Iterable[Visit], totals: Totals, hosts: Hosts, checks: Checks) -> None:
     for visit in visits:
+        if visit.kind == LinkKind.EXTERNAL:
+            checks.add(visit)
+            continue
         totals.add(visit)
         hosts.add(visit)
 
 
-def _summary(status: CrawlStatus, totals: Totals, *, hosts: int, has_records: bool) -> Summary:
+def _summary(status: CrawlStatus, totals: Totals, checks: Checks, *, hosts: int, source: Sequence[Path]) -> Summary:
+    """`source` are the directories of the records that were counted; without any, the ledger was."""
+    has_records = bool(source)
     frontier = status.frontier
     return Summary(
         urls=frontier.admitted,
@@ -98,4 +106,11 @@ def _summary(status: CrawlStatus, totals: Totals, *, hosts: int, has_records: bo
         failures=totals.failures.counts(),
         exclusions=totals.exclusions.counts(),
         refused=totals.refused.counts() if has_records else None,
+        pruned=sum(
+            file.records
+            for each in source
+            for file in read_pruned(CrawlDirectory(each.parent))
+            if file.output == "records"
+        ),
+        external=checks.found(),
     )

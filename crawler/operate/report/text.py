@@ -56,6 +56,11 @@ def _rows(summary: Summary) -> list[tuple[str, str]]:
         ("excluded", summary.exclusions, ""),
         ("refused", summary.refused or {}, " (links)"),
     )
+    if summary.pruned:
+        rows.append(("pruned", f"{summary.pruned:,} records were deleted because they are old, and are not counted"))
+    if (external := summary.external) is not None:
+        texts = [f"{external.checked:,} checked", f"{external.dead:,} dead", f"{external.excluded:,} not asked"]
+        rows.append(("external", " · ".join(texts)))
     rows += [(name, _counts(each) + unit) for name, each, unit in counts if each]
     return rows
 

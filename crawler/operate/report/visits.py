@@ -18,6 +18,7 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     number: int
     url: str
     state: str
+    kind: str = "link"
     status: int | None = None
     reason: str | None = None
     fetched_at: str | None = None
@@ -45,6 +46,7 @@ def ledger_visits(crawl: ReachedCrawl) -> Iterator[Visit]:
                     number=0,  # the export has none, and nobody needs it
                     url=line.url,
                     state=line.state,
+                    kind=line.kind,
                     status=line.status,
                     reason=line.reason,
                     fetched_at=None if line.fetched_at is None else str(line.fetched_at),

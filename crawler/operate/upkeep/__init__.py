@@ -5,5 +5,6 @@ checking    finds what does not agree: within a state, between parts, and with t
 verifying   proves that ledger, records, archive and the tables of sinks agree
 repairing   repairs or rebuilds a state
 dividing    divides a crawl anew among its parts
+pruning     deletes old output, or tells what would be deleted
 refetching  queues URLs again whose output is missing, or that may lead to lost ones
 """

@@ -118,5 +118,10 @@ class Repairing:
                 f"{place.named}the links of {recovered.unread:,} pages are not known: output.links was off, and the "
                 "pages are not in the archive"
             )
+        if recovered.pruned:
+            self._say(
+                f"{place.named}{recovered.pruned:,} records were pruned (see {place.directory.pruned.name}), so their "
+                "URLs are not known any more unless others link to them; these are fetched again"
+            )
         if before and not recovered.unread:
             self._say(f"{place.named}all lost URLs are known again to which a fetched page links")

@@ -8,6 +8,8 @@ from turbohtml import Markdown, PlainText
 from crawler.url.urls import join
 
 _MAIN_ELEMENTS: Final = ("article", "main", "body")
+_MOST_ELEMENTS: Final = 100
+"""That are compared: they may be within each other, so that each has nearly all of the text."""
 _OTHER_SCHEMES: Final = ("mailto:", "tel:")
 _PLAIN: Final = PlainText()
 _MARKDOWN: Final = Markdown()
@@ -20,18 +22,25 @@ def main_element(tree: turbohtml.Document) -> turbohtml.Element | None:
     if found is not None:
         return found
     for name in _MAIN_ELEMENTS:
-        if elements := tree.select(name):
+        if elements := tree.select(name)[:_MOST_ELEMENTS]:
             return max(elements, key=lambda each: len(each.text))
     return None
 
 
 def plain_text(element: turbohtml.Element) -> str:
-    return element.to_text(_PLAIN)
+    text: str = element.to_text(_PLAIN)
+    return text
 
 
 def markdown(element: turbohtml.Element, base_url: str) -> str:
-    """Changes the links of the element: they become absolute, and those that lead nowhere become plain text. Images
-    that are in the page itself (`data:`) go away."""
+    """Changes the links of the element."""
+    make_links_absolute(element, base_url)
+    text: str = element.to_markdown(_MARKDOWN)
+    return text
+
+
+def make_links_absolute(element: turbohtml.Element, base_url: str) -> None:
+    """Links that lead nowhere become plain text, and images that are in the page itself (`data:`) go away."""
     for each in element.select("a[href],img[src]"):
         name = "href" if each.tag == "a" else "src"
         url = _absolute(base_url, str(each.attrs[name]))
@@ -41,7 +50,6 @@ def markdown(element: turbohtml.Element, base_url: str) -> str:
             del each.attrs[name]
         else:
             each.decompose()
-    return element.to_markdown(_MARKDOWN)
 
 
 def _absolute(base_url: str, href: str) -> str | None:

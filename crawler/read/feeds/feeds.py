@@ -10,7 +10,7 @@ from typing import Final, cast
 import lxml.etree
 import msgspec
 
-from crawler.page import Link, LinkKind
+from crawler.page import CHANGE_FREQUENCIES, Link, LinkKind
 from crawler.read.feeds.json_feed import ReadHtml
 from crawler.read.feeds.sitemaps import (
     MAX_LINKS,
@@ -45,8 +45,10 @@ def xml_links(pieces: Iterable[bytes], /, *, url: str = "", read_html: ReadHtml 
     """
     document = RepairedXml(pieces)
     reader = _XmlReader(document, url, read_html)
-    trouble = reader.read()
-    return Listing(reader.links, trouble or document.trouble)
+    trouble = reader.read() or document.trouble
+    if trouble is None and reader.wrong_frequencies:
+        trouble = f"has {reader.wrong_frequencies} values of <changefreq> that mean nothing; they are ignored"
+    return Listing(reader.links, trouble)
 
 
 class _XmlReader:
@@ -54,6 +56,7 @@ class _XmlReader:
 
     def __init__(self, document: RepairedXml, url: str, read_html: ReadHtml | None) -> None:
         self.links: list[Link] = []
+        self.wrong_frequencies = 0
         self._document = document
         self._url = url
         self._read_html = read_html
@@ -122,21 +125,33 @@ class _XmlReader:
             del links[MAX_LINKS_AND_EXTENSIONS:]
             return f"names more than {MAX_LINKS_AND_EXTENSIONS} URLs; the rest is not read"
         if name in _ENTRIES:
-            _set_date(links, self._entry_start, element)
+            self._set_hints(element)
             _free(element)
             self._entries += 1
         return None
 
+    def _set_hints(self, entry: lxml.etree._Element) -> None:
+        """Set the <lastmod> and the <changefreq> of an entry on the link of its <loc>."""
+        last_modified = _first_text(entry, "lastmod")
+        if len(last_modified) > _MAX_DATE_CHARACTERS:
+            last_modified = ""
+        frequency = _first_text(entry, "changefreq").lower()
+        if frequency and frequency not in CHANGE_FREQUENCIES:
+            self.wrong_frequencies += 1
+            frequency = ""
+        if last_modified or frequency:
+            links = self.links
+            for index in range(self._entry_start, len(links)):
+                if links[index].kind in (LinkKind.SITEMAP, LinkKind.LISTED):
+                    links[index] = msgspec.structs.replace(
+                        links[index], last_modified=last_modified, change_frequency=frequency
+                    )
+                    return
 
-def _set_date(links: list[Link], start: int, entry: lxml.etree._Element) -> None:
-    """Set the <lastmod> of an entry on the link of its <loc>."""
-    texts = (child.text for child in entry if local_name(child) == "lastmod")
-    last_modified = (next(texts, None) or "").strip()
-    if last_modified and len(last_modified) <= _MAX_DATE_CHARACTERS:
-        for index in range(start, len(links)):
-            if links[index].kind in (LinkKind.SITEMAP, LinkKind.LISTED):
-                links[index] = msgspec.structs.replace(links[index], last_modified=last_modified)
-                return
+
+def _first_text(entry: lxml.etree._Element, name: str) -> str:
+    """The text of the first child of that name; empty if there is none."""
+    return (next((child.text for child in entry if local_name(child) == name), None) or "").strip()
 
 
 def _html_of(entry: lxml.etree._Element, bases: Bases) -> Iterator[tuple[str, str | None]]:

@@ -57,6 +57,7 @@ class Seen(msgspec.Struct, frozen=True):
 
     at_s: float = 0.0
     """When its head was complete, by the clock of `time.monotonic`."""
+    method: str = "GET"
 
     def header(self, name: str) -> str | None:
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
@@ -154,7 +155,8 @@ async def _read_request(reader: asyncio.StreamReader, connection: int) -> Seen |
         return None
     line, *headers = raw.decode("latin-1").split("\r\n")[:-2]
     pairs = [(name, value.strip()) for name, _, value in (header.partition(":") for header in headers)]
-    return Seen(line.split(" ")[1], pairs, connection, monotonic())
+    method, target, _ = line.split(" ")
+    return Seen(target, pairs, connection, monotonic(), method)
 
 
 async def _perform(script: Script, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:

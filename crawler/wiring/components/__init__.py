@@ -4,6 +4,7 @@
     fetching      connections, routes, robots.txt and politeness
     rendering     the fetcher that renders pages in browsers
     processing    the extractor and the sinks
+    disk_space    what keeps the crawl within its disk space
 
 The modules do not know each other. `crawler.wiring.crawl` puts their components together; commands that need one
 component alone, as `config check` or `add`, make that one.

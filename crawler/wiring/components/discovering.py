@@ -123,7 +123,10 @@ def discovery(loaded: Loaded, sites: Sites, urls: UrlReader, seeds: list[Target]
         traps=sites.each(lambda there: _traps(there.config)).of,
         focus=_focus(config),
         rules=LinkRules(
-            kinds=_kinds(config), obey_nofollow=config.scope.nofollow, max_redirects=config.fetch.max_redirects
+            kinds=_kinds(config),
+            obey_nofollow=config.scope.nofollow,
+            check_external=config.scope.check_external,
+            max_redirects=config.fetch.max_redirects,
         ),
     )
     return _with_order(config, urls, found)

@@ -25,7 +25,7 @@ from crawler.wiring.plugins.kinds import EXTRACTOR, SINK
 from crawler.wiring.plugins.loading import load
 from crawler.write.descriptor import Descriptor as SinkDescriptor
 from crawler.write.descriptor import Parameters as SinkParameters
-from crawler.write.descriptor import Written
+from crawler.write.descriptor import Refers, Written
 from crawler.write.fanout import Sinks
 
 
@@ -99,6 +99,8 @@ class OpenedSinks(msgspec.Struct, frozen=True):
     """All of them as one."""
     archive: Callable[[Fetched, str], Awaitable[None]] | None
     """Writes what is asked for another purpose than a page. None if no sink takes that."""
+    forget_before: Callable[[float], None]
+    """Lets no sink refer any more to what was fetched before, in seconds since 1970."""
 
 
 async def open_sinks(
@@ -112,11 +114,14 @@ async def open_sinks(
     """The sinks of the configuration, after those that a program adds. `after` get what all others have. If one can't
     be opened, those of the configuration that were opened before are closed. Raises `ConfigError`."""
     sinks = [FullDiskSink(each, full_disk, plugin=f"the sink {type(each).__name__}") for each in before]
+    referring: list[Refers] = []
     async with AsyncExitStack() as opened:
         for each in _chosen_sinks(loaded.config, directory):
             backend = find(SINK, each.backend)
             descriptor: SinkDescriptor = load(backend)
             made = await _begin(loaded, descriptor, each, opened)
+            if isinstance(made, Refers):
+                referring.append(made)
             sinks.append(FullDiskSink(made, full_disk, plugin=backend.title if descriptor.waits else None))
         opened.pop_all()
     sinks += [FullDiskSink(each, full_disk) for each in after]
@@ -126,7 +131,11 @@ async def open_sinks(
         for each in archives:
             await each.write_exchange(fetched, purpose)
 
-    return OpenedSinks(Sinks(sinks), archive if archives else None)
+    def forget_before(moment: float) -> None:
+        for each in referring:
+            each.forget_before(moment)
+
+    return OpenedSinks(Sinks(sinks), archive if archives else None, forget_before)
 
 
 class ReadableSink(msgspec.Struct, frozen=True):
@@ -182,6 +191,7 @@ def _chosen_sinks(config: Config, directory: CrawlDirectory) -> list[_Chosen]:
             "index": output.warc_index,
             "revisits": output.warc_revisits,
             "dedupe_min_bytes": output.dedupe_min_bytes,
+            "text": output.warc_text,
         }
         found.insert(0, _Chosen("output.warc", "warc", "warc", directory.warc, warc))
     if output.records:

@@ -65,8 +65,12 @@ _NOW: Final = frozenset(
         "output.refusals",
         "output.text",
         "output.markdown",
+        "output.structured_data",
         "output.text_max_bytes",
         "output.min_free_bytes",
+        "output.max_disk_bytes",
+        "output.keep_s",
+        "output.keep_bytes",
         "limits",
         "site",
     }

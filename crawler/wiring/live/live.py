@@ -7,11 +7,11 @@ import msgspec
 
 from config import Config, Loaded
 from crawler.components import PipelineOptions
-from crawler.disk.free_space import FreeSpaceGuard
 from crawler.engine import Engine, Limits
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.robots.robots_txt import RobotsTxt
 from crawler.page import Wanted
+from crawler.wiring.components.disk_space import DiskSpace
 from crawler.wiring.components.fetching import robots_lifetimes
 from crawler.wiring.live.values import Latest, Values
 from crawler.wiring.queue_settings import queue_settings
@@ -29,7 +29,7 @@ class Adjusted(msgspec.Struct, frozen=True, kw_only=True):
     engine: Engine
     http: HttpFetcher
     robots: RobotsTxt
-    guard: FreeSpaceGuard
+    space: DiskSpace
     frontier: Frontier
 
 
@@ -71,7 +71,7 @@ class LiveSettings:
         adjusted.latest.values = values
         adjusted.robots.lifetimes = robots_lifetimes(config)
         adjusted.robots.sitemap_paths = config.scope.sitemap_paths
-        adjusted.guard.set_min_free_bytes(config.output.min_free_bytes)
+        adjusted.space.set(config)
 
     def _replace_limits(self, config: Config) -> None:
         engine, fetch = self._adjusted.engine, config.fetch
@@ -102,7 +102,12 @@ def pipeline_options(config: Config) -> PipelineOptions:
         references=config.output.links,
         link_details=config.output.link_details,
         refusals=config.output.refusals,
-        wanted=Wanted(text=config.output.text, markdown=config.output.markdown, max_bytes=config.output.text_max_bytes),
+        wanted=Wanted(
+            text=config.output.text,
+            markdown=config.output.markdown,
+            structured_data=config.output.structured_data,
+            max_bytes=config.output.text_max_bytes,
+        ),
         sitemaps=config.scope.sitemaps,
     )
 

@@ -8,8 +8,7 @@
     facts            what they tell about each number, side by side
 
 They share `record_urls` (the URLs of records, as the frontier names them), `entries` (ledger entries from records and
-archived pages), `archived_pages` (pages from the archive, to extract their links), `ledgers` (those of all parts, as
-one), `depths` and `number_set`.
+archived pages), `ledgers` (those of all parts, as one) and `depths`.
 
 Only the rest of `wiring` and the command line import this room.
 """

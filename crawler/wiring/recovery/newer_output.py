@@ -100,4 +100,4 @@ def _was_settled(record: PageRecord, entry: LedgerEntry | None, numbers: NumberR
 def _is_page(record: PageRecord) -> bool:
     """Whether a record counts as a page, as in a limit of pages."""
     is_good = record.status is not None and (200 <= record.status < 300 or record.status == NOT_MODIFIED)
-    return record.state == "done" and is_good and record.kind != LinkKind.SITEMAP
+    return record.state == "done" and is_good and record.kind not in (LinkKind.SITEMAP, LinkKind.EXTERNAL)

@@ -7,12 +7,14 @@ from pathlib import Path
 import msgspec
 
 from config import Loaded
+from crawler.discover.external import MARK
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.number_set import NumberSet
+from crawler.disk.pruned import PrunedNumbers
 from crawler.page import REPEAT_REASONS, LinkKind, PageRecord
 from crawler.page.digests import digest_text
 from crawler.wiring.components import discovering
 from crawler.wiring.recovery.depths import Depths
-from crawler.wiring.recovery.number_set import NumberSet
 from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
@@ -49,6 +51,7 @@ class Reconciliation:
         self._ledger = ledger
         urls = discovering.url_reader(loaded, version=rules_version)
         self._urls = RecordUrls(urls, discovering.parallel_queues(loaded.config, urls))
+        self._pruned = PrunedNumbers(outputs)
         self._recorded = NumberSet()
         self._archivable = NumberSet()
         """Pages that a server sent, so that the archive must have them."""
@@ -101,6 +104,8 @@ class Reconciliation:
         """The ledger entry for a record: of several entries of its URL, the one with its number."""
         base = url.canonical.partition("#")[0]
         names = [base]
+        if record.kind == LinkKind.EXTERNAL:
+            names = [f"{base}{MARK}", *(f"{base}{MARK}-{number}" for number in range(1, MOST_REDIRECTS + 1))]
         if record.kind in (LinkKind.REDIRECT, LinkKind.SITEMAP):
             names += [f"{base}#redirect-{number}" for number in range(1, MOST_REDIRECTS + 1)]
         found = [known.entry for name in names if (known := self._ledger.known(name)) is not None]
@@ -139,14 +144,20 @@ class Reconciliation:
                 continue
             what = f"{entry.state.name.lower()} in the ledger"
             if self._output.records and entry.number not in self._recorded:
+                if self._pruned.has("records", entry.number):
+                    continue
                 yield Difference(Problem("output", entry.canonical, f"{what}, and has no record"), self._again(entry))
-            elif self._must_be_archived(entry) and entry.number not in self._archived:
+            elif self._must_be_archived(entry) and not self._is_archived(entry.number):
                 problem = Problem("output", entry.canonical, f"{what}, and is not in the archive")
                 yield Difference(problem, self._again(entry))
 
+    def _is_archived(self, number: int) -> bool:
+        """Whether the archive has a page, or had it until its file was deleted on purpose."""
+        return number in self._archived or self._pruned.has("warc", number)
+
     def _must_be_archived(self, entry: LedgerEntry) -> bool:
         """Whether the archive must have the page of a settled URL."""
-        if not self._output.warc:
+        if not self._output.warc or entry.kind == LinkKind.EXTERNAL:
             return False
         if self._output.records:
             return entry.number in self._archivable
@@ -159,6 +170,8 @@ class Reconciliation:
         depth = self._depths[entry.number]
         if entry.number in self._sitemaps or (entry.via or "").endswith("/robots.txt"):
             kind = LinkKind.SITEMAP  # robots.txt leads to nothing else
+        elif f"#{mark}".startswith(MARK):
+            kind = LinkKind.EXTERNAL
         elif entry.via is None:
             kind = LinkKind.SEED
         else:
@@ -184,9 +197,7 @@ def _agrees(record: PageRecord, entry: LedgerEntry) -> bool:
 
 def is_archived(record: PageRecord) -> bool:
     """Whether a server answered, so that its response was archived, unless the page was left out. No server sent a
-    redirect by HSTS."""
-    return (
-        record.status is not None
-        and record.not_archived is None
-        and not (record.ip is None and record.status == 307 and record.duration_s == 0)
-    )
+    redirect by HSTS, and answers to checks are not archived."""
+    if record.kind == LinkKind.EXTERNAL or record.not_archived is not None:
+        return False
+    return record.status is not None and not (record.ip is None and record.status == 307 and record.duration_s == 0)

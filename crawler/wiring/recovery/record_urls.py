@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from crawler.discover.external import MARK
 from crawler.discover.precedence import parallel_key
 from crawler.page import LinkKind, PageRecord
 from crawler.url.urls import UrlReader
@@ -29,6 +30,8 @@ class RecordUrls:
         canonical = target.canonical
         if kind == LinkKind.REDIRECT and via is not None and self._canonical(via) == canonical:
             canonical = f"{canonical}#redirect-1"  # see `ScopedDiscovery.redirect`
+        if kind == LinkKind.EXTERNAL:
+            canonical += MARK
         return CrawlUrl(
             url=target.url,
             canonical=canonical,

@@ -13,15 +13,16 @@ import msgspec
 
 from config import Loaded
 from crawler.disk.directory import CrawlDirectory
+from crawler.disk.number_set import NumberSet
+from crawler.disk.pruned import PrunedNumbers
+from crawler.export.archived_pages import page_of_capture
 from crawler.page import LinkKind, PageRecord, Redirect
 from crawler.protocols import Discovery, LinkExtractor
 from crawler.steps import at_once
 from crawler.wiring import seeding, storage
 from crawler.wiring.backends import lacks
 from crawler.wiring.components import discovering, processing
-from crawler.wiring.recovery.archived_pages import page_of_capture
 from crawler.wiring.recovery.entries import batches, entry_of_capture, entry_of_failure, entry_of_record
-from crawler.wiring.recovery.number_set import NumberSet
 from crawler.wiring.recovery.record_urls import RecordUrls
 from crawler.wiring.sites import Sites
 from crawler.write.records import read_records
@@ -46,6 +47,8 @@ class Recovered(msgspec.Struct, frozen=True, kw_only=True):
     """Pages whose links are unknown: they have no list of links and are not in the archive."""
     unread_elsewhere: int = 0
     """The same of pages of other parts."""
+    pruned: int = 0
+    """Records that were deleted on purpose, so that nobody knows their URLs any more."""
 
 
 class Sources(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +88,8 @@ async def recover(
                 settled += await frontier.record(entries)
             for links in chain(batches(output.links_of_records()), batches(output.links_of_pages())):
                 found += await frontier.add(links)
+            pruned = PrunedNumbers([sources.own]).of("records")
+            await frontier.skip_numbers(pruned.highest)
             unread = output.unread(state)
             lost = 0
             if unread:
@@ -97,7 +102,12 @@ async def recover(
     finally:
         await visited.aclose()
     return Recovered(
-        records=output.records, settled=settled, found=found, unread=unread, unread_elsewhere=len(output.owed)
+        records=output.records,
+        settled=settled,
+        found=found,
+        unread=unread,
+        unread_elsewhere=len(output.owed),
+        pruned=output.count_unknown(pruned),
     )
 
 
@@ -120,6 +130,10 @@ class _Output:
         """Pages of other parts whose links are not known yet."""
         self.records = 0
         """Records read so far, and pages of the archive without a record."""
+
+    def count_unknown(self, pruned: NumberSet) -> int:
+        """Of numbers whose records were deleted, those that have no other record."""
+        return pruned.count_without(self._recorded)
 
     def unread(self, ledger: LedgerReads) -> int:
         """How many fetched pages of the ledger have unknown links."""

@@ -10,13 +10,16 @@ from typing import Final
 import msgspec
 
 from config import Loaded
+from crawler.discover.external import MARK
 from crawler.disk.directory import CrawlDirectory
-from crawler.page import REPEAT_REASONS, PageRecord, body_digest
+from crawler.disk.number_set import NumberSet
+from crawler.disk.pruned import PrunedNumbers
+from crawler.export.archived_pages import page_of_capture
+from crawler.page import REPEAT_REASONS, LinkKind, PageRecord, body_digest
 from crawler.page.digests import digest_text
 from crawler.protocols import Sink
 from crawler.wiring.components import discovering
 from crawler.wiring.components.processing import ReadableSink, readable_sinks
-from crawler.wiring.recovery.archived_pages import page_of_capture
 from crawler.wiring.recovery.facts import Fact, Facts, Source
 from crawler.wiring.recovery.indexes import index_problems
 from crawler.wiring.recovery.reconciliation import MAIN_KINDS, MOST_REDIRECTS, is_archived
@@ -41,6 +44,8 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     """Numbers that it has more than once: pages that were in flight when a crawl was killed."""
     forgotten: int
     """Numbers whose URL the ledger does not know, such as one that it was told to forget."""
+    pruned: int = 0
+    """Numbers that it had in files which were deleted on purpose."""
 
 
 class Verification:
@@ -60,6 +65,7 @@ class Verification:
         self._urls = discovering.url_reader(loaded, version=rules_version)
         self._facts = Facts()
         self._exchanges = 0
+        self._pruned = PrunedNumbers(outputs)
         self._unread: set[int] = set()
         """Sinks that could not be read. Nothing follows from what they did not tell."""
         self._names: dict[int, str] = {}
@@ -92,6 +98,7 @@ class Verification:
                 name=name,
                 numbers=self._facts.count(source),
                 repeated=self._facts.repeated(source),
+                pruned=len(self._pruned_of(source)),
                 forgotten=sum(not self._is_known(url) for _, url in self._facts.unknown(source)),
             )
             for source, name in ({int(Source.LEDGER): _LEDGER} | self._names).items()
@@ -133,7 +140,8 @@ class Verification:
             entry = known.entry
             digest = None if entry.digest is None else digest_text(entry.digest)
             is_archived = (
-                entry.status is not None
+                entry.kind != LinkKind.EXTERNAL
+                and entry.status is not None
                 and digest is not None
                 and entry.reason not in REPEAT_REASONS
                 and not self._loaded.config.output.records
@@ -215,7 +223,10 @@ class Verification:
         is_archive = source == Source.ARCHIVE
         # The records say which pages were truncated, so that the archive may have another body.
         teller = Source.RECORDS if is_archive and Source.RECORDS in self._names else Source.LEDGER
+        pruned = self._pruned_of(source)
         for number, url, state in self._facts.missing(source, among=teller, archived_only=is_archive):
+            if number in pruned:
+                continue
             yield Problem("missing", url, f"number {number} is {state}, and {name} has nothing of it")
         for found in self._facts.disagreements(source, among=teller):
             message = f"number {found.number} has the {found.what} {found.other} in {name}, and {found.one} in "
@@ -223,13 +234,22 @@ class Verification:
         for number, url in self._facts.of_two_urls(source):
             yield Problem("number", url, f"{name} has number {number} for another URL, too")
 
+    def _pruned_of(self, source: int) -> NumberSet:
+        if source == Source.RECORDS:
+            return self._pruned.of("records")
+        return self._pruned.of("warc") if source == Source.ARCHIVE else NumberSet()
+
     def _is_known(self, url: str) -> bool:
         """Whether the ledger has the URL, under whatever number."""
         try:
             canonical = self._urls.seed(url).canonical
         except ValueError:
             return False
-        names = [canonical, *(f"{canonical}#redirect-{number}" for number in range(1, MOST_REDIRECTS + 1))]
+        names = [
+            canonical,
+            canonical + MARK,
+            *(f"{canonical}#redirect-{number}" for number in range(1, MOST_REDIRECTS + 1)),
+        ]
         return any(self._ledger.known(name) is not None for name in names)
 
 

@@ -42,6 +42,8 @@ def _merged(sources: Iterator[Iterator[bytes]], stack: ExitStack) -> Iterator[by
 def _sorted_lines(archive: Path, stack: ExitStack) -> Iterator[bytes]:
     if not archive.exists():  # the crawl has completed it since
         archive = archive.with_name(archive.name.removesuffix(OPEN))
+        if not archive.exists():  # or has deleted it, because it is old
+            return
     index = index_of(archive)
     if archive.name.endswith(OPEN) or not index.exists():
         file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it

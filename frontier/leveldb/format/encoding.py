@@ -37,6 +37,7 @@ class _Pending(msgspec.Struct, array_like=True, tag=1, gc=False):
     had_last_modified: str | None = None
     link_count: int = 1
     earlier: Earlier | None = None
+    change_frequency: str | None = None
 
 
 class _Postponed(msgspec.Struct, array_like=True, tag=2, gc=False):
@@ -77,6 +78,7 @@ class _LedgerSettled(msgspec.Struct, array_like=True, tag=4, gc=False):
     history: tuple[int, ...] | None = None
     interval_s: int | None = None
     revisit_ms: int | None = None
+    change_frequency: str | None = None
 
 
 class Location(msgspec.Struct, frozen=True):
@@ -180,6 +182,7 @@ def encode_entry(entry: LedgerEntry) -> bytes:
             entry.history or None,
             entry.interval_s,
             entry.due_ms,
+            entry.change_frequency,
         )
     )
 
@@ -215,6 +218,7 @@ def decode_entry(value: bytes, *, canonical: str) -> tuple[LedgerEntry, Location
         history=record.history or (),
         interval_s=record.interval_s,
         due_ms=record.revisit_ms,
+        change_frequency=record.change_frequency,
     )
     return entry, None
 
@@ -239,6 +243,7 @@ def _to_record(pending: PendingUrl) -> _Pending:
         url.had_last_modified,
         url.link_count,
         url.earlier,
+        url.change_frequency,
     )
 
 
@@ -261,5 +266,6 @@ def _from_record(record: _Pending, *, queue_key: str, order: int) -> PendingUrl:
         had_last_modified=record.had_last_modified,
         link_count=record.link_count,
         earlier=record.earlier,
+        change_frequency=record.change_frequency,
     )
     return PendingUrl(url=url, number=record.number, order=order, found_at=record.found_at)

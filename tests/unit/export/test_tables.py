@@ -185,7 +185,7 @@ def test_an_interrupted_export_keeps_its_files_and_goes_on_with_the_same_snapsho
     )
     to = tmp_path / "tables"
     options = ("--rows-per-file", "3")
-    told = tables._Folder._write_file
+    told = tables._Folder._write_files
     seen: list[list[int]] = []
 
     def break_off(folder: Any, manifest: Any, *rest: Any) -> Any:
@@ -197,7 +197,7 @@ def test_an_interrupted_export_keeps_its_files_and_goes_on_with_the_same_snapsho
         return told(folder, manifest, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(tables._Folder, "_write_file", break_off)
+        patch.setattr(tables._Folder, "_write_files", break_off)
         with pytest.raises(click.Abort):
             run(crawl, "parquet", to, *options)
     assert seen == [numbers[:3], numbers[:6]]  # DuckDB reads what is complete
@@ -210,8 +210,8 @@ def test_an_interrupted_export_keeps_its_files_and_goes_on_with_the_same_snapsho
     assert column(to, "number") == numbers
     assert (to / "pages-00000.parquet").stat().st_mtime_ns == first.st_mtime_ns
     assert sorted(path.name for path in to.iterdir()) == [
+        "_pages.export.json",
         *(f"pages-0000{each}.parquet" for each in range(4)),
-        "pages.export.json",
     ]
     assert "is complete; --overwrite begins anew" in run(crawl, "parquet", to, *options).stderr
     assert run(crawl, "parquet", to, *options, "--overwrite").stdout == f"11 rows in 4 files: {to}\n"
@@ -230,10 +230,10 @@ def test_an_export_refuses_what_would_mix_two_exports(tmp_path: Path) -> None:
     (to / "pages-00001.csv").write_text("changed")
     with pytest.raises(ExportRefused, match=r"pages-00001\.csv is not as this export left it"):
         run(crawl, "csv", to, "--rows-per-file", "1")
-    (to / "pages.export.json").write_text("{")
+    (to / "_pages.export.json").write_text("{")
     with pytest.raises(ExportRefused, match="nobody knows what was exported"):
         run(crawl, "csv", to)
-    (to / "pages.export.json").unlink()
+    (to / "_pages.export.json").unlink()
     with pytest.raises(ExportRefused, match=r"pages-00000\.csv is of another export"):
         run(crawl, "csv", to)
     with locked_folder(to), pytest.raises(ExportRefused, match="another export writes to"):

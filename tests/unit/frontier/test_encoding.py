@@ -47,6 +47,7 @@ WAITING = st.builds(
         had_last_modified=SOME,
         attempt=COUNT,
         earlier=st.none() | EARLIER,
+        change_frequency=SOME,
     ),
     st.integers(0, 2**56 - 1),
     number=COUNT,

@@ -113,6 +113,7 @@ async def test_a_parcel_carries_all_of_a_url_but_what_the_receiver_knows_itself(
         cost=9,
         link_count=5,
         last_modified="yesterday",
+        change_frequency="daily",
     )
     found = decode_parcel(
         encode_parcels([msgspec.structs.replace(url, had_etag="e", had_last_modified="m", attempt=2)])[0]

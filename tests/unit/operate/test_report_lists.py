@@ -252,3 +252,35 @@ def test_lists_need_records(tmp_path: Path) -> None:
     assert "dead-links, slowest" in told.err
     assert "output.records" in told.err
     assert crawl.do("report").code == 0
+
+
+def test_a_page_that_no_longer_has_the_link_is_not_named(tmp_path: Path) -> None:
+    was = "http://a.test/"
+    directory = written(
+        tmp_path / "records",
+        record(1, "/", references=links("/gone")),
+        record(2, "/gone", status=404, via=was, anchor="Gone"),
+        record(3, "/from-redirect", status=404, via="http://a.test/moved", kind="redirect"),
+        record(4, "/moved", status=301, redirect="http://a.test/from-redirect"),
+        record(5, "/", references=[], visit=2),
+    )
+    assert dead_links(directory) == [
+        ("/from-redirect", None, 404, "/moved"),
+        ("/gone", None, 404, None),
+        ("/moved", "/from-redirect", 404, None),
+    ]
+
+
+def test_links_out_of_scope_are_listed_as_such(tmp_path: Path) -> None:
+    out = "http://b.test/"
+    directory = written(
+        tmp_path / "records",
+        record(1, "/", link_details=[{"url": out, "kind": "link", "text": "B", "refused": "out-of-scope"}]),
+        {**record(2, "/", kind="external", via="http://a.test/", status=404, duration_s=9.0), "url": out},
+        {**record(3, "/", kind="external", status=416), "url": "http://empty.test/"},
+    )
+    found = make_lists([directory], ["dead-links", "slowest"], str, None)
+    assert found.dead_links is not None
+    (link,) = found.dead_links.links
+    assert (link.url, link.external, link.page, link.anchor, link.kind) == (out, True, "http://a.test/", "B", "link")
+    assert found.slowest == []

@@ -80,6 +80,23 @@ def test_the_date_of_an_entry_is_that_of_its_page_and_of_no_other_link() -> None
     ]
 
 
+def test_a_change_frequency_is_a_hint_of_its_entry_and_a_wrong_one_is_counted() -> None:
+    sitemap = (
+        b"<urlset><url><loc>/a</loc><changefreq> Daily </changefreq><lastmod>2026</lastmod></url>"
+        b"<url><changefreq>often</changefreq><loc>/b</loc></url><url><loc>/c</loc><changefreq/></url>"
+        b"<url><loc>/d</loc><changefreq>7</changefreq></url></urlset>"
+    )
+    listing = xml_links([sitemap])
+    assert [(link.href, link.change_frequency, link.last_modified) for link in listing.links] == [
+        ("/a", "daily", "2026"),
+        ("/b", "", ""),
+        ("/c", "", ""),
+        ("/d", "", ""),
+    ]
+    assert listing.trouble == "has 2 values of <changefreq> that mean nothing; they are ignored"
+    assert xml_links([sitemap[:-20]]).trouble == "ends in the middle"
+
+
 def test_feeds_give_their_entries() -> None:
     assert found(
         "<rss><channel><link>/</link><item><link>a</link><guid>https://e.org/a</guid><guid isPermaLink='false'>https://x/</guid>"

@@ -11,11 +11,13 @@ from crawler.page import LinkKind
 
 _TABLES: Final = """
     CREATE TABLE dead (
-        name TEXT PRIMARY KEY, url TEXT, leads_to TEXT, status INTEGER, reason TEXT, via TEXT, anchor TEXT, kind TEXT
+        name TEXT PRIMARY KEY, url TEXT, leads_to TEXT, status INTEGER, reason TEXT, via TEXT, anchor TEXT, kind TEXT,
+        is_external INTEGER
     ) WITHOUT ROWID;
     CREATE TABLE links (
         name TEXT, page TEXT, text TEXT, how TEXT, PRIMARY KEY (name, page, text, how)
     ) WITHOUT ROWID;
+    CREATE TABLE telling (via TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 _GUESSED: Final = (LinkKind.SITEMAP, LinkKind.SPECULATIVE)
 """Nobody has written a link to what the crawl has guessed, so it is told only where a page refers to it."""
@@ -29,6 +31,7 @@ class DeadLinks:
         self._database = database
         self._canonical = canonical
         self._sieve = bytearray(_SIEVE_BITS >> 3)
+        """Of the names of URLs that lead to an error, and of the pages on which they were found first."""
         self._has_references = False
         self.count = 0
         """How many URLs lead to an error."""
@@ -41,12 +44,24 @@ class DeadLinks:
 
     def find_dead(self, endings: Endings) -> None:
         for name, ending, first in endings.dead():
-            bit = hash(name) % _SIEVE_BITS
-            self._sieve[bit >> 3] |= 1 << (bit & 7)
+            for each in (name, first.via or name):
+                bit = hash(each) % _SIEVE_BITS
+                self._sieve[bit >> 3] |= 1 << (bit & 7)
+            is_external = first.kind == LinkKind.EXTERNAL
             leads_to = ending.url if ending.url != first.url else None
             self._database.execute(
-                "INSERT INTO dead VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (name, first.url, leads_to, ending.status, ending.reason, first.via, first.anchor, first.kind),
+                "INSERT INTO dead VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    name,
+                    first.url,
+                    leads_to,
+                    ending.status,
+                    ending.reason,
+                    first.via,
+                    first.anchor,
+                    None if is_external else first.kind,
+                    is_external,
+                ),
             )
             self.count += 1
 
@@ -55,7 +70,9 @@ class DeadLinks:
         if listed.link_details is None and listed.references is None:
             return
         self._has_references = True
-        links = [link for link in _links_of(listed) if self._may_be_dead(link[0])]
+        if self._may_be_known(listed.url):
+            self._database.execute("INSERT OR IGNORE INTO telling VALUES (?)", (listed.url,))
+        links = [link for link in _links_of(listed) if self._may_be_known(link[0])]
         if links:
             page = self._canonical(listed.url)
             self._database.executemany(
@@ -63,14 +80,17 @@ class DeadLinks:
                 [(page, text, kind, name) for name, text, kind in links],
             )
 
-    def _may_be_dead(self, name: str) -> bool:
+    def _may_be_known(self, name: str) -> bool:
         bit = hash(name) % _SIEVE_BITS
         return bool(self._sieve[bit >> 3] & (1 << (bit & 7)))
 
     def rows(self) -> Iterator[DeadLink]:
-        """In the order of URLs, then of pages. A URL to which no page links, such as a seed, has one without."""
-        for url, leads_to, status, reason, via, anchor, kind, page, text, how in self._database.execute(
-            "SELECT dead.url, leads_to, status, reason, via, anchor, kind, page, text, how "
+        """In the order of URLs, then of pages. A URL to which no page links has one without: a seed, or one that was
+        found on a page that no longer links to it."""
+        for url, leads_to, status, reason, via, anchor, kind, page, text, how, is_external in self._database.execute(
+            "SELECT dead.url, leads_to, status, reason, "
+            "CASE WHEN page IS NULL AND via IN telling THEN NULL ELSE via END, "
+            "anchor, kind, page, text, how, is_external "
             "FROM dead LEFT JOIN links USING (name) ORDER BY name, page, text, how"
         ):
             if page is None and kind in _GUESSED:
@@ -82,8 +102,9 @@ class DeadLinks:
                 status=status,
                 reason=reason,
                 page=via if page is None else page,
-                anchor=anchor if is_first else text or None,
+                anchor=(anchor if via is not None else None) if is_first else text or None,
                 kind=kind if is_first else how or None,
+                external=bool(is_external),
             )
 
 

@@ -5,6 +5,7 @@ from heapq import heappush, heappushpop
 
 from crawler.operate.report.forms import FetchedRow
 from crawler.operate.report.lists.listed import Listed
+from crawler.page import LinkKind
 
 
 class Most:
@@ -16,6 +17,8 @@ class Most:
         self._heap: list[tuple[float, int, FetchedRow]] = []
 
     def add(self, listed: Listed) -> None:
+        if listed.kind == LinkKind.EXTERNAL:
+            return
         value = self._value(listed)
         if not value or (len(self._heap) >= self._limit and value <= self._heap[0][0]):
             return

@@ -18,6 +18,8 @@ from crawler.serve.api.data.forms import LogTail, PageList, SettingForm, Setting
 from crawler.wiring.configuration import load
 from crawler.write.records import ReadLimit, newest_records
 
+_LONG: Final = ("references", "link_details", "refusals", "main_text", "markdown", "json_ld")
+"""Fields that a list of pages does not have."""
 MAX_READ_BYTES: Final = 1 << 26
 """Of the records, to find the last pages."""
 MAX_SEARCHED_BYTES: Final = 1 << 30
@@ -33,10 +35,7 @@ def last_pages(directory: Path, *, limit: int, failed: bool, max_bytes: int = MA
     containing = b'"state":"failed"' if failed else b""
     parts = [_by_time(each, containing, reading) for each in record_directories(directory)]
     newest = heapq.merge(*parts, key=lambda each: each[0], reverse=True)
-    pages = [
-        msgspec.structs.replace(each, references=None, link_details=None, refusals=None, main_text=None, markdown=None)
-        for _, each in islice(newest, limit)
-    ]
+    pages = [msgspec.structs.replace(each, **dict.fromkeys(_LONG)) for _, each in islice(newest, limit)]
     return PageList(pages=pages, searched_all=not reading.was_reached)
 
 

@@ -1,0 +1,80 @@
+"""onceover prune"""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from config.units import parse_duration, parse_size
+from crawler.cli.operate.options import as_json, directory
+from crawler.cli.run.streams import say
+from crawler.disk.layout import part_at
+from crawler.operate.opening import stored_configuration
+from crawler.operate.upkeep.places import lock_places
+from crawler.operate.upkeep.pruning import PruneReport, plan_prune
+from crawler.operate.upkeep.pruning import prune as prune_output
+from crawler.prune.choosing import Keep
+from crawler.status import number_of, size
+from crawler.wiring.components.disk_space import kept
+
+
+def _duration(_context: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
+    try:
+        return None if value is None else parse_duration(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{error}; expected a duration as 90d or 12h") from error
+
+
+def _size(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
+    try:
+        return None if value is None else parse_size(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{error}; expected a size as 200GB") from error
+
+
+@click.command()
+@directory
+@click.option(
+    "--keep", callback=_duration, metavar="TIME", help="Delete files whose last page is older, as 90d or 12h."
+)
+@click.option(
+    "--keep-bytes", callback=_size, metavar="SIZE", help="Delete the oldest files until SIZE is left, as 200GB."
+)
+@click.option("--dry-run", is_flag=True, help="Only tell what would be deleted, also of a crawl that runs.")
+@as_json
+def prune(directory: Path, keep: float | None, keep_bytes: int | None, dry_run: bool, as_json: bool) -> None:
+    """Delete the oldest records and archives of the crawl in DIR, and note in pruned.json what they were.
+
+    Without --keep and --keep-bytes, output.keep_s and output.keep_bytes of the crawl hold. A running crawl does this by
+    itself, by these settings. Archives stay to which later ones refer.
+    """
+    if part_at(directory) is not None:
+        raise click.UsageError(
+            "records and archives of all parts count together: name the directory of the whole crawl"
+        )
+    wanted = Keep(seconds=keep, bytes=keep_bytes)
+    if not wanted:
+        wanted = kept(stored_configuration(directory).config)
+    if not wanted:
+        raise click.UsageError(
+            "expected --keep or --keep-bytes, because the crawl sets neither output.keep_s nor output.keep_bytes"
+        )
+    if dry_run:
+        report = plan_prune(directory, wanted)
+    else:
+        with lock_places(directory, to_repair=True) as places:
+            report = prune_output(places, wanted)
+    if as_json:
+        say(msgspec.json.encode(report).decode())
+    else:
+        _tell(report)
+
+
+def _tell(report: PruneReport) -> None:
+    for pruned in report.pruned:
+        say(f"{pruned.file}: {size(pruned.bytes)}, {pruned.reason}")
+    for needed in report.needed:
+        say(f"{needed.file}: {size(needed.bytes)} stay, because later archives refer to it")
+    done = "would be deleted" if report.is_dry_run else "deleted"
+    files = number_of(len(report.pruned), "file")
+    say(f"{files} of {size(report.bytes_pruned)} {done}, of {size(report.bytes_before)}")

@@ -1,0 +1,115 @@
+"""What was deleted of the output of a crawl, because it was old or took too much space: `pruned.json` in the directory
+that had it, and `pruned/`, which has the record numbers of each file.
+
+A file is listed before it is deleted. So whoever misses a page can tell that it was pruned, and a crash in between
+leaves a file that the next pass deletes.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.durable_file import replace_file
+from crawler.disk.number_set import NumberSet
+
+VERSION: Final = 1
+Output = Literal["records", "warc"]
+_NUMBERS: Final = ".numbers"
+
+
+class PrunedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that was deleted, or is about to be."""
+
+    name: str
+    """From the directory on, such as `records/records-00000.jsonl`."""
+    bytes: int
+    records: int
+    """Lines, or responses of an archive."""
+    first: str | None
+    """When the oldest page was fetched."""
+    last: str | None
+    digest: str
+    """SHA-256 of the file, in hexadecimal digits."""
+    reason: str
+    pruned_at: str
+    is_deleted: bool = False
+
+    @property
+    def output(self) -> str:
+        """The output that it belonged to."""
+        return self.name.partition("/")[0]
+
+
+class _List(msgspec.Struct, frozen=True, kw_only=True):
+    version: int = VERSION
+    files: Sequence[PrunedFile] = ()
+
+
+def read_pruned(directory: CrawlDirectory) -> list[PrunedFile]:
+    """What was pruned of the output in a directory, in the order it was. Raises `DirectoryRefused`."""
+    try:
+        found = msgspec.json.decode(directory.pruned.read_bytes(), type=_List)
+    except FileNotFoundError:
+        return []
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DirectoryRefused(
+            f"{directory.pruned} can't be read: {error}. It says which output was deleted on purpose: restore a copy "
+            "of that file, or delete it together with pruned/, if you can do without that"
+        ) from error
+    if found.version != VERSION:
+        raise DirectoryRefused(
+            f"{directory.pruned} has version {found.version}, and this onceover reads version {VERSION}; use the "
+            "version that wrote it"
+        )
+    return list(found.files)
+
+
+def write_pruned(directory: CrawlDirectory, files: Sequence[PrunedFile]) -> None:
+    """Replace the list, in one step that survives a power failure. Raises `OSError`."""
+    replace_file(directory.pruned, msgspec.json.format(msgspec.json.encode(_List(files=files))) + b"\n")
+
+
+def write_numbers(directory: CrawlDirectory, name: str, numbers: NumberSet) -> None:
+    """Note the record numbers of a file. Raises `OSError`."""
+    path = _numbers_of(directory, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, numbers.dump())
+
+
+class PrunedNumbers:
+    """The numbers of pages whose records, or whose captures, were pruned from some directories. Raises
+    `DirectoryRefused`."""
+
+    def __init__(self, directories: Iterable[CrawlDirectory]) -> None:
+        self._numbers: dict[str, NumberSet] = {"records": NumberSet(), "warc": NumberSet()}
+        for directory in directories:
+            for file in read_pruned(directory):
+                self._numbers[file.output].add_all(_read_numbers(directory, file.name))
+
+    def has(self, output: Output, number: int) -> bool:
+        return number in self._numbers[output]
+
+    def of(self, output: Output) -> NumberSet:
+        return self._numbers[output]
+
+    @property
+    def highest(self) -> int:
+        return max(numbers.highest for numbers in self._numbers.values())
+
+
+def _read_numbers(directory: CrawlDirectory, name: str) -> NumberSet:
+    path = _numbers_of(directory, name)
+    try:
+        return NumberSet.load(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise DirectoryRefused(
+            f"{path} can't be read: {error}. It says which pages were in {name}, which was deleted on purpose: restore "
+            "a copy of that file"
+        ) from error
+
+
+def _numbers_of(directory: CrawlDirectory, name: str) -> Path:
+    return directory.pruned_numbers / (name.replace("/", "-") + _NUMBERS)

@@ -1,0 +1,75 @@
+"""Deletes the old output of a crawl that does not run, or tells what would be deleted."""
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import output_directories
+from crawler.operate.upkeep.places import Places
+from crawler.prune.choosing import Keep
+from crawler.prune.pruning import Plan, delete, make_plan
+
+
+class PrunedOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that is deleted, or would be."""
+
+    file: str
+    """From the directory of the crawl on."""
+    bytes: int
+    """With its index."""
+    reason: str
+
+
+class NeededOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """An archive that stays because later ones refer to its bodies."""
+
+    file: str
+    bytes: int
+
+
+class PruneReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What was deleted, or would be."""
+
+    is_dry_run: bool
+    pruned: list[PrunedOutput]
+    needed: list[NeededOutput]
+    bytes_before: int
+    """Of records and archives."""
+    bytes_pruned: int
+
+
+def plan_prune(path: Path, keep: Keep) -> PruneReport:
+    """What would be deleted of the crawl in a directory, whether it runs or not. Raises `DirectoryRefused` and
+    `OSError`."""
+    outputs = [CrawlDirectory(each) for each in output_directories(path)]
+    plan = make_plan(outputs, keep, now=time.time())
+    return _report(plan, path, list(_named(path, plan)), is_dry_run=True)
+
+
+def prune(places: Places, keep: Keep) -> PruneReport:
+    """Delete old output. Raises `DirectoryRefused` and `OSError`; the next call goes on."""
+    now = time.time()
+    outputs = [CrawlDirectory(each.original) for each in places.outputs]
+    plan = make_plan(outputs, keep, now=now)
+    for directory in outputs:
+        mine = [(file, why) for file, why in plan.chosen.items() if file.directory == directory.path]
+        delete(directory, mine, now=now)
+    return _report(plan, places.path, list(_named(places.path, plan)), is_dry_run=False)
+
+
+def _named(path: Path, plan: Plan) -> Iterator[PrunedOutput]:
+    for file, reason in plan.chosen.items():
+        yield PrunedOutput(file=str(file.path.relative_to(path)), bytes=file.bytes, reason=reason)
+
+
+def _report(plan: Plan, path: Path, pruned: Sequence[PrunedOutput], *, is_dry_run: bool) -> PruneReport:
+    return PruneReport(
+        is_dry_run=is_dry_run,
+        pruned=list(pruned),
+        needed=[NeededOutput(file=str(file.path.relative_to(path)), bytes=file.bytes) for file in plan.needed],
+        bytes_before=plan.total_bytes,
+        bytes_pruned=plan.chosen_bytes,
+    )

@@ -1,0 +1,15 @@
+"""Deletes old output of a crawl, as far as `output.keep_s` and `output.keep_bytes` say.
+
+    finished    the files of records and archives that are complete
+    choosing    which of them are too old, or too much; pure
+    needs       which archives must stay because later ones refer to their bodies
+    pruning     deletes: lists a file with its record numbers first, and then deletes it
+    keeping     prunes while a crawl runs
+
+Files are deleted as a whole, the oldest first, an archive together with its index. The newest file of records stays,
+and so does what is still open. `crawler.disk.pruned` has the list.
+
+A revisit record has no body, but refers to an earlier record that has it. An archive to which a kept one refers stays.
+So that this ends, a crawl does not refer far back: after some time (`Keeping.max_reference_s`), it archives a body
+again, and asks for a page without validators. An archive thus stays at most about twice as long.
+"""

@@ -1,0 +1,51 @@
+"""Which files are too old, or too much. Pure."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from crawler.prune.finished import OutputFile
+from crawler.status import size
+
+_DAY_S: Final = 86_400
+_HOUR_S: Final = 3600
+
+
+class Keep(msgspec.Struct, frozen=True, kw_only=True):
+    """How much output to keep."""
+
+    seconds: float | None = None
+    """A file whose last page is older goes."""
+    bytes: int | None = None
+    """If all files together are larger, the oldest go."""
+
+    def __bool__(self) -> bool:
+        return self.seconds is not None or self.bytes is not None
+
+
+def too_old(files: Sequence[OutputFile], keep: Keep, *, now: float) -> dict[OutputFile, str]:
+    """The finished files that are too old, each with the reason."""
+    if keep.seconds is None:
+        return {}
+    reason = f"older than {_duration(keep.seconds)}"
+    return {file: reason for file in files if file.is_finished and file.written_at < now - keep.seconds}
+
+
+def too_much(files: Sequence[OutputFile], keep: Keep, gone: Sequence[OutputFile]) -> Iterator[tuple[OutputFile, str]]:
+    """The finished files to delete, the oldest first, for what is left without `gone` to be small enough; and, if it is
+    not, the others in the order in which they may be deleted, too."""
+    if keep.bytes is None:
+        return
+    reason = f"beyond {size(keep.bytes)}"
+    left = set(files) - set(gone)
+    for file in sorted(left, key=lambda each: (each.written_at, each.name)):
+        if file.is_finished:
+            yield file, reason
+
+
+def _duration(seconds: float) -> str:
+    for unit, name in ((_DAY_S, "days"), (_HOUR_S, "hours"), (60, "minutes")):
+        if seconds >= unit:
+            return f"{seconds / unit:.4g} {name}"
+    return f"{seconds:.4g} seconds"

@@ -1,0 +1,152 @@
+"""The files of records and archives that are complete, and what is in them."""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import msgspec
+from isal import isal_zlib
+
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.number_set import NumberSet
+from crawler.write.cdxj.lines import parse
+from crawler.write.cdxj.making import OPEN, index_of, lines_of, still_true
+from crawler.write.records import record_files
+from crawler.write.warc_reader import archives
+from crawler.write.warc_records import NUMBER_FIELD
+
+_HEAD_BYTES: Final = 4096
+_GZIP: Final = 16 + isal_zlib.MAX_WBITS
+_NUMBER: Final = re.compile(rb"\r\n" + NUMBER_FIELD.encode() + rb": *(\d+)\r\n", re.IGNORECASE)
+_Damaged: type[Exception] = isal_zlib.error  # type: ignore[assignment] # its stub takes the class for an instance
+
+
+class OutputFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file with output of a crawl, with its index."""
+
+    directory: Path
+    """That has the output."""
+    path: Path
+    bytes: int
+    """With its index."""
+    written_at: float
+    """When its last page was written, in seconds since 1970."""
+    is_finished: bool
+    """Whether nothing is written to it any more."""
+
+    @property
+    def name(self) -> str:
+        """From the directory on."""
+        return str(self.path.relative_to(self.directory))
+
+    @property
+    def is_archive(self) -> bool:
+        return self.path.parent.name == "warc"
+
+
+class Content(msgspec.Struct, frozen=True, kw_only=True):
+    """What is in a file."""
+
+    numbers: NumberSet
+    records: int
+    first: str | None
+    last: str | None
+    digest: str
+
+
+def output_files(directories: Sequence[CrawlDirectory]) -> list[OutputFile]:
+    """The files of records, then the archives, of each directory, in the order they were written. A file that goes away
+    meanwhile is left out."""
+    return [file for each in directories for file in (*_records(each), *_archives(each))]
+
+
+def _records(directory: CrawlDirectory) -> Iterator[OutputFile]:
+    paths = record_files(directory.records) if directory.records.is_dir() else []
+    for path in paths:
+        yield from _file(directory, path, [path], is_finished=path != paths[-1])
+
+
+def _archives(directory: CrawlDirectory) -> Iterator[OutputFile]:
+    for path in archives(directory.warc) if directory.warc.is_dir() else ():
+        is_finished = not path.name.endswith(OPEN)
+        yield from _file(directory, path, [path, index_of(path)], is_finished=is_finished)
+
+
+def _file(directory: CrawlDirectory, path: Path, paths: Sequence[Path], *, is_finished: bool) -> Iterator[OutputFile]:
+    try:
+        sizes = [each.stat().st_size for each in paths if each is path or each.exists()]
+        written_at = path.stat().st_mtime
+    except FileNotFoundError:
+        return
+    yield OutputFile(
+        directory=directory.path, path=path, bytes=sum(sizes), written_at=written_at, is_finished=is_finished
+    )
+
+
+def index_lines(archive: Path) -> Iterator[bytes]:
+    """The lines of the index of an archive, sorted. An open one is read for them. Raises `FileNotFoundError`."""
+    index = index_of(archive)
+    if archive.name.endswith(OPEN) or not index.exists():
+        yield from sorted(still_true(lines_of(archive)))
+        return
+    with index.open("rb") as lines:
+        for line in lines:
+            yield line.rstrip(b"\n")
+
+
+def read_content(file: OutputFile) -> Content:
+    """Read what is in a file. Takes some seconds for each gigabyte. Raises `OSError`."""
+    facts = _captured(file.path) if file.is_archive else _recorded(file.path)
+    numbers, records, first, last = NumberSet(), 0, None, None
+    for number, moment in facts:
+        records += 1
+        if number is not None:
+            numbers.add(number)
+        if moment is not None:
+            first, last = min(first or moment, moment), max(last or moment, moment)
+    with file.path.open("rb") as content:
+        digest = hashlib.file_digest(content, "sha256").hexdigest()
+    return Content(numbers=numbers, records=records, first=first, last=last, digest=digest)
+
+
+class _Recorded(msgspec.Struct, gc=False):
+    number: int
+    fetched_at: str | None = None
+
+
+def _recorded(path: Path) -> Iterator[tuple[int | None, str | None]]:
+    decoder = msgspec.json.Decoder(_Recorded)
+    with path.open("rb") as lines:
+        for line in lines:
+            try:
+                record = decoder.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                continue
+            yield record.number, record.fetched_at
+
+
+def _captured(path: Path) -> Iterator[tuple[int | None, str | None]]:
+    with path.open("rb") as archive:
+        for line in index_lines(path):
+            try:
+                _, moment, capture = parse(line)
+                number = _number(archive, int(capture.offset), int(capture.length))
+                at = datetime.strptime(moment, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+            except ValueError:
+                continue  # `inspect verify` reports it
+            yield number, at.isoformat().replace("+00:00", "Z")
+
+
+def _number(archive: BinaryIO, offset: int, length: int) -> int | None:
+    """The record number of a capture; None if it has none."""
+    compressed = os.pread(archive.fileno(), min(length, _HEAD_BYTES), offset)
+    try:
+        head = isal_zlib.decompressobj(wbits=_GZIP).decompress(compressed, _HEAD_BYTES)
+    except _Damaged:
+        return None
+    found = _NUMBER.search(head.partition(b"\r\n\r\n")[0] + b"\r\n")
+    return None if found is None else int(found[1])

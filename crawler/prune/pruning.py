@@ -1,0 +1,130 @@
+"""Deletes output files: lists them with their record numbers first, and then deletes them."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+import msgspec
+
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.pruned import PrunedFile, read_pruned, write_numbers, write_pruned
+from crawler.prune.choosing import Keep, too_much, too_old
+from crawler.prune.finished import OutputFile, output_files, read_content
+from crawler.prune.needs import Needs
+from crawler.record import rfc3339
+from crawler.write.appending import sync_directory
+from crawler.write.cdxj.making import index_of
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be deleted of the output of a crawl."""
+
+    files: Sequence[OutputFile]
+    """All there are."""
+    chosen: dict[OutputFile, str]
+    """The oldest first, each with the reason."""
+    needed: Sequence[OutputFile]
+    """Archives that would be deleted, but for later ones that refer to their bodies."""
+
+    @property
+    def total_bytes(self) -> int:
+        return sum(file.bytes for file in self.files)
+
+    @property
+    def chosen_bytes(self) -> int:
+        return sum(file.bytes for file in self.chosen)
+
+
+def make_plan(
+    directories: Sequence[CrawlDirectory],
+    keep: Keep,
+    *,
+    now: float,
+    needs: Needs | None = None,
+    before: Callable[[float], None] = lambda _: None,
+) -> Plan:
+    """What to delete of a crawl; `directories` are all with its output, the oldest first. Before it looks at what
+    refers to what, it calls `before` with the time of the newest page that may be deleted. Raises `OSError`."""
+    files = output_files(directories)
+    needs = Needs() if needs is None else needs
+    old = too_old(files, keep, now=now)
+    much = list(too_much(files, keep, list(old)))
+    wanted = len(_enough(files, old, much, keep))
+    while True:
+        asked = old | dict(much[:wanted])
+        before(max((file.written_at for file in asked), default=0.0))
+        archives = [file for file in files if file.is_archive]
+        needed = needs.needed(archives, [file for file in asked if file.is_archive])
+        chosen = {file: why for file, why in asked.items() if file not in needed}
+        left = sum(file.bytes for file in files) - sum(file.bytes for file in chosen)
+        if keep.bytes is None or left <= keep.bytes or wanted == len(much):
+            order = sorted(chosen.items(), key=lambda each: (each[0].written_at, each[0].name))
+            return Plan(files=files, chosen=dict(order), needed=sorted(needed, key=lambda each: each.name))
+        wanted += 1  # another one instead of what is needed
+
+
+def _enough(
+    files: Sequence[OutputFile], old: Iterable[OutputFile], much: Sequence[tuple[OutputFile, str]], keep: Keep
+) -> list[OutputFile]:
+    """The first of `much` that make what is left small enough."""
+    left = sum(file.bytes for file in files) - sum(file.bytes for file in old)
+    found: list[OutputFile] = []
+    for file, _ in much:
+        if keep.bytes is None or left <= keep.bytes:
+            break
+        found.append(file)
+        left -= file.bytes
+    return found
+
+
+def delete(
+    directory: CrawlDirectory,
+    chosen: Collection[tuple[OutputFile, str]],
+    *,
+    now: float,
+    goes_on: Callable[[], bool] = lambda: True,
+) -> list[PrunedFile]:
+    """Delete files of one directory, and what a crash has left of those that were listed before. Returns what was
+    listed now. After a crash or an error, the next call goes on. Stops between two files when `goes_on` says no. Raises
+    `OSError` and `DirectoryRefused`."""
+    listed = read_pruned(directory)
+    known, count = {file.name for file in listed}, len(listed)
+    _delete_listed(directory, listed)
+    for file, reason in chosen:
+        if not goes_on():
+            break
+        if file.name in known:
+            continue  # restored by hand, and kept
+        content = read_content(file)
+        pruned = PrunedFile(
+            name=file.name,
+            bytes=file.bytes,
+            records=content.records,
+            first=content.first,
+            last=content.last,
+            digest=content.digest,
+            reason=reason,
+            pruned_at=rfc3339(now),
+        )
+        write_numbers(directory, file.name, content.numbers)
+        listed = [*map(_deleted, listed), pruned]
+        write_pruned(directory, listed)
+        _delete_listed(directory, listed)
+    if any(not file.is_deleted for file in listed):
+        write_pruned(directory, list(map(_deleted, listed)))
+    return list(map(_deleted, listed[count:]))
+
+
+def _delete_listed(directory: CrawlDirectory, listed: Iterable[PrunedFile]) -> None:
+    folders = set()
+    for file in listed:
+        if not file.is_deleted:
+            path = directory.path / file.name
+            path.unlink(missing_ok=True)
+            index_of(path).unlink(missing_ok=True)
+            folders.add(path.parent)
+    for folder in folders:
+        if folder.is_dir():
+            sync_directory(folder)
+
+
+def _deleted(file: PrunedFile) -> PrunedFile:
+    return msgspec.structs.replace(file, is_deleted=True)

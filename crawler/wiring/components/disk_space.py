@@ -1,0 +1,100 @@
+"""Makes what keeps a crawl within its disk space: what watches the space, and what deletes old output."""
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from config import Config
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.free_space import FreeSpaceGuard
+from crawler.disk.layout import output_directories, part_at, part_directories
+from crawler.disk.pruned import read_pruned
+from crawler.disk.used_space import UsedSpaceGuard
+from crawler.prune.choosing import Keep
+from crawler.prune.keeping import Keeping
+from frontier.pauses import Pauses
+
+
+class DiskSpace(msgspec.Struct, frozen=True, kw_only=True):
+    """What keeps a crawl within its disk space."""
+
+    free: FreeSpaceGuard
+    used: UsedSpaceGuard
+    keeping: Keeping
+
+    def set(self, config: Config) -> None:
+        """Let the settings of a configuration hold from now on."""
+        self.free.set_min_free_bytes(config.output.min_free_bytes)
+        self.used.set_max_bytes(config.output.max_disk_bytes)
+        self.keeping.set_keep(kept(config))
+
+    async def start(self, stack: AsyncExitStack) -> None:
+        """`stack` ends it."""
+        await stack.enter_async_context(self.keeping.running())
+        await stack.enter_async_context(self.used.running())
+        stack.callback(self.free.close)
+        self.free.start()
+
+
+def disk_space(
+    config: Config, directory: CrawlDirectory, pauses: Pauses, *, forget_before: Callable[[float], None]
+) -> DiskSpace:
+    """Raises `DirectoryRefused` if nobody can tell what was deleted."""
+    whole = _whole(directory.original)
+    return DiskSpace(
+        free=FreeSpaceGuard(
+            [directory.path],
+            min_free_bytes=config.output.min_free_bytes,
+            pause=partial(pauses.pause, by="space"),
+            resume=partial(pauses.resume, by="space"),
+        ),
+        used=UsedSpaceGuard(
+            lambda: [whole, *part_directories(whole)],
+            max_bytes=config.output.max_disk_bytes,
+            pause=partial(pauses.pause, by="disk"),
+            resume=partial(pauses.resume, by="disk"),
+        ),
+        keeping=Keeping(
+            partial(_outputs, directory, whole),
+            partial(_owns, directory, whole),
+            keep=kept(config),
+            pruned_until=_pruned_until(_outputs(directory, whole)),
+            forget_before=forget_before,
+        ),
+    )
+
+
+def kept(config: Config) -> Keep:
+    """How much output the configuration keeps."""
+    return Keep(seconds=config.output.keep_s, bytes=config.output.keep_bytes)
+
+
+def _whole(directory: Path) -> Path:
+    """The directory of the whole crawl."""
+    if part_at(directory) is None:
+        return directory
+    return Path(os.path.normpath(directory.absolute())).parent
+
+
+def _outputs(own: CrawlDirectory, whole: Path) -> Sequence[CrawlDirectory]:
+    return [own if _is(own, each) else CrawlDirectory(each) for each in output_directories(whole)]
+
+
+def _pruned_until(outputs: Sequence[CrawlDirectory]) -> float:
+    moments = [file.last for each in outputs for file in read_pruned(each) if file.output == "warc" and file.last]
+    return max((datetime.fromisoformat(each).timestamp() + 1 for each in moments), default=0.0)
+
+
+def _owns(own: CrawlDirectory, whole: Path, output: CrawlDirectory) -> bool:
+    """Whether a part deletes the output in a directory: its own, and the first part what is older than all parts."""
+    parts = part_directories(whole)
+    return output is own or (_is(own, parts[0]) and not any(_is(output, each) for each in parts))
+
+
+def _is(directory: CrawlDirectory, path: Path) -> bool:
+    return Path(os.path.normpath(directory.original.absolute())) == Path(os.path.normpath(path.absolute()))

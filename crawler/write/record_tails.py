@@ -1,0 +1,70 @@
+"""Repairs the end of a file of records that a crash tore, or a disk damaged."""
+
+import logging
+import os
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import msgspec
+
+from crawler.page import PageRecord
+
+_log = logging.getLogger(__name__)
+_BLOCK_BYTES: Final = 1 << 16
+_TRUNCATED: Final = "Input data was truncated"
+
+
+def repair_tail(path: Path) -> tuple[int, int]:
+    """Cut the file after its last complete line; returns how many bytes were cut off, and how many were moved aside."""
+    with path.open("r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        end = _last_line_end(file, size)
+        if end == size:
+            return 0, 0
+        file.seek(end)
+        tail = file.read()
+        for length in (len(tail), len(tail) - 1):
+            if _is_record(tail[:length]):  # only its line end is missing or damaged
+                file.seek(end + length)
+                file.write(b"\n")
+                return 0, 0
+        if _is_beginning(tail):
+            file.truncate(end)
+            _log.warning("%s: cut off %d bytes of a record that a crash left incomplete", path, size - end)
+            return size - end, 0
+        aside = path.with_name(f"{path.name}.damaged-{end}")
+        aside.write_bytes(tail)
+        file.truncate(end)
+        _log.warning("%s: %d bytes at byte %d are damaged, and moved to %s", path, size - end, end, aside.name)
+        return 0, size - end
+
+
+def _last_line_end(file: BinaryIO, size: int) -> int:
+    end = size
+    while end > 0:
+        start = max(0, end - _BLOCK_BYTES)
+        file.seek(start)
+        newline = file.read(end - start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        end = start
+    return 0
+
+
+def _is_record(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line, type=PageRecord)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
+
+
+def _is_beginning(tail: bytes) -> bool:
+    """Whether this is the beginning of a line: then msgspec reports it as truncated, otherwise as wrong."""
+    try:
+        msgspec.json.decode(tail)
+    except msgspec.DecodeError as error:
+        return str(error) == _TRUNCATED
+    except UnicodeDecodeError:
+        return False
+    return False

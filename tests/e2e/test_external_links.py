@@ -1,0 +1,114 @@
+"""Links out of scope are checked, and nothing more."""
+
+import asyncio
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+
+from crawler.operate.report.forms import External, Report
+from crawler.page import PageRecord
+from tests.e2e.crawling import COMPLETE, assert_sound
+from tests.e2e.operating import command_here
+from tests.e2e.origins import host_name, linking, site, to
+from tests.servers import Script, Seen, page
+
+IN, OUT = "http://in.web.test", "http://out.web.test"
+SETTINGS = {
+    "scope.within": "host",
+    "scope.check_external": True,
+    "output.link_details": True,
+    "politeness.min_delay_s": 0.0,
+    "limits.pages": 3,
+}
+
+
+def answer(_scheme: str, seen: Seen) -> Script:
+    path, is_head = seen.target, seen.method == "HEAD"
+    if path == "/robots.txt" and host_name(seen) == "in.web.test":
+        return [page(b"", b"Content-Type: text/plain")]
+    if path == "/robots.txt":
+        body = b"User-agent: *\nDisallow: /private\nSitemap: http://out.web.test/map.xml\n"
+        return [page(body, b"Content-Type: text/plain")]
+    if host_name(seen) == "in.web.test":
+        out = [f"{OUT}/{name}" for name in ("fine", "nohead", "gone", "gone#part", "moved", "private")]
+        return linking(*out, "http://gone.test/", "/second" if path == "/" else "/")
+    match path:
+        case "/moved":
+            return to(f"{OUT}/gone")
+        case "/nohead" if is_head:
+            return [page(b"", status=b"405 Method Not Allowed")]
+        case "/gone":
+            return [page(b"", status=b"404 Not Found")]
+    return [page(b"" if is_head else b"x", b"Content-Type: text/html")]
+
+
+async def crawled(folder: Path) -> tuple[list[PageRecord], list[tuple[str, str]]]:
+    """The records, and what was asked of the host out of scope."""
+    async with site(folder, answer) as where:
+        records = await where.crawl(f"{IN}/", settings=SETTINGS)
+        return records, [(seen.method, seen.target) for seen in where.asked("out.web.test")]
+
+
+def test_each_is_asked_once_and_is_no_page_and_the_report_names_pages_with_dead_ones(tmp_path: Path) -> None:
+    found, asked = asyncio.run(crawled(tmp_path))
+    records = {record.url: record for record in found}
+    assert sorted(asked) == sorted(
+        [
+            ("GET", "/robots.txt"),
+            ("HEAD", "/fine"),
+            ("HEAD", "/nohead"),
+            ("GET", "/nohead"),
+            ("HEAD", "/gone"),
+            ("GET", "/gone"),
+            ("HEAD", "/moved"),
+        ]
+    )
+    told = {url: (record.state, record.status or record.reason) for url, record in records.items()}
+    assert {url: found for url, found in told.items() if not url.startswith(IN)} == {
+        f"{OUT}/fine": ("done", 200),
+        f"{OUT}/nohead": ("done", 200),
+        f"{OUT}/gone": ("done", 404),
+        f"{OUT}/moved": ("done", 301),
+        f"{OUT}/private": ("excluded", "robots"),
+        "http://gone.test/": ("failed", "connect"),
+    }
+    assert {record.kind for url, record in records.items() if not url.startswith(IN)} == {"external"}
+    shutil.copy(tmp_path / "crawl.toml", tmp_path / "crawl")
+    assert_sound(tmp_path / "crawl")
+    assert command_here("inspect", str(tmp_path / "crawl"), "verify").code == COMPLETE
+    report = msgspec.json.decode(
+        command_here("report", str(tmp_path / "crawl"), "summary", "hosts", "dead-links", "--json").out, type=Report
+    )
+    assert (report.summary.pages, report.hosts.count) == (2, 1)
+    assert report.summary.external == External(checked=5, dead=2, excluded=1)
+    assert report.dead_links is not None
+    dead = {(each.url, each.leads_to, each.page) for each in report.dead_links.links}
+    pages = (f"{IN}/", f"{IN}/second")
+    assert dead == {
+        *((f"{OUT}/gone", None, each) for each in pages),
+        *((f"{OUT}/moved", f"{OUT}/gone", each) for each in pages),
+        *(("http://gone.test/", None, each) for each in pages),
+    }
+    assert all(each.external for each in report.dead_links.links)
+    exported = tmp_path / "pages.csv"
+    command_here("export", str(tmp_path / "crawl"), "--format", "csv", "--to", str(exported))
+    assert OUT not in exported.read_text()
+
+
+async def test_a_killed_crawl_checks_what_is_left(tmp_path: Path) -> None:
+    checked = asyncio.Event()
+
+    def watched(scheme: str, seen: Seen) -> Script:
+        if seen.target == "/fine":
+            checked.set()
+        return answer(scheme, seen)
+
+    async with site(tmp_path, watched) as where:
+        killed = await where.crawl_with_a_kill(f"{IN}/", settings=SETTINGS, at=checked)
+        asked = Counter((seen.method, seen.target) for seen in where.asked("out.web.test"))
+    done = {record.url for record in killed.records if record.state == "done" and record.kind == "external"}
+    assert done == {f"{OUT}/{name}" for name in ("fine", "nohead", "gone", "moved")}
+    assert max(asked.values()) <= 2
+    assert_sound(tmp_path / "crawl")

@@ -1,0 +1,101 @@
+"""Commands about a crawl whose old output was deleted tell that, and miss nothing."""
+
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from crawler.simweb.process import running
+from tests.e2e.crawling import COMPLETE, LIMIT, SMALL, USAGE, Ended, Web, onceover, setting
+from tests.e2e.operating import command_here, operated
+
+SETTINGS = ("output.links=true", "output.records_max_bytes=6000", "output.warc_max_bytes=20000")
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A crawl that is half done, with output in many files."""
+    folder = tmp_path_factory.mktemp("prune")
+    with running(SMALL) as port:
+        ended = onceover(
+            "crawl", *Web(port, SMALL).options, *setting(*SETTINGS), "--max-pages", "30", "--dir", "crawl", cwd=folder
+        )
+    assert ended.code == LIMIT, ended.err
+    return folder / "crawl"
+
+
+@pytest.fixture
+def crawl(crawled: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(crawled, tmp_path / "crawl", ignore=shutil.ignore_patterns("control")))
+
+
+def json_of(ended: Ended, code: int = COMPLETE) -> dict[str, object]:
+    assert ended.code == code, ended.err
+    return ended.json()
+
+
+def files(crawl: Path) -> set[str]:
+    return {str(path.relative_to(crawl)) for folder in ("records", "warc") for path in (crawl / folder).iterdir()}
+
+
+def test_half_of_the_output_goes_and_nothing_is_missing(crawl: Path, tmp_path: Path) -> None:
+    before = files(crawl)
+    half = sum((crawl / name).stat().st_size for name in before) // 2
+    keep = ("--keep-bytes", f"{half}B", "--json")
+    planned = json_of(command_here("prune", str(crawl), *keep, "--dry-run"))
+    assert files(crawl) == before
+    done = json_of(command_here("prune", str(crawl), *keep))
+    assert done == planned | {"is_dry_run": False}
+    gone = {str(each["file"]) for each in msgspec.convert(done["pruned"], list[dict[str, str | int]])}
+    assert gone == {name for name in before - files(crawl) if not name.endswith(".cdxj")}
+    assert {name.partition("/")[0] for name in gone} == {"records", "warc"}
+
+    verified = json_of(command_here("inspect", str(crawl), "verify", "--json"))
+    told = {each["name"]: each for each in msgspec.convert(verified["told"], list[dict[str, int | str]])}
+    assert verified["problem_count"] == 0
+    pruned = int(told["the records"]["pruned"])
+    assert pruned > 5
+    assert int(told["the records"]["numbers"]) + pruned == told["the ledger"]["numbers"]
+    assert int(told["the archive"]["pruned"]) > 0
+    assert f"{pruned:,} that were pruned" in command_here("inspect", str(crawl), "verify").out
+
+    refetched = command_here("inspect", str(crawl), "fsck", "--refetch", "--json")
+    assert json_of(refetched)["problems"] == []
+    assert "0 URLs whose output is missing" in refetched.err
+    report = msgspec.convert(json_of(command_here("report", str(crawl), "--json"))["summary"], dict[str, object])
+    assert report["pruned"] == pruned
+    exported = command_here("export", str(crawl), "--format", "jsonl", "--to", str(tmp_path / "pages.jsonl"))
+    assert exported.code == COMPLETE
+    assert len((tmp_path / "pages.jsonl").read_bytes().splitlines()) == told["the records"]["numbers"]
+
+    rebuilt = command_here("frontier", "rebuild", str(crawl), "--from-records")
+    assert "records were pruned (see pruned.json)" in rebuilt.err
+    assert command_here("inspect", str(crawl), "fsck").code == COMPLETE
+
+
+def test_a_pruned_crawl_goes_on_to_its_end(crawl: Path) -> None:
+    assert command_here("prune", str(crawl), "--keep-bytes", "10kB").code == COMPLETE
+    with running(SMALL) as port:
+        ended = onceover("crawl", *Web(port, SMALL).options, "--dir", "crawl", cwd=crawl.parent)
+    assert ended.code == COMPLETE, ended.err
+    assert json_of(command_here("inspect", str(crawl), "verify", "--json"))["problem_count"] == 0
+    assert command_here("inspect", str(crawl), "fsck").code == COMPLETE
+
+
+def test_without_a_bound_nothing_is_deleted_and_the_command_says_what_it_needs(crawl: Path) -> None:
+    before = files(crawl)
+    refused = command_here("prune", str(crawl))
+    assert (refused.code, files(crawl)) == (USAGE, before)
+    assert "expected --keep or --keep-bytes" in refused.err
+    assert command_here("prune", str(crawl), "--keep", "many").code == USAGE
+
+
+def test_a_crawl_waits_while_it_takes_more_than_its_disk_space_and_goes_on_when_that_grows(tmp_path: Path) -> None:
+    with operated(tmp_path, *setting("politeness.min_delay_s=1.5")) as here:
+        (here.directory / "logs" / "large").write_bytes(b"x" * 2_000_000)
+        assert here.do("set", "output.max_disk_bytes=1MB").code == COMPLETE
+        here.crawl.wait_until(lambda: "output.max_disk_bytes is 1.0 MB" in here.do("status").out, "the reason")
+        assert "the crawl waits for disk space: the crawl takes" in here.crawl.err
+        assert here.do("set", "output.max_disk_bytes=100MB", "politeness.min_delay_s=0").code == COMPLETE
+        assert here.crawl.wait().code == COMPLETE

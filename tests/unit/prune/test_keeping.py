@@ -1,0 +1,137 @@
+"""A crawl that runs deletes its old output, and does not refer to what is about to go."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from config import load
+from crawler.disk.directory import CrawlDirectory
+from crawler.disk.layout import Layout, write_layout
+from crawler.disk.pruned import read_pruned
+from crawler.prune.choosing import Keep
+from crawler.prune.finished import output_files
+from crawler.prune.keeping import Keeping
+from crawler.wiring.components.disk_space import disk_space
+from crawler.write.warc import WarcOptions, WarcSink
+from frontier import CrawlUrl
+from frontier.pauses import Pauses
+from frontier.visits import Earlier
+from tests.timeouts import MAX_WAIT_S
+from tests.unit.prune.written import DAY_S, NOW, fetched_at, serials, whole, write
+from tests.unit.write.samples import archived, record_of
+
+
+def keeping(crawl: CrawlDirectory, keep: Keep, **more: object) -> Keeping:
+    return Keeping(lambda: [crawl], lambda _: True, keep=keep, clock=lambda: NOW, interval_s=0.01, **more)  # type: ignore[arg-type]
+
+
+def url(number: int, visited_at: float | None) -> CrawlUrl:
+    earlier = None if visited_at is None else Earlier(visits=1, status=200, fetched_at=visited_at)
+    name = f"http://a.test/{number}"
+    return CrawlUrl(url=name, canonical=name, queue_key="test,a", earlier=earlier)
+
+
+def wait_until_pruned(crawl: CrawlDirectory) -> None:
+    until = time.monotonic() + MAX_WAIT_S
+    while len(read_pruned(crawl)) < 4 and time.monotonic() < until:
+        time.sleep(0.01)
+
+
+async def test_a_file_goes_at_the_second_look_that_chooses_it(tmp_path: Path) -> None:
+    crawl = write(tmp_path, [whole(number) for number in range(3)])
+    told: list[float] = []
+    kept = keeping(crawl, Keep(seconds=8.5 * DAY_S), forget_before=told.append)
+    await kept.prune_once()
+    assert len(output_files([crawl])) == 6
+    assert told[-1] == fetched_at(1)  # nothing refers to it any more when it goes
+    await kept.prune_once()
+    assert serials(output_files([crawl])) == [("records", 2), ("warc", 2)]
+
+
+async def test_it_prunes_while_it_runs_and_takes_another_setting_at_once(tmp_path: Path) -> None:
+    crawl = write(tmp_path, [whole(number) for number in range(4)])
+    kept = keeping(crawl, Keep())
+    async with kept.running():
+        kept.set_keep(Keep(seconds=8.5 * DAY_S))
+        await asyncio.to_thread(wait_until_pruned, crawl)
+    assert serials(output_files([crawl])) == [("records", 2), ("records", 3), ("warc", 2), ("warc", 3)]
+
+
+async def test_what_cannot_be_deleted_now_is_told_and_tried_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    crawl = write(tmp_path, [whole(number) for number in range(3)])
+    crawl.pruned_numbers.write_bytes(b"in the way")
+    kept = keeping(crawl, Keep(seconds=9.5 * DAY_S))
+    await kept.prune_once()
+    await kept.prune_once()
+    assert "old output can't be deleted now" in caplog.text
+    assert len(output_files([crawl])) == 6
+    crawl.pruned_numbers.unlink()
+    await kept.prune_once()
+    assert len(output_files([crawl])) == 4
+
+
+async def test_more_than_is_to_be_kept_is_told_once_when_nothing_else_may_go(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    crawl = write(tmp_path, [whole(0)])
+    kept = keeping(crawl, Keep(bytes=1))
+    for _ in range(3):
+        await kept.prune_once()
+    assert caplog.text.count("more than output.keep_bytes (1 B) stays") == 1
+
+
+def test_a_server_may_say_that_a_page_is_unchanged_only_within_one_piece_of_time(tmp_path: Path) -> None:
+    kept = keeping(CrawlDirectory(tmp_path), Keep(seconds=10 * DAY_S))
+    assert kept.may_refer(url(0, None))
+    assert all(not kept.may_refer(url(number, NOW - 10 * DAY_S)) for number in range(100))
+    half = sum(kept.may_refer(url(number, NOW - 5 * DAY_S)) for number in range(1000))
+    assert 400 < half < 600  # pieces begin at another moment for each URL, so servers are not asked for all at once
+    assert sum(kept.may_refer(url(number, NOW - 1)) for number in range(100)) >= 99
+    assert keeping(CrawlDirectory(tmp_path), Keep()).may_refer(url(0, 1.0))
+    pruned = keeping(CrawlDirectory(tmp_path), Keep(), pruned_until=NOW - 5)
+    assert [pruned.may_refer(url(0, NOW - seconds)) for seconds in (9, 5, 1)] == [False, False, True]
+
+
+async def test_without_an_age_references_span_half_of_what_is_kept(tmp_path: Path) -> None:
+    crawl = write(tmp_path, [whole(number) for number in range(6)])
+    total = sum(each.bytes for each in output_files([crawl]))
+    kept = keeping(crawl, Keep(bytes=3 * total))
+    await kept.prune_once()
+    assert kept.max_reference_s is None
+    kept.set_keep(Keep(bytes=total))
+    await kept.prune_once()
+    assert kept.max_reference_s == 5 * DAY_S
+
+
+async def test_an_archive_refers_to_nothing_before_a_moment(tmp_path: Path) -> None:
+    body = b"x" * 100
+    sink = WarcSink(tmp_path, WarcOptions(revisits=10))
+    for number, moment in enumerate((0.0, 0.0, fetched_at(0) + 1, 0.0)):
+        sink.forget_before(moment)
+        fetched = whole(number, body)
+        await sink.write(msgspec.structs.replace(fetched, url="http://a.test/"), record_of(fetched, number))
+    await sink.aclose()
+    kinds = [each.kind for each in archived(tmp_path) if each.kind in {"response", "revisit"}]
+    assert kinds == ["response", "revisit", "response", "revisit"]
+
+
+@pytest.mark.parametrize(("part", "mine"), [("part-0", [".", "part-0"]), ("part-1", ["part-1"])])
+async def test_each_part_deletes_its_own_and_the_first_what_is_older_than_all(
+    tmp_path: Path, part: str, mine: Sequence[str]
+) -> None:
+    before = Layout.begin(2)
+    write_layout(tmp_path, msgspec.structs.replace(before, earlier=(".",)))
+    places = [write(tmp_path / name, [whole(number) for number in range(3)]) for name in (".", "part-0", "part-1")]
+    loaded = load(None, overrides=["output.keep_bytes=1000"], environ={}, require_seeds=False)
+    pauses = Pauses(on_end=lambda: None)
+    space = disk_space(loaded.config, CrawlDirectory(tmp_path / part), pauses, forget_before=lambda _: None)
+    for _ in range(2):
+        await space.keeping.prune_once()
+    pruned = [str(each.path.relative_to(tmp_path)) for each in places if read_pruned(each)]
+    assert pruned == mine

@@ -1,0 +1,168 @@
+"""Old output is deleted whole and in order, what is still needed stays, and the list tells what is gone."""
+
+import hashlib
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.disk import pruned
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.number_set import NumberSet
+from crawler.disk.pruned import PrunedNumbers, read_pruned
+from crawler.prune.choosing import Keep
+from crawler.prune.finished import output_files
+from crawler.prune.pruning import delete, make_plan
+from crawler.write.records import read_records
+from tests.unit.prune.written import DAY_S, NOW, names, serials, unchanged, whole, write
+
+BODY = b"<title>The same</title>" + b"x" * 600
+
+
+def prune(crawl: CrawlDirectory, keep: Keep) -> list[tuple[str, int]]:
+    plan = make_plan([crawl], keep, now=NOW)
+    delete(crawl, list(plan.chosen.items()), now=NOW)
+    return serials(list(plan.chosen))
+
+
+def test_files_go_whose_last_page_is_too_old_with_their_indexes_and_the_list_tells_what_they_were(
+    tmp_path: Path,
+) -> None:
+    crawl = write(tmp_path, [whole(number) for number in range(6)])
+    digests = {each.name: hashlib.sha256(each.path.read_bytes()).hexdigest() for each in output_files([crawl])}
+    sizes = {each.name: each.bytes for each in output_files([crawl])}
+    gone = prune(crawl, Keep(seconds=6.5 * DAY_S))
+    assert gone == [(output, day) for day in range(4) for output in ("records", "warc")]
+    assert serials(output_files([crawl])) == [("records", 4), ("records", 5), ("warc", 4), ("warc", 5)]
+    assert len(names(crawl, lambda each: each.warc)) == 4  # two archives and their indexes
+    listed = read_pruned(crawl)
+    assert [each.digest for each in listed] == [digests[each.name] for each in listed]
+    assert [each.bytes for each in listed] == [sizes[each.name] for each in listed]
+    assert all(each.is_deleted and each.records == 1 for each in listed)
+    assert all(each.reason == "older than 6.5 days" for each in listed)
+    assert all(each.first is not None and each.first[:19] == str(each.last)[:19] for each in listed)
+    numbers = PrunedNumbers([crawl])
+    for output in ("records", "warc"):
+        assert [number for number in range(6) if numbers.has(output, number)] == [0, 1, 2, 3]
+    assert prune(crawl, Keep(seconds=6.5 * DAY_S)) == []
+
+
+def test_the_newest_records_and_an_open_archive_stay_however_old_they_are(tmp_path: Path) -> None:
+    crawl = write(tmp_path, [whole(number) for number in range(3)])
+    newest = max(crawl.warc.glob("*.warc.gz"))
+    newest.rename(newest.with_name(newest.name + ".open"))
+    prune(crawl, Keep(seconds=1))
+    assert serials(output_files([crawl])) == [("records", 2), ("warc", 2)]
+
+
+def test_the_oldest_go_until_what_is_left_is_small_enough(tmp_path: Path) -> None:
+    crawl = write(tmp_path, [whole(number) for number in range(6)])
+    files = output_files([crawl])
+    newest = [each for each in files if serials([each])[0][1] >= 4]
+    room = sum(each.bytes for each in newest)
+    prune(crawl, Keep(bytes=room))
+    assert serials(output_files([crawl])) == serials(newest)
+    prune(crawl, Keep(bytes=room - 1))
+    assert serials(output_files([crawl])) == [("records", 5), ("warc", 4), ("warc", 5)]
+
+
+@pytest.mark.parametrize("later", ["revisit", "not modified"])
+def test_an_archive_to_which_a_kept_one_refers_stays_until_that_goes(tmp_path: Path, later: str) -> None:
+    referring = whole(0, BODY) if later == "revisit" else unchanged(0, 2)
+    crawl = write(tmp_path, [whole(0, BODY), whole(1), referring, whole(3)], revisits=10)
+    plan = make_plan([crawl], Keep(seconds=8.5 * DAY_S), now=NOW)
+    assert serials(plan.needed) == [("warc", 0)]
+    assert prune(crawl, Keep(seconds=8.5 * DAY_S)) == [("records", 0), ("records", 1), ("warc", 1)]
+    assert prune(crawl, Keep(seconds=7.5 * DAY_S)) == [("warc", 0), ("records", 2), ("warc", 2)]
+
+
+def test_younger_archives_go_instead_of_one_that_is_needed(tmp_path: Path) -> None:
+    pages = [whole(0, BODY), whole(1), whole(2), whole(0, BODY), whole(4)]
+    crawl = write(tmp_path, pages, revisits=10)
+    shutil.rmtree(crawl.records)
+    files = output_files([crawl])
+    keep = sum(each.bytes for each in files) - 1
+    assert prune(crawl, Keep(bytes=keep)) == [("warc", 1)]
+
+
+def test_a_later_whole_copy_is_what_a_kept_archive_refers_to(tmp_path: Path) -> None:
+    crawl = write(tmp_path, [whole(0, BODY), whole(0), unchanged(0, 2), whole(3)])
+    plan = make_plan([crawl], Keep(seconds=9.5 * DAY_S), now=NOW)
+    assert (serials(list(plan.chosen)), plan.needed) == ([("records", 0), ("warc", 0)], [])
+
+
+@pytest.mark.parametrize("step", range(8))
+def test_a_crash_at_any_step_leaves_no_file_that_is_gone_and_not_listed_and_the_next_pass_goes_on(
+    tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = write(tmp_path, [whole(number) for number in range(4)])
+    before = {each.name for each in output_files([crawl])}
+    steps = iter(range(100))
+
+    def crashing(name: str, where: object) -> None:
+        real = getattr(where, name)
+
+        def do(*arguments: object, **named: object) -> object:
+            if next(steps) == step:
+                raise KeyboardInterrupt
+            return real(*arguments, **named)
+
+        monkeypatch.setattr(where, name, do)
+
+    crashing("replace_file", pruned)
+    crashing("unlink", Path)
+    with pytest.raises(KeyboardInterrupt):
+        prune(crawl, Keep(seconds=6.5 * DAY_S))
+    monkeypatch.undo()
+    gone = before - {each.name for each in output_files([crawl])}
+    assert gone <= {each.name for each in read_pruned(crawl)}
+    prune(crawl, Keep(seconds=6.5 * DAY_S))
+    gone = before - {each.name for each in output_files([crawl])}
+    assert sorted(gone) == sorted(each.name for each in read_pruned(crawl) if each.is_deleted)
+    assert len(gone) == 7
+    assert not [each for each in crawl.warc.glob("*.cdxj") if not each.with_suffix("").exists()]
+    assert all(PrunedNumbers([crawl]).has("records", number) for number in range(3))
+
+
+def test_what_somebody_has_put_back_is_not_deleted_again(tmp_path: Path) -> None:
+    crawl = write(tmp_path, [whole(number) for number in range(3)])
+    copy = shutil.copytree(crawl.records, tmp_path / "copy")
+    prune(crawl, Keep(seconds=1))
+    shutil.copytree(copy, crawl.records, dirs_exist_ok=True)
+    prune(crawl, Keep(seconds=1))
+    assert [record.number for record in read_records(crawl.records)] == [0, 1, 2]
+
+
+def test_a_reader_passes_over_files_that_are_deleted_meanwhile_and_takes_each_last_copy(tmp_path: Path) -> None:
+    crawl = write(tmp_path, [whole(number) for number in range(4)])
+    oldest = min(crawl.records.iterdir())
+    newest = max(crawl.records.iterdir())
+    newest.write_bytes(newest.read_bytes() + oldest.read_bytes())
+    reading = read_records(crawl.records, last_only=True)
+    assert next(reading).number == 1  # the first copy of 0 is not the last one
+    min(crawl.records.iterdir()).unlink()
+    (crawl.records / "records-00002.jsonl").unlink()
+    assert [record.number for record in reading] == [3, 0]
+
+
+def test_a_damaged_list_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    crawl = write(tmp_path, [whole(number) for number in range(3)])
+    prune(crawl, Keep(seconds=1))
+    next(crawl.pruned_numbers.iterdir()).write_bytes(b"x")
+    with pytest.raises(DirectoryRefused, match="restore a copy"):
+        PrunedNumbers([crawl])
+    crawl.pruned.write_bytes(b"{")
+    with pytest.raises(DirectoryRefused, match="restore a copy"):
+        read_pruned(crawl)
+
+
+@given(st.sets(st.integers(0, 2**62) | st.integers(0, 200_000)), st.sets(st.integers(0, 200_000)))
+def test_a_set_of_numbers_is_what_it_was_when_it_is_loaded_and_joined(some: set[int], others: set[int]) -> None:
+    loaded = NumberSet.load(NumberSet.of(some).dump())
+    assert (len(loaded), loaded.highest) == (len(some), max(some, default=0))
+    assert loaded.count_without(NumberSet.of(others)) == len(some - others)
+    loaded.add_all(NumberSet.of(others))
+    assert len(loaded) == len(some | others)
+    assert all(number in loaded for number in some | others)
