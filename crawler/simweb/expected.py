@@ -63,7 +63,7 @@ def expected_on(
 
     `robots`: whether the crawler obeys robots.txt, as `agent`. `sitemaps`: whether it reads the sitemaps that
     robots.txt names. The host itself links to all these URLs, so a crawl of only this host settles the same. Raises
-    `ValueError` if the crawl would never leave a trap.
+    `ValueError` if the crawl would never leave a trap, or if pages come and go.
     """
     site = geography.site(index)
 
@@ -74,6 +74,10 @@ def expected_on(
         raise ValueError(
             f"no crawl of this web is ever complete: {site.name} has endless paths that the crawler may enter; "
             "set traps to 0, or obey robots.txt and set traps_disallowed"
+        )
+    if geography.params.fleeting:
+        raise ValueError(
+            "what a crawl of this web finds depends on the time, because pages come and go; set fleeting to 0"
         )
     if robots and site.robots is RobotsStyle.BROKEN:
         yield expect(Spot(Sort.PAGE), None, Kind.BARRED)

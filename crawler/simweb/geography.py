@@ -157,6 +157,13 @@ class Geography:
         is_near = p.duplicates <= chance < p.duplicates + p.near_duplicates
         return None, source_draw % site.trunk_count if chance < p.duplicates or is_near else number, is_near
 
+    def is_fleeting(self, site: Site, spot: Spot) -> bool:
+        """Whether a page comes and goes. No page of the trunk does."""
+        if spot.sort is not Sort.PAGE or spot.number < site.trunk_count:
+            return False
+        pick, *_ = draws(self.params.seed, site.index, 10, spot.number)
+        return share(pick) < self.params.fleeting
+
     def chain_length(self, site: Site, number: int) -> int:
         """The number of redirects in a chain; most chains have one."""
         draw = draws(self.params.seed, site.index, 3, number)[0] % 8

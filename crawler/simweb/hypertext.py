@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import lru_cache
 
+from crawler.simweb.changes import Changes
 from crawler.simweb.geography import TRAP_ENTRIES, Geography, Site, draws, share
 from crawler.simweb.markup import bare_link, break_markup, link, odd_path, text_with_links
 from crawler.simweb.page_facts import (
@@ -33,15 +34,20 @@ class Hypertext:
     def __init__(self, geography: Geography) -> None:
         self._geography = geography
         self._params = geography.params
+        self.changes = Changes(geography.params)
         self._navigation = lru_cache(maxsize=1024)(self._write_navigation)
 
-    def facts(self, site: Site, spot: Spot) -> PageFacts:
-        """The facts about a page of one of the written sorts."""
+    def facts(self, site: Site, spot: Spot, *, now: float = 0.0) -> PageFacts:
+        """The facts about a page of one of the written sorts, at that time (seconds since 1970)."""
         p = self._params
         tag = _WRITTEN.index(spot.sort)
         is_page = spot.sort is Sort.PAGE
         obstacle, source, is_near = self._geography.fate(site, spot.number) if is_page else (None, spot.number, False)
         noise, legacy, style, coded, size, broken, *_ = draws(p.seed, site.index, 7, tag, source)
+        is_fleeting = self._geography.is_fleeting(site, spot)
+        version = self.changes.version(site.index, tag, source, now=now)
+        if version is not None:
+            noise ^= version.noise
         encoding, declared = _encoding(legacy >> 16, style) if share(legacy) < p.legacy_charsets else _PLAIN
         word = page_word(site.index, source)
         return PageFacts(
@@ -58,6 +64,8 @@ class Hypertext:
             chunked=share(style) < p.chunked,
             size_bytes=p.page_bytes // 2 + int(share(size) * p.page_bytes),
             noise=noise,
+            changed_at=None if version is None else version.since,
+            missing=is_fleeting and version is not None and version.noise >> 32 & 1 == 1,
         )
 
     def body(self, site: Site, spot: Spot, facts: PageFacts, *, port: int | None) -> bytes:

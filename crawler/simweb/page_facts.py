@@ -62,3 +62,7 @@ class PageFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The approximate size."""
     noise: int
     """The seed for the random choices of the body."""
+    changed_at: float | None = None
+    """When it changed last, in seconds since 1970; None if it never has."""
+    missing: bool = False
+    """Whether it is missing for a while."""

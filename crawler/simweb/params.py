@@ -7,7 +7,15 @@ import msgspec
 _DOMAIN = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _LEAF_SHARES = ("flaky", "throttled", "slow", "cut", "duplicates", "near_duplicates")
 _HOST_SHARES = ("robots_rules", "robots_missing", "robots_redirect")
-_COUNTS = ("hosts", "pages_per_host", "giant_factor", "branching", "host_branching", "flaky_failures")
+_COUNTS = (
+    "hosts",
+    "pages_per_host",
+    "giant_factor",
+    "branching",
+    "host_branching",
+    "flaky_failures",
+    "change_spread",
+)
 _NOT_NEGATIVE = (
     "links_per_page",
     "page_bytes",
@@ -16,6 +24,7 @@ _NOT_NEGATIVE = (
     "retry_after_s",
     "delay_s",
     "crawl_delay_s",
+    "change_every_s",
 )
 
 
@@ -104,6 +113,13 @@ class WorldParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Share of pages that are compressed (br, gzip, deflate) for clients that accept it."""
     chunked: float = 0.0
     """Share of pages sent in chunks instead of with a Content-Length."""
+
+    change_every_s: float = 0.0
+    """The median of the pages' mean times between two changes. Each page changes at random; 0 means never."""
+    change_spread: int = 1
+    """How many times as long and as short as the median the mean time of a page may be."""
+    fleeting: float = 0.0
+    """Share of leaf pages that are missing (404 or 410) after every other of their changes, on average."""
 
     def __post_init__(self) -> None:
         for field in msgspec.structs.fields(self):

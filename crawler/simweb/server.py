@@ -7,14 +7,14 @@ answers most requests from there, within the callback that receives them.
 import asyncio
 import ipaddress
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Protocol, cast
 
 import msgspec
 
 from crawler.simweb.log import Log, LogEntry
-from crawler.simweb.wire import BadRequest, HttpRequest, encode, parse
+from crawler.simweb.wire import BadRequest, HttpRequest, encode, is_current, parse
 from crawler.simweb.world import Reply
 
 MAX_HEAD_BYTES = 65_536
@@ -24,7 +24,7 @@ MAX_COUNTED_TARGETS = 100_000
 class Web(Protocol):
     """Answers requests: a `World`, or a wrapper or replacement in a test."""
 
-    def respond(self, authority: str, target: str, *, attempt: int, accept_encoding: str) -> Reply: ...
+    def respond(self, authority: str, target: str, *, attempt: int, accept_encoding: str, now: float) -> Reply: ...
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,8 +37,9 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
 class _Desk:
     """The state that all connections of a server share: the web, cached responses, counts of attempts, the log."""
 
-    def __init__(self, web: Web, *, log: Log | None, cache_bytes: int) -> None:
+    def __init__(self, web: Web, *, log: Log | None, cache_bytes: int, clock: Callable[[], float]) -> None:
         self._web = web
+        self._clock = clock
         self._log = log
         self.connections: set[_Connection] = set()
         self._free_bytes = cache_bytes
@@ -49,27 +50,32 @@ class _Desk:
         """The bytes to send. The reply is returned too if it must be delayed or cut."""
         key = (request.host, request.target, request.accept_encoding)
         cached = self._cached.get(key)
-        if cached is not None and request.is_usual and cached[1] != request.if_none_match:
+        is_plain = request.is_usual and not request.if_modified_since
+        if cached is not None and is_plain and cached[1] != request.if_none_match:
             self._note(request, cached[0], 1)
             return None, cached[2]
         counted = (request.host, request.target)
         attempt = self._attempts.get(counted, 0) + 1
         reply = self._web.respond(
-            request.host, request.target, attempt=attempt, accept_encoding=request.accept_encoding
+            request.host,
+            request.target,
+            attempt=attempt,
+            accept_encoding=request.accept_encoding,
+            now=self._clock(),
         )
         if not reply.steady:
             self._count(counted, attempt)
-        etag = next((value for name, value in reply.headers if name == "ETag"), "")
-        if etag and etag == request.if_none_match:
+        etag = reply.header("ETag")
+        if is_current(request, reply):
             reply = Reply(status=304, headers=(("ETag", etag),), steady=reply.steady)
         self._note(request, reply.status, attempt)
         if reply.chunked and not request.takes_chunks:
             reply = msgspec.structs.replace(reply, chunked=False)
         data = encode(reply, head_only=request.method == "HEAD", keep_alive=request.keep_alive)
-        is_plain = reply.steady and not reply.delay_s and reply.cut_at is None and reply.status != 304
-        if is_plain and request.is_usual:
+        is_steady = reply.steady and not reply.delay_s and reply.cut_at is None and reply.status != 304
+        if is_steady and request.is_usual:
             self._keep(key, (reply.status, etag or "-", data))
-        return (None if is_plain else reply), data
+        return (None if is_steady else reply), data
 
     def refuse(self, refused: BadRequest) -> bytes:
         reply = Reply(
@@ -183,15 +189,22 @@ class _Connection(asyncio.Protocol):
 
 @asynccontextmanager
 async def serve(
-    web: Web, *, host: str = "127.0.0.1", port: int = 0, log: Log | None = None, cache_bytes: int = 64_000_000
+    web: Web,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    log: Log | None = None,
+    cache_bytes: int = 64_000_000,
+    clock: Callable[[], float] = time.time,
 ) -> AsyncIterator[Server]:
-    """Serve a web until the block ends. Port 0 means a free one. Caches at most `cache_bytes` of responses.
+    """Serve a web until the block ends. Port 0 means a free one. Caches at most `cache_bytes` of responses. `clock`
+    gives the time of the web, by which its pages change, in seconds since 1970.
 
     Binds to loopback only: raises `ValueError` for any other address, and `OSError` if the port is in use.
     """
     if not ipaddress.ip_address(host).is_loopback:
         raise ValueError(f"the simulated web is served on loopback only, as 127.0.0.1 or ::1, not on {host}")
-    desk = _Desk(web, log=log, cache_bytes=cache_bytes)
+    desk = _Desk(web, log=log, cache_bytes=cache_bytes, clock=clock)
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: _Connection(desk, loop), host, port, backlog=1024)
     try:

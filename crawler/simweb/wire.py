@@ -1,5 +1,6 @@
 """Parses the heads of HTTP/1.1 requests, and encodes responses. Pure."""
 
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
 import msgspec
@@ -18,6 +19,7 @@ class HttpRequest(msgspec.Struct, frozen=True, gc=False):
     target: str
     accept_encoding: str
     if_none_match: str
+    if_modified_since: str
     keep_alive: bool
     takes_chunks: bool
     """False for HTTP/1.0."""
@@ -65,9 +67,23 @@ def parse(head: bytes) -> HttpRequest | BadRequest:
         target=target,
         accept_encoding=headers.get("accept-encoding", ""),
         if_none_match=headers.get("if-none-match", ""),
+        if_modified_since=headers.get("if-modified-since", ""),
         keep_alive=connection == "keep-alive" if version == "HTTP/1.0" else connection != "close",
         takes_chunks=version == "HTTP/1.1",
     )
+
+
+def is_current(request: HttpRequest, reply: Reply) -> bool:
+    """Whether the client's copy is what it would get. Its date only counts if it sends no entity tag (RFC 9110)."""
+    if request.if_none_match:
+        return reply.header("ETag") == request.if_none_match
+    date = reply.header("Last-Modified")
+    if not request.if_modified_since or not date:
+        return False
+    try:
+        return parsedate_to_datetime(date) <= parsedate_to_datetime(request.if_modified_since)
+    except (TypeError, ValueError):
+        return False
 
 
 def encode(reply: Reply, *, head_only: bool, keep_alive: bool) -> bytes:

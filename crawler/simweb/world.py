@@ -3,6 +3,7 @@
 import gzip
 import zlib
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from email.utils import formatdate
 from functools import cache
 from http import HTTPStatus
@@ -11,6 +12,7 @@ from itertools import chain, islice
 import brotli
 import msgspec
 
+from crawler.simweb.changes import EPOCH_S
 from crawler.simweb.expected import PRIVILEGED_AGENT, Expected, expected_on
 from crawler.simweb.geography import (
     MAX_SITEMAP_ENTRIES,
@@ -29,7 +31,6 @@ from crawler.simweb.params import WorldParams
 from crawler.simweb.paths import Sort, Spot, path_of
 
 HTML = "text/html"
-_EPOCH_S = 1_577_836_800
 _DAY_S = 86_400
 _WRITTEN_SORTS = frozenset({Sort.PAGE, Sort.DISALLOWED, Sort.HIDDEN, Sort.CUT})
 
@@ -49,7 +50,11 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """Close the connection after that many bytes of the body."""
     chunked: bool = False
     steady: bool = True
-    """Whether every attempt gets the same reply."""
+    """Whether every attempt gets the same reply, at any time."""
+
+    def header(self, name: str) -> str:
+        """The value of a header; empty if there is none."""
+        return next((value for each, value in self.headers if each == name), "")
 
 
 class World:
@@ -72,9 +77,9 @@ class World:
         """The canonical URL of a page."""
         return self.geography.url(host, Spot(Sort.PAGE, number), port=port)
 
-    def facts(self, host: int, number: int) -> PageFacts:
-        """Title, author, encoding and faults of a page."""
-        return self._hypertext.facts(self.geography.site(host), Spot(Sort.PAGE, number))
+    def facts(self, host: int, number: int, *, now: float = 0.0) -> PageFacts:
+        """Title, author, encoding and faults of a page at that time."""
+        return self._hypertext.facts(self.geography.site(host), Spot(Sort.PAGE, number), now=now)
 
     def expected(
         self, *, robots: bool = True, agent: str = "onceover", sitemaps: bool = False, port: int | None = None
@@ -83,8 +88,11 @@ class World:
         for index in range(self.geography.host_count + self.geography.barred_count):
             yield from expected_on(self.geography, index, robots=robots, agent=agent, sitemaps=sitemaps, port=port)
 
-    def respond(self, authority: str, target: str, *, attempt: int = 1, accept_encoding: str = "") -> Reply:
-        """The reply to the n-th request (`attempt`, from 1) for a target (path and query) of a host (`name[:port]`).
+    def respond(
+        self, authority: str, target: str, *, attempt: int = 1, accept_encoding: str = "", now: float = 0.0
+    ) -> Reply:
+        """The reply to the n-th request (`attempt`, from 1) for a target (path and query) of a host (`name[:port]`), at
+        that time (seconds since 1970).
 
         Absolute links repeat the port of the authority, so a web can be served on any port.
         """
@@ -98,12 +106,20 @@ class World:
         if spot is None:
             return _error(HTTPStatus.NOT_FOUND)
         if spot.sort in _WRITTEN_SORTS:
-            return self._page(site, spot, port, attempt=attempt, accept_encoding=accept_encoding)
+            facts = self._hypertext.facts(site, spot, now=now)
+            return self._page(site, spot, port, facts, attempt=attempt, accept_encoding=accept_encoding)
+        if spot.sort is Sort.SITEMAP:
+            body = self._sitemap(site, spot.number, port, now=now)
+            typed = (("Content-Type", "application/xml"),)
+            return Reply(status=200, headers=typed, body=body, steady=not self.params.change_every_s)
         return self._other(site, spot, port)
 
-    def _page(self, site: Site, spot: Spot, port: int | None, *, attempt: int, accept_encoding: str) -> Reply:
+    def _page(
+        self, site: Site, spot: Spot, port: int | None, facts: PageFacts, *, attempt: int, accept_encoding: str
+    ) -> Reply:
         p = self.params
-        facts = self._hypertext.facts(site, spot)
+        if facts.missing:
+            return _error(dead_status(spot), steady=False)
         if facts.obstacle is Obstacle.FLAKY and attempt <= p.flaky_failures:
             return _error(HTTPStatus.INTERNAL_SERVER_ERROR, steady=False)
         if facts.obstacle is Obstacle.THROTTLED and attempt <= p.throttled_answers:
@@ -130,7 +146,7 @@ class World:
             delay_s=p.delay_s if facts.obstacle is Obstacle.SLOW else 0.0,
             cut_at=len(body) // 2 if is_cut else None,
             chunked=facts.chunked,
-            steady=facts.obstacle in (None, Obstacle.SLOW),
+            steady=facts.obstacle in (None, Obstacle.SLOW) and not p.change_every_s,
         )
 
     def _other(self, site: Site, spot: Spot, port: int | None) -> Reply:
@@ -156,9 +172,6 @@ class World:
                 return _error(HTTPStatus.SERVICE_UNAVAILABLE)
             case Sort.ROBOTS | Sort.ROBOTS_MOVED:
                 return Reply(status=200, headers=(("Content-Type", "text/plain"),), body=self._robots(site, port))
-            case Sort.SITEMAP:
-                body = self._sitemap(site, spot.number, port)
-                return Reply(status=200, headers=(("Content-Type", "application/xml"),), body=body)
         raise AssertionError(f"no answer is written for {spot.sort}")
 
     def _location(self, site: Site, spot: Spot, port: int | None) -> str:
@@ -179,7 +192,7 @@ class World:
         sitemap = self.geography.url(site.index, Spot(Sort.SITEMAP), port=port)
         return "\n".join([f"# {site.name}", *lines, "", f"Sitemap: {sitemap}", ""]).encode()
 
-    def _sitemap(self, site: Site, part: int, port: int | None) -> bytes:
+    def _sitemap(self, site: Site, part: int, port: int | None, *, now: float) -> bytes:
         parts = self.geography.sitemap_parts(site)
         spots = (
             (Spot(Sort.SITEMAP, n) for n in range(1, parts + 1))
@@ -194,11 +207,22 @@ class World:
             )
         )
         outer, inner = ("sitemapindex", "sitemap") if parts and not part else ("urlset", "url")
-        lines = (f"<{inner}><loc>{self.geography.url(site.index, spot, port=port)}</loc></{inner}>" for spot in spots)
+        lines = (
+            f"<{inner}><loc>{self.geography.url(site.index, spot, port=port)}</loc>"
+            f"{self._lastmod(site, spot, now) if inner == 'url' else ''}</{inner}>"
+            for spot in spots
+        )
         opening = (
             f'<?xml version="1.0" encoding="UTF-8"?>\n<{outer} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
         )
         return "\n".join([opening, *lines, f"</{outer}>", ""]).encode()
+
+    def _lastmod(self, site: Site, spot: Spot, now: float) -> str:
+        """Nothing if pages never change: then a sitemap is as short as most."""
+        if not self.params.change_every_s:
+            return ""
+        changed_at = self._hypertext.facts(site, spot, now=now).changed_at
+        return "" if changed_at is None else f"<lastmod>{datetime.fromtimestamp(changed_at, UTC).isoformat()}</lastmod>"
 
 
 _TYPED: Headers = (("Content-Type", f"{HTML}; charset=utf-8"),)
@@ -210,12 +234,14 @@ _COMPRESS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def last_modified(facts: PageFacts) -> str:
-    return _http_date(facts.noise % 2000)
+    if facts.changed_at is not None:
+        return formatdate(int(facts.changed_at), usegmt=True)
+    return _date_of_day(facts.noise % 2000)
 
 
 @cache
-def _http_date(day: int) -> str:
-    return formatdate(_EPOCH_S + day * _DAY_S, usegmt=True)
+def _date_of_day(day: int) -> str:
+    return formatdate(EPOCH_S + day * _DAY_S, usegmt=True)
 
 
 def _redirect(status: int, location: str) -> Reply:

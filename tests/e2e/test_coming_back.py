@@ -1,10 +1,15 @@
 """A crawl comes back to its pages, and finds again what it was told to forget."""
 
 import signal
-from collections import defaultdict
+from collections import Counter, defaultdict
+from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 
 from crawler.page import PageRecord
+from crawler.simweb.params import WorldParams
+from crawler.simweb.process import running
+from crawler.simweb.world import World
 from crawler.write.records import read_records
 from tests.e2e.crawling import COMPLETE, LIMIT, Web, assert_sound, assert_told, onceover, setting
 from tests.e2e.operating import command_here
@@ -68,6 +73,63 @@ def test_pages_are_asked_for_again_and_forgotten_ones_are_found_again(tmp_path: 
     assert sum(len(fourth[url]) - len(third[url]) for url in pages) >= visits
     assert {fourth[url][-1].change for url in pages} <= {"not modified", "unchanged"}
     assert_sound(crawl)
+
+
+CHANGING = WorldParams(
+    seed=5,
+    hosts=2,
+    pages_per_host=10,
+    links_per_page=8,
+    page_bytes=1_000,
+    change_every_s=3.0,
+    change_spread=5,
+    fleeting=0.5,
+)
+
+
+def test_what_has_changed_is_fetched_again_and_what_has_gone_is_marked(tmp_path: Path) -> None:
+    crawl, world = tmp_path / "crawl", World(CHANGING)
+    seconds = [f"recrawl.{each}_s=1" for each in ("interval", "min_interval", "max_interval")]
+    often = setting('recrawl.schedule="fixed"', *seconds, "recrawl.stay=true")
+    with running(CHANGING) as port:
+        options = Web(port, CHANGING).options
+        ended = onceover("crawl", *options, *often, "--dir", "crawl", "--max-pages", "90", cwd=tmp_path)
+    assert ended.code in (COMPLETE, LIMIT), ended.err
+    assert_sound(crawl)
+    found = records(crawl)
+    told: Counter[str] = Counter()
+    for number in range(CHANGING.pages_per_host):
+        for host in range(CHANGING.hosts):
+            visits = found[world.url(host, number)]
+            assert [record.visit for record in visits] == list(range(1, len(visits) + 1))
+            for before, after in pairwise(visits):
+                versions = [_version_during(world, host, number, record) for record in (before, after)]
+                if None in versions or before.status not in (200, 304):
+                    continue
+                was, now = versions
+                if after.status in (404, 410):
+                    assert now == "missing"
+                else:
+                    expected = "not modified" if was == now else "changed"
+                    assert after.change == expected, (before, after)
+                    told[expected] += 1
+            for first, second in pairwise(visits):
+                is_gone = first.status == second.status in (404, 410)
+                assert (second.change == "gone") == is_gone
+                told["gone"] += is_gone
+    assert min(told[each] for each in ("not modified", "changed", "gone")) >= 3, told
+
+
+def _version_during(world: World, host: int, number: int, record: PageRecord) -> object:
+    """The version of a page that a record is of; None if it changed during the fetch."""
+    assert record.fetched_at is not None
+    assert record.duration_s is not None
+    began_at = datetime.fromisoformat(record.fetched_at).timestamp()
+    moments = (began_at - 0.002, began_at + record.duration_s + 0.002)  # the record has milliseconds
+    first, last = (world.facts(host, number, now=moment) for moment in moments)
+    if first.noise != last.noise:
+        return None
+    return "missing" if first.missing else first.noise
 
 
 def test_a_complete_crawl_of_the_daemon_comes_back_when_it_gets_a_schedule(tmp_path: Path, web: Web) -> None:

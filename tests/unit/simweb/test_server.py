@@ -32,9 +32,9 @@ class Counting:
         self.world = world
         self.asked: list[str] = []
 
-    def respond(self, authority: str, target: str, *, attempt: int, accept_encoding: str) -> Reply:
+    def respond(self, authority: str, target: str, *, attempt: int, accept_encoding: str, now: float) -> Reply:
         self.asked.append(target)
-        return self.world.respond(authority, target, attempt=attempt, accept_encoding=accept_encoding)
+        return self.world.respond(authority, target, attempt=attempt, accept_encoding=accept_encoding, now=now)
 
 
 class Client:
@@ -171,6 +171,29 @@ async def test_answers_are_kept_up_to_a_bound_and_then_computed_again(cache_byte
         for target in targets(counting.world)[:3] * 3:
             assert (await client.get(target)).body == counting.world.respond(HOST, target).body
     assert len(counting.asked) == computed
+
+
+async def test_a_copy_is_current_until_the_page_changes() -> None:
+    now = [1.8e9]
+    world = World(WorldParams(change_every_s=100.0))
+    async with client_of(world, clock=lambda: now[0]) as client:
+        first = await client.get("/")
+        etag, date = first.headers["ETag"], first.headers["Last-Modified"]
+        for validator in (f"If-None-Match: {etag}", f"If-Modified-Since: {date}"):
+            answer = await client.get("/", validator)
+            assert (answer.status, answer.body, answer.headers["ETag"]) == (304, b"", etag)
+        # The tag counts more than the date, and a date that can't be read counts nothing.
+        both = (f"If-Modified-Since: {date}", 'If-None-Match: "other"')
+        for validators in (
+            both,
+            ("If-Modified-Since: yesterday",),
+            ("If-Modified-Since: Thu, 01 Jan 1998 00:00:00 GMT",),
+        ):
+            assert (await client.get("/", *validators)).status == 200
+        now[0] += 10_000
+        for validator in (f"If-None-Match: {etag}", f"If-Modified-Since: {date}"):
+            answer = await client.get("/", validator)
+            assert (answer.status, answer.headers["ETag"] == etag, answer.body == first.body) == (200, False, False)
 
 
 async def test_flaky_answers_are_counted_per_target() -> None:
