@@ -97,6 +97,9 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Meta(description="Write the main text of each page into its record as Markdown, with absolute links."),
     ] = False
+    pdf_text: Annotated[
+        bool, Meta(description="Write the text of PDF documents into their records. Needs the extra pdf.")
+    ] = False
     structured_data: Annotated[
         bool,
         Meta(description="Write JSON-LD, decoded, and Open Graph properties of each page into its record."),

@@ -10,6 +10,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     text: bool = False
     markdown: bool = False
+    pdf_text: bool = False
+    """The text of PDF documents."""
     structured_data: bool = False
     """JSON-LD and Open Graph."""
     max_bytes: int = 1_000_000
@@ -17,7 +19,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def anything(self) -> bool:
-        return self.text or self.markdown or self.structured_data
+        return self.text or self.markdown or self.pdf_text or self.structured_data
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,11 +9,14 @@ from crawler.page import Link
 
 
 class PdfContent(msgspec.Struct, frozen=True, kw_only=True):
-    """The links and metadata of a PDF document."""
+    """The links and metadata of a PDF document, and its text if that is wanted."""
 
     links: list[Link]
     title: str | None = None
     author: str | None = None
+    text: str | None = None
+    pages: int
+    pages_read: int
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

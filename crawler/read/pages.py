@@ -19,7 +19,7 @@ from crawler.read.headers import Headers, read_headers, robots_tag_words
 from crawler.read.listings import find_links
 from crawler.read.options import DEFAULT_OPTIONS, Options
 from crawler.read.similarity.simhash import fingerprint
-from crawler.read.sniff import XHTML, is_html, is_text, is_xml, sniff_type
+from crawler.read.sniff import XHTML, is_html, is_pdf, is_text, is_xml, sniff_type
 from crawler.url.urls import join
 
 MAX_BASE_CHARACTERS: Final = 10_000
@@ -167,7 +167,7 @@ class PageReader:
         simhash = None
         if self._options.fingerprint_words is not None and content_type == "text/plain" and encoding is not None:
             simhash = self._simhash(to_utf8(page.body, encoding), is_markup=False)
-        if content_type == "application/pdf" and self._options.pdf is not None:
+        if content_type == "application/pdf" and self._options.pdf is not None and is_pdf(page.body):
             try:
                 content = self._options.pdf(page.body)
             except Exception as broken:  # noqa: BLE001 - as above
@@ -175,6 +175,8 @@ class PageReader:
             else:
                 links.extend(content.links)
                 title, author = content.title, content.author
+                if content.pages_read < content.pages:
+                    error = f"read the first {content.pages_read} of {content.pages} pages"
         else:
             listing = find_links(content_type, page.body, encoding, page.url, self._links_within)
             links.extend(listing.links)

@@ -101,6 +101,11 @@ def is_text(media_type: str, /) -> bool:
     )
 
 
+def is_pdf(body: bytes, /) -> bool:
+    """Whether a body that was declared as PDF may be one. Readers accept some bytes of something else before it."""
+    return body.find(b"%PDF-", 0, 1024) >= 0
+
+
 def _unknown_type(head: bytes, body: bytes) -> str:
     text = head.removeprefix(_TEXT_BOMS[0]).lstrip(b"\t\n\f\r ")
     if text.startswith(b"<?xml"):

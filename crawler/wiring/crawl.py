@@ -19,6 +19,7 @@ from crawler.disk.layout import part_at
 from crawler.engine import Engine
 from crawler.parts.line.services import PartService
 from crawler.progress import Gauge
+from crawler.read.pdf.processes import PdfProcesses
 from crawler.url.canonical import RULES_VERSION
 from crawler.url.hosts import registered_domain
 from crawler.url.urls import UrlReader
@@ -200,16 +201,18 @@ async def _components(
     stack.push_async_callback(rendering_fetcher.aclose)
     refusals = RefusalCounts(notes)
     planning, visiting = revisits(loaded, directory, kept.state, frontier, scope=latest.scope)
+    pdf = PdfProcesses()
+    stack.callback(pdf.close)
     components = Components(
         frontier=shared.frontier,
         fetcher=rendering_fetcher,
-        extractor=additions.extractor(processing.extractor(loaded)),
+        extractor=additions.extractor(processing.extractor(loaded, pdf)),
         robots=robots,
         discovery=TrapCounter(LatestDiscovery(latest), refusals),
         sink=sinks.sink,
         policy_for=latest.policy,
         queue_key=partial(discovering.queue_key, urls),
-        read_content=processing.read_content,
+        read_content=processing.content_reading(pdf),
         repeats=repeating.repeats(config, fingerprints, urls, frontier),
         addresses=http if "ip" in grouping(config).limits else None,
         quota=QuotaCounter(PageQuota(notes, latest.page_limits), refusals),

@@ -16,6 +16,7 @@ from crawler import Crawl, CrawledPage, read_records
 from tests.e2e.crawling import assert_sound, onceover
 from tests.e2e.operating import command_here
 from tests.servers import RawServer, Script, Seen, page, raw_server
+from tests.unit.read.content.test_pdf_text import pdf
 
 SENTENCES = b"It was a bright cold day in April, and the clocks were striking thirteen. " * 5
 DATA = b'<meta property=og:type content=article><script type=application/ld+json>{"@type": "NewsArticle"}</script>'
@@ -146,3 +147,17 @@ async def test_the_archive_has_the_text_beside_the_response_and_all_tools_read_i
 def test_texts_are_archived_only_if_they_are_recorded() -> None:
     with pytest.raises(ConfigError, match=r"output\.text = true"):
         load(None, overrides=['crawl.seeds=["http://a.test/"]', "output.warc_text=true"], environ={})
+
+
+async def test_the_text_of_pdf_documents_is_recorded(tmp_path: Path) -> None:
+    def documents(seen: Seen) -> Script:
+        body = {"/": b"<a href=/good>x</a><a href=/bad>x</a>", "/bad": b"%PDF-1.7 nothing"}.get(
+            seen.target, pdf("Hello")
+        )
+        return [page(body, HTML if seen.target == "/" else b"Content-Type: application/pdf")]
+
+    async with raw_server(documents) as server:
+        await crawled(server, tmp_path / "crawl", {"output.pdf_text": True, "scope.pdf": True})
+    records = {each.url.rpartition("/")[2]: each for each in read_records(tmp_path / "crawl" / "records")}
+    assert {name: each.main_text for name, each in records.items()} == {"": None, "good": "Hello", "bad": None}
+    assert "its content can't be read" in (records["bad"].message or "")

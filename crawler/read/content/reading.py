@@ -1,21 +1,45 @@
 """Reads what is wanted of a page."""
 
+from collections.abc import Callable
+
 from crawler.page import Content, Extract, Page, Wanted
 from crawler.read.content.document import document_of
 from crawler.read.content.limits import cut_note, limited
 from crawler.read.content.main_text import main_element, markdown, plain_text
 from crawler.read.content.structured_data import json_ld, open_graph
-from crawler.read.sniff import is_html
+from crawler.read.options import PdfContent
+from crawler.read.pdf.processes import PdfFailed
+from crawler.read.sniff import is_html, is_pdf
 
 _NOTHING = Content()
 
+ReadPdf = Callable[..., PdfContent]
 
-def read_content(page: Page, extract: Extract, wanted: Wanted, /) -> Content:
-    """Read the content of a page. Never raises, whatever a page contains."""
+
+def read_content(page: Page, extract: Extract, wanted: Wanted, /, *, pdf: ReadPdf | None = None) -> Content:
+    """Read the content of a page. Never raises, whatever a page contains. `pdf` reads documents, as
+    `PdfProcesses.read`."""
     try:
-        return _read_html(page, extract, wanted) if is_html(extract.content_type) else _NOTHING
+        if is_html(extract.content_type):
+            return _read_html(page, extract, wanted)
+        if wanted.pdf_text and pdf is not None and extract.content_type == "application/pdf" and is_pdf(page.body):
+            return _read_pdf(page, wanted, pdf)
+        return _NOTHING
     except Exception as error:  # noqa: BLE001 - as in an extractor: a document may break a parser in unforeseen ways
-        return Content(troubles=(f"its content can't be read: {type(error).__name__}: {error}",))
+        return Content(troubles=(f"its content can't be read: {_reason(error)}",))
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, PdfFailed) else f"{type(error).__name__}: {error}"
+
+
+def _read_pdf(page: Page, wanted: Wanted, pdf: ReadPdf) -> Content:
+    troubles: list[str] = []
+    found = pdf(page.body, with_links=False, text_bytes=wanted.max_bytes + 1)
+    text = limited("text", found.text or "", wanted.max_bytes, troubles)
+    if found.pages_read < found.pages and not troubles:
+        troubles.append(f"its text is that of the first {found.pages_read} of {found.pages} pages")
+    return Content(text=text, troubles=tuple(troubles))
 
 
 def _read_html(page: Page, extract: Extract, wanted: Wanted) -> Content:

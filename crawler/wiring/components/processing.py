@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
@@ -13,11 +14,12 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.full_disk_retry import FullDiskRetry, FullDiskSink
 from crawler.fetch.robots.rules import product_token
 from crawler.page import Content, Extract, Fetched, Page, Wanted
-from crawler.protocols import LinkExtractor, Sink
+from crawler.protocols import ContentReading, LinkExtractor, Sink
 from crawler.read.descriptor import Descriptor as ExtractorDescriptor
 from crawler.read.descriptor import Parameters as ExtractorParameters
 from crawler.read.html.lexbor import LexborExtractor
-from crawler.read.options import Options, PdfContent
+from crawler.read.options import Options
+from crawler.read.pdf.processes import PdfProcesses
 from crawler.seams import Begins
 from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.guarded import GuardedExtractor
@@ -29,9 +31,11 @@ from crawler.write.descriptor import Refers, Written
 from crawler.write.fanout import Sinks
 
 
-def extractor(loaded: Loaded) -> LinkExtractor:
+def extractor(loaded: Loaded, pdf: PdfProcesses | None = None) -> LinkExtractor:
+    """The extractor of the configuration. `pdf` may be in use elsewhere, too. Raises `ConfigError`."""
+    check_pdf(loaded)
     config = loaded.config
-    agent, reads = product_token(config.fetch.user_agent), _options(loaded)
+    agent, reads = product_token(config.fetch.user_agent), _options(loaded, pdf or PdfProcesses())
     parameters = ExtractorParameters(
         agent=agent, reads=reads, make_default=lambda: LexborExtractor(agent=agent, options=reads)
     )
@@ -44,7 +48,7 @@ def extractor(loaded: Loaded) -> LinkExtractor:
     return made if backend.is_ours else GuardedExtractor(made, backend.title)
 
 
-def _options(loaded: Loaded) -> Options:
+def _options(loaded: Loaded, pdf: PdfProcesses) -> Options:
     scope, duplicates = loaded.config.scope, loaded.config.duplicates
     return Options(
         forms=scope.forms,
@@ -53,23 +57,27 @@ def _options(loaded: Loaded) -> Options:
         data_links=scope.data_links,
         amp_images=scope.amp_images,
         fingerprint_words=None if duplicates.near == "off" else duplicates.near_min_words,
-        pdf=_pdf_reader(loaded) if scope.pdf else None,
+        pdf=pdf.read if scope.pdf else None,
     )
 
 
-def _pdf_reader(loaded: Loaded) -> Callable[[bytes], PdfContent]:
-    try:
-        from crawler.read.pdf import read_pdf  # noqa: PLC0415 - an extra, which may not be installed
-    except ModuleNotFoundError as error:
-        raise loaded.refuse("scope.pdf", "pypdf is not installed: pip install 'onceover-crawler[pdf]'") from error
-    return read_pdf
+def check_pdf(loaded: Loaded) -> None:
+    """Check that PDF documents can be read, if they are to be. Raises `ConfigError`."""
+    wanted = {"scope.pdf": loaded.config.scope.pdf, "output.pdf_text": loaded.config.output.pdf_text}
+    for key, is_wanted in wanted.items():
+        if is_wanted and find_spec("pypdf") is None:
+            raise loaded.refuse(key, "pypdf is not installed: pip install 'onceover-crawler[pdf]'")
 
 
-def read_content(page: Page, extract: Extract, wanted: Wanted, /) -> Content:
-    """A `ContentReading`."""
-    from crawler.read.content import reading  # noqa: PLC0415 - takes a while to import, and few crawls need it
+def content_reading(pdf: PdfProcesses) -> ContentReading:
+    """What reads the content of pages."""
 
-    return reading.read_content(page, extract, wanted)
+    def read(page: Page, extract: Extract, wanted: Wanted, /) -> Content:
+        from crawler.read.content import reading  # noqa: PLC0415 - takes a while to import, and few crawls need it
+
+        return reading.read_content(page, extract, wanted, pdf=pdf.read)
+
+    return read
 
 
 class _Chosen(msgspec.Struct, frozen=True):

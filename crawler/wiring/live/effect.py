@@ -65,6 +65,7 @@ _NOW: Final = frozenset(
         "output.refusals",
         "output.text",
         "output.markdown",
+        "output.pdf_text",
         "output.structured_data",
         "output.text_max_bytes",
         "output.min_free_bytes",

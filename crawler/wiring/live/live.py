@@ -105,6 +105,7 @@ def pipeline_options(config: Config) -> PipelineOptions:
         wanted=Wanted(
             text=config.output.text,
             markdown=config.output.markdown,
+            pdf_text=config.output.pdf_text,
             structured_data=config.output.structured_data,
             max_bytes=config.output.text_max_bytes,
         ),

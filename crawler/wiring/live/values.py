@@ -16,7 +16,7 @@ from crawler.steps import Steps
 from crawler.url.ports import Ports
 from crawler.url.urls import Target, UrlReader
 from crawler.wiring import seeding
-from crawler.wiring.components import discovering, fetching
+from crawler.wiring.components import discovering, fetching, processing
 from crawler.wiring.sites import Sites
 from frontier import CrawlUrl
 
@@ -43,6 +43,7 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
 
 def make_values(loaded: Loaded, urls: UrlReader) -> Values:
     """Raises `ConfigError` for what only a component can judge."""
+    processing.check_pdf(loaded)
     sites = Sites(loaded)
     for alone in sites.alone():
         _of_site(alone)  # refuses invalid hours now, not when the first URL leads there

@@ -7,7 +7,7 @@ from pypdf import PdfWriter, annotations
 
 from crawler.page import LinkKind
 from crawler.read.options import Options
-from crawler.read.pdf import read_pdf
+from crawler.read.pdf.document import read_pdf
 from tests.unit.read.extractors import MAKERS, Make
 from tests.unit.read.suites import page
 

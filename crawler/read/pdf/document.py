@@ -1,0 +1,89 @@
+"""What is read of a PDF document.
+
+We read only links that a person can click, which are annotations with a URI. Text that looks like a URL is no link.
+"""
+
+import io
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final
+
+from pypdf import PageObject, PdfReader
+from pypdf.errors import PyPdfError
+
+from crawler.page import Link, LinkKind
+from crawler.read.elements.attributes import collapse_space
+from crawler.read.elements.element_reader import MAX_LINKS, MAX_TEXT_CHARACTERS
+from crawler.read.options import PdfContent
+
+MAX_PAGES: Final = 2_000
+"""Limit per document; further pages are ignored."""
+_BROKEN: Final = (
+    PyPdfError,
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    IndexError,
+    RecursionError,
+    OverflowError,
+)
+"""What pypdf raises for a part of a document that is broken. Such a part loses only what is in it."""
+
+
+def read_pdf(
+    body: bytes, /, *, with_links: bool = True, text_bytes: int = 0, until: float = float("inf")
+) -> PdfContent:
+    """Read a PDF document; of a broken one as much as possible. Raises what pypdf raises if it can read nothing.
+
+    Of the text, read about `text_bytes`. From `until` on (monotonic time), read no further page.
+    """
+    reader = PdfReader(io.BytesIO(body))
+    links: list[Link] = []
+    texts: list[str] = []
+    left = text_bytes
+    count = len(reader.pages)
+    read = 0
+    for number in range(min(count, MAX_PAGES)):
+        wants_links = with_links and len(links) < MAX_LINKS
+        if time.monotonic() >= until or not (wants_links or left > 0):
+            break
+        read += 1
+        with suppress(*_BROKEN):
+            page = reader.pages[number]
+            if wants_links:
+                with suppress(*_BROKEN):
+                    links.extend(_links(page))
+            if left > 0 and (text := page.extract_text().strip()):
+                texts.append(text)
+                left -= len(text.encode("utf-8", "replace"))
+    title = author = None
+    with suppress(*_BROKEN):
+        metadata = reader.metadata
+        title = metadata.title if metadata else None
+        author = metadata.author if metadata else None
+    return PdfContent(
+        links=links[:MAX_LINKS],
+        title=_text(title),
+        author=_text(author),
+        text="\n\n".join(texts) or None,
+        pages=count,
+        pages_read=read,
+    )
+
+
+def _links(page: PageObject) -> Iterator[Link]:
+    annotations = page.get("/Annots")
+    for reference in annotations.get_object() if annotations is not None else ():
+        action = reference.get_object().get("/A")
+        uri = action.get_object().get("/URI") if action is not None else None
+        href = uri.get_object() if uri is not None else None
+        if isinstance(href, bytes):
+            href = href.decode("latin-1")
+        if isinstance(href, str) and href.strip():
+            yield Link(href.strip(), LinkKind.LINK)
+
+
+def _text(found: object) -> str | None:
+    return collapse_space(found, MAX_TEXT_CHARACTERS) if isinstance(found, str) else None

@@ -1,0 +1,57 @@
+"""What is said between a crawl and a process that reads PDF documents: MessagePack, with its length in front."""
+
+from typing import BinaryIO, Final
+
+import msgspec
+
+from crawler.read.options import PdfContent
+
+LENGTH_BYTES: Final = 8
+
+
+class Order(msgspec.Struct, frozen=True, array_like=True):
+    """Read a document."""
+
+    body: bytes
+    with_links: bool
+    text_bytes: int
+    time_s: float
+    """After that, no further page is read."""
+    memory_bytes: int
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What was read, or why nothing."""
+
+    content: PdfContent | None = None
+    error: str | None = None
+    is_harmed: bool = False
+    """Whether the document did the process harm, so that another one should read the next."""
+
+
+def encode_order(order: Order) -> bytes:
+    return _framed(msgspec.msgpack.encode(order))
+
+
+def encode_answer(answer: Answer) -> bytes:
+    return _framed(msgspec.msgpack.encode(answer))
+
+
+def decode_order(frame: bytes) -> Order:
+    return msgspec.msgpack.decode(frame, type=Order)
+
+
+def decode_answer(frame: bytes) -> Answer:
+    return msgspec.msgpack.decode(frame, type=Answer)
+
+
+def read_frame(file: BinaryIO) -> bytes | None:
+    """None at the end of the file."""
+    length = file.read(LENGTH_BYTES)
+    if len(length) < LENGTH_BYTES:
+        return None
+    return file.read(int.from_bytes(length))
+
+
+def _framed(content: bytes) -> bytes:
+    return len(content).to_bytes(LENGTH_BYTES) + content
