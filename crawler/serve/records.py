@@ -28,6 +28,7 @@ class Home:
     daemon/crawls/*.json   what is remembered of each crawl
     daemon/output/*        what the processes of each crawl print
     daemon/history/*       what each crawl did over time
+    daemon/exports/*/*/    exports that somebody has asked for
     daemon/answers/*       answers to requests with a key, for those who repeat them
     daemon/pace            the pace of hosts that several crawls ask
     daemon/daemon.log      what the daemon does

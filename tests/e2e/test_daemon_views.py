@@ -1,9 +1,11 @@
 """What the page of a daemon shows of one crawl, in a browser."""
 
+import csv
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -79,6 +81,39 @@ def assert_pages_through_hosts(page: Page, domain: str) -> None:
     expect(page.get_by_text("No host is like this now.")).to_be_visible()
 
 
+def assert_saves_a_list(page: Page) -> None:
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download as CSV").click()
+    rows = list(csv.DictReader(saved.value.path().read_text(encoding="utf-8").splitlines()))
+    assert saved.value.suggested_filename == "a-slowest.csv"
+    assert len(rows) > 5
+    assert all(float(row["duration_s"]) >= 0 and row["url"].startswith("http://") for row in rows)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download as JSON").click()
+    assert [each["url"] for each in msgspec.json.decode(saved.value.path().read_bytes())] == [
+        each["url"] for each in rows
+    ]
+    assert page.evaluate("""import("/tabs/report.js").then(({ csv }) => csv([{ a: 'x,"y"', b: [1], c: null }]))""") == (
+        'a,b,c\r\n"x,""y""",[1],\r\n'
+    )
+
+
+def assert_exports(page: Page) -> None:
+    expect(page.get_by_text("There are no exports yet.")).to_be_visible()
+    page.get_by_label("Format").select_option("jsonl")
+    page.get_by_role("button", name="Start an export").click()
+    expect(page.get_by_text("Complete")).to_be_visible()
+    assert_everybody_can_use(page)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download pages-00000.jsonl").click()
+    assert saved.value.suggested_filename == "a-pages-00000.jsonl"
+    lines = saved.value.path().read_bytes().splitlines()
+    assert len({msgspec.json.decode(line)["number"] for line in lines}) == len(lines) > 5
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("There are no exports yet.")).to_be_visible()
+
+
 @needs_chromium
 def test_a_person_sees_what_a_crawl_does_and_why_it_waits(tmp_path: Path, wide_web: Web) -> None:
     home = tmp_path / "home"
@@ -137,8 +172,11 @@ def test_a_person_sees_what_a_crawl_does_and_why_it_waits(tmp_path: Path, wide_w
         page.get_by_label("Show").select_option("slowest")
         expect(page.get_by_role("region", name="Slowest URLs").get_by_role("row").nth(1)).to_be_visible()
         assert_everybody_can_use(page)
+        assert_saves_a_list(page)
         page.get_by_label("Show").select_option("dead-links")
         expect(page.get_by_role("main").get_by_text("None.")).to_be_visible()
+        open_tab(page, "Exports")
+        assert_exports(page)
         open_tab(page, "Configuration")
         page.get_by_role("combobox").select_option("given")
         page.get_by_label("Name or value contains").fill("max_delay")

@@ -31,6 +31,7 @@ from crawler.serve.api.gate.caller import caller_of
 from crawler.serve.api.problems import Refused
 from crawler.serve.asking import Asker, Unanswered
 from crawler.serve.daemon import Daemon
+from crawler.serve.exports.exporter import Exporter
 from crawler.serve.folder import SUFFIX, problems_of_new
 from crawler.serve.inspection import NotDone
 from crawler.serve.keeper import Keeper
@@ -61,6 +62,7 @@ class Actions:
         self._daemon = daemon
         self._asker = Asker()
         self._reporter = Reporter()
+        self.exporter = Exporter(daemon.folder / "exports")
         self.events = Events(self._crawls)
         daemon.watchers.append(self._notice)
 

@@ -23,9 +23,15 @@ _ALWAYS: Final = (
     HTTPStatus.MISDIRECTED_REQUEST,
     HTTPStatus.SERVICE_UNAVAILABLE,
 )
+_OF_RANGES: Final = (
+    HTTPStatus.PARTIAL_CONTENT,
+    HTTPStatus.NOT_MODIFIED,
+    HTTPStatus.PRECONDITION_FAILED,
+    HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
+)
 _REPEATED: Final = (HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY)
 _NAMES: Final = re.compile(r"{(\w+)}")
-_LENGTHS: Final = {"name": 100, "host": 300}
+_LENGTHS: Final = {"name": 100, "host": 300, "export": 40}
 _REFERENCE: Final = "#/components/schemas/{name}"
 
 
@@ -81,7 +87,8 @@ def _operation(route: Route) -> dict[str, Any]:
     }
     # What is no HTTP, or has too large headers, is refused before anybody knows which request it is.
     refused[str(int(HTTPStatus.BAD_REQUEST))]["content"]["text/plain"] = {"schema": {"type": "string"}}
-    operation["responses"] = {str(int(route.status)): done, **refused}
+    ranges = {str(int(each)): {"description": each.phrase} for each in _OF_RANGES} if route.has_ranges else {}
+    operation["responses"] = {str(int(route.status)): done, **ranges, **refused}
     return operation
 
 

@@ -30,6 +30,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """A body in JSON."""
     streams: str | None = None
     """The media type of a reply that goes on, instead of one in JSON."""
+    has_ranges: bool = False
+    """Whether parts of the reply can be asked for."""
     takes_toml: bool = False
     status: HTTPStatus = HTTPStatus.OK
     refusals: tuple[HTTPStatus, ...] = ()

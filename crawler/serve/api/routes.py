@@ -4,6 +4,7 @@ from http import HTTPStatus
 from typing import Final
 
 from crawler.serve.api.actions import TOML, Actions
+from crawler.serve.api.data.export_routes import EXPORT_ROUTES
 from crawler.serve.api.data.routes import DATA_ROUTES
 from crawler.serve.api.events.streaming import EVENT_STREAM, stream_events
 from crawler.serve.api.forms import CrawlDetails, CrawlList, PauseBody, ReloadForm
@@ -116,4 +117,5 @@ ROUTES: Final = (
         streams=EVENT_STREAM,
     ),
     *DATA_ROUTES,
+    *EXPORT_ROUTES,
 )

@@ -106,6 +106,7 @@ async def serving(daemon: Daemon, listen: Listen | None, limits: Limits = _LIMIT
         async with TaskGroup() as group:
             tasks = [group.create_task(listener.serve()) for listener in listeners]
             tasks.append(group.create_task(tell_rates(actions.events, actions.keepers)))
+            tasks.append(group.create_task(actions.exporter.run()))
             try:
                 yield port
             finally:

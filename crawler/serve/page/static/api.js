@@ -52,5 +52,27 @@ export const get = (path, signal) => request("GET", path, { signal });
 export const post = (path, body) =>
   request("POST", path, body === undefined ? {} : { body: JSON.stringify(body) });
 
+/** Save what a path of the API has as a file. Throws `Refused` and `Unreachable`. */
+export async function download(path, name) {
+  let response;
+  try {
+    response = await fetch(BASE + path, { headers: { Authorization: `Bearer ${token.get() ?? ""}` }, cache: "no-store", credentials: "omit" });
+    if (!response.ok) throw new Refused(response.status, parsed(await response.text()) ?? {});
+    save(await response.blob(), name);
+  } catch (error) {
+    if (error instanceof Refused) throw error;
+    throw new Unreachable("The daemon does not answer.");
+  }
+}
+
+/** Save a blob as a file. */
+export function save(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
 /** The path of a crawl in the API. */
 export const crawlPath = (name, rest = "") => `/crawls/${encodeURIComponent(name)}${rest}`;

@@ -1,14 +1,16 @@
 // What a crawl has found, summed up. All of its records are read for it, so it is made when the reader asks.
 
-import { crawlPath, get } from "/api.js";
-import { h } from "/dom.js";
+import { crawlPath, get, save } from "/api.js";
+import { h, say } from "/dom.js";
 import { count, duration, moment, percent, size } from "/format.js";
 import { scrolling } from "/tables.js";
 import { section, sorted } from "/tabs/summary.js";
+import { trouble } from "/troubles.js";
 import { tile } from "/views/progress.js";
 import { choice, filters, query, wanted } from "/wanted.js";
 
 const ROWS = 500;
+const MOST = 1000;
 const LISTS = {
   "dead-links": ["Dead links", [["Dead URL", "wide"], ["Answer"], ["Page", "wide"], ["Text of the link", "wide"]],
     (each) => [each.url, answer(each.status, each.reason), each.page ?? "–", each.anchor ?? "–"]],
@@ -55,10 +57,35 @@ export function report(name, search) {
           wish.set("list", value);
           again();
         })),
+        key && h("p", { class: "actions" }, ["CSV", "JSON"].map((form) =>
+          h("button", { type: "button", onclick: () => saveList(name, key, form) }, `Download as ${form}`))),
         ...(key ? list(found, key) : whole(found)),
       ];
     },
   };
+}
+
+const rowsOf = (found, key) => (key === "dead-links" ? found.dead_links.links : found[key]);
+
+/** Save a list, as far as the daemon tells it. */
+async function saveList(name, key, form) {
+  try {
+    const rows = rowsOf(await get(crawlPath(name, `/report${query({ section: key, limit: MOST })}`)), key);
+    if (form === "JSON") save(new Blob([JSON.stringify(rows, null, 1)], { type: "application/json" }), `${name}-${key}.json`);
+    else save(new Blob([csv(rows)], { type: "text/csv" }), `${name}-${key}.csv`);
+  } catch (error) {
+    say(trouble(error));
+  }
+}
+
+/** As RFC 4180 has it. A list or an object becomes JSON. */
+export function csv(rows) {
+  const columns = Object.keys(rows[0] ?? {});
+  const cell = (value) => {
+    const text = value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return [columns, ...rows.map((row) => columns.map((column) => row[column]))].map((row) => `${row.map(cell).join(",")}\r\n`).join("");
 }
 
 function whole(found) {
@@ -71,7 +98,7 @@ function whole(found) {
 
 function list(found, key) {
   const [title, columns, cells] = LISTS[key];
-  const rows = key === "dead-links" ? found.dead_links.links : found[key];
+  const rows = rowsOf(found, key);
   return [
     rows.length === 0 ? h("p", { class: "empty" }, "None.") : scrolling(title, columns, rows.map(cells)),
     rows.length >= ROWS && h("p", { class: "hint" }, `These are the first ${count(ROWS)}; `, h("code", null, `onceover report ${found.directory} ${key} --csv`), " prints all."),

@@ -6,6 +6,7 @@ import { h } from "/dom.js";
 import { moment, until } from "/format.js";
 import { add } from "/tabs/add.js";
 import { again } from "/tabs/again.js";
+import { exports } from "/tabs/exports.js";
 import { hosts } from "/tabs/hosts.js";
 import { log } from "/tabs/log.js";
 import { pages } from "/tabs/pages.js";
@@ -30,6 +31,7 @@ const TABS = {
   visited: ["Visited set", visited],
   parts: ["Parts", parts],
   report: ["Report", report],
+  exports: ["Exports", exports],
   add: ["Add URLs", add],
   again: ["Come back", again],
   settings: ["Configuration", settings],

@@ -1,0 +1,141 @@
+"""The folders of exports. All of this blocks."""
+
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from crawler.disk.durable_file import replace_file
+from crawler.export.archives import archives_of
+from crawler.export.manifest import Manifest, manifest_path, read_manifest
+from crawler.export.writers import ExportRefused
+from crawler.serve.exports.forms import ExportBody, ExportedFile, ExportForm, StoredExport
+from crawler.serve.life.summary import moment_text
+
+MAX_EXPORTS: Final = 100
+"""Of a crawl."""
+_ID: Final = re.compile(r"[0-9]{8}T[0-9]{6}(?:-[0-9]{1,4})?")
+_OPEN: Final = ".open"
+
+
+class TooMany(Exception):
+    """A crawl has too many exports. The message says what to do."""
+
+
+class ExportFolders:
+    """The exports of all crawls of a daemon.
+
+    CRAWL/ID/export.json   what it is, and how far
+    CRAWL/ID/files/        its files
+    CRAWL/ID/messages      what the command says
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def add(self, crawl: str, directory: str, what: ExportBody) -> StoredExport:
+        """Store a new export, which waits. Raises `TooMany` and `OSError`."""
+        if len(list(self._ids(crawl))) >= MAX_EXPORTS:
+            raise TooMany(f"{crawl} has {MAX_EXPORTS} exports: delete some of them first")
+        now = time.time()
+        stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now))
+        for number in range(1, MAX_EXPORTS + 2):
+            name = stamp if number == 1 else f"{stamp}-{number}"
+            try:
+                (self._folder / crawl / name).mkdir(parents=True)
+            except FileExistsError:
+                continue
+            export = StoredExport(id=name, crawl=crawl, directory=directory, what=what, asked_at=moment_text(now) or "")
+            self.store(export)
+            return export
+        raise TooMany(f"{crawl} has too many exports of one second: ask again later")
+
+    def store(self, export: StoredExport) -> None:
+        """Raises `OSError`."""
+        replace_file(self.of(export) / "export.json", msgspec.json.encode(export))
+
+    def find(self, crawl: str, name: str) -> StoredExport | None:
+        if not _ID.fullmatch(name):
+            return None
+        try:
+            content = (self._folder / crawl / name / "export.json").read_bytes()
+            return msgspec.json.decode(content, type=StoredExport)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return None
+
+    def all_of(self, crawl: str) -> list[StoredExport]:
+        """The newest first."""
+        found = (self.find(crawl, name) for name in sorted(self._ids(crawl), key=_order, reverse=True))
+        return [each for each in found if each is not None]
+
+    def unfinished(self) -> list[StoredExport]:
+        """Those that wait, or that a daemon left, in the order in which they were asked for."""
+        crawls = [path.name for path in self._folder.iterdir()] if self._folder.is_dir() else []
+        found = [each for crawl in crawls for each in self.all_of(crawl) if each.state in ("running", "waiting")]
+        return sorted(found, key=lambda each: (each.state != "running", each.asked_at, _order(each.id)))
+
+    def delete(self, export: StoredExport) -> None:
+        """Raises `OSError`."""
+        (self.of(export) / "export.json").unlink(missing_ok=True)
+        shutil.rmtree(self.of(export))
+
+    def of(self, export: StoredExport) -> Path:
+        return self._folder / export.crawl / export.id
+
+    def files_of(self, export: StoredExport) -> Path:
+        return self.of(export) / "files"
+
+    def form(self, export: StoredExport) -> ExportForm:
+        """What is told of an export."""
+        files = tuple(_complete_files(self.files_of(export)))
+        manifest = None
+        if export.what.format != "wacz":
+            try:
+                manifest = read_manifest(manifest_path(self.files_of(export), export.what.table))
+            except (ExportRefused, OSError):
+                manifest = None
+        return ExportForm(
+            **{name: getattr(export, name) for name in StoredExport.__struct_fields__},
+            share=1.0 if export.state == "complete" else self._share(export, manifest),
+            rows=None if manifest is None else manifest.rows,
+            files=files,
+        )
+
+    def path_of(self, export: StoredExport, file: str) -> Path | None:
+        """Where a complete file of an export is; None if it has no such file."""
+        names = {each.name for each in _complete_files(self.files_of(export))}
+        return self.files_of(export) / file if file in names else None
+
+    def _share(self, export: StoredExport, manifest: Manifest | None) -> float | None:
+        if export.state == "waiting":
+            return 0.0
+        if export.what.format == "wacz":
+            written = sum(path.stat().st_size for path in self.files_of(export).glob(f"*{_OPEN}"))
+            whole = sum(archive.size for archive in archives_of(Path(export.directory), None))
+            return min(written / whole, 0.99) if whole else None
+        if manifest is None:
+            return None
+        whole = sum(file.size for file in manifest.snapshot)
+        at = manifest.position
+        done = sum(file.size for file in manifest.snapshot[: at.file]) + at.offset
+        return done / whole if whole else None
+
+    def _ids(self, crawl: str) -> Iterator[str]:
+        folder = self._folder / crawl
+        return (path.name for path in (folder.iterdir() if folder.is_dir() else ()) if _ID.fullmatch(path.name))
+
+
+def _complete_files(folder: Path) -> Iterator[ExportedFile]:
+    """Below a folder, without what is being written, and without notes."""
+    for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
+        if path.is_file() and not path.name.endswith((_OPEN, ".new")) and not path.name.startswith("_"):
+            yield ExportedFile(name=str(path.relative_to(folder)), bytes=path.stat().st_size)
+
+
+def _order(name: str) -> tuple[str, int]:
+    stamp, _, number = name.partition("-")
+    return stamp, int(number or 1)

@@ -1,0 +1,206 @@
+"""Exports by the API: asked for, made one at a time, carried on by the next daemon, downloaded."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import msgspec
+import pytest
+
+from crawler.serve.api.gate.tokens import Rights, Tokens
+from crawler.serve.exports import stored
+from crawler.serve.exports.exporter import Exporter
+from crawler.serve.exports.forms import ExportBody, ExportForm
+from crawler.serve.exports.stored import ExportFolders
+from crawler.serve.keeper import Keeper, KeeperOptions
+from crawler.serve.life.facts import Plan
+from crawler.serve.records import Home
+from tests.timeouts import MAX_WAIT_S
+from tests.unit.export.written import record, write_crawl
+from tests.unit.serve.api.serving import Answer, Api, served
+
+EXPORTS = "/crawls/a/exports"
+PARQUET = ExportBody(format="parquet")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "home"
+    records = [record(number, status=200 if number % 3 else 404) for number in range(3000)]
+    write_crawl(folder / "crawls" / "a", records[:1500], records[1500:], name="a")
+    return folder
+
+
+@asynccontextmanager
+async def serving(home: Path) -> AsyncIterator[Api]:
+    async with served(home) as api:
+        keeper = Keeper("a", Home(home), KeeperOptions())
+        plan = Plan(directory=str(home / "crawls" / "a"), digest="")
+        keeper.change(lambda facts: msgspec.structs.replace(facts, plan=plan))
+        api.daemon.keepers["a"] = keeper
+        yield api
+
+
+def read(answer: Answer, status: int = 200) -> ExportForm:
+    assert answer.status == status, answer.body
+    return msgspec.json.decode(answer.body, type=ExportForm)
+
+
+async def ended(api: Api, export: ExportForm) -> ExportForm:
+    async with asyncio.timeout(MAX_WAIT_S):
+        while export.state in ("waiting", "running"):
+            await asyncio.sleep(0.05)
+            export = read(await api.ask("GET", f"{EXPORTS}/{export.id}"))
+    return export
+
+
+async def begin(api: Api, **what: Any) -> ExportForm:
+    return read(await api.ask("POST", EXPORTS, msgspec.json.encode(what)), 202)
+
+
+async def test_an_export_is_made_told_downloaded_in_ranges_and_deleted(home: Path, tmp_path: Path) -> None:
+    async with serving(home) as api:
+        asked = await begin(api, format="parquet", partition_by=["crawl", "subset"])
+        made = await ended(api, asked)
+        assert (made.state, made.share, made.rows) == ("complete", 1.0, 3000)
+        assert "3,000 rows in 2 files" in (made.message or "")
+        assert [each.name for each in made.files] == [
+            f"crawl=a/subset={subset}/pages-00000.parquet" for subset in ("crawldiagnostics", "warc")
+        ]
+        listed = msgspec.json.decode((await api.ask("GET", EXPORTS)).body)["exports"]
+        assert [each["id"] for each in listed] == [made.id]
+
+        reader = Tokens(home).add("reader", Rights.READ)
+        path = f"{EXPORTS}/{made.id}/file?file={made.files[1].name}"
+        whole = await api.ask("GET", path, token=reader)
+        assert (whole.status, len(whole.body)) == (200, made.files[1].bytes)
+        assert whole.headers["Content-Type"] == "application/octet-stream"
+        assert whole.headers["Content-Disposition"] == "attachment; filename*=UTF-8''a-pages-00000.parquet"
+        (tmp_path / "got.parquet").write_bytes(whole.body)
+        assert duckdb.sql(f"SELECT count(*) FROM '{tmp_path}/got.parquet'").fetchall() == [(2000,)]
+        part = await api.ask("GET", path, headers={"Range": "bytes=100-199"})
+        assert (part.status, part.body) == (206, whole.body[100:200])
+        assert part.headers["Content-Range"] == f"bytes 100-199/{len(whole.body)}"
+        assert (await api.ask("GET", path, headers={"Range": f"bytes={len(whole.body)}-"})).status == 416
+        assert (await api.ask("GET", path, headers={"If-None-Match": whole.headers["Etag"]})).status == 304
+
+        for refused in (f"{EXPORTS}/{made.id}/file?file=../export.json", f"{EXPORTS}/{made.id}/file?file=/etc/passwd"):
+            assert (await api.ask("GET", refused)).status == 404
+        assert (await api.ask("GET", f"{EXPORTS}/{made.id}/file?file=_pages.export.json")).status == 404
+        assert (await api.ask("GET", f"{EXPORTS}/..%2F{made.id}")).status == 404
+        assert (await api.ask("GET", path, token="")).status == 401
+        assert (await api.ask("POST", EXPORTS, b'{"format": "csv"}', token=reader)).status == 403
+        assert (await api.ask("DELETE", f"{EXPORTS}/{made.id}", token=reader)).status == 403
+        assert (await api.ask("DELETE", f"{EXPORTS}/{made.id}")).status == 204
+        assert (await api.ask("GET", f"{EXPORTS}/{made.id}")).status == 404
+        assert not list((home / "daemon" / "exports" / "a").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"format": "xlsx"}, 422),
+        ({"format": "wacz", "table": "links"}, 422),
+        ({"format": "csv", "table": "links", "partition_by": ["crawl"]}, 422),
+        ({"format": "csv", "partition_by": ["crawl", "crawl"]}, 422),
+        ({"format": "csv", "to": "/etc"}, 422),
+    ],
+)
+async def test_what_makes_no_sense_is_refused_and_leaves_nothing(home: Path, body: Any, status: int) -> None:
+    async with serving(home) as api:
+        assert (await api.ask("POST", EXPORTS, msgspec.json.encode(body))).status == status
+        assert not (home / "daemon" / "exports").exists()
+
+
+async def test_exports_wait_for_each_other_and_those_that_wait_or_run_can_be_cancelled(home: Path) -> None:
+    async with serving(home) as api:
+        many = [await begin(api, format="csv", rows_per_file=1) for _ in range(3)]
+        running = await until_running(api, many[0])
+        waiting = read(await api.ask("GET", f"{EXPORTS}/{many[2].id}"))
+        assert waiting.state == "waiting"
+        assert (await api.ask("DELETE", f"{EXPORTS}/{running.id}")).status == 409
+        for each in (waiting, running):
+            assert read(await api.ask("POST", f"{EXPORTS}/{each.id}/cancel"), 202).state == "cancelled"
+        assert (await api.ask("POST", f"{EXPORTS}/{running.id}/cancel")).status == 409
+        await until_running(api, many[1])
+        read(await api.ask("POST", f"{EXPORTS}/{many[1].id}/cancel"), 202)
+        last = await begin(api, format="jsonl")
+        assert (await ended(api, last)).state == "complete"
+        states = [each["state"] for each in msgspec.json.decode((await api.ask("GET", EXPORTS)).body)["exports"]]
+        assert states == ["complete", "cancelled", "cancelled", "cancelled"]
+
+
+async def until_running(api: Api, export: ExportForm) -> ExportForm:
+    """Until some of it is there."""
+    async with asyncio.timeout(MAX_WAIT_S):
+        while not (export.files and export.share):
+            await asyncio.sleep(0.02)
+            export = read(await api.ask("GET", f"{EXPORTS}/{export.id}"))
+    assert export.state == "running"
+    assert export.share is not None
+    assert 0 < export.share < 1
+    return export
+
+
+async def test_what_a_daemon_leaves_unfinished_the_next_one_finishes(home: Path) -> None:
+    async with serving(home) as api:
+        export = await until_running(api, await begin(api, format="csv", rows_per_file=10))
+        kept = export.files[0]
+    begun = (home / "daemon" / "exports" / "a" / export.id / "files" / kept.name).stat().st_mtime_ns
+    async with serving(home) as api:
+        made = await ended(api, export)
+        assert (made.state, made.rows, len(made.files)) == ("complete", 3000, 300)
+    assert (home / "daemon" / "exports" / "a" / export.id / "files" / kept.name).stat().st_mtime_ns == begun
+
+
+async def state_of(exporter: Exporter, name: str, *, after: str) -> str:
+    """The next state."""
+    state = after
+    async with asyncio.timeout(MAX_WAIT_S):
+        while state == after:
+            await asyncio.sleep(0.02)
+            found = await exporter.find("a", name)
+            assert found is not None
+            state = found.state
+    return state
+
+
+async def test_a_process_that_outlives_its_daemon_is_waited_for(home: Path) -> None:
+    exporter = Exporter(home / "daemon" / "exports")
+    (home / "daemon").mkdir()
+    asked = await exporter.ask_for("a", str(home / "crawls" / "a"), PARQUET)
+    # A killed daemon leaves its process, which has the lock.
+    folder = home / "daemon" / "exports" / "a" / asked.id
+    left = await asyncio.create_subprocess_exec("flock", str(folder / "lock"), "sleep", "600", start_new_session=True)
+    try:
+        running = asyncio.create_task(exporter.run())
+        await state_of(exporter, asked.id, after="waiting")
+        assert not (folder / "files").exists()
+        os.killpg(left.pid, signal.SIGKILL)
+        assert await state_of(exporter, asked.id, after="running") == "complete"
+        running.cancel()
+        await asyncio.wait({running})
+    finally:
+        await left.wait()
+
+
+async def test_a_failure_is_told_in_the_words_of_the_command(home: Path) -> None:
+    async with serving(home) as api:
+        made = await ended(api, await begin(api, format="wacz"))
+        assert made.state == "failed"
+        assert "onceover: " in (made.message or "")
+
+
+def test_a_crawl_has_a_bounded_number_of_exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "MAX_EXPORTS", 3)
+    folders = ExportFolders(tmp_path)
+    made = [folders.add("a", "/x", PARQUET) for _ in range(3)]
+    assert [each.id for each in folders.all_of("a")] == [each.id for each in reversed(made)]
+    assert [each.id for each in folders.unfinished()] == [each.id for each in made]
+    with pytest.raises(stored.TooMany, match="delete some"):
+        folders.add("a", "/x", PARQUET)
