@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
 import msgspec
 
@@ -21,6 +21,8 @@ from config.problems import ConfigError, Problem
 from config.schema import Config
 from config.schema.crawl import Limits
 from config.settings import Setting, sections, settings
+
+_PATHS: Final = ("crawl.seed_files", "output.dedupe_against")
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,9 +99,10 @@ def load(  # noqa: PLR0913 - each may be left out
     origins = dict.fromkeys(settings(), DEFAULT) | {key: entry.origin for key, entry in strongest.items()}
     origins = {key: origin for key, origin in origins.items() if key not in refused}
     _fill_in(values, file)
-    if "crawl.seed_files" in values:
-        given_as_text = strongest["crawl.seed_files"].raw is not None
-        _anchor(values, Path() if file is None or given_as_text else file.parent)
+    for key in _PATHS:
+        if key in values:
+            given_as_text = strongest[key].raw is not None
+            _anchor(values, key, Path() if file is None or given_as_text else file.parent)
     config = _config(values)
     problems += cross_check(config, origins, backends)
     config, block_origins, refused_in_blocks = _with_blocks(
@@ -183,10 +186,10 @@ def _fill_in(values: dict[str, object], file: Path | None) -> None:
     values.setdefault("crawl.directory", f"crawls/{name}")
 
 
-def _anchor(values: dict[str, object], base: Path) -> None:
-    """Make the paths of seed files absolute, so that they stay valid when the configuration is copied."""
-    names = cast(tuple[str, ...], values["crawl.seed_files"])
-    values["crawl.seed_files"] = tuple(str((base / name).absolute()) for name in names)
+def _anchor(values: dict[str, object], key: str, base: Path) -> None:
+    """Make paths absolute, so that they stay valid when the configuration is copied."""
+    names = cast(tuple[str, ...], values[key])
+    values[key] = tuple(str((base / name).absolute()) for name in names)
 
 
 def _config(values: Mapping[str, object]) -> Config:

@@ -175,7 +175,7 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
         Meta(
             ge=0,
             le=10_000_000,
-            description="Number of bodies that a run remembers. A page whose body was archived before, at any URL, "
+            description="Number of bodies that the crawl remembers. A page whose body was archived before, at any URL, "
             "gets a revisit record without the body. With 0, each page is archived with its body.",
             extra={"unit": "bodies"},
         ),
@@ -185,7 +185,8 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
         Meta(
             ge=0,
             le=MOST,
-            description="A body that is smaller as received is archived each time. Only with warc_revisits.",
+            description="A body that is smaller as received is archived each time. Only with warc_revisits or "
+            "dedupe_against.",
             extra=BYTES,
         ),
     ] = 0
@@ -193,6 +194,14 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Meta(description="Archive the main text of each page as a conversion record of type text/plain. Needs text."),
     ] = False
+    dedupe_against: Annotated[
+        tuple[Text, ...],
+        Meta(
+            description="Earlier crawls: their directories, folders with WARC and CDXJ files, or single CDXJ files. A "
+            "page whose body one of them has archived, at any URL, gets a revisit record without the body. Relative "
+            "paths start from the configuration file."
+        ),
+    ] = ()
     records_max_bytes: Annotated[
         int,
         Meta(

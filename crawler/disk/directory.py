@@ -12,6 +12,7 @@ frontier.before-*  copies from before a repair
 visited/           snapshots of the visited set
 records/*.jsonl    page records
 warc/*.warc.gz     pages
+earlier.sqlite     what earlier crawls have archived, to look it up; may be deleted
 sinks/*/           files of other sinks
 pruned.json, pruned/    what was deleted of these, because it was old; see `pruned`
 fingerprints/      of the texts of pages, to find near duplicates
@@ -86,6 +87,10 @@ class CrawlDirectory:
     @property
     def warc(self) -> Path:
         return self.path / "warc"
+
+    @property
+    def earlier(self) -> Path:
+        return self.path / "earlier.sqlite"
 
     @property
     def sinks(self) -> Path:
@@ -280,6 +285,5 @@ class CrawlDirectory:
         for folder in (self.frontier, *copies, self.visited, *output, self.log.parent):
             if folder.exists():
                 shutil.rmtree(folder)
-        self.configuration.unlink(missing_ok=True)
-        self.start.unlink(missing_ok=True)
-        self.pruned.unlink(missing_ok=True)
+        for file in (*self.path.glob(f"{self.earlier.name}*"), self.configuration, self.start, self.pruned):
+            file.unlink(missing_ok=True)

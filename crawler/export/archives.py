@@ -9,7 +9,7 @@ import msgspec
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import output_directories, record_directories
 from crawler.write.gzip_members import GzipMember, members
-from crawler.write.warc import is_ours
+from crawler.write.warc_opening import is_ours
 
 _HEAD_BYTES: Final = 1 << 16
 _OPEN: Final = ".open"

@@ -14,9 +14,8 @@ from isal import isal_zlib
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.number_set import NumberSet
 from crawler.write.cdxj.lines import parse
-from crawler.write.cdxj.making import OPEN, index_of, lines_of, still_true
+from crawler.write.cdxj.making import OPEN, archives, index_of, lines_of, still_true
 from crawler.write.records import record_files
-from crawler.write.warc_reader import archives
 from crawler.write.warc_records import NUMBER_FIELD
 
 _HEAD_BYTES: Final = 4096

@@ -61,20 +61,17 @@ def problems_of_new(home: Path, name: str, text: bytes) -> tuple[str, ...]:
 
 
 def _outside(home: Path, text: bytes) -> Iterator[str]:
-    """Which paths of a configuration lie outside the folder. Seed files are not read before this."""
+    """Which paths of a configuration lie outside the folder. Nothing is read from them before this."""
     try:
-        crawl = tomllib.loads(text.decode()).get("crawl")
+        given = tomllib.loads(text.decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
         return  # told when it is read, with the line
-    given = crawl if isinstance(crawl, dict) else {}
-    seed_files = given.get("seed_files")
-    for key, paths in (
-        ("directory", [given.get("directory")]),
-        ("seed_files", seed_files if isinstance(seed_files, list) else [seed_files]),
-    ):
-        for path in paths:
+    for section, key in (("crawl", "directory"), ("crawl", "seed_files"), ("output", "dedupe_against")):
+        table = given.get(section)
+        paths = table.get(key) if isinstance(table, dict) else None
+        for path in paths if isinstance(paths, list) else [paths]:
             if isinstance(path, str) and not _is_within(home, path):
-                yield f"crawl.{key}: expected a path within {home}, found {path}"
+                yield f"{section}.{key}: expected a path within {home}, found {path}"
 
 
 def _is_within(home: Path, path: str) -> bool:

@@ -1,8 +1,10 @@
 """The sinks, which store pages and records.
 
     records        what the crawl found out about each URL, as JSON Lines; `record_tails` repairs their ends
-    warc           what the servers sent, as WARC/1.1; made by `warc_records` and `warc_http`
+    warc           what the servers sent, as WARC/1.1. `warc_records`, `warc_http` and `warc_members` make the records,
+                   `warc_opening` repairs the files of a crash
     cdxj           the indexes of these archives
+    dedupe         which bodies are archived already, here or by earlier crawls
     warc_reader    reads these archives back; `gzip_members` finds their intact parts
     database       rows in a database
     fanout         several sinks as one

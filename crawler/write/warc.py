@@ -7,8 +7,6 @@ head of each file names the software and settings of its records.
 """
 
 import asyncio
-import logging
-import os
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -23,11 +21,11 @@ from crawler.page import REFUSALS, Failure, Fetched, Page, PageRecord, Redirect
 from crawler.write.appending import AppendFile, Durability, sync_directory
 from crawler.write.cdxj.lines import line_of
 from crawler.write.cdxj.open_index import OpenIndex, finish_open_indexes
+from crawler.write.dedupe.originals import Originals, open_originals
+from crawler.write.dedupe.own import bodies_archived_last
 from crawler.write.descriptor import FILES, Descriptor, Parameters
-from crawler.write.gzip_members import copy_stretches, stretches
+from crawler.write.warc_opening import finish_open_file, next_serial
 from crawler.write.warc_records import (
-    NUMBER_FIELD,
-    PURPOSE_FIELD,
     Group,
     Original,
     exchange_group,
@@ -36,13 +34,10 @@ from crawler.write.warc_records import (
     warcinfo,
 )
 
-_log = logging.getLogger(__name__)
 _OPEN = ".open"
-_SERIAL = re.compile(r"-(\d{5,})\.warc\.gz(?:\.open)?$")
 _PREFIX = re.compile(r"[A-Za-z0-9._-]+")
 _THREAD_BYTES = 256 * 1024
 _THREADS = 2
-_MARKS = tuple(f"\r\n{name}: ".encode() for name in (NUMBER_FIELD, PURPOSE_FIELD))
 
 _ABOUT_FORMAT = (
     ("format", "WARC File Format 1.1"),
@@ -60,6 +55,10 @@ class WarcOptions(msgspec.Struct, frozen=True, kw_only=True):
     revisits: Annotated[int, Meta(description="Like output.warc_revisits.", extra={"unit": "bodies"})] = 0
     dedupe_min_bytes: Annotated[int, Meta(description="Like output.dedupe_min_bytes.", extra={"unit": "bytes"})] = 0
     text: Annotated[bool, Meta(description="Like output.warc_text.")] = False
+    earlier: Annotated[
+        tuple[str, ...], Meta(description="Folders with archives and indexes of earlier crawls, or such indexes.")
+    ] = ()
+    earlier_index: Annotated[str, Meta(description="A file for what was found there.")] = ""
 
 
 _DEFAULTS: Final = WarcOptions()
@@ -93,16 +92,26 @@ class WarcSink:
         self._info = (*(info or {}).items(), *_ABOUT_FORMAT)
         self._clock = clock
         self._known: dict[str, Original] = {}
+        self._earlier: Originals | None = None
         self._threads = asyncio.Semaphore(_THREADS)
         self._file: AppendFile | None = None
         self._index: OpenIndex | None = None
         self._sorting: set[asyncio.Task[None]] = set()
         self._closed = False
-        finished = [_finish_open_file(path) for path in sorted(directory.glob(f"*.warc.gz{_OPEN}"))]
+        finished = [finish_open_file(path) for path in sorted(directory.glob(f"*.warc.gz{_OPEN}"))]
         self.torn_bytes = sum(torn for torn, _ in finished)
         self.damaged_bytes = sum(damaged for _, damaged in finished)
         finish_open_indexes(directory)
-        self._serial = _next_serial(directory)
+        self._serial = next_serial(directory)
+
+    async def begin(self) -> None:
+        options = self._options
+        if options.earlier:
+            places = [Path(place) for place in options.earlier]
+            index = Path(options.earlier_index or self._directory.with_name("earlier.sqlite"))
+            self._earlier = await asyncio.to_thread(open_originals, index, places)
+        if options.revisits:
+            self._known = await asyncio.to_thread(bodies_archived_last, self._directory, options.revisits)
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
         self._ensure_open()
@@ -140,6 +149,8 @@ class WarcSink:
         self._closed = True
         self._finish_file()
         await asyncio.gather(*self._sorting)
+        if self._earlier is not None:
+            self._earlier.close()
 
     def _ensure_open(self) -> None:
         if self._closed:
@@ -147,10 +158,17 @@ class WarcSink:
 
     def _compose(self, page: Fetched, record: PageRecord) -> Group:
         options = self._options
-        return page_group(page, record, level=options.level, known=self._known, with_text=options.text)
+        return page_group(page, record, level=options.level, find=self._find, with_text=options.text)
 
     def _compose_exchange(self, fetched: Fetched, purpose: str) -> Group:
-        return exchange_group(fetched, purpose, level=self._options.level, known=self._known)
+        return exchange_group(fetched, purpose, level=self._options.level, find=self._find)
+
+    def _find(self, digest: str, size_bytes: int) -> Original | None:
+        """A response with the same body, in an earlier crawl or in this one."""
+        if size_bytes < self._options.dedupe_min_bytes:
+            return None
+        earlier = None if self._earlier is None else self._earlier.find(digest)
+        return earlier or self._known.get(digest)
 
     def _append(self, group: Group) -> AppendFile:
         if self._file is None:
@@ -231,50 +249,3 @@ def _make(parameters: Parameters, options: WarcOptions) -> WarcSink:
 
 
 DESCRIPTOR: Final = Descriptor(name="warc", make=_make, options=WarcOptions, needs=FILES, waits=False)
-
-
-def _finish_open_file(path: Path) -> tuple[int, int]:
-    """Repair a file that a crash left open, and rename it; returns the bytes cut off, and those moved aside.
-
-    Removes the old file last, so that the next opening repeats this if it is interrupted."""
-    _log.info("%s: looking for the last intact record of a file that a crash left open", path)
-    found = list(stretches(path, is_ours=is_ours))
-    kept = [stretch for stretch in found if stretch.is_intact]
-    damaged = [stretch for stretch in found if not stretch.is_intact and not stretch.torn]
-    torn_bytes = sum(stretch.end - stretch.start for stretch in found if stretch.torn)
-    final = path.with_name(path.name.removesuffix(_OPEN))
-    if torn_bytes:
-        _log.warning("%s: cut off %d bytes of a record that a crash left incomplete", path, torn_bytes)
-    for stretch in damaged:
-        aside = final.with_name(f"{final.name.removesuffix('.warc.gz')}.damaged-{stretch.start}")
-        copy_stretches(path, aside, [stretch])
-        _log.warning(
-            "%s: %d bytes at byte %d are damaged, and moved to %s; the records before and after them are kept",
-            path,
-            stretch.end - stretch.start,
-            stretch.start,
-            aside.name,
-        )
-    if not kept:
-        path.unlink()
-    elif not damaged:
-        os.truncate(path, kept[-1].end)
-        path.rename(final)
-    else:
-        repaired = final.with_name(f"{final.name}.mended")
-        copy_stretches(path, repaired, kept)
-        repaired.rename(final)
-        path.unlink()
-    sync_directory(path.parent)
-    return torn_bytes, sum(stretch.end - stretch.start for stretch in damaged)
-
-
-def is_ours(head: bytes) -> bool:
-    """Whether this is the head of a WARC record that we wrote. A page may contain records of other crawlers."""
-    fields = head.partition(b"\r\n\r\n")[0]
-    return fields.startswith(b"WARC/1.1\r\n") and any(mark in fields for mark in _MARKS)
-
-
-def _next_serial(directory: Path) -> int:
-    serials = (_SERIAL.search(path.name) for path in directory.iterdir())
-    return max((int(match[1]) + 1 for match in serials if match), default=0)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from crawler.write.cdxj.making import NO_ARCHIVE
+from crawler.write.cdxj.making import archives
 from crawler.write.gzip_members import contents, members_from
-from crawler.write.warc import is_ours
+from crawler.write.warc_opening import is_ours
 from crawler.write.warc_records import NUMBER_FIELD, PURPOSE_FIELD, TEXT
 
 _HEAD_BYTES = 1 << 16
@@ -56,11 +56,6 @@ class DamagedPart(msgspec.Struct, frozen=True):
     path: Path
     start: int
     end: int
-
-
-def archives(directory: Path) -> list[Path]:
-    """The archives in a directory, the oldest first, without their indexes."""
-    return sorted(path for path in directory.glob("*.warc.gz*") if not path.name.endswith(NO_ARCHIVE))
 
 
 def captures(directory: Path, *, full_blocks: bool, with_exchanges: bool = False) -> Iterator[Capture | DamagedPart]:

@@ -1,24 +1,18 @@
 """Makes the WARC records of one page or exchange. Pure.
 
-Source: https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/. Each record is a gzip member of
-its own. A body of megabytes is never copied as a whole: it is compressed piece by piece, and stays in pieces. Levels 1
-to 3 are those of ISA-L: on pages of documentation, level 3 takes a quarter of the time of zlib's level 6, and 15 % more
-space. Levels 4 to 9 are those of zlib.
+Source: https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/.
 """
 
-import re
 import uuid
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from types import MappingProxyType
 
 import msgspec
-from isal import isal_zlib
 
 from crawler.page import WITH_DOCUMENT, Failure, NotModified, Page, PageRecord, Redirect, Rendering, body_digest
 from crawler.write.cdxj.lines import REVISIT, Described
 from crawler.write.warc_http import one_line, request_head, response_head
+from crawler.write.warc_members import Field, member
 
 TEXT = "text/plain; charset=utf-8"
 """The type of a conversion with the main text of a page; that of a rendered document is HTML."""
@@ -33,19 +27,23 @@ _IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 _TRUNCATIONS = ("length", "time", "disconnect")
 """Why a received body is incomplete. A body that can't be decoded (`encoding`) was received completely."""
-_GZIP = 16 + zlib.MAX_WBITS
-_PIECE_BYTES = 1 << 20
-_LINE_BREAKS = re.compile(r"[\r\n]+[ \t]*")
-
-Field = tuple[str, str]
 
 
 class Original(msgspec.Struct, frozen=True):
     """The response record that a revisit refers to."""
 
-    record_id: str
+    record_id: str | None
+    """None if only an index has told of it."""
     url: str
     date: str
+
+
+FindOriginal = Callable[[str, int], Original | None]
+"""Finds a record with the same payload, by its digest and its length in bytes."""
+
+
+def no_original(_digest: str, _size: int) -> Original | None:
+    return None
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -63,8 +61,6 @@ class Group(msgspec.Struct, frozen=True):
 
 
 Answer = Page | Redirect | NotModified
-Known = Mapping[str, Original]
-_NO_KNOWN: Known = MappingProxyType({})
 
 
 class _Subject(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,11 +77,15 @@ class _Subject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def page_group(
-    fetched: Answer | Failure, record: PageRecord, *, level: int, known: Known = _NO_KNOWN, with_text: bool = False
+    fetched: Answer | Failure,
+    record: PageRecord,
+    *,
+    level: int,
+    find: FindOriginal = no_original,
+    with_text: bool = False,
 ) -> Group:
     """The records of a page: response or revisit, then request, metadata, and as conversions the document of a rendered
-    page and, `with_text`, its main text. Of a failure without an answer: the metadata alone. `known` maps payload
-    digests to records with that payload."""
+    page and, `with_text`, its main text. Of a failure without an answer: the metadata alone."""
     subject = _Subject(
         mark=(NUMBER_FIELD, str(record.number)),
         facts=tuple(_facts(fetched, record)),
@@ -93,16 +93,16 @@ def page_group(
         digest=record.digest,
         text=record.main_text if with_text else None,
     )
-    return _group(fetched, subject, level=level, known=known)
+    return _group(fetched, subject, level=level, find=find)
 
 
-def exchange_group(fetched: Answer | Failure, purpose: str, *, level: int, known: Known = _NO_KNOWN) -> Group:
+def exchange_group(fetched: Answer | Failure, purpose: str, *, level: int, find: FindOriginal = no_original) -> Group:
     """The records of what was asked for another purpose than a page."""
     facts = (("purpose", purpose), *_facts_of_fetch(fetched))
-    return _group(fetched, _Subject(mark=(PURPOSE_FIELD, purpose), facts=facts), level=level, known=known)
+    return _group(fetched, _Subject(mark=(PURPOSE_FIELD, purpose), facts=facts), level=level, find=find)
 
 
-def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, known: Known) -> Group:
+def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: FindOriginal) -> Group:
     if isinstance(fetched, Failure):
         if fetched.response is None:
             fields = _common(fetched, subject)
@@ -117,7 +117,7 @@ def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, known: K
         main = _server_not_modified(fetched, main_urn, common, level=level)
     else:
         digest = _payload_digest(fetched, subject)
-        original = known.get(digest) if fetched.raw_body else None
+        original = find(digest, len(fetched.raw_body)) if fetched.raw_body else None
         fields = [*common, ("WARC-Payload-Digest", digest)]
         if original is None:
             main = _response(fetched, subject, main_urn, fields, level=level)
@@ -136,13 +136,13 @@ def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, known: K
     linked = [*common, ("WARC-Concurrent-To", main_id)]
     if fetched.request_headers:
         request_type = ("Content-Type", "application/http; msgtype=request")
-        chunks += _member("request", [*linked, request_type], request_head(fetched), level=level)
+        chunks += member("request", [*linked, request_type], request_head(fetched), level=level)
     chunks += _metadata(linked, subject, level=level)
     if isinstance(fetched, Page) and fetched.rendering in WITH_DOCUMENT:
         chunks += _conversion(fetched, main_id, common, level=level)
     if subject.text is not None:
         fields = [*common, ("WARC-Refers-To", main_id), ("Content-Type", TEXT)]
-        chunks += _member("conversion", fields, subject.text.encode("utf-8", "replace"), level=level)
+        chunks += member("conversion", fields, subject.text.encode("utf-8", "replace"), level=level)
     return Group(
         tuple(chunks), digest, None if is_revisit else Original(main_id, fetched.url, date), capture, capture_bytes
     )
@@ -158,7 +158,7 @@ def _common(fetched: Answer | Failure, subject: _Subject) -> list[Field]:
 
 def _metadata(fields: list[Field], subject: _Subject, *, level: int) -> list[bytes]:
     fields = [*fields, ("Content-Type", "application/warc-fields")]
-    return _member("metadata", fields, warc_fields(subject.facts), level=level)
+    return member("metadata", fields, warc_fields(subject.facts), level=level)
 
 
 def _declared_type(fetched: Answer) -> str | None:
@@ -175,7 +175,7 @@ def warcinfo(file_name: str, facts: Iterable[Field], *, now: float, level: int) 
         ("WARC-Filename", file_name),
         ("Content-Type", "application/warc-fields"),
     ]
-    return b"".join(_member("warcinfo", fields, warc_fields(facts), level=level))
+    return b"".join(member("warcinfo", fields, warc_fields(facts), level=level))
 
 
 def warc_fields(facts: Iterable[Field]) -> bytes:
@@ -197,7 +197,7 @@ def _response(fetched: Page | Redirect, subject: _Subject, urn: str, fields: lis
         fields.append(("WARC-Identified-Payload-Type", subject.content_type))
     body = fetched.raw_body
     head = response_head(fetched, body_bytes=len(body))
-    return _member("response", fields, head, body, level=level, urn=urn)
+    return member("response", fields, head, body, level=level, urn=urn)
 
 
 def _truncation(fetched: Page | Redirect) -> list[Field]:
@@ -212,13 +212,13 @@ def _identical_payload(
     fields += [
         ("Content-Type", "application/http; msgtype=response"),
         ("WARC-Profile", _IDENTICAL),
-        ("WARC-Refers-To", original.record_id),
+        *([] if original.record_id is None else [("WARC-Refers-To", original.record_id)]),
         ("WARC-Refers-To-Target-URI", original.url),
         ("WARC-Refers-To-Date", original.date),
         *_truncation(fetched),
     ]
     block = response_head(fetched, body_bytes=len(fetched.raw_body))
-    return _member("revisit", fields, block, level=level, urn=urn)
+    return member("revisit", fields, block, level=level, urn=urn)
 
 
 def _server_not_modified(fetched: NotModified, urn: str, common: list[Field], *, level: int) -> list[bytes]:
@@ -228,14 +228,14 @@ def _server_not_modified(fetched: NotModified, urn: str, common: list[Field], *,
         ("WARC-Profile", _NOT_MODIFIED),
         ("WARC-Refers-To-Target-URI", fetched.url),
     ]
-    return _member("revisit", fields, response_head(fetched, body_bytes=None), level=level, urn=urn)
+    return member("revisit", fields, response_head(fetched, body_bytes=None), level=level, urn=urn)
 
 
 def _conversion(page: Page, main_id: str, common: list[Field], *, level: int) -> list[bytes]:
     fields = [*common, ("WARC-Refers-To", main_id), ("Content-Type", "text/html; charset=utf-8")]
     if page.rendering is Rendering.LENGTH:
         fields.append(("WARC-Truncated", "length"))
-    return _member("conversion", fields, page.body, level=level)
+    return member("conversion", fields, page.body, level=level)
 
 
 def _payload_digest(fetched: Page | Redirect, subject: _Subject) -> str:
@@ -265,35 +265,3 @@ def _facts_of_fetch(fetched: Answer | Failure) -> Iterator[Field]:
     if isinstance(fetched, Failure):
         yield FAILURE, fetched.kind
         yield "message", fetched.message
-
-
-def _member(kind: str, fields: Iterable[Field], *block: bytes, level: int, urn: str | None = None) -> list[bytes]:
-    """One WARC record as one gzip member. The result and `block` are in pieces."""
-    lines = [
-        "WARC/1.1",
-        f"WARC-Type: {kind}",
-        f"WARC-Record-ID: <urn:{urn or f'uuid:{uuid.uuid4()}'}>",
-        *[f"{name}: {value}" for name, value in fields],
-        f"Content-Length: {sum(map(len, block))}",
-        f"WARC-Block-Digest: {body_digest(*block)}",
-        "\r\n",
-    ]
-    head = "\r\n".join(lines)
-    if head.count("\n") != len(lines) or head.count("\r") != len(lines):  # a value must not begin a field of its own
-        head = "\r\n".join([_LINE_BREAKS.sub(" ", line) for line in lines[:-1]] + lines[-1:])
-    return _compress([head.encode("utf-8", "replace"), *block, b"\r\n\r\n"], level)
-
-
-def _compress(parts: list[bytes], level: int) -> list[bytes]:
-    fast = level <= isal_zlib.ISAL_BEST_COMPRESSION
-    if sum(map(len, parts)) <= _PIECE_BYTES:
-        record = b"".join(parts)
-        return [isal_zlib.compress(record, level, wbits=_GZIP) if fast else zlib.compress(record, level, wbits=_GZIP)]
-    compressor = isal_zlib.compressobj(level, wbits=_GZIP) if fast else zlib.compressobj(level, wbits=_GZIP)
-    compressed = [
-        compressor.compress(memoryview(part)[at : at + _PIECE_BYTES])
-        for part in parts
-        for at in range(0, len(part), _PIECE_BYTES)
-    ]
-    compressed.append(compressor.flush())
-    return [piece for piece in compressed if piece]

@@ -10,7 +10,7 @@ import pytest
 
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
-from tests.e2e.crawling import COMPLETE, FAILED, Web, onceover, setting
+from tests.e2e.crawling import COMPLETE, FAILED, USAGE, Web, onceover, setting
 from tests.e2e.operating import command_here
 from tests.unit.write.samples import archived
 
@@ -80,6 +80,38 @@ def test_what_the_commands_say_of_such_an_archive_agrees(crawled: Path, tmp_path
     ended = command_here("inspect", str(crawl), "verify")
     assert ended.code == FAILED
     assert "the record for robots has the payload" in ended.out
+
+
+def test_a_crawl_in_parts_is_compared_with_an_earlier_one_and_its_wacz_is_whole(crawled: Path, tmp_path: Path) -> None:
+    earlier = Path(shutil.copytree(crawled, tmp_path / "earlier", ignore=shutil.ignore_patterns("control")))
+    with running(WORLD) as port:
+        settings = setting(f'output.dedupe_against=["{earlier}"]', "output.dedupe_min_bytes=100", "crawl.parts=2")
+        ended = onceover("crawl", *Web(port, WORLD).options, *settings, "--dir", "crawl", cwd=tmp_path)
+    assert ended.code == COMPLETE, ended.err
+    crawl = tmp_path / "crawl"
+    found = [each for part in crawl.glob("part-*") for each in archived(part / "warc")]
+    assert {each.kind for each in found if b"<html" in each.payload} == set()
+    assert sum(each.kind == "revisit" for each in found) > 20
+    assert (crawl / "earlier.sqlite").exists()
+    ended = command_here("inspect", str(crawl), "verify")
+    assert ended.code == COMPLETE, ended
+    ended = command_here("export", str(crawl), "--format", "wacz", "--to", str(tmp_path / "a.wacz"))
+    assert ended.code == COMPLETE, ended
+
+    [archive] = (earlier / "warc").glob("*.warc.gz")
+    archive.unlink()
+    ended = command_here("inspect", str(crawl), "verify")
+    assert ended.code == FAILED
+    assert "this earlier crawl can't be read" in ended.out
+    assert "refers to a body that the archive and the earlier crawls do not have" in ended.out
+    ended = command_here("export", str(crawl), "--format", "wacz", "--to", str(tmp_path / "b.wacz"))
+    assert "revisit records refer to what is not in" in ended.err
+    ended = command_here("crawl", "--dir", str(crawl))
+    assert ended.code == USAGE
+    assert "output.dedupe_against" in ended.err
+    assert "expected the directory of a crawl" in ended.err
+    ended = command_here("crawl", "--dir", str(crawl), "--set", f'output.dedupe_against=["{crawl}"]')
+    assert "found this one" in ended.err, ended
 
 
 def test_a_frontier_is_rebuilt_with_the_failures_that_the_archive_knows(tmp_path: Path) -> None:

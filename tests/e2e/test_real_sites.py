@@ -19,7 +19,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 from warcio.recordloader import ArcWarcRecord
 
-from crawler.write.warc_reader import archives
+from crawler.write.cdxj.making import archives
 from tests.e2e.crawling import COMPLETE, onceover, setting
 from tests.e2e.walk import Walked, walk
 from tests.nginx import NGINX, serving

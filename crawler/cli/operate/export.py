@@ -19,7 +19,7 @@ from crawler.export.captures import Captures, Location
 from crawler.export.links import links_table
 from crawler.export.pages import pages_table
 from crawler.export.tables import Exported, TableExport, export_table, is_file
-from crawler.export.wacz.packing import WaczExport, export_wacz
+from crawler.export.wacz.packing import WaczExport, earlier_archives, export_wacz
 from crawler.export.writers import Format
 from crawler.protocols import ContentReading
 from crawler.read.html.lexbor import LexborExtractor
@@ -77,7 +77,8 @@ def _columns(_context: click.Context, _parameter: click.Parameter, value: str | 
     multiple=True,
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
-    help="For wacz: an earlier crawl, or a folder of WARC files, that revisit records refer to.",
+    help="For wacz: an earlier crawl, or a folder of WARC files, that revisit records refer to. By default, those of "
+    "output.dedupe_against.",
 )
 @click.option("--incomplete", is_flag=True, help="For wacz: leave out what revisit records refer to and nobody has.")
 @click.option(
@@ -175,7 +176,7 @@ def _pack(directory: Path, to: Path, options: _Options) -> None:
         directory=directory,
         part=options.part,
         crawl=_name(CrawlDirectory(directory)),
-        earlier=options.earlier,
+        earlier=options.earlier or _compared_with(CrawlDirectory(directory)),
         may_lack=options.incomplete,
         overwrite=options.overwrite,
         now=time.time(),
@@ -197,11 +198,22 @@ def _check(directory: Path, part: int | None) -> None:
 
 
 def _name(crawl: CrawlDirectory) -> str:
+    return str(_setting(crawl, "crawl", "name") or crawl.path.resolve().name)
+
+
+def _compared_with(crawl: CrawlDirectory) -> tuple[Path, ...]:
+    """The earlier crawls with which the archive was compared, as far as they are still there."""
+    named = _setting(crawl, "output", "dedupe_against")
+    places = [Path(each) for each in named if isinstance(each, str)] if isinstance(named, list) else []
+    return tuple(place for place in places if place.exists() and earlier_archives(place))
+
+
+def _setting(crawl: CrawlDirectory, section: str, name: str) -> object:
+    """A setting of the crawl; None if it has none, or its configuration can't be read."""
     try:
-        name = tomllib.loads(crawl.configuration.read_text("utf-8")).get("crawl", {}).get("name")
+        return tomllib.loads(crawl.configuration.read_text("utf-8")).get(section, {}).get(name)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, AttributeError):
-        name = None
-    return str(name or crawl.path.resolve().name)
+        return None
 
 
 def _report(made: Exported, to: Path, table: str, *, in_folder: bool) -> None:

@@ -185,9 +185,16 @@ def _pages(snapshot: Snapshot) -> Iterator[_Page]:
             )
 
 
+def earlier_archives(place: Path) -> list[Archive]:
+    """The files of an earlier crawl, or of a folder of WARC files, or those beside an index."""
+    if place.is_file():
+        return archives_in(place.parent, "")
+    return archives_of(place, None) or archives_in(place, "")
+
+
 def _earlier_archives(place: Path) -> list[Archive]:
-    """The files of an earlier crawl, or of a folder of WARC files. Raises `ExportRefused` if it has none."""
-    found = archives_of(place, None) or archives_in(place, "")
+    """Raises `ExportRefused` if there are none."""
+    found = earlier_archives(place)
     if not found:
         raise ExportRefused(f"--earlier {place}: expected the directory of a crawl, or WARC files; found no *.warc.gz")
     return found

@@ -6,6 +6,6 @@
     processing    the extractor and the sinks
     disk_space    what keeps the crawl within its disk space
 
-The modules do not know each other. `crawler.wiring.crawl` puts their components together; commands that need one
-component alone, as `config check` or `add`, make that one.
+The modules do not know each other. `crawler.wiring.crawl` puts their components together; commands that need
+one component alone, as `config check` or `add`, make that one.
 """

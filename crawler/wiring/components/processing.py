@@ -10,7 +10,8 @@ from pathlib import Path
 import msgspec
 
 from config import Config, Loaded, OutputSink
-from crawler.disk.directory import CrawlDirectory
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.earlier import earlier_index, earlier_places
 from crawler.disk.full_disk_retry import FullDiskRetry, FullDiskSink
 from crawler.fetch.robots.rules import product_token
 from crawler.page import Content, Extract, Fetched, Page, Wanted
@@ -25,6 +26,7 @@ from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.guarded import GuardedExtractor
 from crawler.wiring.plugins.kinds import EXTRACTOR, SINK
 from crawler.wiring.plugins.loading import load
+from crawler.write.dedupe.sources import sources_in
 from crawler.write.descriptor import Descriptor as SinkDescriptor
 from crawler.write.descriptor import Parameters as SinkParameters
 from crawler.write.descriptor import Refers, Written
@@ -92,12 +94,30 @@ class _Chosen(msgspec.Struct, frozen=True):
 
 
 def check_sinks(loaded: Loaded) -> None:
-    """Check that each sink beside records and archive has a name of its own. Raises `ConfigError`."""
+    """Check that each sink beside records and archive has a name of its own, and that the archive has what it is
+    compared with. Raises `ConfigError`."""
+    _check_earlier(loaded)
     names: set[str] = set()
     for each in _plugin_sinks(loaded.config, Path()):
         if each.name in names:
             raise loaded.refuse(each.key, f'expected a unique name, found "{each.name}" again: give this sink a name')
         names.add(each.name)
+
+
+def _check_earlier(loaded: Loaded) -> None:
+    """Check that there are earlier crawls where the configuration expects them. Raises `ConfigError`."""
+    output, own = loaded.config.output, Path(loaded.config.crawl.directory).resolve()
+    for name in output.dedupe_against if output.warc else ():
+        place = Path(name).resolve()
+        if place in (own, *own.parents) or place.is_relative_to(own):
+            raise loaded.refuse(
+                "output.dedupe_against",
+                f"expected an earlier crawl, found this one: {name}; output.warc_revisits compares with its own bodies",
+            )
+        try:
+            sources_in(earlier_places([name]))
+        except (ValueError, OSError, DirectoryRefused) as error:
+            raise loaded.refuse("output.dedupe_against", str(error)) from error
 
 
 class OpenedSinks(msgspec.Struct, frozen=True):
@@ -200,6 +220,8 @@ def _chosen_sinks(config: Config, directory: CrawlDirectory) -> list[_Chosen]:
             "revisits": output.warc_revisits,
             "dedupe_min_bytes": output.dedupe_min_bytes,
             "text": output.warc_text,
+            "earlier": [str(place) for place in earlier_places(output.dedupe_against)],
+            "earlier_index": str(earlier_index(directory)),
         }
         found.insert(0, _Chosen("output.warc", "warc", "warc", directory.warc, warc))
     if output.records:

@@ -16,16 +16,19 @@ _MOST: Final = 2**63 - 1
 _TABLES: Final = """
     CREATE TABLE told (
         source INTEGER, number INTEGER, url TEXT, state TEXT, status INTEGER, digest TEXT, payload TEXT,
+        referred TEXT,
         is_archived INTEGER, is_whole INTEGER, copies INTEGER, has_two_urls INTEGER, PRIMARY KEY (source, number)
     ) WITHOUT ROWID;
     CREATE TABLE wanted (source INTEGER, number INTEGER, PRIMARY KEY (source, number)) WITHOUT ROWID;
     CREATE TABLE payload (digest TEXT PRIMARY KEY, body TEXT) WITHOUT ROWID;
+    CREATE TABLE lacking (digest TEXT PRIMARY KEY) WITHOUT ROWID;
+    CREATE TABLE elsewhere (digest TEXT, record TEXT, PRIMARY KEY (digest, record)) WITHOUT ROWID;
 """
 _ADD: Final = """
-    INSERT INTO told VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 0)
+    INSERT INTO told VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 0)
     ON CONFLICT DO UPDATE SET copies = copies + 1, has_two_urls = has_two_urls OR url != excluded.url,
         url = excluded.url, state = excluded.state, status = excluded.status,
-        digest = excluded.digest, payload = excluded.payload,
+        digest = excluded.digest, payload = excluded.payload, referred = excluded.referred,
         is_archived = excluded.is_archived, is_whole = excluded.is_whole
 """
 _COMPARED: Final = ("state", "status", "digest")
@@ -59,6 +62,8 @@ class Fact(msgspec.Struct, frozen=True, gc=False):
     """Of the body without content coding."""
     payload: str | None = None
     """The digest of the body as received, where only an earlier record has that body."""
+    referred: str | None = None
+    """The moment and URL of that record, in 14 digits, a space and the URL."""
     is_archived: bool = False
     """Whether the archive must have it."""
     is_whole: bool = True
@@ -137,8 +142,22 @@ class Facts:
         query = """
             SELECT number, url FROM told WHERE source = ? AND payload IS NOT NULL
             AND NOT EXISTS (SELECT 1 FROM payload WHERE payload.digest = told.payload)
+            AND NOT EXISTS (SELECT 1 FROM elsewhere WHERE digest = told.payload AND record = told.referred)
         """
         return self._rows(query, source)
+
+    def lacks_payloads(self) -> bool:
+        """Whether the archive refers to bodies that no record of it has. Call this before `add_elsewhere`."""
+        query = """
+            INSERT OR IGNORE INTO lacking SELECT payload FROM told WHERE payload IS NOT NULL
+            AND NOT EXISTS (SELECT 1 FROM payload WHERE payload.digest = told.payload)
+        """
+        return self._database.execute(query).rowcount > 0
+
+    def add_elsewhere(self, payload: str, record: str) -> None:
+        """A body that an earlier crawl has: its digest, and the moment and URL of the record."""
+        insert = "INSERT OR IGNORE INTO elsewhere SELECT ?, ? WHERE EXISTS (SELECT 1 FROM lacking WHERE digest = ?)"
+        self._database.execute(insert, (payload, _plain(record), payload))
 
     def resolve_payloads(self) -> None:
         """Give numbers without a body the digest of the body that they refer to."""

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from crawler.write.cdxj.making import OPEN, index_of, lines_of, make_index, still_true
-from crawler.write.warc_reader import archives
+from crawler.write.cdxj.making import OPEN, archives, index_of, lines_of, make_index, still_true
 from frontier.descriptor import Problem
 
 

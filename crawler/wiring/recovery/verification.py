@@ -11,7 +11,8 @@ import msgspec
 
 from config import Loaded
 from crawler.discover.external import MARK
-from crawler.disk.directory import CrawlDirectory
+from crawler.disk.directory import CrawlDirectory, DirectoryRefused
+from crawler.disk.earlier import earlier_places
 from crawler.disk.number_set import NumberSet
 from crawler.disk.pruned import PrunedNumbers
 from crawler.export.archived_pages import page_of_capture
@@ -23,6 +24,8 @@ from crawler.wiring.components.processing import ReadableSink, readable_sinks
 from crawler.wiring.recovery.facts import Fact, Facts, Source
 from crawler.wiring.recovery.indexes import index_problems
 from crawler.wiring.recovery.reconciliation import MAIN_KINDS, MOST_REDIRECTS, is_archived
+from crawler.write.cdxj.lines import moment_of
+from crawler.write.dedupe.sources import responses_in, sources_in
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
 from frontier import Damaged, LedgerReads
@@ -173,16 +176,35 @@ class Verification:
                 self._facts.replace_digest(Source.ARCHIVE, found.number, _body_digest(found))
         yield from chain.from_iterable(map(index_problems, directories))
         self._facts.resolve_payloads()
+        yield from self._read_earlier()
+        nobody = _ARCHIVE + (" and the earlier crawls do" if self._loaded.config.output.dedupe_against else " does")
         for number, url in self._facts.dangling(Source.ARCHIVE):
-            yield Problem("archive", url, f"number {number} refers to a body that {_ARCHIVE} does not have")
+            yield Problem("archive", url, f"number {number} refers to a body that {nobody} not have")
         for _, url in self._facts.dangling(Source.EXCHANGES):
-            yield Problem("archive", url, f"a record without number refers to a body that {_ARCHIVE} does not have")
+            yield Problem("archive", url, f"a record without number refers to a body that {nobody} not have")
+
+    def _read_earlier(self) -> Iterator[Problem]:
+        """Look in earlier crawls for bodies that the archive lacks."""
+        named = self._loaded.config.output.dedupe_against
+        if not named or not self._facts.lacks_payloads():
+            return
+        for name in named:
+            try:
+                sources = sources_in(earlier_places([name]))
+            except (ValueError, OSError, DirectoryRefused) as error:
+                yield Problem("damaged", name, f"this earlier crawl can't be read: {error}")
+                continue
+            for found in chain.from_iterable(responses_in(Path(each.path)) for each in sources):
+                self._facts.add_elsewhere(digest_text(found.sha1), f"{found.moment} {found.url}")
 
     def _read_capture(self, found: Capture) -> Iterator[Problem]:
-        digest, payload = None, None
+        digest, payload, referred = None, None, None
         who = f"number {found.number}" if found.purpose is None else f"the record for {found.purpose}"
         if found.kind == "revisit":
             payload = found.payload_digest  # None for 304 Not Modified
+            if found.refers_to is not None:
+                url, date = found.refers_to
+                referred = f"{moment_of(date)} {url}"
         else:
             digest = _body_digest(found)
             try:
@@ -194,11 +216,11 @@ class Verification:
                 message = f"{who} has the payload {actual}, and says {found.payload_digest}"
                 yield Problem("archive", found.url, message)
             self._facts.add_payload(actual, digest)
-        if found.purpose is None:
-            self._facts.add(Source.ARCHIVE, [Fact(found.number, found.url, digest=digest, payload=payload)])
-        else:
+        source, number = Source.ARCHIVE, found.number
+        if found.purpose is not None:
             self._exchanges += 1
-            self._facts.add(Source.EXCHANGES, [Fact(self._exchanges, found.url, digest=digest, payload=payload)])
+            source, number = Source.EXCHANGES, self._exchanges
+        self._facts.add(source, [Fact(number, found.url, digest=digest, payload=payload, referred=referred)])
 
     async def _read_sinks(self) -> AsyncIterator[Problem]:
         numbers: dict[str, int] = {}

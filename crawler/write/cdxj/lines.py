@@ -43,7 +43,7 @@ def line_of(capture: Described, *, offset: int, length: int, filename: str) -> b
     digest = "" if capture.digest is None else f'"digest": "{capture.digest}", '
     url, mime = _encode(capture.url).decode(), _encode(capture.mime or _NO_TYPE).decode()
     return (
-        f'{surt_key(capture.url)} {_moment(capture.date)} {{"url": {url}, "mime": {mime}, {status}{digest}'
+        f'{surt_key(capture.url)} {moment_of(capture.date)} {{"url": {url}, "mime": {mime}, {status}{digest}'
         f'"length": "{length}", "offset": "{offset}", "filename": "{filename}"}}'
     ).encode("utf-8", "replace")
 
@@ -58,5 +58,6 @@ def offset_of(line: bytes) -> int:
     return int(line.rpartition(b'"offset": "')[2].partition(b'"')[0])
 
 
-def _moment(date: str) -> str:
+def moment_of(date: str) -> str:
+    """A date of a WARC record as 14 digits."""
     return date[0:4] + date[5:7] + date[8:10] + date[11:13] + date[14:16] + date[17:19]

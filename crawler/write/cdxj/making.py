@@ -17,6 +17,11 @@ _HEAD_BYTES: Final = 1 << 16
 _END: Final = b"\r\n\r\n"
 
 
+def archives(directory: Path) -> list[Path]:
+    """The archives in a directory, the oldest first, without their indexes."""
+    return sorted(path for path in directory.glob("*.warc.gz*") if not path.name.endswith(NO_ARCHIVE))
+
+
 def index_of(archive: Path) -> Path:
     """Where the index of an archive lies, whether or not that is still open."""
     return archive.with_name(archive.name.removesuffix(OPEN) + SUFFIX)

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from crawler.write.cdxj.making import NO_ARCHIVE, OPEN, index_of, lines_of, still_true
+from crawler.write.cdxj.making import OPEN, archives, index_of, lines_of, still_true
 
 _AT_ONCE: Final = 100
 """Files that are open at the same time."""
@@ -20,11 +20,9 @@ def merged_index(*directories: Path) -> Iterator[bytes]:
     Memory is bounded by the largest archive that has no sorted index, such as one that is being written. What is merged
     of very many files lies in temporary ones.
     """
-    archives = sorted(
-        path for folder in directories for path in folder.glob("*.warc.gz*") if not path.name.endswith(NO_ARCHIVE)
-    )
+    found = sorted(path for folder in directories for path in archives(folder))
     with ExitStack() as stack:
-        yield from _merged((_sorted_lines(path, stack) for path in archives), stack)
+        yield from _merged((_sorted_lines(path, stack) for path in found), stack)
 
 
 def _merged(sources: Iterator[Iterator[bytes]], stack: ExitStack) -> Iterator[bytes]:

@@ -9,6 +9,7 @@ import re
 import shutil
 import zipfile
 from asyncio.subprocess import PIPE
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +31,18 @@ from tests.unit.write.samples import NOON, page, record_of
 VALIDATOR = shutil.which("wacz")
 
 
-async def archived_crawl(directory: Path, *pages: Page, max_bytes: int = 1 << 20, duplicates: int = 0) -> Path:
+async def archived_crawl(
+    directory: Path, *pages: Page, max_bytes: int = 1 << 20, duplicates: int = 0, against: Sequence[Path] = ()
+) -> Path:
     """A crawl that has fetched these pages; their numbers count from 1. The first one is the seed."""
     records = [
         msgspec.structs.replace(record_of(each, number), url=each.url, kind="seed" if number == 1 else "link")
         for number, each in enumerate(pages, 1)
     ]
     write_crawl(directory, records)
-    sink = WarcSink(directory / "warc", WarcOptions(max_bytes=max_bytes, revisits=duplicates))
+    earlier = tuple(str(each) for each in against)
+    sink = WarcSink(directory / "warc", WarcOptions(max_bytes=max_bytes, revisits=duplicates, earlier=earlier))
+    await sink.begin()
     for each, record in zip(pages, records, strict=True):
         await sink.write(each, record)
     await sink.aclose()
@@ -91,6 +96,23 @@ class Opened:
             assert (fields["WARC-Target-URI"], date[:14]) == (entry["url"], timestamp)
             found.append((record.rec_type, entry["url"], entry["mime"]))
         return found
+
+    def payloads(self) -> dict[str, bytes]:
+        """What replay shows for each URL in the index, from this file alone. Fails if a revisit leads nowhere."""
+        bodies: dict[tuple[str, str], bytes] = {}
+        revisits: list[tuple[str, tuple[str, str]]] = []
+        for line in self.index:
+            entry: dict[str, Any] = json.loads(line.split(" ", 2)[2])
+            start, length = int(entry["offset"]), int(entry["length"])
+            record = next(iter(ArchiveIterator(io.BytesIO(self.archive(entry["filename"])[start : start + length]))))
+            fields = dict(record.rec_headers.headers)
+            if record.rec_type == "revisit":
+                to, at = fields["WARC-Refers-To-Target-URI"], fields["WARC-Refers-To-Date"]
+                revisits.append((entry["url"], (to, re.sub(r"\D", "", at)[:14])))
+            else:
+                key = (entry["url"], re.sub(r"\D", "", fields["WARC-Date"])[:14])
+                bodies[key] = record.content_stream().read()
+        return {url: body for (url, _), body in bodies.items()} | {url: bodies[key] for url, key in revisits}
 
 
 @pytest.fixture
@@ -179,6 +201,26 @@ async def test_what_revisit_records_refer_to_is_copied_from_earlier_crawls(
     (tmp_path / "empty").mkdir()
     with pytest.raises(ExportRefused, match=r"expected the directory of a crawl, or WARC files"):
         run(crawl, "wacz", tmp_path / "b.wacz", "--earlier", str(tmp_path / "empty"))
+
+
+async def test_a_crawl_that_was_compared_with_earlier_ones_is_whole_in_its_wacz(
+    tmp_path: Path, same: tuple[Page, Page]
+) -> None:
+    earlier = await archived_crawl(tmp_path / "earlier", same[0], page(9))
+    later = msgspec.structs.replace(same[1], fetched_at=NOON + 999)
+    crawl = await archived_crawl(tmp_path / "crawl", later, page(3), against=[earlier / "warc"])
+    [index] = (earlier / "warc").glob("*.cdxj")
+    for number, named in enumerate((earlier, earlier / "warc", index)):
+        settings = f"[output]\ndedupe_against = [{str(named)!r}, '/gone']\n"
+        (crawl / "crawl.toml").write_text(settings)
+        run(crawl, "wacz", tmp_path / f"{number}.wacz")
+        opened = Opened(tmp_path / f"{number}.wacz")
+        assert len(opened.captures()) == 3
+        assert opened.payloads()[later.url] == later.body == same[0].body
+        opened.close()
+    (crawl / "crawl.toml").write_text("")
+    with pytest.raises(ExportRefused, match="1 revisit record refers to what"):
+        run(crawl, "wacz", tmp_path / "lacking.wacz")
 
 
 @pytest.mark.parametrize("is_large", [False, True])

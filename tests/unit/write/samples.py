@@ -12,7 +12,7 @@ from warcio.recordloader import ArcWarcRecord
 from crawler.page import Page
 from crawler.testing.sink import pages
 from crawler.testing.sink.pages import NOON, lease, record_of
-from crawler.write.warc_reader import archives
+from crawler.write.cdxj.making import archives
 from crawler.write.warc_records import NUMBER_FIELD
 
 __all__ = [

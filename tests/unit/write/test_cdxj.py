@@ -13,12 +13,11 @@ from warcio.archiveiterator import ArchiveIterator
 
 from crawler.page import NotModified
 from crawler.write.cdxj.lines import Described, line_of, parse
-from crawler.write.cdxj.making import index_of, lines_of, make_index, still_true
+from crawler.write.cdxj.making import archives, index_of, lines_of, make_index, still_true
 from crawler.write.cdxj.merging import merged_index
 from crawler.write.cdxj.open_index import open_index_of
 from crawler.write.cdxj.surt_key import surt_key
 from crawler.write.warc import WarcOptions, WarcSink
-from crawler.write.warc_reader import archives
 from tests.unit.write.samples import NOON, page, record_of
 
 Told = tuple[str, str, str, str | None, str, int, int]

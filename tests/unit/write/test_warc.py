@@ -28,10 +28,9 @@ from hypothesis import strategies as st
 from crawler.page import Fetched, NotModified, Page, PageRecord, Redirect
 from crawler.record import fetched_record
 from crawler.write import warc
-from crawler.write.cdxj.making import NO_ARCHIVE
+from crawler.write.cdxj.making import NO_ARCHIVE, archives
 from crawler.write.warc import WarcOptions, WarcSink
 from crawler.write.warc_http import request_target
-from crawler.write.warc_reader import archives
 from crawler.write.warc_records import Group, page_group, warc_date
 from tests.unit.write.samples import HTML, NOON, SENT, Archived, archived, lease, page, record_of
 
@@ -627,7 +626,7 @@ def test_a_large_body_is_never_copied_whole() -> None:
     record = record_of(large, 1)
     tracemalloc.start()
     try:
-        group = page_group(large, record, level=3, known={})
+        group = page_group(large, record, level=3)
         _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

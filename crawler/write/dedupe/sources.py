@@ -1,0 +1,126 @@
+"""Reads the responses that the indexes of archives name. An archive without an index is read itself."""
+
+import base64
+import binascii
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from crawler.write.cdxj.lines import REVISIT
+from crawler.write.cdxj.making import OPEN, SUFFIX, archives, index_of, lines_of, still_true
+
+_OF_ONE_ARCHIVE: Final = f".warc.gz{SUFFIX}"
+"""How the index of one archive ends. It means nothing without that."""
+_SHA1: Final = "sha1:"
+_SHA1_CHARACTERS: Final = 32
+_MOMENT_DIGITS: Final = 14
+
+
+class Source(msgspec.Struct, frozen=True, array_like=True):
+    """An index, or an archive that has none, as it is now."""
+
+    path: str
+    size: int
+    changed_ns: int
+
+
+class Response(msgspec.Struct, frozen=True, gc=False):
+    """A response with its body."""
+
+    sha1: bytes
+    """Of the body as received."""
+    moment: str
+    """14 digits."""
+    url: str
+
+
+class _Entry(msgspec.Struct, frozen=True, gc=False):
+    url: str
+    mime: str | None = None
+    status: str | int | None = None
+    digest: str | None = None
+
+
+_decode = msgspec.json.Decoder(_Entry).decode
+
+
+def sources_in(places: Sequence[Path]) -> list[Source]:
+    """What there is in folders of archives and indexes; an index may also be named itself. Raises `ValueError` for a
+    place that has none."""
+    found: dict[Path, None] = {}
+    for place in places:
+        here = _files_in(place)
+        if not here:
+            raise ValueError(
+                f"{place}: expected the directory of a crawl, a folder with *.warc.gz or *{SUFFIX}, or such an index; "
+                f"found {'none of these' if place.exists() else 'nothing there'}"
+            )
+        found |= dict.fromkeys(here)
+    return [Source(str(path), (state := path.stat()).st_size, state.st_mtime_ns) for path in found]
+
+
+def _files_in(place: Path) -> list[Path]:
+    if place.is_file():
+        return [place] if place.name.endswith(SUFFIX) else []
+    if not place.is_dir():
+        return []
+    of_archives = [_index_or_archive(archive) for archive in archives(place)]
+    indexes = (path for path in place.glob(f"*{SUFFIX}") if path.is_file())
+    alone = sorted(path for path in indexes if not path.name.endswith(_OF_ONE_ARCHIVE))
+    return [*of_archives, *alone]
+
+
+def _index_or_archive(archive: Path) -> Path:
+    index = index_of(archive)
+    return index if index.exists() and not archive.name.endswith(OPEN) else archive
+
+
+def responses_in(path: Path) -> Iterator[Response]:
+    """The responses that an index or archive names, in its order, without those whose body has no SHA-1."""
+    if path.name.endswith(SUFFIX):
+        with path.open("rb") as lines:
+            yield from _read(lines)
+    else:
+        yield from _read(still_true(lines_of(path)))
+
+
+def _read(lines: Iterable[bytes]) -> Iterator[Response]:
+    for line in lines:
+        found = response_of(line)
+        if found is not None:
+            yield found
+
+
+def response_of(line: bytes) -> Response | None:
+    """None if a line is no response, or can't be read: then that body is archived once more."""
+    try:
+        _, moment, fields = line.split(b" ", 2)
+        entry = _decode(fields)
+    except (ValueError, msgspec.DecodeError):
+        return None
+    if entry.mime == REVISIT or entry.digest is None or not str(entry.status or "").isdecimal():
+        return None
+    sha1 = sha1_of(entry.digest)
+    when = moment.decode("latin-1")
+    if sha1 is None or len(when) != _MOMENT_DIGITS or not when.isdecimal():
+        return None
+    return Response(sha1, when, entry.url)
+
+
+def sha1_of(digest: str) -> bytes | None:
+    """The SHA-1 of a payload digest, with or without its name; None for other digests."""
+    text = digest.removeprefix(_SHA1)
+    if len(text) != _SHA1_CHARACTERS:
+        return None
+    try:
+        return base64.b32decode(text)
+    except binascii.Error:
+        return None
+
+
+def warc_date_of(moment: str) -> str:
+    """14 digits as a date of WARC."""
+    day = f"{moment[:4]}-{moment[4:6]}-{moment[6:8]}"
+    return f"{day}T{moment[8:10]}:{moment[10:12]}:{moment[12:14]}Z"
