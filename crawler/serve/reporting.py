@@ -28,8 +28,7 @@ class Reporter:
 
     async def report(self, directory: Path, section: ListName | None, *, limit: int) -> Report:
         """The report of the crawl in a directory, with one list of URLs. Raises `Unanswered`."""
-        if not CrawlDirectory(directory).lock.exists():
-            raise Unanswered(f"the crawl in {directory} has not begun yet", REFUSED)
+        _check_begun(directory)
         wanted = _Wanted(directory, section, limit)
         async with self._turn:
             until, kept = self._kept.get(wanted, (0.0, None))
@@ -37,6 +36,12 @@ class Reporter:
                 kept = await _make(wanted)
                 self._keep(wanted, kept)
             return kept
+
+    async def page(self, directory: Path, *, limit: int) -> bytes:
+        """The report as an HTML page. Raises `Unanswered`."""
+        _check_begun(directory)
+        async with self._turn:
+            return await _run(str(directory), "--html", "-", "--limit", str(limit))
 
     def _keep(self, wanted: "_Wanted", report: Report) -> None:
         self._kept.pop(wanted, None)
@@ -53,14 +58,22 @@ class _Wanted(msgspec.Struct, frozen=True):
     limit: int
 
 
+def _check_begun(directory: Path) -> None:
+    if not CrawlDirectory(directory).lock.exists():
+        raise Unanswered(f"the crawl in {directory} has not begun yet", REFUSED)
+
+
 async def _make(wanted: _Wanted) -> Report:
     sections = ["summary", "hosts"] if wanted.section is None else ["summary", "hosts", wanted.section]
-    code, printed, complaint = await run_command(
-        "report", str(wanted.directory), *sections, "--limit", str(wanted.limit), "--json", within_s=WITHIN_S
-    )
+    printed = await _run(str(wanted.directory), *sections, "--limit", str(wanted.limit), "--json")
+    return msgspec.json.decode(printed, type=Report)
+
+
+async def _run(*arguments: str) -> bytes:
+    code, printed, complaint = await run_command("report", *arguments, within_s=WITHIN_S)
     if code is None:
-        command = " ".join(["onceover report", str(wanted.directory), *sections[2:]])
+        command = " ".join(["onceover report", *arguments])
         raise Unanswered(f"this took longer than {WITHIN_S:.0f} s; run `{command}` instead", None)
     if code != 0:
         raise Unanswered(complaint or "the command failed", code)
-    return msgspec.json.decode(printed, type=Report)
+    return printed

@@ -10,12 +10,16 @@ import msgspec
 from crawler.cli.operate.options import as_json, directory, part, place
 from crawler.cli.run.terminal import results_console
 from crawler.operate.report.forms import Report
+from crawler.operate.report.html.page import html_page
 from crawler.operate.report.lists.making import SECTIONS as LISTS
 from crawler.operate.report.making import make_report
 from crawler.operate.report.rows import write_csv
 from crawler.operate.report.text import heading, host_tables, list_lines, summary_lines
+from crawler.status import size
 
 _SUMMED_UP: Final = ("summary", "hosts")
+PAGE_ROWS: Final = 100
+"""Rows of each table of the page, if nobody says."""
 
 
 @click.command()
@@ -27,16 +31,33 @@ _SUMMED_UP: Final = ("summary", "hosts")
     help="Rows in each table or list. Without it 10 hosts, 10 of the slowest and the largest, and all of the others.",
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print one section as CSV, with the names of its columns.")
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+    metavar="FILE",
+    help="Write all sections with plots into one HTML file; - for stdout. Up to 100 rows each, or as --limit says.",
+)
 @part
 @as_json
 def report(
-    directory: Path, sections: tuple[str, ...], limit: int | None, as_csv: bool, part: int | None, as_json: bool
+    directory: Path,
+    sections: tuple[str, ...],
+    limit: int | None,
+    as_csv: bool,
+    html: Path | None,
+    part: int | None,
+    as_json: bool,
 ) -> None:
     """Tell what the crawl in DIR has found, whether it runs or not.
 
     SECTION is `summary`, `hosts`, `dead-links`, `redirects`, `duplicates`, `refused`, `slowest` or `largest`; without
     one, `summary` and `hosts` are shown. All records are read, which takes a while if there are many.
     """
+    if html is not None:
+        if sections or as_csv or as_json:
+            raise click.UsageError("--html writes all sections; give it without SECTION, --csv and --json.")
+        _write_page(make_report(place(directory, part), LISTS, limit=limit or PAGE_ROWS), html)
+        return
     wanted = sections or _SUMMED_UP
     if as_csv and (len(wanted) != 1 or wanted[0] == "summary" or as_json):
         raise click.UsageError(
@@ -51,6 +72,18 @@ def report(
         click.echo(msgspec.json.encode(shown))
     else:
         _print(found, wanted)
+
+
+def _write_page(found: Report, file: Path) -> None:
+    content = html_page(found).encode()
+    if str(file) == "-":
+        sys.stdout.buffer.write(content)
+        return
+    try:
+        file.write_bytes(content)
+    except OSError as error:
+        raise click.ClickException(f"{file} can't be written: {error.strerror}; choose another with --html") from error
+    click.echo(f"{file} has the report: {size(len(content))}", err=True)
 
 
 def _print(found: Report, wanted: tuple[str, ...]) -> None:

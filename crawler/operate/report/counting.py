@@ -13,9 +13,12 @@ from crawler.url.urls import host_of
 
 MAX_HOSTS: Final = 100_000
 """Hosts with counts of their own. Of twice as many, the half with the fewest URLs is dropped."""
+MAX_STATUSES: Final = 20
+"""Statuses of a host that are counted each for itself."""
 MAX_NAMES: Final = 1_000
 """Statuses, reasons or rules that are counted each for itself."""
 OTHERS: Final = "others"
+UNKNOWN: Final = "unknown"
 
 
 class Settled(Protocol):
@@ -107,15 +110,25 @@ class Totals:
 
     def __init__(self) -> None:
         self.clock = Clock()
-        self.pages = self.failed = self.excluded = 0
+        self.pages = self.failed = self.excluded = self.visits = 0
         self.bytes_received = self.bytes_decoded = 0
         self.statuses, self.failures, self.exclusions, self.refused = Names(), Names(), Names(), Names()
+        self.types, self.depths = Names(), Names()
 
-    def add(self, visit: Visit) -> None:
+    def add(self, visit: Visit, *, is_last: bool = True) -> None:
+        """A URL counts by its last visit; what was received, and when, counts for each."""
         self.clock.add(visit)
-        self.pages += is_page(visit)
+        self.visits += 1
         self.bytes_received += visit.received_bytes or 0
         self.bytes_decoded += visit.size_bytes or 0
+        if is_last:
+            self._add_last(visit)
+
+    def _add_last(self, visit: Visit) -> None:
+        if is_page(visit):
+            self.pages += 1
+            self.types.add(visit.content_type or UNKNOWN)
+            self.depths.add(str(visit.depth))
         if visit.status is not None:
             self.statuses.add(str(visit.status))
         if visit.state == "failed":
@@ -131,16 +144,23 @@ class Totals:
 class HostCount:
     """What is counted of a host."""
 
-    __slots__ = ("bytes_received", "clock", "failures", "pages", "urls")
+    __slots__ = ("bytes_received", "clock", "failures", "pages", "statuses", "urls")
 
     def __init__(self) -> None:
         self.urls = self.pages = self.failures = self.bytes_received = 0
+        self.statuses: dict[str, int] = {}
         self.clock = Clock()
 
-    def add(self, visit: Visit) -> None:
-        self.urls += 1
-        self.pages += is_page(visit)
-        self.failures += has_failed(visit)
+    def add(self, visit: Visit, *, is_last: bool) -> None:
+        if is_last:
+            self.urls += 1
+            self.pages += is_page(visit)
+            self.failures += has_failed(visit)
+            if visit.status is not None:
+                status = str(visit.status)
+                known = status in self.statuses or len(self.statuses) < MAX_STATUSES
+                name = status if known else OTHERS
+                self.statuses[name] = self.statuses.get(name, 0) + 1
         self.bytes_received += visit.received_bytes or 0
         self.clock.add(visit)
 
@@ -153,14 +173,14 @@ class Hosts:
         self._hosts: dict[str, HostCount] = {}
         self._dropped = 0
 
-    def add(self, visit: Visit) -> None:
+    def add(self, visit: Visit, *, is_last: bool = True) -> None:
         host = host_of(visit.url)
         count = self._hosts.get(host)
         if count is None:
             if len(self._hosts) >= 2 * self._max_hosts:
                 self._drop_small()
             count = self._hosts[host] = HostCount()
-        count.add(visit)
+        count.add(visit, is_last=is_last)
 
     def of(self, host: str) -> HostCount | None:
         return self._hosts.get(host)
@@ -195,6 +215,7 @@ def _row(host: str, count: HostCount, *, has_bytes: bool) -> HostRow:
         urls=count.urls,
         pages=count.pages,
         failures=count.failures,
+        statuses=dict(sorted(count.statuses.items())),
         bytes_received=count.bytes_received if has_bytes else None,
         mean_s=count.clock.mean_s,
         last_at=count.clock.last_at,

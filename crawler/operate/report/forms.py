@@ -42,9 +42,11 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
     excluded: int
     bytes_received: int | None
-    """Bytes of bodies, as received; None if only the ledger tells."""
+    """Bytes of bodies, as received, of all visits; None if only the ledger tells."""
     bytes_decoded: int | None
     hosts: int
+    visits: int = 0
+    """How often URLs were settled: more often than there are URLs, if some were fetched again."""
     times: Times
     remaining: Remaining
     statuses: Mapping[str, int]
@@ -57,8 +59,22 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """Links that were not admitted, by rule; None if only the ledger tells."""
     pruned: int = 0
     """Records that were deleted because they are old, and are not counted here."""
+    types: Mapping[str, int] = {}
+    """Pages by the type of their content."""
+    depths: Mapping[str, int] = {}
+    """Pages by their distance from a seed, in links."""
     external: External | None = None
     """None if none was checked."""
+
+
+class Activity(msgspec.Struct, frozen=True, kw_only=True):
+    """What was fetched in a time."""
+
+    at: str
+    """When it began."""
+    seconds: int
+    pages: int
+    bytes_received: int
 
 
 class HostRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +86,8 @@ class HostRow(msgspec.Struct, frozen=True, kw_only=True):
     pages: int
     failures: int
     """URLs that were given up, or whose answer is an error status."""
+    statuses: Mapping[str, int] = {}
+    """URLs by the status of their last response."""
     bytes_received: int | None
     mean_s: float | None
     last_at: str | None
@@ -174,6 +192,8 @@ class Lists(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Links that were not admitted, by rule."""
     slowest: list[FetchedRow] | None = None
     largest: list[FetchedRow] | None = None
+    more: dict[str, int] = {}
+    """How many rows lists have beyond the limit, by the name of the list; only lists that have any."""
 
 
 class Report(Lists, frozen=True, kw_only=True, omit_defaults=True):
@@ -187,4 +207,6 @@ class Report(Lists, frozen=True, kw_only=True, omit_defaults=True):
     summary: Summary
     course: list[CoursePoint]
     """Discovered against finished over time."""
+    activity: list[Activity]
+    """What was fetched over time; where nothing was, there is nothing."""
     hosts: HostTable

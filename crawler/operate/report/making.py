@@ -1,7 +1,7 @@
 """Makes a report of the crawl in a directory. It blocks, for as long as it takes to read all records."""
 
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,13 +16,12 @@ from crawler.disk.pruned import read_pruned
 from crawler.operate.course import course_of
 from crawler.operate.opening import stored_configuration
 from crawler.operate.reach import reach
-from crawler.operate.report.counting import Checks, Hosts, Totals
+from crawler.operate.report.counted import Counted
 from crawler.operate.report.forms import Lists, Report, Summary
 from crawler.operate.report.lists.endings import Canonical
 from crawler.operate.report.lists.making import SECTIONS, make_lists
-from crawler.operate.report.visits import Visit, ledger_visits, recorded_visits
+from crawler.operate.report.visits import ledger_visits
 from crawler.operate.target import Refused
-from crawler.page import LinkKind
 from crawler.record import rfc3339
 from crawler.wiring.components.discovering import url_reader
 from crawler.write.records import record_files
@@ -46,20 +45,21 @@ def make_report(directory: Path, sections: Collection[str] = (), *, limit: int |
         )
     with reach(directory) as crawl:
         status = crawl.ask(GetStatus(), CrawlStatus)
-        totals, hosts, checks = Totals(), Hosts(), Checks()
+        counted = Counted()
         if not directories:
-            _count(ledger_visits(crawl), totals, hosts, checks)
+            counted.add(ledger_visits(crawl))
     # Nobody has to wait for the crawl while its records are read.
-    _count(recorded_visits(*directories), totals, hosts, checks)
+    counted.add_records(directories, _canonical(directory))
     made = make_lists(directories, lists, _canonical(directory), limit) if lists else Lists()
     return Report(
         directory=str(directory),
         at=rfc3339(now),
         running=status.running,
         source="records" if directories else "ledger",
-        summary=_summary(status, totals, checks, hosts=hosts.count, source=directories),
+        summary=_summary(status, counted, source=directories),
         course=course_of(directory, status),
-        hosts=hosts.table(HOSTS if limit is None else limit, has_bytes=bool(directories)),
+        activity=counted.activity.found(),
+        hosts=counted.hosts.table(HOSTS if limit is None else limit, has_bytes=bool(directories)),
         **msgspec.structs.asdict(made),
     )
 
@@ -77,18 +77,10 @@ def _canonical(directory: Path) -> Canonical:
     return name
 
 
-def _count(visits: Iterable[Visit], totals: Totals, hosts: Hosts, checks: Checks) -> None:
-    for visit in visits:
-        if visit.kind == LinkKind.EXTERNAL:
-            checks.add(visit)
-            continue
-        totals.add(visit)
-        hosts.add(visit)
-
-
-def _summary(status: CrawlStatus, totals: Totals, checks: Checks, *, hosts: int, source: Sequence[Path]) -> Summary:
+def _summary(status: CrawlStatus, counted: Counted, *, source: Sequence[Path]) -> Summary:
     """`source` are the directories of the records that were counted; without any, the ledger was."""
     has_records = bool(source)
+    totals = counted.totals
     frontier = status.frontier
     return Summary(
         urls=frontier.admitted,
@@ -99,7 +91,8 @@ def _summary(status: CrawlStatus, totals: Totals, checks: Checks, *, hosts: int,
         excluded=totals.excluded,
         bytes_received=totals.bytes_received if has_records else None,
         bytes_decoded=totals.bytes_decoded if has_records else None,
-        hosts=hosts,
+        hosts=counted.hosts.count,
+        visits=totals.visits,
         times=totals.clock.times(),
         remaining=status.remaining or no_estimate(queued(frontier), "it is of an earlier version"),
         statuses=totals.statuses.counts(),
@@ -112,5 +105,7 @@ def _summary(status: CrawlStatus, totals: Totals, checks: Checks, *, hosts: int,
             for file in read_pruned(CrawlDirectory(each.parent))
             if file.output == "records"
         ),
-        external=checks.found(),
+        types=totals.types.counts() if has_records else {},
+        depths=totals.depths.counts() if has_records else {},
+        external=counted.checks.found(),
     )

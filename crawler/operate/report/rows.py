@@ -50,6 +50,8 @@ def write_csv(report: Report, section: str, stream: TextIO) -> None:
 
 def _in_a_line(value: object) -> object:
     """`csv` quotes line feeds alone, but many readers take a carriage return for the end of a line."""
+    if isinstance(value, Mapping):
+        return " ".join(f"{name}:{count}" for name, count in value.items())
     return value.replace("\r", " ") if isinstance(value, str) else value
 
 

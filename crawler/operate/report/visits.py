@@ -1,6 +1,7 @@
 """What became of each URL."""
 
 from collections.abc import Iterator
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 import msgspec
@@ -9,7 +10,7 @@ from crawler.control.replies import ExportPiece
 from crawler.control.requests import Export
 from crawler.operate.actions.exported import Line
 from crawler.operate.reach import ReachedCrawl
-from crawler.write.records import read_records_as
+from crawler.write.records import read_records_as, record_files
 
 
 class Visit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -19,6 +20,9 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     url: str
     state: str
     kind: str = "link"
+    visit: int = 1
+    depth: int = 0
+    content_type: str | None = None
     status: int | None = None
     reason: str | None = None
     fetched_at: str | None = None
@@ -29,8 +33,20 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def recorded_visits(*directories: Path) -> Iterator[Visit]:
-    """From the records in these directories. Of a URL that was fetched again, the last visit."""
+    """From the records in these directories. A URL that was fetched again has several visits."""
     return read_records_as(Visit, *directories, last_only=True)
+
+
+def may_have_repeats(*directories: Path) -> bool:
+    """Whether any URL may have been fetched again. Records tell the number of a visit from the second on."""
+    return any(_contains(path, b'"visit":') for each in directories for path in record_files(each))
+
+
+def _contains(path: Path, text: bytes) -> bool:
+    if not path.stat().st_size:
+        return False
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        return content.find(text) >= 0
 
 
 def ledger_visits(crawl: ReachedCrawl) -> Iterator[Visit]:

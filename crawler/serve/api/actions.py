@@ -178,6 +178,13 @@ class Actions:
         except Unanswered as error:
             raise Refused(_STATUSES.get(error.exit_code, HTTPStatus.CONFLICT), str(error)) from error
 
+    async def report_page(self, keeper: Keeper, *, limit: int, part: int | None) -> bytes:
+        """The same as an HTML page, with all lists."""
+        try:
+            return await self._reporter.page(self.directory(keeper, part), limit=limit)
+        except Unanswered as error:
+            raise Refused(_STATUSES.get(error.exit_code, HTTPStatus.CONFLICT), str(error)) from error
+
     def configuration(self, keeper: Keeper) -> Loaded:
         """The configuration of a crawl in the folder."""
         loaded = self._daemon.configuration(keeper.name)

@@ -29,7 +29,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     body: type[msgspec.Struct] | None = None
     """A body in JSON."""
     streams: str | None = None
-    """The media type of a reply that goes on, instead of one in JSON."""
+    """The media type of a reply that is not JSON."""
     has_ranges: bool = False
     """Whether parts of the reply can be asked for."""
     takes_toml: bool = False

@@ -134,7 +134,7 @@ def test_a_report_is_shown_to_people_in_sections(tmp_path: Path) -> None:
     assert ("most pages" in summary, "settled" in summary) == (False, True)
     assert ("most pages" in hosts, "settled" in hosts) == (True, False)
     shown = crawl.do("report", "hosts", "--json").json()
-    assert shown.keys() == {"directory", "at", "running", "source", "course", "hosts"}
+    assert shown.keys() == {"directory", "at", "running", "source", "course", "activity", "hosts"}
     assert crawl.do("report", "nothing").code == 2
 
 

@@ -2,36 +2,50 @@
 
 import sqlite3
 from http import HTTPStatus
-from typing import Final
+from typing import Final, Protocol
 
 from crawler.operate.report.lists.endings import Canonical
-from crawler.operate.report.lists.listed import Listed
 
 _BATCH: Final = 1_000
 
 
+class Visited(Protocol):
+    """A visit of a URL."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def visit(self) -> int: ...
+    @property
+    def status(self) -> int | None: ...
+
+
 class Current:
-    """The last visit counts that was not answered by 304, because that says that the copy before it is current.
+    """The last visit counts. Unless `with_not_modified`, the last one that was not answered by 304, because that says
+    that the copy before it is current.
 
     `add` all records first. A URL that was visited once costs nothing."""
 
-    def __init__(self, database: sqlite3.Connection, canonical: Canonical) -> None:
+    def __init__(self, database: sqlite3.Connection, canonical: Canonical, *, with_not_modified: bool = False) -> None:
+        self._with_not_modified = with_not_modified
         self._database = database
         self._canonical = canonical
         self._batch: list[tuple[str, int]] = []
         self._has_any = False
         database.execute("CREATE TABLE visits (name TEXT PRIMARY KEY, number INTEGER) WITHOUT ROWID")
 
-    def add(self, listed: Listed) -> None:
-        if listed.visit > 1 and listed.status != HTTPStatus.NOT_MODIFIED:
+    def add(self, listed: Visited) -> None:
+        if listed.visit > 1 and not self._is_passed_over(listed):
             self._has_any = True
             self._batch.append((self._canonical(listed.url), listed.number))
             if len(self._batch) >= _BATCH:
                 self._write()
 
-    def has(self, listed: Listed) -> bool:
+    def has(self, listed: Visited) -> bool:
         """Whether this visit counts."""
-        if listed.visit > 1 and listed.status == HTTPStatus.NOT_MODIFIED:
+        if listed.visit > 1 and self._is_passed_over(listed):
             return False
         if not self._has_any:
             return True
@@ -40,6 +54,9 @@ class Current:
             "SELECT number FROM visits WHERE name = ?", (self._canonical(listed.url),)
         ).fetchone()
         return found is None or listed.number >= found[0]
+
+    def _is_passed_over(self, listed: Visited) -> bool:
+        return listed.status == HTTPStatus.NOT_MODIFIED and not self._with_not_modified
 
     def _write(self) -> None:
         if self._batch:

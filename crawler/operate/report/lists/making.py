@@ -50,18 +50,26 @@ def make_lists(
                 for listed in filter(current.has, _read(directories)):
                     dead.add(listed)
 
-        def first(rows: Iterator[_Row]) -> list[_Row]:
-            return list(islice(rows, limit))
+        more: dict[str, int] = {}
+
+        def first(rows: Iterator[_Row], name: ListName) -> list[_Row]:
+            found = list(islice(rows, limit))
+            if left := sum(1 for _ in rows):
+                more[name] = left
+            return found
 
         return Lists(
             dead_links=None
             if dead is None
-            else DeadLinkList(urls=dead.count, is_whole=dead.is_whole, links=first(dead.rows())),
-            redirects=first(redirect_rows(endings)) if endings is not None and "redirects" in sections else None,
-            duplicates=None if duplicates is None else first(duplicates.rows()),
-            refused=None if refusals is None else first(refusals.rows()),
-            slowest=None if slowest is None else first(slowest.rows()),
-            largest=None if largest is None else first(largest.rows()),
+            else DeadLinkList(urls=dead.count, is_whole=dead.is_whole, links=first(dead.rows(), "dead-links")),
+            redirects=first(redirect_rows(endings), "redirects")
+            if endings is not None and "redirects" in sections
+            else None,
+            duplicates=None if duplicates is None else first(duplicates.rows(), "duplicates"),
+            refused=None if refusals is None else first(refusals.rows(), "refused"),
+            slowest=None if slowest is None else first(slowest.rows(), "slowest"),
+            largest=None if largest is None else first(largest.rows(), "largest"),
+            more=more,
         )
 
 

@@ -135,6 +135,13 @@ class ReportQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     part: Part | None = None
 
 
+class ReportPageQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many rows of each table; of which part."""
+
+    limit: Limit = 100
+    part: Part | None = None
+
+
 class PageList(msgspec.Struct, frozen=True, kw_only=True):
     """Page records without their links, the newest first."""
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from aiohttp import web
 
@@ -20,6 +20,7 @@ from crawler.serve.api.data.forms import (
     LogTail,
     PageList,
     PagesQuery,
+    ReportPageQuery,
     ReportQuery,
     Settings,
     UrlQuery,
@@ -28,6 +29,14 @@ from crawler.serve.api.data.forms import (
 from crawler.serve.api.problems import Refused
 
 _Found = TypeVar("_Found")
+_PAGE_HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; "
+    "base-uri 'none'; form-action 'none'",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+"""The page shows what strangers have written, and has no script."""
 
 
 async def show_url(actions: Actions, request: web.Request) -> UrlStory:
@@ -44,6 +53,12 @@ async def list_pages(actions: Actions, request: web.Request) -> PageList:
 async def show_report(actions: Actions, request: web.Request) -> Report:
     query = query_of(request, ReportQuery)
     return await actions.report(actions.keeper(request), query.section, limit=query.limit, part=query.part)
+
+
+async def show_report_page(actions: Actions, request: web.Request) -> web.Response:
+    query = query_of(request, ReportPageQuery)
+    page = await actions.report_page(actions.keeper(request), limit=query.limit, part=query.part)
+    return web.Response(body=page, content_type="text/html", charset="utf-8", headers=_PAGE_HEADERS)
 
 
 async def show_log(actions: Actions, request: web.Request) -> LogTail:

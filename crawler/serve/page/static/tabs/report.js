@@ -1,6 +1,6 @@
 // What a crawl has found, summed up. All of its records are read for it, so it is made when the reader asks.
 
-import { crawlPath, get, save } from "/api.js";
+import { crawlPath, download, get, save } from "/api.js";
 import { h, say } from "/dom.js";
 import { count, duration, moment, percent, size } from "/format.js";
 import { scrolling } from "/tables.js";
@@ -52,6 +52,7 @@ export function report(name, search) {
       return [
         h("div", { class: "filters" },
           h("button", { type: "button", onclick: renew }, "Make it anew"),
+          h("button", { type: "button", onclick: () => savePage(name) }, "Save it as a page with plots"),
           h("p", { class: "sum" }, `As of ${moment(found.at)}, from the ${found.source}`)),
         filters(choice("Show", chosen(), [["", "Summary and hosts"], ...Object.entries(LISTS).map(([key, [title]]) => [key, title])], (value) => {
           wish.set("list", value);
@@ -68,6 +69,14 @@ export function report(name, search) {
 const rowsOf = (found, key) => (key === "dead-links" ? found.dead_links.links : found[key]);
 
 /** Save a list, as far as the daemon tells it. */
+async function savePage(name) {
+  try {
+    await download(crawlPath(name, "/report.html"), `${name}-report.html`);
+  } catch (error) {
+    say(trouble(error));
+  }
+}
+
 async function saveList(name, key, form) {
   try {
     const rows = rowsOf(await get(crawlPath(name, `/report${query({ section: key, limit: MOST })}`)), key);

@@ -1,0 +1,45 @@
+"""Counts all visits of a crawl. Each URL counts by its last visit; what was received, and when, counts for each."""
+
+from collections.abc import Collection, Iterable
+from contextlib import closing
+from pathlib import Path
+
+from crawler.operate.report.activity import ActivityCount
+from crawler.operate.report.counting import Checks, Hosts, Totals
+from crawler.operate.report.lists.current import Current
+from crawler.operate.report.lists.endings import Canonical, temporary_database
+from crawler.operate.report.visits import Visit, may_have_repeats, recorded_visits
+from crawler.page import LinkKind
+
+
+class Counted:
+    """What is counted of a crawl."""
+
+    def __init__(self) -> None:
+        self.totals, self.hosts, self.checks, self.activity = Totals(), Hosts(), Checks(), ActivityCount()
+
+    def add(self, visits: Iterable[Visit]) -> None:
+        """Visits of different URLs."""
+        for visit in visits:
+            self._add(visit, is_last=True)
+
+    def add_records(self, directories: Collection[Path], canonical: Canonical) -> None:
+        """The visits that records tell of. If URLs were fetched again, the records are read once more for that."""
+        if not may_have_repeats(*directories):
+            self.add(recorded_visits(*directories))
+            return
+        with closing(temporary_database()) as database:
+            current = Current(database, canonical, with_not_modified=True)
+            for visit in recorded_visits(*directories):
+                current.add(visit)
+            for visit in recorded_visits(*directories):
+                self._add(visit, is_last=current.has(visit))
+
+    def _add(self, visit: Visit, *, is_last: bool) -> None:
+        if visit.kind == LinkKind.EXTERNAL:
+            if is_last:
+                self.checks.add(visit)
+            return
+        self.totals.add(visit, is_last=is_last)
+        self.hosts.add(visit, is_last=is_last)
+        self.activity.add(visit)

@@ -1,0 +1,10 @@
+"""A report for a browser: one HTML file that needs nothing else, and no script.
+
+    svg      plots; pure
+    tables   tables of what strangers have written, escaped
+    plots    what is plotted of a report
+    lists    its lists as tables
+    page     puts the page together
+
+It prints well, is dark where the reader wants that, and fits a phone.
+"""

@@ -1,0 +1,83 @@
+"""The lists of a report as tables."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from crawler.operate.report.forms import DeadLink, FetchedRow, HostRow, Lists, RefusedRow
+from crawler.operate.report.html.tables import Cell, number, table, text, url
+from crawler.status import size
+
+Section = tuple[str, str, str, str]
+"""The name of a list, its title, its table, and what to say if it is empty."""
+
+
+def sections(report: Lists) -> Iterator[Section]:
+    dead = report.dead_links
+    if dead is not None:
+        columns = ("Dead URL", "Answer", "On the page", "Text of the link")
+        rows = table(columns, _dead_rows(dead.links)) if dead.links else ""
+        yield "dead-links", "Dead links", rows, "No link is known to be dead."
+    if report.redirects is not None:
+        cells = (
+            (_answer(each.status, None), url(each.url), url(each.leads_to), _answer(each.end_status, each.end_reason))
+            for each in report.redirects
+        )
+        columns = ("Status", "URL", "Leads to", "Answer there")
+        yield "redirects", "Redirects", table(columns, cells) if report.redirects else "", "There are none."
+    if report.duplicates is not None:
+        same = ((url(each.url), url(each.of), each.by, _size(each.bytes)) for each in report.duplicates)
+        columns = ("URL", "Same as", "By", "Size")
+        yield "duplicates", "Duplicates", table(columns, same) if report.duplicates else "", "There are none."
+    if report.refused is not None:
+        rows = table(("Rule", "Links", "Examples"), map(_refused, report.refused)) if report.refused else ""
+        yield "refused", "Refused links", rows, "No link was refused."
+    for name, title, fetched in (
+        ("slowest", "Slowest", report.slowest),
+        ("largest", "Largest", report.largest),
+    ):
+        if fetched is not None:
+            heads = ("URL", "Status", "Time", "Received", "Decoded")
+            yield name, title, table(heads, map(_fetched, fetched)) if fetched else "", "Nothing was fetched."
+
+
+def host_table(rows: Iterable[HostRow]) -> str:
+    columns = ("Host", "URLs", "Pages", "Failures", "Answers", "Received", "Mean time", "Last fetch")
+    return table(columns, map(_host, rows))
+
+
+def _host(row: HostRow) -> Sequence[str]:
+    mean = "–" if row.mean_s is None else f"{row.mean_s:.2f} s"
+    counts = (number(row.urls), number(row.pages), number(row.failures))
+    statuses = ", ".join(f"{status}: {count:,}" for status, count in row.statuses.items())
+    return (row.host, *counts, statuses or "–", _size(row.bytes_received), mean, (row.last_at or "–")[:19])
+
+
+def _dead_rows(links: Iterable[DeadLink]) -> Iterator[Sequence[str]]:
+    """A URL stands before the first of its pages."""
+    for (dead, leads_to, status, reason), of_one in groupby(
+        links, key=lambda each: (each.url, each.leads_to, each.status, each.reason)
+    ):
+        to = "" if leads_to is None else f"<br>→ {url(leads_to)}"
+        shown, answer = Cell(url(dead) + to), _answer(status, reason)
+        for link in of_one:
+            page = Cell("no page links to it") if link.page is None else url(link.page)
+            yield shown, answer, page, link.anchor or "–"
+            shown = answer = Cell("")
+
+
+def _refused(row: RefusedRow) -> Sequence[str]:
+    examples = "<br>".join(f"{text(each.url)} on {url(each.page)}" for each in row.examples)
+    return row.rule, number(row.links), Cell(examples or "–")
+
+
+def _fetched(row: FetchedRow) -> Sequence[str]:
+    took = "–" if row.duration_s is None else f"{row.duration_s:.2f} s"
+    return url(row.url), _answer(row.status, None), took, _size(row.received_bytes), _size(row.size_bytes)
+
+
+def _answer(status: int | None, reason: str | None) -> Cell:
+    return Cell(text(str(status) if status is not None else reason or "–"))
+
+
+def _size(count: int | None) -> Cell:
+    return Cell("–" if count is None else f'<span class="number">{size(count)}</span>')
