@@ -20,6 +20,7 @@ from crawler.protocols import (
     Robots,
     Sink,
 )
+from crawler.record import ArchiveFilter
 from frontier import CrawlUrl, Frontier, Recrawling
 
 NOTHING_WANTED: Final = Wanted()
@@ -70,6 +71,8 @@ class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Write the links of each page with their texts, also those that were not admitted."""
     refusals: bool = False
     """Write the links that were not admitted into the record."""
+    archive_filter: ArchiveFilter | None = None
+    """Which pages the archive gets; None for all."""
     wanted: Wanted = NOTHING_WANTED
     """Of the content of each page, for its record."""
     sitemaps: bool = False

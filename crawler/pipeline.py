@@ -20,6 +20,7 @@ from crawler.page import (
     LinkKind,
     NotModified,
     Page,
+    PageRecord,
     Redirect,
     Repeat,
     Request,
@@ -203,6 +204,7 @@ class Pipeline:
                 refusals=discovered.refusals if discovered and self._options.refusals else None,
             ),
         )
+        record = self._filtered(record, page, content, decision)
         return await self._settlement.settle(
             lease,
             page,
@@ -213,6 +215,14 @@ class Pipeline:
             links=[*discovered.urls, *discovered.checks] if discovered else (),
             self_links=discovered.self_links if discovered else 0,
         )
+
+    def _filtered(self, record: PageRecord, page: Page, content: PageContent, decision: Decision) -> PageRecord:
+        """The record, with the reason why the archive does not get the page, if it does not."""
+        chosen, extract = self._options.archive_filter, content.extract
+        if chosen is None or extract is None or decision.failed or record.not_archived is not None:
+            return record
+        refusal = chosen.refusal(page, extract.content_type)
+        return record if refusal is None else msgspec.structs.replace(record, not_archived=refusal)
 
     def _repeat_of(self, page: Page, content: PageContent, url: str) -> Repeat | None:
         duplicate_of = self._duplicates.remember(content.sha1, url) if page.body and page.status < 300 else None

@@ -219,5 +219,6 @@ def _digest(lease: Lease, fetched: Fetched, sha1: bytes | None) -> bytes | None:
 
 
 def _note_of(record: PageRecord) -> str | None:
-    """What the ledger notes of a page that did not fail: why its links were not followed, or that it is gone."""
-    return record.not_followed or (str(Change.GONE) if record.change == Change.GONE else None)
+    """What the ledger notes of a page that did not fail: why its links were not followed, why the archive does not have
+    it, or that it is gone."""
+    return record.not_followed or record.not_archived or (str(Change.GONE) if record.change == Change.GONE else None)

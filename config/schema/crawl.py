@@ -51,6 +51,12 @@ WarcPrefix = Annotated[
 ]
 
 
+MediaTypes = Annotated[
+    str,
+    Meta(pattern=rf"^!?[a-z0-9*?.+-]+/[a-z0-9*?.+-]+{END}", extra={"form": 'a media type or a pattern, as "image/*"'}),
+]
+
+
 SINKS: Final = ("postgres", "sqlite")
 """Ours that a configuration may name. Records and archive have settings of their own."""
 SinkBackend = Annotated[str, Meta(extra={"choices": SINKS, "backends": "sink"})]
@@ -190,6 +196,17 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
             extra=BYTES,
         ),
     ] = 0
+    warc_types: Annotated[
+        tuple[MediaTypes, ...],
+        Meta(
+            description="Media types of the pages that are archived, such as text/html or image/*. Those that match a "
+            "pattern with ! in front are not. Empty means all. Other pages only have a record, which says so."
+        ),
+    ] = ()
+    warc_max_body_bytes: Annotated[
+        Annotated[int, Meta(ge=0, le=MOST, extra=BYTES)] | None,
+        Meta(description="A page with a larger body, as received, is not archived. Unset means no limit."),
+    ] = None
     warc_text: Annotated[
         bool,
         Meta(description="Archive the main text of each page as a conversion record of type text/plain. Needs text."),

@@ -66,7 +66,7 @@ class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why none of its links was followed: `near-duplicate`, or `canonical` if the crawl has the page that it names as
     its canonical one."""
     not_archived: str | None = None
-    """Why it is not in the archive: as above."""
+    """Why it is not in the archive: as above, or `unwanted-type` or `too-large` by the filters of the archive."""
     visit: int = 1
     """How often it has been fetched or given up, this time included."""
     change: str | None = None

@@ -173,7 +173,12 @@ def _pages(snapshot: Snapshot) -> Iterator[_Page]:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             snapshot.report(line, str(error))
             continue
-        if record.status == 200 and record.content_type in _HTML and record.fetched_at is not None:
+        if (
+            record.not_archived is None
+            and record.status == 200
+            and record.content_type in _HTML
+            and record.fetched_at is not None
+        ):
             is_seed = record.kind == "seed"
             yield _Page(
                 id=str(record.number),

@@ -66,6 +66,8 @@ _NOW: Final = frozenset(
         "output.text",
         "output.markdown",
         "output.pdf_text",
+        "output.warc_types",
+        "output.warc_max_body_bytes",
         "output.structured_data",
         "output.text_max_bytes",
         "output.min_free_bytes",

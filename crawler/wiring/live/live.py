@@ -11,6 +11,7 @@ from crawler.engine import Engine, Limits
 from crawler.fetch.http import HttpFetcher
 from crawler.fetch.robots.robots_txt import RobotsTxt
 from crawler.page import Wanted
+from crawler.record import ArchiveFilter
 from crawler.wiring.components.disk_space import DiskSpace
 from crawler.wiring.components.fetching import robots_lifetimes
 from crawler.wiring.live.values import Latest, Values
@@ -109,8 +110,14 @@ def pipeline_options(config: Config) -> PipelineOptions:
             structured_data=config.output.structured_data,
             max_bytes=config.output.text_max_bytes,
         ),
+        archive_filter=_archive_filter(config),
         sitemaps=config.scope.sitemaps,
     )
+
+
+def _archive_filter(config: Config) -> ArchiveFilter | None:
+    types, max_body_bytes = config.output.warc_types, config.output.warc_max_body_bytes
+    return ArchiveFilter(types=types, max_body_bytes=max_body_bytes) if types or max_body_bytes is not None else None
 
 
 def _budgets(config: Config) -> object:

@@ -27,7 +27,7 @@ def entry_of_record(record: PageRecord, url: CrawlUrl) -> LedgerEntry | None:
         found_at=fetched_at or 0,
         via=record.via,
         status=record.status,
-        reason=record.reason or record.not_followed,
+        reason=record.reason or record.not_followed or record.not_archived,
         fetched_at=fetched_at,
         digest=None if record.digest is None else base64.b32decode(record.digest.removeprefix("sha1:")),
         etag=None if record.not_archived else record.etag,

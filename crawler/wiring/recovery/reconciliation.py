@@ -13,6 +13,7 @@ from crawler.disk.number_set import NumberSet
 from crawler.disk.pruned import PrunedNumbers
 from crawler.page import REPEAT_REASONS, LinkKind, PageRecord
 from crawler.page.digests import digest_text
+from crawler.record import FILTER_REASONS
 from crawler.wiring.components import discovering
 from crawler.wiring.recovery.depths import Depths
 from crawler.wiring.recovery.record_urls import RecordUrls
@@ -25,6 +26,10 @@ DAMAGED = "damaged-output"
 """A kind of problem that is only reported. What was lost by it is a problem of its own."""
 MAIN_KINDS = ("response", "revisit")
 MOST_REDIRECTS = 10
+
+
+UNARCHIVED_REASONS = REPEAT_REASONS | FILTER_REASONS
+"""Of pages that the archive may lack. The ledger does not say whether a page that repeats another was left out."""
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -162,8 +167,7 @@ class Reconciliation:
         if self._output.records:
             return entry.number in self._archivable
         is_page = entry.state is UrlState.DONE and entry.status is not None and entry.digest is not None
-        # The ledger does not say whether a page that repeats another was left out.
-        return is_page and entry.reason not in REPEAT_REASONS
+        return is_page and entry.reason not in UNARCHIVED_REASONS
 
     def _again(self, entry: LedgerEntry) -> CrawlUrl | None:
         url, _, mark = entry.canonical.partition("#")

@@ -16,14 +16,14 @@ from crawler.disk.earlier import earlier_places
 from crawler.disk.number_set import NumberSet
 from crawler.disk.pruned import PrunedNumbers
 from crawler.export.archived_pages import page_of_capture
-from crawler.page import REPEAT_REASONS, LinkKind, PageRecord, body_digest
+from crawler.page import LinkKind, PageRecord, body_digest
 from crawler.page.digests import digest_text
 from crawler.protocols import Sink
 from crawler.wiring.components import discovering
 from crawler.wiring.components.processing import ReadableSink, readable_sinks
 from crawler.wiring.recovery.facts import Fact, Facts, Source
 from crawler.wiring.recovery.indexes import index_problems
-from crawler.wiring.recovery.reconciliation import MAIN_KINDS, MOST_REDIRECTS, is_archived
+from crawler.wiring.recovery.reconciliation import MAIN_KINDS, MOST_REDIRECTS, UNARCHIVED_REASONS, is_archived
 from crawler.write.cdxj.lines import moment_of
 from crawler.write.dedupe.sources import responses_in, sources_in
 from crawler.write.records import read_records
@@ -146,7 +146,7 @@ class Verification:
                 entry.kind != LinkKind.EXTERNAL
                 and entry.status is not None
                 and digest is not None
-                and entry.reason not in REPEAT_REASONS
+                and entry.reason not in UNARCHIVED_REASONS
                 and not self._loaded.config.output.records
             )
             yield Fact(

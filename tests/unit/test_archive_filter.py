@@ -1,0 +1,32 @@
+"""Which pages the archive gets, and who knows that it lacks the others."""
+
+import msgspec
+import pytest
+
+from crawler.record import ArchiveFilter
+from tests.unit.write.samples import page
+
+
+@pytest.mark.parametrize(
+    ("patterns", "wanted", "unwanted"),
+    [
+        (["text/html"], ["text/html"], ["text/plain", "application/xhtml+xml", None]),
+        (["image/*", "!image/svg+xml"], ["image/png"], ["image/svg+xml", "text/html"]),
+        (["!video/*", "!audio/*"], ["text/html", "image/png", None], ["video/mp4", "audio/ogg"]),
+        (["*/*"], ["text/html", None], []),
+        (["application/octet-strea?"], [None], ["text/html"]),
+    ],
+)
+def test_types_are_chosen_by_patterns(
+    patterns: list[str], wanted: list[str | None], unwanted: list[str | None]
+) -> None:
+    chosen = ArchiveFilter(types=tuple(patterns))
+    assert {chosen.refusal(page(1), each) for each in wanted} <= {None}
+    assert {chosen.refusal(page(1), each) for each in unwanted} <= {"unwanted-type"}
+
+
+def test_a_body_up_to_the_limit_as_received_is_archived() -> None:
+    chosen = ArchiveFilter(max_body_bytes=3)
+    fetched = page(1, b"much longer", raw_body=b"abc")
+    assert chosen.refusal(fetched, "text/html") is None
+    assert chosen.refusal(msgspec.structs.replace(fetched, raw_body=b"abcd"), "text/html") == "too-large"
