@@ -147,13 +147,16 @@ class RedirectRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Duplicate(msgspec.Struct, frozen=True, kw_only=True):
-    """A page that is the same as another."""
+    """A page that is the same as another, or almost."""
 
     url: str
     of: str
-    by: Literal["body", "canonical"]
-    """Because it has the same body, or because it names the other as its canonical URL."""
+    by: Literal["body", "canonical", "text"]
+    """Because it has the same body, because it names the other as its canonical URL, or because its text is almost the
+    same."""
     bytes: int | None
+    distance: int | None = None
+    """Of texts: in how many bits their fingerprints differ."""
 
 
 class RefusedExample(msgspec.Struct, frozen=True, kw_only=True):

@@ -160,6 +160,21 @@ def test_copies_and_extremes_are_listed(tmp_path: Path) -> None:
     assert [len(each or ()) for each in (short.slowest, short.largest, short.duplicates, short.refused)] == [1] * 4
 
 
+def test_pages_with_almost_the_same_text_are_listed_once(tmp_path: Path) -> None:
+    near = {"near_duplicate_of": "http://a.test/a", "near_distance": 2}
+    directory = written(
+        tmp_path / "records",
+        record(1, "/a", digest="sha1:A", size_bytes=5),
+        record(2, "/b", digest="sha1:B", size_bytes=6, **near),
+        record(3, "/c", digest="sha1:A", size_bytes=5, duplicate_of="http://a.test/a", **near),
+    )
+    found = make_lists([directory], ALL, str, None)
+    assert [(each.url[13:], each.of[13:], each.by, each.distance) for each in found.duplicates or ()] == [
+        ("/c", "/a", "body", None),
+        ("/b", "/a", "text", 2),
+    ]
+
+
 def test_of_a_url_that_was_fetched_again_the_last_copy_counts(tmp_path: Path) -> None:
     """A visit that found nothing new leaves the copy as it is."""
     directory = written(

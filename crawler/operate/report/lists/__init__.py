@@ -5,7 +5,7 @@
     endings     where each URL ends: at a page, an error, or a redirect to one of them; on disk
     dead_links  every page that links to an error
     redirects   where each redirect leads
-    duplicates  pages that are the same, or that say so
+    duplicates  pages that are the same, or almost, or that say so
     most        the slowest and the largest URLs
     refusals    why links were refused, with examples
     making      reads the records, several times, and makes the lists that are wanted

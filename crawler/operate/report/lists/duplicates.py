@@ -1,4 +1,4 @@
-"""Pages that have the same body, or that name another page as their canonical one."""
+"""Pages that have the same body, that name another page as their canonical one, or that have almost the same text."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -9,7 +9,11 @@ from crawler.operate.report.forms import Duplicate
 from crawler.operate.report.lists.endings import Canonical
 from crawler.operate.report.lists.listed import Listed
 
-_TABLE: Final = "CREATE TABLE pages (digest TEXT, number INTEGER, url TEXT, bytes INTEGER, canonical TEXT)"
+_TABLE: Final = """
+    CREATE TABLE pages (
+        digest TEXT, number INTEGER, url TEXT, bytes INTEGER, canonical TEXT, near TEXT, distance INTEGER
+    )
+"""
 _BATCH: Final = 1_000
 _SAME_BODY: Final = """
     SELECT url, first_value(url) OVER same, bytes, count(*) OVER (PARTITION BY digest), number = min(number) OVER same
@@ -34,12 +38,16 @@ class Duplicates:
         canonical = listed.canonical
         if canonical is not None and self._canonical(canonical) == self._canonical(listed.url):
             canonical = None
-        self._batch.append((listed.digest, listed.number, listed.url, listed.size_bytes, canonical))
+        near = listed.near_duplicate_of if listed.duplicate_of is None else None
+        self._batch.append(
+            (listed.digest, listed.number, listed.url, listed.size_bytes, canonical, near, listed.near_distance)
+        )
         if len(self._batch) >= _BATCH:
             self._write()
 
     def rows(self) -> Iterator[Duplicate]:
-        """Those with the same body, together; then those that name another page."""
+        """Those with the same body, together; then those that name another page; then others with almost the same
+        text."""
         self._write()
         for url, first, size, count, is_first in self._database.execute(_SAME_BODY):
             if count > 1 and not is_first:
@@ -48,10 +56,14 @@ class Duplicates:
             "SELECT url, canonical, bytes FROM pages WHERE canonical IS NOT NULL ORDER BY canonical, number"
         ):
             yield Duplicate(url=url, of=canonical, by="canonical", bytes=size)
+        for url, near, size, distance in self._database.execute(
+            "SELECT url, near, bytes, distance FROM pages WHERE near IS NOT NULL ORDER BY near, number"
+        ):
+            yield Duplicate(url=url, of=near, by="text", bytes=size, distance=distance)
 
     def _write(self) -> None:
         if self._batch:
             self._database.execute("BEGIN")
-            self._database.executemany("INSERT INTO pages VALUES (?, ?, ?, ?, ?)", self._batch)
+            self._database.executemany("INSERT INTO pages VALUES (?, ?, ?, ?, ?, ?, ?)", self._batch)
             self._database.execute("COMMIT")
             self._batch.clear()

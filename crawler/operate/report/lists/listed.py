@@ -20,6 +20,9 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     redirect: str | None = None
     canonical: str | None = None
     digest: str | None = None
+    duplicate_of: str | None = None
+    near_duplicate_of: str | None = None
+    near_distance: int | None = None
     duration_s: float | None = None
     received_bytes: int | None = None
     size_bytes: int | None = None
