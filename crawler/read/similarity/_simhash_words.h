@@ -10,7 +10,7 @@
 
 typedef unsigned char byte;
 
-enum { BITS = 64, SHINGLE = 2, PLANES = 48, MOST_NAME = 32, AT_ONCE_BYTES = 64 * 1024 };
+enum { BITS = 64, SHINGLE = 3, PLANES = 48, MOST_NAME = 32, AT_ONCE_BYTES = 64 * 1024 };
 
 typedef enum { WORD, BREAK, SINGLE } kind;
 

@@ -33,8 +33,8 @@ IS_COMPILED: Final = _COMPILED_VERSION == 1
 """False too if the extension was compiled from older code."""
 
 BITS: Final = 64
-SHINGLE: Final = 2
-"""Words in a shingle. docs/duplicates.md has the figures for others."""
+SHINGLE: Final = 3
+"""Words in a shingle. docs/duplicates.md says what shorter and longer ones would recognize."""
 _ALL: Final = 2**BITS - 1
 _FNV_OFFSET: Final = 0xCBF29CE484222325
 _FNV_PRIME: Final = 0x100000001B3
