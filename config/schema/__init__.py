@@ -22,6 +22,7 @@ from config.schema.compare import Compare
 from config.schema.crawl import Crawl, Limits, Log, Output, Progress
 from config.schema.daemon import Daemon
 from config.schema.duplicates import Duplicates
+from config.schema.exchange import Exchange
 from config.schema.fetch import Fetch
 from config.schema.frontier import Frontier, Visited
 from config.schema.politeness import Politeness
@@ -50,6 +51,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     log: Log = Log()
     progress: Progress = Progress()
+    exchange: Exchange = Exchange()
     daemon: Daemon = Daemon()
     compare: Compare = Compare()
     site: tuple[Site, ...] = ()

@@ -14,14 +14,13 @@ import msgspec
 
 from config import Loaded
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
-from crawler.disk.layout import read_layout
+from crawler.disk.layout import Layout, read_layout
 from crawler.engine import Ending
 from crawler.library.crawl_log import log_into, log_progress
 from crawler.library.log_form import log_form
 from crawler.library.opening import Run, lock_crawl, open_run
 from crawler.parts.ending import Answer
 from crawler.parts.exchange.carrier import Carrier
-from crawler.parts.exchange.local import LocalExchange
 from crawler.parts.line.line import Line
 from crawler.parts.line.messages import (
     Answered,
@@ -42,7 +41,7 @@ from crawler.parts.sharing.configuration_taker import ConfigurationTaker
 from crawler.supervise.part_log import TellingHandler
 from crawler.supervise.part_settings import PartSettings
 from crawler.wiring.configuration import load
-from crawler.wiring.parts import agreement, use_suffixes_of
+from crawler.wiring.parts import agreement, open_exchange, use_suffixes_of
 from frontier import PartLinks
 
 log = logging.getLogger(__name__)
@@ -177,7 +176,12 @@ class _RunningPart:
                 links = run.crawl.links
                 if links is None:
                     raise DirectoryRefused(f"{place.path} is no part of a crawl")
-                exchange = LocalExchange(place.path, self._directories.__getitem__)
+                exchange = await open_exchange(
+                    loaded.config,
+                    number=self._begin.number,
+                    directories=self._directories,
+                    generation=self._layout.generation,
+                )
                 stack.push_async_callback(exchange.aclose)
                 agreement = self._agreement(run, self._begin.configuration)
                 carrier = Carrier(links, exchange, run.crawl.frontier.pauses, agreement=agreement)
@@ -209,9 +213,13 @@ class _RunningPart:
 
     def _agreement(self, run: Run, configuration: str) -> dict[str, str]:
         whole = CrawlDirectory(self._directory.parent)
-        layout = read_layout(whole.path)
+        return agreement(run.crawl.state.identity, whole, self._layout, configuration)
+
+    @property
+    def _layout(self) -> Layout:
+        layout = read_layout(self._directory.parent)
         assert layout is not None  # else the directory would be no part
-        return agreement(run.crawl.state.identity, whole, layout, configuration)
+        return layout
 
     def _open(self, run: Run, carrier: Carrier, taker: ConfigurationTaker) -> None:
         self._run, self._carrier = run, carrier

@@ -32,6 +32,7 @@ from crawler.supervise.preparing import Plan
 from crawler.supervise.process import last_lines, start
 from crawler.supervise.restarts import Restarts
 from crawler.supervise.watched_part import WatchedPart, status_of_all
+from crawler.wiring.parts import check_exchange
 
 log = logging.getLogger(__name__)
 
@@ -120,7 +121,8 @@ class Supervisor:
     # the run
 
     async def run(self) -> CrawlResult:
-        """Run the crawl until it is complete, stopped, or a part fails. Raises `PartFailed`."""
+        """Run the crawl until it is complete, stopped, or a part fails. Raises `PartFailed` and `ConfigError`."""
+        await check_exchange(self.plan.loaded)
         try:
             async with asyncio.TaskGroup() as group:
                 keeping = [group.create_task(self._keep(number)) for number in range(self.plan.parts)]

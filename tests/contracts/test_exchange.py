@@ -1,7 +1,7 @@
 """What every exchange between parts promises."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -9,33 +9,55 @@ import pytest
 
 from crawler.parts.exchange.local import LocalExchange
 from crawler.parts.exchange.protocol import Connection, Exchange, ExchangeBroken, Message, Unreachable
+from crawler.parts.exchange.redis import RedisExchange
+from crawler.parts.exchange.redis_server import client_of
 from crawler.parts.messages import Confirm, Hello, Parcels, Refused, Skip, Welcome
 from crawler.testing.loops import in_event_loop
 from frontier import Place
 from tests.exchanges import MemoryExchange
+from tests.redis_server import PROGRAM, RedisServer, running_redis
 
-Make = Callable[[int], Exchange]
+Make = Callable[[int], Awaitable[Exchange]]
 
 
-@pytest.fixture(params=["memory", "local"])
-def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
+@pytest.fixture(scope="module")
+def redis() -> Iterator[RedisServer | None]:
+    """A server; None if there is no Redis."""
+    if PROGRAM is None:
+        yield None
+    else:
+        with running_redis() as server:
+            yield server
+
+
+@pytest.fixture(params=["memory", "local", "redis"])
+def make(request: pytest.FixtureRequest, tmp_path: Path, redis: RedisServer | None) -> Make:
     """Makes the exchange of a part."""
     parts: dict[int, MemoryExchange] = {}
 
-    def make_one(number: int) -> Exchange:
-        if request.param == "memory":
-            return MemoryExchange(number, parts)
+    async def make_in_memory(number: int) -> Exchange:
+        return MemoryExchange(number, parts)
+
+    async def make_local(number: int) -> Exchange:
         directory = tmp_path / f"{number}"
         directory.mkdir(exist_ok=True)
         return LocalExchange(directory, lambda part: tmp_path / f"{part}")
 
-    return make_one
+    async def make_in_redis(number: int) -> Exchange:
+        assert redis is not None
+        return await RedisExchange.begin(client_of(redis.url, None), number, prefix=str(tmp_path))
+
+    if request.param == "redis" and redis is None:
+        pytest.skip("Redis is not installed: apt-get install redis-server")
+
+    makers: dict[str, Make] = {"memory": make_in_memory, "local": make_local, "redis": make_in_redis}
+    return makers[request.param]
 
 
 @asynccontextmanager
 async def connected(make: Make) -> AsyncIterator[tuple[Connection, Connection]]:
     """Both ends of a connection from part 0 to part 1."""
-    first, second = make(0), make(1)
+    first, second = await make(0), await make(1)
     try:
         mine = await first.connect(1)
         theirs = await second.accept()
@@ -160,10 +182,10 @@ async def test_a_cancelled_receive_takes_no_message(make: Make) -> None:
 
 @in_event_loop
 async def test_nobody_can_be_reached_before_its_exchange_is_made_and_after_it_is_closed(make: Make) -> None:
-    first = make(0)
+    first = await make(0)
     with pytest.raises(Unreachable):
         await first.connect(1)
-    second = make(1)
+    second = await make(1)
     connection = await first.connect(1)
     await second.aclose()
     await second.aclose()
@@ -171,7 +193,7 @@ async def test_nobody_can_be_reached_before_its_exchange_is_made_and_after_it_is
     with pytest.raises(Unreachable):
         await first.connect(1)
     assert await ends(connection)
-    again = make(1)
+    again = await make(1)
     await first.connect(1)
     assert await again.accept() is not None
     await first.aclose()
@@ -188,7 +210,7 @@ async def ends(connection: Connection) -> bool:
 
 @in_event_loop
 async def test_closing_ends_a_wait_for_connections(make: Make) -> None:
-    only = make(0)
+    only = await make(0)
     accepting = asyncio.create_task(only.accept())
     await asyncio.sleep(0)
     await only.aclose()
@@ -197,7 +219,7 @@ async def test_closing_ends_a_wait_for_connections(make: Make) -> None:
 
 @in_event_loop
 async def test_connections_are_accepted_in_order_and_know_nothing_of_each_other(make: Make) -> None:
-    first, second = make(0), make(1)
+    first, second = await make(0), await make(1)
     mine = [await first.connect(1) for _ in range(5)]
     for number, connection in enumerate(mine):
         await connection.send(Skip(upto=Place(1, number)))
@@ -217,7 +239,7 @@ async def test_connections_are_accepted_in_order_and_know_nothing_of_each_other(
 
 @in_event_loop
 async def test_a_cancelled_wait_for_connections_loses_none(make: Make) -> None:
-    first, second = make(0), make(1)
+    first, second = await make(0), await make(1)
     for _ in range(3):
         accepting = asyncio.create_task(second.accept())
         await asyncio.sleep(0)

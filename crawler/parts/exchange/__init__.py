@@ -7,6 +7,8 @@ its senders wait, and their outboxes grow on their disks.
 
     protocol   what an exchange promises
     local      the exchange between the processes of one machine: Unix sockets
+    redis      the exchange through a server of Redis. `redis_connection` is one end of a connection, for which `way`
+               decides; `redis_server` says whether a server can be used
     wire       messages as bytes
     carrier    moves parcels from the outbox of a part to the others, and admits theirs
     sending, receiving   the two ends of a connection, as the carrier uses them

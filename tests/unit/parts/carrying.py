@@ -10,6 +10,8 @@ from crawler.parts.ending import Answer, EndWatch, Step
 from crawler.parts.exchange.carrier import Carrier
 from crawler.parts.exchange.local import LocalExchange
 from crawler.parts.exchange.protocol import Exchange
+from crawler.parts.exchange.redis import RedisExchange
+from crawler.parts.exchange.redis_server import client_of
 from crawler.testing.frontier.crawls import copy_of_one_moment
 from frontier import Outcome, PartLinks, UrlState
 from frontier import Part as PartOfCrawl
@@ -52,6 +54,8 @@ class Crawl:
         self.agreement: Mapping[str, str] = AGREEMENT
         self.owner: Callable[[str], int] = world.ownership.owner
         self.max_waiting = 1000
+        self.redis: str | None = None
+        """The URL of the server that carries links, if they are not carried over sockets."""
         self._directories = {number: directory / f"{number}-0" for number in range(world.parts)}
         for each in self._directories.values():
             each.mkdir(parents=True)
@@ -59,7 +63,9 @@ class Crawl:
     def directory(self, number: int) -> Path:
         return self._directories[number]
 
-    def exchange(self, number: int) -> Exchange:
+    async def exchange(self, number: int) -> Exchange:
+        if self.redis is not None:
+            return await RedisExchange.begin(client_of(self.redis, None), number, prefix=str(self._directories[0]))
         return LocalExchange(self.directory(number), self.directory)
 
     @asynccontextmanager
@@ -72,7 +78,7 @@ class Crawl:
         state.mkdir(exist_ok=True)
         store = LevelDBStore(state / "frontier", Terms(identity={"canonicalization": "tests"}, part=part), calls=calls)
         frontier = await QueueFrontier.open(store, ExactSet(), snapshots=Snapshots(state / "visited"), owner=self.owner)
-        exchange = self.exchange(number)
+        exchange = await self.exchange(number)
         assert frontier.part_links is not None
         carrier = Carrier(
             frontier.part_links,

@@ -116,7 +116,7 @@ async def test_a_part_goes_on_once_half_of_its_outbox_is_safe_and_not_before(tmp
     world = World(3, pages=50, parts=2)
     crawl = Crawl(tmp_path, world)
     crawl.max_waiting = 4
-    receiving = crawl.exchange(1)
+    receiving = await crawl.exchange(1)
     async with crawl.running(0, crawls=False) as first:
         page = -1
         for _ in range(4):

@@ -1,0 +1,45 @@
+"""How the parts of a crawl send each other links."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from config.schema.kinds import END, Text
+
+Prefix = Annotated[
+    str,
+    Meta(
+        pattern=rf"^[A-Za-z0-9][A-Za-z0-9._:-]{{0,99}}{END}", extra={"form": "of letters, digits, dots, dashes and :"}
+    ),
+]
+
+
+class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+    """How the parts of a crawl send each other links."""
+
+    backend: Annotated[
+        Literal["local", "redis"],
+        Meta(
+            description="What carries links between parts: local is a socket between processes of one machine, redis a "
+            "server of Redis or Valkey."
+        ),
+    ] = "local"
+    url: Annotated[
+        Text,
+        Meta(
+            description="The server of Redis: redis://HOST:PORT/DATABASE, rediss:// with TLS, or unix:///PATH. A "
+            "password does not belong here, because crawl.toml keeps this text."
+        ),
+    ] = "redis://127.0.0.1:6379/0"
+    password_file: Annotated[
+        Text | None,
+        Meta(description="File with the password of the server. A relative path starts from the current directory."),
+    ] = None
+    password_env: Annotated[
+        Text | None, Meta(description="The environment variable that has the password of the server.")
+    ] = None
+    prefix: Annotated[
+        Prefix,
+        Meta(description="What the names of all keys in Redis begin with, after a brace: {onceover:GENERATION:PART}."),
+    ] = "onceover"

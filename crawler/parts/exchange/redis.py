@@ -1,0 +1,264 @@
+"""The exchange between processes of many machines: streams in Redis, or Valkey.
+
+A part that can be reached has two keys: its *registration*, a random number that expires `LEASE_S` after it was last
+renewed, and its *stream*, into which the others write. A script writes only while the registration stands, so nothing
+is ever written for a process that is gone. Registering begins with an empty stream.
+
+Redis stores nothing that is not elsewhere too. Whenever it can't be reached, has lost a registration, or lost frames (a
+flush, a restart, a failover), the connections concerned break, and their senders send again from their outboxes. When
+its memory is full, frames wait here.
+"""
+
+import asyncio
+import logging
+import secrets
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+from redis.asyncio import Redis
+from redis.exceptions import OutOfMemoryError, RedisError
+
+from crawler.parts.exchange.protocol import Unreachable
+from crawler.parts.exchange.redis_connection import RedisConnection
+from crawler.parts.exchange.redis_server import TIMEOUT_S
+from crawler.parts.exchange.way import Frame, FrameKind
+
+log = logging.getLogger(__name__)
+
+LEASE_S: Final = 10.0
+"""How long a part can be reached after it has last renewed its registration."""
+_RENEW_S: Final = LEASE_S / 4
+_BLOCK_S: Final = 2.0
+"""How long a read waits in Redis."""
+_GOODBYE_S: Final = 1.0
+_FIRST_RETRY_S: Final = 0.1
+_LAST_RETRY_S: Final = 2.0
+_READ_FRAMES: Final = 128
+
+_REGISTER: Final = """
+redis.call('DEL', KEYS[2])
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+"""
+# Expiring a key is permitted when the memory is full; setting one is not.
+_RENEW: Final = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+"""
+_WRITE: Final = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+for at = 2, #ARGV do redis.call('XADD', KEYS[2], '*', 'f', ARGV[at]) end
+return 1
+"""
+_LEAVE: Final = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1], KEYS[2]) end
+"""
+
+_pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder(Frame).decode
+
+
+class _Forgotten(Exception):
+    """Redis has no registration of this part, or that of another process."""
+
+
+class RedisExchange:
+    """The `Exchange` of part `number`, in the keys below `prefix`, which no other crawl or generation may use.
+
+    It closes `client`, whose answers are bytes in the form of RESP2, and which must not repeat commands by itself.
+    """
+
+    def __init__(self, client: Redis, number: int, *, prefix: str) -> None:
+        self._client = client
+        self._number = number
+        self._prefix = prefix
+        self._registration: int | None = None
+        """None while Redis has none of this part."""
+        self._connections: dict[tuple[int, int], RedisConnection] = {}
+        """By part and number."""
+        self._to_send: dict[tuple[int, int], list[Frame]] = {}
+        """By part and its registration."""
+        self._has_frames = asyncio.Event()
+        self._accepted: asyncio.Queue[RedisConnection | None] = asyncio.Queue()
+        self._closed = False
+        self._first_try = asyncio.Event()
+        self._has_told = False
+        """Whether the log says that Redis can't be reached."""
+        self._working = asyncio.get_running_loop().create_task(self._work())
+        self._working.add_done_callback(lambda _: self._accepted.put_nowait(None))
+
+    @classmethod
+    async def begin(cls, client: Redis, number: int, *, prefix: str) -> "RedisExchange":
+        """Return when the part can be reached, or when Redis can't."""
+        exchange = cls(client, number, prefix=prefix)
+        await exchange._first_try.wait()
+        return exchange
+
+    async def connect(self, part: int, /) -> RedisConnection:
+        if self._registration is None:
+            raise Unreachable("Redis can't be reached")
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                found = await self._client.get(self._keys(part)[0])
+        except (RedisError, OSError) as error:
+            raise Unreachable(f"Redis can't be reached: {error}") from error
+        if found is None or self._registration is None:
+            raise Unreachable(f"part {part} has not registered in Redis")
+        connection = RedisConnection(self, part, int(found), secrets.randbits(63))
+        self._connections[part, connection.number] = connection
+        self.put(connection, FrameKind.OPEN)
+        return connection
+
+    async def accept(self) -> RedisConnection | None:
+        if self._closed:
+            return None
+        connection = await self._accepted.get()
+        if connection is None and not self._closed:
+            self._working.result()
+        return connection
+
+    async def aclose(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        for connection in list(self._connections.values()):
+            connection.close()
+        self._working.cancel()
+        await asyncio.wait({self._working})
+        with suppress(RedisError, OSError, TimeoutError):
+            async with asyncio.timeout(_GOODBYE_S):
+                await self._flush()
+                if self._registration is not None:
+                    await self._eval(_LEAVE, self._number, self._registration)
+        await self._client.aclose()
+        if not self._working.cancelled():
+            self._working.result()
+
+    # what connections ask for
+
+    def put(self, connection: RedisConnection, kind: FrameKind, message: bytes = b"") -> None:
+        """Send a frame soon."""
+        if self._registration is None:
+            return
+        way = connection.way
+        frame = Frame(self._registration, self._number, connection.number, kind, way.sent, way.taken, message)
+        self._to_send.setdefault((connection.part, connection.other), []).append(frame)
+        self._has_frames.set()
+
+    def drop(self, connection: RedisConnection) -> None:
+        """Forget a connection that has ended."""
+        self._connections.pop((connection.part, connection.number), None)
+
+    # with Redis
+
+    async def _work(self) -> None:
+        wait_s = _FIRST_RETRY_S
+        while True:
+            try:
+                await self._register()
+                self._first_try.set()
+                self._has_told = False
+                wait_s = _FIRST_RETRY_S
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(self._read())
+                    group.create_task(self._write())
+                    group.create_task(self._renew())
+            except* (RedisError, OSError, _Forgotten) as errors:
+                reason = "; ".join(str(error) or type(error).__name__ for error in errors.exceptions)
+                self._break_all(reason)
+            self._first_try.set()
+            await asyncio.sleep(wait_s)
+            wait_s = min(2 * wait_s, _LAST_RETRY_S)
+
+    async def _register(self) -> None:
+        registration = secrets.randbits(63)
+        await self._eval(_REGISTER, self._number, registration, int(LEASE_S * 1000))
+        self._registration = registration
+
+    def _break_all(self, reason: str) -> None:
+        if not self._has_told:
+            log.warning("links to other parts wait, because Redis can't be used: %s", reason)
+            self._has_told = True
+        self._registration = None
+        self._to_send.clear()
+        for connection in list(self._connections.values()):
+            connection.break_off(reason)
+
+    async def _read(self) -> None:
+        stream = self._keys(self._number)[1]
+        after = "0"
+        while True:
+            async with asyncio.timeout(TIMEOUT_S):
+                found: Any = await self._client.xread({stream: after}, count=_READ_FRAMES, block=int(_BLOCK_S * 1000))
+            for _, entries in found:
+                for _, fields in entries:
+                    self._take(fields[b"f"])
+                last = entries[-1][0].decode()
+                after = last
+                milliseconds, _, count = last.partition("-")
+                async with asyncio.timeout(TIMEOUT_S):
+                    await self._client.xtrim(stream, minid=f"{milliseconds}-{int(count) + 1}", approximate=False)
+
+    def _take(self, content: bytes) -> None:
+        try:
+            frame = _unpack(content)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            log.warning("a frame in Redis can't be read, and was ignored: %s", error)
+            return
+        key = frame.part, frame.connection
+        connection = self._connections.get(key)
+        if connection is not None:
+            connection.arrive(frame)
+        elif frame.kind is FrameKind.OPEN:
+            connection = RedisConnection(self, frame.part, frame.origin, frame.connection)
+            self._connections[key] = connection
+            self._accepted.put_nowait(connection)
+        elif frame.kind is not FrameKind.END:
+            # Its opening was lost, or it has ended here: its sender is to begin again.
+            self.put(RedisConnection(self, frame.part, frame.origin, frame.connection), FrameKind.END)
+
+    async def _write(self) -> None:
+        while True:
+            self._has_frames.clear()
+            try:
+                await self._flush()
+            except OutOfMemoryError as error:
+                log.warning("links to other parts wait, because the memory of Redis is full: %s", error)
+                await asyncio.sleep(_LAST_RETRY_S)
+                continue
+            await self._has_frames.wait()
+
+    async def _flush(self) -> None:
+        for address, frames in list(self._to_send.items()):
+            part, other = address
+            packed = [_pack(frame) for frame in frames]
+            stands = await self._eval(_WRITE, part, other, *packed)
+            # Frames may have come meanwhile. Those that were written leave only now: a full memory loses none.
+            del frames[: len(packed)]
+            if not stands:
+                for connection in [each for each in self._connections.values() if each.other == other]:
+                    connection.break_off(f"part {part} can't be reached any more")
+            if (not frames or not stands) and self._to_send.get(address) is frames:
+                del self._to_send[address]
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(_RENEW_S)
+            if not await self._eval(_RENEW, self._number, self._registration or 0, int(LEASE_S * 1000)):
+                raise _Forgotten("Redis has lost the registration of this part, as after a flush or a failover")
+            # Writing shows this end whether the other is still there, and a frame shows the other what was lost.
+            for connection in self._connections.values():
+                self._to_send.setdefault((connection.part, connection.other), [])
+                if connection.way.is_waiting:
+                    connection.tell()
+            self._has_frames.set()
+
+    async def _eval(self, script: str, part: int, registration: int, *rest: bytes | int) -> int | None:
+        async with asyncio.timeout(TIMEOUT_S):
+            answer: int | None = await self._client.eval(script, 2, *self._keys(part), registration, *rest)
+        return answer
+
+    def _keys(self, part: int) -> tuple[str, str]:
+        """The registration and the stream of a part. A cluster has both on one node."""
+        place = f"{{{self._prefix}:{part}}}"
+        return f"{place}:registration", f"{place}:stream"

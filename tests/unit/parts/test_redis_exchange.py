@@ -1,0 +1,135 @@
+"""Links that travel between real frontiers by a real Redis, which fails in every way it can."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from random import Random
+
+import pytest
+import redis
+
+from crawler.parts.exchange.redis import RedisExchange
+from crawler.parts.exchange.redis_server import ServerRefused, checked_server, client_of
+from crawler.testing.loops import in_event_loop
+from tests.redis_server import RedisServer, running_redis
+from tests.unit.parts.carrying import Crawl, wait_for_end
+from tests.unit.parts.model import World
+from tests.unit.parts.test_carrier import check_complete
+
+FAULTS = ("flush", "kill", "hold", "full", "evict", "part")
+
+
+@pytest.fixture
+def server() -> Iterator[RedisServer]:
+    with running_redis() as running:
+        yield running
+
+
+async def fail(server: RedisServer, fault: str, dice: Random) -> None:
+    """Let the server fail for a moment."""
+    moment_s = dice.uniform(0.05, 0.3)
+    if fault == "kill":
+        server.kill()
+        await asyncio.sleep(moment_s)
+        await asyncio.to_thread(server.start)
+        return
+    if fault == "hold":
+        server.hold()
+        await asyncio.sleep(moment_s)
+        server.go_on()
+        return
+    client = redis.Redis.from_url(server.url)
+    try:
+        if fault == "flush":
+            client.flushall()
+        elif fault == "full":
+            client.config_set("maxmemory", 1)
+            await asyncio.sleep(moment_s)
+            client.config_set("maxmemory", 0)
+        else:
+            # What a failover to a replica that lags behind leaves: some frames are gone, the registrations stand.
+            for key in client.scan_iter("*:stream"):
+                client.xtrim(key, maxlen=0, approximate=False)
+    finally:
+        client.close()
+
+
+async def crawl_with_faults(directory: Path, server: RedisServer, *, seed: int, faults: list[str]) -> None:
+    crawl, dice = Crawl(directory, World(seed, pages=100 * len(faults), parts=3)), Random(seed)
+    crawl.redis = server.url
+    async with AsyncExitStack() as end:
+        lives = {number: await end.enter_async_context(AsyncExitStack()) for number in range(3)}
+        parts = {number: await lives[number].enter_async_context(crawl.running(number)) for number in range(3)}
+        for life, fault in enumerate(faults, start=1):
+            await asyncio.sleep(dice.uniform(0.02, 0.1))
+            if fault != "part":
+                await fail(server, fault, dice)
+                continue
+            number = dice.randrange(3)
+            crawl.kill(number, life)
+            await lives[number].aclose()
+            parts[number] = await lives[number].enter_async_context(crawl.running(number))
+        await wait_for_end(parts)
+        await check_complete(crawl, parts)
+
+
+@in_event_loop
+async def test_whatever_redis_does_no_link_is_lost_or_admitted_twice(server: RedisServer, tmp_path: Path) -> None:
+    await crawl_with_faults(tmp_path, server, seed=1, faults=list(FAULTS))
+
+
+@pytest.mark.long
+@in_event_loop
+async def test_whatever_redis_does_again_and_again_no_link_is_lost(server: RedisServer, tmp_path: Path) -> None:
+    for seed in range(2, 22):
+        faults = Random(seed).choices(FAULTS, k=20)
+        await crawl_with_faults(tmp_path / f"{seed}", server, seed=seed, faults=faults)
+
+
+@in_event_loop
+async def test_parts_find_each_other_once_redis_is_there(tmp_path: Path) -> None:
+    with running_redis() as server:
+        server.kill()
+        first = await RedisExchange.begin(client_of(server.url, None), 0, prefix="late")
+        second = await RedisExchange.begin(client_of(server.url, None), 1, prefix="late")
+        await asyncio.to_thread(server.start)
+        crawl = Crawl(tmp_path, World(3, pages=50, parts=2))
+        crawl.redis = server.url
+        async with AsyncExitStack() as stack:
+            parts = {number: await stack.enter_async_context(crawl.running(number)) for number in range(2)}
+            await wait_for_end(parts)
+        await first.aclose()
+        await second.aclose()
+
+
+@in_event_loop
+async def test_nothing_is_left_in_redis(server: RedisServer, tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path, World(3, pages=50, parts=2))
+    crawl.redis = server.url
+    async with AsyncExitStack() as stack:
+        parts = {number: await stack.enter_async_context(crawl.running(number)) for number in range(2)}
+        await wait_for_end(parts)
+    with redis.Redis.from_url(server.url) as client:
+        assert client.keys() == []
+
+
+@in_event_loop
+async def test_a_server_that_may_delete_links_or_asks_for_a_password_is_refused() -> None:
+    with running_redis("--maxmemory-policy", "allkeys-lru") as server:
+        with pytest.raises(ServerRefused, match="noeviction"):
+            async with checked_server(server.url, None):
+                pass
+        with redis.Redis.from_url(server.url) as client:
+            client.config_set("maxmemory-policy", "noeviction")
+            async with checked_server(server.url, None):
+                pass
+            client.config_set("requirepass", "secret")
+        with pytest.raises(ServerRefused, match="password"):
+            async with checked_server(server.url, "wrong"):
+                pass
+        async with checked_server(server.url, "secret"):
+            pass
+    with pytest.raises(ServerRefused, match="can't be reached"):
+        async with checked_server(server.url, None):
+            pass
