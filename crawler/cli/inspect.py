@@ -3,6 +3,7 @@
 import asyncio
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -13,7 +14,8 @@ from crawler.cli.codes import COMPLETE, FAILED
 from crawler.cli.fsck import fsck, verify
 from crawler.cli.operate.options import part, place
 from crawler.cli.run.terminal import results_console
-from crawler.control.replies import HealthForm, NextList, QueueForm, QueueList, RefusedList, UrlForm, UrlFound
+from crawler.control.known_urls import UrlForm, UrlFound, UrlVisits
+from crawler.control.replies import HealthForm, NextList, QueueForm, QueueList, RefusedList
 from crawler.control.requests import (
     MAX_ITEMS,
     InspectNext,
@@ -27,7 +29,7 @@ from crawler.disk.layout import part_directories, record_directories
 from crawler.operate.reach import reach
 from crawler.operate.stored import open_crawl
 from crawler.record import rfc3339
-from crawler.status import size
+from crawler.status import duration, size
 from crawler.write.records import find_record
 from visited import CannotList, VisitedStats, list_urls
 
@@ -152,7 +154,18 @@ def _lines(known: UrlForm) -> list[tuple[str, object]]:
         ("links to it", f"{known.hit_count:,}"),
         ("waits", known.waits),
         ("record number", known.number),
+        *_visit_lines(known.visits),
     ]
+
+
+def _visit_lines(visits: UrlVisits) -> Iterator[tuple[str, object]]:
+    if visits.count > 1:
+        yield "visits", f"{visits.count:,}"
+    for each in visits.last:
+        change = "it had changed within" if each.changed else "it had not changed for"
+        yield "visited", f"{each.at} {change} {duration(each.after_s)}"
+    if visits.next_at is not None:
+        yield "next visit", f"{visits.next_at} {visits.next_why}"
 
 
 @inspect.command()

@@ -14,7 +14,8 @@ While a crawl works on a request for long, it sends `{"version": 1, "working": t
 that hears nothing knows that the process hangs or is stopped. A reader ignores fields that it does not know; the
 version only changes when an old client would misunderstand.
 
-    requests, replies     the values; `selections` has those about all URLs to which something applies
+    requests, replies     the values; `known_urls` has those about one URL, `selections` those about all URLs to which
+                          something applies
     wire                  values to lines and back
     address               binds, finds and checks the socket
     server                answers requests in the crawl's event loop

@@ -203,41 +203,6 @@ class NextList(msgspec.Struct, frozen=True, kw_only=True):
     """Further URLs in these queues."""
 
 
-class UrlForm(msgspec.Struct, frozen=True, kw_only=True):
-    """What a crawl knows about a URL that was admitted."""
-
-    canonical: str
-    state: str
-    number: int
-    found_at: str | None
-    via: str | None
-    status: int | None
-    reason: str | None
-    fetched_at: str | None
-    digest: str | None
-    etag: str | None
-    last_modified: str | None
-    hit_count: int
-    elsewhere: bool
-    due_at: str | None
-    """When it may be fetched at the earliest; None if it does not wait."""
-    message: str | None = None
-    truncated: str | None = None
-    """This and the message are in its page record, which the client reads."""
-    found: str
-    """Where it was found, for people."""
-    waits: str | None
-    """Why it waits, for people; None if it does not wait."""
-    part: PartNumber = UNSET
-
-
-class UrlFound(msgspec.Struct, frozen=True, kw_only=True):
-    """A URL under its canonical form; `found` is None if the crawl does not know it."""
-
-    canonical: str
-    found: UrlForm | None
-
-
 class RefusedForm(msgspec.Struct, frozen=True, kw_only=True):
     """What a rule has refused on a host."""
 

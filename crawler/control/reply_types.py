@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from crawler.control import replies, requests
+from crawler.control import known_urls, replies, requests
 from crawler.control.requests import AnyRequest
 from crawler.control.selections import Selected
 from visited import VisitedStats
@@ -25,7 +25,7 @@ REPLY_TYPES: Final[Mapping[type[AnyRequest], type[msgspec.Struct]]] = {
     requests.SetBudget: replies.Changed,
     requests.Set: replies.Reconfigured,
     requests.Reload: replies.Reconfigured,
-    requests.InspectUrl: replies.UrlFound,
+    requests.InspectUrl: known_urls.UrlFound,
     requests.InspectQueues: replies.QueueList,
     requests.InspectNext: replies.NextList,
     requests.InspectVisited: VisitedStats,

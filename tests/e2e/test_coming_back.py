@@ -48,6 +48,11 @@ def test_pages_are_asked_for_again_and_forgotten_ones_are_found_again(tmp_path: 
     assert {record.change for _, record in gone} == {"gone"}
     assert_sound(crawl)
 
+    page = min(pages)
+    told = command_here("inspect", str(crawl), "url", page).out
+    assert "visits  2\n" in told
+    assert "it had not changed for" in told
+
     host = "http://h00001.sim.test/"
     assert command_here("forget", str(crawl), "--host", "h00001.sim.test").code == COMPLETE
     assert_sound(crawl)

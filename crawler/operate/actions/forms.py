@@ -3,7 +3,8 @@
 import base64
 from datetime import datetime
 
-from crawler.control.replies import HealthForm, QueueForm, UrlForm
+from crawler.control.known_urls import UrlForm, UrlVisits
+from crawler.control.replies import HealthForm, QueueForm
 from crawler.page import digest_text
 from crawler.record import header_time, rfc3339
 from crawler.status import host_of
@@ -52,7 +53,7 @@ def queue_form(queue: QueueStatus) -> QueueForm:
     )
 
 
-def url_form(known: KnownUrl, *, due_at: float | None, found: str, waits: str | None) -> UrlForm:
+def url_form(known: KnownUrl, *, due_at: float | None, found: str, waits: str | None, visits: UrlVisits) -> UrlForm:
     entry = known.entry
     return UrlForm(
         canonical=entry.canonical,
@@ -71,4 +72,5 @@ def url_form(known: KnownUrl, *, due_at: float | None, found: str, waits: str | 
         due_at=moment(due_at),
         found=found,
         waits=waits,
+        visits=visits,
     )

@@ -7,11 +7,13 @@ from typing import Final
 
 import msgspec
 
-from crawler.control.replies import Judged, JudgedUrl, UrlFound
+from crawler.control.known_urls import UrlFound
+from crawler.control.replies import Judged, JudgedUrl
 from crawler.control.requests import Add
 from crawler.discover.external import MARK
 from crawler.disk.layout import part_at
 from crawler.operate.actions.forms import url_form
+from crawler.operate.actions.visits import visits_of
 from crawler.operate.target import OperatedCrawl, Refused, ledger_reads, queue_reads
 from crawler.parts.ownership import Ownership
 from crawler.record import rfc3339
@@ -50,6 +52,7 @@ async def look_up(crawl: OperatedCrawl, url: str) -> UrlFound:
         due_at=None if queue is None else max(known.due_at or 0.0, queue.wake_at),
         found=_found_by(crawl, known.entry),
         waits=None if queue is None else _waits(known, queue),
+        visits=visits_of(known, crawl.loaded.config),
     )
     return UrlFound(canonical=canonical, found=form)
 

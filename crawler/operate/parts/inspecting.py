@@ -4,6 +4,7 @@ from functools import partial
 
 import msgspec
 
+from crawler.control.known_urls import UrlFound
 from crawler.control.replies import (
     CrawlStatus,
     ExportPiece,
@@ -13,7 +14,6 @@ from crawler.control.replies import (
     QueueList,
     Refusal,
     RefusedList,
-    UrlFound,
 )
 from crawler.control.requests import (
     MAX_ITEMS,

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from config import ConfigError, Loaded, render_show
-from crawler.control.replies import UrlForm, UrlFound
+from crawler.control.known_urls import UrlForm, UrlFound
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import record_directories
 from crawler.page import PageRecord

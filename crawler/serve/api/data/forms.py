@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from crawler.control.replies import UrlForm
+from crawler.control.known_urls import UrlForm
 from crawler.control.requests import (
     MAX_BUDGET,
     MAX_ITEMS,

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from aiohttp import web
 
-from crawler.control.replies import UrlFound
+from crawler.control.known_urls import UrlFound
 from crawler.control.requests import InspectUrl
 from crawler.disk.directory import DirectoryRefused
 from crawler.operate.report.forms import Report

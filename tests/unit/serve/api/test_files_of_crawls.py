@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from config import Loaded, load, render_toml
-from crawler.control.replies import UrlForm, UrlFound
+from crawler.control.known_urls import UrlForm, UrlFound
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout, write_layout
 from crawler.page import PageRecord

@@ -54,11 +54,21 @@ function whole(name, { canonical, found, record, searched_all: isAll }) {
     h("dl", { class: "facts" },
       fact("Canonical URL", canonical),
       found.via && fact("Found on", storyLink(name, found.via)),
-      KNOWN.map(([key, title]) => isTold(found[key]) && fact(title, written(key, found[key])))),
+      KNOWN.map(([key, title]) => isTold(found[key]) && fact(title, written(key, found[key]))),
+      visited(found.visits)),
     h("p", { class: "hint" }, h("a", { href: addAddress }, "Fetch it again …")),
     record === null
       ? found.state !== "pending" && h("p", { class: "hint" }, isAll ? "It has no page record." : "Its page record is too old to be found here.")
       : recorded(name, record),
+  ];
+}
+
+function visited({ count, last, next_at, next_why }) {
+  return [
+    fact("Visits", String(count)),
+    last.length > 0 && fact("Last visits", h("ul", { class: "addresses" },
+      last.map(({ at, changed, after_s }) => h("li", null, moment(at), changed ? " changed" : " not changed", ` since ${after_s.toLocaleString("en")} s before`)))),
+    isTold(next_at) && fact("Next visit", [moment(next_at), " ", next_why]),
   ];
 }
 
