@@ -91,6 +91,13 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
             "that were not followed, these with the reason."
         ),
     ] = False
+    check_fragments: Annotated[
+        bool,
+        Meta(
+            description="Write the anchors of each page into its record, as hashes, and its links as with "
+            "link_details, so that `onceover report DIR broken-anchors` finds links to missing parts of pages."
+        ),
+    ] = False
     refusals: Annotated[
         bool,
         Meta(description="Write the links that were not followed into the record of their page, each with the reason."),

@@ -90,3 +90,7 @@ class PageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """With `output.structured_data`, the blocks of JSON-LD, decoded."""
     open_graph: dict[str, str | list[str]] | None = None
     """With `output.structured_data`, the properties of Open Graph by name."""
+    anchors: str | None = None
+    """With `output.check_fragments`, hashes of the anchors of the page: four bytes each, sorted, in base64."""
+    broken_fragments: list[str] | None = None
+    """With `output.check_fragments`, the fragments of links within the page that lead nowhere."""

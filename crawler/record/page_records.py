@@ -173,6 +173,8 @@ def _fields_of_content(content: Content) -> dict[str, Any]:
     return {
         "main_text": content.text,
         "markdown": content.markdown,
+        "anchors": content.anchors,
+        "broken_fragments": content.broken_fragments,
         "json_ld": content.json_ld,
         "open_graph": content.open_graph,
     }

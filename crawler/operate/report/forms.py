@@ -7,7 +7,7 @@ import msgspec
 
 from crawler.course.forms import CoursePoint, Remaining
 
-ListName = Literal["dead-links", "redirects", "duplicates", "refused", "slowest", "largest"]
+ListName = Literal["dead-links", "broken-anchors", "redirects", "duplicates", "refused", "slowest", "largest"]
 
 
 class Times(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,6 +134,25 @@ class DeadLinkList(msgspec.Struct, frozen=True, kw_only=True):
     links: list[DeadLink]
 
 
+class BrokenAnchor(msgspec.Struct, frozen=True, kw_only=True):
+    """A link to a part of a page that the page does not have."""
+
+    url: str
+    """With the fragment."""
+    page: str
+    anchor: str | None
+    """The text of the link; None for links within a page."""
+    kind: str
+
+
+class BrokenAnchorList(msgspec.Struct, frozen=True, kw_only=True):
+    """All of these, of the pages that tell their anchors."""
+
+    pages: int
+    """How many do: those that were fetched with `output.check_fragments`."""
+    links: list[BrokenAnchor]
+
+
 class RedirectRow(msgspec.Struct, frozen=True, kw_only=True):
     """A URL that redirects."""
 
@@ -189,6 +208,7 @@ class Lists(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Lists of URLs; None if nobody has asked for them."""
 
     dead_links: DeadLinkList | None = None
+    broken_anchors: BrokenAnchorList | None = None
     redirects: list[RedirectRow] | None = None
     duplicates: list[Duplicate] | None = None
     refused: list[RefusedRow] | None = None

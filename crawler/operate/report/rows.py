@@ -7,6 +7,7 @@ from typing import TextIO
 import msgspec
 
 from crawler.operate.report.forms import (
+    BrokenAnchor,
     DeadLink,
     Duplicate,
     FetchedRow,
@@ -30,6 +31,7 @@ class RefusedLine(msgspec.Struct, frozen=True, kw_only=True):
 _ROWS: Mapping[str, type[msgspec.Struct]] = {
     "hosts": HostRow,
     "dead-links": DeadLink,
+    "broken-anchors": BrokenAnchor,
     "redirects": RedirectRow,
     "duplicates": Duplicate,
     "refused": RefusedLine,
@@ -60,6 +62,8 @@ def _rows(report: Report, section: str) -> Iterable[msgspec.Struct]:
         return {row.host: row for rows in _tables(report) for row in rows}.values()
     if section == "dead-links":
         return () if report.dead_links is None else report.dead_links.links
+    if section == "broken-anchors":
+        return () if report.broken_anchors is None else report.broken_anchors.links
     if section == "refused":
         return (line for row in report.refused or () for line in _refused_lines(row))
     rows: Iterable[msgspec.Struct] | None = getattr(report, section)

@@ -9,6 +9,8 @@ from rich.table import Table
 
 from crawler.course.text import left_text
 from crawler.operate.report.forms import (
+    BrokenAnchor,
+    BrokenAnchorList,
     DeadLink,
     DeadLinkList,
     FetchedRow,
@@ -90,6 +92,8 @@ def list_lines(report: Lists) -> Iterator[str]:
     """The lists of a report."""
     if report.dead_links is not None:
         yield from _dead_link_lines(report.dead_links)
+    if report.broken_anchors is not None:
+        yield from _broken_anchor_lines(report.broken_anchors)
     if report.redirects is not None:
         yield from _titled("redirects", map(_redirect_line, report.redirects))
     if report.duplicates is not None:
@@ -122,6 +126,23 @@ def _dead_link_lines(found: DeadLinkList) -> Iterator[str]:
     yield from _titled("dead links", _dead_links(found.links))
     if found.links and not found.is_whole:
         yield "  Only the page is known where each was found first, because the crawl ran without output.link_details."
+
+
+def _broken_anchor_lines(found: BrokenAnchorList) -> Iterator[str]:
+    """Each page, then its links."""
+    yield from _titled("broken anchors", _broken_anchors(found.links))
+    if not found.pages:
+        yield "  No page tells its anchors, because the crawl ran without output.check_fragments."
+
+
+def _broken_anchors(links: Iterable[BrokenAnchor]) -> Iterator[str]:
+    page = None
+    for link in links:
+        if link.page != page:
+            page = link.page
+            yield page
+        anchor = "" if link.anchor is None else f'  "{link.anchor}"'
+        yield f"    {link.url}{anchor}"
 
 
 def _dead_links(links: Iterable[DeadLink]) -> Iterator[str]:

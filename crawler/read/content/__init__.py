@@ -3,6 +3,7 @@
     document    a page as a tree that no page can make expensive
     main_text   the main part of the tree, and its text
     structured_data  JSON-LD and Open Graph
+    anchors          to which links with a fragment lead
     reading     what is wanted of a page
     limits      how long a text may be
     trafilatura_text  the same by another library, an extra for exports

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 
 from crawler.page import Content, Extract, Page, Wanted
+from crawler.page.anchors import packed
+from crawler.read.content.anchors import anchor_names, broken_fragments
 from crawler.read.content.document import document_of
 from crawler.read.content.limits import cut_note, limited
 from crawler.read.content.main_text import main_element, markdown, plain_text
@@ -54,8 +56,13 @@ def _read_html(page: Page, extract: Extract, wanted: Wanted) -> Content:
         text = limited("text", plain_text(element), limit, troubles)
     if element is not None and wanted.markdown:
         in_markdown = limited("markdown", markdown(element, extract.base_url), limit, troubles)
+    # Of a page that was not read to its end, nobody knows which anchors it lacks.
+    is_whole = document.read_bytes is None and page.truncated is None
+    anchors = packed(anchor_names(tree)) if wanted.anchors and is_whole else None
     return Content(
         text=text,
+        anchors=anchors,
+        broken_fragments=None if anchors is None else broken_fragments(page, extract, anchors) or None,
         markdown=in_markdown,
         json_ld=blocks or None,
         open_graph=properties or None,

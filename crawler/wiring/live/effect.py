@@ -69,6 +69,7 @@ _NOW: Final = frozenset(
         "output.warc_types",
         "output.warc_max_body_bytes",
         "output.structured_data",
+        "output.check_fragments",
         "output.text_max_bytes",
         "output.min_free_bytes",
         "output.max_disk_bytes",

@@ -101,13 +101,14 @@ def run_limits(config: Config, frontier: Frontier) -> Limits:
 def pipeline_options(config: Config) -> PipelineOptions:
     return PipelineOptions(
         references=config.output.links,
-        link_details=config.output.link_details,
+        link_details=config.output.link_details or config.output.check_fragments,
         refusals=config.output.refusals,
         wanted=Wanted(
             text=config.output.text,
             markdown=config.output.markdown,
             pdf_text=config.output.pdf_text,
             structured_data=config.output.structured_data,
+            anchors=config.output.check_fragments,
             max_bytes=config.output.text_max_bytes,
         ),
         archive_filter=_archive_filter(config),

@@ -12,6 +12,7 @@ from crawler.operate.report.lists.listed import Listed
 from crawler.operate.report.lists.making import MOST, SECTIONS, make_lists
 from crawler.operate.report.lists.most import Most
 from crawler.operate.report.text import list_lines
+from crawler.page.anchors import packed
 from crawler.write.records import record_files
 from tests.unit.operate.stored_crawls import EACH, HOSTS, PARTS, SETTLED, make, url_of
 
@@ -299,3 +300,42 @@ def test_links_out_of_scope_are_listed_as_such(tmp_path: Path) -> None:
     (link,) = found.dead_links.links
     assert (link.url, link.external, link.page, link.anchor, link.kind) == (out, True, "http://a.test/", "B", "link")
     assert found.slowest == []
+
+
+def test_links_to_missing_parts_of_pages_are_listed_through_redirects_too(tmp_path: Path) -> None:
+    def link(path: str, fragment: str | None, text: str) -> dict[str, object]:
+        return {"url": f"http://a.test{path}", "kind": "link", "text": text, "fragment": fragment}
+
+    details = [
+        link("/there", "good", "Good"),
+        link("/there", "bad", "Bad"),
+        link("/there", "bad", "Bad"),
+        link("/moved", "bad", "Moved"),
+        link("/there", ":~:text=x", "Text"),
+        link("/unread", "bad", "Unread"),
+        link("/there", None, "Whole"),
+    ]
+    directory = written(
+        tmp_path / "records",
+        record(1, "/", link_details=details, anchors="", broken_fragments=["own"]),
+        record(2, "/there", anchors=packed(["good"])),
+        record(3, "/moved", status=301, redirect="/there"),
+        record(4, "/unread"),
+    )
+    found = make_lists([directory], ["broken-anchors"], str, 2)
+    assert found.broken_anchors is not None
+    assert found.broken_anchors.pages == 2
+    assert [(each.url[13:], each.anchor) for each in found.broken_anchors.links] == [
+        ("/#own", None),
+        ("/there#bad", "Bad"),
+    ]
+    assert found.more == {"broken-anchors": 1}
+    whole = make_lists([directory], ["broken-anchors"], str, None)
+    assert whole.broken_anchors is not None
+    assert whole.broken_anchors.links[-1].url == "http://a.test/moved#bad"
+    assert '    http://a.test/there#bad  "Bad"' in "\n".join(list_lines(whole))
+
+
+def test_a_crawl_that_did_not_read_anchors_says_so(tmp_path: Path) -> None:
+    found = make_lists([written(tmp_path / "records", record(1, "/"))], ["broken-anchors"], str, None)
+    assert "without output.check_fragments" in "\n".join(list_lines(found))

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import Final
 
 from crawler.operate.report.forms import DeadLink, FetchedRow, HostRow, Lists, RefusedRow
 from crawler.operate.report.html.tables import Cell, number, table, text, url
 from crawler.status import size
 
+_NO_ANCHORS: Final = "No page tells its anchors, because the crawl ran without output.check_fragments."
 Section = tuple[str, str, str, str]
 """The name of a list, its title, its table, and what to say if it is empty."""
 
@@ -17,6 +19,12 @@ def sections(report: Lists) -> Iterator[Section]:
         columns = ("Dead URL", "Answer", "On the page", "Text of the link")
         rows = table(columns, _dead_rows(dead.links)) if dead.links else ""
         yield "dead-links", "Dead links", rows, "No link is known to be dead."
+    if report.broken_anchors is not None:
+        links = report.broken_anchors.links
+        broken = ((url(each.page), url(each.url), each.anchor or "–") for each in links)
+        empty = "No link is known to be broken." if report.broken_anchors.pages else _NO_ANCHORS
+        rows = table(("Page", "Leads to", "Text of the link"), broken) if links else ""
+        yield "broken-anchors", "Links to missing parts of pages", rows, empty
     if report.redirects is not None:
         cells = (
             (_answer(each.status, None), url(each.url), url(each.leads_to), _answer(each.end_status, each.end_reason))

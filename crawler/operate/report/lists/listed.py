@@ -28,5 +28,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     size_bytes: int | None = None
     references: list[str] | None = None
     link_details: list[LinkDetail] | None = None
+    anchors: str | None = None
+    broken_fragments: list[str] | None = None
     refused: dict[str, int] | None = None
     refusals: list[tuple[str, str]] | None = None

@@ -7,7 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, TypeVar, get_args
 
-from crawler.operate.report.forms import DeadLinkList, ListName, Lists
+from crawler.operate.report.forms import BrokenAnchorList, DeadLinkList, ListName, Lists
+from crawler.operate.report.lists.broken_anchors import BrokenAnchors
 from crawler.operate.report.lists.current import Current
 from crawler.operate.report.lists.dead_links import DeadLinks
 from crawler.operate.report.lists.duplicates import Duplicates
@@ -31,8 +32,9 @@ def make_lists(
     and all of the others."""
     most = MOST if limit is None else limit
     with closing(temporary_database()) as database:
-        endings = Endings(database, canonical) if {"dead-links", "redirects"} & {*sections} else None
+        endings = Endings(database, canonical) if {"dead-links", "redirects", "broken-anchors"} & {*sections} else None
         dead = DeadLinks(database, canonical) if "dead-links" in sections else None
+        broken = BrokenAnchors(database, canonical, endings) if endings and "broken-anchors" in sections else None
         duplicates = Duplicates(database, canonical) if "duplicates" in sections else None
         refusals = Refusals() if "refused" in sections else None
         slowest = Most(most, lambda listed: listed.duration_s) if "slowest" in sections else None
@@ -40,7 +42,7 @@ def make_lists(
         current = Current(database, canonical)
         for listed in _read(directories):
             current.add(listed)
-        takers = [each.add for each in (endings, duplicates, refusals, slowest, largest) if each is not None]
+        takers = [each.add for each in (endings, broken, duplicates, refusals, slowest, largest) if each is not None]
         for listed in filter(current.has, _read(directories)):
             for take in takers:
                 take(listed)
@@ -62,6 +64,12 @@ def make_lists(
             dead_links=None
             if dead is None
             else DeadLinkList(urls=dead.count, is_whole=dead.is_whole, links=first(dead.rows(), "dead-links")),
+            broken_anchors=None
+            if broken is None
+            else BrokenAnchorList(
+                pages=broken.pages,
+                links=first(broken.rows(filter(current.has, _read(directories))), "broken-anchors"),
+            ),
             redirects=first(redirect_rows(endings), "redirects")
             if endings is not None and "redirects" in sections
             else None,

@@ -14,6 +14,8 @@ const MOST = 1000;
 const LISTS = {
   "dead-links": ["Dead links", [["Dead URL", "wide"], ["Answer"], ["Page", "wide"], ["Text of the link", "wide"]],
     (each) => [each.url, answer(each.status, each.reason), each.page ?? "–", each.anchor ?? "–"]],
+  "broken-anchors": ["Broken anchors", [["Page", "wide"], ["Leads to", "wide"], ["Text of the link", "wide"]],
+    (each) => [each.page, each.url, each.anchor ?? "–"]],
   redirects: ["Redirects", [["URL", "wide"], ["Status"], ["Leads to", "wide"], ["Redirects", "number"], ["Answer there"]],
     (each) => [each.url, answer(each.status), each.leads_to, count(each.hops), answer(each.end_status, each.end_reason)]],
   duplicates: ["Duplicates", [["URL", "wide"], ["Same as", "wide"], ["By"], ["Bytes", "number"]],
@@ -66,9 +68,9 @@ export function report(name, search) {
   };
 }
 
-const rowsOf = (found, key) => (key === "dead-links" ? found.dead_links.links : found[key]);
+const rowsOf = (found, key) => (key === "dead-links" ? found.dead_links : key === "broken-anchors" ? found.broken_anchors : { links: found[key] }).links;
 
-/** Save a list, as far as the daemon tells it. */
+/** Save the whole report. */
 async function savePage(name) {
   try {
     await download(crawlPath(name, "/report.html"), `${name}-report.html`);
@@ -77,6 +79,7 @@ async function savePage(name) {
   }
 }
 
+/** Save a list, as far as the daemon tells it. */
 async function saveList(name, key, form) {
   try {
     const rows = rowsOf(await get(crawlPath(name, `/report${query({ section: key, limit: MOST })}`)), key);
