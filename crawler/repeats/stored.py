@@ -39,9 +39,12 @@ class Near(msgspec.Struct, frozen=True):
 class StoredFingerprints:
     """Fingerprints of pages that repeat nothing, each with its URL. A `Sink`: it takes them from records."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, only_archived: bool = False) -> None:
+        """With `only_archived` it does not take pages that the archive does not get for another reason. Nothing may be
+        left out because of these."""
         directory.mkdir(parents=True, exist_ok=True)
         self._path = directory / "fingerprints.txt"
+        self._only_archived = only_archived
         self._index = make_similar_index()
         with ExitStack() as opened:
             self._lines = opened.enter_context(_open(self._path))
@@ -78,7 +81,8 @@ class StoredFingerprints:
 
     async def write(self, page: Fetched | None, record: PageRecord, /) -> None:
         repeats = record.near_duplicate_of or record.not_followed
-        if record.simhash is not None and repeats is None and record.state == "done":
+        is_missing = self._only_archived and record.not_archived is not None
+        if record.simhash is not None and repeats is None and record.state == "done" and not is_missing:
             self.add(int(record.simhash, 16), number=record.number, url=record.url)
 
     async def aclose(self) -> None:

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterator
 from itertools import combinations
 from pathlib import Path
+from random import Random
 
+import msgspec
 import pytest
 
 from crawler.page import PageRecord
@@ -12,6 +14,7 @@ from crawler.simweb.process import running
 from crawler.write.records import read_records
 from crawler.write.warc_reader import Capture, captures
 from tests.e2e.crawling import COMPLETE, LIMIT, Web, onceover, setting
+from tests.e2e.killing import Lines, growth, victim
 
 WORLD = WorldParams(seed=3, hosts=2, pages_per_host=60, page_bytes=4_000, duplicates=0.2, near_duplicates=0.3)
 """Its pages name the one whose body they have as their canonical one."""
@@ -93,3 +96,25 @@ def test_pages_whose_canonical_page_the_crawl_has_are_left_out(crawl: Crawl, tmp
 
 def test_an_archive_without_records_agrees_with_the_ledger(crawl: Crawl, tmp_path: Path) -> None:
     assert crawl('duplicates.near="no-keep"', "output.records=false") == []
+
+
+@pytest.mark.long
+def test_whatever_moment_a_crawl_is_killed_at_each_text_is_kept(tmp_path: Path) -> None:
+    web = msgspec.structs.replace(WORLD, hosts=6)
+    settings = ('duplicates.near="no-keep"', "duplicates.near_distance=6", "output.warc_max_bytes=60_000")
+    chance = Random(1)
+    with victim(tmp_path, web, *settings) as crawl:
+        for _ in range(15):
+            moment = growth(Lines(crawl.log), by=chance.randrange(1, 30))
+            if crawl.run(moment, after_s=chance.uniform(0.0, 0.02)) == COMPLETE:
+                break
+            crawl.tear(chance)
+        assert crawl.run() == COMPLETE
+    records = list(read_records(crawl.directory.records, last_only=True))
+    in_archive = archived(crawl.directory.warc)
+    left_out = [each for each in records if each.not_archived is not None]
+    assert len(left_out) > 30
+    assert {each.near_duplicate_of for each in left_out} <= in_archive
+    assert {each.title for each in records} == {each.title for each in records if each.url in in_archive} | {None}
+    verified = onceover("inspect", "crawl", "verify", cwd=tmp_path)
+    assert verified.code == COMPLETE, verified.out + verified.err

@@ -16,7 +16,7 @@ def fingerprints(config: Config, directory: Path, stack: AsyncExitStack) -> Sequ
     """The fingerprints of the crawl, which `stack` closes; nothing if near duplicates are not looked for."""
     if config.duplicates.near == "off":
         return ()
-    known = StoredFingerprints(directory)
+    known = StoredFingerprints(directory, only_archived=config.duplicates.near == "no-keep")
     stack.push_async_callback(known.aclose)
     return (known,)
 

@@ -156,12 +156,14 @@ async def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: py
 
 
 async def test_only_pages_that_repeat_nothing_are_stored(tmp_path: Path) -> None:
-    known = StoredFingerprints(tmp_path)
+    known = StoredFingerprints(tmp_path, only_archived=True)
     first = PageRecord(number=1, url="http://a.test/1", state="done", depth=0, kind="link", simhash="00000000000000ff")
     await known.write(None, first)
+    fields = {"number": 2, "url": "http://a.test/2", "state": "done", "depth": 0, "kind": "link", "simhash": "1"}
     for changes in ({"simhash": None}, {"near_duplicate_of": "http://a.test/0"}, {"not_followed": "canonical"}):
-        fields = {"number": 2, "url": "http://a.test/2", "state": "done", "depth": 0, "kind": "link", "simhash": "1"}
         await known.write(None, PageRecord(**(fields | changes)))  # type: ignore[arg-type]
+    too_large = PageRecord(**(fields | {"simhash": "2", "not_archived": "too-large"}))  # type: ignore[arg-type]
+    await known.write(None, too_large)
     failed = PageRecord(number=3, url="http://a.test/3", state="failed", depth=0, kind="link", simhash="1")
     await known.write(None, failed)
     assert len(known) == 1
