@@ -1,5 +1,6 @@
 """What other packages may bring to a crawl. These protocols know pages alone, so every room may use them."""
 
+from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
 import msgspec
@@ -56,6 +57,16 @@ class TakesExchanges(Protocol):
     async def write_exchange(self, fetched: Fetched, purpose: str, /) -> None:
         """Write what was asked for another purpose than a page, and what came of it. `purpose` is `robots` for a
         robots.txt. Like `write`, but that a crash may leave out what was being written: it has no number."""
+        ...
+
+
+@runtime_checkable
+class IsTold(Protocol):
+    """What a sink may have beside the methods of `Sink`."""
+
+    def tell(self, about: Mapping[str, str], /) -> None:
+        """Called when the settings of the crawl have changed while it runs, with what the sink was made with. What is
+        written from now on says so."""
         ...
 
 

@@ -231,7 +231,9 @@ async def _components(
         on_stop=full_disk.stop,
     )
     await space.start(stack)
-    return Adjusted(latest=latest, engine=engine, http=http, robots=robots, space=space, frontier=frontier)
+    return Adjusted(
+        latest=latest, engine=engine, http=http, robots=robots, space=space, frontier=frontier, tell_sinks=sinks.tell
+    )
 
 
 def check_configuration(loaded: Loaded) -> None:

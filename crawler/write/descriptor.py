@@ -21,8 +21,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     durability: Durability = "process"
     """What a page survives once it is written: a crash of the process, or also a power failure."""
     about: Mapping[str, str] = {}
-    """What the output says about the crawl: `software`, `isPartOf` (the name of the crawl), `http-header-user-agent`
-    and `robots`."""
+    """What the output says about the crawl: `software`, `isPartOf` (the name of the crawl), `http-header-user-agent`,
+    `robots`, and `settings`, a line for each that is not at its default, without secrets."""
 
 
 class Written(msgspec.Struct, frozen=True, gc=False):

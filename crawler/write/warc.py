@@ -24,6 +24,7 @@ from crawler.write.cdxj.open_index import OpenIndex, finish_open_indexes
 from crawler.write.dedupe.originals import Originals, open_originals
 from crawler.write.dedupe.own import bodies_archived_last
 from crawler.write.descriptor import FILES, Descriptor, Parameters
+from crawler.write.warc_info import WarcInfo
 from crawler.write.warc_opening import finish_open_file, next_serial
 from crawler.write.warc_records import (
     Group,
@@ -31,18 +32,12 @@ from crawler.write.warc_records import (
     exchange_group,
     page_group,
     warc_date,
-    warcinfo,
 )
 
 _OPEN = ".open"
 _PREFIX = re.compile(r"[A-Za-z0-9._-]+")
 _THREAD_BYTES = 256 * 1024
 _THREADS = 2
-
-_ABOUT_FORMAT = (
-    ("format", "WARC File Format 1.1"),
-    ("conformsTo", "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"),
-)
 
 
 class WarcOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +64,8 @@ class WarcSink:
     nothing for URLs that were not requested, and for pages that are left out (`not_archived`).
 
     `info`: fields of the warcinfo records, in this order: `software`, `operator`, `http-header-user-agent`, `robots`,
-    `isPartOf`, `description`, … `torn_bytes`: how much the opening cut off; `damaged_bytes`: how much it moved aside.
+    `isPartOf`, `description`, …, and `settings`, a line for each. `torn_bytes`: how much the opening cut off;
+    `damaged_bytes`: how much it moved aside.
     """
 
     def __init__(
@@ -89,7 +85,7 @@ class WarcSink:
         self._directory = directory
         self._options = options
         self._durability = durability
-        self._info = (*(info or {}).items(), *_ABOUT_FORMAT)
+        self._info = WarcInfo(info or {}, level=options.level, clock=clock)
         self._clock = clock
         self._known: dict[str, Original] = {}
         self._earlier: Originals | None = None
@@ -123,20 +119,30 @@ class WarcSink:
         if _was_asked(fetched):
             await self._write(fetched, lambda: self._compose_exchange(fetched, purpose))
 
+    def tell(self, about: Mapping[str, str], /) -> None:
+        self._info.tell(about)
+
     async def _write(self, fetched: Fetched, compose: Callable[[], Group]) -> None:
-        if _size(fetched) < _THREAD_BYTES:
-            group = compose()
-        else:
-            async with self._threads:  # this also limits the number of large copies in memory
-                group = await asyncio.to_thread(compose)
-        size = sum(map(len, group.chunks))
+        while True:
+            held = self._info.identifier
+            if _size(fetched) < _THREAD_BYTES:
+                group = compose()
+            else:
+                async with self._threads:  # this also limits the number of large copies in memory
+                    group = await asyncio.to_thread(compose)
+            await self._make_room(sum(map(len, group.chunks)))
+            if held == self._info.identifier:  # otherwise another file has begun, or the settings have changed
+                break
+        await self._append(group).settle()
+        self._remember(group, fetched)
+
+    async def _make_room(self, size: int) -> None:
+        """End the file if so many bytes do not fit into it."""
         while (file := self._file) is not None and file.size and file.size + size > self._options.max_bytes:
             await file.settle()  # so that closing it need not wait for the disk
             if file is self._file:
                 file.ensure_intact()
                 self._finish_file()
-        await self._append(group).settle()
-        self._remember(group, fetched)
 
     def forget_before(self, moment: float, /) -> None:
         first = warc_date(moment)
@@ -157,11 +163,12 @@ class WarcSink:
             raise ValueError(f"the WARC sink of {self._directory} is closed; it can't be written to any more")
 
     def _compose(self, page: Fetched, record: PageRecord) -> Group:
-        options = self._options
-        return page_group(page, record, level=options.level, find=self._find, with_text=options.text)
+        options, held = self._options, self._info.identifier
+        return page_group(page, record, level=options.level, find=self._find, with_text=options.text, warcinfo_id=held)
 
     def _compose_exchange(self, fetched: Fetched, purpose: str) -> Group:
-        return exchange_group(fetched, purpose, level=self._options.level, find=self._find)
+        level, held = self._options.level, self._info.identifier
+        return exchange_group(fetched, purpose, level=level, find=self._find, warcinfo_id=held)
 
     def _find(self, digest: str, size_bytes: int) -> Original | None:
         """A response with the same body, in an earlier crawl or in this one."""
@@ -174,12 +181,13 @@ class WarcSink:
         if self._file is None:
             self._file = self._new_file()
         name = self._file.path.name.removesuffix(_OPEN)
-        offset, chunks = self._file.size, group.chunks
-        if offset == 0:
-            head = warcinfo(name, self._info, now=self._clock(), level=self._options.level)
-            offset, chunks = len(head), (head, *chunks)
-        self._file.append(*chunks)
+        size = self._file.size
+        info = self._info.record(name, size)
+        self._file.append(info, *group.chunks)
+        if info:
+            self._info.note_written(size)
         if self._index is not None and group.capture is not None:
+            offset = size + len(info)
             self._index.add(line_of(group.capture, offset=offset, length=group.capture_bytes, filename=name))
         return self._file
 
@@ -198,6 +206,7 @@ class WarcSink:
             return
         file.close()
         self._file = self._index = None
+        self._info.begin()
         if not file.is_intact:
             if index is not None:
                 index.close()

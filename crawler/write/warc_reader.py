@@ -92,7 +92,7 @@ def _capture(content: bytes) -> Capture | None:
     lines = (line.partition(":") for line in head.decode("utf-8", "replace").split("\r\n")[1:])
     fields = {name.lower(): value.strip() for name, _, value in lines}
     number, purpose = fields.get(NUMBER_FIELD.lower(), ""), fields.get(PURPOSE_FIELD.lower())
-    if not number.isdecimal() and purpose is None:
+    if (not number.isdecimal() and purpose is None) or fields.get("warc-type") == "warcinfo":
         return None
     kind, original = fields.get("warc-type", ""), fields.get("warc-refers-to-target-uri")
     return Capture(

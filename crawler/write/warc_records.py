@@ -66,8 +66,8 @@ Answer = Page | Redirect | NotModified
 class _Subject(msgspec.Struct, frozen=True, kw_only=True):
     """What records belong to."""
 
-    mark: Field
-    """The header that says so."""
+    marks: tuple[Field, ...]
+    """The headers that say so."""
     facts: tuple[Field, ...]
     content_type: str | None = None
     digest: str | None = None
@@ -83,11 +83,12 @@ def page_group(
     level: int,
     find: FindOriginal = no_original,
     with_text: bool = False,
+    warcinfo_id: str | None = None,
 ) -> Group:
     """The records of a page: response or revisit, then request, metadata, and as conversions the document of a rendered
     page and, `with_text`, its main text. Of a failure without an answer: the metadata alone."""
     subject = _Subject(
-        mark=(NUMBER_FIELD, str(record.number)),
+        marks=_marks((NUMBER_FIELD, str(record.number)), warcinfo_id),
         facts=tuple(_facts(fetched, record)),
         content_type=record.content_type,
         digest=record.digest,
@@ -96,10 +97,22 @@ def page_group(
     return _group(fetched, subject, level=level, find=find)
 
 
-def exchange_group(fetched: Answer | Failure, purpose: str, *, level: int, find: FindOriginal = no_original) -> Group:
+def exchange_group(
+    fetched: Answer | Failure,
+    purpose: str,
+    *,
+    level: int,
+    find: FindOriginal = no_original,
+    warcinfo_id: str | None = None,
+) -> Group:
     """The records of what was asked for another purpose than a page."""
     facts = (("purpose", purpose), *_facts_of_fetch(fetched))
-    return _group(fetched, _Subject(mark=(PURPOSE_FIELD, purpose), facts=facts), level=level, find=find)
+    subject = _Subject(marks=_marks((PURPOSE_FIELD, purpose), warcinfo_id), facts=facts)
+    return _group(fetched, subject, level=level, find=find)
+
+
+def _marks(mark: Field, warcinfo_id: str | None) -> tuple[Field, ...]:
+    return (mark,) if warcinfo_id is None else (mark, ("WARC-Warcinfo-ID", warcinfo_id))
 
 
 def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: FindOriginal) -> Group:
@@ -150,7 +163,7 @@ def _group(fetched: Answer | Failure, subject: _Subject, *, level: int, find: Fi
 
 def _common(fetched: Answer | Failure, subject: _Subject) -> list[Field]:
     """The headers of all records of a group."""
-    common = [("WARC-Date", warc_date(fetched.fetched_at)), ("WARC-Target-URI", fetched.url), subject.mark]
+    common = [("WARC-Date", warc_date(fetched.fetched_at)), ("WARC-Target-URI", fetched.url), *subject.marks]
     if fetched.ip:
         common.append(("WARC-IP-Address", fetched.ip))
     return common
@@ -168,14 +181,15 @@ def _declared_type(fetched: Answer) -> str | None:
     return None
 
 
-def warcinfo(file_name: str, facts: Iterable[Field], *, now: float, level: int) -> bytes:
-    """The record at the head of a file."""
+def warcinfo(file_name: str, facts: Iterable[Field], *, now: float, level: int, urn: str | None = None) -> bytes:
+    """The record at the head of a file, or before records that were made by other settings."""
     fields = [
         ("WARC-Date", warc_date(now)),
         ("WARC-Filename", file_name),
+        (PURPOSE_FIELD, "settings"),
         ("Content-Type", "application/warc-fields"),
     ]
-    return b"".join(member("warcinfo", fields, warc_fields(facts), level=level))
+    return b"".join(member("warcinfo", fields, warc_fields(facts), level=level, urn=urn))
 
 
 def warc_fields(facts: Iterable[Field]) -> bytes:

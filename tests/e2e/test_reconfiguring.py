@@ -23,6 +23,7 @@ from tests.e2e.crawling import (
     started,
 )
 from tests.e2e.operating import SLOW, Operated, command_here, operated
+from tests.unit.write.samples import archived
 
 STILL = setting("politeness.min_delay_s=600", "politeness.delay_factor=0", "politeness.max_delay_s=600")
 """After its first page a host rests for longer than the test takes."""
@@ -80,6 +81,9 @@ def test_limits_scope_and_concurrency_hold_at_once_and_leases_are_kept(tmp_path:
     found = records(here.directory)
     assert len(fetched(here.directory)) <= 30
     assert "too-deep" in {reason for each in found for reason in each.refused or {}}
+    infos = [each.payload.decode() for each in archived(here.directory / "warc") if each.kind == "warcinfo"]
+    assert "setting: fetch.concurrency = 3\r\n" not in infos[0]
+    assert "setting: fetch.concurrency = 3\r\n" in infos[-1]
     assert_sound(here.directory)
 
 

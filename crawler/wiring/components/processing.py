@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from config import Config, Loaded, OutputSink
+from config import Config, Loaded, OutputSink, non_defaults
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.earlier import earlier_index, earlier_places
 from crawler.disk.full_disk_retry import FullDiskRetry, FullDiskSink
@@ -21,7 +21,7 @@ from crawler.read.descriptor import Parameters as ExtractorParameters
 from crawler.read.html.lexbor import LexborExtractor
 from crawler.read.options import Options
 from crawler.read.pdf.processes import PdfProcesses
-from crawler.seams import Begins
+from crawler.seams import Begins, IsTold
 from crawler.wiring.plugins.catalog import find
 from crawler.wiring.plugins.guarded import GuardedExtractor
 from crawler.wiring.plugins.kinds import EXTRACTOR, SINK
@@ -129,6 +129,8 @@ class OpenedSinks(msgspec.Struct, frozen=True):
     """Writes what is asked for another purpose than a page. None if no sink takes that."""
     forget_before: Callable[[float], None]
     """Lets no sink refer any more to what was fetched before, in seconds since 1970."""
+    tell: Callable[[Config], None]
+    """Tells the sinks which configuration holds from now on."""
 
 
 async def open_sinks(
@@ -143,11 +145,14 @@ async def open_sinks(
     be opened, those of the configuration that were opened before are closed. Raises `ConfigError`."""
     sinks = [FullDiskSink(each, full_disk, plugin=f"the sink {type(each).__name__}") for each in before]
     referring: list[Refers] = []
+    told: list[IsTold] = []
     async with AsyncExitStack() as opened:
         for each in _chosen_sinks(loaded.config, directory):
             backend = find(SINK, each.backend)
             descriptor: SinkDescriptor = load(backend)
             made = await _begin(loaded, descriptor, each, opened)
+            if isinstance(made, IsTold):
+                told.append(made)
             if isinstance(made, Refers):
                 referring.append(made)
             sinks.append(FullDiskSink(made, full_disk, plugin=backend.title if descriptor.waits else None))
@@ -163,7 +168,11 @@ async def open_sinks(
         for each in referring:
             each.forget_before(moment)
 
-    return OpenedSinks(Sinks(sinks), archive if archives else None, forget_before)
+    def tell(config: Config) -> None:
+        for each in told:
+            each.tell(_about(config))
+
+    return OpenedSinks(Sinks(sinks), archive if archives else None, forget_before, tell)
 
 
 class ReadableSink(msgspec.Struct, frozen=True):
@@ -251,10 +260,16 @@ def _parameters(descriptor: SinkDescriptor, chosen: _Chosen, config: Config) -> 
     return SinkParameters(
         directory=chosen.folder if "directory" in descriptor.needs else None,
         durability=config.frontier.durability,
-        about={
-            "software": f"onceover/{version('onceover-crawler')}",
-            "isPartOf": config.crawl.name,
-            "http-header-user-agent": config.fetch.user_agent,
-            "robots": "obey" if config.politeness.robots else "ignore",
-        },
+        about=_about(config),
     )
+
+
+def _about(config: Config) -> dict[str, str]:
+    """What the output says about the crawl."""
+    return {
+        "software": f"onceover/{version('onceover-crawler')}",
+        "isPartOf": config.crawl.name,
+        "http-header-user-agent": config.fetch.user_agent,
+        "robots": "obey" if config.politeness.robots else "ignore",
+        "settings": "\n".join(each for each in non_defaults(config) if not each.startswith("crawl.directory ")),
+    }

@@ -32,6 +32,7 @@ class Adjusted(msgspec.Struct, frozen=True, kw_only=True):
     robots: RobotsTxt
     space: DiskSpace
     frontier: Frontier
+    tell_sinks: Callable[[Config], None]
 
 
 class LiveSettings:
@@ -73,6 +74,7 @@ class LiveSettings:
         adjusted.robots.lifetimes = robots_lifetimes(config)
         adjusted.robots.sitemap_paths = config.scope.sitemap_paths
         adjusted.space.set(config)
+        adjusted.tell_sinks(config)
 
     def _replace_limits(self, config: Config) -> None:
         engine, fetch = self._adjusted.engine, config.fetch

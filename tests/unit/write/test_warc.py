@@ -471,15 +471,7 @@ async def test_an_archive_in_a_page_gives_no_records_when_its_own_is_damaged(tmp
     sink = WarcSink(tmp_path, clock=lambda: NOON)
     await sink.aclose()
     (final,) = tmp_path.glob("*.warc.gz")
-    # The second copy of the warcinfo record has no number, and is not found.
-    assert final.read_bytes() == whole + whole[len(zlib_member(whole)) :]
-
-
-def zlib_member(data: bytes) -> bytes:
-    """The first gzip member."""
-    inflater = zlib.decompressobj(wbits=31)
-    inflater.decompress(data)
-    return data[: len(data) - len(inflater.unused_data)]
+    assert final.read_bytes() == whole + whole
 
 
 async def test_mending_that_is_broken_off_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
