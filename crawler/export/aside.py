@@ -14,9 +14,10 @@ _OPEN: Final = ".open"
 
 
 @contextmanager
-def written_aside(path: Path) -> Iterator[BinaryIO]:
+def written_aside(path: Path, *, may_replace: bool = True) -> Iterator[BinaryIO]:
     """A file to write, as `NAME.open`. At the end of the context it is brought onto the disk and gets its name; after
-    an error it is removed. Raises `ExportRefused` if another process writes it."""
+    an error it is removed. Raises `ExportRefused` if another process writes it, or if it exists and may not be
+    replaced."""
     aside = path.with_name(path.name + _OPEN)
     with os.fdopen(os.open(aside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), "w+b") as file:
         lock(file.fileno(), path)
@@ -24,6 +25,8 @@ def written_aside(path: Path) -> Iterator[BinaryIO]:
             raise ExportRefused(f"another export has just written {path}: begin anew with --overwrite")
         file.truncate(0)
         try:
+            # Only now, because another export may have written it meanwhile.
+            ensure_writable(path, may_replace=may_replace)
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -32,6 +35,12 @@ def written_aside(path: Path) -> Iterator[BinaryIO]:
             aside.unlink(missing_ok=True)
             raise
     sync_directory(path.parent)
+
+
+def ensure_writable(path: Path, *, may_replace: bool) -> None:
+    """Raises `ExportRefused` if there is something that may not be replaced."""
+    if path.is_dir() or (path.exists() and not may_replace):
+        raise ExportRefused(f"{path} exists: name another file, or replace a file with --overwrite")
 
 
 def _is_same(fd: int, path: Path) -> bool:

@@ -9,7 +9,7 @@ from typing import BinaryIO, Final, Self
 
 import msgspec
 
-from crawler.export.aside import locked_folder, written_aside
+from crawler.export.aside import ensure_writable, locked_folder, written_aside
 from crawler.export.columns import Row, Table
 from crawler.export.manifest import (
     ExportedFile,
@@ -75,11 +75,10 @@ def export_table(export: TableExport, to: Path, say: Say, on_damage: OnDamage) -
 
 
 def _export_file(export: TableExport, path: Path, make: MakeWriter, on_damage: OnDamage) -> Exported:
-    if path.exists() and not export.overwrite:
-        raise ExportRefused(f"{path} exists: name another file, or replace it with --overwrite")
+    ensure_writable(path, may_replace=export.overwrite)
     path.parent.mkdir(parents=True, exist_ok=True)
     snapshot = Snapshot(export.directory, take_snapshot(export.directory, export.part), on_damage)
-    with written_aside(path) as file:
+    with written_aside(path, may_replace=export.overwrite) as file:
         writer, rows = make(file), 0
         for line, found in _rows(export.table, snapshot, BEGINNING):
             writer.write(found, line.content)

@@ -94,10 +94,12 @@ class WarcSink:
         self._index: OpenIndex | None = None
         self._sorting: set[asyncio.Task[None]] = set()
         self._closed = False
-        finished = [finish_open_file(path) for path in sorted(directory.glob(f"*.warc.gz{_OPEN}"))]
+        opened = sorted(directory.glob(f"*.warc.gz{_OPEN}"))
+        finished = [finish_open_file(path) for path in opened]
         self.torn_bytes = sum(torn for torn, _ in finished)
         self.damaged_bytes = sum(damaged for _, damaged in finished)
-        finish_open_indexes(directory)
+        # They may lack even an open index, as after a power failure.
+        finish_open_indexes(directory, (path.with_suffix("") for path in opened if options.index))
         self._serial = next_serial(directory)
 
     async def begin(self) -> None:

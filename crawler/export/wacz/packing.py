@@ -9,7 +9,7 @@ from typing import BinaryIO, Final
 import msgspec
 
 from crawler.export.archives import Archive, archives_in, archives_of, members_of
-from crawler.export.aside import written_aside
+from crawler.export.aside import ensure_writable, written_aside
 from crawler.export.snapshot import BEGINNING, OnDamage, RecordFile, Snapshot, take_snapshot
 from crawler.export.wacz.compressed_index import write_index
 from crawler.export.wacz.heads import read_head
@@ -68,8 +68,7 @@ class _Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def export_wacz(export: WaczExport, to: Path, say: Say, on_damage: OnDamage) -> Packed:
     """Raises `ExportRefused`, `DirectoryRefused` and `OSError`."""
-    if to.is_dir() or (to.exists() and not export.overwrite):
-        raise ExportRefused(f"{to} exists: name another file, or replace a file with --overwrite")
+    ensure_writable(to, may_replace=export.overwrite)
     files = take_snapshot(export.directory, export.part)
     snapshot = Snapshot(export.directory, files, on_damage)
     archives = archives_of(export.directory, export.part)
@@ -77,7 +76,7 @@ def export_wacz(export: WaczExport, to: Path, say: Say, on_damage: OnDamage) -> 
         raise ExportRefused(f"{export.directory} has no archive to pack: crawl with output.warc = true")
     to.parent.mkdir(parents=True, exist_ok=True)
     with (
-        written_aside(to) as file,
+        written_aside(to, may_replace=export.overwrite) as file,
         Package(file, is_large=_is_large(export, archives, files)) as package,
         Index() as index,
     ):

@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -40,7 +41,7 @@ class OpenIndex:
         self._lines.clear()
 
     def finish(self) -> None:
-        """Sort the index, when the archive is complete. It blocks. If that fails, the next opening makes the index."""
+        """Sort the index, when the archive is complete. It blocks. If that fails, it stays open for the next start."""
         try:
             self.close()
             if not self._is_whole:
@@ -49,7 +50,7 @@ class OpenIndex:
                 write_index(self.archive, self._path.read_bytes().splitlines())
             self._path.unlink(missing_ok=True)
         except OSError as error:
-            _log.warning("the index of %s could not be written (%s); the next start makes it", self.archive, error)
+            _tell_failure(self.archive, error)
 
     def close(self) -> None:
         """Leave the index open, because its archive is in doubt: the next opening makes it anew."""
@@ -69,14 +70,24 @@ def open_index_of(archive: Path) -> Path:
     return index.with_name(index.name + OPEN)
 
 
-def finish_open_indexes(directory: Path) -> None:
-    """Make the indexes that a crash left open, for archives that are complete. The archive alone counts: if the disk is
-    full, the next opening makes them."""
-    for path in sorted(directory.glob(f"*{SUFFIX}{OPEN}")):
-        archive = path.with_name(path.name.removesuffix(SUFFIX + OPEN))
+def finish_open_indexes(directory: Path, completed: Iterable[Path] = ()) -> None:
+    """Make the indexes that a crash left open, and those that lack of archives that were `completed` just now. The
+    archive alone counts: if the disk is full, the next opening makes them."""
+    opened = {path.with_name(path.name.removesuffix(SUFFIX + OPEN)) for path in directory.glob(f"*{SUFFIX}{OPEN}")}
+    for archive in sorted(opened.union(completed)):
         try:
-            if archive.exists():
+            if archive.exists() and (archive in opened or not index_of(archive).exists()):
                 make_index(archive)
-            path.unlink()
+            open_index_of(archive).unlink(missing_ok=True)
         except OSError as error:
-            _log.warning("the index of %s could not be written (%s); the next start makes it", archive, error)
+            _tell_failure(archive, error)
+
+
+def _tell_failure(archive: Path, error: OSError) -> None:
+    """The next opening looks for open indexes."""
+    advice = "the next start makes it"
+    try:
+        open_index_of(archive).touch()
+    except OSError:
+        advice = f"to have it made at the next start, free some space and make an empty file {open_index_of(archive)}"
+    _log.warning("the index of %s could not be written (%s); %s", archive, error, advice)

@@ -19,6 +19,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from crawler.disk.layout import Layout, write_layout
+from crawler.export import tables
 from crawler.export.wacz import compressed_index, packing
 from crawler.export.writers import ExportRefused
 from crawler.page import NotModified, Page, PageRecord
@@ -293,6 +294,27 @@ async def test_the_archives_of_all_parts_are_in_one_file(tmp_path: Path) -> None
     assert "1 WARC file, 1 capture" in run(whole, "wacz", tmp_path / "b.wacz", "--part", "1").stdout
     with pytest.raises(click.UsageError, match="--table links is for tables"):
         run(whole, "wacz", tmp_path / "c.wacz", "--table", "links")
+
+
+@pytest.mark.parametrize(("form", "module"), [("wacz", packing), ("csv", tables)])
+async def test_what_another_export_writes_meanwhile_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, module: Any
+) -> None:
+    crawl = await archived_crawl(tmp_path / "crawl", page(1))
+    really_take = module.take_snapshot
+    to = tmp_path / f"a.{form}"
+
+    def slowly(*args: Any) -> Any:
+        to.write_bytes(b"theirs")
+        return really_take(*args)
+
+    monkeypatch.setattr(module, "take_snapshot", slowly)
+    with pytest.raises(ExportRefused, match="exists: name another file"):
+        run(crawl, form, to)
+    assert to.read_bytes() == b"theirs"
+    assert not to.with_name(f"{to.name}.open").exists()
+    run(crawl, form, to, "--overwrite")
+    assert to.read_bytes() != b"theirs"
 
 
 def test_a_crawl_without_an_archive_is_refused(tmp_path: Path) -> None:

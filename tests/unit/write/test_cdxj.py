@@ -4,6 +4,7 @@ import asyncio
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,7 +16,7 @@ from crawler.page import NotModified
 from crawler.write.cdxj.lines import Described, line_of, parse
 from crawler.write.cdxj.making import archives, index_of, lines_of, make_index, still_true
 from crawler.write.cdxj.merging import merged_index
-from crawler.write.cdxj.open_index import open_index_of
+from crawler.write.cdxj.open_index import OpenIndex, open_index_of
 from crawler.write.cdxj.surt_key import surt_key
 from crawler.write.warc import WarcOptions, WarcSink
 from tests.unit.write.samples import NOON, page, record_of
@@ -165,6 +166,50 @@ def test_a_crash_after_the_archive_was_complete_is_mended_too(tmp_path: Path) ->
     open_index_of(archive).write_bytes(b"torn")
     write(tmp_path)
     assert index_of(archive).read_bytes() == expected
+
+
+def test_an_archive_that_a_crash_left_open_gets_an_index_even_if_no_open_one_is_left(tmp_path: Path) -> None:
+    write(tmp_path, "http://a.test/1", close=False)
+    [path] = tmp_path.glob("*.cdxj.open")
+    path.unlink()
+    write(tmp_path)
+    (archive,) = archives(tmp_path)
+    assert told_by_index(index_of(archive).read_bytes().splitlines()) == told_by_warcio(archive)
+
+
+async def test_an_index_that_could_neither_be_written_along_nor_in_the_end_is_made_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    really_open = os.open
+
+    def full(path: Any, *more: Any, **named: Any) -> int:
+        if str(path).endswith(".cdxj.open"):
+            raise OSError(errno.ENOSPC, "no space left on device")
+        return really_open(path, *more, **named)
+
+    def not_synced(fd: int) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    sink = WarcSink(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", full)
+        await sink.write(page(1), record_of(page(1), 1))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", not_synced)
+        await sink.aclose()
+    (archive,) = archives(tmp_path)
+    assert not index_of(archive).exists()
+    assert "the next start makes it" in caplog.text
+    await WarcSink(tmp_path).aclose()
+    assert told_by_index(index_of(archive).read_bytes().splitlines()) == told_by_warcio(archive)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", full)
+        patch.setattr(os, "fsync", not_synced)
+        patch.setattr(Path, "touch", full)
+        lost = OpenIndex(archive)
+        lost.add(b"{")
+        lost.finish()
+    assert "make an empty file" in caplog.text
 
 
 def test_an_index_that_can_not_be_made_keeps_no_crawl_from_starting(
