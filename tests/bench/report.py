@@ -23,16 +23,20 @@ class Options(msgspec.Struct, frozen=True):
     quick: bool
     as_json: bool
     seed: int
+    also: frozenset[str] = frozenset()
+    """The names of what else was asked for."""
 
 
-def options(description: str) -> Options:
-    """Parse the command line."""
+def options(description: str, *, more: Mapping[str, str] | None = None) -> Options:
+    """Parse the command line. `more` has the names of other work that may be asked for, and what each means."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="smaller work, fewer rounds")
     parser.add_argument("--json", action="store_true", dest="as_json", help="one JSON object on stdout, nothing else")
     parser.add_argument("--seed", type=int, default=1, help="of whatever is drawn at random")
+    for name, meaning in (more or {}).items():
+        parser.add_argument(f"--{name}", action="append_const", const=name, dest="also", default=[], help=meaning)
     found = parser.parse_args()
-    return Options(quick=found.quick, as_json=found.as_json, seed=found.seed)
+    return Options(quick=found.quick, as_json=found.as_json, seed=found.seed, also=frozenset(found.also))
 
 
 def tell(text: str) -> None:
