@@ -13,6 +13,8 @@ from frontier import CrawlUrl
 
 BYTES_AT_ONCE: Final = 128 * 1024
 """The event loop reads bodies up to this size, which takes at most 40 ms. Threads read larger ones."""
+BYTES_WITH_CONTENT: Final = 32 * 1024
+"""The same if the content of pages is wanted, which takes as long again, or longer if a page is hostile."""
 _PDF: Final = b"%PDF-"
 _PDF_WITHIN: Final = 1024
 """Threads read PDF documents of any size: even a small one may keep its reader busy."""
@@ -77,7 +79,8 @@ class ContentReader:
 
     async def read(self, page: Page, /, *, parent: CrawlUrl) -> PageContent:
         """Read a page. If its status is a success, extract its links and judge them."""
-        if len(page.body) <= BYTES_AT_ONCE and page.body.find(_PDF, 0, _PDF_WITHIN) < 0:
+        most = BYTES_AT_ONCE if self.wanted is None else BYTES_WITH_CONTENT
+        if len(page.body) <= most and page.body.find(_PDF, 0, _PDF_WITHIN) < 0:
             found = self._extract(page)
         else:
             async with self._threads:

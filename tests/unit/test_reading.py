@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from crawler.discover.discovery import ScopedDiscovery
 from crawler.discover.scope import Scope
 from crawler.page import Content, Extract, Page, Wanted
-from crawler.reading import BYTES_AT_ONCE, ContentReader
+from crawler.reading import BYTES_WITH_CONTENT, ContentReader
 from crawler.url.urls import UrlReader
 from tests.unit.crawling import SEED, page
 
@@ -55,10 +55,19 @@ async def test_the_text_of_large_pages_is_read_in_a_thread_and_that_of_small_one
     texts = Texts()
     made = reader(texts)
     made.wanted = TEXT
-    for each in pages(3, BYTES_AT_ONCE + 1):
+    for each in pages(BYTES_WITH_CONTENT, BYTES_WITH_CONTENT + 1):
         assert (await made.read(each, parent=PARENT)).content is not None
     here = threading.get_ident()
     assert [thread == here for thread in texts.threads] == [True, False]
+
+
+async def test_a_pdf_document_is_read_in_a_thread_however_small_it_is() -> None:
+    texts = Texts()
+    made = reader(texts)
+    made.wanted = TEXT
+    document = page(SEED, ["%PDF-1.7"])
+    assert (await made.read(document, parent=PARENT)).content is not None
+    assert texts.threads != [threading.get_ident()]
 
 
 async def test_an_error_page_has_no_text() -> None:

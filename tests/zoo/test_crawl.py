@@ -38,6 +38,7 @@ def configuration(zoo: Zoo, *, robots: bool) -> str:
     sections: dict[str, dict[str, object]] = {
         "crawl": {"seeds": seeds},
         "frontier": {"max_attempts": 1},
+        "output": {"text": True, "markdown": True, "structured_data": True, "pdf_text": True},
         "politeness": {"robots": robots, "min_delay_s": DELAY_S, "delay_factor": 0.0, "max_retry_after_s": 1.0},
         "fetch": {
             "user_agent": "onceover/1.0 (+https://library.se/)",
