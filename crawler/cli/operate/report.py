@@ -14,7 +14,7 @@ from crawler.operate.report.html.page import html_page
 from crawler.operate.report.lists.making import SECTIONS as LISTS
 from crawler.operate.report.making import make_report
 from crawler.operate.report.rows import write_csv
-from crawler.operate.report.text import heading, host_tables, list_lines, summary_lines
+from crawler.operate.report.text import heading, host_lines, host_tables, list_lines, summary_lines
 from crawler.status import size
 
 _SUMMED_UP: Final = ("summary", "hosts")
@@ -96,6 +96,10 @@ def _print(found: Report, wanted: tuple[str, ...]) -> None:
         for table in host_tables(found.hosts):
             click.echo()
             results_console().print(table)
+        if lines := list(host_lines(found.hosts)):
+            click.echo()
+        for line in lines:
+            click.echo(line)
         if not found.hosts.is_exact:
             click.echo("These are so many hosts that small ones were left out, and counts may be too low.", err=True)
     for line in list_lines(found):

@@ -13,8 +13,8 @@ from crawler.url.urls import host_of
 
 MAX_HOSTS: Final = 100_000
 """Hosts with counts of their own. Of twice as many, the half with the fewest URLs is dropped."""
-MAX_STATUSES: Final = 20
-"""Statuses of a host that are counted each for itself."""
+MAX_OF_HOST: Final = 20
+"""Statuses or rules of a host that are counted each for itself."""
 MAX_NAMES: Final = 1_000
 """Statuses, reasons or rules that are counted each for itself."""
 OTHERS: Final = "others"
@@ -141,14 +141,21 @@ class Totals:
             self.refused.add(rule, count)
 
 
+def _count(counts: dict[str, int], name: str) -> None:
+    """Of a host. Most hosts have few different ones, and there are many hosts."""
+    known = name if name in counts or len(counts) < MAX_OF_HOST else OTHERS
+    counts[known] = counts.get(known, 0) + 1
+
+
 class HostCount:
     """What is counted of a host."""
 
-    __slots__ = ("bytes_received", "clock", "failures", "pages", "statuses", "urls")
+    __slots__ = ("bytes_received", "clock", "excluded", "failures", "pages", "statuses", "urls")
 
     def __init__(self) -> None:
         self.urls = self.pages = self.failures = self.bytes_received = 0
         self.statuses: dict[str, int] = {}
+        self.excluded: dict[str, int] = {}
         self.clock = Clock()
 
     def add(self, visit: Visit, *, is_last: bool) -> None:
@@ -157,10 +164,9 @@ class HostCount:
             self.pages += is_page(visit)
             self.failures += has_failed(visit)
             if visit.status is not None:
-                status = str(visit.status)
-                known = status in self.statuses or len(self.statuses) < MAX_STATUSES
-                name = status if known else OTHERS
-                self.statuses[name] = self.statuses.get(name, 0) + 1
+                _count(self.statuses, str(visit.status))
+            if visit.state == "excluded":
+                _count(self.excluded, visit.reason or OTHERS)
         self.bytes_received += visit.received_bytes or 0
         self.clock.add(visit)
 
@@ -216,6 +222,7 @@ def _row(host: str, count: HostCount, *, has_bytes: bool) -> HostRow:
         pages=count.pages,
         failures=count.failures,
         statuses=dict(sorted(count.statuses.items())),
+        excluded=dict(sorted(count.excluded.items())),
         bytes_received=count.bytes_received if has_bytes else None,
         mean_s=count.clock.mean_s,
         last_at=count.clock.last_at,

@@ -88,9 +88,15 @@ class HostRow(msgspec.Struct, frozen=True, kw_only=True):
     """URLs that were given up, or whose answer is an error status."""
     statuses: Mapping[str, int] = {}
     """URLs by the status of their last response."""
+    excluded: Mapping[str, int] = {}
+    """URLs that a rule forbids to fetch, by rule: `robots` is what robots.txt disallows."""
     bytes_received: int | None
     mean_s: float | None
     last_at: str | None
+    queued: int | None = None
+    """URLs that wait now; None if the host is not among those that the crawl serves now or next."""
+    waits: str | None = None
+    """What it does or why it waits, for people; likewise."""
 
 
 class HostTable(msgspec.Struct, frozen=True, kw_only=True):

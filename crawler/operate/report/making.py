@@ -21,6 +21,7 @@ from crawler.operate.report.forms import Lists, Report, Summary
 from crawler.operate.report.lists.endings import Canonical
 from crawler.operate.report.lists.making import SECTIONS, make_lists
 from crawler.operate.report.visits import ledger_visits
+from crawler.operate.report.waiting import ask_who_waits
 from crawler.operate.target import Refused
 from crawler.record import rfc3339
 from crawler.wiring.components.discovering import url_reader
@@ -45,7 +46,7 @@ def make_report(directory: Path, sections: Collection[str] = (), *, limit: int |
         )
     with reach(directory) as crawl:
         status = crawl.ask(GetStatus(), CrawlStatus)
-        counted = Counted()
+        counted, waiting = Counted(), ask_who_waits(crawl)
         if not directories:
             counted.add(ledger_visits(crawl))
     # Nobody has to wait for the crawl while its records are read.
@@ -59,7 +60,7 @@ def make_report(directory: Path, sections: Collection[str] = (), *, limit: int |
         summary=_summary(status, counted, source=directories),
         course=course_of(directory, status),
         activity=counted.activity.found(),
-        hosts=counted.hosts.table(HOSTS if limit is None else limit, has_bytes=bool(directories)),
+        hosts=waiting.add_to(counted.hosts.table(HOSTS if limit is None else limit, has_bytes=bool(directories))),
         **msgspec.structs.asdict(made),
     )
 

@@ -77,6 +77,16 @@ def host_tables(hosts: HostTable) -> list[Table]:
     return [_table(f"most {name}", rows) for name, rows in kinds if rows]
 
 
+def host_lines(hosts: HostTable) -> Iterator[str]:
+    """What rules exclude on these hosts, and why they wait now."""
+    rows = {row.host: row for of in (hosts.most_pages, hosts.most_bytes, hosts.most_failures) for row in of}
+    for row in rows.values():
+        texts = [] if not row.excluded else [f"excluded: {_counts(row.excluded)}"]
+        texts += [] if row.waits is None else [f"{row.queued:,} queued; {row.waits}"]
+        if texts:
+            yield f"{row.host}  {' · '.join(texts)}"
+
+
 def _table(title: str, rows: list[HostRow]) -> Table:
     table = Table(title, "pages", "failures", "received", "s each", "last", box=None, pad_edge=False)
     for column in table.columns[1:5]:

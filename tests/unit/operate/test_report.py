@@ -129,7 +129,7 @@ def test_a_report_is_shown_to_people_in_sections(tmp_path: Path) -> None:
     both = crawl.do("report", "--limit", "2").out
     assert f"{len(HOSTS) * SETTLED} of {len(HOSTS) * EACH} settled (42.9%), {len(HOSTS)} hosts" in both
     assert f"failed  dns: {len(HOSTS)}" in both
-    assert both.count("host-") == 4  # two with most pages, two with most failures
+    assert both.count("host-") == 6  # two with most pages, two with most failures, and why two wait
     summary, hosts = crawl.do("report", "summary").out, crawl.do("report", "hosts").out
     assert ("most pages" in summary, "settled" in summary) == (False, True)
     assert ("most pages" in hosts, "settled" in hosts) == (True, False)
@@ -157,3 +157,19 @@ def test_the_course_of_the_last_run_is_told_with_what_changed_since(tmp_path: Pa
     status = crawl.do("status").out
     assert "1970-01-01T00:01:00Z   5 of" in status
     assert f"{settled} of {known} finished" in status
+
+
+def test_hosts_tell_their_answers_and_exclusions_and_why_they_wait(tmp_path: Path) -> None:
+    for crawl in (make(tmp_path / "one"), make(tmp_path / "parts", parts=PARTS)):
+        rows = report_of(crawl).hosts.most_pages
+        assert all(row.queued == EACH - SETTLED and row.waits for row in rows)
+        assert all(row.statuses == {"200": SETTLED - 1} for row in rows)
+        assert f"{EACH - SETTLED} queued; " in crawl.do("report", "hosts").out
+    _, hosts = counted(
+        visit(status=None, state="excluded", reason="robots"),
+        visit("http://a.test:8080/", status=None, state="excluded", reason="robots"),
+        *(visit(status=status) for status in range(200, 230)),
+    )
+    (row,) = hosts.table(10, has_bytes=True).most_pages
+    assert row.excluded == {"robots": 2}
+    assert (len(row.statuses), row.statuses[OTHERS]) == (21, 10)

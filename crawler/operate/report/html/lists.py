@@ -49,7 +49,7 @@ def sections(report: Lists) -> Iterator[Section]:
 
 
 def host_table(rows: Iterable[HostRow]) -> str:
-    columns = ("Host", "URLs", "Pages", "Failures", "Answers", "Received", "Mean time", "Last fetch")
+    columns = ("Host", "URLs", "Pages", "Failures", "Answers", "Excluded", "Received", "Mean time", "Last fetch", "Now")
     return table(columns, map(_host, rows))
 
 
@@ -57,7 +57,18 @@ def _host(row: HostRow) -> Sequence[str]:
     mean = "–" if row.mean_s is None else f"{row.mean_s:.2f} s"
     counts = (number(row.urls), number(row.pages), number(row.failures))
     statuses = ", ".join(f"{status}: {count:,}" for status, count in row.statuses.items())
-    return (row.host, *counts, statuses or "–", _size(row.bytes_received), mean, (row.last_at or "–")[:19])
+    excluded = ", ".join(f"{rule}: {count:,}" for rule, count in row.excluded.items())
+    now = "–" if row.waits is None else f"{row.queued:,} queued; {row.waits}"
+    return (
+        row.host,
+        *counts,
+        statuses or "–",
+        excluded or "–",
+        _size(row.bytes_received),
+        mean,
+        (row.last_at or "–")[:19],
+        now,
+    )
 
 
 def _dead_rows(links: Iterable[DeadLink]) -> Iterator[Sequence[str]]:
