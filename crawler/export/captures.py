@@ -21,7 +21,7 @@ class Location(msgspec.Struct, frozen=True, gc=False):
     """Where a WARC record is."""
 
     filename: str
-    """From the directory of the crawl on."""
+    """From the directory of the crawl on; absolute for a file elsewhere."""
     offset: int
     length: int
 
@@ -39,7 +39,8 @@ class Captures:
     """
 
     def __init__(self, directory: Path, archives: Sequence[Archive], say: Callable[[str], None]) -> None:
-        """`archives` are WARC files in the directory of the crawl. Calls `say` for each that must be read."""
+        """If several of the `archives` have a URL at one time, the last counts. Calls `say` for each that must be
+        read."""
         self._directory = directory
         self._names: list[str] = []
         self._store = sqlite3.connect("")  # on the disk, and without a name, so that it goes with the process
@@ -61,7 +62,9 @@ class Captures:
 
     def _read(self, archive: Archive, say: Callable[[str], None]) -> None:
         number = len(self._names)
-        self._names.append(str(archive.final_path.relative_to(self._directory)))
+        path = archive.final_path
+        is_own = path.is_relative_to(self._directory)
+        self._names.append(str(path.relative_to(self._directory) if is_own else path.absolute()))
         index = archive.final_path.with_name(f"{archive.final_path.name}.cdxj")
         entries = self._entries(index, number) if index.exists() else _captures(archive, number, say)
         self._store.executemany("INSERT INTO capture VALUES (?, ?, ?, ?)", entries)

@@ -84,7 +84,7 @@ def _columns(_context: click.Context, _parameter: click.Parameter, value: str | 
 @click.option(
     "--text-by",
     type=click.Choice(_READERS),
-    help="For the table of pages: read text and Markdown of each page anew from the archive, by this library.",
+    help="For the table of pages and for wacz: read the text of each page anew from the archive, by this library.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace what an earlier export has written there.")
 @part
@@ -95,8 +95,8 @@ def export(directory: Path, form: Literal[Format, "wacz"], to: Path, **options: 
     """
     chosen = _Options(**options)
     _check(directory, chosen.part)
-    if chosen.text_by is not None and (form == "wacz" or chosen.table != "pages"):
-        raise click.UsageError("--text-by is for the table of pages")
+    if chosen.text_by is not None and chosen.table != "pages":
+        raise click.UsageError("--text-by is for the table of pages, and for wacz")
     if chosen.partition_by and (form == "wacz" or chosen.table != "pages"):
         raise click.UsageError("--partition-by is for the table of pages")
     if form != "wacz":
@@ -149,10 +149,14 @@ def _export_table(directory: Path, form: Format, to: Path, options: _Options) ->
             _tell,
             _tell_damage,
         )
+    _tell_missing(texts)
+    _report(made, to, options.table, in_folder=not is_file(to, form))
+
+
+def _tell_missing(texts: ArchivedText | None) -> None:
     if texts is not None and texts.missing:
         lacking = number_of(texts.missing, "page")
         _tell(f"the archive lacks {lacking}: text and Markdown are as in the records")
-    _report(made, to, options.table, in_folder=not is_file(to, form))
 
 
 def _nowhere(_: str, __: str | None, /) -> Location | None:
@@ -172,19 +176,31 @@ def _reader(name: str) -> ContentReading:
 
 
 def _pack(directory: Path, to: Path, options: _Options) -> None:
-    export = WaczExport(
-        directory=directory,
-        part=options.part,
-        crawl=_name(CrawlDirectory(directory)),
-        earlier=options.earlier or _compared_with(CrawlDirectory(directory)),
-        may_lack=options.incomplete,
-        overwrite=options.overwrite,
-        now=time.time(),
-        software=f"onceover {version('onceover-crawler')}",
-    )
-    packed = export_wacz(export, to, _tell, _tell_damage)
-    files, captures = number_of(packed.archives, "WARC file"), number_of(packed.captures, "capture")
-    say(f"{files}, {captures}, {number_of(packed.pages, 'page')}: {to}")
+    read_content = None if options.text_by is None else _reader(options.text_by)
+    places = options.earlier or _compared_with(CrawlDirectory(directory))
+    archives, texts = [], None
+    if read_content is not None:
+        # Those of the crawl come last, because they count.
+        archives = [each for place in places for each in earlier_archives(place)]
+        archives += archives_of(directory, options.part)
+    with Captures(directory, archives, _tell) as captures:
+        if read_content is not None:
+            texts = ArchivedText(directory, captures, LexborExtractor(), read_content)
+        export = WaczExport(
+            directory=directory,
+            part=options.part,
+            crawl=_name(CrawlDirectory(directory)),
+            earlier=places,
+            may_lack=options.incomplete,
+            overwrite=options.overwrite,
+            rewrite=None if texts is None else texts.rewrite,
+            now=time.time(),
+            software=f"onceover {version('onceover-crawler')}",
+        )
+        packed = export_wacz(export, to, _tell, _tell_damage)
+    _tell_missing(texts)
+    files, captured = number_of(packed.archives, "WARC file"), number_of(packed.captures, "capture")
+    say(f"{files}, {captured}, {number_of(packed.pages, 'page')}: {to}")
 
 
 def _check(directory: Path, part: int | None) -> None:

@@ -24,6 +24,8 @@ from crawler.write.warc_records import warcinfo
 
 _COPY_BYTES: Final = 1 << 20
 _LARGE_BYTES: Final = 1 << 30
+_MOST_COMPRESSED: Final = 64
+"""How much larger text may be than the archive that has it."""
 _HTML: Final = ("text/html", "application/xhtml+xml")
 _REFERRED: Final = "referred.warc.gz"
 
@@ -42,6 +44,8 @@ class WaczExport(msgspec.Struct, frozen=True, kw_only=True):
     may_lack: bool
     """Whether revisit records may refer to what is not there."""
     overwrite: bool
+    rewrite: Callable[[bytes], bytes] | None = None
+    """Changes a line of records before its page is listed, such as by reading its text. Raises what decoding raises."""
     now: float
     software: str
 
@@ -84,9 +88,11 @@ def export_wacz(export: WaczExport, to: Path, say: Say, on_damage: OnDamage) -> 
 
 
 def _is_large(export: WaczExport, archives: Sequence[Archive], files: Sequence[RecordFile]) -> bool:
-    """Whether a member may have 2 GiB; the list of pages is no larger than the records."""
+    """Whether a member may have 2 GiB; the list of pages is no larger than the records, or than the archive without
+    compression."""
     earlier = (archive for place in export.earlier for archive in _earlier_archives(place))
-    return sum(each.size for each in chain[Archive | RecordFile](archives, earlier, files)) >= _LARGE_BYTES
+    size = sum(each.size for each in chain[Archive | RecordFile](archives, earlier, files))
+    return size >= (_LARGE_BYTES if export.rewrite is None else _LARGE_BYTES // _MOST_COMPRESSED)
 
 
 def _pack(export: WaczExport, packing: "_Packing", archives: Sequence[Archive], snapshot: Snapshot) -> Packed:
@@ -101,7 +107,7 @@ def _pack(export: WaczExport, packing: "_Packing", archives: Sequence[Archive], 
             "--earlier DIR, or pack without it by --incomplete"
         )
     write_index(packing.package, packing.index.lines())
-    pages, first_seed = packing.write_pages(snapshot)
+    pages, first_seed = packing.write_pages(snapshot, export.rewrite)
     date = rfc3339(export.now)
     facts: dict[str, str] = {"title": export.crawl, "created": date, "modified": date, "software": export.software}
     if first_seed is not None:
@@ -139,12 +145,12 @@ class _Packing:
                         self._add(member, file, target, _REFERRED)
         self.archives += 1
 
-    def write_pages(self, snapshot: Snapshot) -> tuple[int, _Page | None]:
+    def write_pages(self, snapshot: Snapshot, rewrite: Callable[[bytes], bytes] | None) -> tuple[int, _Page | None]:
         """Write the list of pages. Returns their number, and the first seed."""
         count, first_seed = 0, None
         with self.package.member("pages/pages.jsonl") as target:
             target.write(msgspec.json.encode({"format": "json-pages-1.0", "id": "pages", "title": "All Pages"}) + b"\n")
-            for page in _pages(snapshot):
+            for page in _pages(snapshot, rewrite):
                 target.write(msgspec.json.encode(page) + b"\n")
                 count += 1
                 first_seed = page if first_seed is None and page.seed else first_seed
@@ -164,11 +170,11 @@ class _Packing:
             self.captures += 1
 
 
-def _pages(snapshot: Snapshot) -> Iterator[_Page]:
+def _pages(snapshot: Snapshot, rewrite: Callable[[bytes], bytes] | None) -> Iterator[_Page]:
     decoder = msgspec.json.Decoder(PageRecord)
     for line in snapshot.last_lines(BEGINNING):
         try:
-            record = decoder.decode(line.content)
+            record = decoder.decode(line.content if rewrite is None else rewrite(line.content))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             snapshot.report(line, str(error))
             continue

@@ -296,6 +296,22 @@ async def test_the_archives_of_all_parts_are_in_one_file(tmp_path: Path) -> None
         run(whole, "wacz", tmp_path / "c.wacz", "--table", "links")
 
 
+async def test_the_list_of_pages_has_the_text_of_each_page_read_from_the_archive(tmp_path: Path) -> None:
+    article = b"<html><body><main><h1>Tides</h1><p>%s</p></main></body></html>" % (b"The sea comes and goes. " * 20)
+    earlier = await archived_crawl(tmp_path / "earlier", page(1, article))
+    again = msgspec.structs.replace(page(2, article), fetched_at=NOON + 999)
+    crawl = await archived_crawl(tmp_path / "crawl", again, page(3), against=[earlier / "warc"])
+    (crawl / "crawl.toml").write_text(f"[output]\ndedupe_against = [{str(earlier)!r}]\n")
+    run(crawl, "wacz", tmp_path / "plain.wacz")
+    run(crawl, "wacz", tmp_path / "text.wacz", "--text-by", "turbohtml")
+    for name, has_text in (("plain", False), ("text", True)):
+        opened = Opened(tmp_path / f"{name}.wacz")
+        texts = {each["url"]: each.get("text", "") for each in opened.pages}
+        assert ("The sea comes and goes." in texts[again.url]) is has_text
+        assert texts.keys() == {again.url, page(3).url}
+        opened.close()
+
+
 @pytest.mark.parametrize(("form", "module"), [("wacz", packing), ("csv", tables)])
 async def test_what_another_export_writes_meanwhile_is_not_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, module: Any
