@@ -43,8 +43,9 @@ class Settlement:
             self._hand_back(lease, decision, asked=decision.asked, answered_at=answered_at)
             return False
         await self.admit(links)
-        # The archive has nothing that an answer 304 could refer to, so the next visit asks for the whole page.
-        is_left_out = record.not_archived is not None
+        # The archive has nothing that an answer 304 could refer to, or what the page repeats may be gone by then. So
+        # the next visit asks for the whole page.
+        is_left_out = record.not_archived is not None or record.not_followed is not None
         if lease.url.kind == LinkKind.SITEMAP:
             await self._readmit_due(links, read_at=fetched.fetched_at)
         await self._components.frontier.done(

@@ -10,7 +10,7 @@ so an entry that has come to another line is noticed when it is looked up, and d
 import errno
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -39,9 +39,13 @@ class Near(msgspec.Struct, frozen=True):
 class StoredFingerprints:
     """Fingerprints of pages that repeat nothing, each with its URL. A `Sink`: it takes them from records."""
 
-    def __init__(self, directory: Path, *, only_archived: bool = False) -> None:
+    def __init__(
+        self, directory: Path, *, only_archived: bool = False, name_of: Callable[[str], str] = lambda url: url
+    ) -> None:
         """With `only_archived` it does not take pages that the archive does not get for another reason. Nothing may be
-        left out because of these."""
+        left out because of these. `name_of` tells the canonical form of a URL: a page may be found by another one at
+        its next visit."""
+        self._name_of = name_of
         directory.mkdir(parents=True, exist_ok=True)
         self._path = directory / "fingerprints.txt"
         self._only_archived = only_archived
@@ -57,15 +61,16 @@ class StoredFingerprints:
 
     def find(self, fingerprint: int, distance: int, /, *, url: str) -> Near | None:
         """The nearest page but this one; of several the earliest."""
+        name = self._name_of(url)
         for bits, place in self._index.near(fingerprint, distance):
             found = self._url_at(place)
-            if found is not None and found != url:
+            if found is not None and self._name_of(found) != name:
                 return Near(found, bits)
         return None
 
     def add(self, fingerprint: int, /, *, number: int, url: str) -> None:
         """Store the fingerprint of a page that repeats no other. Raises `OSError`, and then leaves nothing behind."""
-        if any(self._url_at(place) == url for _, place in self._index.near(fingerprint, 0)):
+        if self._has(fingerprint, self._name_of(url)):
             return  # it was in flight when the crawl was killed, or has not changed since its last visit
         line = f"{fingerprint:016x} {number} {url}\n".encode()
         end = self._end + len(line)
@@ -87,6 +92,10 @@ class StoredFingerprints:
 
     async def aclose(self) -> None:
         self._closing.close()
+
+    def _has(self, fingerprint: int, name: str) -> bool:
+        found = (self._url_at(place) for _, place in self._index.near(fingerprint, 0))
+        return any(url is not None and self._name_of(url) == name for url in found)
 
     def _url_at(self, place: int) -> str | None:
         """The URL of an entry; None if its line is damaged."""

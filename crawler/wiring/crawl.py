@@ -188,7 +188,7 @@ async def _components(
     full_disk = FullDiskRetry(
         pause=partial(frontier.pauses.pause, by="output"), resume=partial(frontier.pauses.resume, by="output")
     )
-    fingerprints = repeating.fingerprints(config, directory.fingerprints, stack)
+    fingerprints = repeating.fingerprints(config, directory.fingerprints, urls, stack)
     sinks = await processing.open_sinks(loaded, directory, full_disk, before=additions.sinks, after=fingerprints)
     stack.push_async_callback(sinks.sink.aclose)
     space = disk_space(config, directory, frontier.pauses, forget_before=sinks.forget_before)

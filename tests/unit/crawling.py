@@ -25,7 +25,7 @@ from crawler.page import (
 from crawler.politeness.hours import Hours
 from crawler.politeness.pace import Pace
 from crawler.politeness.response_policy import ResponsePolicy
-from crawler.protocols import Quota
+from crawler.protocols import Quota, Repeats
 from crawler.url.urls import UrlReader, site_of
 from frontier import CrawlUrl, FrontierStats, Lease, LedgerEntry, Outcome
 from frontier.memory.store import MemoryStore
@@ -276,6 +276,7 @@ class Rig:
         self.quota: Quota | None = None
         self.sitemap_quota: Quota | None = None
         self.hours: Hours | None = None
+        self.repeats: Repeats | None = None
         self._pace = pace
         self._per_host = per_host
 
@@ -312,6 +313,7 @@ class Rig:
             monotonic=asyncio.get_running_loop().time,
             quota=self.quota,
             sitemap_quota=self.sitemap_quota,
+            repeats=self.repeats,
         )
         try:
             yield Engine(

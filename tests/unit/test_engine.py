@@ -16,11 +16,22 @@ from crawler.discover.quota import (
     SitemapQuota,
 )
 from crawler.engine import Ending, Limits
-from crawler.page import Failure, FailureKind, Fetched, LinkDetail, NotModified, Page, PageRecord, Verdict
+from crawler.page import (
+    Extract,
+    Failure,
+    FailureKind,
+    Fetched,
+    LinkDetail,
+    NotModified,
+    Page,
+    PageRecord,
+    Repeat,
+    Verdict,
+)
 from crawler.politeness.hours import Hours
 from crawler.politeness.pace import Pace
 from crawler.protocols import NotTaken
-from frontier import Lease, UrlState
+from frontier import CrawlUrl, Lease, UrlState
 from frontier.memory.notes import MemoryNotes
 from tests.unit.crawling import (
     QUICK,
@@ -553,6 +564,30 @@ async def test_a_page_is_fetched_again_only_if_it_has_changed() -> None:
         await engine.run()
     told = [(request.etag, request.last_modified) for request in rig.web.requests]
     assert told == [(None, None), *[('"x"', "Sat, 01 Jan 2022 00:00:00 GMT")] * 3]
+
+
+class _Repeating:
+    """Says of each page that it repeats another one."""
+
+    def __init__(self, *, is_kept: bool) -> None:
+        self._is_kept = is_kept
+
+    async def judge(self, _extract: Extract, /, *, url: CrawlUrl) -> Repeat:
+        return Repeat(refusal="canonical", is_kept=self._is_kept)
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+@in_virtual_time
+async def test_a_page_whose_links_were_not_followed_is_asked_for_without_validators(is_kept: bool) -> None:
+    """Otherwise a 304 would take it for one that was followed, also when the page that it repeats is gone."""
+    rig = Rig({SEED: [page(SEED, headers=[(b"ETag", b'"x"')])] * 2})
+    rig.repeats = _Repeating(is_kept=is_kept)
+    async with rig.engine() as engine:
+        await engine.run()
+        parts = engine._components
+        await parts.frontier.add(parts.discovery.seeds([SEED]), force=True)
+        await engine.run()
+    assert [request.etag for request in rig.web.requests] == [None, None]
 
 
 @in_virtual_time

@@ -8,15 +8,22 @@ from config import Config
 from crawler.protocols import Repeats
 from crawler.repeats.judge import RepeatJudge, Rules
 from crawler.repeats.stored import StoredFingerprints
-from crawler.url.urls import UrlReader
+from crawler.url.urls import BadUrl, UrlReader
 from frontier import Frontier
 
 
-def fingerprints(config: Config, directory: Path, stack: AsyncExitStack) -> Sequence[StoredFingerprints]:
+def fingerprints(
+    config: Config, directory: Path, urls: UrlReader, stack: AsyncExitStack
+) -> Sequence[StoredFingerprints]:
     """The fingerprints of the crawl, which `stack` closes; nothing if near duplicates are not looked for."""
     if config.duplicates.near == "off":
         return ()
-    known = StoredFingerprints(directory, only_archived=config.duplicates.near == "no-keep")
+
+    def name_of(url: str) -> str:
+        target = urls.read(url, url)
+        return url if isinstance(target, BadUrl) else target.canonical
+
+    known = StoredFingerprints(directory, only_archived=config.duplicates.near == "no-keep", name_of=name_of)
     stack.push_async_callback(known.aclose)
     return (known,)
 

@@ -1,11 +1,15 @@
+from contextlib import AsyncExitStack
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from config import Config
 from crawler.page import Extract, Repeat
 from crawler.repeats.judge import Effect, RepeatJudge, Rules
 from crawler.repeats.stored import StoredFingerprints
 from crawler.url.urls import UrlReader
+from crawler.wiring.components.repeating import fingerprints
 from frontier import CrawlUrl, LedgerEntry, UrlState
 
 URLS = UrlReader()
@@ -127,3 +131,15 @@ async def test_a_near_duplicate_names_the_earlier_page(
     assert await judges.judge(read(simhash=0b111 << 60), url=url()) is None
     assert await judges.judge(read(), url=url()) is None
     await known.aclose()
+
+
+async def test_a_page_is_no_near_duplicate_of_itself_under_another_form_of_its_url(tmp_path: Path) -> None:
+    config = msgspec.convert(
+        {"crawl": {"seeds": ["http://a.test/"]}, "duplicates": {"near": "no-keep"}}, Config, strict=False
+    )
+    async with AsyncExitStack() as stack:
+        known = fingerprints(config, tmp_path, URLS, stack)
+        known[0].add(7, number=1, url="http://a.test/1;jsessionid=0123456789abcdef0123456789abcdef")
+        judges = judge(Ledger(), near="no-keep", fingerprints=known[0])
+        assert await judges.judge(read(simhash=7), url=url("http://a.test/1")) is None
+        assert await judges.judge(read(simhash=7), url=url("http://a.test/2")) is not None

@@ -50,6 +50,18 @@ async def test_a_page_that_is_fetched_again_is_no_near_duplicate_of_itself(tmp_p
     await known.aclose()
 
 
+async def test_a_page_that_is_fetched_again_by_another_form_of_its_url_is_no_near_duplicate_of_itself(
+    tmp_path: Path,
+) -> None:
+    known = StoredFingerprints(tmp_path, name_of=lambda url: url.partition("?")[0])
+    known.add(7, number=1, url="http://a.test/1?sid=1")
+    assert known.find(7, 3, url="http://a.test/1") is None
+    assert known.find(7, 3, url="http://a.test/2") == Near("http://a.test/1?sid=1", 0)
+    known.add(7, number=1, url="http://a.test/1?sid=2")
+    assert len(known) == 1
+    await known.aclose()
+
+
 @pytest.mark.parametrize("file", [LINES, INDEX])
 async def test_a_crash_at_any_byte_costs_at_most_the_page_that_was_being_stored(tmp_path: Path, file: str) -> None:
     await opened(tmp_path, lambda known: fill(known, FINGERPRINTS[:6]))
