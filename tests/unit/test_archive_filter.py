@@ -3,7 +3,9 @@
 import msgspec
 import pytest
 
+from config import ConfigError, load
 from crawler.record import ArchiveFilter
+from crawler.wiring.live.live import pipeline_options
 from tests.unit.write.samples import page
 
 
@@ -30,3 +32,22 @@ def test_a_body_up_to_the_limit_as_received_is_archived() -> None:
     fetched = page(1, b"much longer", raw_body=b"abc")
     assert chosen.refusal(fetched, "text/html") is None
     assert chosen.refusal(msgspec.structs.replace(fetched, raw_body=b"abcd"), "text/html") == "too-large"
+
+
+def test_the_filter_follows_the_settings_that_hold_now() -> None:
+    begun = ['crawl.seeds=["http://a.test/"]']
+    options = [
+        pipeline_options(load(None, overrides=[*begun, *more], environ={}).config)
+        for more in ([], ['output.warc_types=["!image/*"]'], ["output.warc_max_body_bytes=0"])
+    ]
+    assert [each.archive_filter for each in options] == [
+        None,
+        ArchiveFilter(types=("!image/*",)),
+        ArchiveFilter(max_body_bytes=0),
+    ]
+
+
+@pytest.mark.parametrize("pattern", ["image", "Image/*", "image/[a-z]", "a/b/c", ""])
+def test_what_is_no_media_type_is_refused(pattern: str) -> None:
+    with pytest.raises(ConfigError, match="warc_types"):
+        load(None, overrides=['crawl.seeds=["http://a.test/"]', f'output.warc_types=["{pattern}"]'], environ={})
