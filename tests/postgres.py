@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ _PORT = 5432
 _USER = "crawl"
 _OPTIONS = (
     "listen_addresses=",
-    f"port={_PORT}",
     "shared_buffers=16MB",
     "max_connections=40",
     # Processes are killed here, not machines.
@@ -43,22 +42,24 @@ PROGRAMS = _programs()
 class PostgresServer:
     """A server that can be killed and started again."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, options: Sequence[str] = (), port: int = _PORT) -> None:
+        self.folder = self._folder = folder
+        self._port = port
+        self._options = (*_OPTIONS, f"port={port}", *options)
         self._process: subprocess.Popen[bytes] | None = None
-        self.environment = {"PGHOST": str(folder), "PGPORT": str(_PORT), "PGUSER": _USER, "PGDATABASE": "postgres"}
+        self.environment = {"PGHOST": str(folder), "PGPORT": str(port), "PGUSER": _USER, "PGDATABASE": "postgres"}
         """By which a client without a DSN finds it."""
-        self.dsn = f"postgresql://{_USER}@/postgres?host={folder}&port={_PORT}"
+        self.dsn = f"postgresql://{_USER}@/postgres?host={folder}&port={port}"
 
     def start(self) -> None:
         """Return once it answers."""
-        command = [part for option in _OPTIONS for part in ("-c", option)]
+        command = [part for option in self._options for part in ("-c", option)]
         give_up_at = time.monotonic() + MAX_WAIT_S
         while True:
             self._process = self._popen("postgres", "-D", self._data, "-k", self._folder, *command)
             while self._process.poll() is None:
                 assert time.monotonic() < give_up_at, self._log()
-                if self._run("pg_isready", "-q", "-h", self._folder, "-p", _PORT).returncode == 0:
+                if self._run("pg_isready", "-q", "-h", self._folder, "-p", self._port).returncode == 0:
                     return
                 time.sleep(0.02)
             # What is left of a server that was killed may still hold its memory.
@@ -147,14 +148,23 @@ def _environment() -> dict[str, str]:
     return {**ours, "PGCLIENTENCODING": "UTF8"}
 
 
+def owned_by_server(path: Path) -> None:
+    """Let the server alone read a file, as it demands of its key."""
+    path.chmod(0o600)
+    if os.geteuid() == 0:
+        shutil.chown(path, "nobody", "nogroup")
+
+
 def _unprivileged() -> dict[str, Any]:
     """A server refuses to run as root."""
     return {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
 
 
 @contextmanager
-def running_postgres() -> Iterator[PostgresServer]:
-    """A server that runs while the block lasts. Skips the test if none is installed."""
+def running_postgres(
+    options: Callable[[Path], Sequence[str]] = lambda _: (), *, port: int = _PORT
+) -> Iterator[PostgresServer]:
+    """A server that runs while the block lasts, with `options` for its folder. Skips the test if none is installed."""
     if PROGRAMS is None:
         pytest.skip("PostgreSQL is not installed")
     # Not in the folder of the test, into which nobody but its owner may look. The path of a socket must be short.
@@ -162,7 +172,7 @@ def running_postgres() -> Iterator[PostgresServer]:
         folder = Path(name)
         if os.geteuid() == 0:
             shutil.chown(folder, "nobody", "nogroup")
-        server = PostgresServer(folder)
+        server = PostgresServer(folder, options(folder), port)
         server.make()
         try:
             server.start()

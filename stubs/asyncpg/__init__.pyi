@@ -1,3 +1,4 @@
+from pathlib import Path
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
@@ -42,6 +43,7 @@ class Connection:
 async def connect(
     dsn: str | None = None,
     *,
+    servicefile: Path | None = None,
     password: str | None = None,
     timeout: float = 60,
     command_timeout: float | None = None,

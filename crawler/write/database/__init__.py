@@ -6,6 +6,7 @@
     sqlite_file   its tables, which the sink makes and migrates
     postgres      tables of PostgreSQL
     postgres_client   a connection that is made anew when it breaks
+    postgres_dsn      how the server is named
     postgres_tables   the tables, and how pages get into them
 
 A row has the number of its record as key, so a page that is written again replaces its row. `write` returns once the

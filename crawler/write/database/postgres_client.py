@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import os
+import ssl
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any, Final
 import asyncpg
 import msgspec
 
+from crawler.write.database.postgres_dsn import read_dsn
 from crawler.write.database.postgres_tables import prepare, read_pages, store
 from crawler.write.database.rows import Row
 
@@ -26,6 +29,7 @@ _MISCONFIGURED: Final = (
     asyncpg.InvalidAuthorizationSpecificationError,
     asyncpg.InvalidCatalogNameError,
     asyncpg.InsufficientPrivilegeError,
+    ssl.SSLCertVerificationError,
 )
 
 
@@ -120,8 +124,13 @@ class PostgresClient:
         return connection
 
     async def _open(self) -> asyncpg.Connection:
+        try:
+            named = read_dsn(self._target.dsn, os.environ)
+        except ValueError as error:
+            raise asyncpg.ClientConfigurationError(str(error)) from error
         return await asyncpg.connect(
-            self._target.dsn or None,
+            named.dsn,
+            servicefile=named.service_file,
             password=await self._password(),
             timeout=CONNECT_TIMEOUT_S,
             command_timeout=COMMAND_TIMEOUT_S,
@@ -133,7 +142,10 @@ class PostgresClient:
         file = self._target.password_file
         if file is None:
             return None
-        return (await asyncio.to_thread(file.read_text, encoding="utf-8")).rstrip("\r\n")
+        try:
+            return (await asyncio.to_thread(file.read_text, encoding="utf-8")).rstrip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise asyncpg.ClientConfigurationError(f"password_file: {error}") from error
 
     def _pause(self, error: BaseException) -> None:
         self._why = self._named(error)

@@ -1,7 +1,7 @@
 """The tables of the PostgreSQL sink: makes and migrates them, and stores pages in them. Needs asyncpg."""
 
 from collections.abc import AsyncIterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import asyncpg
@@ -46,7 +46,11 @@ async def prepare(connection: asyncpg.Connection, schema: str) -> None:
     # A server that loses what it has acknowledged would lose pages that are done.
     if await connection.fetchval("SHOW synchronous_commit") == "off":
         await connection.execute("SET synchronous_commit = on")
-    await connection.execute(f'CREATE TEMPORARY TABLE {_NEW_PAGES} (LIKE "{schema}".pages) ON COMMIT DELETE ROWS')
+    # With our columns alone, and without constraints: users may have added columns that must not be null.
+    await connection.execute(
+        f"CREATE TEMPORARY TABLE {_NEW_PAGES} ON COMMIT DELETE ROWS AS SELECT {_QUOTED} "  # noqa: S608  # our names
+        f'FROM "{schema}".pages WITH NO DATA'
+    )
 
 
 async def store(connection: asyncpg.Connection, schema: str, crawl: str, rows: Sequence[Row]) -> None:
@@ -140,6 +144,6 @@ def _with_moments(values: tuple[Any, ...]) -> list[Any]:
 
 def _moment(text: str | None) -> datetime | None:
     try:
-        return None if text is None else datetime.fromisoformat(text)
-    except ValueError:
+        return None if text is None else datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
         return None

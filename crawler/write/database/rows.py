@@ -1,6 +1,8 @@
 """What a page is in a table: its columns, and its row."""
 
 import json
+import math
+import re
 from collections.abc import Callable, Sequence
 from enum import Enum
 from types import NoneType
@@ -54,6 +56,10 @@ _KINDS: Final = {int: Kind.INTEGER, float: Kind.REAL, str: Kind.TEXT, bool: Kind
 _MOMENTS: Final = frozenset({"fetched_at", "last_modified", "expires_at"})
 _LINKS: Final = "references"
 _MOST = 2**63 - 1
+_LONGEST_HOST: Final = 255
+"""The name of a host has at most 253 characters. An index of PostgreSQL has no place for what a page may claim."""
+_NUL: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+"""A NUL in JSON, and not a backslash before `u0000`."""
 
 
 def _kind(name: str, hint: Any) -> Kind:
@@ -76,7 +82,8 @@ def row_of(page: Fetched | None, record: PageRecord, options: RowOptions) -> Row
     headers = _headers(page) if options.headers else None
     body = page.body if options.bodies and isinstance(page, Page) else None
     links = None if record.references is None else [_storable(each) for each in record.references]
-    values = (*found, _text(host_of(record.url)), headers, body)
+    host = host_of(record.url)
+    values = (*found, _text(host) if len(host) <= _LONGEST_HOST else None, headers, body)
     size = sum(len(value) for value in values if isinstance(value, str | bytes)) + sum(map(len, links or ()))
     return Row(record.number, values, links, size + 1000)
 
@@ -106,8 +113,22 @@ def _integer(value: int | None) -> int | None:
 def _json(value: object) -> str | None:
     if value is None:
         return None
-    text = json.dumps(msgspec.to_builtins(value), ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "replace").decode().replace("\\u0000", "\\ufffd")
+    plain = msgspec.to_builtins(value)
+    try:
+        text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError:  # a number that JSON does not have
+        text = json.dumps(_finite(plain), ensure_ascii=False, separators=(",", ":"))
+    text = _NUL.sub(r"\1\\ufffd", text) if "\\u0000" in text else text
+    return text.encode("utf-8", "replace").decode()
+
+
+def _finite(value: Any) -> Any:
+    """With null for numbers that are none."""
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _same(value: Any) -> Any:

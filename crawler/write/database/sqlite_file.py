@@ -37,7 +37,12 @@ _INDEXES: Final = (
     "CREATE INDEX IF NOT EXISTS pages_host ON pages (host, status)",
 )
 _NAMES: Final = ", ".join(f'"{each.name}"' for each in COLUMNS)
-_INSERT: Final = f"INSERT OR REPLACE INTO pages ({_NAMES}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608  # ours
+_CHANGES: Final = ", ".join(f'"{each.name}" = excluded."{each.name}"' for each in COLUMNS if each.name != "number")
+# Not OR REPLACE, which would delete what users have written into columns of their own.
+_INSERT: Final = (
+    f"INSERT INTO pages ({_NAMES}) VALUES ({', '.join('?' * len(COLUMNS))}) "  # noqa: S608  # our names
+    f"ON CONFLICT (number) DO UPDATE SET {_CHANGES}"
+)
 _WRONG_FILE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 

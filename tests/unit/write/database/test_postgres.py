@@ -1,17 +1,22 @@
 """The sink that writes tables of PostgreSQL."""
 
 import asyncio
+import hashlib
+import socket
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+import trustme
 
 from crawler.testing.sink.pages import write, write_failure, write_unfetched
 from crawler.write.database.postgres import PostgresOptions, PostgresSink
 from crawler.write.database.postgres_client import FIRST_PAUSE_S, LONGEST_PAUSE_S, PostgresClient, Target
+from crawler.write.database.postgres_dsn import Named, read_dsn
 from crawler.write.database.rows import Row
 from crawler.write.descriptor import Parameters
-from tests.postgres import PostgresServer, running_postgres
+from tests.postgres import PostgresServer, owned_by_server, running_postgres
 from tests.unit.write.database.samples import rich_page
 
 NOWHERE = "postgresql://crawl@127.0.0.1:1/pages"
@@ -82,6 +87,91 @@ async def test_what_waiting_does_not_mend_is_refused_at_the_beginning(server: Po
         await open_sink(server.dsn, schema="newer").begin()
     with pytest.raises(ValueError, match='database "nowhere" does not exist'):
         await open_sink(server.dsn.replace("/postgres?", "/nowhere?")).begin()
+
+
+async def test_columns_of_users_that_must_not_be_null_get_their_defaults_and_keep_their_values(
+    server: PostgresServer,
+) -> None:
+    sink = open_sink(server.dsn, schema="mine")
+    await write(sink, 1)
+    await sink.aclose()
+    server.query("ALTER TABLE mine.pages ADD COLUMN note text NOT NULL DEFAULT 'new'")
+    server.query("UPDATE mine.pages SET note = 'read'")
+    sink = open_sink(server.dsn, schema="mine")
+    await write(sink, 1)
+    await write(sink, 2)
+    await sink.aclose()
+    assert server.query("SELECT number, note FROM mine.pages ORDER BY number") == [["1", "read"], ["2", "new"]]
+
+
+async def test_no_page_can_hold_a_value_that_the_server_refuses_for_ever(server: PostgresServer) -> None:
+    odd = {"a": "\\u0000 \0 \\\0", "b": [float("nan"), float("inf"), 1e308, 10**400], "\0": "\ud800"}
+    long = "".join(hashlib.sha256(str(number).encode()).hexdigest() for number in range(200))
+    sink = open_sink(server.dsn, schema="odd")
+    await sink.write(*rich_page(1, json_ld=[odd], last_modified="0001-01-01T00:00:00+14:00"))
+    await sink.write(*rich_page(2, url=f"http://{long}.test/"))
+    await sink.aclose()
+    [[text]] = server.query("SELECT json_ld->0->>'a' FROM odd.pages WHERE number = 1")
+    assert text == "\\u0000 \ufffd \\\ufffd"
+    [[found]] = server.query(
+        "SELECT json_ld->0->'b'->>0 IS NULL AND json_ld->0->'b'->>2 = '1e308'::numeric::text"
+        " FROM odd.pages WHERE number = 1"
+    )
+    assert found == "t"
+    assert server.query("SELECT number FROM odd.pages WHERE host IS NULL") == [["2"]]
+
+
+async def test_certificates_and_services_are_obeyed_or_refused_at_the_beginning(tmp_path: Path) -> None:
+    authority, other = trustme.CA(), trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "root.pem"))
+    other.cert_pem.write_to_path(str(tmp_path / "other.pem"))
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+
+    def with_tls(folder: Path) -> list[str]:
+        issued = authority.issue_cert("localhost")
+        for name, content in (("server.crt", issued.cert_chain_pems[0]), ("server.key", issued.private_key_pem)):
+            content.write_to_path(str(folder / name))
+            owned_by_server(folder / name)
+        files = [f"ssl_cert_file={folder}/server.crt", f"ssl_key_file={folder}/server.key"]
+        return ["ssl=on", *files, "listen_addresses=127.0.0.1"]
+
+    async def begin(dsn: str) -> None:
+        client = PostgresClient(Target(dsn=dsn, password_file=None, schema="tls", crawl="docs"))
+        await client.begin()
+        await client.aclose()
+
+    services = tmp_path / "services"
+    services.write_text(
+        f"[pages]\nhost=localhost\nport={port}\nuser=crawl\ndbname=postgres\nsslmode=verify-full\n"
+        f"sslrootcert={tmp_path}/root.pem\n[broken]\nsslrootcert=/none\n"
+    )
+    place = f"postgresql://crawl@localhost:{port}/postgres?sslmode=verify-full&sslrootcert={tmp_path}"
+    with running_postgres(with_tls, port=port) as server:
+        for good in (f"{place}/root.pem", f"postgresql:///?service=pages&servicefile={services}"):
+            await begin(good)
+            assert server.query("SELECT version FROM tls.schema_version") == [["1"]]
+            server.query("DROP SCHEMA tls CASCADE")
+        for wrong, why in (
+            (f"{place}/other.pem", "CERTIFICATE_VERIFY_FAILED"),
+            (f"{place}/none.pem", "sslrootcert: there is no file"),
+            (f"postgresql:///?service=none&servicefile={services}", "has no service none; it has pages, broken"),
+            (f"postgresql:///?service=broken&servicefile={services}", "there is no file /none"),
+            (f"postgresql:///?service=pages&servicefile={services}.none", "there is no service file"),
+        ):
+            with pytest.raises(ValueError, match=why):
+                await begin(wrong)
+        gone = Target(dsn=place, password_file=tmp_path / "gone", schema="tls", crawl="docs")
+        with pytest.raises(ValueError, match=r"password_file: .*No such file"):
+            await PostgresClient(gone).begin()
+
+
+def test_without_a_dsn_the_service_of_the_environment_counts(tmp_path: Path) -> None:
+    (tmp_path / "services").write_text("[pages]\nhost=a.test\n")
+    environ = {"PGSERVICE": "pages", "PGSERVICEFILE": str(tmp_path / "services")}
+    assert read_dsn("", environ) == Named(dsn="postgresql://?service=pages", service_file=tmp_path / "services")
+    assert read_dsn("postgresql://a.test/x?sslmode=require", environ).dsn == "postgresql://a.test/x?sslmode=require"
+    assert read_dsn("", {}) == Named(dsn=None)
 
 
 async def test_a_server_that_is_killed_in_mid_batch_loses_nothing_and_repeats_nothing() -> None:

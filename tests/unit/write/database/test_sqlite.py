@@ -98,6 +98,11 @@ async def test_columns_that_older_tables_lack_are_added(tmp_path: Path) -> None:
     assert [(row["number"], row["status"]) for row in rows(tmp_path)] == [(1, None), (2, 200)]
     with database(tmp_path) as opened:
         assert opened.execute("SELECT mine FROM pages").fetchall() == [("kept",), (None,)]
+    sink = open_sink(tmp_path)
+    await write(sink, 1)  # again, as after a crash
+    await sink.aclose()
+    with database(tmp_path) as opened:
+        assert opened.execute("SELECT status, mine FROM pages").fetchall() == [(200, "kept"), (200, None)]
         assert opened.execute("PRAGMA user_version").fetchone() == (sqlite_file.VERSION,)
 
 
