@@ -50,6 +50,13 @@ class Recrawl(msgspec.Struct, frozen=True, kw_only=True):
             "each interval_s."
         ),
     ] = None
+    aim: Annotated[
+        Literal["current", "age"],
+        Meta(
+            description="What the schedule estimate is for. current: that the most copies are current; pages that "
+            "change too often are given up. age: that copies are the least old on average; no page is given up."
+        ),
+    ] = "current"
     stay: Annotated[
         bool,
         Meta(

@@ -13,7 +13,7 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_at
 from crawler.page import LinkKind
 from crawler.protocols import Discovery
-from crawler.revisit.allotment import Allotment, Bounds
+from crawler.revisit.allotment import AIMS, Allotment, Bounds
 from crawler.revisit.known_pages import KnownPages
 from crawler.revisit.planning import VisitPlanning
 from crawler.revisit.schedules import Adaptive, ByCache, ByPattern, BySitemap, Estimated, Fixed
@@ -164,5 +164,5 @@ def _schedule(config: Config, pages: Callable[[], int], parts: int) -> Schedule:
             def mean_s() -> float:
                 return recrawl.interval_s if per_day is None else max(pages(), 1) * _DAY_S * parts / per_day
 
-            return Estimated(Allotment(bounds, mean_s=mean_s))
+            return Estimated(Allotment(bounds, mean_s=mean_s, aim=AIMS[recrawl.aim]))
     assert_never(recrawl.schedule)

@@ -3,7 +3,7 @@
 A site whose pages change at random, each at its own rate. A crawler visits as many pages in each round as there are,
 always the one that is due first. Time is virtual, and no request is sent, so the figures are the same on any machine.
 
-    python -m tests.bench.recrawl [--quick] [--json] [--plot FILE.svg]
+    python -m tests.bench.recrawl [--quick] [--rounds N] [--json] [--plot FILE.svg]
 """
 
 import argparse
@@ -18,7 +18,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from crawler.revisit.allotment import Allotment, Bounds
+from crawler.revisit.allotment import AIMS, Allotment, Bounds
 from crawler.revisit.schedules import Adaptive, Estimated, Fixed
 from crawler.revisit.visits import Schedule, Visit
 from frontier.visits import Earlier, add_visit
@@ -47,6 +47,7 @@ def schedules() -> dict[str, Callable[[], Schedule]]:
         "fixed": lambda: Fixed(ROUND_S),
         "adaptive": lambda: Adaptive(BOUNDS),
         "estimate": lambda: Estimated(Allotment(BOUNDS, mean_s=lambda: ROUND_S)),
+        "estimate for age": lambda: Estimated(Allotment(BOUNDS, mean_s=lambda: ROUND_S, aim=AIMS["age"])),
     }
 
 
@@ -59,13 +60,13 @@ class Simulated:
         self.visits = 0
 
     def mean_fresh(self, *, rounds: slice = slice(None)) -> float:
-        return float(np.mean(np.reshape(self.fresh, (ROUNDS, -1))[rounds]))
+        return float(np.mean(np.reshape(self.fresh, (-1, LOOKS_PER_ROUND))[rounds]))
 
     def mean_age_days(self, *, rounds: slice = slice(None)) -> float:
-        return float(np.mean(np.reshape(self.age_days, (ROUNDS, -1))[rounds]))
+        return float(np.mean(np.reshape(self.age_days, (-1, LOOKS_PER_ROUND))[rounds]))
 
 
-def simulate(schedule: Schedule, rates: np.ndarray, chance: np.random.Generator) -> Simulated:
+def simulate(schedule: Schedule, rates: np.ndarray, chance: np.random.Generator, *, rounds: int = ROUNDS) -> Simulated:
     pages, found = len(rates), Simulated()
     visited_at = np.linspace(-ROUND_S, 0, pages, endpoint=False)
     waits_s = np.where(rates > 0, chance.exponential(size=pages) / np.maximum(rates, 1e-300), math.inf)
@@ -75,9 +76,9 @@ def simulate(schedule: Schedule, rates: np.ndarray, chance: np.random.Generator)
     due = [(float(at) + interval_s, page) for page, (at, interval_s) in enumerate(zip(visited_at, first, strict=True))]
     intervals = first
     heapq.heapify(due)
-    gaps = chance.exponential(size=ROUNDS * pages)
+    gaps = chance.exponential(size=rounds * pages)
     next_look, looks_s = 0, ROUND_S / LOOKS_PER_ROUND
-    for number in range(ROUNDS * pages):
+    for number in range(rounds * pages):
         now = (number + 1) * ROUND_S / pages
         while (next_look + 1) * looks_s <= now:
             next_look += 1
@@ -114,15 +115,21 @@ def plot(results: dict[str, Simulated], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="2,000 pages instead of 50,000")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help="10 by default")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures over time")
     arguments = parser.parse_args()
     pages = 2_000 if arguments.quick else 50_000
     rates = change_rates(pages, np.random.default_rng(SEED))
-    results = {name: simulate(make(), rates, np.random.default_rng(SEED + 1)) for name, make in schedules().items()}
-    last = slice(ROUNDS // 2, None)
-    figures: dict[str, float] = {"pages": pages, "rounds": ROUNDS}
-    for name, found in results.items():
+    rounds = arguments.rounds
+    results = {
+        name: simulate(make(), rates, np.random.default_rng(SEED + 1), rounds=rounds)
+        for name, make in schedules().items()
+    }
+    last = slice(rounds // 2, None)
+    figures: dict[str, float] = {"pages": pages, "rounds": rounds}
+    for schedule, found in results.items():
+        name = schedule.replace(" ", "_")
         figures[f"{name}_visits"] = found.visits
         figures[f"{name}_fresh"] = found.mean_fresh()
         figures[f"{name}_age_days"] = found.mean_age_days()
@@ -135,12 +142,12 @@ def main() -> None:
         versions = {"python": platform.python_version(), "numpy": np.__version__}
         print(json.dumps({"machine": machine, "versions": versions, "seed": SEED, "figures": figures}))
         return
-    print(f"{pages:,} pages, {ROUNDS} rounds of {pages:,} visits; share of current copies and mean age in days")
+    print(f"{pages:,} pages, {rounds} rounds of {pages:,} visits; share of current copies and mean age in days")
     for name, found in results.items():
         whole, half = (
             (found.mean_fresh(rounds=part), found.mean_age_days(rounds=part)) for part in (slice(None), last)
         )
-        print(f"{name:>9}  {whole[0]:.3f} {whole[1]:7.2f}    second half: {half[0]:.3f} {half[1]:7.2f}")
+        print(f"{name:>16}  {whole[0]:.3f} {whole[1]:7.2f}    second half: {half[0]:.3f} {half[1]:7.2f}")
 
 
 if __name__ == "__main__":

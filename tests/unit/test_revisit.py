@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crawler.page import CHANGE_FREQUENCIES, LinkKind, PageRecord
 from crawler.record import Change
-from crawler.revisit.allotment import Allotment, Bounds, best_interval_s
+from crawler.revisit.allotment import AIMS, Allotment, Bounds, best_interval_s
 from crawler.revisit.change_rate import change_rate
 from crawler.revisit.known_pages import KnownPages
 from crawler.revisit.planning import VisitPlanning
@@ -91,10 +91,25 @@ def test_one_more_visit_brings_each_page_the_price(rate: float, price_s: float) 
         assert (1 - (1 + x) * math.exp(-x)) / rate == pytest.approx(price_s, rel=0.05)
 
 
-def test_an_allotment_finds_the_price_that_meets_its_budget() -> None:
+@given(st.floats(1e-7, 1e-3), st.floats(1e3, 1e6))
+def test_for_the_least_age_too_one_more_visit_brings_each_page_the_same(rate: float, price_s: float) -> None:
+    interval_s = best_interval_s(rate, price_s, AIMS["age"])
+
+    def age_s(visits_per_s: float) -> float:
+        x = rate / visits_per_s
+        return (x / 2 - 1 - math.expm1(-x) / x) / rate
+
+    if 0.05 < rate * interval_s < 1e4:
+        step = 1e-4 / interval_s
+        gain = (age_s(1 / interval_s - step) - age_s(1 / interval_s + step)) / (2 * step)
+        assert gain == pytest.approx(price_s**2, rel=0.05)
+
+
+@pytest.mark.parametrize("aim", AIMS)
+def test_an_allotment_finds_the_price_that_meets_its_budget(aim: str) -> None:
     chance = np.random.default_rng(5)
     rates = np.exp(chance.normal(0, 1.5, size=400)) / (30 * HOUR_S)
-    allotment = Allotment(BOUNDS, mean_s=lambda: 24 * HOUR_S)
+    allotment = Allotment(BOUNDS, mean_s=lambda: 24 * HOUR_S, aim=AIMS[aim])
     intervals = np.full(len(rates), 24 * HOUR_S)
     for _ in range(12):
         intervals = np.array([allotment.interval_s(rate, 24 * HOUR_S) for rate in rates])
@@ -236,13 +251,37 @@ def test_pages_are_visited_as_often_as_a_sitemap_says_that_they_change_within_th
     assert frequency in CHANGE_FREQUENCIES
 
 
-def test_at_equal_cost_adaptive_visits_keep_more_copies_current_than_fixed_ones_and_estimates_more_still() -> None:
-    rates = bench.change_rates(2_000, np.random.default_rng(bench.SEED))
-    found = {
-        name: bench.simulate(make(), rates, np.random.default_rng(bench.SEED + 1))
-        for name, make in bench.schedules().items()
-    }
-    assert len({each.visits for each in found.values()}) == 1
+def test_at_equal_cost_adaptive_visits_are_better_than_fixed_ones_and_estimates_better_still() -> None:
+    assert_ordered(2_000)
+
+
+@pytest.mark.long
+def test_the_order_of_the_schedules_holds_for_fifty_thousand_pages() -> None:
+    assert_ordered(50_000)
+
+
+def assert_ordered(pages: int) -> None:
+    """Fixed, adaptive, estimated: each keeps more copies current than the one before."""
+    found = simulated(pages, *bench.schedules())
+    assert {each.visits for each in found.values()} == {bench.ROUNDS * pages}
     fresh = {name: each.mean_fresh() for name, each in found.items()}
+    age = {name: each.mean_age_days() for name, each in found.items()}
     assert fresh["fixed"] + 0.005 < fresh["adaptive"]
     assert fresh["adaptive"] + 0.002 < fresh["estimate"]
+    assert max(age["adaptive"], age["estimate for age"]) * 1.1 < age["fixed"]
+
+
+@pytest.mark.long
+def test_when_the_rates_are_learned_an_estimate_for_age_has_younger_copies_than_adaptive_visits() -> None:
+    found = simulated(2_000, "adaptive", "estimate", "estimate for age", rounds=30)
+    age = {name: each.mean_age_days(rounds=slice(10, None)) for name, each in found.items()}
+    assert age["estimate for age"] * 1.1 < age["adaptive"] < age["estimate"]
+
+
+def simulated(pages: int, *names: str, rounds: int = bench.ROUNDS) -> dict[str, bench.Simulated]:
+    rates = bench.change_rates(pages, np.random.default_rng(bench.SEED))
+    makers = bench.schedules()
+    return {
+        name: bench.simulate(makers[name](), rates, np.random.default_rng(bench.SEED + 1), rounds=rounds)
+        for name in names
+    }
