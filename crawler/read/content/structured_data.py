@@ -5,6 +5,7 @@ Sources: https://www.w3.org/TR/json-ld11/#embedding-json-ld-in-html-documents an
 
 import json
 from collections.abc import Iterable
+from math import isfinite
 from typing import Any, Final
 
 import turbohtml
@@ -41,7 +42,7 @@ def json_ld(tree: turbohtml.Document, max_bytes: int, troubles: list[str]) -> li
             )
             break
         try:
-            value = json.loads(text, strict=False, parse_int=_number, parse_constant=_refuse)
+            value = json.loads(text, strict=False, parse_int=_integer, parse_float=_finite, parse_constant=_refuse)
         except RecursionError:
             wrong.append(f"block {number} is nested too deeply")
         except ValueError as error:
@@ -91,12 +92,18 @@ def _properties(elements: Iterable[turbohtml.Element]) -> Iterable[tuple[str, st
                 return
 
 
-def _number(text: str) -> int | float:
+def _integer(text: str) -> int | float | None:
     """No record can hold an integer that is larger than its numbers."""
     if len(text) > _MOST_DIGITS:
-        return float(text)
+        return _finite(text)
     value = int(text)
     return value if _LEAST <= value < _MOST else float(text)
+
+
+def _finite(text: str) -> float | None:
+    """None for a number that is too large: JSON can't say infinity, and PostgreSQL refuses a row that tries."""
+    value = float(text)
+    return value if isfinite(value) else None
 
 
 def _refuse(name: str) -> None:
