@@ -8,12 +8,12 @@ from crawler.disk.layout import output_directories, part_at
 
 
 def earlier_places(named: Sequence[str]) -> list[Path]:
-    """The folders of archives of these crawls. What is no crawl is returned as it is. Raises `DirectoryRefused` for a
-    crawl whose parts can't be told."""
+    """The folders of archives of these crawls, without those of parts that have archived nothing. What is no crawl, or
+    has no archive at all, is returned as it is. Raises `DirectoryRefused` for a crawl whose parts can't be told."""
     places: list[Path] = []
     for name in named:
         folders = [CrawlDirectory(each).warc for each in output_directories(Path(name))]
-        places += [each for each in folders if each.is_dir()] or [Path(name)]
+        places += [each for each in folders if any(each.glob("*.warc.gz*"))] or [Path(name)]
     return places
 
 

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
+from crawler.disk.earlier import earlier_places
 from crawler.disk.layout import (
     Layout,
     clear_crawl,
@@ -32,6 +33,15 @@ def test_a_layout_tells_the_directories_of_the_parts(tmp_path: Path) -> None:
     assert read_layout(tmp_path) == layout
     assert part_directories(tmp_path) == [tmp_path / f"part-{number}" for number in range(3)]
     assert output_directories(tmp_path) == part_directories(tmp_path)
+
+
+def test_a_part_that_has_archived_nothing_is_no_place_to_compare_with(tmp_path: Path) -> None:
+    write_layout(tmp_path, Layout.begin(3))
+    for part in ("part-0", "part-1"):
+        (tmp_path / part / "warc").mkdir(parents=True)
+    assert earlier_places([str(tmp_path)]) == [tmp_path]
+    (tmp_path / "part-1" / "warc" / "a.warc.gz").touch()
+    assert earlier_places([str(tmp_path)]) == [tmp_path / "part-1" / "warc"]
 
 
 def test_no_part_has_the_lineage_of_a_crawl_that_is_not_in_parts() -> None:

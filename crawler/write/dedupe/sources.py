@@ -3,6 +3,7 @@
 import base64
 import binascii
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -58,7 +59,12 @@ def sources_in(places: Sequence[Path]) -> list[Source]:
                 f"found {'none of these' if place.exists() else 'nothing there'}"
             )
         found |= dict.fromkeys(here)
-    return [Source(str(path), (state := path.stat()).st_size, state.st_mtime_ns) for path in found]
+    sources = []
+    for path in map(_now, found):
+        with suppress(FileNotFoundError):
+            state = path.stat()
+            sources.append(Source(str(path), state.st_size, state.st_mtime_ns))
+    return sources
 
 
 def _files_in(place: Path) -> list[Path]:
@@ -77,8 +83,17 @@ def _index_or_archive(archive: Path) -> Path:
     return index if index.exists() and not archive.name.endswith(OPEN) else archive
 
 
+def _now(path: Path) -> Path:
+    """Where a file is that was found a while ago. Its crawl may run, and complete it or delete it meanwhile."""
+    return path if path.exists() else _index_or_archive(path.with_name(path.name.removesuffix(OPEN)))
+
+
 def responses_in(path: Path) -> Iterator[Response]:
-    """The responses that an index or archive names, in its order, without those whose body has no SHA-1."""
+    """The responses that an index or archive names, in its order, without those whose body has no SHA-1. None if it has
+    been deleted since it was found."""
+    path = _now(path)
+    if not path.exists():
+        return
     if path.name.endswith(SUFFIX):
         with path.open("rb") as lines:
             yield from _read(lines)

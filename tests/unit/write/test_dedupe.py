@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from crawler.page import Page, body_digest
 from crawler.write.cdxj.lines import REVISIT, Described, line_of
+from crawler.write.cdxj.making import index_of
 from crawler.write.dedupe.originals import Originals, open_originals
 from crawler.write.dedupe.own import bodies_archived_last
-from crawler.write.dedupe.sources import response_of, sources_in
+from crawler.write.dedupe.sources import response_of, responses_in, sources_in
 from crawler.write.warc import WarcOptions, WarcSink
 from crawler.write.warc_records import Original
 from tests.unit.write.samples import NOON, Archived, archived, page, record_of
@@ -100,6 +101,21 @@ async def test_folders_indexes_and_archives_without_index_are_read(tmp_path: Pat
     for empty in (tmp_path / "nowhere", tmp_path):
         with pytest.raises(ValueError, match=r"expected the directory of a crawl, a folder with \*\.warc\.gz or"):
             sources_in([empty])
+
+
+async def test_an_archive_that_its_crawl_completes_or_deletes_meanwhile_is_no_error(tmp_path: Path) -> None:
+    body = b"the same" * 50
+    await written(tmp_path, page(1, body))
+    [complete] = tmp_path.glob("*.warc.gz")
+    being_written = complete.with_name(f"{complete.name}.open")
+    complete.rename(being_written)
+    [found] = sources_in([tmp_path])
+    assert Path(found.path) == being_written
+    being_written.rename(complete)
+    assert [each.url for each in responses_in(being_written)] == [page(1, body).url]
+    complete.unlink()
+    index_of(complete).unlink()
+    assert list(responses_in(being_written)) == []
 
 
 def test_lines_of_others_are_read_and_what_is_no_response_is_not() -> None:
