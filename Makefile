@@ -103,7 +103,7 @@ $(BENCHES): $(TESTS)
 
 debian:
 	@tools/debian-packages nginx=/usr/sbin/nginx redis-server=/usr/bin/redis-server postgresql=/usr/lib/postgresql chromium=/usr/bin/chromium jq=/usr/bin/jq \
-		libleveldb-dev=/usr/include/leveldb/db.h g++=/usr/bin/g++ \
+		libleveldb-dev=/usr/include/leveldb/db.h g++=/usr/bin/g++ linkchecker=/usr/bin/linkchecker \
 		python3-doc=/usr/share/doc/python3-doc/html/index.html apache2-doc=/usr/share/doc/apache2-doc/manual/en/index.html
 
 # --- Proof -----------------------------------------------------------------------------------------------------------

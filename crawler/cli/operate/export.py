@@ -91,7 +91,8 @@ def _columns(_context: click.Context, _parameter: click.Parameter, value: str | 
 def export(directory: Path, form: Literal[Format, "wacz"], to: Path, **options: Any) -> None:
     """Copy what the crawl in DIR has written into a form that other tools read, whether it runs or not.
 
-    The last record of each URL counts. To continue an interrupted export to a folder, repeat the command.
+    A page that was written twice is there once; of a URL that was fetched again, each visit is there. To continue an
+    interrupted export to a folder, repeat the command.
     """
     chosen = _Options(**options)
     _check(directory, chosen.part)

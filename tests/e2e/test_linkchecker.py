@@ -1,0 +1,111 @@
+"""The report lists the dead links that linkchecker finds, with all pages that have them.
+
+linkchecker, of the Debian package of that name, logs each dead URL with the first page only, so we have it note each
+link that it finds. Both crawl the documentation of Python, of Debian's python3-doc, and of LibreOffice, of its
+libreoffice-help-en-us, from nginx on loopback.
+"""
+
+import csv
+import json
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import pytest
+
+from crawler.operate.report.forms import DeadLinkList
+from tests.e2e.crawling import COMPLETE, assert_told, onceover, setting
+from tests.nginx import NGINX, serving
+
+PYTHON: Final = Path("/usr/bin/python3")
+"""That of Debian, which has the modules of its linkchecker."""
+LINKCHECKER: Final = Path("/usr/bin/linkchecker")
+NOTE_EVERY_LINK: Final = """
+import json, sys
+from linkcheck.cache.urlqueue import UrlQueue
+from linkcheck.command.linkchecker import linkchecker
+
+notes = open(sys.argv.pop(1), "a", encoding="utf-8", buffering=1)
+put = UrlQueue._put
+
+def note_and_put(queue, url_data):
+    notes.write(json.dumps([url_data.url, url_data.parent_url]) + chr(10))
+    put(queue, url_data)
+
+UrlQueue._put = note_and_put
+linkchecker()
+"""
+SITES: Final = {
+    "python3-doc": (Path("/usr/share/doc/python3-doc/html"), "index.html"),
+    "python3-doc, a part": (Path("/usr/share/doc/python3-doc/html/whatsnew"), "index.html"),
+    "libreoffice-help-en-us": (Path("/usr/share/libreoffice/help"), "en-US/noscript.html"),
+}
+"""Debian packages, a directory of each as the site, and a page from which links lead to all others. Of a part of a
+site, all links to the rest are dead."""
+TIMEOUT_S: Final = 1_200.0
+
+pytestmark = pytest.mark.long
+
+DeadLinks = set[tuple[str, str]]
+"""A dead URL, and a page that links to it."""
+
+
+def by_linkchecker(seed: str, folder: Path) -> DeadLinks:
+    links = folder / "links.jsonl"
+    command: list[str | Path] = [
+        PYTHON,
+        "-c",
+        NOTE_EVERY_LINK,
+        links,
+        "--no-status",
+        "--threads",
+        "4",
+        "-o",
+        "csv",
+        seed,
+    ]
+    # As root it becomes nobody, who may not write here: so it logs to stdout.
+    ended = subprocess.run(command, cwd=folder, timeout=TIMEOUT_S, capture_output=True, check=False)
+    lines = ended.stdout.decode().splitlines()
+    rows = csv.DictReader((line for line in lines if not line.startswith("#")), delimiter=";")
+    dead = {_page(row["url"]) for row in rows if row["valid"] == "False"}
+    found = (json.loads(line) for line in links.read_text("utf-8").splitlines())
+    return {(_page(url), _page(page)) for url, page in found if page and url and _page(url) in dead}
+
+
+def by_onceover(seed: str, folder: Path) -> DeadLinks:
+    options = setting(
+        "politeness.min_delay_s=0",
+        "politeness.delay_factor=0",
+        "fetch.allow_private=true",
+        "scope.sitemap_paths=[]",
+        "output.link_details=true",
+        "output.warc=false",
+    )
+    crawled = onceover("crawl", "--seed", seed, "--dir", "crawl", *options, cwd=folder, timeout_s=TIMEOUT_S)
+    assert_told(crawled, COMPLETE)
+    told = onceover("report", "crawl", "dead-links", "--json", cwd=folder).json()
+    dead = msgspec.convert(told["dead_links"], DeadLinkList)
+    assert dead.is_whole
+    return {(link.url, link.page) for link in dead.links if link.page is not None}
+
+
+def _page(url: str) -> str:
+    return url.partition("#")[0]
+
+
+@pytest.mark.parametrize("package", SITES)
+def test_dead_links_are_those_of_linkchecker_on_all_pages(package: str, tmp_path: Path) -> None:
+    root, start = SITES[package]
+    if NGINX is None:
+        pytest.skip("nginx is not installed")
+    if not LINKCHECKER.exists():
+        pytest.skip(f"no {LINKCHECKER}: the Debian package linkchecker is not installed")
+    if not (root / start).exists():
+        pytest.skip(f"no {root / start}: the Debian package {package} is not installed")
+    with serving(root, tmp_path) as port:
+        seed = f"http://127.0.0.1:{port}/{start}"
+        theirs, ours = by_linkchecker(seed, tmp_path), by_onceover(seed, tmp_path)
+    assert theirs, "linkchecker has found none, so that there is nothing to compare"
+    assert ours == theirs
