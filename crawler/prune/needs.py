@@ -1,5 +1,6 @@
 """Which archives must stay because later ones refer to their bodies."""
 
+import errno
 import hashlib
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
@@ -32,13 +33,16 @@ class Needs:
         self._without_revisits: set[tuple[Path, int]] = set()
 
     def needed(self, archives: Sequence[OutputFile], chosen: Collection[OutputFile]) -> set[OutputFile]:
-        """Those of the chosen archives to which others refer. `archives` are all of the crawl, in the order written."""
+        """Those of the chosen archives to which others refer. `archives` are all of the crawl, in the order written.
+        Raises `OSError`."""
         if not chosen or not any(map(self._may_refer, archives)):
             return set()
         database = sqlite3.connect("", isolation_level=None)
         try:
             database.executescript(f"PRAGMA cache_size = -{_CACHE_KIB}; PRAGMA journal_mode = OFF; {_TABLES}")
             return set(_needed(database, archives, chosen))
+        except sqlite3.Error as error:
+            raise OSError(errno.EIO, f"what archives refer to can't be noted in a temporary file: {error}") from error
         finally:
             database.close()
 

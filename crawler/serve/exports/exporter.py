@@ -86,7 +86,7 @@ class Exporter:
             export = msgspec.structs.replace(found, state="running", begun_at=begun_at)
             await asyncio.to_thread(self.folders.store, export)
             self._running, self._is_cancelled = export, False
-        lock = os.open(self.folders.of(export) / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = self.folders.lock(export)
         try:
             await self._take(lock)
             code = None if self._is_cancelled else await self._run_command(export, lock)
@@ -120,6 +120,8 @@ class Exporter:
                 pass_fds=(lock,),
             )
         try:
+            if self._is_cancelled:  # while the process began
+                self._kill()
             return await self._process.wait()
         finally:
             if self._process.returncode is None:

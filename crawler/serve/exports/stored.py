@@ -1,5 +1,7 @@
 """The folders of exports. All of this blocks."""
 
+import fcntl
+import os
 import re
 import shutil
 import time
@@ -19,11 +21,16 @@ from crawler.serve.life.summary import moment_text
 MAX_EXPORTS: Final = 100
 """Of a crawl."""
 _ID: Final = re.compile(r"[0-9]{8}T[0-9]{6}(?:-[0-9]{1,4})?")
+DESCRIPTION: Final = "export.json"
 _OPEN: Final = ".open"
 
 
 class TooMany(Exception):
     """A crawl has too many exports. The message says what to do."""
+
+
+class StillWritten(Exception):
+    """A process still writes the export."""
 
 
 class ExportFolders:
@@ -39,7 +46,7 @@ class ExportFolders:
 
     def add(self, crawl: str, directory: str, what: ExportBody) -> StoredExport:
         """Store a new export, which waits. Raises `TooMany` and `OSError`."""
-        if len(list(self._ids(crawl))) >= MAX_EXPORTS:
+        if len(self.all_of(crawl)) >= MAX_EXPORTS:
             raise TooMany(f"{crawl} has {MAX_EXPORTS} exports: delete some of them first")
         now = time.time()
         stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now))
@@ -56,13 +63,13 @@ class ExportFolders:
 
     def store(self, export: StoredExport) -> None:
         """Raises `OSError`."""
-        replace_file(self.of(export) / "export.json", msgspec.json.encode(export))
+        replace_file(self.of(export) / DESCRIPTION, msgspec.json.encode(export))
 
     def find(self, crawl: str, name: str) -> StoredExport | None:
         if not _ID.fullmatch(name):
             return None
         try:
-            content = (self._folder / crawl / name / "export.json").read_bytes()
+            content = (self._folder / crawl / name / DESCRIPTION).read_bytes()
             return msgspec.json.decode(content, type=StoredExport)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
@@ -79,9 +86,27 @@ class ExportFolders:
         return sorted(found, key=lambda each: (each.state != "running", each.asked_at, _order(each.id)))
 
     def delete(self, export: StoredExport) -> None:
-        """Raises `OSError`."""
-        (self.of(export) / "export.json").unlink(missing_ok=True)
-        shutil.rmtree(self.of(export))
+        """Delete an export with its files. After a crash it can be deleted again, because its description goes last.
+        Raises `StillWritten` and `OSError`."""
+        folder = self.of(export)
+        lock = self.lock(export)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for path in folder.iterdir():
+                if path.is_dir():
+                    shutil.rmtree(path)
+                elif path.name != DESCRIPTION:
+                    path.unlink()
+            (folder / DESCRIPTION).unlink(missing_ok=True)
+            folder.rmdir()
+        except BlockingIOError as error:
+            raise StillWritten(f"the process that writes the export {export.id} is ending: ask again") from error
+        finally:
+            os.close(lock)
+
+    def lock(self, export: StoredExport) -> int:
+        """The file that whoever writes an export has locked, opened. Raises `OSError`."""
+        return os.open(self.of(export) / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def of(self, export: StoredExport) -> Path:
         return self._folder / export.crawl / export.id

@@ -12,6 +12,7 @@ from config import load
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import Layout, write_layout
 from crawler.disk.pruned import read_pruned
+from crawler.prune import needs
 from crawler.prune.choosing import Keep
 from crawler.prune.finished import output_files
 from crawler.prune.keeping import Keeping
@@ -23,6 +24,8 @@ from frontier.visits import Earlier
 from tests.timeouts import MAX_WAIT_S
 from tests.unit.prune.written import DAY_S, NOW, fetched_at, serials, whole, write
 from tests.unit.write.samples import archived, record_of
+
+BODY = b"<title>The same</title>" + b"x" * 600
 
 
 def keeping(crawl: CrawlDirectory, keep: Keep, **more: object) -> Keeping:
@@ -74,6 +77,21 @@ async def test_what_cannot_be_deleted_now_is_told_and_tried_again(
     crawl.pruned_numbers.unlink()
     await kept.prune_once()
     assert len(output_files([crawl])) == 4
+
+
+async def test_a_crawl_goes_on_if_there_is_no_room_to_find_out_what_is_needed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = write(tmp_path, [whole(0, BODY), whole(1), whole(2, BODY), whole(3)], revisits=10)
+    kept = keeping(crawl, Keep(seconds=7.5 * DAY_S))
+    with monkeypatch.context() as full:
+        full.setattr(needs, "_TABLES", f"PRAGMA max_page_count = 1; {needs._TABLES}")
+        await kept.prune_once()
+    assert "old output can't be deleted now" in caplog.text
+    assert "disk is full" in caplog.text
+    for _ in range(2):
+        await kept.prune_once()
+    assert ("records", 0) not in serials(output_files([crawl]))
 
 
 async def test_more_than_is_to_be_kept_is_told_once_when_nothing_else_may_go(

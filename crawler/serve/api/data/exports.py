@@ -9,7 +9,7 @@ from aiohttp import hdrs, web
 from crawler.serve.api.actions import Actions, audit, body_of, query_of
 from crawler.serve.api.problems import Refused
 from crawler.serve.exports.forms import ENDED, ExportBody, ExportForm, ExportList, FileQuery, StoredExport
-from crawler.serve.exports.stored import TooMany
+from crawler.serve.exports.stored import StillWritten, TooMany
 
 FILE = "application/octet-stream"
 
@@ -63,7 +63,10 @@ async def delete_export(actions: Actions, request: web.Request) -> None:
     export = await _find(actions, request)
     if export.state not in ENDED:
         raise Refused(HTTPStatus.CONFLICT, f"the export {export.id} is {export.state}: cancel it first")
-    await asyncio.to_thread(actions.exporter.folders.delete, export)
+    try:
+        await asyncio.to_thread(actions.exporter.folders.delete, export)
+    except StillWritten as error:
+        raise Refused(HTTPStatus.CONFLICT, str(error)) from error
     audit(request, f"{export.crawl}: deleted the export {export.id}")
 
 

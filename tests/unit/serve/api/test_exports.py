@@ -1,7 +1,9 @@
 """Exports by the API: asked for, made one at a time, carried on by the next daemon, downloaded."""
 
 import asyncio
+import fcntl
 import os
+import shutil
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -187,6 +189,49 @@ async def test_a_process_that_outlives_its_daemon_is_waited_for(home: Path) -> N
         await asyncio.wait({running})
     finally:
         await left.wait()
+
+
+async def test_an_export_is_deleted_once_nobody_writes_it_and_whole_also_after_a_crash(home: Path) -> None:
+    async with serving(home) as api:
+        made = await ended(api, await begin(api, format="csv"))
+        folder = home / "daemon" / "exports" / "a" / made.id
+        with (folder / "lock").open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            refused = await api.ask("DELETE", f"{EXPORTS}/{made.id}")
+            assert refused.status == 409
+            assert b"ask again" in refused.body
+            assert read(await api.ask("GET", f"{EXPORTS}/{made.id}")).files == made.files
+        shutil.rmtree(folder / "files")  # and then it crashed
+        assert (await api.ask("DELETE", f"{EXPORTS}/{made.id}")).status == 204
+        assert not folder.exists()
+
+
+async def test_a_cancelled_export_ends_also_when_its_process_has_just_begun(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exporter = Exporter(home / "daemon" / "exports")
+    (home / "daemon").mkdir()
+    begins = asyncio.create_subprocess_exec
+    asked = await exporter.ask_for("a", str(home / "crawls" / "a"), PARQUET)
+    export = await exporter.find("a", asked.id)
+    assert export is not None
+    begun: asyncio.Future[asyncio.subprocess.Process] = asyncio.get_running_loop().create_future()
+
+    async def begin_slowly(*_command: str, **options: Any) -> asyncio.subprocess.Process:
+        process = await begins("sleep", "600", **options)
+        await exporter.cancel(export)
+        begun.set_result(process)
+        return process
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", begin_slowly)
+    running = asyncio.create_task(exporter.run())
+    async with asyncio.timeout(MAX_WAIT_S):
+        await (await begun).wait()
+    running.cancel()
+    await asyncio.wait({running})
+    found = await exporter.find("a", asked.id)
+    assert found is not None
+    assert found.state == "cancelled"
 
 
 async def test_a_failure_is_told_in_the_words_of_the_command(home: Path) -> None:
