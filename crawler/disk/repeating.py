@@ -19,14 +19,19 @@ class Repeating:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """It does so while this context lasts. Leaving it waits for a call that has begun, which may look at
-        `is_ending`."""
+        `is_ending`. An error in the context comes out as it is, not in a group."""
+        failed: Exception | None = None
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._run())
             try:
                 yield
+            except Exception as error:  # noqa: BLE001 - raised below
+                failed = error
             finally:
                 self.is_ending = True
                 self.wake()
+        if failed is not None:
+            raise failed
 
     async def _run(self) -> None:
         while not self.is_ending:
