@@ -148,3 +148,36 @@ async def test_forgotten_urls_leave_no_visit_behind(tmp_path: Path) -> None:
             await visit(frontier, 2)
             await frontier.forget(["http://a.test/1"])
     assert visits_in_store(crawl) == ["2"]
+
+
+@in_virtual_time
+async def test_a_crash_before_any_write_leaves_each_url_queued_or_planned(tmp_path: Path) -> None:
+    crawl, plan = Crawl(tmp_path / "crawl"), EveryTenSeconds()
+    copies: list[Crawl] = []
+    async with crawl.opened() as frontier:
+        store = frontier._store
+
+        def crash_before(name: str) -> None:
+            write = getattr(store, name)
+
+            def crash(*arguments: object, **options: object) -> None:
+                copies.append(crawl.crashed(tmp_path / f"copy{len(copies)}"))
+                write(*arguments, **options)
+
+            setattr(store, name, crash)
+
+        await frontier.add([page("a", path) for path in "123"])
+        assert len(await drain(frontier)) == 3
+        for name in ("admit", "settle", "plan_revisits", "drop_revisits"):
+            crash_before(name)
+        async with visiting(frontier, plan):
+            plan.refused.add("3")
+            await visit(frontier, 4)
+            await asyncio.sleep(1)
+    assert len(copies) >= 10
+    for copy in copies:
+        assert copy.fsck().problems == []
+        plan = EveryTenSeconds()
+        async with copy.opened() as frontier, visiting(frontier, plan):
+            assert {path for path, _ in await visit(frontier, 6)} == {"1", "2", "3"}
+        assert copy.fsck().problems == []
