@@ -19,6 +19,7 @@ from crawler.serve.api.gate.tokens import TokenRefused
 from crawler.supervise.supervisor import PartFailed
 from crawler.wiring.plugins.blame import PluginFailed
 from crawler.wiring.plugins.loading import PluginRefused
+from crawler.wiring.recovery.facts import NoRoom
 from frontier import StoreFailed, StoreRefused
 from visited import DiskFull, KernelRefused
 
@@ -41,7 +42,7 @@ def known_error(error: BaseException) -> KnownError | None:
             return KnownError(str(error), USAGE)
         case Refused() | PartFailed():
             return KnownError(str(error), error.exit_code)
-        case NoAnswer() | PluginFailed():
+        case NoAnswer() | NoRoom() | PluginFailed():
             return KnownError(str(error), FAILED)
         case (
             ExportRefused()

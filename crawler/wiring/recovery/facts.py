@@ -4,6 +4,7 @@ It lies in a file without a name, so a crawl of any size needs little memory.
 """
 
 import sqlite3
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from enum import IntEnum
@@ -38,6 +39,10 @@ _OF_BOTH: Final = """
     JOIN told AS l ON l.source = 0 AND l.number = a.number AND l.state != 'pending'
     WHERE a.source = ?
 """
+
+
+class NoRoom(Exception):
+    """The temporary file does not fit. The message says what to do."""
 
 
 class Source(IntEnum):
@@ -97,7 +102,15 @@ class Facts:
             (source, _signed(number), _plain(url), *others)
             for number, url, *others in map(msgspec.structs.astuple, facts)
         )
-        self._database.executemany(_ADD, rows)
+        try:
+            self._database.executemany(_ADD, rows)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_FULL:
+                raise
+            raise NoRoom(
+                f"there is no room in {tempfile.gettempdir()} for what is compared, which takes some hundred bytes for "
+                "each page and output: free some space, or set TMPDIR to a folder on a larger disk"
+            ) from error
 
     def add_payload(self, payload: str, body: str | None) -> None:
         """A body of the archive: the digests of what was received, and of that without content coding."""
