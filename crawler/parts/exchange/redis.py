@@ -166,6 +166,8 @@ class RedisExchange:
             except* (RedisError, OSError, _Forgotten) as errors:
                 reason = "; ".join(str(error) or type(error).__name__ for error in errors.exceptions)
                 self._break_all(reason)
+            # After a failover, another server may answer at the same place.
+            await self._client.connection_pool.disconnect()
             self._first_try.set()
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, _LAST_RETRY_S)

@@ -54,6 +54,7 @@ class Crawl:
         self.agreement: Mapping[str, str] = AGREEMENT
         self.owner: Callable[[str], int] = world.ownership.owner
         self.max_waiting = 1000
+        self._prefix = str(directory)
         self.redis: str | None = None
         """The URL of the server that carries links, if they are not carried over sockets."""
         self._directories = {number: directory / f"{number}-0" for number in range(world.parts)}
@@ -65,7 +66,7 @@ class Crawl:
 
     async def exchange(self, number: int) -> Exchange:
         if self.redis is not None:
-            return await RedisExchange.begin(client_of(self.redis, None), number, prefix=str(self._directories[0]))
+            return await RedisExchange.begin(client_of(self.redis, None), number, prefix=self._prefix)
         return LocalExchange(self.directory(number), self.directory)
 
     @asynccontextmanager

@@ -17,7 +17,7 @@ from tests.unit.parts.carrying import Crawl, wait_for_end
 from tests.unit.parts.model import World
 from tests.unit.parts.test_carrier import check_complete
 
-FAULTS = ("flush", "kill", "hold", "full", "evict", "part")
+FAULTS = ("flush", "kill", "hold", "full", "evict", "replica", "part")
 
 
 @pytest.fixture
@@ -47,6 +47,10 @@ async def fail(server: RedisServer, fault: str, dice: Random) -> None:
             client.config_set("maxmemory", 1)
             await asyncio.sleep(moment_s)
             client.config_set("maxmemory", 0)
+        elif fault == "replica":
+            client.replicaof("127.0.0.1", 1)
+            await asyncio.sleep(moment_s)
+            client.replicaof("NO", "ONE")
         else:
             # What a failover to a replica that lags behind leaves: some frames are gone, the registrations stand.
             for key in client.scan_iter("*:stream"):
