@@ -40,8 +40,11 @@ class VisitPlanning:
         )
         return self._schedule.interval_s(url.url, visit)
 
-    def after_entry_s(self, entry: LedgerEntry, /) -> float:
-        """The same for a URL that was settled when nothing was planned."""
+    def after_entry_s(self, entry: LedgerEntry, /) -> float | None:
+        """The same for a URL that was settled when nothing was planned. None for what is only checked, which has no
+        next visit."""
+        if entry.kind == LinkKind.EXTERNAL:
+            return None
         visit = Visit(
             is_sitemap=entry.kind == LinkKind.SITEMAP, history=entry.history, change_frequency=entry.change_frequency
         )

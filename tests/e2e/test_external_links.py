@@ -6,10 +6,14 @@ from collections import Counter
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from crawler.operate.report.forms import External, Report
 from crawler.page import PageRecord
-from tests.e2e.crawling import COMPLETE, assert_sound
+from crawler.simweb.params import WorldParams
+from crawler.simweb.process import running
+from crawler.url.urls import host_of
+from tests.e2e.crawling import COMPLETE, LIMIT, Web, assert_sound, records, setting
 from tests.e2e.operating import command_here
 from tests.e2e.origins import host_name, linking, site, to
 from tests.servers import Script, Seen, page
@@ -111,4 +115,24 @@ async def test_a_killed_crawl_checks_what_is_left(tmp_path: Path) -> None:
     done = {record.url for record in killed.records if record.state == "done" and record.kind == "external"}
     assert done == {f"{OUT}/{name}" for name in ("fine", "nohead", "gone", "moved")}
     assert max(asked.values()) <= 2
+    assert_sound(tmp_path / "crawl")
+
+
+@pytest.mark.parametrize("settings", [("output.links=true", "output.warc=false"), ("output.links=false",)])
+def test_a_lost_ledger_is_rebuilt_with_checks_as_checks(tmp_path: Path, settings: tuple[str, ...]) -> None:
+    world = WorldParams(seed=3, hosts=4, pages_per_host=8, page_bytes=1_000)
+    with running(world) as port:
+        options = [
+            *Web(port, world).options,
+            *setting('scope.within="host"', "scope.check_external=true", *settings),
+            *("--dir", str(tmp_path / "crawl")),
+        ]
+        assert command_here("crawl", *options, "--max-pages", "3").code == LIMIT
+        shutil.rmtree(tmp_path / "crawl" / "frontier")
+        repaired = command_here("inspect", str(tmp_path / "crawl"), "fsck", "--repair")
+        assert repaired.code == COMPLETE, repaired.out
+        assert "not known: output.links" not in repaired.out
+        assert command_here("crawl", *options).code == COMPLETE
+    found = {(record.kind == "external", host_of(record.url)) for record in records(tmp_path / "crawl")}
+    assert found == {(False, "h00000.sim.test"), *((True, f"h0000{number}.sim.test") for number in range(1, 4))}
     assert_sound(tmp_path / "crawl")

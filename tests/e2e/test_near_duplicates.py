@@ -1,5 +1,6 @@
 """What a crawl does about pages that repeat others: whole crawls of a web with copies."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from itertools import combinations
 from pathlib import Path
@@ -87,6 +88,9 @@ def test_near_duplicates_are_left_out_and_a_second_run_knows_them(crawl: Crawl, 
     assert all((one ^ other).bit_count() > 3 for one, other in combinations(kept, 2)), "a page was kept twice"
     lines = (tmp_path / "crawl" / "fingerprints" / "fingerprints.txt").read_text().splitlines()
     assert len(lines) == len(kept)
+    shutil.rmtree(tmp_path / "crawl" / "frontier")
+    repaired = onceover("inspect", "crawl", "fsck", "--repair", cwd=tmp_path)
+    assert repaired.code == COMPLETE, repaired.out  # the links of what was left out are not missing
 
 
 def test_pages_whose_canonical_page_the_crawl_has_are_left_out(crawl: Crawl, tmp_path: Path) -> None:

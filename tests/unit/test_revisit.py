@@ -251,6 +251,14 @@ def test_pages_are_visited_as_often_as_a_sitemap_says_that_they_change_within_th
     assert frequency in CHANGE_FREQUENCIES
 
 
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_a_url_that_is_only_checked_has_no_next_visit_also_when_visits_begin_later(name: str) -> None:
+    planning = VisitPlanning(ByPattern([(lambda _: True, 5.0)], SCHEDULES[name](), gone_s=9.0))
+    entry = LedgerEntry(canonical="u#external", state=UrlState.DONE, number=1, found_at=0, kind=LinkKind.EXTERNAL)
+    assert planning.after_entry_s(entry) is None
+    assert planning.after_entry_s(msgspec.structs.replace(entry, kind=LinkKind.LINK)) == 5.0
+
+
 def test_at_equal_cost_adaptive_visits_are_better_than_fixed_ones_and_estimates_better_still() -> None:
     assert_ordered(2_000)
 

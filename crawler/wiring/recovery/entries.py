@@ -30,7 +30,7 @@ def entry_of_record(record: PageRecord, url: CrawlUrl) -> LedgerEntry | None:
         reason=record.reason or record.not_followed or record.not_archived,
         fetched_at=fetched_at,
         digest=None if record.digest is None else base64.b32decode(record.digest.removeprefix("sha1:")),
-        etag=None if record.not_archived else record.etag,
+        etag=None if record.not_archived or record.not_followed else record.etag,
         hit_count=record.hit_count or 0,
         url=None if url.url == url.canonical else url.url,
         kind=record.kind,

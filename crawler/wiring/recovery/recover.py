@@ -12,11 +12,12 @@ from operator import attrgetter
 import msgspec
 
 from config import Loaded
+from crawler.discover.external import name_of_page
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.number_set import NumberSet
 from crawler.disk.pruned import PrunedNumbers
 from crawler.export.archived_pages import page_of_capture
-from crawler.page import LinkKind, PageRecord, Redirect
+from crawler.page import Link, LinkKind, PageRecord, Redirect
 from crawler.protocols import Discovery, LinkExtractor
 from crawler.steps import at_once
 from crawler.wiring import seeding, storage
@@ -144,6 +145,7 @@ class _Output:
             and known.entry.state is UrlState.DONE
             and not known.entry.elsewhere
             and (known.entry.status or 0) < 400
+            and known.entry.kind != LinkKind.EXTERNAL
             and known.entry.number not in self._read
         )
 
@@ -212,10 +214,25 @@ class _Output:
                 yield from self._redirect_target(record.url, record.redirect, parent)
             elif record.references is not None:
                 self._note_read(record.number)
-                for canonical in dict.fromkeys(record.references):
-                    url = self._urls.of_url(canonical, depth=parent.depth + 1, kind=LinkKind.LINK, via=parent.url)
-                    if url is not None:
-                        yield url
+                yield from self._references(record, parent)
+            elif record.kind == LinkKind.EXTERNAL or record.not_followed is not None:
+                self._note_read(record.number)
+                if record.canonical is not None:
+                    link = Link(href=record.canonical, kind=LinkKind.CANONICAL)
+                    yield from self._judged(record.url, [link], parent)
+
+    def _references(self, record: PageRecord, parent: CrawlUrl) -> Iterator[CrawlUrl]:
+        """The URLs to which a page refers, as it was crawled. Those out of scope are among them if they are checked."""
+        references = list(dict.fromkeys(record.references or ()))
+        checks: dict[str, CrawlUrl] = {}
+        if self._loaded.config.scope.check_external:
+            links = [Link(href=each, kind=LinkKind.LINK) for each in references]
+            judged = at_once(self._discovery.links(record.url, links, parent=parent))
+            checks = {name_of_page(url.canonical): url for url in judged.checks}
+        for canonical in references:
+            url = self._urls.of_url(canonical, depth=parent.depth + 1, kind=LinkKind.LINK, via=parent.url)
+            if url is not None:
+                yield checks.get(url.canonical, url)
 
     def _note_read(self, number: int) -> None:
         self._read.add(number)
@@ -257,7 +274,11 @@ class _Output:
                 yield from self._redirect_target(page.url, location, parent)
             elif page is not None and page.status < 300:
                 extract = self._extractor.extract(page)
-                yield from at_once(self._discovery.links(extract.base_url, extract.links, parent=parent)).urls
+                yield from self._judged(extract.base_url, extract.links, parent)
+
+    def _judged(self, base_url: str, links: Sequence[Link], parent: CrawlUrl) -> Sequence[CrawlUrl]:
+        found = at_once(self._discovery.links(base_url, links, parent=parent))
+        return [*found.urls, *found.checks]
 
 
 def _facts(found: dict[str, Capture]) -> dict[str, str]:
