@@ -17,6 +17,7 @@ MAX_RECORD_BYTES: Final = 64_000_000
 """Of a WARC record."""
 _BOTH: Final = Wanted(text=True, markdown=True)
 _OPEN: Final = ".open"
+_END: Final = b"\r\n\r\n"
 
 
 class ArchivedText:
@@ -44,7 +45,7 @@ class ArchivedText:
             self.missing += 1
             return line
         found = self._read_content(page, self._extractor.extract(page), _BOTH)
-        told = (record.message, *found.troubles)
+        told = (*(record.message or "").split("; "), *found.troubles)  # the crawl may have told the same
         record = msgspec.structs.replace(
             record,
             main_text=_storable(found.text),
@@ -59,12 +60,19 @@ class ArchivedText:
             return None
         is_rendered = record.rendering in WITH_DOCUMENT
         capture = self._capture(location, is_wanted=_is_document if is_rendered else _is_first)
-        if capture is not None and capture.kind == "revisit" and capture.refers_to is not None:
-            original = self._captures.find(*capture.refers_to)
-            capture = None if original is None else self._capture(original, is_wanted=_is_first)
-        if capture is None or capture.kind == "revisit":
+        if capture is not None and capture.kind == "revisit":
+            capture = self._with_payload(capture)
+        return None if capture is None else page_of_capture(capture, max_body_bytes=MAX_RECORD_BYTES)
+
+    def _with_payload(self, revisit: Capture) -> Capture | None:
+        """A revisit record with the payload that it refers to: URL and headers are its own."""
+        location = None if revisit.refers_to is None else self._captures.find(*revisit.refers_to)
+        original = None if location is None else self._capture(location, is_wanted=_is_first)
+        if original is None or original.kind == "revisit":
             return None
-        return page_of_capture(capture, max_body_bytes=MAX_RECORD_BYTES)
+        head, end, _ = revisit.block.partition(_END)
+        block = b"".join((head, end, original.block.partition(_END)[2]))
+        return msgspec.structs.replace(revisit, kind=original.kind, block=block, truncated=original.truncated)
 
     def _capture(self, location: Location, *, is_wanted: Callable[[Capture], bool]) -> Capture | None:
         path = self._directory / location.filename

@@ -3,12 +3,16 @@
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
 from crawler.cli import onceover
 from crawler.export.writers import ExportRefused
+from crawler.record import rfc3339
+from crawler.write.warc import WarcOptions, WarcSink
 from tests.unit.export.written import record, write_crawl
+from tests.unit.write.samples import page
 
 
 def export(crawl: Path, *options: str, to: str = "out") -> Result:
@@ -38,3 +42,25 @@ def test_an_export_goes_on_with_the_same_reader_alone(tmp_path: Path) -> None:
     assert export(crawl, "--format", "csv", "--text-by", "turbohtml").exit_code == 0
     with pytest.raises(ExportRefused, match="another text reader: turbohtml and not None"):
         export(crawl, "--format", "csv")
+
+
+async def test_a_revisit_of_the_body_of_another_page_has_its_own_links(tmp_path: Path) -> None:
+    body = b"<p>A text with a <a href=next>link</a>" + b" words" * 400_000
+    sink = WarcSink(tmp_path / "crawl" / "warc", WarcOptions(revisits=10))
+    told = "read slowly; its text is that of the first 2,000,000 bytes"
+    records = []
+    for number, path in enumerate(("a/", "b/"), 1):
+        found = msgspec.structs.replace(page(number, body), url=f"http://h1.test/{path}")
+        fields = {"url": found.url, "fetched_at": rfc3339(found.fetched_at), "content_type": "text/html"}
+        records.append(record(number, **fields, message=told))
+        await sink.write(found, records[-1])
+    await sink.aclose()
+    crawl = write_crawl(tmp_path / "crawl", records)
+
+    ended = export(crawl, "--format", "jsonl", "--text-by", "turbohtml", to="out.jsonl")
+    assert ended.exit_code == 0
+    exported = [msgspec.json.decode(line) for line in (tmp_path / "out.jsonl").read_bytes().splitlines()]
+    for each, path in zip(exported, ("a/", "b/"), strict=True):
+        assert f"[link](http://h1.test/{path}next)" in each["markdown"]
+        assert each["message"].startswith(f"{told}; its text is cut at")  # what the crawl has told comes once
+        assert each["message"].count("its text is") == 2
