@@ -90,7 +90,10 @@ def _open(path: Path, sources: Sequence[Source]) -> sqlite3.Connection | None:
     """None if there is no file, or it was made of something else, or is damaged."""
     if not path.exists():
         return None
-    store = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+    try:
+        store = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+    except sqlite3.OperationalError as error:
+        raise OSError(f"{path} can't be opened ({error}); make it readable, or delete it: it is made anew") from error
     try:
         version, made_of = store.execute("SELECT version, sources FROM made_of").fetchone()
         if (version, made_of) == (_VERSION, msgspec.json.encode(sources)):

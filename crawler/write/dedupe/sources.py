@@ -113,7 +113,7 @@ def response_of(line: bytes) -> Response | None:
     try:
         _, moment, fields = line.split(b" ", 2)
         entry = _decode(fields)
-    except (ValueError, msgspec.DecodeError):
+    except (ValueError, msgspec.DecodeError, RecursionError):
         return None
     if entry.mime == REVISIT or entry.digest is None or not str(entry.status or "").isdecimal():
         return None

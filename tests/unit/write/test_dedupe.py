@@ -121,6 +121,7 @@ async def test_an_archive_that_its_crawl_completes_or_deletes_meanwhile_is_no_er
 def test_lines_of_others_are_read_and_what_is_no_response_is_not() -> None:
     line = b'org,a)/ 20200101000000 {"url": "http://a.org/", "status": %s, "digest": "%s", "length": 7, "mime": "%s"}'
     sha1 = b"3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+    assert response_of(b'org,a)/ 20200101000000 {"url": "http://a.org/", "x": ' + b"[" * 100_000) is None
     for status, digest in ((b"200", b"sha1:" + sha1), (b'"200"', sha1)):
         found = response_of(line % (status, digest, b"text/html"))
         assert found is not None
@@ -181,6 +182,13 @@ def test_a_damaged_file_is_made_anew(tmp_path: Path, damage: bytes) -> None:
     assert found_in(tmp_path / "found", place, body=b"x") is not None
     (tmp_path / "found").write_bytes(damage)
     assert found_in(tmp_path / "found", place, body=b"x") is not None
+
+
+def test_a_folder_in_the_place_of_the_file_is_told(tmp_path: Path) -> None:
+    source = index(tmp_path / "a.cdxj", ("http://a.test/", "2020-01-01T00:00:00Z", b"body", "text/html"))
+    (tmp_path / "found").mkdir()
+    with pytest.raises(OSError, match=r"found can't be opened .*: it is made anew"):
+        open_originals(tmp_path / "found", [source])
 
 
 def test_a_damaged_line_is_no_body_and_the_next_start_makes_the_file_anew(tmp_path: Path) -> None:
