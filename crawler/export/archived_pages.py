@@ -1,10 +1,14 @@
 """Pages from the archive, so that their links can be extracted again."""
 
+import sys
+
 from crawler.fetch.coding import codings, decode
-from crawler.page import Page
+from crawler.page import Page, body_digest
 from crawler.write.warc_reader import Capture
 
 _MAX_RATIO = 1000.0
+_END = b"\r\n\r\n"
+_CODED = b"\r\ncontent-encoding:"
 
 
 def page_of_capture(capture: Capture, *, max_body_bytes: int) -> Page | None:
@@ -30,3 +34,17 @@ def page_of_capture(capture: Capture, *, max_body_bytes: int) -> Page | None:
         raw_body=raw,
         truncated=capture.truncated,
     )
+
+
+def digest_of_capture(capture: Capture) -> str | None:
+    """The digest of a body without content coding. None if that is not complete, and for what a crawl decodes only up
+    to a limit without saying so: the compressed body of a redirect, which may be enormous."""
+    if capture.truncated is not None or _is_compressed_redirect(capture):
+        return None
+    page = page_of_capture(capture, max_body_bytes=sys.maxsize)
+    return None if page is None else body_digest(page.body)
+
+
+def _is_compressed_redirect(capture: Capture) -> bool:
+    head = capture.block[: capture.block.find(_END) + 2].lower()
+    return capture.kind == "response" and _CODED in head and head[head.find(b" ") + 1 :].startswith(b"3")

@@ -1,5 +1,6 @@
 """That `inspect verify` finds whatever does not agree, and nothing else."""
 
+import asyncio
 import gzip
 import re
 import shutil
@@ -13,9 +14,11 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from crawler import Crawl
 from crawler.cli import onceover as command_line
 from crawler.simweb.process import running
 from tests.e2e.crawling import COMPLETE, FAILED, SMALL, Web, onceover, setting
+from tests.servers import page, raw_server
 
 SETTINGS = ("output.links=true", "output.warc_revisits=100", 'output.sinks=["sqlite"]')
 WORLD = msgspec.structs.replace(SMALL, compressed=0.5, duplicates=0.3)
@@ -120,6 +123,22 @@ def test_a_crawl_with_revisits_and_compressed_pages_agrees(crawled: Path) -> Non
     _, found = members(crawled)
     assert any(b"WARC-Type: revisit" in each for each in found)
     assert any(b"Content-Encoding: gzip" in each for each in found)
+
+
+async def test_the_body_of_a_redirect_may_be_larger_than_what_the_crawl_has_decoded_of_it(tmp_path: Path) -> None:
+    headers = (b"Content-Type: text/html", b"Content-Encoding: gzip", b"Location: http://b.test/")
+    body = gzip.compress(b"moved " * 10_000)
+    settings = {
+        "crawl.seeds": ["http://a.test/"],
+        "fetch.max_body_bytes": 10_000,
+        "politeness.robots": False,
+        "scope.sitemap_paths": [],
+    }
+    async with raw_server({"/": [page(body, *headers, status=b"302 Found")]}) as server:
+        hosts = {"fetch.hosts": {"*.test": f"127.0.0.1:{server.port}"}}
+        async with Crawl(directory=tmp_path, set=settings | hosts) as crawl:
+            assert [each async for each in crawl] == []
+    assert (await asyncio.to_thread(verify, tmp_path))["problems"] == []
 
 
 def test_each_difference_of_the_records_is_found(crawl: Path, crawled: Path) -> None:

@@ -1,7 +1,6 @@
 """Proves, record by record, that ledger, records, archive and the tables of sinks agree."""
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -15,7 +14,7 @@ from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.earlier import earlier_places
 from crawler.disk.number_set import NumberSet
 from crawler.disk.pruned import PrunedNumbers
-from crawler.export.archived_pages import page_of_capture
+from crawler.export.archived_pages import digest_of_capture
 from crawler.page import LinkKind, PageRecord, body_digest
 from crawler.page.digests import digest_text
 from crawler.protocols import Sink
@@ -173,7 +172,7 @@ class Verification:
                 yield from self._read_capture(found)
             elif found.kind == "conversion" and found.purpose is None:
                 # A rendered page: its record tells of the document, and not of what the server sent.
-                self._facts.replace_digest(Source.ARCHIVE, found.number, _body_digest(found))
+                self._facts.replace_digest(Source.ARCHIVE, found.number, digest_of_capture(found))
         yield from chain.from_iterable(map(index_problems, directories))
         self._facts.resolve_payloads()
         yield from self._read_earlier()
@@ -206,7 +205,7 @@ class Verification:
                 url, date = found.refers_to
                 referred = f"{moment_of(date)} {url}"
         else:
-            digest = _body_digest(found)
+            digest = digest_of_capture(found)
             try:
                 actual = body_digest(found.http()[-1])
             except ValueError as error:
@@ -289,11 +288,3 @@ def _of_record(record: PageRecord) -> Fact:
         is_archived=is_archived(record),
         is_whole=record.truncated is None,
     )
-
-
-def _body_digest(capture: Capture) -> str | None:
-    """The digest of a body without content coding; None if it is not complete."""
-    if capture.truncated is not None:
-        return None
-    page = page_of_capture(capture, max_body_bytes=sys.maxsize)
-    return None if page is None else body_digest(page.body)
