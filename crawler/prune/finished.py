@@ -130,14 +130,33 @@ def _recorded(path: Path) -> Iterator[tuple[int | None, str | None]]:
 
 def _captured(path: Path) -> Iterator[tuple[int | None, str | None]]:
     with path.open("rb") as archive:
-        for line in index_lines(path):
-            try:
-                _, moment, capture = parse(line)
-                number = _number(archive, int(capture.offset), int(capture.length))
-                at = datetime.strptime(moment, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
-            except ValueError:
-                continue  # `inspect verify` reports it
-            yield number, at.isoformat().replace("+00:00", "Z")
+        size = os.fstat(archive.fileno()).st_size
+        is_damaged = any(_place(line, size) is None for line in index_lines(path))
+        for line in still_true(lines_of(path)) if is_damaged else index_lines(path):
+            place = _place(line, size)
+            if place is not None:
+                yield _number(archive, place.offset, place.length), place.at
+
+
+class _Place(msgspec.Struct, gc=False):
+    """Where and when a page was archived."""
+
+    offset: int
+    length: int
+    at: str
+
+
+def _place(line: bytes, size: int) -> _Place | None:
+    """What a line of an index says, of an archive of that size; None if the line is damaged."""
+    try:
+        _, moment, capture = parse(line)
+        offset, length = int(capture.offset), int(capture.length)
+        at = datetime.strptime(moment, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    if not (0 <= offset < size and 0 < length <= size):
+        return None
+    return _Place(offset, length, at.isoformat().replace("+00:00", "Z"))
 
 
 def _number(archive: BinaryIO, offset: int, length: int) -> int | None:

@@ -1,6 +1,7 @@
 """Old output is deleted whole and in order, what is still needed stays, and the list tells what is gone."""
 
 import hashlib
+import os
 import shutil
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from crawler.disk.pruned import PrunedNumbers, read_pruned
 from crawler.prune.choosing import Keep
 from crawler.prune.finished import output_files
 from crawler.prune.pruning import delete, make_plan
+from crawler.write.cdxj.making import archives, index_of
 from crawler.write.records import read_records
 from tests.unit.prune.written import DAY_S, NOW, names, serials, unchanged, whole, write
 
@@ -124,6 +126,18 @@ def test_a_crash_at_any_step_leaves_no_file_that_is_gone_and_not_listed_and_the_
     assert len(gone) == 7
     assert not [each for each in crawl.warc.glob("*.cdxj") if not each.with_suffix("").exists()]
     assert all(PrunedNumbers([crawl]).has("records", number) for number in range(3))
+
+
+@pytest.mark.parametrize("damage", [b"-1", b"9" * 30, b"x", b'"'])
+def test_a_damaged_index_does_not_keep_its_archive_nor_hide_what_was_in_it(tmp_path: Path, damage: bytes) -> None:
+    crawl = write(tmp_path, [whole(number) for number in range(3)])
+    index = index_of(archives(crawl.warc)[0])
+    modified = index.stat().st_mtime
+    index.write_bytes(index.read_bytes().replace(b'"offset": "', b'"offset": "' + damage))
+    os.utime(index, (modified, modified))
+    assert ("warc", 0) in prune(crawl, Keep(seconds=9.5 * DAY_S))
+    assert not index.exists()
+    assert PrunedNumbers([crawl]).has("warc", 0)
 
 
 def test_what_somebody_has_put_back_is_not_deleted_again(tmp_path: Path) -> None:
