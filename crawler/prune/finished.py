@@ -97,6 +97,13 @@ def index_lines(archive: Path) -> Iterator[bytes]:
             yield line.rstrip(b"\n")
 
 
+def sound_lines(archive: Path) -> Iterator[bytes]:
+    """The same. If a line of the index is damaged, the archive is read for them. Raises `FileNotFoundError`."""
+    size = archive.stat().st_size
+    is_damaged = any(_place(line, size) is None for line in index_lines(archive))
+    yield from sorted(still_true(lines_of(archive))) if is_damaged else index_lines(archive)
+
+
 def read_content(file: OutputFile) -> Content:
     """Read what is in a file. Takes some seconds for each gigabyte. Raises `OSError`."""
     facts = _captured(file.path) if file.is_archive else _recorded(file.path)
@@ -131,8 +138,7 @@ def _recorded(path: Path) -> Iterator[tuple[int | None, str | None]]:
 def _captured(path: Path) -> Iterator[tuple[int | None, str | None]]:
     with path.open("rb") as archive:
         size = os.fstat(archive.fileno()).st_size
-        is_damaged = any(_place(line, size) is None for line in index_lines(path))
-        for line in still_true(lines_of(path)) if is_damaged else index_lines(path):
+        for line in sound_lines(path):
             place = _place(line, size)
             if place is not None:
                 yield _number(archive, place.offset, place.length), place.at

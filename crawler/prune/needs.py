@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from crawler.prune.finished import OutputFile, index_lines
+from crawler.prune.finished import OutputFile, sound_lines
 from crawler.write.cdxj.lines import REVISIT, parse
 
 _CACHE_KIB: Final = 16_000
@@ -51,7 +51,7 @@ class Needs:
         if identity in self._without_revisits:
             return False
         try:
-            if any(REVISIT.encode() in line for line in index_lines(archive.path)):
+            if any(REVISIT.encode() in line for line in sound_lines(archive.path)):
                 return True
         except FileNotFoundError:
             return False
@@ -96,7 +96,7 @@ class _Reference(msgspec.Struct, frozen=True, gc=False):
 
 def _references(archive: Path) -> Iterator[_Reference]:
     surt, captured = "", set[str]()
-    for line in index_lines(archive):
+    for line in sound_lines(archive):
         try:
             key, _, capture = parse(line)
         except (ValueError, msgspec.DecodeError):

@@ -80,6 +80,14 @@ def test_an_archive_to_which_a_kept_one_refers_stays_until_that_goes(tmp_path: P
     assert prune(crawl, Keep(seconds=7.5 * DAY_S)) == [("warc", 0), ("records", 2), ("warc", 2)]
 
 
+def test_an_archive_stays_to_which_one_refers_whose_index_is_damaged(tmp_path: Path) -> None:
+    crawl = write(tmp_path, [whole(0, BODY), whole(1), whole(0, BODY), whole(3)], revisits=10)
+    index = index_of(archives(crawl.warc)[2])
+    index.write_bytes(b"\0" * index.stat().st_size)
+    plan = make_plan([crawl], Keep(seconds=8.5 * DAY_S), now=NOW)
+    assert serials(plan.needed) == [("warc", 0)]
+
+
 def test_younger_archives_go_instead_of_one_that_is_needed(tmp_path: Path) -> None:
     pages = [whole(0, BODY), whole(1), whole(2), whole(0, BODY), whole(4)]
     crawl = write(tmp_path, pages, revisits=10)
