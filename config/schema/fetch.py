@@ -219,7 +219,10 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     headers: Annotated[
         dict[HeaderName, HeaderValue],
-        Meta(description="Additional headers for each request. They are stored unencrypted in the crawl directory."),
+        Meta(
+            description="Additional headers for each request, whatever its host. They are stored unencrypted in the "
+            "crawl directory."
+        ),
     ] = {}
     cookies: Annotated[
         bool,

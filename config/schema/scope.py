@@ -83,7 +83,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Meta(
             description="Ask for each URL out of scope that a page links to whether it is there, by HEAD, or by GET "
-            "for its first byte where that is refused. It is not crawled, and does not count as a page."
+            "for its first byte where that is refused. It is not crawled, and does not count as a page. Its host gets "
+            "fetch.headers, too: give a secret one to a [[site]] alone."
         ),
     ] = False
     nofollow: Annotated[
