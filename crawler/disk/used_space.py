@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Final
 
+from crawler.disk.directory import DirectoryRefused
 from crawler.disk.repeating import Repeating
 from crawler.status import size
 
@@ -24,9 +25,10 @@ _BLOCK_BYTES: Final = 512
 
 
 def used_bytes(directories: Sequence[Path]) -> int:
-    """The disk space that directories take. A directory may be a link; links in it are not followed. What goes away
-    meanwhile is left out. Raises `OSError`."""
-    return sum(_used(path) for path in dict.fromkeys(each.resolve() for each in directories))
+    """The disk space that directories take. A directory may be a link, or lie in another one; links in it are not
+    followed. What goes away meanwhile is left out. Raises `OSError`."""
+    places = {each.resolve() for each in directories}
+    return sum(_used(path) for path in places if places.isdisjoint(path.parents))
 
 
 def _used(directory: Path) -> int:
@@ -91,7 +93,7 @@ class UsedSpaceGuard:
             return LONGEST_S
         try:
             used = await asyncio.to_thread(self._measure, self._directories())
-        except OSError as error:
+        except (OSError, DirectoryRefused) as error:
             _log.warning("the disk space that the crawl takes is not known: %s", error)
             return LONGEST_S
         self._note(used)

@@ -5,6 +5,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
+from crawler.disk.directory import DirectoryRefused
 from crawler.disk.used_space import LONGEST_S, SHORTEST_S, UsedSpaceGuard, used_bytes
 
 
@@ -22,6 +25,7 @@ def test_files_in_all_folders_count_and_those_behind_links_do_not(tmp_path: Path
     (crawl / "part-1").symlink_to(other)
     assert used_bytes([crawl]) == du(crawl) >= 150_000
     assert used_bytes([crawl, crawl / "part-1", crawl]) == du(crawl) + du(other)  # a part on another disk counts, once
+    assert used_bytes([crawl, crawl / "b", crawl / "b/d"]) == du(crawl)  # parts that lie in the crawl count once
     assert used_bytes([tmp_path / "missing"]) == 0
 
 
@@ -61,6 +65,15 @@ def test_the_crawl_waits_above_its_limit_and_goes_on_well_below_it() -> None:
     disk.guard.set_max_bytes(None)
     assert disk.check(2000) == LONGEST_S
     assert disk.told[-1] == "resume"
+
+
+async def test_the_crawl_goes_on_while_nobody_knows_its_directories(caplog: pytest.LogCaptureFixture) -> None:
+    def unreadable() -> Sequence[Path]:
+        raise DirectoryRefused("parts.json can't be read")
+
+    guard = UsedSpaceGuard(unreadable, max_bytes=1, pause=pytest.fail, resume=pytest.fail)
+    assert await guard.check() == LONGEST_S
+    assert "parts.json can't be read" in caplog.text
 
 
 def test_it_looks_the_more_often_the_less_room_there_is() -> None:
