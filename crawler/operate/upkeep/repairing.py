@@ -116,7 +116,7 @@ class Repairing:
         if recovered.unread:
             self._say(
                 f"{place.named}the links of {recovered.unread:,} pages are not known: output.links was off, and the "
-                "pages are not in the archive"
+                "archive does not have the pages, or only revisit records of them"
             )
         if recovered.pruned:
             self._say(

@@ -33,6 +33,7 @@ from frontier.descriptor import Problem
 _LEDGER: Final = "the ledger"
 _RECORDS: Final = "the records"
 _ARCHIVE: Final = "the archive"
+_UNNAMED: Final = f"{_ARCHIVE} does not have; if an earlier crawl has it, name that in output.dedupe_against"
 AT_ONCE: Final = 500
 """Pages that are written to a sink at the same time."""
 
@@ -176,11 +177,12 @@ class Verification:
         yield from chain.from_iterable(map(index_problems, directories))
         self._facts.resolve_payloads()
         yield from self._read_earlier()
-        nobody = _ARCHIVE + (" and the earlier crawls do" if self._loaded.config.output.dedupe_against else " does")
+        is_compared = self._loaded.config.output.dedupe_against
+        nobody = f"{_ARCHIVE} and the earlier crawls do not have" if is_compared else _UNNAMED
         for number, url in self._facts.dangling(Source.ARCHIVE):
-            yield Problem("archive", url, f"number {number} refers to a body that {nobody} not have")
+            yield Problem("archive", url, f"number {number} refers to a body that {nobody}")
         for _, url in self._facts.dangling(Source.EXCHANGES):
-            yield Problem("archive", url, f"a record without number refers to a body that {nobody} not have")
+            yield Problem("archive", url, f"a record without number refers to a body that {nobody}")
 
     def _read_earlier(self) -> Iterator[Problem]:
         """Look in earlier crawls for bodies that the archive lacks."""
