@@ -14,7 +14,7 @@ from crawler.cli.run.streams import say
 from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.layout import part_directory
 from crawler.export.archived_text import ArchivedText
-from crawler.export.archives import archives_of
+from crawler.export.archives import Archive, archives_of
 from crawler.export.captures import Captures, Location
 from crawler.export.links import links_table
 from crawler.export.pages import pages_table
@@ -77,8 +77,8 @@ def _columns(_context: click.Context, _parameter: click.Parameter, value: str | 
     multiple=True,
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
-    help="For wacz: an earlier crawl, or a folder of WARC files, that revisit records refer to. By default, those of "
-    "output.dedupe_against.",
+    help="For wacz and --text-by: an earlier crawl, or a folder of WARC files, that revisit records refer to. "
+    "By default, those of output.dedupe_against.",
 )
 @click.option("--incomplete", is_flag=True, help="For wacz: leave out what revisit records refer to and nobody has.")
 @click.option(
@@ -126,7 +126,10 @@ def _export_table(directory: Path, form: Format, to: Path, options: _Options) ->
         use_suffixes(crawl.suffixes.read_bytes())
     read_content = None if options.text_by is None else _reader(options.text_by)
     is_located = options.locations and options.table == "pages" and form != "jsonl"
-    archives = archives_of(directory, options.part) if is_located or read_content is not None else []
+    if read_content is not None:
+        archives = _archives_with_text(directory, options)
+    else:
+        archives = archives_of(directory, options.part) if is_located else []
     with Captures(directory, archives, _tell) as captures:
         find = captures.find if is_located else _nowhere
         table = pages_table(find, crawl=_name(crawl)) if options.table == "pages" else links_table()
@@ -154,6 +157,13 @@ def _export_table(directory: Path, form: Format, to: Path, options: _Options) ->
     _report(made, to, options.table, in_folder=not is_file(to, form))
 
 
+def _archives_with_text(directory: Path, options: _Options) -> list[Archive]:
+    """Those of the crawl come last, because they count."""
+    places = options.earlier or _compared_with(CrawlDirectory(directory))
+    earlier = [each for place in places for each in earlier_archives(place)]
+    return [*earlier, *archives_of(directory, options.part)]
+
+
 def _tell_missing(texts: ArchivedText | None) -> None:
     if texts is not None and texts.missing:
         lacking = number_of(texts.missing, "page")
@@ -179,11 +189,7 @@ def _reader(name: str) -> ContentReading:
 def _pack(directory: Path, to: Path, options: _Options) -> None:
     read_content = None if options.text_by is None else _reader(options.text_by)
     places = options.earlier or _compared_with(CrawlDirectory(directory))
-    archives, texts = [], None
-    if read_content is not None:
-        # Those of the crawl come last, because they count.
-        archives = [each for place in places for each in earlier_archives(place)]
-        archives += archives_of(directory, options.part)
+    archives, texts = [] if read_content is None else _archives_with_text(directory, options), None
     with Captures(directory, archives, _tell) as captures:
         if read_content is not None:
             texts = ArchivedText(directory, captures, LexborExtractor(), read_content)

@@ -64,3 +64,21 @@ async def test_a_revisit_of_the_body_of_another_page_has_its_own_links(tmp_path:
         assert f"[link](http://h1.test/{path}next)" in each["markdown"]
         assert each["message"].startswith(f"{told}; its text is cut at")  # what the crawl has told comes once
         assert each["message"].count("its text is") == 2
+
+
+async def test_a_text_whose_body_an_earlier_crawl_has_archived_is_read_there(tmp_path: Path) -> None:
+    found = page(1, b"<p>A text that comes again")
+    earlier, crawl = tmp_path / "earlier", tmp_path / "crawl"
+    for directory, places in ((earlier, ()), (crawl, (str(earlier / "warc"),))):
+        sink = WarcSink(directory / "warc", WarcOptions(earlier=places))
+        await sink.begin()
+        found = msgspec.structs.replace(found, fetched_at=found.fetched_at + 100)
+        written = record(1, url=found.url, fetched_at=rfc3339(found.fetched_at), content_type="text/html")
+        await sink.write(found, written)
+        await sink.aclose()
+        write_crawl(directory, [written])
+    with (crawl / "crawl.toml").open("a") as configuration:
+        configuration.write(f'[output]\ndedupe_against = ["{earlier}"]\n')
+    ended = export(crawl, "--format", "jsonl", "--text-by", "turbohtml", to="out.jsonl")
+    assert "lacks" not in ended.stderr
+    assert msgspec.json.decode((tmp_path / "out.jsonl").read_bytes())["text"] == "A text that comes again"
