@@ -32,6 +32,7 @@ from crawler.control.replies import CrawlStatus, HostForm, HostList, PartStatus,
 from crawler.control.requests import Pause
 from crawler.control.wire import decode_reply, decode_request
 from crawler.counters import Counters
+from crawler.course.forms import CoursePoint, Remaining
 from crawler.library.log_form import log_form
 from crawler.operate.parts.sums import sum_statuses
 from crawler.page import PageRecord
@@ -257,6 +258,11 @@ def test_the_commands_of_a_page_run_and_print_what_it_shows(page: str, folder: P
 def as_configuration(text: str, folder: Path) -> str:
     """A block of settings with what else a configuration needs."""
     text = text.replace("/run/secrets/proxy", str(folder / "secret"))
+    if "dedupe_against" in text:
+        for name in re.findall(r'"([^"]+)"', text):
+            place = folder / name / "site.cdxj" if not name.endswith(".cdxj") else folder / name
+            place.parent.mkdir(parents=True)
+            place.write_text("")
     if "[[compare.expect]]" in text and "[[compare.work]]" not in text:
         text = f'[[compare.work]]\nname = "our links"\nurls = "urls.txt.gz"\n[[compare.set]]\nbackend = "dsbf"\n{text}'
     if "seeds =" not in text:
@@ -499,7 +505,13 @@ def check_crawl_list(block: Block, folder: Path, shell: Shell) -> None:
 
 
 def check_status(block: Block, folder: Path, shell: Shell) -> None:
-    assert block.text.splitlines() == status_lines(running_status(), Path("crawls/mysite"))
+    course = [
+        CoursePoint(at=f"2026-11-23T02:07:{second}.000Z", discovered=discovered, finished=finished)
+        for second, discovered, finished in ((39, 1, 0), (41, 120, 30), (45, 244, 96))
+    ]
+    remaining = Remaining(urls=148, seconds=9.2)
+    status = msgspec.structs.replace(running_status(), share_done=96 / 244, remaining=remaining, course=course)
+    assert block.text.splitlines() == status_lines(status, Path("crawls/mysite"))
 
 
 ROW_OF_TOP = re.compile(r"(\S+) +(\S+) +([\d,]+) +([\d,]+) +(\d\d:\d\d:\d\d)? +(.+)")

@@ -110,6 +110,8 @@ def test_each_setting_can_come_from_a_file_the_environment_and_the_command_line(
         "politeness.hours": "22:00-06:00",
         "daemon.schedule": "0 3 * * 1",
         "visited.candidates": ("dsbf", "exact"),
+        "exchange.password_file": "/dev/null",
+        "exchange.password_env": "REDIS_PASSWORD",
     }
     value = examples.get(key, setting.minimum if setting.default is None else setting.default)
     text = toml_value(value)

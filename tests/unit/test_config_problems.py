@@ -21,7 +21,10 @@ HUGE = "9" * 5000
         ("fetch.max_depth = 1", "fetch.max_depth: unknown key; did you mean scope.max_depth?"),
         (
             "scope.backend = 1",
-            "scope.backend: unknown key; did you mean frontier.backend or visited.backend or fetch.backend?",
+            (
+                "scope.backend: unknown key; did you mean frontier.backend or visited.backend or fetch.backend or "
+                "exchange.backend?"
+            ),
         ),
         ("urls.zzz = 1", "urls.zzz: unknown key; [urls] has rules"),
         ("timeout_s = 1", "timeout_s: unknown key; did you mean fetch.timeout_s or render.timeout_s?"),
@@ -206,8 +209,8 @@ def test_all_problems_of_all_sources_are_told_at_once(tmp_path: Path) -> None:
         ),
         (
             "crawl.toml:6: unknown section [zzz]; there are [crawl], [scope], [traps], [focus], [frontier], [visited], "
-            "[politeness], [fetch], [render], [urls], [output], [recrawl], [limits], "
-            "[log], [progress], [daemon], [compare]"
+            "[politeness], [fetch], [render], [urls], [output], [duplicates], [recrawl], [limits], "
+            "[log], [progress], [exchange], [daemon], [compare]"
         ),
         "environment ONCEOVER_FETCH__CONCURENCY: fetch.concurency: unknown key; did you mean fetch.concurrency?",
         "--set: expected KEY=VALUE in UTF-8, as fetch.timeout_s=5",

@@ -61,6 +61,8 @@ def _valid(setting: Setting, seed_file: str) -> st.SearchStrategy[Any]:
             return texts.map(lambda text: f"{text}(+https://library.se/)")
         case "output.sinks":
             return st.just(())
+        case "output.dedupe_against":
+            return st.sampled_from([(), ("/archive/site",)])
         case "visited.capacity":
             return st.integers(1, 10**10)
         case "output.min_free_bytes":
@@ -75,8 +77,9 @@ def _valid(setting: Setting, seed_file: str) -> st.SearchStrategy[Any]:
         case "ints":
             return st.lists(st.integers(int(setting.minimum or 0), int(setting.maximum or 0)), max_size=3).map(tuple)
         case "bytes":
-            sizes = st.integers(int(setting.minimum or 0), int(setting.maximum or 0))
-            return sizes | st.sampled_from([10**6, 3 * 10**9, 2**30])
+            most = int(setting.maximum or 0)
+            sizes = st.integers(int(setting.minimum or 0), most)
+            return sizes | st.sampled_from([size for size in (10**6, 3 * 10**9, 2**30) if size <= most])
         case "float" | "seconds":
             return st.floats(setting.minimum, setting.maximum)
         case "choice":
@@ -112,6 +115,8 @@ def config_of(values: dict[str, Any]) -> Config:
     ):
         values["crawl.parts"] = 1
     values["frontier.queue_prefixes"] = ("*.a.test",) if values["frontier.queue_by"] == "surt-prefix" else ()
+    if values["output.warc_text"]:
+        values["output.text"] = True
     tables: dict[str, dict[str, Any]] = {section: {} for section in sections()}
     for key, value in values.items():
         tables[settings()[key].section][settings()[key].name] = value
