@@ -10,6 +10,7 @@
     writers     writes rows as JSON Lines, CSV or Parquet
     manifest    what an export has done until now, in the folder that it writes to
     tables      exports a table
+    index       writes the indexes of all archives as one
     wacz        packs the archive into one file that replays
 
 An export takes a snapshot of the records: which files there are, and how large they are. It reads no further, so a

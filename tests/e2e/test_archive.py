@@ -10,7 +10,7 @@ import pytest
 
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
-from tests.e2e.crawling import COMPLETE, FAILED, USAGE, Web, onceover, setting
+from tests.e2e.crawling import COMPLETE, FAILED, REFUSED, USAGE, Web, onceover, setting
 from tests.e2e.operating import command_here
 from tests.unit.write.samples import archived
 
@@ -97,6 +97,13 @@ def test_a_crawl_in_parts_is_compared_with_an_earlier_one_and_its_wacz_is_whole(
     assert ended.code == COMPLETE, ended
     ended = command_here("export", str(crawl), "--format", "wacz", "--to", str(tmp_path / "a.wacz"))
     assert ended.code == COMPLETE, ended
+    ended = command_here("export", str(crawl), "--format", "cdxj", "--to", str(tmp_path / "a.cdxj"))
+    assert ended.code == COMPLETE, ended
+    lines = (tmp_path / "a.cdxj").read_bytes().splitlines()
+    assert lines == sorted(line for each in crawl.glob("part-*/warc/*.cdxj") for line in each.read_bytes().splitlines())
+    assert len(lines) > 20
+    ended = command_here("export", str(crawl), "--format", "cdxj", "--to", str(tmp_path / "a.cdxj"))
+    assert (ended.code, "--overwrite" in ended.err) == (REFUSED, True), ended
 
     [archive] = (earlier / "warc").glob("*.warc.gz")
     archive.unlink()

@@ -16,6 +16,7 @@ from crawler.disk.layout import part_directory
 from crawler.export.archived_text import ArchivedText
 from crawler.export.archives import Archive, archives_of
 from crawler.export.captures import Captures, Location
+from crawler.export.index import export_index
 from crawler.export.links import links_table
 from crawler.export.pages import pages_table
 from crawler.export.tables import Exported, TableExport, export_table, is_file
@@ -28,7 +29,8 @@ from crawler.status import number_of
 from crawler.url.hosts import use_suffixes
 
 _WACZ: Final = "wacz"
-_FORMATS: Final = (*get_args(Format), _WACZ)
+_CDXJ: Final = "cdxj"
+_FORMATS: Final = (*get_args(Format), _WACZ, _CDXJ)
 _TABLES: Final = ("pages", "links")
 _READERS: Final = ("turbohtml", "trafilatura")
 _PARTITIONS: Final = frozenset({"crawl", "subset"})
@@ -88,7 +90,7 @@ def _columns(_context: click.Context, _parameter: click.Parameter, value: str | 
 )
 @click.option("--overwrite", is_flag=True, help="Replace what an earlier export has written there.")
 @part
-def export(directory: Path, form: Literal[Format, "wacz"], to: Path, **options: Any) -> None:
+def export(directory: Path, form: Literal[Format, "wacz", "cdxj"], to: Path, **options: Any) -> None:
     """Copy what the crawl in DIR has written into a form that other tools read, whether it runs or not.
 
     A page that was written twice is there once; of a URL that was fetched again, each visit is there. To continue an
@@ -98,14 +100,16 @@ def export(directory: Path, form: Literal[Format, "wacz"], to: Path, **options: 
     _check(directory, chosen.part)
     if chosen.text_by is not None and chosen.table != "pages":
         raise click.UsageError("--text-by is for the table of pages, and for wacz")
-    if chosen.partition_by and (form == "wacz" or chosen.table != "pages"):
+    if chosen.partition_by and (form in (_WACZ, _CDXJ) or chosen.table != "pages"):
         raise click.UsageError("--partition-by is for the table of pages")
-    if form != "wacz":
-        _export_table(directory, form, to, chosen)
-    elif chosen.table != "pages":
-        raise click.UsageError(f"--table {chosen.table} is for tables; --format wacz packs the archive")
-    else:
+    if form in (_WACZ, _CDXJ) and chosen.table != "pages":
+        raise click.UsageError(f"--table {chosen.table} is for tables; --format {form} is about the archive")
+    if form == "wacz":
         _pack(directory, to, chosen)
+    elif form == "cdxj":
+        _merge_index(directory, to, chosen)
+    else:
+        _export_table(directory, form, to, chosen)
 
 
 class _Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -208,6 +212,13 @@ def _pack(directory: Path, to: Path, options: _Options) -> None:
     _tell_missing(texts)
     files, captured = number_of(packed.archives, "WARC file"), number_of(packed.captures, "capture")
     say(f"{files}, {captured}, {number_of(packed.pages, 'page')}: {to}")
+
+
+def _merge_index(directory: Path, to: Path, options: _Options) -> None:
+    if options.text_by is not None:
+        raise click.UsageError("--text-by is for the table of pages, and for wacz")
+    lines = export_index(directory, options.part, to, overwrite=options.overwrite)
+    say(f"{number_of(lines, 'capture')}: {to}")
 
 
 def _check(directory: Path, part: int | None) -> None:

@@ -1,0 +1,22 @@
+"""Writes the indexes of all archives of a crawl as one."""
+
+from pathlib import Path
+
+from crawler.export.archives import archives_of
+from crawler.export.aside import ensure_writable, written_aside
+from crawler.export.writers import ExportRefused
+from crawler.write.cdxj.merging import merged_index
+
+
+def export_index(directory: Path, part: int | None, to: Path, *, overwrite: bool) -> int:
+    """Returns the number of its lines, which are sorted. Raises `ExportRefused`, `DirectoryRefused` and `OSError`."""
+    ensure_writable(to, may_replace=overwrite)
+    folders = dict.fromkeys(archive.path.parent for archive in archives_of(directory, part))
+    if not folders:
+        raise ExportRefused(f"{directory} has no archive to list: crawl with output.warc = true")
+    lines = 0
+    with written_aside(to, may_replace=overwrite) as file:
+        for line in merged_index(*folders):
+            file.write(line + b"\n")
+            lines += 1
+    return lines
