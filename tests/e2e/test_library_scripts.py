@@ -314,7 +314,7 @@ print(len(pages))
 def test_a_crawl_changes_nothing_of_the_process(tmp_path: Path, web: Web) -> None:
     with script(tmp_path, UNCHANGED.format(values=values(web))) as process:
         assert ended(process) == (f"{len(web.pages)}\n", "")
-    assert not (tmp_path / "a" / "logs").exists()
+    assert [each.name for each in (tmp_path / "a" / "logs").iterdir()] == ["course.json"]
 
 
 # notebooks

@@ -149,6 +149,8 @@ def archived_statuses(
     """The status of each URL in an archive, in which each body is the file that was served, and as the record says."""
     statuses: dict[str, int] = {}
     for response in responses_in(archive):
+        if response.rec_headers["X-Onceover-Purpose"] == "robots":
+            continue  # it is no page
         url = response.rec_headers["WARC-Target-URI"] or ""
         assert response.http_headers is not None
         assert url not in statuses, "a URL was archived twice"

@@ -93,6 +93,7 @@ _AT_RESTART: Final = {
     "render": "the browsers are started with it",
     "output": "its files are open",
     "log": "its file was opened with it",
+    "exchange": "the parts are connected by it",
     "daemon": "a daemon that watches over this crawl reads it from the crawl's file",
     "progress": "the display was started with it",
     "duplicates": "pages are read and judged with it",
