@@ -78,7 +78,7 @@ SITES: Final = {
         ),
     ),
 }
-TIMEOUT_S: Final = 1_200.0
+TIMEOUT_S: Final = 3_600.0
 
 pytestmark = pytest.mark.long
 
