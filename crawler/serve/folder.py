@@ -39,7 +39,7 @@ def read_names(home: Path) -> list[str]:
 
 def problems_of_new(home: Path, name: str, text: bytes) -> tuple[str, ...]:
     """What is wrong with the configuration of a crawl that a program wants to create. It may not name files outside the
-    folder."""
+    folder, nor a server for the links of parts."""
     outside = tuple(_outside(home, text))
     if outside:
         return outside
@@ -66,6 +66,9 @@ def _outside(home: Path, text: bytes) -> Iterator[str]:
         given = tomllib.loads(text.decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
         return  # told when it is read, with the line
+    if "exchange" in given:
+        # It names a server, and a file or a variable that is sent there.
+        yield f"exchange: expected in files that were put into {home} by hand, found in one that a program sends"
     for section, key in (("crawl", "directory"), ("crawl", "seed_files"), ("output", "dedupe_against")):
         table = given.get(section)
         paths = table.get(key) if isinstance(table, dict) else None

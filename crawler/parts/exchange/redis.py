@@ -167,7 +167,8 @@ class RedisExchange:
                 reason = "; ".join(str(error) or type(error).__name__ for error in errors.exceptions)
                 self._break_all(reason)
             # After a failover, another server may answer at the same place.
-            await self._client.connection_pool.disconnect()
+            with suppress(RedisError, OSError):
+                await self._client.connection_pool.disconnect()
             self._first_try.set()
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, _LAST_RETRY_S)

@@ -55,6 +55,7 @@ def test_a_new_configuration_may_not_leave_the_folder_nor_use_the_directory_of_a
         ("directory = '../x'", "crawl.directory: expected a path within"),
         ("directory = 'link/x'", "crawl.directory: expected a path within"),
         ("seed_files = ['/etc/hostname']", "crawl.seed_files: expected a path within"),
+        ("[exchange]\npassword_file = '/etc/hostname'", "exchange: expected in files that were put into"),
         ("directory = 'crawls/a'", "which a.toml uses"),
         ("seed = 5", "b.toml:3: crawl.seed: unknown key"),
         ("seeds = [", "b.toml:3"),
