@@ -35,6 +35,7 @@ class RunningPart:
         self.frontier = frontier
         self.store = store
         self.carrier = carrier
+        self.carrying = asyncio.create_task(carrier.run())
         assert frontier.part_links is not None
         self.links: PartLinks = frontier.part_links
         self._world = world
@@ -90,7 +91,7 @@ class Crawl:
             max_waiting=self.max_waiting,
         )
         running = RunningPart(frontier, store, carrier, self.world)
-        carrying = asyncio.create_task(carrier.run())
+        carrying = running.carrying
         try:
             if crawls:
                 await frontier.add([page_of(seed) for seed in (0, 1) if self.world.owner(seed) == number])

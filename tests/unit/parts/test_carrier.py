@@ -199,10 +199,10 @@ async def test_parts_that_do_not_agree_refuse_each_other_with_both_values(
 ) -> None:
     crawl = Crawl(tmp_path, World(3, pages=50, parts=2))
     with pytest.raises(ExceptionGroup) as raised:  # noqa: PT012
-        async with crawl.running(0, crawls=False):
+        async with crawl.running(0, crawls=False) as first:
             crawl.agreement = other
-            async with crawl.running(1, crawls=False):
-                await asyncio.sleep(0.3)
+            async with crawl.running(1, crawls=False) as second:
+                await until(lambda: first.carrying.done() or second.carrying.done())
     assert raised.group_contains(PartsDisagree, match="all parts of a crawl must agree on (urls.rules|suffixes): part")
 
 
@@ -215,7 +215,7 @@ async def test_parts_that_divide_the_crawl_in_other_ways_refuse_each_others_link
             crawl.owner = lambda key: 1 - world.ownership.owner(key)
             async with crawl.running(0, crawls=False) as first:
                 await first.frontier.add([page_of(foreign_page(world, 0))])
-                await asyncio.sleep(0.3)
+                await until(first.carrying.done)
                 assert second.frontier.describe().admitted == 0
     assert raised.group_contains(PartsDisagree, match="was sent .* by part 0, which belongs to part 0")
 
