@@ -13,7 +13,7 @@ from crawler.control.client import NoAnswer
 from crawler.disk.directory import DirectoryRefused
 from crawler.export.writers import ExportRefused
 from crawler.fetch.connect.aiohttp_contract import ClientRefused
-from crawler.operate.target import Refused
+from crawler.operate.refused import Refused
 from crawler.parts.exchange.sending import PartsDisagree
 from crawler.serve.api.gate.tokens import TokenRefused
 from crawler.supervise.supervisor import PartFailed

@@ -9,11 +9,13 @@ by `stored`. So both reply the same, and commands print the same words.
     upkeep             checks, repairs and divides crawls that do not run
     settings           changes the settings of a crawl
     target             what an operator acts on
+    refused            why a request is not carried out
     answers            from a request to its reply
     running            answers the socket of a running crawl
     report             sums up what a crawl has found
     opening, stored    opens a crawl that does not run
     reach              finds out whether a crawl runs, and asks it; for commands
+    opened             asks one that does not run; it loads all of a crawl, so it is loaded when it is needed
 
 Commands and whatever runs crawls use this room. It knows `wiring`, which opens states.
 """

@@ -32,7 +32,8 @@ from crawler.control.requests import (
     Unretire,
 )
 from crawler.operate.actions import checkpoint, copying, hosts, pausing, queues, refusals, selecting, settings, urls
-from crawler.operate.target import OperatedCrawl, Refused, adding
+from crawler.operate.refused import Refused
+from crawler.operate.target import OperatedCrawl, adding
 from frontier import StoreFailed
 
 _FAILED = 1

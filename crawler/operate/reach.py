@@ -3,13 +3,10 @@
 A crawl in parts has a socket of its own. If nobody listens there, each part is asked for itself.
 """
 
-import asyncio
-import fcntl
 import time
 from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Protocol, TypeVar
 
 import msgspec
@@ -18,16 +15,9 @@ from crawler.control import client
 from crawler.control.address import SocketOfOther
 from crawler.control.client import Connection, ConnectionLost, NoAnswer
 from crawler.control.process import is_stopped, why_silent
-from crawler.control.replies import Refusal
 from crawler.control.requests import AnyRequest
-from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefused
-from crawler.disk.layout import part_directories, read_layout
-from crawler.operate.answers import answer
-from crawler.operate.parts.answers import answer_by_parts
-from crawler.operate.parts.crawl import CrawlInParts
-from crawler.operate.parts.opening import open_parts
-from crawler.operate.stored import StoredCrawl, open_crawl
-from crawler.operate.target import Refused
+from crawler.disk.directory import DirectoryInUse, DirectoryRefused
+from crawler.operate.refused import Refused, checked
 
 WAIT_S: Final = 10.0
 """How long a crawl may take to listen after it has locked its directory, and to unlock it when it has ended."""
@@ -94,52 +84,10 @@ def _reach_running(path: Path, stack: ExitStack, *, to_change: bool) -> "Reached
 
 def _open(path: Path, stack: ExitStack, *, to_change: bool) -> "ReachedCrawl":
     """The crawl that does not run, or of which only parts run. Raises `DirectoryInUse`."""
-    layout = read_layout(path)
-    if layout is None:
-        runner, crawl = _enter(open_crawl(path, to_change=to_change), stack)
-        return _Stored(crawl, runner)
-    runner, parts = _enter(open_parts(path, layout, to_change=to_change), stack)
-    return _Together(parts, runner)
+    # This loads all of a crawl, which takes much longer than asking one that runs.
+    from crawler.operate.opened import open_reached  # noqa: PLC0415 - see above
 
-
-_Opened = TypeVar("_Opened")
-
-
-def _enter(opening: AbstractAsyncContextManager[_Opened], stack: ExitStack) -> tuple[asyncio.Runner, _Opened]:
-    """Open something in an event loop of its own."""
-    runner = asyncio.Runner()
-    try:
-        opened = runner.run(_entered(opening))
-    except BaseException:
-        runner.close()
-        raise
-    stack.callback(runner.close)
-    stack.push(lambda kind, error, trace: runner.run(_exited(opening, kind, error, trace)))
-    return runner, opened
-
-
-async def _entered(opening: AbstractAsyncContextManager[_Opened]) -> _Opened:
-    return await opening.__aenter__()
-
-
-async def _exited(
-    opening: AbstractAsyncContextManager[_Opened],
-    kind: type[BaseException] | None,
-    error: BaseException | None,
-    trace: TracebackType | None,
-) -> bool | None:
-    return await opening.__aexit__(kind, error, trace)
-
-
-def wait_until_unlocked(path: Path) -> None:
-    """Wait until no process uses the directory of a crawl, or those of its parts."""
-    for directory in dict.fromkeys((path, *part_directories(path))):
-        try:
-            lock = CrawlDirectory(directory).lock.open("rb")
-        except FileNotFoundError:
-            continue
-        with lock:
-            fcntl.flock(lock, fcntl.LOCK_SH)
+    return open_reached(path, stack, to_change=to_change)
 
 
 def _unreachable(path: Path, error: DirectoryInUse) -> NoAnswer:
@@ -163,7 +111,7 @@ class _Running:
 
     def ask(self, request: AnyRequest, expected: type[_Reply]) -> _Reply:
         try:
-            return _checked(self._connection.ask(request, expected))
+            return checked(self._connection.ask(request, expected))
         except ValueError as error:
             raise Refused(f"this can't be sent to the crawl: {error}") from error
         except ConnectionLost as error:
@@ -174,51 +122,3 @@ class _Running:
 
     def wait_for_end(self) -> None:
         self._connection.wait_for_end()
-
-
-class _Stored:
-    """A crawl that does not run."""
-
-    is_running = False
-
-    def __init__(self, crawl: StoredCrawl, runner: asyncio.Runner) -> None:
-        self._crawl = crawl
-        self._runner = runner
-
-    def ask(self, request: AnyRequest, expected: type[_Reply]) -> _Reply:
-        reply = _checked(self._runner.run(answer(self._crawl, request)))
-        assert isinstance(reply, expected)
-        return reply
-
-    def wait_for_end(self) -> None:
-        return
-
-
-class _Together:
-    """A crawl in parts that nobody watches over. Some of its parts may still run."""
-
-    def __init__(self, crawl: CrawlInParts, runner: asyncio.Runner) -> None:
-        self._crawl = crawl
-        self._runner = runner
-
-    @property
-    def is_running(self) -> bool:
-        return self._crawl.parts.is_running
-
-    def ask(self, request: AnyRequest, expected: type[_Reply]) -> _Reply:
-        reply = _checked(self._runner.run(answer_by_parts(self._crawl, request)))
-        assert isinstance(reply, expected)
-        return reply
-
-    def wait_for_end(self) -> None:
-        for part in self._crawl.parts.running:
-            wait_until_unlocked(part)
-
-
-_Checked = TypeVar("_Checked")
-
-
-def _checked(reply: _Checked | Refusal) -> _Checked:
-    if isinstance(reply, Refusal):
-        raise Refused(reply.message, reply.exit_code)
-    return reply

@@ -17,8 +17,9 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.disk.syncing import FileSync
 from crawler.operate.answers import answer
 from crawler.operate.course import CourseKeeper
+from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import RunningSettings
-from crawler.operate.target import Refused, syncing
+from crawler.operate.target import syncing
 from crawler.parts.ending import Gate
 from crawler.wiring.backends import frontier_backend
 from crawler.wiring.crawl import OpenedCrawl

@@ -5,28 +5,19 @@ Frontiers of other people may lack what only operators need. The functions retur
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final, Protocol
+from typing import Protocol
 
 from config import Loaded
 from crawler.control.replies import CrawlStatus, Stopping
 from crawler.counters import InFlight
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.syncing import FileSync
+from crawler.operate.refused import FAILED, Refused
 from crawler.operate.settings.changing import CrawlSettings
 from crawler.parts.ending import Gate
 from frontier import Frontier, LedgerReads, Pausing, QueueControl, QueueReads, Recovering, Recrawling, Serving, Syncing
 from frontier.state import FrontierState
 from visited import VisitedStats
-
-_FAILED: Final = 1
-
-
-class Refused(Exception):
-    """A request can't be carried out. Nothing has changed. The message says what to do."""
-
-    def __init__(self, message: str, exit_code: int = 2) -> None:
-        super().__init__(message)
-        self.exit_code = exit_code
 
 
 class OperatedCrawl(Protocol):
@@ -86,7 +77,7 @@ def adding(crawl: OperatedCrawl) -> Iterator[None]:
         yield
         return
     if not gate.enter():
-        raise Refused("the crawl is complete, and ends now; start it again, then add the URLs", _FAILED)
+        raise Refused("the crawl is complete, and ends now; start it again, then add the URLs", FAILED)
     try:
         yield
     finally:

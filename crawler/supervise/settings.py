@@ -11,10 +11,10 @@ from crawler.control.process import why_silent
 from crawler.control.replies import Reconfigured, Refusal
 from crawler.control.requests import Reload, Set
 from crawler.operate.actions.settings import change_settings
+from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import Prepared, Read, write
 from crawler.operate.settings.plan import Plan, make_plan
 from crawler.operate.settings.start import Start
-from crawler.operate.target import Refused
 from crawler.parts.sharing.configuration_giver import ANSWER_S, Answers
 from crawler.parts.sharing.configuration_taker import Judged
 from crawler.supervise.given import counts_pages

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from config import load, render_toml
 from crawler.cli import onceover
 from crawler.disk.directory import CrawlDirectory
-from crawler.operate.target import Refused
+from crawler.operate.refused import Refused
 from frontier import LedgerEntry
 from frontier.shell import QueueFrontier
 from frontier.upkeep.fsck import fsck

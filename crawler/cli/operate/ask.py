@@ -12,7 +12,7 @@ from crawler.control.reply_types import READS, REPLY_TYPES
 from crawler.control.wire import decode_request
 from crawler.disk.layout import lock_changes
 from crawler.operate.reach import reach
-from crawler.operate.target import Refused
+from crawler.operate.refused import Refused
 
 
 @click.command("ask", hidden=True)

@@ -11,8 +11,9 @@ from crawler.cli.operate.options import as_json, directory, part, place
 from crawler.control.replies import CrawlStatus, PartStatus, PauseState, Stopping
 from crawler.control.requests import MAX_REASON, GetStatus, Pause, Resume, Stop
 from crawler.course.text import course_rows, left_text
+from crawler.disk.unlocking import wait_until_unlocked
 from crawler.operate.course import course_of
-from crawler.operate.reach import CrawlEnded, reach, wait_until_unlocked
+from crawler.operate.reach import CrawlEnded, reach
 from crawler.progress import frontier_rows, rows_of
 from crawler.status import number_of, rate
 

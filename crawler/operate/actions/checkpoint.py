@@ -4,7 +4,8 @@ import time
 
 from crawler.control.replies import Checkpoint, WrittenFile
 from crawler.disk.syncing import SyncFailed
-from crawler.operate.target import OperatedCrawl, Refused
+from crawler.operate.refused import Refused
+from crawler.operate.target import OperatedCrawl
 from crawler.record import rfc3339
 
 _FAILED = 1

@@ -9,7 +9,8 @@ from crawler.control.requests import Export, Import
 from crawler.operate.actions.exported import Line, line_of, read_line
 from crawler.operate.actions.forms import digest_bytes, seconds
 from crawler.operate.actions.slices import SLICE_S
-from crawler.operate.target import OperatedCrawl, Refused, ledger_reads, recovering
+from crawler.operate.refused import Refused
+from crawler.operate.target import OperatedCrawl, ledger_reads, recovering
 from crawler.wiring.components import discovering
 from crawler.wiring.storage import rules_version
 from frontier import CrawlUrl, Damaged, LedgerEntry, UrlState

@@ -1,7 +1,8 @@
 """pause, resume"""
 
 from crawler.control.replies import PauseState
-from crawler.operate.target import OperatedCrawl, Refused, pausing
+from crawler.operate.refused import Refused
+from crawler.operate.target import OperatedCrawl, pausing
 
 
 async def pause(crawl: OperatedCrawl, reason: str) -> PauseState:

@@ -7,7 +7,8 @@ from crawler.control.replies import Changed, NextList, NextUrl, QueueForm, Queue
 from crawler.control.requests import InspectQueues, QueueOrder
 from crawler.operate.actions.forms import queue_form
 from crawler.operate.actions.slices import First, in_slices
-from crawler.operate.target import OperatedCrawl, Refused, queue_control, queue_reads
+from crawler.operate.refused import Refused
+from crawler.operate.target import OperatedCrawl, queue_control, queue_reads
 from crawler.status import host_of
 from frontier import CrawlUrl, QueueStatus
 

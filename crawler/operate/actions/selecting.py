@@ -11,7 +11,8 @@ from crawler.control.requests import ForgetSelected, Recrawl
 from crawler.control.selections import Selected, Selection
 from crawler.discover.scope import pattern_search
 from crawler.operate.actions.slices import SLICE_S
-from crawler.operate.target import OperatedCrawl, Refused, ledger_reads, recrawling
+from crawler.operate.refused import Refused
+from crawler.operate.target import OperatedCrawl, ledger_reads, recrawling
 from crawler.wiring.components import discovering
 from crawler.wiring.revisiting import UrlsAgain
 from crawler.wiring.storage import rules_version

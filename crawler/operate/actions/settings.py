@@ -4,8 +4,9 @@ from crawler.control.replies import Reconfigured
 from crawler.control.requests import Reload, Set
 from crawler.disk.directory import CrawlDirectory
 from crawler.disk.layout import part_at
+from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import CrawlSettings, Read, reader_of_settings, reader_of_start
-from crawler.operate.target import OperatedCrawl, Refused
+from crawler.operate.target import OperatedCrawl
 
 _FAILED = 1
 

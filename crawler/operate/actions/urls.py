@@ -14,7 +14,8 @@ from crawler.discover.external import MARK
 from crawler.disk.layout import part_at
 from crawler.operate.actions.forms import url_form
 from crawler.operate.actions.visits import visits_of
-from crawler.operate.target import OperatedCrawl, Refused, ledger_reads, queue_reads
+from crawler.operate.refused import Refused
+from crawler.operate.target import OperatedCrawl, ledger_reads, queue_reads
 from crawler.parts.ownership import Ownership
 from crawler.record import rfc3339
 from crawler.status import host_of

@@ -11,7 +11,7 @@ from crawler.control.requests import Add, Forget, Import
 from crawler.operate.actions.exported import read_line
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import USAGE, divide_replies
-from crawler.operate.target import Refused
+from crawler.operate.refused import Refused
 
 _Item = TypeVar("_Item")
 

@@ -32,7 +32,7 @@ from crawler.control.requests import (
 )
 from crawler.operate.parts import adding, changing, hosts, inspecting, selecting, settings
 from crawler.operate.parts.crawl import CrawlInParts
-from crawler.operate.target import Refused
+from crawler.operate.refused import Refused
 
 
 async def answer_by_parts(crawl: CrawlInParts, request: AnyRequest) -> msgspec.Struct | Refusal:

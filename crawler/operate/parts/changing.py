@@ -8,7 +8,7 @@ from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.hosts import name_parts
 from crawler.operate.parts.members import FAILED, divide_replies
 from crawler.operate.parts.sums import same_of_all
-from crawler.operate.target import Refused
+from crawler.operate.refused import Refused
 
 
 async def pause(crawl: CrawlInParts, request: Pause) -> PauseState:

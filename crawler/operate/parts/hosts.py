@@ -10,7 +10,7 @@ from crawler.control.requests import AnyRequest, Retire, SetBudget, Unretire
 from crawler.operate.actions.queues import is_unknown, no_queue
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import FAILED, USAGE, divide_replies, reply_or_raise
-from crawler.operate.target import Refused
+from crawler.operate.refused import Refused
 
 _Reply = TypeVar("_Reply", bound=msgspec.Struct)
 

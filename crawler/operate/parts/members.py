@@ -13,8 +13,8 @@ from crawler.control.client import SILENCE_S, ConnectionLost, NoAnswer
 from crawler.control.replies import Refusal
 from crawler.control.requests import AnyRequest
 from crawler.operate.answers import answer
+from crawler.operate.refused import Refused
 from crawler.operate.stored import StoredCrawl
-from crawler.operate.target import Refused
 
 FAILED = 1
 USAGE = 2

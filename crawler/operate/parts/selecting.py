@@ -5,7 +5,7 @@ import msgspec
 from crawler.control.requests import ForgetSelected, Recrawl
 from crawler.control.selections import Selected
 from crawler.operate.parts.crawl import CrawlInParts
-from crawler.operate.target import Refused
+from crawler.operate.refused import Refused
 
 
 async def work_on_next(crawl: CrawlInParts, request: ForgetSelected | Recrawl) -> Selected:

@@ -6,8 +6,8 @@ from crawler.disk.directory import CrawlDirectory
 from crawler.operate.actions.settings import change_settings
 from crawler.operate.parts.crawl import CrawlInParts
 from crawler.operate.parts.members import FAILED
+from crawler.operate.refused import Refused
 from crawler.operate.settings.changing import StoredSettings
-from crawler.operate.target import Refused
 
 
 async def reconfigure(crawl: CrawlInParts, request: Set | Reload) -> Reconfigured:

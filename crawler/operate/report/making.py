@@ -16,13 +16,13 @@ from crawler.disk.pruned import read_pruned
 from crawler.operate.course import course_of
 from crawler.operate.opening import stored_configuration
 from crawler.operate.reach import reach
+from crawler.operate.refused import Refused
 from crawler.operate.report.counted import Counted
 from crawler.operate.report.forms import Lists, Report, Summary
 from crawler.operate.report.lists.endings import Canonical
 from crawler.operate.report.lists.making import SECTIONS, make_lists
 from crawler.operate.report.visits import ledger_visits
 from crawler.operate.report.waiting import ask_who_waits
-from crawler.operate.target import Refused
 from crawler.record import rfc3339
 from crawler.wiring.components.discovering import url_reader
 from crawler.write.records import record_files

@@ -8,8 +8,8 @@ import msgspec
 from crawler.control.replies import HostForm, HostList
 from crawler.control.requests import MAX_ITEMS, Top
 from crawler.operate.reach import ReachedCrawl
+from crawler.operate.refused import Refused
 from crawler.operate.report.forms import HostRow, HostTable
-from crawler.operate.target import Refused
 
 _OF_PORTS_AND_QUEUES: Final = ":#"
 

@@ -21,7 +21,7 @@ from crawler.disk.directory import CrawlDirectory, DirectoryRefused
 from crawler.disk.free_space import free_bytes
 from crawler.disk.layout import Layout, part_at, read_division, read_layout, write_division, write_layout
 from crawler.operate.opening import lock_directory
-from crawler.operate.target import Refused
+from crawler.operate.refused import Refused
 from crawler.operate.upkeep.places import lock_places
 from crawler.status import number_of, size
 from crawler.wiring.backends import frontier_backend, lacks

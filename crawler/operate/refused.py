@@ -1,0 +1,26 @@
+"""Why a request of an operator is not carried out."""
+
+from typing import Final, TypeVar
+
+from crawler.control.replies import Refusal
+
+FAILED: Final = 1
+"""The exit code of what was asked rightly, and can't be done."""
+
+
+class Refused(Exception):
+    """A request can't be carried out. Nothing has changed. The message says what to do."""
+
+    def __init__(self, message: str, exit_code: int = 2) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+_Checked = TypeVar("_Checked")
+
+
+def checked(reply: _Checked | Refusal) -> _Checked:
+    """A reply that is none of a request that was refused. Raises `Refused`."""
+    if isinstance(reply, Refusal):
+        raise Refused(reply.message, reply.exit_code)
+    return reply
