@@ -23,6 +23,8 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True, tag="begin"):
     """Rebuild the stored URLs after a change of the rules."""
     again: bool = False
     """The part has been open before in this run. So it may be paused."""
+    lease_until: float | None = None
+    """When the lease of the part ends, by CLOCK_BOOTTIME, unless `Lease` renews it; None if it needs none."""
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True, tag="ask"):
@@ -41,6 +43,13 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
     """Finish the URLs in flight, or drop them, and end."""
 
     now: bool
+
+
+class Lease(msgspec.Struct, frozen=True, kw_only=True, tag="lease"):
+    """The lease of the part has been renewed."""
+
+    until: float
+    """By CLOCK_BOOTTIME."""
 
 
 class ToService(msgspec.Struct, frozen=True, kw_only=True, tag="service"):
@@ -107,5 +116,5 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):
     exit_code: int
 
 
-ToPart = Begin | Ask | End | Stop | ToService
+ToPart = Begin | Ask | End | Stop | Lease | ToService
 FromPart = Rebuilding | Opened | Progress | Answered | Warned | Ended | Failed | ToService

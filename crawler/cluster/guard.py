@@ -1,0 +1,48 @@
+"""Ends the process of a part when its lease has ended."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Final
+
+from crawler.cluster.boottime import boottime
+
+LEASE_ENDED: Final = 75
+"""The exit code of a process whose lease has ended. What it had in flight is not stored; another process fetches it
+again. (EX_TEMPFAIL of sysexits.h: try again.)"""
+
+
+def _exit() -> None:
+    os._exit(LEASE_ENDED)
+
+
+class LeaseGuard:
+    """The lease of the part that this process runs.
+
+    Past its end the process ends without any clean-up, because every clean-up stores something.
+    """
+
+    def __init__(
+        self, until: float, *, clock: Callable[[], float] = boottime, end: Callable[[], object] = _exit
+    ) -> None:
+        """`until` is a time of `clock`. `end` does not return, except in tests."""
+        self._until = until
+        self._clock = clock
+        self._end = end
+
+    def renew(self, until: float) -> None:
+        """The lease ends at `until`. An older word, which says less, changes nothing."""
+        self._until = max(self._until, until)
+
+    def check(self) -> None:
+        """Return if the lease lasts. Call this right before a request is written, and before each write to the frontier
+        or a sink."""
+        if self._clock() >= self._until:
+            self._end()
+
+    async def watch(self) -> None:
+        """End the process in time also if it does nothing. Runs until cancelled."""
+        while True:
+            self.check()
+            # The timers of the loop stand still while the machine sleeps; the clock of leases does not.
+            await asyncio.sleep(max(0.01, self._until - self._clock()))

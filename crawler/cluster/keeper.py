@@ -1,0 +1,271 @@
+"""Claims, renews and gives up the leases of a machine."""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, Protocol
+
+import msgspec
+from redis.exceptions import RedisError
+
+from crawler.cluster.boottime import boottime
+from crawler.cluster.leases import Claim, Leases
+from crawler.cluster.register import Register
+from crawler.cluster.values import COORDINATOR, Cluster, Denied, Forgotten, Identity
+from crawler.disk.directory import DirectoryRefused
+
+log = logging.getLogger(__name__)
+
+_RENEWALS: Final = 4
+"""How often a lease is renewed in its time."""
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """A part that a machine would run."""
+
+    part: int
+    stored: int = 0
+    """The epoch that its directory stores. 0 for the coordinator, and for a part that has none here."""
+    makes: bool = False
+    """There is no directory here: the part would be made."""
+
+
+class Held(msgspec.Struct, frozen=True, kw_only=True):
+    """The part may be opened. Its directory stores the epoch."""
+
+    part: int
+    epoch: int
+    until: float
+
+
+class Renewed(msgspec.Struct, frozen=True, kw_only=True):
+    """A part that is `Held` may go on for longer. Its process must learn that."""
+
+    part: int
+    until: float
+
+
+class Lost(msgspec.Struct, frozen=True, kw_only=True):
+    """The part was `Held`, and is not any more. Its process must be killed, which stores nothing of what is in
+    flight."""
+
+    part: int
+    why: str
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True):
+    """A wanted part can't be had now. It is said again only when the reason changes."""
+
+    part: int
+    why: str
+
+
+Change = Held | Renewed | Lost | Refused
+
+
+class Home(Protocol):
+    """What a machine has of the crawl."""
+
+    def identity(self) -> Identity:
+        """The crawl, as the directory of this machine stores it."""
+
+    def epochs(self) -> Mapping[int, int]:
+        """The stored epochs of all directories of parts that are here."""
+
+    def want(self, cluster: Cluster) -> Iterable[Wanted]:
+        """The parts that this machine would run, among them those that it runs. What is missing here and held is
+        kept; `release` gives it up."""
+
+    def store(self, part: int, *, epoch: int, lineage: int) -> None:
+        """Store the epoch in the directory of a part, synced; make the directory if there is none. Called in a thread.
+        Raises `OSError` or `DirectoryRefused`."""
+
+
+class LeaseKeeper:
+    """Keeps the leases of one machine. `run` works until it is cancelled; `next_change` says what has changed."""
+
+    def __init__(
+        self,
+        register: Register,
+        home: Home,
+        holder: str,
+        *,
+        lease_s: float,
+        clock: Callable[[], float] = boottime,
+    ) -> None:
+        """`holder` names this process for people, and differs from that of any other. `lease_s` is that of the
+        register: all machines must agree on it."""
+        self._register = register
+        self._home = home
+        self._holder = f"{holder}:{secrets.token_hex(4)}"
+        self._lease_s = lease_s
+        self._clock = clock
+        self._leases = Leases(lease_s=lease_s)
+        self._changes: asyncio.Queue[Change] = asyncio.Queue()
+        self._refused: dict[int, str] = {}
+        self._wake = asyncio.Event()
+        self._trouble: str | None = None
+
+    @property
+    def holder(self) -> str:
+        return self._holder
+
+    @property
+    def trouble(self) -> str | None:
+        """Why Redis does not answer, if it does not."""
+        return self._trouble
+
+    async def next_change(self) -> Change:
+        return await self._changes.get()
+
+    def until(self, part: int) -> float:
+        """When the lease of a part ends, by the clock; minus infinity if it is not held."""
+        until = self._leases.until(part)
+        return float("-inf") if until is None else until
+
+    def look_again(self) -> None:
+        """What the machine wants has changed."""
+        self._wake.set()
+
+    async def release(self, part: int) -> None:
+        """Give up a part whose process has ended, so that another machine may have it at once."""
+        claim = self._leases.drop(part)
+        if claim is not None:
+            await self._register.release(part, claim=claim.claim)
+
+    async def aclose(self) -> None:
+        """Give up everything. All processes have ended, and `run` has too."""
+        for part in list(self._leases.claims):
+            await self.release(part)
+        await self._register.say_goodbye(self._holder)
+
+    async def run(self) -> None:
+        """Keep the leases until cancelled."""
+        while True:
+            self._wake.clear()
+            self._let_end()
+            try:
+                await self._work()
+                self._trouble = None
+            except (RedisError, OSError) as error:
+                # TimeoutError is an OSError.
+                if self._trouble is None:
+                    log.warning("leases can't be renewed, because Redis can't be used: %s", error)
+                self._trouble = str(error) or type(error).__name__
+            await self._wait()
+
+    async def _wait(self) -> None:
+        pause_s = self._lease_s / _RENEWALS
+        if (event := self._leases.next_event()) is not None:
+            pause_s = min(pause_s, max(self._lease_s / 100, event - self._clock()))
+        try:
+            async with asyncio.timeout(pause_s):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+
+    def _let_end(self) -> None:
+        for part in self._leases.ended(self._clock()):
+            self._lose(part, f"it could not be renewed in time: {self._trouble or 'this process was stopped'}")
+
+    async def _work(self) -> None:
+        """One turn with Redis. Each command may take no longer than what it is for."""
+        async with asyncio.timeout(self._lease_s / 2):
+            await self._renew()
+        await self._let_stand()
+        async with asyncio.timeout(self._lease_s / 2):
+            try:
+                cluster = await self._register.read()
+            except Forgotten:
+                await self._write_again()
+                return
+            await self._tell_epochs(cluster)
+            await self._claim(cluster)
+
+    async def _renew(self) -> None:
+        claims = self._leases.claims
+        sent_at = self._clock()
+        answers = await self._register.renew(claims, lease_s=self._lease_s)
+        for (part, claim), holds in zip(claims.items(), answers, strict=True):
+            if self._leases.find(part, claim) is None:
+                continue
+            if not holds:
+                self._lose(part, "Redis has lost it, or has given it to another")
+                continue
+            self._leases.renew(part, claim, sent_at=sent_at)
+            if (until := self._leases.until(part)) is not None:
+                self._changes.put_nowait(Renewed(part=part, until=until))
+        self._let_end()
+
+    async def _let_stand(self) -> None:
+        for part in self._leases.ripe(self._clock()):
+            claim = self._leases.claims[part]
+            found = self._leases.find(part, claim)
+            assert found is not None
+            if part != COORDINATOR and not await self._store(part, found):
+                continue
+            sent_at = self._clock()
+            async with asyncio.timeout(self._lease_s / 2):
+                stands = await self._register.confirm(part, claim=claim, epoch=found.epoch, lease_s=self._lease_s)
+            if not stands:
+                self._lose(part, "Redis has lost it, or has given it to another")
+                continue
+            self._leases.confirm(part, claim, sent_at=sent_at)
+            if (until := self._leases.until(part)) is not None and until > self._clock():
+                self._refused.pop(part, None)
+                self._changes.put_nowait(Held(part=part, epoch=found.epoch, until=until))
+
+    async def _store(self, part: int, claim: Claim) -> bool:
+        """Returns whether the directory of the part is ready."""
+        try:
+            await asyncio.to_thread(self._home.store, part, epoch=claim.epoch, lineage=claim.lineage)
+        except (OSError, DirectoryRefused) as error:
+            await self.release(part)
+            self._refuse(part, str(error))
+            return False
+        return True
+
+    async def _tell_epochs(self, cluster: Cluster) -> None:
+        """After a flush or an older copy, the register knows less than the directories."""
+        higher = {part: epoch for part, epoch in self._home.epochs().items() if epoch > cluster.parts[part].opened}
+        if higher:
+            await self._register.raise_epochs(higher)
+
+    async def _write_again(self) -> None:
+        log.warning("Redis has forgotten the crawl, as after a flush; this machine writes its register again")
+        await self._register.create(self._home.identity(), is_new=False)
+        await self._register.raise_epochs(self._home.epochs())
+        self._wake.set()
+
+    async def _claim(self, cluster: Cluster) -> None:
+        for wanted in self._home.want(cluster):
+            part = wanted.part
+            if part in self._leases:
+                continue
+            claim = secrets.token_hex(8)
+            sent_at = self._clock()
+            answer = await self._register.claim(
+                part,
+                holder=self._holder,
+                claim=claim,
+                stored=wanted.stored,
+                makes=wanted.makes,
+                lease_s=self._lease_s,
+            )
+            if isinstance(answer, Denied):
+                self._refuse(part, answer.why)
+            else:
+                self._leases.grant(
+                    part, claim, epoch=answer.epoch, lineage=answer.lineage, sent_at=sent_at, now=self._clock()
+                )
+
+    def _refuse(self, part: int, why: str) -> None:
+        if self._refused.get(part) != why:
+            self._refused[part] = why
+            self._changes.put_nowait(Refused(part=part, why=why))
+
+    def _lose(self, part: int, why: str) -> None:
+        claim = self._leases.drop(part)
+        if claim is not None and claim.stands:
+            self._changes.put_nowait(Lost(part=part, why=why))

@@ -1,0 +1,214 @@
+"""The register of a crawl on many machines, in Redis.
+
+All keys of a crawl have one hash tag, so that a cluster of Redis has them on one node, and scripts may use them
+together:
+
+    {PREFIX:GENERATION:cluster}:register     a hash. Numbers of parts stand behind a colon
+        crawl, next_lineage, lease_s, configuration_version
+        lineages              of all parts, separated by spaces
+        server                the run id of the server in which it was created; empty when machines wrote it again
+        opened:K, claimed:K   epochs
+        make:K                present if an operator permits to make part K again
+    {PREFIX:GENERATION:cluster}:large        a hash: configuration, suffixes
+    {PREFIX:GENERATION:cluster}:lease:K      a hash that expires; K is -1 for the coordinator
+    {PREFIX:GENERATION:cluster}:agents       a hash: by holder, an `Agent` as JSON
+    PREFIX:crawl                             the generation of the crawl that uses the prefix
+
+Whatever is decided is decided in one hash, so that a flush can't leave half of it. A renewal changes the expiry only,
+which is permitted when the memory is full.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from crawler.cluster import scripts
+from crawler.cluster.values import COORDINATOR, Agent, Cluster, Denied, Forgotten, Granted, Identity, Lease, PartState
+
+TIMEOUT_S: Final = 10.0
+_AGENT_S: Final = 24 * 3600.0
+"""How long an agent that has not said goodbye is listed."""
+
+
+async def find_generation(client: Any, prefix: str) -> str | None:
+    """The generation of the crawl that uses a prefix; None if there is none."""
+    async with asyncio.timeout(TIMEOUT_S):
+        found = await client.get(f"{prefix}:crawl")
+    return None if found is None else found.decode()
+
+
+class Register:
+    """The register of one crawl. Whatever it does raises `redis.exceptions.RedisError`, OSError or TimeoutError if the
+    server does not do it."""
+
+    def __init__(self, client: Any, *, prefix: str, generation: str) -> None:
+        self._client = client
+        self._prefix = prefix
+        self._generation = generation
+        place = f"{{{prefix}:{generation}:cluster}}"
+        self._register, self._large, self._agents = (f"{place}:{name}" for name in ("register", "large", "agents"))
+        self._lease = f"{place}:lease:"
+        self._known: tuple[str, Mapping[bytes, bytes]] = "", {}
+        """What is large, and the version of the configuration that it has."""
+
+    async def create(self, identity: Identity, *, is_new: bool = True) -> bool:
+        """Write the register, unless there is one. Returns whether it was written.
+
+        It `is_new` for a crawl that is made now. Otherwise a machine writes what Redis has forgotten; nobody can know
+        then which parts were made.
+        """
+        fields: dict[str, object] = {
+            "crawl": identity.crawl,
+            "lineages": " ".join(map(str, identity.lineages)),
+            "next_lineage": identity.next_lineage,
+            "lease_s": identity.lease_s,
+            "configuration_version": identity.configuration_version,
+        }
+        flat = [each for pair in fields.items() for each in pair]
+        large = (identity.configuration, identity.suffixes)
+        written = await self._eval(scripts.CREATE, [self._register, self._large], *large, int(is_new), *flat)
+        async with asyncio.timeout(TIMEOUT_S):
+            await self._client.set(f"{self._prefix}:crawl", self._generation, nx=not is_new)
+        return bool(written)
+
+    async def raise_epochs(self, epochs: Mapping[int, int]) -> None:
+        """Let the register know at least these epochs, which directories have stored. Raises `Forgotten`."""
+        flat = [each for pair in epochs.items() for each in pair]
+        if not await self._eval(scripts.RAISE_EPOCHS, [self._register], *flat):
+            raise Forgotten
+
+    async def read(self) -> Cluster:
+        """All of it. Raises `Forgotten`."""
+        async with asyncio.timeout(TIMEOUT_S):
+            lineages, version = await self._client.hmget(self._register, "lineages", "configuration_version")
+        if lineages is None:
+            raise Forgotten
+        large = await self._read_large(version)
+        numbers = range(COORDINATOR, len(lineages.split()))
+        keys = [self._register, self._agents, *(self._lease_of(number) for number in numbers)]
+        run_id, time, flat, agents, leases = await self._eval(scripts.READ, keys)
+        fields = {key.decode(): value.decode() for key, value in _pairs(flat)}
+        if not fields:
+            raise Forgotten
+        found = {int(number): _lease(values) for number, values in leases}
+        return Cluster(
+            identity=_identity(self._generation, fields, large),
+            is_whole=fields["server"] != "",
+            is_first_server=fields["server"] == run_id.decode(),
+            parts=tuple(
+                PartState(
+                    number=number,
+                    lineage=int(lineage),
+                    opened=int(fields.get(f"opened:{number}", 0)),
+                    claimed=int(fields.get(f"claimed:{number}", 0)),
+                    may_be_made=f"make:{number}" in fields,
+                    lease=found.get(number),
+                )
+                for number, lineage in enumerate(fields["lineages"].split())
+            ),
+            coordinator=found.get(COORDINATOR),
+            agents={holder.decode(): msgspec.json.decode(text, type=Agent) for holder, text in _pairs(agents)},
+            now=int(time[0]) + int(time[1]) / 1e6,
+        )
+
+    async def _read_large(self, version: str) -> Mapping[bytes, bytes]:
+        if self._known[0] != version:
+            async with asyncio.timeout(TIMEOUT_S):
+                self._known = version, await self._client.hgetall(self._large)
+            if not self._known[1]:
+                self._known = "", {}
+                raise Forgotten
+        return self._known[1]
+
+    async def claim(
+        self, part: int, *, holder: str, claim: str, stored: int, makes: bool, lease_s: float
+    ) -> Granted | Denied:
+        """Ask for the lease of a part. Raises `Forgotten`."""
+        ms = int(lease_s * 1000)
+        answer = await self._eval(scripts.CLAIM, self._keys(part), part, holder, claim, stored, int(makes), ms)
+        match answer:
+            case [b"granted", epoch, lineages]:
+                lineage = 0 if part == COORDINATOR else int(lineages.split()[part])
+                return Granted(epoch=epoch, lineage=lineage)
+            case [b"held", by]:
+                return Denied(why=f"{by.decode()} holds it")
+            case [b"exists", opened]:
+                return Denied(why=f"it was made already, and is in its epoch {opened}")
+            case [b"unsure"]:
+                return Denied(
+                    why="Redis may have forgotten that it was made: the server is not the process in which the crawl "
+                    "was made. `onceover cluster adopt` permits to make it"
+                )
+            case [b"old", opened]:
+                return Denied(
+                    why=f"its directory is older than the part: expected epoch {opened}, found {stored}. Start the "
+                    "machine that has the newer one, or let `onceover cluster adopt` take this one"
+                )
+        raise Forgotten
+
+    async def confirm(self, part: int, *, claim: str, epoch: int, lease_s: float) -> bool:
+        """The claim has waited, and its directory stores the epoch: let it stand. Returns whether it still holds the
+        lease."""
+        ms = int(lease_s * 1000)
+        return bool(await self._eval(scripts.CONFIRM, self._keys(part), part, claim, epoch, ms))
+
+    async def renew(self, claims: Mapping[int, str], *, lease_s: float) -> Sequence[bool]:
+        """Renew the leases of parts by their claims. Returns which of them hold their lease."""
+        if not claims:
+            return ()
+        keys = [self._lease_of(part) for part in claims]
+        return [bool(each) for each in await self._eval(scripts.RENEW, keys, int(lease_s * 1000), *claims.values())]
+
+    async def release(self, part: int, *, claim: str) -> None:
+        """Give up a lease. Its part is closed."""
+        await self._eval(scripts.RELEASE, [self._lease_of(part)], claim)
+
+    async def tell(self, holder: str, agent: Agent) -> None:
+        """Say how a machine is, for people."""
+        await self._eval(scripts.TELL, [self._agents], holder, msgspec.json.encode(agent), _AGENT_S)
+
+    async def say_goodbye(self, holder: str) -> None:
+        """A machine leaves."""
+        async with asyncio.timeout(TIMEOUT_S):
+            await self._client.hdel(self._agents, holder)
+
+    def _lease_of(self, part: int) -> str:
+        return f"{self._lease}{part}"
+
+    def _keys(self, part: int) -> list[str]:
+        return [self._register, self._lease_of(part)]
+
+    async def _eval(self, script: str, keys: Sequence[str], *rest: object) -> Any:
+        async with asyncio.timeout(TIMEOUT_S):
+            return await self._client.eval(script, len(keys), *keys, *rest)
+
+
+def _pairs(flat: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+    return list(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _lease(values: Sequence[Any]) -> Lease:
+    holder, claim, epoch, stored, stands, left_ms = values
+    return Lease(
+        holder=holder.decode(),
+        claim=claim.decode(),
+        epoch=int(epoch),
+        stored=int(stored),
+        stands=stands == b"1",
+        left_s=max(0, left_ms) / 1000,
+    )
+
+
+def _identity(generation: str, fields: Mapping[str, str], large: Mapping[bytes, bytes]) -> Identity:
+    return Identity(
+        crawl=fields["crawl"],
+        generation=generation,
+        lineages=tuple(map(int, fields["lineages"].split())),
+        next_lineage=int(fields["next_lineage"]),
+        lease_s=float(fields["lease_s"]),
+        configuration=large[b"configuration"].decode(),
+        configuration_version=int(fields["configuration_version"]),
+        suffixes=large[b"suffixes"],
+    )

@@ -1,0 +1,94 @@
+"""What the register does in one step, in Lua. Scripts declare all keys that they use, and these have one hash tag."""
+
+from typing import Final
+
+from crawler.cluster.values import COORDINATOR
+
+_RUN_ID: Final = "string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')"
+
+CREATE: Final = f"""
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+redis.call('HSET', KEYS[2], 'configuration', ARGV[1], 'suffixes', ARGV[2])
+for at = 4, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[at], ARGV[at + 1]) end
+redis.call('HSET', KEYS[1], 'server', ARGV[3] == '1' and {_RUN_ID} or '')
+return 1
+"""
+RAISE_EPOCHS: Final = """
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+for at = 1, #ARGV, 2 do
+  for _, name in ipairs({'opened:', 'claimed:'}) do
+    local field = name .. ARGV[at]
+    if tonumber(redis.call('HGET', KEYS[1], field) or '0') < tonumber(ARGV[at + 1]) then
+      redis.call('HSET', KEYS[1], field, ARGV[at + 1])
+    end
+  end
+end
+return 1
+"""
+READ: Final = f"""
+local leases = {{}}
+for at = 3, #KEYS do
+  local lease = redis.call('HMGET', KEYS[at], 'holder', 'claim', 'epoch', 'stored', 'stands')
+  if lease[1] then
+    lease[6] = redis.call('PTTL', KEYS[at])
+    leases[#leases + 1] = {{at - 4, lease}}
+  end
+end
+return {{{_RUN_ID}, redis.call('TIME'), redis.call('HGETALL', KEYS[1]), redis.call('HGETALL', KEYS[2]), leases}}
+"""
+CLAIM: Final = f"""
+local part, holder, claim, stored, makes, ms = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5] == '1', ARGV[6]
+if redis.call('EXISTS', KEYS[1]) == 0 then return {{'forgotten'}} end
+local lease = redis.call('HMGET', KEYS[2], 'holder', 'stored', 'stands')
+if lease[1] and (lease[3] == '1' or tonumber(lease[2]) >= stored) then return {{'held', lease[1]}} end
+local opened = tonumber(redis.call('HGET', KEYS[1], 'opened:' .. part) or '0')
+local claimed = tonumber(redis.call('HGET', KEYS[1], 'claimed:' .. part) or '0')
+if makes then
+  if redis.call('HEXISTS', KEYS[1], 'make:' .. part) == 0 then
+    if opened > 0 then return {{'exists', opened}} end
+    if redis.call('HGET', KEYS[1], 'server') ~= {_RUN_ID} then return {{'unsure'}} end
+  end
+elseif part ~= '{COORDINATOR}' and stored < opened then
+  return {{'old', opened}}
+end
+local epoch = math.max(opened, claimed, stored) + 1
+redis.call('HSET', KEYS[1], 'claimed:' .. part, epoch)
+redis.call('DEL', KEYS[2])
+redis.call('HSET', KEYS[2], 'holder', holder, 'claim', claim, 'epoch', epoch, 'stored', stored, 'stands', '0')
+redis.call('PEXPIRE', KEYS[2], ms)
+return {{'granted', epoch, redis.call('HGET', KEYS[1], 'lineages')}}
+"""
+CONFIRM: Final = """
+local part, claim, epoch, ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+if redis.call('HGET', KEYS[2], 'claim') ~= claim or redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('HSET', KEYS[1], 'opened:' .. part, epoch)
+redis.call('HDEL', KEYS[1], 'make:' .. part)
+redis.call('HSET', KEYS[2], 'stands', '1')
+return redis.call('PEXPIRE', KEYS[2], ms)
+"""
+RENEW: Final = """
+local answers = {}
+for at = 1, #KEYS do
+  if redis.call('HGET', KEYS[at], 'claim') == ARGV[at + 1] then
+    answers[at] = redis.call('PEXPIRE', KEYS[at], ARGV[1])
+  else
+    answers[at] = 0
+  end
+end
+return answers
+"""
+RELEASE: Final = """
+if redis.call('HGET', KEYS[1], 'claim') == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0
+"""
+TELL: Final = """
+local time = redis.call('TIME')
+local now = tonumber(time[1]) + tonumber(time[2]) / 1000000
+local all = redis.call('HGETALL', KEYS[1])
+for at = 1, #all, 2 do
+  if now - cjson.decode(all[at + 1])['told_at'] > tonumber(ARGV[3]) then redis.call('HDEL', KEYS[1], all[at]) end
+end
+local agent = cjson.decode(ARGV[2])
+agent['told_at'] = now
+redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(agent))
+"""

@@ -1,0 +1,109 @@
+"""What the register of a cluster says."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+COORDINATOR: Final = -1
+"""In place of a part's number: the lease of the one process that decides for the whole crawl."""
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """A crawl on many machines. This much is in the directory of each machine, too."""
+
+    crawl: str
+    """A random name, drawn when the crawl was made."""
+    generation: str
+    """Of the division into parts."""
+    lineages: tuple[int, ...]
+    """Of each part."""
+    next_lineage: int
+    lease_s: float
+    configuration: str
+    """What lasts of it, as TOML."""
+    configuration_version: int = 1
+    suffixes: bytes
+    """The list of public suffixes by which domains belong to parts."""
+
+    @property
+    def parts(self) -> int:
+        return len(self.lineages)
+
+
+class Lease(msgspec.Struct, frozen=True, kw_only=True):
+    """What the register says of a lease."""
+
+    holder: str
+    claim: str
+    epoch: int
+    stored: int
+    """The epoch of the holder's directory before this claim."""
+    stands: bool
+    """Whether the holder may have opened the part."""
+    left_s: float
+    """Until it expires, by the clock of the server."""
+
+
+class PartState(msgspec.Struct, frozen=True, kw_only=True):
+    """A part, as the register knows it."""
+
+    number: int
+    lineage: int
+    opened: int
+    """The highest epoch in which it was opened; 0 if it never was."""
+    claimed: int
+    """The highest epoch that a claim was given."""
+    may_be_made: bool
+    """An operator has permitted to make it again, from nothing."""
+    lease: Lease | None
+
+
+class Agent(msgspec.Struct, frozen=True, kw_only=True):
+    """What a machine says of itself."""
+
+    host: str
+    pid: int
+    directory: str
+    parts: Mapping[int, str] = {}
+    """Of the parts that it has directories for: how they are, in a few words."""
+    told_at: float = 0.0
+    """When, in seconds since 1970 by the clock of the server, which sets it."""
+
+
+class Cluster(msgspec.Struct, frozen=True, kw_only=True):
+    """The register at one moment."""
+
+    identity: Identity
+    is_whole: bool
+    """Whether it has been in Redis since it was created. Otherwise machines have written it again."""
+    is_first_server: bool
+    """Whether the server is the process in which it was created."""
+    parts: tuple[PartState, ...]
+    coordinator: Lease | None
+    agents: Mapping[str, Agent]
+    """By holder."""
+    now: float
+    """By the clock of the server, in seconds since 1970."""
+
+    def may_make(self, part: int) -> bool:
+        """Whether the part may be given an empty directory."""
+        state = self.parts[part]
+        return state.may_be_made or (state.opened == 0 and self.is_whole and self.is_first_server)
+
+
+class Granted(msgspec.Struct, frozen=True, kw_only=True):
+    """The claim holds the lease. It must stand before anything is opened."""
+
+    epoch: int
+    lineage: int
+
+
+class Denied(msgspec.Struct, frozen=True, kw_only=True):
+    """The claim was refused."""
+
+    why: str
+
+
+class Forgotten(Exception):
+    """Redis has no register of this crawl: it was flushed, or another server answers."""

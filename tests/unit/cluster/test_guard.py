@@ -1,0 +1,43 @@
+"""The guard of a lease."""
+
+import asyncio
+
+import pytest
+
+from crawler.cluster.guard import LeaseGuard
+from crawler.testing.loops import in_virtual_time
+
+
+class Ended(Exception):
+    pass
+
+
+def end() -> None:
+    raise Ended
+
+
+def test_the_process_ends_at_the_end_of_its_lease_and_not_before() -> None:
+    now = 10.0
+    guard = LeaseGuard(12.0, clock=lambda: now, end=end)
+    now = 11.9
+    guard.check()
+    now = 12.0
+    with pytest.raises(Ended):
+        guard.check()
+
+
+def test_a_renewal_that_comes_late_shortens_nothing() -> None:
+    guard = LeaseGuard(12.0, clock=lambda: 12.5, end=end)
+    guard.renew(13.0)
+    guard.renew(11.0)
+    guard.check()
+
+
+@in_virtual_time
+async def test_an_idle_process_ends_in_time() -> None:
+    loop = asyncio.get_running_loop()
+    guard = LeaseGuard(5.0, clock=loop.time, end=end)
+    loop.call_at(3.0, guard.renew, 8.0)
+    with pytest.raises(Ended):
+        await guard.watch()
+    assert 8.0 <= loop.time() < 8.1

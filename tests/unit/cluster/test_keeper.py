@@ -1,0 +1,119 @@
+"""Leases that are kept in a real Redis."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from typing import TypeVar
+
+import pytest
+import redis
+
+from crawler.cluster.keeper import Held, LeaseKeeper, Lost, Refused, Renewed
+from crawler.cluster.register import Register
+from crawler.parts.exchange.redis_server import client_of
+from crawler.testing.loops import in_event_loop
+from tests.redis_server import RedisServer, running_redis
+from tests.timeouts import MAX_WAIT_S
+from tests.unit.cluster.homes import IDENTITY, MemoryHome
+
+LEASE_S = 1.0
+
+_Change = TypeVar("_Change", Held, Renewed, Lost, Refused)
+
+
+@pytest.fixture
+def server() -> Iterator[RedisServer]:
+    with running_redis() as running:
+        yield running
+
+
+@asynccontextmanager
+async def open_register(server: RedisServer) -> AsyncIterator[Register]:
+    client = client_of(server.url, None)
+    try:
+        yield Register(client, prefix="test", generation=IDENTITY.generation)
+    finally:
+        await client.aclose()
+
+
+@asynccontextmanager
+async def kept(server: RedisServer, home: MemoryHome, name: str) -> AsyncIterator[LeaseKeeper]:
+    """A keeper that works. It gives nothing up in the end, as after a crash."""
+    async with open_register(server) as register:
+        keeper = LeaseKeeper(register, home, name, lease_s=LEASE_S)
+        work = asyncio.get_running_loop().create_task(keeper.run())
+        try:
+            yield keeper
+        finally:
+            work.cancel()
+            with suppress(asyncio.CancelledError):
+                await work
+
+
+async def change_of(keeper: LeaseKeeper, kind: type[_Change]) -> _Change:
+    async with asyncio.timeout(MAX_WAIT_S):
+        while True:
+            change = await keeper.next_change()
+            if isinstance(change, kind):
+                return change
+
+
+@in_event_loop
+async def test_a_part_is_held_once_its_epoch_is_stored_and_confirmed(server: RedisServer) -> None:
+    home = MemoryHome(makes=[1])
+    async with open_register(server) as register, kept(server, home, "a") as keeper:
+        assert await register.create(IDENTITY)
+        held = await change_of(keeper, Held)
+        assert (held.part, held.epoch) == (1, 1)
+        assert home.stored == {1: 1}
+        state = (await register.read()).parts[1]
+        assert state.opened == 1
+        assert state.lease is not None
+        assert state.lease.stands
+        renewed = await change_of(keeper, Renewed)
+        assert renewed.until > held.until
+
+
+@in_event_loop
+async def test_a_part_moves_when_its_holder_gives_it_up(server: RedisServer) -> None:
+    home = MemoryHome(makes=[0])
+    async with open_register(server) as register, kept(server, home, "a") as first:
+        await register.create(IDENTITY)
+        await change_of(first, Held)
+        async with kept(server, MemoryHome({0: 1}), "b") as second:
+            refused = await change_of(second, Refused)
+            assert first.holder in refused.why
+            home.stored.clear()
+            home.makes.clear()
+            await first.release(0)
+            held = await change_of(second, Held)
+            assert held.epoch == 2
+
+
+@in_event_loop
+async def test_a_flush_takes_parts_from_their_holders_who_claim_them_again(server: RedisServer) -> None:
+    home = MemoryHome(makes=[0])
+    async with open_register(server) as register, kept(server, home, "a") as keeper:
+        await register.create(IDENTITY)
+        await change_of(keeper, Held)
+        with redis.Redis.from_url(server.url) as client:
+            client.flushall()
+        lost = await change_of(keeper, Lost)
+        assert "Redis has lost it" in lost.why
+        held = await change_of(keeper, Held)
+        assert held.epoch == 2
+        cluster = await register.read()
+        assert cluster.identity == IDENTITY
+        assert not cluster.is_whole
+        assert not cluster.may_make(1)
+
+
+@in_event_loop
+async def test_a_lease_ends_by_the_clock_of_its_holder_when_redis_is_gone(server: RedisServer) -> None:
+    async with open_register(server) as register, kept(server, MemoryHome(makes=[0]), "a") as keeper:
+        await register.create(IDENTITY)
+        await change_of(keeper, Held)
+        server.kill()
+        lost = await change_of(keeper, Lost)
+        assert "could not be renewed in time" in lost.why
+        assert keeper.until(0) == float("-inf")
