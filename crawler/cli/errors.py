@@ -16,7 +16,7 @@ from crawler.fetch.connect.aiohttp_contract import ClientRefused
 from crawler.operate.refused import Refused
 from crawler.parts.exchange.sending import PartsDisagree
 from crawler.serve.api.gate.tokens import TokenRefused
-from crawler.supervise.supervisor import PartFailed
+from crawler.supervise.keeping import PartFailed
 from crawler.wiring.plugins.blame import PluginFailed
 from crawler.wiring.plugins.loading import PluginRefused
 from crawler.wiring.recovery.facts import NoRoom

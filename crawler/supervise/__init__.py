@@ -6,7 +6,7 @@ work; the supervisor fetches nothing and stores nothing.
 
 What ends what:
 
-- The supervisor finds out when the crawl is complete (`ending`), and tells the parts.
+- The coordinator finds out when the crawl is complete (`whole.ending`), and tells the parts.
 - A signal, a command or a limit: the supervisor tells all parts to finish what is in flight, or to drop it.
 - A part that dies is started again, later each time (`restarts`). A part that says why it can't go on, or has died too
   often, ends the crawl: the others finish what is in flight.
@@ -17,17 +17,13 @@ Ctrl-C in a terminal reaches all processes of its foreground group. Parts ignore
 on. SIGTERM lets a part finish; if nobody has stopped the crawl, the supervisor starts it again.
 
     preparing     locks the directory of a crawl, makes its parts, waits for the parts of a supervisor that has died
-    supervisor    starts, watches, restarts and ends the parts
-    watched_part  what the supervisor knows of a part, over all its processes
+    supervisor    runs the processes of all parts, and the coordinator
+    keeping       starts and restarts the processes of a part
     process       a process of a part, and the line to it
     restarts      when a part that has died starts again; pure
-    ending        asks the parts whether the crawl is complete
-    limits        bytes and seconds, which are limits of the crawl and not of a part
-    services      what parts and supervisor do together besides
+    whole         the room of the coordinator, which decides for the crawl as a whole
     operating     answers commands for the whole crawl
     settings      changes the configuration of all parts, or of none
-    given         the configuration that parts get, and what the supervisor does by it
-    openings      which parts are being opened
     part          what the process of a part does
     part_settings the settings of a part that runs
     part_log      the log of a part: a file, and warnings to the supervisor

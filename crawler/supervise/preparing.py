@@ -15,7 +15,6 @@ from crawler.disk.directory import CrawlDirectory, DirectoryInUse, DirectoryRefu
 from crawler.disk.layout import Layout, clear_crawl, part_at, read_layout, write_layout
 from crawler.operate.settings.start import Start
 from crawler.parts.line.messages import Begin
-from crawler.supervise.limits import for_parts
 from crawler.wiring.crawl import check_configuration
 from crawler.wiring.parts import begin_suffixes, number_of_parts, use_suffixes_of
 
@@ -63,6 +62,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 def configuration_for_parts(config: Config) -> str:
     """What each part gets: as JSON, all values that differ from their defaults, by key."""
     return msgspec.json.encode(values_of(for_parts(config)), order="sorted").decode()
+
+
+def for_parts(config: Config) -> Config:
+    """The configuration for the parts. A part does not stop by what only the whole crawl can count."""
+    limits = msgspec.structs.replace(config.limits, bytes=None, seconds=None)
+    return msgspec.structs.replace(config, limits=limits)
 
 
 def is_in_parts(loaded: Loaded, *, fresh: bool) -> bool:

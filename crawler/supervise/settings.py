@@ -17,10 +17,10 @@ from crawler.operate.settings.plan import Plan, make_plan
 from crawler.operate.settings.start import Start
 from crawler.parts.sharing.configuration_giver import ANSWER_S, Answers
 from crawler.parts.sharing.configuration_taker import Judged
-from crawler.supervise.given import counts_pages
 from crawler.supervise.preparing import configuration_for_parts
-from crawler.supervise.supervisor import Supervisor
-from crawler.supervise.watched_part import lacks_of_all
+from crawler.supervise.whole.coordinator import Coordinator
+from crawler.supervise.whole.given import counts_pages
+from crawler.supervise.whole.watched_part import lacks_of_all
 from crawler.wiring.crawl import check_configuration
 
 log = logging.getLogger(__name__)
@@ -33,10 +33,10 @@ _COUNTED_TOGETHER: Final = "its parts count pages together from their start, or 
 class SettingsOfParts:
     """A `CrawlSettings`."""
 
-    def __init__(self, supervisor: Supervisor) -> None:
-        self._supervisor = supervisor
-        self._given = supervisor.given
-        self._recorded = supervisor.plan.loaded
+    def __init__(self, whole: Coordinator) -> None:
+        self._whole = whole
+        self._given = whole.given
+        self._recorded = whole.plan.loaded
 
     @property
     def start(self) -> Start | None:
@@ -49,7 +49,7 @@ class SettingsOfParts:
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
-        await self._supervisor.all_open.wait()
+        await self._whole.all_open.wait()
         async with self._given.openings.held():
             try:
                 yield
@@ -57,7 +57,7 @@ class SettingsOfParts:
                 self._given.giver.drop()
 
     async def prepare(self, read: Read) -> Prepared:
-        if self._supervisor.is_stopping:
+        if self._whole.is_stopping:
             raise Refused("the crawl ends now; repeat the command when it does not run", _FAILED)
         # Files are read and patterns compiled beside the event loop: lists of places may be long.
         plan = await asyncio.to_thread(self._plan, read)
@@ -73,7 +73,7 @@ class SettingsOfParts:
         return plan
 
     def _lacks(self, running: Config, new: Config) -> Mapping[str, str]:
-        lacks = lacks_of_all(self._supervisor.parts)
+        lacks = lacks_of_all(self._whole.parts)
         if counts_pages(running) != counts_pages(new):
             lacks["limits.pages"] = _COUNTED_TOGETHER
         return lacks
@@ -81,7 +81,7 @@ class SettingsOfParts:
     def _check(self, answers: Answers[Judged]) -> None:
         """Raises `Refused` unless all parts that run accept the settings."""
         reasons = {part: answer.refusal for part, answer in answers.given.items() if answer.refusal is not None}
-        silent = {part: why_silent(self._supervisor.parts[part].pid, ANSWER_S) for part in answers.silent}
+        silent = {part: why_silent(self._whole.parts[part].pid, ANSWER_S) for part in answers.silent}
         if not reasons and not silent:
             return
         directories = self._given.plan.directories
@@ -101,12 +101,10 @@ class SettingsOfParts:
         return sum(each.new_seeds for each in answers.given.values())
 
 
-async def reconfigure(
-    supervisor: Supervisor, settings: SettingsOfParts, request: Set | Reload
-) -> Reconfigured | Refusal:
+async def reconfigure(whole: Coordinator, settings: SettingsOfParts, request: Set | Reload) -> Reconfigured | Refusal:
     """Change all that a request asks for in all parts, or nothing."""
     try:
-        return await change_settings(settings, supervisor.plan.directory, request, is_running=True)
+        return await change_settings(settings, whole.plan.directory, request, is_running=True)
     except Refused as error:
         return Refusal(str(error), error.exit_code)
     except ConfigError as error:

@@ -27,6 +27,7 @@ from crawler.supervise.operating import answer_operator
 from crawler.supervise.preparing import Plan, lock_parts, stored_parts
 from crawler.supervise.settings import SettingsOfParts, reconfigure
 from crawler.supervise.supervisor import Supervisor
+from crawler.supervise.whole.coordinator import Coordinator
 
 log = logging.getLogger(__name__)
 
@@ -79,11 +80,11 @@ def keep_parts(loaded: Loaded, *, fresh: bool) -> Loaded:
 class _Gauge:
     """The status of a crawl whose parts were all open once."""
 
-    def __init__(self, supervisor: Supervisor) -> None:
-        self._supervisor = supervisor
+    def __init__(self, whole: Coordinator) -> None:
+        self._whole = whole
 
     def status(self) -> Status:
-        status = self._supervisor.status()
+        status = self._whole.status()
         assert status is not None
         return status
 
@@ -98,13 +99,13 @@ async def _run(plan: Plan, console: Console) -> CrawlResult:
             raise asyncio.CancelledError
         supervisor = Supervisor(plan, tell=tell)
         stop_by_command = _stop_on_signals(supervisor, acting, console)
-        settings, reload_wanted = SettingsOfParts(supervisor), asyncio.Event()
+        settings, reload_wanted = SettingsOfParts(supervisor.whole), asyncio.Event()
         acting.reload = reload_wanted.set
         running = asyncio.create_task(supervisor.run())
         beside = [
-            asyncio.create_task(_show(supervisor, console)),
-            asyncio.create_task(answer_operator(supervisor, settings, stop=stop_by_command)),
-            asyncio.create_task(_reload_when_wanted(supervisor, settings, reload_wanted)),
+            asyncio.create_task(_show(supervisor.whole, console)),
+            asyncio.create_task(answer_operator(supervisor.whole, settings, stop=stop_by_command)),
+            asyncio.create_task(_reload_when_wanted(supervisor.whole, settings, reload_wanted)),
         ]
         try:
             await asyncio.wait([running])
@@ -116,12 +117,12 @@ async def _run(plan: Plan, console: Console) -> CrawlResult:
         return running.result()
 
 
-async def _reload_when_wanted(supervisor: Supervisor, settings: SettingsOfParts, wanted: asyncio.Event) -> None:
+async def _reload_when_wanted(whole: Coordinator, settings: SettingsOfParts, wanted: asyncio.Event) -> None:
     """Read the configuration again at each SIGHUP, and log what has changed, or why nothing has."""
     while True:
         await wanted.wait()
         wanted.clear()
-        log_reload(await reconfigure(supervisor, settings, Reload()))
+        log_reload(await reconfigure(whole, settings, Reload()))
 
 
 class _StopByCommand:
@@ -133,7 +134,7 @@ class _StopByCommand:
         self._console = console
 
     def drain(self, name: str) -> None:
-        status = self._supervisor.status()
+        status = self._supervisor.whole.status()
         in_flight = 0 if status is None else status.frontier.in_process
         urls = number_of(in_flight, "URL in flight is done", "URLs in flight are done")
         log.info("%s: stopping when %s", name, urls)
@@ -156,14 +157,14 @@ def _stop_on_signals(supervisor: Supervisor, acting: Interrupts, console: Consol
     return stopping
 
 
-async def _show(supervisor: Supervisor, console: Console) -> None:
+async def _show(whole: Coordinator, console: Console) -> None:
     """Show how the crawl begins, and its progress."""
-    plan, gauge = supervisor.plan, _Gauge(supervisor)
-    await supervisor.all_open.wait()
-    for choice in supervisor.choices:
+    plan, gauge = whole.plan, _Gauge(whole)
+    await whole.all_open.wait()
+    for choice in whole.choices:
         console.print(f"{choice}.", highlight=False)
-    log_beginning(plan.loaded.config, str(plan.directory.path), resumed=supervisor.is_resumed)
-    if supervisor.is_resumed:
+    log_beginning(plan.loaded.config, str(plan.directory.path), resumed=whole.is_resumed)
+    if whole.is_resumed:
         print_resumed(gauge.status().frontier, console)
     interval_s = plan.loaded.config.progress.interval_s
     async with asyncio.TaskGroup() as group:

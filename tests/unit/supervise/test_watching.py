@@ -10,10 +10,10 @@ from config import Limits, load
 from crawler.counters import Counters
 from crawler.parts.line.messages import Opened, Warned
 from crawler.status import Status, status_of
-from crawler.supervise.limits import CrawlLimits, for_parts
 from crawler.supervise.part_log import REPORTED_PER_KIND, TellingHandler
-from crawler.supervise.restarts import Restarts
-from crawler.supervise.watched_part import WatchedPart, status_of_all
+from crawler.supervise.preparing import for_parts
+from crawler.supervise.whole.limits import CrawlLimits
+from crawler.supervise.whole.watched_part import WatchedPart, status_of_all
 from crawler.testing.loops import in_virtual_time
 from tests.unit.test_status import stats
 from visited import VisitedStats
@@ -32,7 +32,7 @@ def opened() -> Opened:
 
 
 def test_what_a_process_has_done_counts_after_its_death() -> None:
-    part, other = WatchedPart(Restarts()), WatchedPart(Restarts())
+    part, other = WatchedPart(), WatchedPart()
     other.open(opened())
     assert status_of_all([part, other], 1.0) is None  # one was not open yet
     for pages in (5, 7):
@@ -46,7 +46,7 @@ def test_what_a_process_has_done_counts_after_its_death() -> None:
 
 
 def test_people_hear_once_that_a_part_waits_and_once_that_it_goes_on() -> None:
-    part = WatchedPart(Restarts())
+    part = WatchedPart()
     part.open(opened())
     told = [part.note(status(pages=1, paused=paused)) for paused in (None, "no space", "no space", None, None)]
     assert told == [None, "is paused: no space", None, "goes on.", None]

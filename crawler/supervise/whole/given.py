@@ -9,10 +9,10 @@ from crawler.engine import Ending
 from crawler.parts.line.services import SupervisorServices
 from crawler.parts.sharing.configuration_giver import ConfigurationGiver
 from crawler.parts.sharing.page_bank import PageBank
-from crawler.supervise.limits import CrawlLimits
-from crawler.supervise.openings import Openings
 from crawler.supervise.preparing import Plan
-from crawler.supervise.services import make_services
+from crawler.supervise.whole.limits import CrawlLimits
+from crawler.supervise.whole.openings import Openings
+from crawler.supervise.whole.services import make_services
 
 
 class GivenConfiguration:

@@ -1,22 +1,23 @@
-"""What the supervisor knows of a part."""
+"""What the coordinator knows of a part."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
 from crawler.operate.parts.sums import sum_statuses
 from crawler.parts.line.messages import Ended, Failed, Opened, ToPart
 from crawler.status import Status
-from crawler.supervise.process import PartProcess
-from crawler.supervise.restarts import Restarts
+
+SendToPart = Callable[[ToPart], None]
 
 
 class WatchedPart:
-    """A part, over all its processes that this supervisor has started."""
+    """A part, over all its processes in this run."""
 
-    def __init__(self, restarts: Restarts) -> None:
-        self.restarts = restarts
-        self.process: PartProcess | None = None
+    def __init__(self) -> None:
+        self.pid: int | None = None
+        """Of its process, if that runs on this machine."""
+        self._send: SendToPart | None = None
         self.opened: Opened | None = None
         """What the first process has said when it was open."""
         self.is_open = False
@@ -27,15 +28,13 @@ class WatchedPart:
         self._earlier: list[Status] = []
         """The last status of each process that has died."""
 
-    def begin(self, process: PartProcess) -> None:
-        """A process has started."""
-        self.process, self.last = process, None
+    def begin(self, send: SendToPart, pid: int | None) -> None:
+        """The line to a process is there."""
+        self._send, self.pid, self.last = send, pid, None
 
-    async def end(self) -> None:
-        """The process has ended, or will as soon as its line does."""
-        process, self.process, self.is_open = self.process, None, False
-        if process is not None:
-            await process.line.aclose()
+    def end(self) -> None:
+        """The line has ended."""
+        self._send, self.pid, self.is_open = None, None, False
 
     def open(self, opened: Opened) -> None:
         """The process is open."""
@@ -53,19 +52,10 @@ class WatchedPart:
             return None
         return "goes on." if paused is None else f"is paused: {paused}"
 
-    @property
-    def pid(self) -> int | None:
-        """Of its process, if there is one."""
-        return None if self.process is None else self.process.pid
-
     def send(self, message: ToPart) -> None:
-        """Send a message to the process, if there is one."""
-        if self.process is not None:
-            self.process.line.send(message)
-
-    def kill(self) -> None:
-        if self.process is not None:
-            self.process.kill()
+        """Send a message to the process, if there is a line to it."""
+        if self._send is not None:
+            self._send(message)
 
     def status(self) -> Status | None:
         """The part at this moment, with the counts of its processes that have died; None before it was open once."""

@@ -2,9 +2,7 @@
 
 import asyncio
 
-import msgspec
-
-from config import Config, Limits
+from config import Limits
 from crawler.status import Status
 
 
@@ -38,9 +36,3 @@ class CrawlLimits:
                     await self._have_changed.wait()
             except TimeoutError:
                 return
-
-
-def for_parts(config: Config) -> Config:
-    """The configuration for the parts. A part does not stop by what only the whole crawl can count."""
-    limits = msgspec.structs.replace(config.limits, bytes=None, seconds=None)
-    return msgspec.structs.replace(config, limits=limits)

@@ -1,0 +1,118 @@
+"""Runs the processes of one part, one after the other."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from crawler.parts.line.messages import Begin, Ended, Failed, FromPart
+from crawler.supervise.process import PartProcess, last_lines, start
+from crawler.supervise.restarts import Restarts
+
+log = logging.getLogger(__name__)
+
+
+class PartFailed(Exception):
+    """A part can't go on. The message says why, and what to do."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class Watch(Protocol):
+    """Who watches over the processes of parts."""
+
+    async def prepare(self, number: int, /) -> Begin:
+        """Wait until the part may be opened. Returns what to tell its process first. `end` follows."""
+        ...
+
+    def begin(self, number: int, process: PartProcess, /) -> None:
+        """A process has started."""
+        ...
+
+    def take(self, number: int, message: FromPart, /) -> None:
+        """It has said something."""
+        ...
+
+    def end(self, number: int, /) -> None:
+        """It has ended, or will as soon as its line does."""
+        ...
+
+
+class PartKeeper:
+    """Starts a part again whenever its process dies."""
+
+    def __init__(
+        self, number: int, log_file: Path, watch: Watch, *, restarts: Restarts, tell: Callable[[str], object]
+    ) -> None:
+        """`tell` gets what people should know."""
+        self._number = number
+        self._log_file = log_file
+        self._watch = watch
+        self._restarts = restarts
+        self._tell = tell
+        self._process: PartProcess | None = None
+        self._last: Ended | Failed | None = None
+        """The last word of the process."""
+
+    async def keep(self, ends: asyncio.Event) -> PartFailed | None:
+        """Run processes until the crawl ends. Returns why the part can't go on, if it can't."""
+        while not ends.is_set():
+            how = await self._run_process()
+            if isinstance(self._last, Failed):
+                return PartFailed(f"part {self._number}: {self._last.message}", self._last.exit_code)
+            if not ends.is_set() and (failure := await self._wait_to_restart(how, ends)) is not None:
+                return failure
+        return None
+
+    def kill(self) -> None:
+        """End the process at once. What it has stored is kept."""
+        if self._process is not None:
+            self._process.kill()
+
+    async def _run_process(self) -> str:
+        """Returns how it has ended."""
+        number, self._last = self._number, None
+        begin = await self._watch.prepare(number)
+        try:
+            process = self._process = await start(self._log_file)
+            self._watch.begin(number, process)
+            fields: dict[str, object] = {"of_part": number, "pid": process.pid}
+            log.info("part %d runs in process %d", number, process.pid, extra={"fields": fields})
+            process.line.send(begin)
+            while (message := await process.line.receive()) is not None:
+                if isinstance(message, Ended | Failed):
+                    self._last = message
+                self._watch.take(number, message)
+        finally:
+            self._watch.end(number)
+            if self._process is not None:
+                await self._process.line.aclose()
+        how = await process.wait()
+        self._process = None
+        fields["how"] = how
+        log.info("part %d: process %d has ended, %s", number, process.pid, how, extra={"fields": fields})
+        return how
+
+    async def _wait_to_restart(self, how: str, ends: asyncio.Event) -> PartFailed | None:
+        number = self._number
+        if isinstance(self._last, Ended):
+            self._tell(f"part {number} was stopped from outside; it starts again. `onceover stop` stops the crawl.")
+            return None
+        wait_s = self._restarts.wait_s(time.monotonic())
+        if wait_s is None:
+            lines = "".join(f"\n    {line}" for line in last_lines(self._log_file))
+            return PartFailed(
+                f"part {number} has died {self._restarts.deaths} times, the last time {how}. What was "
+                f"stored is kept; the same command goes on. The end of {self._log_file}:{lines}",
+                1,
+            )
+        self._tell(f"part {number} has died ({how}); it starts again in {wait_s:g} s.")
+        log.info("part %d has died (%s); it starts again in %g s", number, how, wait_s)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(ends.wait(), wait_s)
+        return None

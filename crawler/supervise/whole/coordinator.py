@@ -1,0 +1,175 @@
+"""Hears all parts of a crawl, and decides what concerns all of them."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+from crawler.engine import Ending
+from crawler.parts.line.messages import (
+    Answered,
+    Ask,
+    End,
+    Ended,
+    Failed,
+    FromPart,
+    Opened,
+    Progress,
+    Rebuilding,
+    Stop,
+    ToService,
+    Warned,
+)
+from crawler.status import Status
+from crawler.supervise.part_log import Warnings
+from crawler.supervise.preparing import Plan
+from crawler.supervise.whole.ending import EndSearch
+from crawler.supervise.whole.given import GivenConfiguration
+from crawler.supervise.whole.watched_part import SendToPart, WatchedPart, status_of_all
+
+log = logging.getLogger(__name__)
+
+
+class Coordinator:
+    """Finds the end of a crawl and its limits, and works for its services, while `run` runs.
+
+    Whoever has the line to a part calls `begin`, then `take` for each message, and `end` when the line has ended.
+    """
+
+    def __init__(self, plan: Plan, *, tell: Callable[[str], object]) -> None:
+        """`tell` gets what people should know while the crawl runs."""
+        self.given = GivenConfiguration(plan, self.stop)
+        self._tell = tell
+        self._parts = [WatchedPart() for _ in range(plan.parts)]
+        self._search = EndSearch(plan.parts, self._ask)
+        self._began = time.monotonic()
+        self._warnings = Warnings(tell)
+        self.ending: Ending | None = None
+        """Why the crawl ends, once that is known."""
+        self.ends = asyncio.Event()
+        """Set when `ending` is known."""
+        self.drops = asyncio.Event()
+        """Set when the parts are to drop what is in flight."""
+        self.all_open = asyncio.Event()
+
+    # what others ask
+
+    @property
+    def plan(self) -> Plan:
+        return self.given.plan
+
+    @property
+    def parts(self) -> Sequence[WatchedPart]:
+        return self._parts
+
+    @property
+    def is_stopping(self) -> bool:
+        return self.ending is not None
+
+    @property
+    def is_resumed(self) -> bool:
+        """Whether the crawl had URLs before this run. Known once all parts were open."""
+        return any(part.opened.resumed for part in self._parts if part.opened is not None)
+
+    @property
+    def choices(self) -> list[str]:
+        """What `auto` has chosen, for people."""
+        found = (part.opened.choice for part in self._parts if part.opened is not None)
+        return list(dict.fromkeys(choice for choice in found if choice is not None))
+
+    def status(self) -> Status | None:
+        """The crawl at this moment; None before all parts were open once."""
+        return status_of_all(self._parts, time.monotonic() - self._began)
+
+    def stop(self, ending: Ending, *, now: bool = False) -> None:
+        """Let all parts finish what is in flight, or drop it."""
+        self._end(ending)
+        if now:
+            self.drops.set()
+        for part in self._parts:
+            part.send(Stop(now=self.drops.is_set()))
+
+    async def run(self) -> None:
+        """Decide, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._find_end())
+            group.create_task(self._stop_in_time())
+
+    # the lines to parts
+
+    def begin(self, number: int, send: SendToPart, *, pid: int | None = None) -> None:
+        """The line to a part is there. `pid` is the process of the part, if it runs on this machine."""
+        self._parts[number].begin(send, pid)
+
+    def take(self, number: int, message: FromPart) -> None:
+        """A part has said something."""
+        part = self._parts[number]
+        match message:
+            case Rebuilding(what=what, urls=urls):
+                self._tell(f"part {number}: rebuilding {what}: {urls:,} URLs so far.")
+            case Opened():
+                self._open(number, part, message)
+            case Progress(status=status, is_idle=is_idle):
+                if (change := part.note(status)) is not None:
+                    self._tell(f"part {number} {change}")
+                self._search.note(number, is_idle=is_idle)
+                self._check_limits()
+            case Answered(wave=wave, answer=answer):
+                self._search.take(number, wave, answer)
+            case Warned(kind=kind, text=text):
+                self._warnings.take(number, kind, text)
+            case Ended(status=status):
+                part.last_status, part.last = status, message
+                if message.ending == Ending.LIMIT:
+                    self.stop(Ending.LIMIT)
+            case Failed():
+                part.last = message
+            case ToService():
+                self.given.services.receive(number, message)
+
+    def end(self, number: int) -> None:
+        """The line to a part has ended."""
+        self._parts[number].end()
+        self.given.openings.end(number)
+        self.given.services.disconnect(number)
+        self._search.lose(number)
+
+    def _open(self, number: int, part: WatchedPart, opened: Opened) -> None:
+        part.open(opened)
+        self.given.openings.end(number)
+        self.given.services.connect(number, part.send)
+        if self.is_stopping:
+            part.send(Stop(now=self.drops.is_set()))
+        if all(each.opened is not None for each in self._parts) and not self.all_open.is_set():
+            self.plan.write_configuration()
+            self._began = time.monotonic()
+            self.all_open.set()
+
+    def _ask(self, number: int, ask: Ask) -> bool:
+        part = self._parts[number]
+        if not part.is_open:
+            return False
+        part.send(ask)
+        return True
+
+    # the end
+
+    def _end(self, ending: Ending) -> None:
+        self.ending = self.ending or ending
+        self.ends.set()
+
+    async def _find_end(self) -> None:
+        await self._search.find()
+        log.info("all parts are idle, and no link is on its way: the crawl is complete")
+        self._end(Ending.COMPLETE)
+        for part in self._parts:
+            part.send(End())
+
+    async def _stop_in_time(self) -> None:
+        await self.all_open.wait()
+        await self.given.limits.wait_for_seconds()
+        self.stop(Ending.LIMIT)
+
+    def _check_limits(self) -> None:
+        if (status := self.status()) is not None and not self.is_stopping and self.given.limits.is_reached(status):
+            self.stop(Ending.LIMIT)
