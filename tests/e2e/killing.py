@@ -56,14 +56,14 @@ class Victim:
         self.log = log
         self._web = web
         self._folder = folder
-        self._options = options
+        self.options = options
         self._env = env or {}
 
     def run(self, moment: Moment = lambda: False, *, after_s: float = 0.0) -> int:
         """Start it, and kill it `after_s` after the moment; its exit code, which is -9 if it did not end before."""
         with (self._folder / "stderr").open("wb") as err:
             process = subprocess.Popen(
-                [ONCEOVER, "crawl", *self._options, "--dir", "crawl"],
+                [ONCEOVER, "crawl", *self.options, "--dir", "crawl"],
                 cwd=self._folder,
                 env=environment(**self._env),
                 stdin=subprocess.DEVNULL,
@@ -127,7 +127,7 @@ class Victim:
             shutil.rmtree(copy.path)
 
     def _config(self) -> Config:
-        overrides = [part for part in self._options if not part.startswith("--") and "=" in part]
+        overrides = [part for part in self.options if not part.startswith("--") and "=" in part]
         return load(None, overrides=overrides, environ={}, require_seeds=False).config
 
 

@@ -14,16 +14,20 @@ from crawler.cli import onceover as command_line
 from crawler.simweb.params import WorldParams
 from crawler.simweb.process import running
 from crawler.simweb.world import World
-from tests.e2e.crawling import COMPLETE, TIMEOUT_S, Web, onceover, setting
+from crawler.write.records import read_records
+from crawler.write.warc_reader import Capture, captures
+from tests.e2e.crawling import COMPLETE, LIMIT, TIMEOUT_S, Web, onceover, setting
 from tests.e2e.killing import Lines, Moment, Victim, growth, victim
 from tests.e2e.parts.in_parts import WORLD
 from tests.e2e.test_kill import CONCURRENCY, ROUGH, SETTINGS, SPARE
 from tests.postgres import PostgresServer, running_postgres
 
 SINKS = ("output.links=true", "output.warc_revisits=50", 'output.sinks=["sqlite","postgres"]')
+TEXT = ("output.text=true", "output.warc_text=true", 'duplicates.near="mark"', "duplicates.near_min_words=20")
 OUTPUTS = ["the ledger", "the records", "the archive", "the sink sqlite", "the sink postgres"]
-FEW = msgspec.structs.replace(ROUGH, seed=41, hosts=6, pages_per_host=14)
-MANY = msgspec.structs.replace(ROUGH, seed=42, hosts=50, pages_per_host=80)
+REPEATING = msgspec.structs.replace(ROUGH, near_duplicates=0.1)
+FEW = msgspec.structs.replace(REPEATING, seed=41, hosts=6, pages_per_host=14)
+MANY = msgspec.structs.replace(REPEATING, seed=42, hosts=50, pages_per_host=80)
 
 
 @pytest.fixture
@@ -47,7 +51,9 @@ def test_two_hundred_kills_of_a_crawl_with_all_sinks(tmp_path: Path, server: Pos
 
 def assert_survives(folder: Path, params: WorldParams, server: PostgresServer, *, kills: int) -> None:
     expected = sum(1 for _ in World(params).expected(sitemaps=True))
-    with victim(folder, params, *SETTINGS, *SINKS, env=server.environment) as crawl:
+    earlier = f'output.dedupe_against=["{folder / "earlier"}"]'
+    with victim(folder, params, *SETTINGS, *SINKS, *TEXT, earlier, env=server.environment) as crawl:
+        crawl_earlier(folder, crawl, pages=expected // 3)
         killed = 0
         for moment, after_s in moments(crawl, server, kills, requests=expected):
             if crawl.run(moment, after_s=after_s) == COMPLETE:
@@ -64,6 +70,32 @@ def assert_survives(folder: Path, params: WorldParams, server: PostgresServer, *
     told = {each["name"]: each["numbers"] for each in report["told"]}
     assert list(told) == OUTPUTS
     assert told["the ledger"] == told["the records"] == told["the sink sqlite"] == told["the sink postgres"] == expected
+    assert_has_what_is_new(crawl, expected)
+
+
+def crawl_earlier(folder: Path, crawl: Victim, *, pages: int) -> None:
+    """A part of the same web, whose bodies the crawl need not archive again."""
+    less = setting("output.sinks=[]", "output.dedupe_against=[]", f"limits.pages={pages}")
+    ended = onceover("crawl", *crawl.options, *less, "--dir", "earlier", cwd=folder)
+    assert ended.code == LIMIT, ended.err
+
+
+def assert_has_what_is_new(crawl: Victim, expected: int) -> None:
+    """It has referred to the earlier crawl, archived texts, and found near duplicates; and its table has each URL once,
+    in whatever folder."""
+    records = {each.number: each for each in read_records(crawl.directory.records, last_only=True)}
+    assert any(each.near_duplicate_of is not None for each in records.values())
+    found = [each for each in captures(crawl.directory.warc, full_blocks=True) if isinstance(each, Capture)]
+    own = {each.payload_digest for each in found if each.kind == "response"}
+    assert any(each.payload_digest not in own for each in found if each.kind == "revisit")
+    texts = {each.number: each.block.decode() for each in found if each.kind == "text"}
+    assert texts == {each.number: each.main_text for each in records.values() if each.main_text is not None}
+    tables = crawl.directory.path.with_name("tables")
+    command = ["export", str(crawl.directory.path), "--format", "jsonl", "--partition-by", "crawl,subset"]
+    ended = CliRunner().invoke(command_line, [*command, "--to", str(tables)], catch_exceptions=False)
+    assert ended.exit_code == COMPLETE, ended.output
+    lines = [line for path in tables.rglob("*.jsonl") for line in path.read_bytes().splitlines()]
+    assert len({msgspec.json.decode(line)["number"] for line in lines}) == len(lines) == expected
 
 
 def moments(crawl: Victim, server: PostgresServer, kills: int, *, requests: int) -> Iterator[tuple[Moment, float]]:
@@ -139,7 +171,7 @@ def assert_agrees(report: dict[str, Any], kills: int) -> None:
 
 def test_all_parts_of_a_crawl_write_to_the_same_tables(tmp_path: Path, server: PostgresServer) -> None:
     with running(WORLD) as port:
-        options = [*Web(port, WORLD).options, *setting('scope.within="any"', *SINKS)]
+        options = [*Web(port, WORLD).options, *setting('scope.within="any"', *SINKS, *TEXT)]
         command = ["crawl", *options, "--parts", "2", "--dir", "crawl"]
         ended = onceover(*command, cwd=tmp_path, timeout_s=TIMEOUT_S, **server.environment)
     assert ended.code == COMPLETE, ended.err
